@@ -3,8 +3,7 @@
 use cognate::{Engine, Query};
 use cognate_pack::counts::Documents;
 use cognate_pack::intake::{BadUtf8, FlawedRows, Policy};
-use cognate_pack::readers::Format;
-use cognate_pack::readers::format::Source;
+use cognate_pack::readers::{Format, Source};
 use cognate_pack::transform::Changes;
 use cognate_pack::{PackOptions, UnknownChoice};
 

@@ -18,7 +18,7 @@ use cognate_pack::readers::finalfusion::FinalfusionReader;
 use cognate_pack::readers::input::Input;
 use cognate_pack::readers::matrix::{MatrixReader, Shape};
 use cognate_pack::readers::positioned::Source;
-use cognate_pack::readers::text::{GloveTextReader, Word2VecTextReader};
+use cognate_pack::readers::text::TextReader;
 use cognate_pack::readers::word2vec_bin::Word2VecBinReader;
 use cognate_pack::readers::{Budget, ReadError, Subword, VectorReader, format, npy, safetensors};
 use cognate_server::http::api::embed::EmbedRequest;
@@ -83,7 +83,7 @@ pub fn tokenizer(bytes: &[u8]) {
 
 /// word2vec text, also as it is opened when nobody knows whether it has a header.
 pub fn import_w2v_text(bytes: &[u8]) {
-    read_through(input(bytes).and_then(|input| Word2VecTextReader::new(input, BUDGET)));
+    read_through(input(bytes).and_then(|input| TextReader::with_header(input, BUDGET)));
     if let Ok(mut reader) = input(bytes).and_then(|input| readers::text::open(input, BUDGET)) {
         check_reader(reader.as_mut());
     }
@@ -96,7 +96,7 @@ pub fn import_w2v_bin(bytes: &[u8]) {
 
 /// GloVe text.
 pub fn import_glove(bytes: &[u8]) {
-    read_through(input(bytes).and_then(|input| GloveTextReader::new(input, BUDGET)));
+    read_through(input(bytes).and_then(|input| TextReader::without_header(input, BUDGET)));
 }
 
 /// fastText's binary models.
@@ -187,7 +187,7 @@ pub fn phrase(bytes: &[u8]) {
     let mut phrase = Phrase::new(&MODELS[usize::from(choice) % MODELS.len()]);
     let text = String::from_utf8_lossy(text);
     check_phrase(&mut phrase, &text);
-    let keys = |phrase: &Phrase<'_>| phrase.words().iter().map(|word| word.key).collect();
+    let keys = |phrase: &Phrase<'_>| phrase.words().iter().map(|&word| phrase.key(word)).collect();
     let once: Vec<u64> = keys(&phrase);
     phrase.read("quakes in town");
     phrase.read(&text);
@@ -270,18 +270,20 @@ fn check_phrase(phrase: &mut Phrase<'_>, text: &str) {
     let tokens = phrase.tokens().len();
     let mut of_token = vec![0_usize; tokens];
     let dims = phrase.model().vectors().dims();
-    for word in phrase.words() {
-        of_token[word.token as usize] += 1;
+    for (origin, &word) in phrase.origins().zip(phrase.words()) {
+        of_token[origin.token as usize] += 1;
         assert_eq!(phrase.row(word).len(), dims, "{word:?}");
-        assert_eq!(
-            word.id.is_none(),
-            matches!(word.found, Found::Hash | Found::NGrams | Found::Pieces)
-        );
+        let made = matches!(origin.found, Found::Hash | Found::NGrams | Found::Pieces);
+        assert_eq!(phrase.id(word).is_none(), made, "{origin:?}");
         let mut row = vec![0.0; dims];
         phrase.row(word).copy_to(&mut row);
-        assert!(word.found != Found::Hash || row.iter().all(|value| value.is_finite()), "{row:?}");
+        assert!(
+            origin.found != Found::Hash || row.iter().all(|value| value.is_finite()),
+            "{row:?}"
+        );
     }
-    assert!(phrase.words().is_sorted_by_key(|word| word.token));
+    assert_eq!(phrase.origins().count(), phrase.words().len());
+    assert!(phrase.origins().is_sorted_by_key(|origin| origin.token));
     let unknown: Vec<usize> = (0..tokens).filter(|&token| of_token[token] == 0).collect();
     assert!(phrase.unknown().iter().map(|&token| token as usize).eq(unknown));
 }

@@ -40,7 +40,9 @@ pub fn all(contests: &mut Contests, pairs: &[(String, String)]) {
         pairs.iter().map(|(a, b)| (read(a), read(b))).collect();
     let both = || phrases.iter().flat_map(|(a, b)| [a, b]);
     let words: usize = both().map(|phrase| phrase.words().len()).sum();
-    let made = |phrase: &Phrase<'_>| phrase.words().iter().filter(|word| word.id.is_none()).count();
+    let made = |phrase: &Phrase<'_>| {
+        phrase.words().iter().filter(|word| phrase.id(**word).is_none()).count()
+    };
     let made: usize = both().map(made).sum();
     println!(
         "{NAME}: {} words of {} dimensions, {:?}; {:.1} words a text, {:.1} % of them not listed",

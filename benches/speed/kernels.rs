@@ -47,7 +47,7 @@ fn kernel(contests: &mut Contests, engine: &Engine, vectors: &Vectors, pairs: &[
         .sum();
     let rows: Vec<Vec<f32>> = vectors.rows.chunks_exact(dims).map(<[f32]>::to_vec).collect();
     let of = |phrase: &Phrase<'_>| -> Vec<u32> {
-        phrase.words().iter().filter_map(|word| word.id).collect()
+        phrase.words().iter().filter_map(|&word| phrase.id(word)).collect()
     };
     let ids: Vec<[Vec<u32>; 2]> = phrases.iter().map(|(a, b)| [of(a), of(b)]).collect();
     let name = format!("kernel, DynaMax from ids, {dims} dimensions");

@@ -152,7 +152,7 @@ impl Products {
             let (mut rows, mut ends) = (Vec::new(), Vec::new());
             for text in texts {
                 phrase.read(text);
-                for word in phrase.bag() {
+                for &word in phrase.bag() {
                     let start = rows.len();
                     rows.resize(start + dims, 0.0);
                     phrase.row(word).copy_to(&mut rows[start..]);

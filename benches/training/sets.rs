@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cognate_stats::signed_rank::signed_rank;
+use cognate_stats::significance::signed_rank;
 use cognate_train::vectors::Objective;
 use cognate_train::vectors::siamese::Others;
 use serde_json::{Value, json};

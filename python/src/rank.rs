@@ -4,7 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use cognate::Engine;
 use cognate::engine::{
-    Boosts, Liked, Likes, Parts, Place, QueryError, RankOptions, Ranking, Strategy,
+    Boosts, Diversify, Liked, Likes, PageOptions, Parts, Place, QueryError, RankOptions, RankedFor,
+    Ranking, Strategy,
 };
 use pyo3::prelude::*;
 
@@ -57,10 +58,6 @@ impl<'t> Candidates<'t> {
         }
     }
 }
-
-/// Results that may be made to differ, for each that is wanted, and most of them: as the service has it.
-const POOL: usize = 4;
-const MOST_POOL: usize = 1000;
 
 /// What candidates are ranked for, as Python passes it: a query, or liked texts with their weights,
 /// disliked ones, what is made of several, and what a disliked text counts; then what a score counts
@@ -117,9 +114,14 @@ pub(crate) fn one(
     options: &RankOptions,
 ) -> Result<Vec<(usize, Option<f32>)>, Problem> {
     let likes = asked.likes()?;
-    let wanted = options.top_k.unwrap_or(usize::MAX);
-    let pool = asked.diversify.map_or(0, |_| wanted.saturating_mul(POOL).min(MOST_POOL));
-    let options = &RankOptions { top_k: options.top_k.map(|most| most.max(pool)), ..*options };
+    let ranked_for = asked.query.as_deref().map_or(RankedFor::Likes(&likes), RankedFor::Query);
+    let diversify = |lambda| Diversify { lambda, ..Diversify::default() };
+    let page = PageOptions {
+        top_k: options.top_k,
+        diversify: asked.diversify.map(diversify),
+        ..PageOptions::default()
+    };
+    let options = &RankOptions { top_k: page.needed(), ..*options };
     let in_parts = engine.ranks_in_parts(options.query.method);
     let per_part = if in_parts { PER_PART } else { candidates.texts.len().max(1) };
     let mut parts: Vec<(usize, &[&str])> = candidates.texts.chunks(per_part).enumerate().collect();
@@ -130,9 +132,13 @@ pub(crate) fn one(
     let (count, ranked) = (parts.len(), Mutex::new(Vec::new()));
     work::each(py, threads, count, parts.into_iter(), |(number, texts)| {
         let first = number * per_part;
-        let part = match &asked.query {
-            Some(query) => engine.rank_best(query, texts, options),
-            None => engine.rank_liked(&likes, texts, &Boosts::default(), options, || true),
+        let part = match ranked_for {
+            RankedFor::Query(query) | RankedFor::QueryOf(_, query) => {
+                engine.rank_best(query, texts, options)
+            }
+            RankedFor::Likes(likes) => {
+                engine.rank_liked(likes, texts, &Boosts::default(), options, || true)
+            }
         };
         let part = part.map_err(|error| candidates.restore(error.moved(first)))?;
         ranked.lock().unwrap_or_else(PoisonError::into_inner).push((first, part));
@@ -145,20 +151,16 @@ pub(crate) fn one(
         all.append(part, first);
     }
     all.order(options);
-    if let Some(lambda) = asked.diversify {
-        if !(0.0..=1.0).contains(&lambda) {
-            let got = lambda.to_string();
-            return Err(Problem::setting("diversify", "a number from 0 to 1", &got));
-        }
-        let pool = pool.min(all.results.len());
-        let pool = all.results.get_mut(..pool).unwrap_or_default();
-        let choice = (lambda, wanted);
-        let check = || Ok::<_, Problem>(Python::attach(|py| py.check_signals())?);
-        py.detach(|| engine.diversify(pool, &candidates.texts, choice, &options.query, check))?;
+    if let Some(lambda) = asked.diversify.filter(|lambda| !(0.0..=1.0).contains(lambda)) {
+        let got = lambda.to_string();
+        return Err(Problem::setting("diversify", "a number from 0 to 1", &got));
     }
-    all.results.truncate(wanted);
-    let listed = all.listed(options).map(|(index, score)| (candidates.place(index), score));
+    let check = || Ok::<_, Problem>(Python::attach(|py| py.check_signals())?);
+    let texts = &candidates.texts;
+    let made = py.detach(|| engine.page(all, texts, ranked_for, (&page, options), check))?;
+    let listed = made.results().map(|result| (candidates.place(result.index), result.score));
     let missing = candidates.missing().filter(|_| options.min_score.is_none());
+    let wanted = page.end().unwrap_or(usize::MAX);
     Ok(listed.chain(missing.map(|at| (at, None))).take(wanted).collect())
 }
 

@@ -57,8 +57,8 @@ pub(super) struct DedupeArgs {
     /// Folder for what is sorted on disk [default: that of -o]
     #[arg(long, value_name = "FOLDER")]
     temp: Option<PathBuf>,
-    /// Compare N texts with all others to tell how much was found: that takes as long as N times
-    /// scoring the file
+    /// Measure the recall: compare a sample of N texts with all others, which takes as long as scoring the
+    /// file N times
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     check: usize,
     /// Print the report as JSON

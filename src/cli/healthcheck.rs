@@ -129,7 +129,7 @@ impl<'u> Target<'u> {
         Ok(Self { authority, host, port, path })
     }
 
-    /// Connects to the first address that takes it.
+    /// Connects to the first address that accepts the connection.
     fn connect(&self, deadline: Instant) -> anyhow::Result<TcpStream> {
         let found: Vec<SocketAddr> = (self.host, self.port).to_socket_addrs()?.collect();
         let mut last = anyhow::anyhow!("the host has no address");

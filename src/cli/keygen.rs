@@ -11,7 +11,7 @@ use crate::cli::{Failure, print, usage};
 use crate::http::auth::keys;
 use crate::http::auth::keys::{CollectionNames, Scope};
 
-/// How every key begins, so that one is known for what it is where it should not be.
+/// The prefix of every key, so that a leaked key is recognised as one.
 const PREFIX: &str = "cog_";
 
 #[derive(Debug, Args)]

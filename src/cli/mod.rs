@@ -142,7 +142,7 @@ fn share(written: &str) -> Result<f64, String> {
 
 /// Most threads of a run, more than any machine has cores.
 const MOST_THREADS: u64 = 1024;
-/// Most times that a run may go through its texts.
+/// The largest number of epochs of a training run.
 #[cfg(feature = "train")]
 const MOST_EPOCHS: u64 = 1_000_000;
 /// Most resamples of an interval: it has no use for more digits.

@@ -14,8 +14,8 @@ use crate::http::settings::{LIST, Problem, RawValue, Setting, ValueShape};
 /// Where clap puts the first thing that it does not know, and all that follows.
 const REST: &str = "rest";
 
-/// What was said on the command line. The values are text: they are judged together with those of
-/// the other layers.
+/// The arguments of the command line. Values stay text; they are checked later, with those of the settings
+/// file and the environment.
 #[derive(Debug, Default)]
 pub(super) struct ServeArgs {
     config: Option<PathBuf>,

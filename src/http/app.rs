@@ -40,9 +40,9 @@ use crate::http::work::unsent::Unsent;
 /// Fewest and most bytes of unsent answers, where the settings name no number.
 const LEAST_UNSENT: u64 = 1 << 20;
 const MOST_UNSENT: u64 = 256 << 20;
-/// Threads of the runtime for what may wait for files.
+/// Threads of the runtime for blocking file access.
 pub(crate) const BLOCKING_THREADS: usize = file_threads::ALL;
-/// Threads for what waits for another machine.
+/// Threads for requests to another machine.
 const WAITING_THREADS: usize = 16;
 
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +65,7 @@ pub struct App {
     pub settings: Settings,
     pub admission: Admission,
     pub compute: Pool,
-    /// Threads for what waits for another machine, if collections are on one.
+    /// Threads for requests to another machine, if collections are stored there.
     waiting: Option<Pool>,
     pub unsent: Unsent,
     /// Room for answers of streams that are not read yet.
@@ -160,7 +160,7 @@ impl App {
         self.models.store(Arc::new(models));
     }
 
-    /// The models. A request looks once and keeps what it got.
+    /// The models. A request calls this once and uses the result to its end.
     pub fn models(&self) -> Arc<Models> {
         self.models.load_full()
     }
@@ -265,7 +265,7 @@ impl App {
         }
     }
 
-    /// Tells load balancers to look elsewhere, while everything is still answered.
+    /// Tells load balancers to stop sending requests; requests are still answered.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
     }
@@ -310,7 +310,7 @@ impl App {
         }
     }
 
-    /// Where a question is computed that may wait for another machine or not.
+    /// The pool that computes a question.
     pub(crate) fn pool(&self, waits: bool) -> &Pool {
         self.waiting.as_ref().filter(|_| waits).unwrap_or(&self.compute)
     }
@@ -337,7 +337,7 @@ impl App {
     }
 }
 
-/// The refusal of a reload: what was taken over and what was not. Files are named in the log alone.
+/// The refusal of a reload: what was reloaded and what was not. Only the log names files.
 fn refuse_reload(
     keys: Result<Option<usize>, KeysError>,
     models: Result<(), ModelsError>,

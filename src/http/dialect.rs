@@ -1,7 +1,7 @@
 //! The dialects of the service: its own, and those of servers whose clients people already have.
 //! What is said in each of them is written in `compatible`.
 
-/// Whose bodies and refusals a route speaks.
+/// The form of a route's bodies and refusals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     Native,
@@ -50,15 +50,15 @@ impl Dialect {
     }
 }
 
-/// What stands for the vector of a text that has none, for clients that cannot take `null`.
+/// The substitute for the vector of a text that has none, for clients that cannot read `null`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StandIn {
-    /// A vector made from the text where the model makes such vectors of unknown words, else zeros.
+    /// A hashed vector if the model makes such vectors for unknown words, else zeros.
     #[default]
     Auto,
     Zero,
     /// A vector made from the text.
     Hash,
-    /// Nothing: the request is refused.
+    /// No substitute: the request is refused.
     Error,
 }

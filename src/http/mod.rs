@@ -10,21 +10,71 @@
 
 pub mod api;
 pub(crate) mod app;
-pub mod auth;
+pub mod auth {
+    //! API keys, their scopes, collections and quotas, and what each client holds.
+
+    pub(crate) mod access;
+    pub mod client;
+    pub mod keys;
+    pub mod quota;
+}
 pub mod compatible;
 pub mod dialect;
 pub mod error;
-pub(crate) mod middleware;
+pub(crate) mod middleware {
+    //! The layers around routes: what every request has, and who may send it.
+
+    pub(crate) mod authorize;
+    pub(crate) mod gate;
+    mod hosts;
+    pub(crate) mod request_context;
+}
 pub mod net;
-pub mod observe;
+pub mod observe {
+    //! What operators see of the service: counters, lines of the log, spans, the ids of requests.
+
+    pub mod budget;
+    pub mod metrics;
+    pub(crate) mod request_log;
+    pub mod series;
+    pub mod streams;
+    pub mod trace;
+}
 pub(crate) mod openapi;
-pub(crate) mod registry;
-pub mod request;
+pub(crate) mod registry {
+    //! The models being served, whether there is memory for another, and the collections.
+
+    pub(crate) mod collections;
+    pub(crate) mod models;
+
+    pub use models::Models;
+}
+pub mod request {
+    //! A request's body: read within its limits, parsed into types that borrow from it, resolved to a
+    //! model and a method.
+
+    pub mod body;
+    pub(crate) mod fields;
+    pub mod json;
+    pub mod query;
+    pub(crate) mod threshold;
+}
 mod router;
 pub(crate) mod routes;
 mod serve;
 pub mod settings;
-pub mod work;
+pub mod work {
+    //! Limits of work: how much is taken on at once, the threads that compute, and the memory of answers
+    //! that are not sent yet.
+
+    pub(crate) mod admission;
+    pub(crate) mod file_threads;
+    pub mod pool;
+    pub(crate) mod spool;
+    pub(crate) mod streams;
+    pub(crate) mod turns;
+    pub(crate) mod unsent;
+}
 
 pub use app::App;
 pub use net::{ConnectionMetrics, Listener, Peer};

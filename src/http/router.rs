@@ -85,7 +85,7 @@ fn life(dialects: &[Dialect]) -> Routes {
     compatible::life(api::life(), dialects)
 }
 
-/// What clients ask, in our own words and in these dialects.
+/// The routes of questions, native and in these dialects.
 fn questions(dialects: &[Dialect]) -> Vec<Routes> {
     let mut groups = vec![api::questions(), api::collections::collections()];
     match dialects.contains(&Dialect::Tei) {
@@ -110,7 +110,7 @@ fn documented(dialects: &[Dialect]) -> impl Iterator<Item = OpenApi> {
     all(dialects).into_iter().map(Routes::into_document)
 }
 
-/// Where the document states a limit, and what it is under the settings in force.
+/// The limits that the document states, under the settings in force.
 fn limits(app: &App) -> [(&'static str, usize); 10] {
     let settings = &app.settings;
     [
@@ -170,7 +170,7 @@ fn surround(app: &Arc<App>, groups: Vec<Routes>) -> Router {
 }
 
 async fn not_found(verb: Verb) -> ApiError {
-    // Neither verb is taken at any path, and one of them comes without a path.
+    // Neither method is allowed at any path, and CONNECT has no path.
     if [Verb::CONNECT, Verb::TRACE].contains(&verb) {
         let taken = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
         return not_allowed().await.with_header(header::ALLOW, taken);

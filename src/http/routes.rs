@@ -20,10 +20,10 @@ pub(crate) struct Routes {
     dialect: Option<Dialect>,
 }
 
-/// What counters and refusals have to know of a route.
+/// A route, for counters and refusals.
 pub(crate) struct RouteName {
     pub verb: Verb,
-    /// Its path, with names for what varies.
+    /// The path, with names for its variables.
     pub path: String,
     /// The dialect that it speaks; none if several share it.
     pub dialect: Option<Dialect>,
@@ -91,7 +91,7 @@ impl Routes {
         self
     }
 
-    /// What counters and refusals have to know of each.
+    /// All routes, for counters and refusals.
     pub(crate) fn names(mut self) -> Vec<RouteName> {
         let mut names = self.undocumented;
         for (path, item) in &mut self.declared.get_openapi_mut().paths.paths {
@@ -120,7 +120,7 @@ impl Routes {
         self.dialect.unwrap_or(Dialect::Native)
     }
 
-    /// The handlers, and whether a key is asked for.
+    /// The router, and whether keys are required.
     pub fn into_router(self) -> (Router<Arc<App>>, bool) {
         (self.declared.into(), self.keyed)
     }

@@ -18,7 +18,7 @@ use crate::http::net::shutdown::{Drained, Shutdown, ShutdownTrigger};
 use crate::http::net::{ConnectionMetrics, Listener};
 use crate::http::settings::Settings;
 
-/// How often model files are checked and the count of lines left out of the log is logged.
+/// Interval of chores: model files are checked, and lines left out of the log are counted.
 const CHORES: Duration = Duration::from_secs(5);
 /// How long the end waits for what cannot be interrupted: connections that are being dropped, and a
 /// model that is still being read.
@@ -44,12 +44,12 @@ pub enum ServeError {
     /// A part that runs as long as the service ended before it.
     #[error("a part of the service ended by itself: {0}")]
     Ended(String),
-    /// Not everything could be finished in time.
+    /// Work was unfinished when the time was over.
     #[error("{dropped} connections were dropped: they were not finished after {grace_s} s")]
     Dropped {
         /// Connections with a request or an answer unfinished.
         dropped: usize,
-        /// How long they had.
+        /// The time limit.
         grace_s: u64,
     },
     /// A second order to stop came before the first was carried out.
@@ -61,7 +61,7 @@ pub enum ServeError {
 }
 
 impl ServeError {
-    /// The exit code of a process that ends so: 2 for what the settings say, else 1.
+    /// The exit code: 2 for invalid settings, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::App(AppError::Keys(_) | AppError::Tracer(_)) => 2,
@@ -82,7 +82,7 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
         .build()
         .map_err(ServeError::Runtime)?;
     let outcome = runtime.block_on(live(app.clone()));
-    // Only dropped, a runtime waits for ever for a file that does not come.
+    // Dropping a runtime waits for ever for a file access that does not return.
     runtime.shutdown_timeout(LAST_WAIT);
     app.tracer.finish();
     outcome
@@ -199,7 +199,7 @@ async fn leave(
     }
 }
 
-/// Waits for the listeners that are still there; what was already waited for is not in `listeners`.
+/// Waits for the remaining listeners.
 async fn all_of(listeners: &mut JoinSet<Drained>) -> Drained {
     let mut dropped = 0_usize;
     while let Some(drained) = listeners.join_next().await {

@@ -12,7 +12,8 @@ use crate::settings::allocated;
 /// Most attributes of an item.
 pub const MOST_ATTRIBUTES: usize = 32;
 
-/// What filters ask for, by name. No name comes twice, and there are at most [`MOST_ATTRIBUTES`].
+/// The attributes of an item, by name, which filters compare. Names are unique; there are at most
+/// [`MOST_ATTRIBUTES`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Attributes(Box<[(Box<str>, Attribute)]>);
 
@@ -33,17 +34,15 @@ impl Attributes {
         self.0.get(place).map(|(_, value)| value)
     }
 
-    /// Each, in the order of their names.
+    /// The attributes, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Attribute)> {
         self.0.iter().map(|(name, value)| (&**name, value))
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -68,7 +67,8 @@ impl Serialize for Attributes {
 }
 
 impl<'de> Deserialize<'de> for Attributes {
-    /// Ends at the first that is too many, so that what is held is bounded however long the object is.
+    /// Stops at the first attribute beyond the limit, so that memory is bounded however long the object
+    /// is.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct ByName;
         impl<'de> Visitor<'de> for ByName {

@@ -106,7 +106,7 @@ fn filters() -> Vec<Value> {
         json!({"not": {"any": [{"lang": "en"}, {"year": {"gt": 0}}]}}),
         json!({"not": {}}),
     ];
-    // No item has the character U+0000 in every home.
+    // Every home finds no item with the character U+0000 in its id.
     for nul in ["\u{0}", "d\u{0}", "en\u{0}x"] {
         for operator in ["eq", "ne", "gt", "gte", "lt", "lte"] {
             filters.push(json!({"lang": {operator: nul}}));
@@ -141,7 +141,7 @@ pub(super) fn how() -> MatchOptions {
     MatchOptions { stream, duplicate: 0.99 }
 }
 
-/// What is seen of a collection.
+/// A collection as its interface shows it.
 #[derive(Debug, PartialEq)]
 struct Seen {
     items: usize,
@@ -174,7 +174,7 @@ fn seen(collection: &dyn Collection, now: i64) -> Seen {
     Seen { items: told.items, settings: told.settings, pages, chosen }
 }
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Debug, PartialEq)]
 pub(super) enum Came {
     Of(Applied),
@@ -187,7 +187,7 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
     let news = home.get("news").unwrap();
     let write = |wanted| match news.write(wanted, now) {
         Ok((applied, pending)) => {
-            news.settle(pending).unwrap();
+            news.wait_durable(pending).unwrap();
             Came::Of(applied)
         }
         Err(error @ (CollectionError::TooManyItems { .. } | CollectionError::Item { .. })) => {
@@ -211,7 +211,7 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
         }
         Step::Match(list) => match news.follow(engine.clone(), &how(), items(list, now), now) {
             Ok((matched, pending)) => {
-                news.settle(pending).unwrap();
+                news.wait_durable(pending).unwrap();
                 Came::Matched(matched)
             }
             Err(MatchError::Collection(
@@ -235,7 +235,7 @@ pub(super) fn engine() -> SharedEngine {
     SharedEngine::of(Arc::new(Held(Engine::open(model, &Default::default()).unwrap())))
 }
 
-/// Holds a home, opened anew by `open` before some steps, to what a home in memory does.
+/// Compares a home, which `open` opens anew before some steps, with a home in memory.
 pub(super) fn hold(
     open: &mut dyn FnMut(Limits) -> Box<dyn Home>,
     engine: &SharedEngine,

@@ -94,6 +94,13 @@ pub enum CollectionError {
         path.display()
     )]
     Damaged { path: PathBuf, offset: u64, problem: String },
+    /// A log of an earlier format, met by a replica, which converts none.
+    #[error(
+        "{}: an earlier version wrote this log; a service or a command that writes to its folder \
+         converts it",
+        path.display()
+    )]
+    EarlierFormat { path: PathBuf },
     /// The database cannot be asked. What was to be written was not.
     #[error("the database of the collections cannot be reached: {problem}")]
     Unreachable { problem: String },

@@ -1,23 +1,29 @@
 //! What every home of collections can do: this process with a folder, or a database. A contract test
 //! holds each home to the same answers.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Debug;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use cognate::engine::{Engine, QueryError};
+use cognate::engine::{Engine, Liked, Likes, Measure, Query, QueryError, Strategy};
 use cognate::methods::Method;
 
-use crate::embedded::{Pending, Vectors};
 use crate::{
     CollectionError, Filter, Item, Limits, MatchError, MatchOptions, Matched, Settings,
-    SharedEngine,
+    SharedEngine, Vectors,
 };
 
-/// All collections of one home.
+/// A write that may not outlive a crash yet. Nobody may be told of it before
+/// [`Collection::wait_durable`]. What it holds is known to the home alone that made it.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Pending(pub(crate) Option<(Arc<dyn Any + Send + Sync>, u64)>);
+
+/// A home of collections: where they are stored.
 pub trait Home: Debug + Send + Sync {
-    /// What they may take.
     fn limits(&self) -> &Limits;
 
     /// Whether every question waits for another machine, so that no thread that computes may ask one.
@@ -42,16 +48,16 @@ pub trait Home: Debug + Send + Sync {
 
     fn delete(&self, name: &str) -> Result<(), CollectionError>;
 
-    /// How much there is, as last known, without waiting.
+    /// Totals as last known, without waiting.
     fn totals(&self, now: i64) -> Totals;
 
-    /// Looks whether what it keeps is where it was. To be called every few seconds; what is wrong is told
-    /// once.
+    /// Checks that the stored data is where it was; reports a problem once. To be called every few
+    /// seconds.
     fn look_after(&self) -> Result<(), CollectionError> {
         Ok(())
     }
 
-    /// How many collections take no changes any more until the process starts again, without waiting.
+    /// Number of collections that accept no changes until the process restarts, without waiting.
     fn unwritable(&self) -> usize {
         0
     }
@@ -60,10 +66,9 @@ pub trait Home: Debug + Send + Sync {
 pub trait Collection: Debug + Send + Sync {
     fn name(&self) -> &str;
 
-    /// What collections may take.
     fn limits(&self) -> &Limits;
 
-    /// What is told of it.
+    /// Information about the collection.
     fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError>;
 
     /// The items of these names, where they are there.
@@ -102,15 +107,14 @@ pub trait Collection: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Writes what is wanted, of which nobody may be told before it was [settled](Self::settle).
+    /// Writes changes. They must not be acknowledged before [`wait_durable`](Self::wait_durable).
     fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError>;
 
-    /// Waits until what was written outlives a crash. What cannot be made to last is taken back, with all
-    /// that was written after it.
-    fn settle(&self, pending: Pending) -> Result<(), CollectionError>;
+    /// Waits until a write is durable. If it cannot be made durable, it is undone with all later writes.
+    fn wait_durable(&self, pending: Pending) -> Result<(), CollectionError>;
 
     /// Matches items of different names against those that are there and adds them, in order: all of
-    /// them or none. Nobody may be told of it before it was [settled](Self::settle).
+    /// them or none. Nobody may be told of it before it was [durable](Self::wait_durable).
     fn follow(
         &self,
         engine: SharedEngine,
@@ -119,14 +123,14 @@ pub trait Collection: Debug + Send + Sync {
         now: i64,
     ) -> Result<(Vec<Matched>, Pending), MatchError>;
 
-    /// Takes out what is too old and puts in order what was written. To be called every few seconds.
+    /// Removes expired items and compacts what was written. To be called every few seconds.
     fn tidy(&self, now: i64) -> Result<(), CollectionError>;
 }
 
-/// Which items are meant.
+/// Selects items of a collection.
 #[derive(Debug, Clone, Default)]
 pub struct ItemSelector<'w> {
-    /// Those that this admits.
+    /// Only items that the filter admits.
     pub filter: Filter,
     /// None whose time is before this.
     pub oldest: Option<i64>,
@@ -134,11 +138,11 @@ pub struct ItemSelector<'w> {
     pub without: HashSet<Cow<'w, str>>,
 }
 
-/// Questions of a filter that are asked between two looks at whether the answer is still wanted.
+/// Conditions that are checked between two checks for cancellation.
 const QUESTIONS: usize = 4096;
 
 impl ItemSelector<'_> {
-    /// Tells each of some items that is meant.
+    /// Passes on each selected item.
     pub(super) fn each<'i>(
         &self,
         items: impl Iterator<Item = (u64, &'i Arc<Item>)>,
@@ -171,47 +175,67 @@ pub const SHORTLIST_METHOD: Method = Method::AvgCos;
 /// Some of the items that are meant.
 #[derive(Debug, Clone, Copy)]
 pub struct Page {
-    /// How many are passed over.
+    /// Number of items to skip.
     pub offset: usize,
     pub limit: usize,
 }
 
-/// Which of the items that are meant are wanted.
+/// Which of the selected items are returned.
 pub enum Choice<'c> {
     All,
-    /// Those of a shortlist.
+    /// The items of a shortlist.
     Shortlist(Shortlist<'c>),
-    /// Those that may be among the best of a ranking; all where that is not known.
+    /// The items that may be among the best of a ranking; all if that cannot be told.
     TopQuery(TopQuery<'c>),
 }
 
 /// The first of two stages where size asks for it: of each text that is asked about so many items, the
 /// nearest by the cosine of their vectors.
 pub struct Shortlist<'s> {
-    /// What makes the vectors.
+    /// The engine that makes the vectors.
     pub engine: &'s Engine,
-    /// What is asked about.
+    /// The texts whose nearest items are wanted.
     pub texts: Vec<&'s str>,
-    /// How many items of each.
+    /// Number of items for each text.
     pub length: usize,
 }
 
-/// Which items of a ranking by the cosine of the vectors of [`SHORTLIST_METHOD`] are wanted.
+/// A ranking by the cosine of the vectors of [`SHORTLIST_METHOD`], of which the best are wanted.
 pub struct TopQuery<'b> {
-    /// What makes the vectors.
+    /// The engine that makes the vectors.
     pub engine: &'b Engine,
-    /// What is asked about, and what each counts.
+    /// The texts of the query, and their weights.
     pub texts: Vec<(&'b str, f32)>,
-    /// Whether the sum of what the texts say is asked for; else the best for each of them are wanted.
+    /// Whether scores of the texts are summed; else the best items of each text are wanted.
     pub summed: bool,
-    /// How many, those of equal scores beside.
+    /// Number of results; items that tie with the last result are added.
     pub length: usize,
+}
+
+/// Weights of liked texts with which scores keep their digits.
+const PLAIN_WEIGHTS: RangeInclusive<f32> = 1e-3..=1e3;
+
+impl<'b> TopQuery<'b> {
+    /// The `length` best items for liked texts, or for each of several queries as texts of which the best
+    /// counts. None where bounds of the kept vectors cannot tell which items those are: for scores other
+    /// than the cosine of [`SHORTLIST_METHOD`], with disliked texts, or with weights that cost a score
+    /// digits.
+    pub fn of(engine: &'b Engine, query: &Query, likes: &Likes<'b>, length: usize) -> Option<Self> {
+        let by_cosine = query.measure.is_none_or(|measure| measure == Measure::Cosine);
+        let by_vectors = query.method == SHORTLIST_METHOD && by_cosine && engine.ranks_kept(query);
+        let plain = |liked: &Liked<'_>| PLAIN_WEIGHTS.contains(&liked.weight);
+        if !by_vectors || !likes.disliked.is_empty() || !likes.liked.iter().all(plain) {
+            return None;
+        }
+        let texts = likes.liked.iter().map(|liked| (liked.text, liked.weight)).collect();
+        Some(Self { engine, texts, summed: likes.strategy != Strategy::Best, length })
+    }
 }
 
 /// Items that were chosen.
 #[derive(Debug)]
 pub struct Chosen {
-    /// They, numbered and in order.
+    /// The chosen items with their numbers, in order.
     pub items: Vec<(u64, Arc<Item>)>,
     /// How many items are meant, where these are the ones of them that may be among the best and those
     /// that have no vector; else how many these are.
@@ -219,13 +243,13 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// All that are meant.
+    /// All selected items.
     pub(super) fn all(items: Vec<(u64, Arc<Item>)>) -> Self {
         Self { meant: items.len(), items }
     }
 }
 
-/// Whether an answer is not wanted any more. Whatever takes long asks again and again.
+/// Tells whether a request was cancelled. Long work checks it again and again.
 #[derive(Clone, Copy)]
 pub struct Cancellation<'c>(&'c dyn Fn() -> bool);
 
@@ -233,12 +257,12 @@ impl<'c> Cancellation<'c> {
     /// The answer is waited for.
     pub const NEVER: Cancellation<'static> = Cancellation(&|| false);
 
-    /// An answer that is not wanted once this is so.
+    /// Cancelled as soon as this returns true.
     pub fn when(is_cancelled: &'c dyn Fn() -> bool) -> Self {
         Self(is_cancelled)
     }
 
-    /// Refuses to go on with what is not wanted any more.
+    /// Returns an error if the request was cancelled.
     pub fn check(self) -> Result<(), ChooseError> {
         if (self.0)() { Err(ChooseError::Stopped) } else { Ok(()) }
     }
@@ -247,29 +271,27 @@ impl<'c> Cancellation<'c> {
 /// Why items cannot be chosen.
 #[derive(Debug, thiserror::Error)]
 pub enum ChooseError {
-    /// The collection cannot do what is asked.
     #[error(transparent)]
     Collection(#[from] CollectionError),
-    /// A method cannot do what is asked.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// They are not wanted any more.
+    /// The request was cancelled.
     #[error("what was asked is not wanted any more")]
     Stopped,
 }
 
-/// What is to be written.
+/// Changes to a collection.
 #[derive(Debug)]
 pub enum Write {
     /// Items, each in the place of another of its name: all of them or none.
     Put(Vec<Item>),
     /// The items of these names that are there are taken out.
     Remove(Vec<Box<str>>),
-    /// What is kept from now on.
+    /// New settings of the collection.
     Set(Settings),
 }
 
-/// What came of changes.
+/// The outcome of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Applied {
     /// Items that are new.
@@ -282,33 +304,32 @@ pub struct Applied {
     pub left: usize,
 }
 
-/// What is told of a collection.
+/// Information about a collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectionInfo {
     pub name: String,
     pub settings: Settings,
-    /// How many items it has.
     pub items: usize,
     /// Bytes of memory that they take, roughly; in a database bytes of its tables.
     pub bytes: usize,
-    /// Whether it outlives the process.
+    /// Whether the collection outlives the process.
     pub durable: bool,
     /// Bytes of its log, where there is one.
     pub log_bytes: Option<u64>,
 }
 
-/// How much a home has.
+/// Totals of a home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     pub collections: usize,
     pub items: usize,
     /// Bytes of memory that they take in this process.
     pub bytes: usize,
-    /// How far a replica is behind; nothing where this is none.
+    /// How far a replica is behind; none if this home is no replica.
     pub behind: Option<Behind>,
 }
 
-/// How far a replica is behind.
+/// How far a replica is behind its writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Behind {
     /// Bytes of logs that were not read, or of which it is not known that they last.

@@ -14,7 +14,7 @@ use crate::{Attributes, Item};
 
 /// The milliseconds since 1970 of the years that RFC 3339 can write.
 const YEARS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
-/// What is expected of a time.
+/// The expectation of a time, for refusals.
 const BEYOND: &str = "a time of the years 0000 to 9999";
 
 /// An item as callers write it.
@@ -25,7 +25,7 @@ pub struct Incoming {
     pub text: Box<str>,
     /// When it was written.
     pub time: Option<Time>,
-    /// What filters ask for.
+    /// Attributes, which filters compare.
     pub attributes: Option<Attributes>,
     /// An object whose meaning is not known here.
     pub data: Option<Box<RawValue>>,
@@ -40,7 +40,7 @@ impl Incoming {
     }
 }
 
-/// A name: a string, or a whole number, which stands for its digits.
+/// An id: a string, or a whole number, which stands for its digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Id(pub Box<str>);
 
@@ -112,7 +112,7 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
-/// An item as it is given back: what [`Incoming`] reads, and its event.
+/// An item as it is returned: the fields of [`Incoming`], and its event.
 #[derive(Debug, Serialize)]
 pub struct Outgoing<'i> {
     id: &'i str,

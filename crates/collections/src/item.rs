@@ -23,7 +23,7 @@ pub const FILTER_WORDS: [&str; 2] = ["any", "not"];
 /// place in a map by names that has from 8/7 to 16/7 of the places that it uses.
 const PLACES: usize = 16 + (size_of::<(usize, u64)>() + 1) * 16 / 7;
 
-/// A text with its name, its time, and what a caller hangs on it.
+/// A text with its id, its time, and the caller's attributes and data.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Item {
@@ -31,13 +31,13 @@ pub struct Item {
     pub text: Box<str>,
     /// When it was written, or else added, in milliseconds since 1970.
     pub time: i64,
-    /// What filters ask for.
+    /// Attributes, which filters compare.
     #[serde(default, skip_serializing_if = "Attributes::is_empty")]
     pub attributes: Attributes,
     /// An object whose meaning is not known here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<RawValue>>,
-    /// The event that it was found to belong to, if that was asked.
+    /// The event that it belongs to, if events were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<Event>,
 }
@@ -52,14 +52,14 @@ pub struct Event {
     pub size: u64,
 }
 
-/// What is wrong with an item: the field it stands in, and what is wrong.
+/// A problem of an item: the field, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemProblem {
     /// The field, as a JSON pointer within the item.
     pub field: &'static str,
-    /// What is wrong, in words that repeat nothing of it.
+    /// The reason, without any of the caller's text.
     pub what: String,
-    /// Whether it is too long, rather than of a wrong form.
+    /// Whether the value is too long; else it has a wrong form.
     pub too_long: bool,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for ItemProblem {
 }
 
 impl Item {
-    /// Whether it is another one in every part.
+    /// Whether both items are equal in every field.
     pub(super) fn is(&self, other: &Self) -> bool {
         let data = [self, other].map(|item| item.data.as_deref().map(RawValue::get));
         (&self.id, &self.text, self.time) == (&other.id, &other.text, other.time)
@@ -116,7 +116,7 @@ impl Item {
             if data.get().len() > DATA_BYTES {
                 return long("/data", format!("an object has at most {DATA_BYTES} bytes"));
             }
-            // What comes back must not be an answer that its reader's parser refuses.
+            // Data that a JSON parser refuses would make the answer unreadable.
             if serde_json::from_str::<Readable>(data.get()).is_err() {
                 let what = "expected an object that every parser of JSON can read";
                 return wrong("/data", what.to_owned());
@@ -128,7 +128,7 @@ impl Item {
     /// Bytes of memory that it takes in a collection: all that is allocated for it, as allocators round
     /// it, and its places in the collection's lists.
     pub fn bytes(&self) -> usize {
-        // Two counters stand before what is shared.
+        // An `Arc` holds two counters before the value.
         let own = allocated(size_of::<Self>() + 2 * size_of::<usize>());
         let texts = allocated(self.id.len()) + allocated(self.text.len());
         let data = self.data.as_ref().map_or(0, |data| allocated(data.get().len()));

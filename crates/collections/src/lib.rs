@@ -3,7 +3,7 @@
 //!
 //! Where they are kept is a [`Home`]: this process, with a log in a folder or as a replica of another one
 //! (`embedded`), or a database (`postgres`). What texts are matched against (`matcher`,
-//! `held_window`) and which items a filter admits is the same for all of them. How items are ranked is not
+//! `windows`) and which items a filter admits is the same for all of them. How items are ranked is not
 //! known here, nor who asks.
 
 mod attributes;
@@ -12,8 +12,6 @@ mod contract;
 pub mod embedded;
 mod error;
 mod filter;
-mod following;
-mod held_window;
 mod home;
 mod incoming;
 mod item;
@@ -24,17 +22,19 @@ mod outcome;
 pub mod postgres;
 mod settings;
 mod shortlist;
+mod vectors;
+mod windows;
 
 use std::time::{Duration, SystemTime};
 
 pub use attributes::{Attribute, Attributes, MOST_ATTRIBUTES};
 pub use cognate_files::instant::span;
-pub use embedded::{BackedUp, Cut, EmbeddedHome, Pending, ReplicaHome, Vectors, back_up};
+pub use embedded::{BackedUp, Cut, EmbeddedHome, ReplicaHome, back_up};
 pub use error::CollectionError;
 pub use filter::{Filter, FilterProblem};
 pub use home::{
     Applied, Behind, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionInfo, Home,
-    ItemSelector, Page, SHORTLIST_METHOD, Shortlist, TopQuery, Totals, Write,
+    ItemSelector, Page, Pending, SHORTLIST_METHOD, Shortlist, TopQuery, Totals, Write,
 };
 pub use incoming::{Id, Incoming, Outgoing, Readable, Time};
 pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};
@@ -43,8 +43,9 @@ pub use matcher::{MatchError, MatchOptions, Matched, SharedEngine};
 pub use postgres::PostgresHome;
 pub use settings::{Budget, Limits, NAME_BYTES, Settings, check_name};
 pub use shortlist::{LONGEST_SHORTLIST, MOST_SCORED, SHORTLIST_LENGTH, usual_shortlist};
+pub use vectors::Vectors;
 
-/// What a program without the feature `postgres` says where a database is asked for.
+/// The message of a build without the feature `postgres` when a database is asked for.
 pub const NO_POSTGRES: &str = "this program was built without PostgreSQL (feature `postgres`)";
 
 /// Milliseconds since 1970, by the machine's clock, whatever year it shows.

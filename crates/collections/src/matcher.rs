@@ -15,38 +15,35 @@ use cognate::window;
 use cognate::window::BATCH;
 use cognate::window::stream::Settings;
 
-use crate::following::{Following, Windows};
-use crate::held_window::HeldWindow;
+use crate::windows::HeldWindow;
+use crate::windows::{Following, Windows};
 use crate::{CollectionError, Item, ItemProblem, Limits};
 
 /// Why texts cannot be matched.
 #[derive(Debug, thiserror::Error)]
 pub enum MatchError {
-    /// The collection cannot do what is asked.
     #[error(transparent)]
     Collection(#[from] CollectionError),
-    /// A method cannot do what is asked.
     #[error(transparent)]
     Query(#[from] QueryError),
 }
 
-/// How texts are matched.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MatchOptions {
-    /// How the stream is followed.
+    /// The options of the stream of events.
     pub stream: Settings,
     /// The least score at which a text is a duplicate of its nearest.
     pub duplicate: f32,
 }
 
-/// What was found of a text.
+/// The result of a match.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matched {
     /// Its nearest items whose scores are not below the least, the best first.
     pub nearest: Vec<(Arc<str>, f32)>,
     /// The item that its event began with: itself where it begins one.
     pub event: Arc<str>,
-    /// Whether it begins one.
+    /// Whether the text begins an event.
     pub new: bool,
     /// The score of its event, or of the best of those that it did not join.
     pub score: Option<f32>,
@@ -75,11 +72,11 @@ impl Deref for SharedEngine {
     }
 }
 
-/// What was decided of some items, and what is to be written of them.
+/// The results for some items, and the changes to write.
 pub(super) struct Followed {
-    /// What was found of each.
+    /// The result for each item.
     pub(super) matched: Vec<Matched>,
-    /// Each with its event.
+    /// The items with their events.
     pub(super) items: Vec<Item>,
     window: HeldWindow,
 }
@@ -106,7 +103,7 @@ pub(super) fn follow(
 ) -> Result<Followed, MatchError> {
     let how = within_limits(*how, turn.settings());
     let names = items.iter().map(|item| item.id.clone()).collect();
-    // One that is there already is matched again: what it was is left out.
+    // An item that is there already is matched anew: its earlier text is left out.
     let again = turn.known(names)?;
     let kept = turn.windows().take(&how.stream, &engine, turn.revision());
     let mut window = match kept.filter(|_| again.is_empty()) {
@@ -147,7 +144,7 @@ pub(super) fn check(items: &[Item], limits: &Limits) -> Result<(), CollectionErr
     Ok(())
 }
 
-/// How texts are matched against a collection that may keep less than is asked for.
+/// The options, limited to what the collection keeps.
 fn within_limits(how: MatchOptions, settings: crate::Settings) -> MatchOptions {
     let window::Limits { last, within } = how.stream.limits;
     let last = last.min(settings.max_items.unwrap_or(usize::MAX)).max(1);

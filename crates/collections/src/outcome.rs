@@ -4,15 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::Applied;
 
-/// What adding items one after another comes to.
+/// The outcome of adding items one after another.
 #[derive(Debug, PartialEq)]
 pub(super) struct Outcome {
     pub(super) applied: Applied,
-    /// Those of them that are there at the end, by their places.
+    /// Places of the added items that remain.
     pub(super) stays: Vec<usize>,
     /// The numbers of those that were there before and are not.
     pub(super) gone: Vec<i64>,
-    /// How many items there are.
     pub(super) items: usize,
 }
 

@@ -9,7 +9,7 @@ use crate::{CollectionError, Item};
 /// Longest name of a collection.
 pub const NAME_BYTES: usize = 64;
 
-/// What a collection keeps.
+/// The settings of a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -17,7 +17,7 @@ pub struct Settings {
     /// nothing more is taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_items: Option<usize>,
-    /// Items whose time is further back than so many milliseconds leave.
+    /// Items older than this many milliseconds are removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<i64>,
 }
@@ -29,7 +29,7 @@ impl Settings {
     }
 }
 
-/// What collections may take.
+/// The limits of collections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub collections: usize,
@@ -50,7 +50,7 @@ impl Limits {
         })
     }
 
-    /// Refuses what a collection is to keep where that is more than it may.
+    /// Refuses settings beyond the limits.
     pub(super) fn check_kept(&self, settings: Settings) -> Result<(), CollectionError> {
         let limit = self.items;
         match settings.max_items.filter(|most| *most > limit) {
@@ -80,9 +80,9 @@ impl Budget {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Takes bytes, if there are so many.
+    /// Takes bytes from the budget, or refuses if there are not enough.
     pub fn take(&self, bytes: usize) -> Result<(), CollectionError> {
-        // Where more is held than there should be, what takes nothing can still be taken out.
+        // Even over budget, a change that takes nothing is allowed: it may free memory.
         if bytes == 0 {
             return Ok(());
         }
@@ -93,7 +93,7 @@ impl Budget {
         }
     }
 
-    /// Takes bytes for what can be made again, if a quarter of all stays free.
+    /// Takes bytes for what can be computed again, if a quarter of the budget stays free.
     pub(super) fn take_spare(&self, bytes: usize) -> Result<(), CollectionError> {
         let most = self.limit - self.limit / 4;
         let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= most);
@@ -103,7 +103,7 @@ impl Budget {
         }
     }
 
-    /// Takes bytes whether or not there are so many: of what was stored before.
+    /// Takes bytes without a limit, for items that were stored before.
     pub(super) fn charge_unchecked(&self, bytes: usize) {
         self.used.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -115,7 +115,7 @@ impl Budget {
     }
 }
 
-/// Refuses what is no name of a collection: it is a folder's name, too.
+/// Checks the name of a collection, which is also the name of its folder.
 pub fn check_name(name: &str) -> Result<(), CollectionError> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let first = name.bytes().next().is_some_and(plain);

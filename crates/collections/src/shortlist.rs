@@ -2,7 +2,7 @@
 
 /// Items of a collection up to which all are scored.
 pub const MOST_SCORED: usize = 200_000;
-/// Items of a shortlist of a larger one, for each text that is asked about.
+/// Items in a shortlist of a large collection, for each text of the query.
 pub const SHORTLIST_LENGTH: usize = 1_000;
 /// The longest shortlist that can be asked for.
 pub const LONGEST_SHORTLIST: usize = 100_000;

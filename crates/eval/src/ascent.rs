@@ -1,42 +1,42 @@
-//! Weights of scores that rank best on given queries: coordinate ascent on mean average precision
-//! (Metzler & Croft 2007, section 3.2).
+//! Finds the weights of scores that rank best on given queries: coordinate ascent on mean average
+//! precision (Metzler & Croft 2007, section 3.2).
 //!
-//! Scores are standardised within each query, as `engine/fuse/combine.rs` has it, so that scales agree
-//! and a query counts as much as another. Weights are shares: none is negative, and they add up to 1,
-//! so a number that is high for what is *not* relevant cannot help. They are whole millionths, which
-//! a file or a request carries without loss. Ascent may stop at a height that is not the highest, so it starts from
-//! equal weights and from some drawn by the seed; scores and seed fix the outcome. Files and
-//! contenders are not known here.
+//! Scores are standardised within each query, as in `engine/fuse/combine.rs`, so that their scales
+//! agree and every query counts the same. Weights are shares: none is negative, and they add up to
+//! 1, so a score that is high for documents that are *not* relevant cannot help. They are whole
+//! millionths, which a file or a request carries without loss. Ascent may end at a local maximum,
+//! so it starts from equal weights and from some random ones; scores and seed fix the outcome.
+//! Files and contenders are not known here.
 
 use cognate::engine::fuse::standardised;
 use cognate_kernels::random::Random;
 
-use crate::datasets::ranking::{Judged, Topic};
+use crate::datasets::{Judged, Topic};
 use crate::scoring;
 use crate::scoring::Scored;
 
-/// Starts drawn at random, beside equal weights.
+/// Number of random starts, in addition to equal weights.
 const DRAWN: u64 = 5;
-/// Shares that a weight is first tried at are this far apart; then come halves of it.
+/// Distance between the first shares tried for a weight; later ones are halves of it.
 const STEP: f64 = 0.1;
-/// How often the step is halved.
+/// Number of times the step is halved.
 const HALVINGS: usize = 3;
-/// Rounds over all weights after which ascent stops even if it still gains.
+/// Maximum rounds over all weights, even if the last one still improved.
 const ROUNDS: usize = 50;
 
-/// The scores of one query's candidates by the contenders that are combined, standardised.
+/// The standardised scores of one query's candidates by each combined contender.
 pub(super) struct TrainingQuery {
-    /// By contender, then by candidate. Candidates stand as trec_eval breaks ties.
+    /// By contender, then by candidate. Candidates are in trec_eval's order of ties.
     columns: Vec<Vec<f64>>,
-    /// Whether any contender scores the candidate.
+    /// Whether at least one contender scores the candidate.
     scored: Vec<bool>,
     relevant: Vec<bool>,
-    /// Relevant documents, whether candidates or not.
+    /// Number of relevant documents, candidates or not.
     total: usize,
 }
 
 impl TrainingQuery {
-    /// Nothing if the topic does not count.
+    /// The query of a topic; `None` if the topic does not count.
     pub(super) fn new(topic: &Topic, scored: &[&Scored], judged: &Judged) -> Option<Self> {
         let grades = judged.grades(topic)?;
         let mut order: Vec<usize> = (0..topic.documents.len()).collect();
@@ -53,7 +53,7 @@ impl TrainingQuery {
         })
     }
 
-    /// Average precision of the order by these scores.
+    /// Average precision of the ranking by these scores.
     fn average_precision(&self, scores: &[f64], found: &mut Vec<(f64, usize)>) -> f64 {
         let numbered = || scores.iter().copied().zip(0..).zip(self.relevant.iter().copied());
         let before = |one: &(f64, usize), other: &(f64, usize)| {
@@ -62,7 +62,7 @@ impl TrainingQuery {
         found.clear();
         found.extend(numbered().filter(|&(_, relevant)| relevant).map(|(ranked, _)| ranked));
         found.sort_unstable_by(before);
-        // How many candidates that are not relevant stand before each relevant one, and after the
+        // For each relevant candidate: how many non-relevant ones rank between it and the relevant
         // one before it.
         let mut between = vec![0_u32; found.len() + 1];
         for (ranked, _) in numbered().filter(|&(_, relevant)| !relevant) {
@@ -80,7 +80,7 @@ impl TrainingQuery {
     }
 }
 
-/// Whether any contender scores each candidate.
+/// For each candidate, whether at least one contender scores it.
 fn known(scored: &[&Scored]) -> Vec<bool> {
     let candidates = scored.first().map_or(0, |first| first.scores.len());
     let any = |at: usize| {
@@ -89,7 +89,6 @@ fn known(scored: &[&Scored]) -> Vec<bool> {
     (0..candidates).map(any).collect()
 }
 
-/// Sums by these weights.
 fn sums<'a>(columns: &'a [Vec<f64>], weights: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
     let candidates = columns.first().map_or(0, Vec::len);
     (0..candidates).map(move |at| {
@@ -98,7 +97,7 @@ fn sums<'a>(columns: &'a [Vec<f64>], weights: &'a [f64]) -> impl Iterator<Item =
     })
 }
 
-/// The same sums, below all where nothing is known.
+/// The sums, and minus infinity for candidates that no contender scores.
 fn last_unless<'a>(
     known: &'a [bool],
     sums: impl Iterator<Item = f64> + 'a,
@@ -106,11 +105,11 @@ fn last_unless<'a>(
     known.iter().zip(sums).map(|(&known, sum)| if known { sum } else { f64::NEG_INFINITY })
 }
 
-/// Weights of a height that was found, in whole millionths that add up to one.
+/// The weights rounded to whole millionths that add up to one.
 fn in_millionths(weights: &[f64]) -> Vec<f64> {
     let mut rounded: Vec<i64> = weights.iter().map(|share| (share * 1e6).round() as i64).collect();
     let missing = 1_000_000 - rounded.iter().sum::<i64>();
-    // The first of the largest bears what rounding left, a few millionths.
+    // The first of the largest weights absorbs the rounding, a few millionths.
     let largest = (0..rounded.len()).rev().max_by_key(|&at| rounded[at]);
     if let Some(largest) = largest.and_then(|at| rounded.get_mut(at)) {
         *largest += missing;
@@ -118,7 +117,7 @@ fn in_millionths(weights: &[f64]) -> Vec<f64> {
     rounded.into_iter().map(|share| share as f64 / 1e6).collect()
 }
 
-/// The weights of the highest mean average precision that was found, and that height.
+/// The weights with the highest mean average precision found, and that precision.
 pub(super) fn ascend(lessons: &[TrainingQuery], width: usize, seed: u64) -> (Vec<f64>, f64) {
     let starts: Vec<u64> = (0..=DRAWN).collect();
     let found = scoring::map("combining", &starts, |&number| {
@@ -126,7 +125,7 @@ pub(super) fn ascend(lessons: &[TrainingQuery], width: usize, seed: u64) -> (Vec
         let start = if number == 0 { vec![1.0; width] } else { drawn(width, &mut random) };
         Ascent::new(lessons, &start).climb(&mut random)
     });
-    // Of equal heights the first.
+    // Of equal results the first wins.
     let higher = |best: (Vec<f64>, f64), next: (Vec<f64>, f64)| {
         if next.1 > best.1 { next } else { best }
     };
@@ -145,7 +144,7 @@ struct Ascent<'l> {
     lessons: &'l [TrainingQuery],
     weights: Vec<f64>,
     height: f64,
-    /// Sums of all contenders but one, by lesson.
+    /// Sums over all contenders but one, by query.
     others: Vec<Vec<f64>>,
     scores: Vec<f64>,
     found: Vec<(f64, usize)>,
@@ -161,7 +160,7 @@ impl<'l> Ascent<'l> {
         ascent
     }
 
-    /// Mean average precision by the present weights.
+    /// Mean average precision with the current weights.
     fn measure(&mut self) -> f64 {
         let mut sum = 0.0;
         for lesson in self.lessons {
@@ -173,7 +172,7 @@ impl<'l> Ascent<'l> {
         sum / self.lessons.len() as f64
     }
 
-    /// Changes one weight after the other, in random order, until no change gains.
+    /// Changes one weight after the other, in random order, until no change improves the result.
     fn climb(mut self, random: &mut Random) -> (Vec<f64>, f64) {
         let mut order: Vec<usize> = (0..self.weights.len()).collect();
         for _ in 0..ROUNDS {
@@ -189,14 +188,14 @@ impl<'l> Ascent<'l> {
         (self.weights, self.height)
     }
 
-    /// Gives one contender the share that is best for it while the others keep their proportions.
+    /// Finds the best share for one contender while the others keep their proportions.
     fn turn(&mut self, at: usize) {
         let rest = 1.0 - self.weights[at];
         let equal = 1.0 / (self.weights.len() - 1) as f64;
         let share = |(place, &weight): (usize, &f64)| match place {
             _ if place == at => 0.0,
             _ if rest > 1e-9 => weight / rest,
-            // A contender that had it all left nothing to keep proportions of.
+            // If this contender had the whole weight, the others have no proportions to keep.
             _ => equal,
         };
         let others: Vec<f64> = self.weights.iter().enumerate().map(share).collect();
@@ -226,14 +225,15 @@ impl<'l> Ascent<'l> {
                 .map(|(place, other)| if place == at { tried.0 } else { (1.0 - tried.0) * other });
             let before = (std::mem::replace(&mut self.weights, mixed.collect()), self.height);
             self.height = self.measure();
-            // Summed in another order the last bit of a score may differ, and a tie with it.
+            // Summing in another order may change the last bit of a score, and so create or break a
+            // tie.
             if self.height <= before.1 {
                 (self.weights, self.height) = before;
             }
         }
     }
 
-    /// The better of a share that was tried and one to try.
+    /// The better of the share `tried` and a new one.
     fn better(&mut self, at: usize, share: f64, tried: (f64, f64)) -> (f64, f64) {
         let mut sum = 0.0;
         for (lesson, others) in self.lessons.iter().zip(&self.others) {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     proptest! {
-        /// Scores from a handful of values, so that ties abound, and some missing.
+        /// Scores with few distinct values, so that many tie, and some missing.
         #[test]
         fn average_precision_is_that_of_the_measure(
             list in prop::collection::vec((0u32..2, 0u8..5, 0u8..5), 2..40),

@@ -1,4 +1,5 @@
-//! `cognate eval calibrate`: thresholds of methods from labelled pairs, written into the model file.
+//! `cognate eval calibrate`: finds thresholds of methods on labelled pairs and writes them into the
+//! model file.
 
 use std::path::PathBuf;
 
@@ -13,41 +14,40 @@ use cognate_stats::threshold::{Criterion, best_weighted_threshold};
 use serde::Serialize;
 
 use crate::contenders::Scores;
-use crate::datasets::{Source, pairs};
+use crate::datasets::{self, Source};
 use crate::scoring::Scored;
 use crate::{EvalError, contenders, scoring};
 
-/// What `cognate eval calibrate` does.
 #[derive(Debug, Clone)]
 pub struct CalibrateOptions {
     pub file: PathBuf,
     /// Names of methods, or `all`.
     pub methods: Vec<String>,
-    /// Measures of the vector methods; without any, each method's own.
+    /// Measures for vector methods; if empty, each method's own.
     pub measures: Vec<Measure>,
-    /// What thresholds are chosen for.
+    /// What a threshold should achieve.
     pub aim: Criterion,
-    /// The share of related pairs where the thresholds will be used; none: that of the file.
+    /// The expected share of related pairs in use; if absent, that of the file.
     pub prior: Option<f64>,
-    /// The model file to write; may be the one that is read.
+    /// The model file to write; may be the one that was read.
     pub output: PathBuf,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Calibrated {
-    /// One a method and measure.
-    pub thresholds: Vec<Found>,
-    /// Names of those whose scores never reach the wanted precision; they have no threshold.
+    /// One for each method and measure.
+    pub thresholds: Vec<CalibratedThreshold>,
+    /// Names of methods that never reach the wanted precision, and so have no threshold.
     pub not_reached: Vec<String>,
     pub path: PathBuf,
     pub fingerprint: String,
-    /// BLAKE3 of the whole file.
+    /// BLAKE3 of the whole file of pairs.
     pub digest: String,
 }
 
-/// A threshold that was found.
+/// A threshold and its figures.
 #[derive(Debug, Clone, Serialize)]
-pub struct Found {
+pub struct CalibratedThreshold {
     pub method: &'static str,
     pub measure: &'static str,
     #[serde(flatten)]
@@ -79,7 +79,7 @@ impl std::fmt::Display for Calibrated {
     }
 }
 
-/// Finds thresholds and writes them into a model file, beside those it has for other methods.
+/// Finds thresholds and writes them into a model file, next to those of other methods.
 pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrated, EvalError> {
     if let Criterion::Precision(wanted) = options.aim
         && !(wanted > 0.0 && wanted <= 1.0)
@@ -101,7 +101,7 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
         return Err(EvalError::Options("--methods: expected at least one method".to_owned()));
     }
     let source = Source { path: options.file.clone(), name: options.file.display().to_string() };
-    let set = pairs::read(&source)?;
+    let set = datasets::read_pairs(&source)?;
     let file_digest = digest(&source)?;
     let texts = [(set.name.as_str(), set.texts.as_slice())];
     let scored = scoring::pairs(engine, &field, &texts)?.pop().unwrap_or_default();
@@ -115,7 +115,11 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
         };
         calibration.threshold.file_digest.clone_from(&file_digest);
         let threshold = calibration.threshold.clone();
-        thresholds.push(Found { method: method.name(), measure: measure.name(), threshold });
+        thresholds.push(CalibratedThreshold {
+            method: method.name(),
+            measure: measure.name(),
+            threshold,
+        });
         made.push((method, measure, calibration));
     }
     if thresholds.is_empty() {
@@ -140,7 +144,7 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
     })
 }
 
-/// What a method's scores say of labelled pairs; nothing if they do not reach the wanted precision.
+/// The threshold and calibration of a method; `None` if it never reaches the wanted precision.
 fn of(labels: &[bool], scored: &Scored, options: &CalibrateOptions) -> Option<Calibration> {
     let (scores, aim) = (&scored.scores, options.aim);
     let weights = match options.prior {
@@ -151,7 +155,7 @@ fn of(labels: &[bool], scored: &Scored, options: &CalibrateOptions) -> Option<Ca
     let at = Confusion::at(threshold, labels, scores)?;
     let quantiles = percentiles(scores)?;
     let (low, high) = (*quantiles.first()?, *quantiles.last()?);
-    // Scores that are all the same have no range to divide.
+    // Equal scores have no range to divide into bins.
     let edges = equal_edges(low, high.max(low.next_up()), BINS);
     let bins = |wanted: bool| {
         let pairs = labels.iter().zip(scores).filter(|(label, _)| **label == wanted);
@@ -184,7 +188,7 @@ fn of(labels: &[bool], scored: &Scored, options: &CalibrateOptions) -> Option<Ca
     })
 }
 
-/// BLAKE3 of the file as it is stored.
+/// BLAKE3 of the file as stored.
 fn digest(source: &Source) -> Result<String, ReadError> {
     let mut hasher = blake3::Hasher::new();
     let hashed = std::fs::File::open(&source.path).and_then(|file| {

@@ -1,5 +1,5 @@
-//! The linear combination of scores that ranks best on files kept for learning it, as one more
-//! contender. How weights are found is known to [`ascent`].
+//! The linear combination of scores that ranks best on separate training files, measured as one
+//! more contender. [`ascent`] finds its weights.
 
 use std::path::{Path, PathBuf};
 
@@ -13,51 +13,48 @@ use serde::Serialize;
 
 use crate::ascent::TrainingQuery;
 use crate::contenders::{Contender, Field, Scores};
-use crate::datasets::ranking::Judged;
-use crate::datasets::{Source, ranking};
+use crate::datasets::{Judged, Source};
 use crate::scoring::Scored;
 use crate::{EvalError, ascent, datasets, scoring};
 
-/// The name that its figures stand under.
+/// The contender's name in reports.
 pub(super) const NAME: &str = "combination";
 
-/// Which scores are combined, and what is learned from.
+/// Which scores are combined, and the files to learn the weights on.
 #[derive(Debug, Clone, Default)]
 pub struct CombineOptions {
-    /// Names of methods or columns; without any nothing is combined.
+    /// Names of methods or columns; if empty, nothing is combined.
     pub names: Vec<String>,
-    /// Files, or folders of files, to learn on.
+    /// Training files, or folders of files.
     pub files: Vec<PathBuf>,
-    /// Their judgements; without any, the files' labels.
+    /// Judgements for the training files; if empty, the files' labels.
     pub qrels: Vec<PathBuf>,
 }
 
-/// A combination that was learned.
 #[derive(Debug, Clone, Serialize)]
 pub struct Combination {
-    /// The files it was learned on.
+    /// Names of the training files.
     pub learned_on: Vec<String>,
-    /// `qrels` or `labels`: what said there which candidates are relevant.
+    /// `qrels` or `labels`: where the relevance of training candidates comes from.
     pub judgements: &'static str,
     pub queries: usize,
-    /// Mean average precision over these.
+    /// Mean average precision on the training files.
     pub map: f64,
-    /// What is combined: weights of standardised scores, which add up to 1.
+    /// Weights of the standardised scores; they add up to 1.
     pub weights: Vec<Weight>,
 }
 
-/// The weight of one contender.
 #[derive(Debug, Clone, Serialize)]
 pub struct Weight {
     pub name: String,
     pub weight: f64,
-    /// The same as a model file holds it.
+    /// The same in the form of the model file.
     #[serde(skip)]
     part: StoredPart,
 }
 
 impl CombineOptions {
-    /// The places of what is combined among the contenders; methods that are not are added.
+    /// The indices of the combined contenders in the field; missing methods are added to it.
     pub(super) fn places(
         &self,
         engine: &Engine,
@@ -82,14 +79,14 @@ impl CombineOptions {
             return Err(EvalError::Options("expected two or more scores to combine".to_owned()));
         }
         if field.contenders.iter().any(|contender| contender.name == NAME) {
-            let problem = format!("a column called `{NAME}` cannot be measured beside one");
+            let problem = format!("a column called `{NAME}` cannot be measured together with one");
             return Err(EvalError::Options(problem));
         }
         Ok(places)
     }
 
-    /// Learns how to weight the contenders at these places, on files that are not measured; `seed`
-    /// fixes the search.
+    /// Learns the weights of the contenders at these indices on the training files; `seed` fixes
+    /// the random starts.
     pub(super) fn learn(
         &self,
         engine: &Engine,
@@ -101,7 +98,7 @@ impl CombineOptions {
     ) -> Result<Combination, EvalError> {
         let sources = datasets::sources(&self.files)?;
         apart(&sources, measured)?;
-        let read = |source| ranking::read(source, columns);
+        let read = |source| datasets::read_ranking(source, columns);
         let sets = sources.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         let judged = Judged::read(&self.qrels)?;
         let chosen = places.iter().filter_map(|&place| field.contenders.get(place));
@@ -136,7 +133,7 @@ impl CombineOptions {
     }
 }
 
-/// A contender's part in a fusion, as a model file holds it.
+/// A contender as a weighted part of a fusion, in the form of the model file.
 fn part(of: &Contender, weight: f64) -> StoredPart {
     let (method, scores) = match of.scores {
         Scores::Column(_) => (None, Some(of.name.clone())),
@@ -146,9 +143,9 @@ fn part(of: &Contender, weight: f64) -> StoredPart {
     StoredPart { method, measure, scores, weight }
 }
 
-/// Refuses to measure on a file that is learned on.
+/// Refuses to measure on a training file.
 fn apart(learned_on: &[Source], measured: &[Source]) -> Result<(), EvalError> {
-    // A file that is not there is refused where it is read.
+    // A missing file is refused later, when it is read.
     let real = |source: &Source| source.path.canonicalize().ok();
     for source in learned_on {
         let here = real(source);
@@ -162,7 +159,8 @@ fn apart(learned_on: &[Source], measured: &[Source]) -> Result<(), EvalError> {
 }
 
 impl Combination {
-    /// Adds its scores to those of a file's contenders, of which these were combined.
+    /// Appends the combination's scores to those of a file's contenders; `places` are the indices
+    /// of the combined ones.
     pub(super) fn apply(&self, scored: &mut Vec<Vec<Scored>>, places: &[usize]) {
         let weights: Vec<f64> = self.weights.iter().map(|of| of.weight).collect();
         let chosen: Vec<&Vec<Scored>> = places.iter().filter_map(|&at| scored.get(at)).collect();
@@ -181,7 +179,6 @@ impl Combination {
         scored.push(combined);
     }
 
-    /// The combination as one more contender.
     pub(super) fn contender(&self) -> Contender {
         let term = |of: &Weight| format!("{:.3} {}", of.weight, of.name);
         let terms: Vec<String> = self.weights.iter().map(term).collect();
@@ -195,24 +192,24 @@ impl Combination {
     }
 }
 
-/// A combination that became a method of a model file.
+/// A combination stored as a method of a model file.
 #[derive(Debug, Clone, Serialize)]
-pub struct Kept {
+pub struct StoredCombination {
     pub method: String,
     pub summary: String,
     #[serde(flatten)]
     pub written: Written,
 }
 
-impl std::fmt::Display for Kept {
+impl std::fmt::Display for StoredCombination {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { method, summary, written } = self;
-        writeln!(f, "{method} is kept: {summary}")?;
+        writeln!(f, "{method} is stored: {summary}")?;
         write!(f, "{}\n{written}", written.path.display())
     }
 }
 
-/// Refuses a name that no fused method can have, before anything is measured.
+/// Refuses an invalid name for a fused method before anything is measured.
 pub fn check_name(name: &str) -> Result<(), EvalError> {
     let any = StoredPart { method: None, measure: None, scores: Some("x".to_owned()), weight: 1.0 };
     let fusion = StoredFusion { by: FuseBy::Zscore, parts: vec![any], learned: None };
@@ -222,17 +219,17 @@ pub fn check_name(name: &str) -> Result<(), EvalError> {
     }
 }
 
-/// Keeps a combination in the model file as the method `fused:NAME`: in `output`, or without one in
-/// the file that was measured.
+/// Stores a combination in the model file as the method `fused:NAME`: in `output`, or if that is
+/// absent in the model that was measured.
 pub fn keep(
     engine: &Engine,
     combination: &Combination,
     name: &str,
     output: Option<&Path>,
-) -> Result<Kept, EvalError> {
+) -> Result<StoredCombination, EvalError> {
     let model = engine.model();
     let update = Update::of(model, output.unwrap_or(model.path()))?;
-    // Others may have put theirs in meanwhile.
+    // Another process may have stored a fusion in the meantime.
     let mut fusions = Fusions::read(update.model())?;
     let learned = Learned {
         on: combination.learned_on.clone(),
@@ -249,5 +246,5 @@ pub fn keep(
     let (method, summary) = (fused.name().to_string(), fused.summary());
     let mut draft = Draft::of(update.model());
     fusions.put(&mut draft);
-    Ok(Kept { method, summary, written: update.write(draft)? })
+    Ok(StoredCombination { method, summary, written: update.write(draft)? })
 }

@@ -1,4 +1,5 @@
-//! What is measured: methods under their measures, and columns of numbers that a file brings along.
+//! The contenders of an evaluation: methods under their measures, and columns of numbers in the
+//! data files.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,17 +11,17 @@ use cognate::methods::{Info, Kind, Method, Scorer};
 
 use crate::EvalError;
 
-/// Which methods are measured, and against what.
+/// The methods to measure, and the baseline.
 #[derive(Debug, Clone)]
 pub struct Choice {
-    /// Names or aliases; `all` stands for every method that the model can serve and that has
-    /// figures of the task, `none` for no method.
+    /// Names or aliases; `all` means every method that the model supports and that suits the task,
+    /// `none` no method.
     pub methods: Vec<String>,
-    /// Measures of the vector methods; without any, each method's own.
+    /// Measures for vector methods; if empty, each method's own.
     pub measures: Vec<Measure>,
-    /// The method that differences are tested against. It is measured too.
+    /// The method that others are tested against. It is measured, too.
     pub baseline: String,
-    /// Whether the variants that show why methods are as they are are measured too.
+    /// Whether ablations (variants that show the effect of a method's parts) are measured, too.
     pub ablations: bool,
 }
 
@@ -30,9 +31,9 @@ pub(super) struct Contender {
     pub(super) name: String,
     /// The method's canonical name, or `column`.
     pub(super) method: Cow<'static, str>,
-    /// What vectors of texts are compared by; none where a method has none, and for a column.
+    /// How vectors are compared; `None` for a column and for a method without vectors.
     pub(super) measure: Option<Measure>,
-    /// What it does, in a sentence.
+    /// What the method does, in one sentence.
     pub(super) summary: String,
     pub(super) scores: Scores,
 }
@@ -40,29 +41,28 @@ pub(super) struct Contender {
 /// Where its scores come from.
 #[derive(Clone)]
 pub(super) enum Scores {
-    /// The engine, asked about this method and measure.
     Method(Method, Measure),
-    /// A column of the file, by its place among those asked for.
+    /// A column of the file, by its index among the requested columns.
     Column(usize),
-    /// A variant that is no method, by its own scorer.
+    /// A variant that is not a method, with its own scorer.
     Ablation(Arc<Scorer>, &'static Info),
-    /// A fused method of the model, and for each run that it wants the place of the column that has it.
+    /// A fused method of the model; for each run it needs, the index of the column that holds it.
     Fused(Arc<Fusion>, Vec<usize>),
-    /// The scores of others, put together.
+    /// A combination of other contenders' scores.
     Combination,
 }
 
-/// Contenders in the order of listings, and who they are compared with.
+/// The contenders in the order of listings, and the baseline among them.
 #[derive(Default)]
 pub(super) struct Field {
     pub(super) contenders: Vec<Contender>,
     pub(super) baseline: usize,
-    /// Methods that the model cannot serve, each with the reason.
+    /// Methods that the model does not support, with the reason.
     pub(super) unavailable: Vec<(Cow<'static, str>, String)>,
     columns: Vec<String>,
 }
 
-/// Chooses the contenders of a task for methods of these kinds, columns first, and the baseline.
+/// Chooses the contenders of a task (columns first, then methods of these kinds) and the baseline.
 pub(super) fn choose(
     engine: &Engine,
     choice: &Choice,
@@ -87,7 +87,7 @@ pub(super) fn choose(
     Ok(field)
 }
 
-/// Methods alone, with nothing to compare them with.
+/// Chooses methods without a baseline.
 pub(super) fn methods(
     engine: &Engine,
     names: &[String],
@@ -99,7 +99,7 @@ pub(super) fn methods(
 }
 
 impl Field {
-    /// Adds the methods of these names.
+    /// Adds the methods with these names.
     fn list(
         &mut self,
         engine: &Engine,
@@ -137,7 +137,7 @@ impl Field {
         }
     }
 
-    /// Adds the method of that name, fused or not, and says by which name it is listed.
+    /// Adds the method with this name, fused or not, and returns its name in listings.
     fn add_named(
         &mut self,
         engine: &Engine,
@@ -160,7 +160,7 @@ impl Field {
         }
     }
 
-    /// Adds a fused method once, if the model and the columns have what it needs.
+    /// Adds a fused method, unless present, if the model and the columns provide what it needs.
     fn add_fused(&mut self, engine: &Engine, fused: &FusedMethod) -> Result<(), String> {
         let fusion = engine.fusion(fused).map_err(|error| error.to_string())?;
         let place = |(_, run): (usize, &str)| {
@@ -181,7 +181,7 @@ impl Field {
         Ok(())
     }
 
-    /// Adds a method under each measure that it has, once.
+    /// Adds a method under each of its measures, unless present.
     fn add(&mut self, engine: &Engine, method: Method, measures: &[Measure]) {
         let own = engine.default_measure(method);
         let several = engine.embeds(method) && !measures.is_empty();
@@ -222,8 +222,7 @@ impl Field {
         Ok(())
     }
 
-    /// The place of the contender with that name, which is added if it is a method and not among
-    /// them.
+    /// The index of the contender with that name; a method is added if it is not yet present.
     pub(super) fn place_or_add(
         &mut self,
         engine: &Engine,
@@ -234,7 +233,7 @@ impl Field {
         if let Some(place) = self.place(name) {
             return Ok(place);
         }
-        // By its canonical name it may be among them already; then nothing is added.
+        // It may already be present under its canonical name.
         let known = engine.method(name).ok().filter(|method| self.place(method.name()).is_some());
         let name = match known {
             Some(method) => {
@@ -246,14 +245,14 @@ impl Field {
         Ok(self.place(&name).unwrap_or(0))
     }
 
-    /// The place of the contender with that name, or the first of that method.
+    /// The index of the contender with that name, or else of the first with that method.
     fn place(&self, name: &str) -> Option<usize> {
         let exact = self.contenders.iter().position(|contender| contender.name == name);
         exact.or_else(|| self.contenders.iter().position(|contender| contender.method == name))
     }
 }
 
-/// Refuses a method that the model cannot serve, or that has no figures of the task.
+/// Refuses a method that the model does not support, or that does not suit the task.
 fn usable(engine: &Engine, method: Method, kinds: &[Kind]) -> Result<(), EvalError> {
     if let Some(reason) = engine.unavailable(method) {
         return Err(EvalError::Options(format!(
@@ -273,7 +272,7 @@ fn only_ranks(name: &str) -> EvalError {
     ))
 }
 
-/// The question that scores come from. Overlong texts are cut, and counted where they are.
+/// The query behind a method's scores. Overlong texts are truncated, and counted by the caller.
 pub(super) fn query(method: Method, measure: Measure) -> Query {
     Query { measure: Some(measure), truncate: true, ..Query::new(method) }
 }

@@ -1,16 +1,15 @@
-//! `cognate eval`: methods measured on labelled texts.
+//! `cognate eval`: measures methods on labelled texts.
 //!
-//! Scores come through the [`Engine`](cognate::engine::Engine), so that a published figure is what
-//! the service answers; measures come from [`stats`](cognate_stats). What is here is the way
-//! from files to a [`Report`], and from a report to a terminal, to JSON and to one HTML page. Which
-//! figures matter for a method's paper is not known here.
+//! Scores come from the [`Engine`](cognate::engine::Engine), so that published figures match the
+//! service's answers; measures come from [`stats`](cognate_stats). This crate turns files into a
+//! [`Report`], and a report into terminal output, JSON and an HTML page. Which figures matter for a
+//! method's paper is not known here.
 
 mod ascent;
 mod calibrate;
 mod combination;
 mod contenders;
 mod datasets;
-mod error;
 pub mod events;
 mod page;
 mod pairs;
@@ -23,10 +22,14 @@ mod sts;
 mod summary;
 mod table;
 
+use std::path::PathBuf;
+
 pub use calibrate::{CalibrateOptions, Calibrated, calibrate};
-pub use combination::{CombineOptions, Kept, check_name, keep};
+use cognate::engine::QueryError;
+use cognate::model::ModelError;
+use cognate_files::ReadError;
+pub use combination::{CombineOptions, StoredCombination, check_name, keep};
 pub use contenders::Choice;
-pub use error::EvalError;
 pub use page::{Presented, html};
 pub use pairs::{PairsOptions, eval_pairs};
 pub use ranking::{RankingOptions, eval_ranking};
@@ -34,3 +37,24 @@ pub use report::{Figures, Report};
 pub use set_auto::{AutoSet, Deciding, set_auto};
 pub use sts::{StsOptions, View, eval_sts};
 pub use summary::terminal;
+
+/// Why an evaluation failed.
+#[derive(Debug, thiserror::Error)]
+pub enum EvalError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error("{}: {source}", path.display())]
+    Folder { path: PathBuf, source: std::io::Error },
+    /// Options that contradict each other, the model or the data.
+    #[error("{0}")]
+    Options(String),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error("{file}: {source}")]
+    Query { file: String, source: QueryError },
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+    /// The data has no value for a measure.
+    #[error("{file}: {problem}")]
+    Data { file: String, problem: String },
+}

@@ -1,8 +1,8 @@
-//! Scores against labels, related or not: areas, divergence, and how one threshold does.
+//! Measures scores on labelled pairs: areas, divergence, and the errors at a threshold.
 //!
-//! Areas and divergence need no threshold and are of all pairs. A threshold is the one of lowest
-//! split error (De Boom et al. 2016) on pairs that it is not judged by: those of another file, or
-//! one half of the file's pairs, drawn by a seed from either label.
+//! Areas and divergence need no threshold and use all pairs. The threshold is the one of lowest
+//! split error (De Boom et al. 2016), chosen on pairs that it is not evaluated on: those of another
+//! file, or a random half of each label's pairs.
 
 use std::path::PathBuf;
 
@@ -10,33 +10,30 @@ use cognate::engine::Engine;
 use cognate::methods::Kind;
 use cognate_kernels::random::Random;
 use cognate_stats::classification::{Confusion, average_precision, roc_auc, roc_auc_interval};
-use cognate_stats::divergence::jensen_shannon;
+use cognate_stats::distribution::jensen_shannon;
 use cognate_stats::significance::sign_test;
 use cognate_stats::threshold::{Criterion, best_threshold};
 use serde::Serialize;
 
 use crate::contenders::{Choice, Field};
-use crate::datasets::pairs;
-use crate::datasets::pairs::PairSet;
+use crate::datasets::PairSet;
 use crate::report::Figures;
 use crate::scoring::Scored;
 use crate::{EvalError, Report, contenders, datasets, scoring};
 
-/// What `cognate eval pairs` measures.
 #[derive(Debug, Clone)]
 pub struct PairsOptions {
     /// Files, or folders of files.
     pub files: Vec<PathBuf>,
-    /// The file that thresholds are found on; without one, the first half of a seeded split of each.
+    /// The file to choose thresholds on; if absent, a random half of each file.
     pub threshold_from: Option<PathBuf>,
     pub choice: Choice,
     pub seed: u64,
 }
 
-/// Figures of all files.
 #[derive(Debug, Clone, Serialize)]
 pub struct PairsFigures {
-    /// The file that thresholds were found on; `null` if on a seeded half of each file.
+    /// The file that thresholds were chosen on; `null` if a random half of each file.
     pub threshold_from: Option<String>,
     pub files: Vec<PairFile>,
 }
@@ -45,19 +42,17 @@ impl Figures for PairsFigures {
     const TASK: &'static str = "pairs";
 }
 
-/// Figures of a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct PairFile {
     pub name: String,
     pub pairs: usize,
-    /// Related ones among them.
+    /// How many of the pairs are related.
     pub related: usize,
-    /// Pairs that thresholds were found on.
     pub threshold_pairs: usize,
-    /// Pairs that figures at the threshold are of.
+    /// Number of pairs that the figures at the threshold are computed on.
     pub judged_pairs: usize,
     pub results: Vec<PairResult>,
-    /// Whether each pair is related, for plots.
+    /// Whether each pair is related; for plots.
     #[serde(skip)]
     pub labels: Vec<bool>,
 }
@@ -65,7 +60,7 @@ pub struct PairFile {
 /// Figures of a method on a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct PairResult {
-    /// The method's name in the list of methods.
+    /// The method's name as listed in the report's `methods`.
     pub method: String,
     /// Area under the ROC curve.
     pub roc_auc: f64,
@@ -74,55 +69,56 @@ pub struct PairResult {
     /// Jensen-Shannon divergence between the scores of related and of unrelated pairs, base 2, over
     /// 100 equal bins of their joint range.
     pub js_divergence: f64,
-    /// Scores of at least this count as related.
+    /// Pairs with at least this score count as related.
     pub threshold: f64,
-    /// Share of judged pairs on the wrong side of the threshold.
+    /// Share of evaluated pairs on the wrong side of the threshold.
     pub split_error: f64,
-    /// Share of pairs above it that are related.
+    /// Share of pairs with at least this score that are related.
     pub precision: f64,
-    /// Share of related pairs that are above it.
+    /// Share of related pairs with at least this score.
     pub recall: f64,
     pub f1: f64,
-    /// Pairs without a score, which count as 0.
+    /// Number of pairs without a score; they count as 0.
     pub unscored: usize,
-    /// Pairs of which a text was cut short.
+    /// Number of pairs with a truncated text.
     pub truncated: usize,
-    /// Whether it errs less than the baseline; none for the baseline.
+    /// Whether it makes fewer errors than the baseline; `null` for the baseline.
     pub sign_test: Option<SignTest>,
     #[serde(skip)]
     pub scores: Vec<f64>,
 }
 
-/// The two-tailed sign test over the judged pairs that a method and the baseline, each at its own
-/// threshold, put on different sides.
+/// The two-tailed sign test over the evaluated pairs that are right for one of method and baseline
+/// and wrong for the other, each at its own threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SignTest {
-    /// Pairs that the method has right and the baseline wrong.
+    /// Pairs that the method gets right and the baseline wrong.
     pub wins: u32,
-    /// Pairs that the baseline has right and the method wrong.
+    /// Pairs that the baseline gets right and the method wrong.
     pub losses: u32,
-    /// The chance of a split as uneven.
+    /// The probability of a split at least as uneven by chance.
     pub p: f64,
 }
 
-/// Pairs that thresholds come from, and pairs that they are judged by.
+/// Indices of the pairs for choosing thresholds, and of those for evaluating them.
 struct Split {
     found_on: Vec<usize>,
     judged_by: Vec<usize>,
 }
 
-/// Measures methods against labels.
+/// Measures methods on labelled pairs.
 pub fn eval_pairs(
     engine: &Engine,
     options: &PairsOptions,
 ) -> Result<Report<PairsFigures>, EvalError> {
     let field = contenders::choose(engine, &options.choice, &[Kind::Similarity], &[])?;
     let sources = datasets::sources(&options.files)?;
-    let mut sets = sources.iter().map(pairs::read).collect::<Result<Vec<_>, _>>()?;
+    let mut sets = sources.iter().map(datasets::read_pairs).collect::<Result<Vec<_>, _>>()?;
     let from = match &options.threshold_from {
-        Some(path) => {
-            datasets::sources(std::slice::from_ref(path))?.first().map(pairs::read).transpose()?
-        }
+        Some(path) => datasets::sources(std::slice::from_ref(path))?
+            .first()
+            .map(datasets::read_pairs)
+            .transpose()?,
         None => None,
     };
     let files = sets.len();
@@ -156,7 +152,7 @@ pub fn eval_pairs(
     Ok(Report::new(engine, &field, figures, (options.seed, 0)))
 }
 
-/// Each contender's threshold of lowest split error on these pairs, or on all.
+/// For each contender, the threshold of lowest split error on the pairs `on`, or on all.
 fn find(set: &PairSet, scored: &[Scored], on: Option<&[usize]>) -> Result<Vec<f64>, EvalError> {
     let all: Vec<usize> = (0..set.labels.len()).collect();
     let on = on.unwrap_or(&all);
@@ -168,13 +164,14 @@ fn find(set: &PairSet, scored: &[Scored], on: Option<&[usize]>) -> Result<Vec<f6
     scored.iter().map(|scored| best(scored).ok_or_else(|| no_value(&set.name))).collect()
 }
 
-/// Readers refuse files without both labels and scores are finite, so this is a defect.
+/// The error for a measure without a value. Readers ensure both labels and finite scores, so it
+/// indicates a defect.
 fn no_value(file: &str) -> EvalError {
     let problem = "the labels and scores have no figures".to_owned();
     EvalError::Data { file: file.to_owned(), problem }
 }
 
-/// Half of the pairs of either label, and the other half.
+/// Splits the pairs of each label into two random halves.
 fn halves(labels: &[bool], seed: u64) -> Split {
     let mut random = Random::seeded(seed);
     let mut split = Split { found_on: Vec::new(), judged_by: Vec::new() };

@@ -1,9 +1,9 @@
-//! Orders against judgements, by the definitions of trec_eval.
+//! Measures rankings against judgements, by the definitions of trec_eval.
 //!
-//! With judgements (qrels) means are over the queries that they list and the file asks, and
-//! relevant documents that no candidate is count as missed. Without, the labels of the file are the
-//! judgements, and queries whose candidates are all relevant or all not are left out: every order
-//! of them is as good.
+//! With judgements (qrels), means are over the queries that occur in both the judgements and the
+//! file, and relevant documents that are not candidates count as missed. Without them, the labels
+//! of the file are the judgements, and queries whose candidates are all relevant or all not are
+//! left out: every ranking of them is equally good.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,38 +17,35 @@ use serde::Serialize;
 
 use crate::combination::{Combination, CombineOptions};
 use crate::contenders::{Choice, Field};
-use crate::datasets::ranking;
-use crate::datasets::ranking::{Judged, RankingSet, Topic};
+use crate::datasets::{Judged, RankingSet, Topic};
 use crate::report::Figures;
 use crate::scoring::Scored;
 use crate::{EvalError, Report, contenders, datasets, scoring};
 
-/// What `cognate eval ranking` measures.
 #[derive(Debug, Clone)]
 pub struct RankingOptions {
     /// Files, or folders of files.
     pub files: Vec<PathBuf>,
-    /// Judgements; without any, the files' labels.
+    /// Files of judgements; if empty, the files' labels are used.
     pub qrels: Vec<PathBuf>,
-    /// Columns of numbers whose order is measured too.
+    /// Columns of numbers that are measured as rankings, too.
     pub columns: Vec<String>,
-    /// Ranks at which precision is taken.
+    /// Ranks at which precision is measured.
     pub at: Vec<usize>,
     pub choice: Choice,
-    /// Scores whose best combination is learned elsewhere and measured too.
+    /// Scores to combine, and the files to learn their best combination on.
     pub combine: Option<CombineOptions>,
-    /// How intervals are drawn; the seed also fixes the randomisation test and what is learned.
+    /// How intervals are computed; its seed also fixes the randomisation test and the combination.
     pub bootstrap: Bootstrap,
 }
 
-/// Figures of all files.
 #[derive(Debug, Clone, Serialize)]
 pub struct RankingFigures {
-    /// `qrels`, or `labels` where the files' own labels were the judgements.
+    /// `qrels`, or `labels` if the files' own labels were used.
     pub judgements: &'static str,
-    /// Ranks at which precision was taken.
+    /// Ranks at which precision was measured.
     pub at: Vec<usize>,
-    /// What was learned, where scores were combined.
+    /// The learned combination, if scores were combined.
     pub combination: Option<Combination>,
     pub files: Vec<RankingFile>,
 }
@@ -57,14 +54,12 @@ impl Figures for RankingFigures {
     const TASK: &'static str = "ranking";
 }
 
-/// Figures of a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct RankingFile {
     pub name: String,
     pub queries: usize,
-    /// Queries that the means are over.
+    /// Number of queries in the means.
     pub counted: usize,
-    /// Candidates of all queries.
     pub candidates: usize,
     pub results: Vec<RankingResult>,
 }
@@ -72,44 +67,40 @@ pub struct RankingFile {
 /// Figures of a method on a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct RankingResult {
-    /// The method's name in the list of methods.
+    /// The method's name as listed in the report's `methods`.
     pub method: String,
     pub map: f64,
-    /// Its BCa interval over resampled queries; none with fewer than two.
+    /// BCa interval of the mean over resampled queries; `null` with fewer than two.
     pub map_interval: Option<[f64; 2]>,
     pub mrr: f64,
-    /// Mean precision at each rank asked for.
     pub precision_at: BTreeMap<usize, f64>,
     /// Mean normalised discounted cumulative gain.
     pub ndcg: f64,
-    /// Candidates without a score, which rank last.
+    /// Number of candidates without a score; they rank last.
     pub unscored: usize,
-    /// Candidates that were cut short.
     pub truncated: usize,
-    /// Fisher's paired randomisation test against the baseline, two-sided, for each measure; none
+    /// Fisher's paired randomisation test against the baseline, two-sided, for each measure; `null`
     /// for the baseline.
     pub p_values: Option<PValues>,
-    /// Average precision of each counted query, for plots.
+    /// Average precision of each counted query; for plots.
     #[serde(skip)]
     pub by_query: Vec<f64>,
 }
 
-/// Chances of a mean difference at least as large.
+/// The probabilities of a mean difference at least as large by chance.
 #[derive(Debug, Clone, Serialize)]
 pub struct PValues {
     pub map: f64,
-    /// Of the reciprocal rank.
     pub mrr: f64,
-    /// Of precision at each rank.
     pub precision_at: BTreeMap<usize, f64>,
-    /// Of normalised discounted cumulative gain.
+    /// For normalised discounted cumulative gain.
     pub ndcg: f64,
 }
 
-/// A method's figures of each counted query: average precision, reciprocal rank, gain, precisions.
+/// The figures of each counted query: average precision, reciprocal rank, NDCG, precisions.
 type ByQuery = Vec<Vec<f64>>;
 
-/// Measures methods against judgements.
+/// Measures methods on ranking data.
 pub fn eval_ranking(
     engine: &Engine,
     options: &RankingOptions,
@@ -120,7 +111,7 @@ pub fn eval_ranking(
     let kinds = [Kind::Similarity, Kind::Ranker];
     let mut field = contenders::choose(engine, &options.choice, &kinds, &options.columns)?;
     let sources = datasets::sources(&options.files)?;
-    let read = |source| ranking::read(source, &options.columns);
+    let read = |source| datasets::read_ranking(source, &options.columns);
     let sets = sources.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let judged = Judged::read(&options.qrels)?;
     let learned = match &options.combine {
@@ -178,7 +169,7 @@ fn file(
     .collect::<Option<_>>()
     .ok_or_else(|| EvalError::Data {
         file: set.name.clone(),
-        problem: "a column holds what is no number, or a document stands twice".to_owned(),
+        problem: "a column has a value that is not a number, or a document occurs twice".to_owned(),
     })?;
     let results = scoring::map("intervals", &places, |&method| {
         let baseline = (method != field.baseline).then(|| &by_query[field.baseline]);

@@ -1,8 +1,8 @@
-//! The outcome of one evaluation, in the shape that `--json` writes.
+//! The report of one evaluation, as `--json` writes it.
 //!
-//! The shape is stable: fields may be added, and `format` changes when one is removed or means
-//! something else. Correlations, precisions and areas are shares (0.586, not 58.6); chances and
-//! intervals are two-sided, 95 %. A figure that has no value for the data is `null`.
+//! The format is stable: fields may be added, and `format` changes when one is removed or changes
+//! its meaning. Correlations, precisions and areas are shares (0.586, not 58.6); p values are
+//! two-sided, intervals are for 95 %. A figure without a value for the data is `null`.
 
 use std::borrow::Cow;
 
@@ -11,69 +11,63 @@ use serde::Serialize;
 
 use crate::contenders::Field;
 
-/// The name and version of the shape.
+/// Name and version of the format.
 pub(super) const FORMAT: &str = "cognate-eval-1";
 
-/// What was measured, on what, with what.
+/// The figures of an evaluation, with the facts that fix them.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report<F> {
-    /// Name and version of this shape.
+    /// Name and version of the format.
     pub format: &'static str,
     pub model: ModelFacts,
-    /// What was measured, in the order of every list of results.
+    /// The contenders, in the order of every list of results.
     pub methods: Vec<MethodFacts>,
-    /// The name that differences are tested against.
+    /// The contender that others are tested against.
     pub baseline: String,
-    /// Methods left out because the model cannot serve them.
+    /// Methods left out because the model does not support them.
     pub unavailable: Vec<LeftOut>,
-    /// What fixed every random draw.
+    /// The seed of every random draw.
     pub seed: u64,
-    /// How often items were drawn anew for an interval.
     pub resamples: usize,
-    /// Of which kind the figures are.
+    /// The task that the figures belong to.
     pub task: &'static str,
     #[serde(flatten)]
     pub figures: F,
 }
 
-/// Figures of a task.
 pub trait Figures: Serialize {
-    /// The task, as the report names it.
+    /// The task's name in the report.
     const TASK: &'static str;
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct ModelFacts {
-    /// Its file's name, without folder and ending.
+    /// The model file's name, without folder and ending.
     pub name: String,
-    /// Sixteen hexadecimal digits that change with every byte of it.
+    /// Sixteen hexadecimal digits that depend on every byte of the file.
     pub fingerprint: String,
     pub words: usize,
     pub dims: usize,
 }
 
-/// Something that was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct MethodFacts {
-    /// The name that its results stand under.
     pub name: String,
     /// The method's canonical name, `column`, or `combination`.
     pub method: Cow<'static, str>,
-    /// What vectors of texts were compared by; `null` where a method has none, and for a column.
+    /// How vectors are compared; `null` for a column and for a method without vectors.
     pub measure: Option<&'static str>,
     pub summary: String,
 }
 
-/// A method that was left out.
 #[derive(Debug, Clone, Serialize)]
 pub struct LeftOut {
     pub method: Cow<'static, str>,
-    /// What the model lacks and which command adds it.
+    /// What the model lacks, and the command that adds it.
     pub reason: String,
 }
 
 impl<F: Figures> Report<F> {
-    /// A report on the contenders of a field.
     pub(super) fn new(engine: &Engine, field: &Field, figures: F, draws: (u64, usize)) -> Self {
         let model = engine.model();
         let stem = model.path().file_stem().unwrap_or_default();
@@ -107,18 +101,18 @@ impl<F: Figures> Report<F> {
     }
 
     pub fn json(&self) -> String {
-        // Every key is a string and every number finite, so nothing here can fail.
+        // Every key is a string and every number finite, so serialising cannot fail.
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 }
 
-/// An estimate with its 95 % interval.
+/// The difference between a method and the baseline, with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Difference {
     /// The method's figure less the baseline's.
     pub estimate: f64,
     pub low: f64,
     pub high: f64,
-    /// Whether 0 is outside.
+    /// Whether the interval excludes 0.
     pub significant: bool,
 }

@@ -1,7 +1,7 @@
-//! Scores of all contenders for all texts, on every core.
+//! Computes the scores of all contenders for all texts, on every core.
 //!
-//! A text that the engine cannot score (no known word, or white space alone) keeps its place: a
-//! pair counts as 0, a candidate ranks below every scored one, as `/rank` has it. None is dropped.
+//! A text that the engine cannot score (no known word, or only white space) is not dropped: a pair
+//! counts as 0, a candidate ranks below every scored one, as in `/rank`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,21 +11,20 @@ use cognate_files::progress::Progress;
 use rayon::prelude::*;
 
 use crate::contenders::{Contender, Scores, query};
-use crate::datasets::is_blank;
-use crate::datasets::ranking::{RankingSet, Topic};
+use crate::datasets::{RankingSet, Topic, is_blank};
 use crate::{EvalError, scoring};
 
-/// Pairs scored by one thread at a time, so that a single large file keeps all busy.
+/// Pairs that a thread scores at a time, so that a single large file occupies all threads.
 const BLOCK: usize = 1000;
 
-/// The scores of one contender for one file.
+/// The scores of one contender for one file or topic.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Scored {
-    /// One a pair or candidate, in order.
+    /// One score for each pair or candidate, in order.
     pub(super) scores: Vec<f64>,
-    /// How many could not be scored.
+    /// Number of texts that could not be scored.
     pub(super) unscored: usize,
-    /// How many were cut short.
+    /// Number of truncated texts.
     pub(super) truncated: usize,
 }
 
@@ -78,11 +77,11 @@ fn score_block(
     let answer = match &contender.scores {
         Scores::Method(method, measure) => engine.similarity(&texts, &query(*method, *measure))?,
         Scores::Ablation(scorer, info) => {
-            // The method of the question plays no part where a scorer is given.
+            // The query's method is not used if a scorer is given.
             let question = query(engine.auto(), Measure::Cosine);
             engine.similarity_by(scorer, info, &texts, &question)?
         }
-        // Files of pairs have no columns to choose, and nothing is fused on them.
+        // Files of pairs have no columns, and fusions need rankings.
         Scores::Column(_) | Scores::Fused(..) | Scores::Combination => Answer::default(),
     };
     let mut scored = Scored { scores: vec![0.0; pairs.len()], ..Scored::default() };
@@ -131,7 +130,7 @@ fn score_topic(
             return Ok(Scored { scores, ..Scored::default() });
         }
         Scores::Fused(fusion, places) => return score_fused(engine, fusion, places, topic),
-        // Ablations are not asked to rank, and combinations are made of scores that are there.
+        // Ablations do not rank, and combinations are computed from the other scores.
         Scores::Ablation(..) | Scores::Combination => return Ok(Scored::default()),
     };
     let mut scored =
@@ -154,7 +153,7 @@ fn score_topic(
     Ok(scored)
 }
 
-/// The scores of a topic's candidates by a fused method, in double precision as it orders them by.
+/// A topic's scores by a fused method, in the double precision that it ranks by.
 fn score_fused(
     engine: &Engine,
     fusion: &Fusion,
@@ -164,7 +163,7 @@ fn score_fused(
     let columns = places.iter().map(|&place| topic.columns.get(place).cloned());
     let runs: Vec<Vec<f64>> = columns.map(Option::unwrap_or_default).collect();
     let parts = match is_blank(&topic.query) {
-        // Nothing can be read for it, but the columns are there.
+        // The query has no known word, but the columns have values.
         true => PartScores::unread(fusion, topic.texts.len()),
         false => {
             let question = query(engine.auto(), Measure::Cosine);
@@ -180,7 +179,7 @@ fn score_fused(
     })
 }
 
-/// What `work` makes of each item, in their order.
+/// Applies `work` to each item in parallel; results keep the order of the items.
 pub(super) fn map<T: Sync, R: Send>(
     step: &'static str,
     items: &[T],
@@ -193,7 +192,7 @@ pub(super) fn map<T: Sync, R: Send>(
         progress.at(done.fetch_add(1, Ordering::Relaxed) + 1, items.len() as u64);
         result
     };
-    // Items take milliseconds and differ widely, so each can be taken by an idle thread.
+    // Items take milliseconds and differ widely, so each is scheduled separately.
     items.par_iter().with_max_len(1).map(counted).collect()
 }
 

@@ -1,8 +1,8 @@
-//! `--set-auto`: the method with the best figures becomes what `auto` stands for in the model file.
+//! `--set-auto`: stores the method with the best figures as the model's `auto` method.
 //!
-//! Only similarity methods by their own measure can be `auto`: it answers for pairs, too, and a
-//! question that names no measure is answered by the method's own. Rankers, columns, ablations and
-//! combinations are measured, but never chosen.
+//! Only similarity methods with their own measure can be `auto`, because `auto` also scores pairs,
+//! and a request that names no measure uses the method's own. Rankers, columns, ablations and
+//! combinations are measured but never chosen.
 
 use std::path::{Path, PathBuf};
 
@@ -19,13 +19,12 @@ use crate::ranking::RankingFigures;
 use crate::report::{Figures, Report};
 use crate::sts::{StsFigures, View};
 
-/// Figures of which one says which method is best.
+/// Figures with one that decides which method is best.
 pub trait Deciding: Figures {
-    /// What the figure is, in words.
     fn criterion(&self) -> &'static str;
-    /// The figure of the method at a place of the report's list; the largest is the best.
+    /// The deciding figure of the method at an index of the report's list; higher is better.
     fn figure(&self, place: usize) -> Option<f64>;
-    /// A figure as people read it.
+    /// The figure formatted for a message.
     fn show(&self, figure: f64) -> String;
 }
 
@@ -78,24 +77,23 @@ impl Deciding for RankingFigures {
     }
 }
 
-/// What `auto` became, and of which figures.
+/// The outcome of `--set-auto`.
 #[derive(Debug, Clone, Serialize)]
 pub struct AutoSet {
-    /// The method that it stood for.
+    /// The `auto` method before.
     pub before: &'static str,
-    /// The method that it stands for.
+    /// The `auto` method after.
     pub after: &'static str,
     pub criterion: &'static str,
-    /// The figure of the method before; none if it was not measured.
+    /// The figure of the method before; `None` if it was not measured.
     pub figure_before: Option<String>,
-    /// The figure of the method after.
     pub figure_after: String,
-    /// Whether thresholds are stored, but none for the method after: `threshold: "calibrated"` is
-    /// refused then.
+    /// Whether the model has thresholds, but none for the new method: requests with `threshold:
+    /// "calibrated"` will be refused.
     pub uncalibrated: bool,
-    /// The file that was written.
+    /// The path of the model file.
     pub path: PathBuf,
-    /// What was written; none where the file says so already.
+    /// The written file; `None` if the model already had this `auto`.
     #[serde(flatten)]
     pub written: Option<Written>,
 }
@@ -126,8 +124,8 @@ impl std::fmt::Display for AutoSet {
     }
 }
 
-/// Makes the best measured method what `auto` stands for: in `output`, or without one in the model
-/// file that was measured.
+/// Stores the best measured method as `auto`: in `output`, or if that is absent in the model file
+/// that was measured.
 pub fn set_auto<F: Deciding>(
     engine: &Engine,
     report: &Report<F>,
@@ -143,7 +141,7 @@ pub fn set_auto<F: Deciding>(
         if method == engine.auto() {
             before = Some(figure);
         }
-        // Of equals the first in the list, whatever else was measured.
+        // Of equal methods the first in the list wins.
         if best.is_none_or(|(_, known)| figure > known) {
             best = Some((method, figure));
         }
@@ -177,8 +175,8 @@ pub fn set_auto<F: Deciding>(
     })
 }
 
-/// The method of that name in a report, if it can be `auto`. Under another measure than its own a
-/// method has a longer name there.
+/// The method with that name in a report, if it can be `auto`. With a measure other than its own, a
+/// method has a longer name.
 fn eligible(name: &str) -> Option<Method> {
     let method = Method::named(name).filter(|method| method.name() == name)?;
     (method.info().kind == Kind::Similarity).then_some(method)

@@ -1,13 +1,14 @@
-//! Scores against gold scores: Pearson and Spearman per subtask, per year and over all.
+//! Measures scores against gold scores: Pearson and Spearman correlations per subtask, per year and
+//! overall.
 //!
-//! Two questions are asked of a difference to the baseline. *Within a subtask:* could it be the
-//! choice of sentences? The BCa bootstrap interval of the difference of Pearson correlations, over
-//! resampled pairs, as the DynaMax paper has it. *Across subtasks:* is the method better on data
-//! sets of this kind? Wilcoxon's signed-rank test over the differences of the subtasks' Pearson
-//! correlations (Demšar, "Statistical comparisons of classifiers over multiple data sets", 2006).
-//! The test is not made over errors of single pairs: an error needs scores on the scale of the
-//! gold ones, hence a fit for each method, and a method with smaller errors for most pairs may
-//! still correlate worse.
+//! A difference from the baseline is tested in two ways. *Within a subtask:* could it be due to the
+//! choice of sentences? The BCa bootstrap interval of the difference of Pearson correlations over
+//! resampled pairs answers this, as in the DynaMax paper. *Across subtasks:* is the method better
+//! on data sets of this kind? Wilcoxon's signed-rank test over the subtasks' differences of Pearson
+//! correlations answers this (Demšar, "Statistical comparisons of classifiers over multiple data
+//! sets", 2006). Errors of single pairs are not tested: they need scores on the scale of the gold
+//! scores, hence a fit for each method, and a method with smaller errors on most pairs may still
+//! correlate worse.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,49 +17,47 @@ use cognate::engine::Engine;
 use cognate::methods::Kind;
 use cognate_stats::bootstrap::Bootstrap;
 use cognate_stats::correlation::{pearson, spearman};
-use cognate_stats::signed_rank::signed_rank;
+use cognate_stats::significance::signed_rank;
 use serde::Serialize;
 
 use crate::contenders::{Choice, Field};
-use crate::datasets::sts;
+
 use crate::report::{Difference, Figures};
 use crate::scoring::Scored;
 use crate::{EvalError, Report, contenders, datasets, scoring};
 
-/// What `cognate eval sts` measures.
 #[derive(Debug, Clone)]
 pub struct StsOptions {
     /// Files, or folders of files.
     pub files: Vec<PathBuf>,
-    /// What is one task.
+    /// What counts as one subtask.
     pub view: View,
     pub choice: Choice,
-    /// How intervals are drawn.
+    /// How intervals are computed.
     pub bootstrap: Bootstrap,
 }
 
-/// What correlations are taken over.
+/// What correlations are computed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum View {
-    /// Each file, as the papers have it; a year's figure is the mean over its files.
+    /// Each file, as in the papers; a year's figure is the mean over its files.
     #[default]
     Files,
-    /// All pairs of a year in one list, as the benchmark MTEB (Muennighoff et al. 2023) and tables of
-    /// published models have it, in Spearman's correlation.
+    /// All pairs of a year as one list, as in the MTEB benchmark (Muennighoff et al. 2023) and
+    /// published model comparisons, which use Spearman's correlation.
     Mteb,
 }
 
-/// Figures of all files.
 #[derive(Debug, Clone, Serialize)]
 pub struct StsFigures {
-    /// What correlations were taken over.
+    /// What correlations were computed over.
     pub view: View,
-    /// One a file, or in [`View::Mteb`] one a year.
+    /// One for each file, or in [`View::Mteb`] one for each year.
     pub subtasks: Vec<Subtask>,
-    /// One a year, 2012 to 2016 by the beginnings of file names.
+    /// One for each year from 2012 to 2016 that a file name begins with.
     pub years: Vec<Year>,
-    /// The mean of the years; without years, of the files.
+    /// The mean over the years; without years, over the files.
     pub overall: Overall,
 }
 
@@ -70,11 +69,11 @@ impl Figures for StsFigures {
 #[derive(Debug, Clone, Serialize)]
 pub struct Subtask {
     pub name: String,
-    /// Its year, if it belongs to one.
+    /// Its year, if it has one.
     pub year: Option<u16>,
     pub pairs: usize,
     pub results: Vec<SubtaskResult>,
-    /// Gold scores, for plots.
+    /// Gold scores; for plots.
     #[serde(skip)]
     pub gold: Vec<f64>,
 }
@@ -82,24 +81,23 @@ pub struct Subtask {
 /// Figures of a method on a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct SubtaskResult {
-    /// The method's name in the list of methods.
+    /// The method's name as listed in the report's `methods`.
     pub method: String,
     /// Pearson's correlation; 0 if all scores are equal.
     pub pearson: f64,
     /// Spearman's correlation; 0 if all scores are equal.
     pub spearman: f64,
-    /// Pairs without a score, which count as 0.
+    /// Number of pairs without a score; they count as 0.
     pub unscored: usize,
-    /// Pairs of which a text was cut short.
+    /// Number of pairs with a truncated text.
     pub truncated: usize,
-    /// Pearson less the baseline's, with its BCa interval; none for the baseline, or where a
-    /// correlation has no value.
+    /// The difference in Pearson correlation from the baseline, with its BCa interval; `null` for
+    /// the baseline, or if a correlation has no value.
     pub difference: Option<Difference>,
     #[serde(skip)]
     pub scores: Vec<f64>,
 }
 
-/// Figures of a year.
 #[derive(Debug, Clone, Serialize)]
 pub struct Year {
     pub year: u16,
@@ -107,34 +105,34 @@ pub struct Year {
     pub results: Vec<MeanResult>,
 }
 
-/// Plain means of a method's figures.
+/// Unweighted means of a method's figures.
 #[derive(Debug, Clone, Serialize)]
 pub struct MeanResult {
-    /// The method's name in the list of methods.
+    /// The method's name as listed in the report's `methods`.
     pub method: String,
     /// Mean of Pearson's correlations.
     pub pearson: f64,
     /// Mean of Spearman's correlations.
     pub spearman: f64,
-    /// An approximate interval of the mean of Pearson's: each correlation's standard error taken as
-    /// (1 − r²) / √(n − 1), the subtasks as independent.
+    /// An approximate 95 % interval of the mean of Pearson's correlations: the standard error of
+    /// each is taken as (1 − r²) / √(n − 1), and subtasks as independent.
     pub interval: [f64; 2],
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Overall {
-    /// What the means are taken over: `years` or `files`.
+    /// What the means are over: `years` or `files`.
     pub over: &'static str,
     pub results: Vec<OverallResult>,
 }
 
-/// Figures of a method over everything.
+/// The overall figures of a method.
 #[derive(Debug, Clone, Serialize)]
 pub struct OverallResult {
     #[serde(flatten)]
     pub mean: MeanResult,
-    /// Whether it is better than the baseline across the subtasks that the means are of; none for
-    /// the baseline.
+    /// Whether the method is better than the baseline across the averaged subtasks; `null` for the
+    /// baseline.
     pub wilcoxon: Option<Wilcoxon>,
 }
 
@@ -142,23 +140,23 @@ pub struct OverallResult {
 #[derive(Debug, Clone, Serialize)]
 pub struct Wilcoxon {
     pub statistic: f64,
-    /// The chance of one at least as extreme.
+    /// The probability of a statistic at least as extreme by chance.
     pub p: f64,
-    /// Whether it was counted out.
+    /// Whether the probability was computed exactly.
     pub exact: bool,
-    /// Subtasks on which the method is better.
+    /// Number of subtasks on which the method is better.
     pub wins: usize,
-    /// Subtasks on which the baseline is better.
+    /// Number of subtasks on which the baseline is better.
     pub losses: usize,
 }
 
-/// Measures methods against gold scores.
+/// Measures methods on pairs with gold scores.
 pub fn eval_sts(engine: &Engine, options: &StsOptions) -> Result<Report<StsFigures>, EvalError> {
     let field = contenders::choose(engine, &options.choice, &[Kind::Similarity], &[])?;
     let sources = datasets::sources(&options.files)?;
-    let mut sets = sources.iter().map(sts::read).collect::<Result<Vec<_>, _>>()?;
+    let mut sets = sources.iter().map(datasets::read_sts).collect::<Result<Vec<_>, _>>()?;
     if options.view == View::Mteb {
-        sets = sts::joined_by_year(sets);
+        sets = datasets::joined_by_year(sets);
     }
     let texts: Vec<_> = sets.iter().map(|set| (set.name.as_str(), set.texts.as_slice())).collect();
     let scored = scoring::pairs(engine, &field.contenders, &texts)?;
@@ -177,7 +175,7 @@ pub fn eval_sts(engine: &Engine, options: &StsOptions) -> Result<Report<StsFigur
     Ok(Report::new(engine, &field, figures, draws))
 }
 
-fn subtask(set: sts::Subtask, scored: Vec<Scored>, field: &Field) -> Subtask {
+fn subtask(set: datasets::Subtask, scored: Vec<Scored>, field: &Field) -> Subtask {
     let results = field.contenders.iter().zip(scored).map(|(contender, scored)| SubtaskResult {
         method: contender.name.clone(),
         pearson: pearson(&set.gold, &scored.scores).unwrap_or(0.0),
@@ -191,7 +189,7 @@ fn subtask(set: sts::Subtask, scored: Vec<Scored>, field: &Field) -> Subtask {
     Subtask { name: set.name, year: set.year, pairs: set.gold.len(), results, gold: set.gold }
 }
 
-/// The intervals take longer than all else, so they are drawn on every core.
+/// Adds the intervals of differences; they take the most time, so they use every core.
 fn add_differences(subtasks: &mut [Subtask], baseline: usize, bootstrap: &Bootstrap) {
     let mut jobs = Vec::new();
     for (place, subtask) in subtasks.iter().enumerate() {
@@ -230,7 +228,8 @@ fn years(subtasks: &[Subtask]) -> Vec<Year> {
 fn overall(subtasks: &[Subtask], baseline: usize) -> Overall {
     let yearly: Vec<&Subtask> = subtasks.iter().filter(|of| of.year.is_some()).collect();
     let over = if yearly.is_empty() { "files" } else { "years" };
-    // STS Benchmark is drawn from the yearly sets, so beside them it would count pairs twice.
+    // STS Benchmark consists of pairs from the yearly sets, so together they would count pairs
+    // twice.
     let counted = if yearly.is_empty() { subtasks.iter().collect() } else { yearly };
     let groups: Vec<Vec<&Subtask>> = match over {
         "files" => vec![counted.clone()],
@@ -260,7 +259,7 @@ fn overall(subtasks: &[Subtask], baseline: usize) -> Overall {
     Overall { over, results: results.collect() }
 }
 
-/// For each method, the mean over the groups of the mean over each group's subtasks.
+/// For each method, the mean over groups of the mean over a group's subtasks.
 fn means(groups: &[Vec<&Subtask>]) -> Vec<MeanResult> {
     let Some(first) = groups.first().and_then(|group| group.first()) else { return Vec::new() };
     let mean = |method: usize, figure: &dyn Fn(&Subtask, &SubtaskResult) -> f64| {

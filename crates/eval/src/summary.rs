@@ -1,4 +1,4 @@
-//! Which figures of a report stand in which table, for the terminal and for the page.
+//! The tables of a report, for the terminal and the page: which figures they contain.
 
 use indicatif::HumanCount;
 
@@ -9,10 +9,9 @@ use crate::report::Report;
 use crate::sts::{StsFigures, Subtask};
 use crate::table::{Better, Cell, Column, Mark, Table};
 
-/// Below this a difference is called significant.
+/// Differences with a smaller p value are called significant.
 const SIGNIFICANT: f64 = 0.05;
 
-/// The report as a person reads it on a terminal.
 pub fn terminal<F: Tables>(report: &Report<F>) -> String {
     let model = &report.model;
     let mut out = format!(
@@ -34,9 +33,9 @@ pub fn terminal<F: Tables>(report: &Report<F>) -> String {
     out
 }
 
-/// Figures that stand in tables.
+/// Figures that can be shown as tables.
 pub trait Tables {
-    /// Every table, the summary first.
+    /// All tables; the summary comes first.
     fn tables(&self) -> Vec<Table>;
 }
 
@@ -78,7 +77,7 @@ fn sts(figures: &StsFigures) -> Vec<Table> {
     }
     let alone: Vec<&Subtask> = figures.subtasks.iter().filter(|of| of.year.is_none()).collect();
     if !alone.is_empty() {
-        tables.push(subtasks("Data sets that stand alone", &alone));
+        tables.push(subtasks("Data sets without a year", &alone));
     }
     tables
 }

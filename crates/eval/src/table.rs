@@ -1,11 +1,12 @@
-//! A table of figures: the best of each column marked, aligned for a terminal. It knows no measure.
+//! A table of figures, aligned for a terminal, with the best figure of each column marked. Which
+//! measures it shows is not known here.
 
 use std::fmt;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
     pub title: String,
-    /// What the first column holds.
+    /// Heading of the first column.
     pub stub: &'static str,
     pub columns: Vec<Column>,
     pub rows: Vec<(String, Vec<Cell>)>,
@@ -13,14 +14,14 @@ pub struct Table {
     pub notes: Vec<String>,
 }
 
-/// What a column holds.
+/// A column: its heading and which of its figures are better.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
     pub name: String,
     pub better: Better,
 }
 
-/// Which of a column's figures is the best.
+/// Whether higher or lower figures are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
     Higher,
@@ -30,14 +31,14 @@ pub enum Better {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// What columns are compared by.
+    /// The value for finding the best figure of the column.
     pub value: f64,
     pub text: String,
-    /// How it stands against the baseline.
+    /// Whether it differs significantly from the baseline.
     pub mark: Mark,
 }
 
-/// Whether a difference to the baseline is significant.
+/// Whether a figure is significantly above or below the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     Above,
@@ -46,7 +47,6 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// Above or below, if that is significant.
     pub fn of(significant: bool, difference: f64) -> Self {
         match (significant, difference > 0.0) {
             (true, true) => Self::Above,
@@ -65,17 +65,17 @@ impl Mark {
 }
 
 impl Cell {
-    /// A share with three digits after the point.
+    /// A cell with a share in three digits.
     pub fn share(value: f64, mark: Mark) -> Self {
         Self { value, text: format!("{value:.3}"), mark }
     }
 
-    /// A share with four digits.
+    /// A cell with a share in four digits.
     pub fn fine(value: f64, mark: Mark) -> Self {
         Self { value, text: format!("{value:.4}"), mark }
     }
 
-    /// Two shares of which the first counts, as per cent.
+    /// A cell with two shares in per cent, compared by the first.
     pub fn both(first: f64, second: f64, mark: Mark) -> Self {
         let text = format!("{:.1} / {:.1}", 100.0 * first, 100.0 * second);
         Self { value: first, text, mark }
@@ -96,7 +96,7 @@ impl Cell {
 }
 
 impl Table {
-    /// Whether a cell holds the best figure of its column, by what is shown.
+    /// Whether a cell shows the best figure of its column, compared as displayed.
     pub fn is_best(&self, column: usize, cell: &Cell) -> bool {
         let texts = self.rows.iter().filter_map(|(_, cells)| cells.get(column));
         let best = match self.columns.get(column).map(|column| column.better) {

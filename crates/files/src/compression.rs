@@ -1,8 +1,7 @@
-//! The bytes below an input: a file, a block of memory or a stream, unpacked on the way if they are
-//! packed.
+//! The bytes of an input (a file, memory or a stream), decompressed if necessary.
 //!
-//! Whether they are packed is read from their first bytes, not from the file's name: browsers
-//! unpack a download and keep its `.gz`. What the unpacked bytes mean is not known here.
+//! The compression is recognised by the first bytes, not by the file's name: browsers decompress
+//! downloads and keep the `.gz`. What the decompressed bytes mean is not known here.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Error, ErrorKind, Read, Result, Seek};
@@ -11,15 +10,15 @@ use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Largest distance a zstd frame may reach back, which is what unpacking it costs in memory.
+/// Maximum window of a zstd frame, which is the memory that decompression takes.
 ///
-/// The format asks every reader for 8 MiB, and `zstd` up to `-19` stays below that.
+/// The format requires readers to support 8 MiB, and `zstd` up to `-19` stays below that.
 const ZSTD_WINDOW_BYTES: u64 = 8 << 20;
 
-/// Bytes read at a time for the digest alone.
+/// Bytes read at a time if only the digest is needed.
 const REST_BYTES: usize = 256 << 10;
 
-/// Bytes as they lie on disk or in memory, with a count and the digest of those taken.
+/// Bytes as stored on disk or in memory; counts and hashes those that were read.
 #[derive(Debug)]
 pub(super) struct Stored {
     place: Storage,
@@ -34,11 +33,11 @@ enum Storage {
     Stream(Replayed),
 }
 
-/// A stream that can begin again once, after its first bytes were looked at.
+/// A stream that can be restarted once, after its first bytes were examined.
 struct Replayed {
     source: Box<dyn Read + Send>,
     first: Vec<u8>,
-    /// How many of the first bytes were given out again; nothing before the stream began again.
+    /// Number of first bytes that were returned again; `None` before the restart.
     again: Option<usize>,
 }
 
@@ -109,7 +108,7 @@ impl Read for Stored {
     }
 }
 
-/// Stored bytes, seen unpacked.
+/// An input after decompression.
 pub(super) enum Unpacked {
     Plain(Stored),
     Gzip(Box<MultiGzDecoder<BufReader<Stored>>>),
@@ -117,7 +116,7 @@ pub(super) enum Unpacked {
 }
 
 impl Unpacked {
-    /// Looks at the first bytes and puts the right decoder in front of them.
+    /// Examines the first bytes and selects the decoder.
     pub(super) fn new(mut stored: Stored) -> Result<Self> {
         let mut magic = [0; 4];
         let mut known = 0;
@@ -134,7 +133,7 @@ impl Unpacked {
             [0x1f, 0x8b, 0x08, _] => {
                 Self::Gzip(Box::new(MultiGzDecoder::new(BufReader::new(stored))))
             }
-            // A file may begin with a skippable frame, as those of parallel packers do.
+            // Parallel compressors begin a file with a skippable frame.
             [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => {
                 Self::Zstd(Box::new(ZstdFrames::new(BufReader::new(stored))))
             }
@@ -142,7 +141,7 @@ impl Unpacked {
         })
     }
 
-    /// What the bytes are packed with.
+    /// The name of the compression, if any.
     pub(super) fn packing(&self) -> Option<&'static str> {
         match self {
             Self::Plain(_) => None,
@@ -151,7 +150,7 @@ impl Unpacked {
         }
     }
 
-    /// How many stored bytes have been used up.
+    /// Number of stored bytes consumed.
     pub(super) fn consumed(&self) -> u64 {
         let (stored, buffered) = match self {
             Self::Plain(stored) => (stored, 0),
@@ -161,7 +160,7 @@ impl Unpacked {
         stored.taken.saturating_sub(buffered as u64)
     }
 
-    /// BLAKE3 of all stored bytes. Those that were not read yet are read, and are lost.
+    /// BLAKE3 of all stored bytes. Bytes that were not yet read are consumed.
     pub(super) fn digest(&mut self) -> Result<blake3::Hash> {
         let stored = match self {
             Self::Plain(stored) => stored,
@@ -190,9 +189,9 @@ impl Read for Unpacked {
     }
 }
 
-/// All frames of a zstd file, one after the other.
+/// All frames of a zstd file as one stream.
 ///
-/// The library's own stream ends after the first frame and leaves checksums to its caller.
+/// The library's own stream ends after the first frame and does not verify checksums.
 pub(super) struct ZstdFrames {
     stored: BufReader<Stored>,
     decoder: FrameDecoder,
@@ -206,7 +205,7 @@ impl ZstdFrames {
         Self { stored, decoder, in_frame: false }
     }
 
-    /// Opens the next frame, passing over skippable ones; `false` at the end of the file.
+    /// Opens the next frame, skipping skippable ones; `false` at the end of the file.
     fn next_frame(&mut self) -> Result<bool> {
         while !self.stored.fill_buf()?.is_empty() {
             match self.decoder.reset(&mut self.stored) {
@@ -222,7 +221,8 @@ impl ZstdFrames {
                     }
                 }
                 Err(error @ FrameDecoderError::WindowSizeTooBig { .. }) => {
-                    let problem = format!("{error}; pack it with zstd -19 or lower, not --long");
+                    let problem =
+                        format!("{error}; compress it with zstd -19 or lower, not --long");
                     return Err(Error::new(ErrorKind::InvalidData, problem));
                 }
                 Err(error) => return Err(Error::new(ErrorKind::InvalidData, error)),

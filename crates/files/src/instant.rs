@@ -1,28 +1,32 @@
-//! Points in time as tweets carry them. Which column they stand in is not known here.
+//! Points in time in the formats of tweets and data files. Which column holds them is not known
+//! here.
 
 use time::format_description::StaticFormatDescription;
 use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use time::{OffsetDateTime, PrimitiveDateTime};
 
-/// What is read, for messages.
+/// The accepted formats; for messages.
 pub const FORMS: &str = "RFC 3339, `YYYY-MM-DD HH:MM:SS`, seconds or milliseconds since \
                                 1970, or `Wed Oct 10 20:19:24 +0000 2018`";
 
-/// Numbers from here on are milliseconds: as seconds they would lie beyond the year 5000, as
-/// milliseconds they begin in 1973.
+/// Numbers from here on are milliseconds: as seconds they would be after the year 5000, as
+/// milliseconds this one is in 1973.
 const MILLISECONDS_FROM: i64 = 100_000_000_000;
 
 const PLAIN: StaticFormatDescription =
     format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
 
-/// As Twitter's first interface writes `created_at`.
+/// The format of `created_at` in Twitter's first API.
 const TWITTER: StaticFormatDescription = format_description!(
     "[weekday repr:short] [month repr:short] [day] [hour]:[minute]:[second] \
      [offset_hour sign:mandatory][offset_minute] [year]"
 );
 
-/// Milliseconds since 1970 began; where no zone is said, it is UTC.
+/// Default names of the field with the time; the first that exists is used.
+pub const FIELDS: [&str; 4] = ["time", "time_utc", "created_at", "timestamp"];
+
+/// Milliseconds since 1970; UTC if no time zone is given.
 pub fn milliseconds(text: &str) -> Option<i64> {
     let text = text.trim();
     number(text).or_else(|| {
@@ -33,7 +37,7 @@ pub fn milliseconds(text: &str) -> Option<i64> {
     })
 }
 
-/// A span of time in milliseconds, as `30s`, `15m`, `24h` or `7d`.
+/// A duration in milliseconds, written as `30s`, `15m`, `24h` or `7d`.
 pub fn span(text: &str) -> Option<i64> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let seconds: i64 = match unit {
@@ -48,18 +52,18 @@ pub fn span(text: &str) -> Option<i64> {
     Some(i64::from(number) * seconds * 1000)
 }
 
-/// When Twitter's numbers begin, in milliseconds since 1970.
+/// The epoch of Twitter's ids, in milliseconds since 1970.
 const SNOWFLAKES_FROM: i64 = 1_288_834_974_657;
 
-/// Milliseconds since 1970 began as the number of a tweet has them in its upper bits. Numbers given
-/// before November 2010 were counted one by one and say nothing: nothing for those.
+/// Milliseconds since 1970 from the upper bits of a Twitter id. Ids before November 2010 were
+/// consecutive numbers without a time: `None`.
 pub fn of_snowflake(id: &str) -> Option<i64> {
     let number: i64 = id.trim().parse().ok().filter(|&number: &i64| number > 0)?;
-    // What was counted one by one stayed below this number.
+    // The consecutive numbers stayed below this one.
     (number >= 29_700_000_000).then(|| (number >> 22).saturating_add(SNOWFLAKES_FROM))
 }
 
-/// An instant as RFC 3339 has it, in UTC and to the second; empty beyond the years that it can write.
+/// A time in RFC 3339, in UTC to the second; empty for years that RFC 3339 cannot express.
 pub fn written(milliseconds: i64) -> String {
     let instant = OffsetDateTime::from_unix_timestamp(milliseconds.div_euclid(1000)).ok();
     let parts = instant.filter(|instant| (0..=9999).contains(&instant.year())).map(|instant| {
@@ -71,8 +75,8 @@ pub fn written(milliseconds: i64) -> String {
     parts.unwrap_or_default()
 }
 
-/// The same to the millisecond where it does not end at a second, and as a number of milliseconds where
-/// years of four digits cannot write it: [`milliseconds`] reads what it was.
+/// The same with milliseconds if it is not a whole second, and as a number of milliseconds if RFC
+/// 3339 cannot express the year: [`milliseconds`] restores the exact value.
 pub fn written_exactly(milliseconds: i64) -> String {
     let second = written(milliseconds);
     match (second.strip_suffix('Z'), milliseconds.rem_euclid(1000)) {
@@ -146,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_tweet_says_when_it_was_written() {
-        // Both as Twitter's own documents show them, where times end at the second.
+        // Examples of Twitter's documentation, which gives times to the second.
         for (id, time) in [
             ("1228393702244134912", "2020-02-14T19:00:55Z"),
             ("210462857140252672", "Wed Jun 06 20:07:10 +0000 2012"),

@@ -1,9 +1,8 @@
-//! Files of others, read once from front to back: opened, unpacked, counted, with a bar on a
-//! terminal.
+//! Reads foreign files from front to back, with decompression, counters and progress bars.
 //!
-//! What the bytes mean is known where they are asked for: vectors and counts in `pack`, gold scores
-//! in `eval`. Labelled pairs, queries with their candidates, records with named fields and points in
-//! time are read here, because several modules ask for them.
+//! What the contents mean is known to the callers: vectors and counts to `pack`, gold scores to
+//! `eval`. Formats that several crates read are defined here: labelled pairs, queries with their
+//! candidates, records with named fields, and points in time.
 
 mod compression;
 pub mod input;
@@ -15,7 +14,7 @@ pub mod topics;
 
 use std::path::PathBuf;
 
-/// Where in the input something stands.
+/// A position in an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// A line, counted from 1.
@@ -39,28 +38,20 @@ impl std::fmt::Display for Place {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     #[error("{path}: {source}")]
-    Io {
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The bytes are not what the format demands.
+    Io { path: PathBuf, source: std::io::Error },
+    /// The bytes violate the format.
     #[error("{path}, {place}: {problem}")]
     Malformed {
         path: PathBuf,
-        /// Where the problem stands.
         place: Place,
         /// What is wrong, with what was expected and what was found.
         problem: String,
     },
-    /// A well-formed file of a kind that is not read.
+    /// A well-formed file of an unsupported kind.
     #[error("{path}: {problem}")]
     Unsupported {
         path: PathBuf,
-        /// What it is and what to do instead.
+        /// What kind of file it is and what to do instead.
         problem: String,
     },
 }
-
-#[cfg(test)]
-mod tests;

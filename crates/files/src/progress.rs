@@ -1,4 +1,4 @@
-//! A bar with rate and time left on a terminal; nothing where nobody looks.
+//! A progress bar with rate and remaining time on a terminal; nothing without one.
 
 use std::io::IsTerminal;
 
@@ -6,30 +6,30 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::input::Input;
 
-/// How far a long step is, in bytes of its input or in rows.
+/// The progress of a long step, in bytes of its input or in items.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// A bar for a step that counts bytes.
+    /// A bar for a step that processes bytes.
     pub fn bytes(step: &'static str) -> Self {
         let line = "{prefix:12} {wide_bar} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
         Self::new(step, line)
     }
 
-    /// A bar for a step that counts things.
+    /// A bar for a step that processes items.
     pub fn count(step: &'static str) -> Self {
         Self::new(step, "{prefix:12} {wide_bar} {human_pos}/{human_len}  {per_sec}  {eta} left")
     }
 
-    /// No bar, for a step that nobody waits for.
+    /// A bar that is never shown.
     pub fn hidden() -> Self {
         Self { bar: ProgressBar::hidden() }
     }
 
-    /// A bar for a run that counts things and has something to say on the way.
+    /// A bar for a run that also shows messages.
     pub fn run(step: &'static str) -> Self {
         Self::new(step, "{prefix:12} {wide_bar} {percent}%  {msg}  {eta} left")
     }
@@ -44,7 +44,7 @@ impl Progress {
         Self { bar }
     }
 
-    /// Says something beside the bar, such as the loss.
+    /// Shows a message beside the bar, such as the loss.
     pub fn say(&self, what: String) {
         self.bar.set_message(what);
     }
@@ -56,7 +56,7 @@ impl Progress {
 }
 
 impl Progress {
-    /// How far a file read by lines is, looked at now and then.
+    /// Updates the bar for a file that is read by lines, once in a while.
     pub fn follow(&self, input: &Input) {
         if input.lines().is_multiple_of(4096) {
             let (done, all) = input.progress();

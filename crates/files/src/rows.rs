@@ -1,7 +1,7 @@
-//! A file of rows with fields between tabs.
+//! Reads rows with fields separated by tabs.
 //!
-//! A row is split at tabs and nowhere else; there is no quoting, because sentences hold stray
-//! quotation marks. What the fields mean is known where they are asked for.
+//! There is no quoting, because sentences contain unbalanced quotation marks. What the fields mean
+//! is known to the caller.
 
 use std::path::Path;
 
@@ -19,14 +19,13 @@ impl Rows {
         Self::of(Input::open(path)?)
     }
 
-    /// The rows of an input.
     pub fn of(mut input: Input) -> Result<Self, ReadError> {
         input.skip_byte_order_mark()?;
         Ok(Self { input })
     }
 
-    /// The next row's fields, handed to `take`; `None` at the end of the file. What `take` says is
-    /// wrong is reported with file and line.
+    /// Calls `take` with the fields of the next row; `None` at the end of the file. An error of
+    /// `take` is reported with file and line.
     pub fn next<T>(
         &mut self,
         take: impl FnOnce(&[&str]) -> Result<T, String>,
@@ -41,19 +40,19 @@ impl Rows {
         outcome.map(Some).map_err(|problem| self.wrong(problem))
     }
 
-    /// The first row's fields, not taken.
+    /// The fields of the first row, without consuming it.
     pub fn peek(&mut self) -> Result<Vec<String>, ReadError> {
         let line = self.input.peek_line(ROW_BYTES)?.unwrap_or_default();
         Ok(String::from_utf8_lossy(line).split('\t').map(str::to_owned).collect())
     }
 
-    /// The error that the row last read, or the whole file before it, makes no sense.
+    /// The error that the last row, or the whole file, is malformed.
     pub fn wrong(&self, problem: impl Into<String>) -> ReadError {
         self.input.malformed(Place::Line(self.input.lines().max(1)), problem)
     }
 }
 
-/// The fields of a row that must have so many.
+/// The fields of a row, which must be `N`.
 pub fn exactly<'r, const N: usize>(
     fields: &[&'r str],
     names: &str,
@@ -62,7 +61,7 @@ pub fn exactly<'r, const N: usize>(
         .map_err(|_| format!("expected {N} columns ({names}), found {}", fields.len()))
 }
 
-/// A field that must be there.
+/// A field that must exist.
 pub fn field<'r>(fields: &[&'r str], place: usize, name: &str) -> Result<&'r str, String> {
     let missing = || format!("the row ends before column {} ({name})", place + 1);
     fields.get(place).copied().ok_or_else(missing)
@@ -73,7 +72,7 @@ pub fn number(field: &str, name: &str) -> Result<f64, String> {
     field.trim().parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong)
 }
 
-/// The beginning of a field for a message.
+/// The beginning of a field, for a message.
 pub fn short(field: &str) -> String {
     let mut shown: String = field.chars().take(30).collect();
     if shown.len() < field.len() {
@@ -82,25 +81,23 @@ pub fn short(field: &str) -> String {
     shown
 }
 
-/// Labelled pairs, in the order of their file.
+/// Labelled pairs of texts, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pairs {
     /// Whether each pair is related.
     pub labels: Vec<bool>,
-    /// The texts of each pair.
     pub texts: Vec<(String, String)>,
 }
 
-/// What a caller says of a field that holds a text, given with what it is called in messages: the
-/// text, or what is wrong with it.
+/// The caller's check of a text field, which receives the field and its name for messages: returns
+/// the text, or what is wrong with it.
 pub type Accept = for<'r> fn(&'r str, &str) -> Result<&'r str, String>;
 
-/// Where a row holds what.
 #[derive(Clone, Copy)]
 struct Columns {
     label: usize,
     texts: [usize; 2],
-    /// How many there are, where more or fewer are a fault.
+    /// Required number of columns, if it is fixed.
     count: usize,
 }
 
@@ -124,7 +121,6 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// How many of them are related.
     pub fn related(&self) -> usize {
         self.labels.iter().filter(|&&label| label).count()
     }

@@ -1,9 +1,10 @@
-//! Queries with their candidates, and the judgements of NIST's kind (qrels). How long a text may be
-//! is for the reader's caller to say.
+//! Reads queries with their candidates, and judgements in NIST's format (qrels). The caller decides
+//! how long a text may be.
 //!
-//! Without a header a row of 4 columns is `qid`, `query`, `label`, `text`, and a row of 7 is `qid`,
-//! `query`, `label`, `tweet_id`, `rank`, `ql_score`, `text`. A header may name any columns, as long
-//! as `qid`, `query`, `label` and `text` are among them; `id` or `tweet_id` names the document.
+//! Without a header, a row of 4 columns is `qid`, `query`, `label`, `text`, and a row of 7 is
+//! `qid`, `query`, `label`, `tweet_id`, `rank`, `ql_score`, `text`. A header may have any columns,
+//! as long as `qid`, `query`, `label` and `text` are among them; `id` or `tweet_id` names the
+//! document.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +16,13 @@ use crate::rows::{Accept, Rows, field, number, short};
 pub struct Topic {
     pub id: String,
     pub query: String,
-    /// Names of the candidates, which break ties as trec_eval does: the larger string first.
+    /// Document names of the candidates. trec_eval breaks ties by them: the larger string comes
+    /// first.
     pub documents: Vec<String>,
-    /// How relevant each candidate is; 0 is not.
+    /// The grade of each candidate; 0 means not relevant.
     pub grades: Vec<u32>,
     pub texts: Vec<String>,
-    /// For each column asked for: its number in each row.
+    /// For each requested column, its number in each row.
     pub columns: Vec<Vec<f64>>,
 }
 
@@ -30,7 +32,7 @@ pub type Judgements = BTreeMap<String, BTreeMap<String, u32>>;
 const QUESTIONS: [&str; 4] = ["qid", "query", "label", "text"];
 const POSTS: [&str; 7] = ["qid", "query", "label", "tweet_id", "rank", "ql_score", "text"];
 
-/// Reads the topics of a file in its order, and the numbers of the columns `wanted`.
+/// Reads the topics of a file in order, with the numbers of the columns `wanted`.
 pub fn read(rows: &mut Rows, wanted: &[String], accept: Accept) -> Result<Vec<Topic>, ReadError> {
     let first = rows.peek()?;
     let header = QUESTIONS.iter().all(|name| first.iter().any(|field| field == name));
@@ -75,14 +77,14 @@ pub fn read(rows: &mut Rows, wanted: &[String], accept: Accept) -> Result<Vec<To
         }
         let Some(topic) = topics.get_mut(at) else { return Ok(()) };
         if topic.query != asked {
-            return Err(format!("query `{}` is asked in two ways", short(id)));
+            return Err(format!("query `{}` has two different texts", short(id)));
         }
         topic.grades.push(grade(field(fields, label, "label")?, "label")?);
         topic.texts.push(accept(field(fields, body, "text")?, "the text")?.to_owned());
         topic.documents.push(match document {
             Some(place) => field(fields, place, "id")?.to_owned(),
-            // Falling names keep candidates of equal score in the order of the file, which is how
-            // `/rank` answers too.
+            // Falling names keep candidates with equal scores in the order of the file, as `/rank`
+            // does.
             None => format!("{:012}", 999_999_999_999 - row.min(999_999_999_999)),
         });
         for ((numbers, &place), name) in topic.columns.iter_mut().zip(&columns).zip(wanted) {
@@ -106,8 +108,8 @@ pub fn read(rows: &mut Rows, wanted: &[String], accept: Accept) -> Result<Vec<To
     Ok(topics)
 }
 
-/// Reads judgements of 3 columns (`qid`, `document`, `grade`) or trec_eval's 4 (`qid`, `0`,
-/// `document`, `grade`) into those already there.
+/// Adds judgements in 3 columns (`qid`, `document`, `grade`) or in trec_eval's 4 (`qid`, `0`,
+/// `document`, `grade`) to `judgements`.
 pub fn add_judgements(rows: &mut Rows, judgements: &mut Judgements) -> Result<(), ReadError> {
     let mut take = |fields: &[&str]| {
         let (qid, document, value) = match *fields {
@@ -133,7 +135,7 @@ pub fn add_judgements(rows: &mut Rows, judgements: &mut Judgements) -> Result<()
     Ok(())
 }
 
-/// A grade. NIST marks spam by numbers below 0, which trec_eval treats as not relevant.
+/// A grade. NIST marks spam by negative numbers, which trec_eval treats as not relevant.
 fn grade(field: &str, name: &str) -> Result<u32, String> {
     let wrong = || format!("{name}: expected a whole number, found `{}`", short(field));
     let value: i64 = field.trim().parse().map_err(|_| wrong())?;

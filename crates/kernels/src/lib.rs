@@ -4,7 +4,6 @@ pub mod convolution;
 pub mod elementary;
 pub mod linalg;
 pub mod random;
-pub mod row_sum;
 pub mod scan;
 pub mod simd;
 pub mod transport;

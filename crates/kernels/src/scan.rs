@@ -13,8 +13,7 @@ use crate::simd::scan;
 use crate::simd::scan::{BLOCK, GROUP, PROBES, TILE};
 pub use crate::simd::scan::{PROBES as QUERIES, TILE as ROWS};
 
-/// What covers the rounding of single precision: of the rows themselves, of their errors and of what
-/// is compared.
+/// Covers the rounding of single precision: of the rows, of their errors and of queries.
 const ROUNDING: f32 = 1e-4;
 
 /// Rows as bytes, in places that are written again and again.
@@ -36,7 +35,7 @@ pub struct Probe {
     error: f32,
 }
 
-/// The bytes of a row in `out`, its scale, and the length of what they miss.
+/// Writes the bytes of a row to `out`; returns its scale and the length of the quantisation error.
 fn quantise(row: &[f32], out: &mut Vec<i8>) -> (f32, f32) {
     let largest = row.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
     let scale = largest / 127.0;
@@ -73,7 +72,7 @@ impl Shelf {
         self.dims
     }
 
-    /// Bytes of memory that places for so many rows take.
+    /// Bytes of memory for this many rows.
     pub fn bytes_of(dims: usize, rows: usize) -> usize {
         let (dims, rows) = (dims.next_multiple_of(GROUP), rows.next_multiple_of(TILE));
         rows.saturating_mul(dims + size_of::<i32>() + 2 * size_of::<f32>())
@@ -178,7 +177,7 @@ impl Probe {
         }
     }
 
-    /// The same where bytes are all that is compared; a little less is asked for, because of rounding.
+    /// For comparisons of bytes alone; the bound is a little lower because of rounding.
     #[inline]
     fn near(&self, least: f32) -> scan::Probe<'_> {
         let scale = self.scale.max(f32::MIN_POSITIVE);

@@ -3,7 +3,8 @@
 use half::f16;
 
 use crate::simd;
-use crate::simd::{Columns, Packed, Rows, bytes};
+use crate::simd::sums::Sum;
+use crate::simd::{Packed, Rows, bytes};
 
 /// One row of numbers, as it lies in memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -126,9 +127,20 @@ pub fn cosine(a: Row<'_>, b: Row<'_>) -> f32 {
     cosine_of(dot(a, b), norm(a) * norm(b))
 }
 
+/// The cosine of two sums: bit for bit that of [`cosine`] where they are written down by [`add_all`] and
+/// then multiplied by their shares.
+///
+/// # Panics
+///
+/// Where the rows of one are longer than those of the other, or there is no row of a number.
+pub fn cosine_of_sums(a: Sum<'_>, b: Sum<'_>) -> f32 {
+    let [product, square, other] = simd::products_of_sums(a, b);
+    cosine_of(product, square.sqrt() * other.sqrt())
+}
+
 /// The cosine that the product of two rows and the product of their lengths make.
 #[inline]
-pub(crate) fn cosine_of(product: f32, lengths: f32) -> f32 {
+fn cosine_of(product: f32, lengths: f32) -> f32 {
     match lengths {
         f32::INFINITY => f32::NAN,
         lengths if lengths > 0.0 => (product / lengths).clamp(-1.0, 1.0),
@@ -145,23 +157,13 @@ pub fn products(a: &[f32], b: &[f32], dims: usize, out: &mut Vec<f32>) {
 
 /// Writes `a_i · a_j` for all rows, each product computed once.
 pub fn gram(a: &[f32], dims: usize, out: &mut Vec<f32>) {
-    let rows = a.len() / dims;
-    out.resize(rows * rows, 0.0);
-    simd::gram(Packed { values: a, dims }, dims, out);
+    gram_of(Packed { values: a, dims }, dims, out);
 }
 
-/// For every row its largest product with the first `split` rows, and that with the others; 0 where
-/// all are below.
-pub fn memberships(
-    rows: impl Rows,
-    split: usize,
-    dims: usize,
-    columns: &mut Columns,
-    [first, second]: &mut [Vec<f32>; 2],
-) {
-    first.resize(rows.count(), 0.0);
-    second.resize(rows.count(), 0.0);
-    simd::memberships(rows, split, dims, columns, [first, second]);
+/// The same of rows that lie anywhere.
+pub fn gram_of(rows: impl Rows, dims: usize, out: &mut Vec<f32>) {
+    out.resize(rows.count() * rows.count(), 0.0);
+    simd::gram(rows, dims, out);
 }
 
 /// The largest number of each row, or 0 if all are below.
@@ -175,9 +177,16 @@ pub fn most(numbers: &[f32]) -> f32 {
     numbers.iter().copied().fold(0.0, larger)
 }
 
-/// Raises each number to the one that stands in the same place of the other list.
+/// Raises each number to the one at the same place of the other list.
 pub fn raise(numbers: &mut [f32], other: &[f32]) {
-    for (number, &other) in numbers.iter_mut().zip(other) {
+    let (fours, rest) = numbers.as_chunks_mut::<4>();
+    let (other_fours, other_rest) = other.as_chunks::<4>();
+    for (numbers, other) in fours.iter_mut().zip(other_fours) {
+        for at in 0..4 {
+            numbers[at] = larger(numbers[at], other[at]);
+        }
+    }
+    for (number, &other) in rest.iter_mut().zip(other_rest) {
         *number = larger(*number, other);
     }
 }
@@ -191,10 +200,10 @@ pub fn column_maxima(matrix: &[f32], columns: usize, out: &mut Vec<f32>) {
     }
 }
 
-/// The larger of two numbers that are none of them NaN, in one instruction.
+/// The larger of two numbers that are none of them NaN, in one instruction; the first of two zeros.
 #[inline]
 fn larger(a: f32, b: f32) -> f32 {
-    if a > b { a } else { b }
+    if b > a { b } else { a }
 }
 
 #[cfg(test)]

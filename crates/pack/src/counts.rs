@@ -1,6 +1,6 @@
-//! How often words occur: from a table of counts, or counted in a corpus of the user's.
+//! Word counts: read from a table, or counted in a corpus of the user.
 //!
-//! Either way the file is streamed and memory is bound by the vocabulary, not by the file.
+//! Either way the file is streamed; memory grows with the vocabulary, not with the file.
 
 use cognate::model::{Counts, Vocabulary};
 use cognate::text;
@@ -13,14 +13,13 @@ use crate::readers::input::Input;
 /// What separates the documents of a corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Documents {
-    /// Every line is a document.
     Line,
     /// Documents are separated by an empty line.
     Paragraph,
 }
 
-/// Reads lines of a word, a tab or spaces, and its count. Lines without a count are skipped and
-/// counted; a word that stands twice is added up.
+/// Reads a table with a word, a tab or spaces, and its count on each line. Lines without a count
+/// are skipped and counted; the counts of a repeated word are added up.
 pub fn of_table(
     mut input: Input,
     vocabulary: &Vocabulary<'_>,
@@ -51,14 +50,14 @@ pub fn of_table(
     Ok(counts)
 }
 
-/// Counts the format brought along. A word's share is of the listed words alone.
+/// Counts that the vector file contains. A word's share is relative to the listed words alone.
 pub(crate) fn of_format(occurrences: Vec<u64>) -> Option<Counts> {
     let tokens = occurrences.iter().fold(0_u64, |sum, &count| sum.saturating_add(count));
     let smallest = occurrences.iter().copied().filter(|&count| count > 0).min()?;
     Some(Counts::of_occurrences(occurrences, tokens, smallest as f64 / 2.0))
 }
 
-/// Counts words in running text, by the model's own rules. Document frequencies give the
+/// Counts words in running text, tokenised by the model's own rules. Document frequencies give the
 /// smooth idf `ln((1 + N) / (1 + df)) + 1`.
 pub fn of_corpus(
     mut input: Input,
@@ -69,7 +68,7 @@ pub fn of_corpus(
 ) -> Result<Counts, PackError> {
     let mut occurrences = vec![0_u64; vocabulary.len()];
     let mut documents = vec![0_u32; vocabulary.len()];
-    // The document a word was last seen in, from 1, so that it counts once a document.
+    // The document in which each word last occurred, from 1, so that it counts once a document.
     let mut last_seen = vec![0_u64; vocabulary.len()];
     let (mut tokens_total, mut document, mut open) = (0_u64, 0_u64, false);
     let mut tokens = Tokens::new();

@@ -1,7 +1,7 @@
-//! From a foreign format's rows to the words and rows of a model, by the user's policy.
+//! Turns the rows of a foreign file into the words and rows of a model, by the user's policy.
 //!
-//! The formats hand over what stands in the file; here is decided what becomes of words that are
-//! not UTF-8, that stand twice, and of rows that hold no direction or no number.
+//! Readers return what the file contains; this module decides about words that are not UTF-8 or
+//! repeated, and about rows that are all zeros or not finite.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,10 +14,10 @@ use crate::PackError;
 use crate::readers::{Place, VectorReader};
 use crate::spool::Spool;
 
-/// What to do with a row that has something wrong with it.
+/// What to do with a flawed row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlawedRows {
-    /// Stop, naming the row.
+    /// Stop with an error that names the row.
     Refuse,
     /// Leave the row out and count it.
     Drop,
@@ -26,7 +26,7 @@ pub enum FlawedRows {
 /// What to do with a word that is not UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadUtf8 {
-    /// Stop, naming the row.
+    /// Stop with an error that names the row.
     Strict,
     /// Replace the bad bytes by U+FFFD.
     Lossy,
@@ -36,49 +36,47 @@ pub enum BadUtf8 {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Policy {
-    /// A word that stood before: the first is kept.
+    /// For a repeated word; if dropped, the first occurrence is kept.
     pub duplicates: FlawedRows,
-    /// A row with NaN or infinity, or too long to calculate with.
+    /// For a row with NaN or infinity, or with a norm that overflows.
     pub non_finite: FlawedRows,
-    /// A word that is not UTF-8.
+    /// For a word that is not UTF-8.
     pub utf8: BadUtf8,
-    /// Whether words are lower-cased; the first of two that become equal is kept.
+    /// Whether words are lower-cased; of words that become equal the first is kept.
     pub lower: bool,
     pub words: u64,
 }
 
-/// What was left out, and why.
+/// Counts of the rows left out, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LeftOut {
     pub duplicates: u64,
     /// The row held NaN or infinity, or was too long.
     pub non_finite: u64,
-    /// Every number of the row was zero.
     pub zero_rows: u64,
     /// The word was not UTF-8.
     pub bad_utf8: u64,
     pub empty_words: u64,
 }
 
-/// Words and rows taken in.
+/// The words and rows taken in.
 pub(crate) struct Intake {
     /// Words, in the order of the file.
     pub words: Words,
     pub rows: Spool,
-    /// Their counts, where the format knows them.
+    /// Counts of the words, if the format has them.
     pub counts: Option<Vec<u64>>,
-    /// Their scores, where words are pieces that have some.
+    /// Scores of the words, if they are pieces with scores.
     pub scores: Vec<f64>,
-    /// What was left out.
     pub left_out: LeftOut,
 }
 
-/// Distinct words in order, in one block of memory.
+/// Distinct words in order, stored in one string.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
     text: String,
     ends: Vec<usize>,
-    /// First word of each hash; the rare others of the same hash are searched one by one.
+    /// The first word with each hash; further words with the same hash are searched linearly.
     by_hash: HashMap<u64, u32>,
     others: Vec<u32>,
 }
@@ -88,7 +86,6 @@ impl Words {
         self.ends.len()
     }
 
-    /// Whether there is no word.
     pub(crate) fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -99,12 +96,10 @@ impl Words {
         self.text.get(start.copied().unwrap_or(0)..end).unwrap_or("")
     }
 
-    /// All words in order.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         (0..self.len()).map(|id| self.get(id as u32))
     }
 
-    /// Whether the word is there.
     pub(crate) fn contains(&self, word: &str) -> bool {
         match self.by_hash.get(&vocabulary::hash(word.as_bytes())) {
             Some(&id) => {
@@ -114,7 +109,7 @@ impl Words {
         }
     }
 
-    /// Adds a word that is not there yet.
+    /// Adds a word that is not yet contained.
     fn push(&mut self, word: &str) {
         let id = self.len() as u32;
         self.text.push_str(word);
@@ -127,7 +122,7 @@ impl Words {
 }
 
 impl Intake {
-    /// Reads `reader` to its end, or until there are words enough.
+    /// Reads `reader` to its end, or until the maximum number of words is reached.
     pub(crate) fn read(
         reader: &mut dyn VectorReader,
         policy: &Policy,
@@ -159,7 +154,7 @@ impl Intake {
     }
 }
 
-/// The word as it is taken, or `None` when policy leaves the row out.
+/// The word to add, or `None` if the policy leaves the row out.
 fn accept<'a>(
     word: &'a [u8],
     row: &[f32],
@@ -210,7 +205,7 @@ fn accept<'a>(
     }
     if words.contains(&word) {
         if policy.duplicates == FlawedRows::Refuse {
-            return refuse(format!("the word `{word}` stands twice; see --duplicates"));
+            return refuse(format!("the word `{word}` occurs twice; see --duplicates"));
         }
         left_out.duplicates += 1;
         return Ok(None);

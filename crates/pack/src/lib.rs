@@ -1,24 +1,20 @@
-//! `cognate pack`: foreign word vectors and counts become one model file.
+//! `cognate pack`: converts foreign word vectors and counts into one model file.
 //!
-//! The source is read once: its rows stream to a nameless file, changes are fitted on them there,
-//! and they stream on into the model, changed and quantised on the way; only the vocabulary is held
-//! in memory. How formats are read is
-//! `readers`' part, how models are written is the model's.
+//! The source is read once: its rows stream into a nameless temporary file, changes are fitted to
+//! them there, and the changed and quantised rows stream into the model; only the vocabulary is
+//! held in memory. The formats are known to `readers`, the model file to the crate `cognate`.
 
 pub mod counts;
-mod describe;
-mod error;
 pub mod export;
 pub mod fit;
 pub mod inspect;
 pub mod intake;
-mod matrix;
-mod pieces;
 pub mod readers;
 mod spool;
 pub mod transform;
 
 use std::fs::File;
+use std::io;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -32,63 +28,60 @@ use cognate::text::Normalisation;
 use cognate_files::progress::Progress;
 use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
-pub use describe::hints;
-pub use error::PackError;
+pub use inspect::hints;
 
 use crate::counts::Documents;
-use crate::describe::{describe, push_subword};
+use crate::inspect::{describe, push_subword};
 use crate::intake::{Intake, LeftOut, Policy};
-use crate::matrix::Matrix;
-use crate::readers::format::Source;
 use crate::readers::input::Input;
-use crate::readers::{Subword, VectorReader, format};
+use crate::readers::{Place, ReadError, Source, Subword, VectorReader, format};
 use crate::spool::Spool;
-use crate::transform::{Changes, Transform};
+use crate::transform::{Changes, Matrix, Transform};
 
 /// What to pack and how.
 #[derive(Debug)]
 pub struct PackOptions {
-    /// The files that vectors are read from.
+    /// The files with the vectors.
     pub source: Source,
     /// The model file to write.
     pub output: PathBuf,
     /// Element type of the vectors.
     pub dtype: Dtype,
-    /// Which rows are taken.
+    /// How flawed rows are handled.
     pub policy: Policy,
     /// How rows are changed.
     pub changes: Changes,
     /// Rules that turn texts into this vocabulary's words.
     pub normalisation: Normalisation,
-    /// What becomes of words that are not listed.
+    /// The rule for words that are not listed.
     pub unknown: UnknownChoice,
-    /// Vectors of pieces of words, for words that neither stem nor parts find. They need
+    /// Vectors of word pieces, for words that neither stem nor parts find. Requires
     /// [`UnknownChoice::Fallback`].
     pub pieces: Option<Source>,
-    /// Whether vectors carry their word's weight.
+    /// Whether word frequencies are contained in the vectors.
     pub frequency: Frequency,
     pub counts: Option<PathBuf>,
-    /// Running text to count in.
+    /// Running text to count words in.
     pub corpus: Option<PathBuf>,
     /// What separates the corpus's documents.
     pub documents: Documents,
-    /// Under which terms the vectors may be used.
     pub licence: Option<String>,
-    /// The method that `auto` stands for.
+    /// The method that `auto` resolves to.
     pub auto_method: Option<String>,
 }
 
-/// What the user wants to become of words that are not listed.
+/// The user's choice for words that are not listed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum UnknownChoice {
-    /// The format's own rule if it brings one, else left out.
+    /// The format's own rule if it has one, else skip them.
     Format,
     Skip,
-    /// The format's own rule; an error if it brings none.
+    /// The format's own rule; an error if it has none.
     Subword,
-    /// Stem, parts, pieces where there are some, hash; vectors made are of this length (by default the median length of the rarer half).
+    /// Stem, parts, pieces if there are any, hash; composed vectors get this norm (by default the
+    /// median norm of the rarer half of the words).
     Fallback {
-        /// Length of vectors made of pieces and of hashes.
+        /// Norm of vectors composed of pieces or hashes.
         norm: Option<f32>,
     },
 }
@@ -98,9 +91,9 @@ pub struct Packed {
     pub words: u64,
     pub dims: usize,
     pub left_out: LeftOut,
-    /// Lines of the count table that held no count.
+    /// Number of lines without a count in the table of counts.
     pub skipped_count_lines: u64,
-    /// Words with a count above zero.
+    /// Number of words with a count above zero.
     pub counted_words: u64,
     #[serde(flatten)]
     pub written: Written,
@@ -123,7 +116,7 @@ impl std::fmt::Display for Packed {
             (self.left_out.zero_rows, "rows left out: all zeros"),
             (self.left_out.bad_utf8, "rows left out: the word is not UTF-8"),
             (self.left_out.empty_words, "rows left out: the word is empty"),
-            (self.skipped_count_lines, "lines of the count table held no count"),
+            (self.skipped_count_lines, "lines of the count table have no count"),
         ];
         for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
             writeln!(f, "  {count} {what}")?;
@@ -177,7 +170,7 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
     }
     let digest = reader.digest()?;
     let mut pieces = match &options.pieces {
-        Some(source) => Some(pieces::read(source, reader.dims(), directory)?),
+        Some(source) => Some(transform::read_pieces(source, reader.dims(), directory)?),
         None => None,
     };
     let mut piece_rows = None;
@@ -224,8 +217,7 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
     })
 }
 
-/// Whether a file says of itself that it is a cognate model, of whatever version and however
-/// damaged.
+/// Whether a file starts like a cognate model, of any version and however damaged.
 fn is_model(path: &Path) -> bool {
     #[derive(serde::Deserialize)]
     struct Header {
@@ -251,7 +243,7 @@ fn is_model(path: &Path) -> bool {
     header().is_some_and(|header| header.metadata.format.starts_with("cognate/"))
 }
 
-/// Adds the rows of the n-gram table, of which there are none where words come in pieces.
+/// Adds the rows of the n-gram table; there are none if words are composed of pieces.
 fn read_buckets(
     reader: &mut dyn VectorReader,
     rows: &mut Spool,
@@ -274,7 +266,7 @@ fn read_buckets(
     Ok(())
 }
 
-/// Counts from the first of: a corpus, a table, the format.
+/// The counts from the first available: corpus, table, format.
 fn gather_counts(
     options: &PackOptions,
     from_format: Option<Vec<u64>>,
@@ -293,7 +285,7 @@ fn gather_counts(
     Ok(from_format.and_then(counts::of_format).unwrap_or_default())
 }
 
-/// Options that cannot be carried out are refused before anything is read.
+/// Refuses invalid options before anything is read.
 fn check(options: &PackOptions, reader: &dyn VectorReader) -> Result<(), PackError> {
     let refuse = |problem: String| Err(PackError::Options(problem));
     let dims = reader.dims();
@@ -340,4 +332,35 @@ fn check(options: &PackOptions, reader: &dyn VectorReader) -> Result<(), PackErr
         );
     }
     Ok(())
+}
+
+/// Why packing failed.
+#[derive(Debug, thiserror::Error)]
+pub enum PackError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error("{place}: {problem}")]
+    Row {
+        /// Where the row begins.
+        place: Place,
+        problem: String,
+    },
+    #[error("cannot keep rows in {}: {source}", directory.display())]
+    Spool { directory: PathBuf, source: io::Error },
+    #[error("{}: no line holds a word and a count", path.display())]
+    NoCounts { path: PathBuf },
+    /// No rows remain: the file has none, or all were left out.
+    #[error("{}: the input holds no usable row", path.display())]
+    NoRows { path: PathBuf },
+    /// Options that contradict each other or the input.
+    #[error("{0}")]
+    Options(String),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+impl PackError {
+    fn spool(directory: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Spool { directory: directory.to_owned(), source }
+    }
 }

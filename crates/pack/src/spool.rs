@@ -1,7 +1,7 @@
-//! Rows on their way from a foreign file to a model file, kept on disk, not in memory.
+//! Rows between a foreign file and a model file, stored on disk, not in memory.
 //!
-//! How many there are, and what changes are fitted on, is known only when all are read. The file
-//! has no name, so that it is gone however the process ends.
+//! Their number, and the changes fitted to them, are known only when all rows have been read. The
+//! temporary file has no name, so it disappears however the process ends.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use std::path::Path;
 
 use cognate::model::disk;
 
-/// Bytes moved at once.
+/// Bytes read or written at a time.
 const BUFFER: usize = 1 << 20;
 
 /// A growing table of f32 rows in a nameless file.
@@ -24,27 +24,27 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// An empty table in `directory`, the one the model will be written to.
+    /// An empty table on the disk of `directory`, to which the model will be written.
     pub(crate) fn create(directory: &Path, dims: usize) -> io::Result<Self> {
         let file = disk::nameless(directory)?;
         Ok(Self { out: BufWriter::with_capacity(BUFFER, file), dims, rows: 0 })
     }
 
-    /// Adds a row of `dims` numbers.
+    /// Appends a row of `dims` numbers.
     pub(crate) fn push(&mut self, row: &[f32]) -> io::Result<()> {
         debug_assert_eq!(row.len(), self.dims);
         self.rows += 1;
         self.out.write_all(bytemuck::cast_slice(row))
     }
 
-    /// The rows that there are now.
+    /// The rows pushed so far.
     pub(crate) fn rows(&mut self) -> io::Result<Rows<'_>> {
         self.out.flush()?;
         Ok(Rows { file: self.out.get_ref(), dims: self.dims, range: 0..self.rows })
     }
 }
 
-/// Rows in a spool, one after another, to be read as often as needed.
+/// The rows of a spool, which can be read several times.
 #[derive(Debug, Clone)]
 pub(crate) struct Rows<'s> {
     file: &'s File,
@@ -61,14 +61,14 @@ impl Rows<'_> {
         self.range.end - self.range.start
     }
 
-    /// The first `count` rows, or as many as there are, and the others.
+    /// The first `count` rows (or all, if there are fewer), and the remaining ones.
     pub(crate) fn split_at(self, count: u64) -> (Self, Self) {
         let Range { start, end } = self.range;
         let middle = start.saturating_add(count).min(end);
         (Self { range: start..middle, ..self }, Self { range: middle..end, ..self })
     }
 
-    /// Reads the rows. Each may be used up.
+    /// Calls `see` with each row, which it may overwrite.
     pub(crate) fn each(
         &self,
         mut use_row: impl FnMut(&mut [f32]) -> io::Result<()>,

@@ -1,5 +1,5 @@
-//! A file whose size nobody knows before its last byte: it grows beside its target under a temporary
-//! name and takes the target's place, whole, when it is finished. Packed where its name ends in `.gz`.
+//! A file that is written sequentially under a temporary name beside its target, and replaces the
+//! target when it is complete. It is compressed if the name ends in `.gz`.
 //!
 //! Unlike `disk::replace` it does not hold the folder's lock, because a run may take hours.
 
@@ -13,10 +13,10 @@ use cognate::model::writer::{Target, directory_of};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Bytes moved at once.
+/// Bytes written at a time.
 const BUFFER: usize = 1 << 20;
 
-/// A file on its way. Dropped before it is finished, it leaves nothing.
+/// An incomplete file. If dropped before it is finished, it is removed.
 pub struct Growing {
     target: Target,
     temporary: PathBuf,
@@ -29,12 +29,13 @@ enum Sink {
 }
 
 impl Growing {
-    /// Begins a file that will stand at `path`.
+    /// Begins a file that will replace `path`.
     pub fn create(path: &Path) -> io::Result<Self> {
         let target = Target::of(path)?;
         let folder = directory_of(&target.path);
         LocalDisk.sweep(folder)?;
-        // What is replaced may be private, so what replaces it is so until it gets the mode.
+        // The file to replace may be private, so the new one is private until it gets the same
+        // mode.
         let mode = if target.mode.is_some() { 0o600 } else { 0o666 };
         let (temporary, file) = LocalDisk.create(folder, mode)?;
         let file = BufWriter::with_capacity(BUFFER, file);
@@ -45,7 +46,7 @@ impl Growing {
         Ok(Self { target, temporary, sink: Some(sink) })
     }
 
-    /// Makes the bytes last and gives the file its name. Gives back its size.
+    /// Syncs the file, moves it to its target and returns its size.
     pub fn finish(mut self) -> io::Result<u64> {
         let Some(sink) = self.sink.take() else { return Ok(0) };
         let outcome = sink.into_file().and_then(|mut file| {
@@ -68,7 +69,7 @@ impl Growing {
         }
     }
 
-    /// What is left behind is removed by the next writer, so a failure needs no word.
+    /// If this fails, the next writer removes the file.
     fn remove(&self) {
         let _ = LocalDisk.remove(&self.temporary);
     }
@@ -110,16 +111,14 @@ impl Drop for Growing {
     }
 }
 
-/// Where rows go: a file on its way, or standard output.
+/// Where rows are written: an incomplete file, or standard output.
 pub enum Destination {
-    /// A file.
     File(Growing),
-    /// Standard output.
     Standard(io::Stdout),
 }
 
 impl Destination {
-    /// A file that will stand at `path`; standard output where there is none.
+    /// The file that will replace `path`, or standard output if there is no path.
     pub fn create(path: Option<&Path>) -> io::Result<Self> {
         match path {
             Some(path) => Ok(Self::File(Growing::create(path)?)),
@@ -127,7 +126,8 @@ impl Destination {
         }
     }
 
-    /// Writes bytes; whether anybody still reads them. A reader that went away is no failure.
+    /// Writes bytes; returns whether the output is still read. A reader that has closed is no
+    /// error.
     pub fn put(&mut self, bytes: &[u8]) -> io::Result<bool> {
         let written = match self {
             Self::File(file) => return file.write_all(bytes).map(|()| true),
@@ -139,8 +139,7 @@ impl Destination {
         }
     }
 
-    /// Makes the bytes of a file last and gives it its name. Gives back its size, 0 for standard
-    /// output.
+    /// Syncs a file, moves it to its target and returns its size; 0 for standard output.
     pub fn finish(self) -> io::Result<u64> {
         match self {
             Self::File(file) => file.finish(),

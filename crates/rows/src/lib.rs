@@ -1,5 +1,5 @@
-//! Files of rows: a question asked of each ([`bulk`]), searched for near-duplicates ([`dedupe`]), and
-//! followed for events ([`events`]).
+//! Processes files of rows: answers a question for each row ([`bulk`]), finds near-duplicates
+//! ([`dedupe`]), and groups a stream into events ([`events`]).
 
 pub mod bulk;
 pub mod dedupe;

@@ -11,12 +11,11 @@ use super::correlation::standardised;
 use super::distribution::quantile_of_sorted;
 use super::normal;
 
-/// How an interval is drawn. The same settings on the same numbers give the same bits.
+/// How an interval is computed. The same settings and numbers give the same bits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bootstrap {
-    /// How often the items are drawn anew.
     pub resamples: usize,
-    /// The share of repetitions whose interval should hold the true value, between 0 and 1.
+    /// The share of repetitions whose interval should contain the true value, between 0 and 1.
     pub level: f64,
     pub seed: u64,
 }
@@ -28,7 +27,7 @@ impl Default for Bootstrap {
     }
 }
 
-/// An estimate with the two ends of its interval.
+/// An estimate with the bounds of its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// The statistic of the items as they are.
@@ -67,7 +66,7 @@ impl Bootstrap {
         let mut jackknife = Vec::with_capacity(items);
         for left_out in 0..items {
             jackknife.push(statistic(&without));
-            // The next list differs in one place: the item just left out takes that of the one left
+            // The next list differs in one position: the item just left out replaces the one left
             // out next.
             if let Some(place) = without.get_mut(left_out) {
                 *place = left_out;
@@ -120,8 +119,7 @@ pub fn bca_interval(
     let end = |deviation: f64| {
         let shifted = bias + deviation;
         let stretch = 1.0 - acceleration * shifted;
-        // At 0 the formula has its pole: beyond it the end has moved out as far as there are
-        // resamples.
+        // At 0 the formula has its pole; beyond it the bound is the most extreme resample.
         let share = if stretch > 0.0 {
             normal::cumulative(bias + shifted / stretch)
         } else if shifted > 0.0 {
@@ -131,7 +129,7 @@ pub fn bca_interval(
         };
         quantile_of_sorted(&sorted, share)
     };
-    // Mirrored, not taken at one less the tail: that may round to 1, whose quantile is infinite.
+    // Mirrored instead of computed at one minus the tail, which may round to 1 and give infinity.
     let deviation = normal::quantile((1.0 - level) / 2.0);
     Some(Interval { estimate, low: end(deviation), high: end(-deviation) })
 }
@@ -142,8 +140,7 @@ fn acceleration(jackknife: &[f64]) -> f64 {
     let mean = jackknife.iter().sum::<f64>() / jackknife.len().max(1) as f64;
     let largest =
         jackknife.iter().fold(0.0_f64, |largest, value| largest.max((mean - value).abs()));
-    // Not finite when the values themselves nearly overflow, which leaves no digits to speak of a
-    // skew.
+    // Not finite if the values nearly overflow; then no digits are left to compute a skewness from.
     if largest == 0.0 || !largest.is_finite() {
         return 0.0;
     }
@@ -213,14 +210,14 @@ fn interval<const METHODS: usize>(
     bca_interval(statistic(whole.correlations()), &resamples, &jackknife, bootstrap.level)
 }
 
-/// One pair: its gold value and what each method scored, next to each other because they are drawn
+/// The gold value of a pair and each method's score, stored together because they are drawn
 /// together.
 struct Row<const METHODS: usize> {
     gold: f64,
     scores: [f64; METHODS],
 }
 
-/// The pairs with every column standardised, so that the sums stay near 1 and keep their digits.
+/// The pairs with every column standardised, so that sums stay near 1 and keep their precision.
 fn rows<const METHODS: usize>(
     gold: &[f64],
     scores: [&[f64]; METHODS],
@@ -238,7 +235,7 @@ fn rows<const METHODS: usize>(
     Some(rows)
 }
 
-/// The sums that correlations are made of.
+/// The sums that the correlations are computed from.
 #[derive(Clone)]
 struct Sums<const METHODS: usize> {
     pairs: f64,
@@ -263,11 +260,11 @@ impl<const METHODS: usize> Default for Sums<METHODS> {
     }
 }
 
-/// A spread smaller than this share of the squares is what rounding leaves of equal numbers.
+/// A variance below this share of the squares is what rounding leaves of equal numbers.
 const ROUNDING: f64 = 1e-12;
 
 impl<const METHODS: usize> Sums<METHODS> {
-    /// Puts a pair in (`times` = 1) or takes it out (-1).
+    /// Adds a pair (`times` = 1) or removes it (-1).
     #[inline]
     fn add(&mut self, row: &Row<METHODS>, times: f64) {
         let gold = times * row.gold;
@@ -281,7 +278,8 @@ impl<const METHODS: usize> Sums<METHODS> {
         }
     }
 
-    /// The correlation of each method; 0 where the gold values or the scores summed are all equal.
+    /// The correlation of each method; 0 if the gold values or the scores in the sums are all
+    /// equal.
     fn correlations(&self) -> [f64; METHODS] {
         let gold_spread = spread(self.pairs, self.gold, self.gold_squared);
         std::array::from_fn(|method| {
@@ -293,7 +291,7 @@ impl<const METHODS: usize> Sums<METHODS> {
     }
 }
 
-/// The variance of summed numbers times the square of their count; 0 when it cannot be told from
+/// The variance of the summed numbers times their squared count; 0 if it is no larger than
 /// rounding.
 fn spread(count: f64, sum: f64, squares: f64) -> f64 {
     let all = count * squares;
@@ -334,8 +332,8 @@ mod tests {
         ];
         for (found, case) in found.into_iter().zip(golden["whole"].as_array().unwrap()) {
             golden::check(found.estimate, &case["estimate"]);
-            // SciPy drew 200,000 resamples. The standard error of an end of ours is near 3 % of the
-            // spread, 0.004.
+            // SciPy drew 200,000 resamples. The standard error of one of our bounds is near 3 % of
+            // the spread, 0.004.
             golden::check_within(found.low, golden::number(&case["low"]), 0.015);
             golden::check_within(found.high, golden::number(&case["high"]), 0.015);
         }
@@ -381,7 +379,7 @@ mod tests {
     fn what_scipy_leaves_undefined_is_defined() {
         let flat = bca_interval(0.3, &[0.3; 10], &[0.3; 5], 0.95).unwrap();
         assert_eq!((flat.low, flat.high), (0.3, 0.3));
-        // Every resample lies below the estimate, and the jackknife is skewed enough to pass the
+        // Every resample is below the estimate, and the jackknife is skewed enough to pass the
         // pole.
         let outside = bca_interval(9.0, &[1.0, 2.0, 3.0], &[0.0, 0.0, 0.0, -1.0], 0.999).unwrap();
         assert!(outside.low <= outside.high && (1.0..=3.0).contains(&outside.high));
@@ -433,7 +431,7 @@ mod resampled_pearson_tests {
         let rows = rows(&[0.3, 0.7, 0.1], [&[0.9, 0.2, 0.4]]).unwrap();
         for row in &rows {
             let mut sums = Sums::default();
-            // Some of these counts leave a rounded spread that is not 0.
+            // For some of these counts rounding leaves a variance that is not 0.
             for _ in 0..50 {
                 sums.add(row, 1.0);
                 assert_eq!(sums.correlations(), [0.0]);

@@ -1,8 +1,8 @@
-//! How well scores part two classes: over all thresholds (areas) and at a given one (counts and
-//! their ratios).
+//! How well scores separate two classes: over all thresholds (areas and curves) and at a given one
+//! (counts and their ratios).
 //!
-//! A larger score always means more alike, and a score equal to the threshold is accepted.
-//! Distances are negated by the caller. Finding a threshold is the business of `threshold`.
+//! A larger score means more similar, and a score equal to the threshold is accepted. Distances
+//! must be negated by the caller. Thresholds are chosen in `threshold`; drawing is not known here.
 
 use super::correlation::average_ranks;
 use super::normal;
@@ -16,8 +16,8 @@ pub fn roc_auc(labels: &[bool], scores: &[f64]) -> Option<f64> {
     let sweep = Sweep::over(labels, scores)?;
     let (mut above, mut rejected, mut doubled_wins) = (0, 0, 0.0);
     for step in &sweep.steps {
-        // Each negative of this step loses to the positives above it and is level with those of its
-        // own step.
+        // Each negative of this step loses to all earlier positives and ties with those of its
+        // step.
         let negatives = (step.false_positives - rejected) as f64;
         doubled_wins += negatives * (above + step.true_positives) as f64;
         (above, rejected) = (step.true_positives, step.false_positives);
@@ -43,8 +43,8 @@ pub fn average_precision(labels: &[bool], scores: &[f64]) -> Option<f64> {
     Some((sum / sweep.positives as f64).clamp(0.0, 1.0))
 }
 
-/// How much a positive and a negative count, where the share of positives is another than that of the
-/// labelled set: in a stream one pair of hundreds is related, among labelled pairs often half.
+/// The weights of a positive and a negative, for a share of positives that differs from that of the
+/// labelled set: in a stream one pair in hundreds is related, among labelled pairs often half.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights {
     pub positive: f64,
@@ -52,7 +52,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Each counts as itself.
+    /// Each pair counts as 1.
     pub const EVEN: Self = Self { positive: 1.0, negative: 1.0 };
 
     /// Weights under which `labels` have the share `prior` of positives. `None` if a label is missing
@@ -66,7 +66,7 @@ impl Weights {
     }
 }
 
-/// How the pairs fall at one threshold.
+/// The counts of accepted and rejected pairs at one threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Confusion {
     pub true_positives: usize,
@@ -76,8 +76,8 @@ pub struct Confusion {
 }
 
 impl Confusion {
-    /// Counts the pairs, those with a score of at least `threshold` accepted. `None` when the
-    /// lengths differ, there is no pair, or a score or the threshold is NaN.
+    /// Counts the pairs, accepting scores of at least `threshold`. `None` if the lengths differ,
+    /// there is no pair, or a score or the threshold is NaN.
     #[must_use]
     pub fn at(threshold: f64, labels: &[bool], scores: &[f64]) -> Option<Self> {
         let unordered = threshold.is_nan() || scores.iter().any(|score| score.is_nan());
@@ -104,7 +104,7 @@ impl Confusion {
         self.weighted_precision(Weights::EVEN)
     }
 
-    /// The precision where positives and negatives count as much as `weights` says.
+    /// The precision with weighted positives and negatives.
     #[must_use]
     pub fn weighted_precision(&self, weights: Weights) -> f64 {
         let found = self.true_positives as f64 * weights.positive;
@@ -124,7 +124,7 @@ impl Confusion {
         self.weighted_f1(Weights::EVEN)
     }
 
-    /// The F1 where positives and negatives count as much as `weights` says.
+    /// The F1 with weighted positives and negatives.
     #[must_use]
     pub fn weighted_f1(&self, weights: Weights) -> f64 {
         let found = self.true_positives as f64 * weights.positive;
@@ -132,7 +132,7 @@ impl Confusion {
         share(2.0 * found, self.false_positives as f64 * weights.negative + missed)
     }
 
-    /// The share of pairs on their right side.
+    /// The share of correctly classified pairs.
     #[must_use]
     pub fn accuracy(&self) -> f64 {
         share(
@@ -141,8 +141,8 @@ impl Confusion {
         )
     }
 
-    /// The share of pairs on the wrong side (the split error of De Boom et al. 2016): one less the
-    /// accuracy.
+    /// The share of wrongly classified pairs (the split error of De Boom et al. 2016): one minus
+    /// the accuracy.
     #[must_use]
     pub fn split_error(&self) -> f64 {
         share(
@@ -152,34 +152,33 @@ impl Confusion {
     }
 }
 
-/// The part over the part and the rest; 0 of nothing.
+/// `part / (part + rest)`; 0 if both are 0.
 fn share(part: f64, rest: f64) -> f64 {
     if part > 0.0 { part / (part + rest) } else { 0.0 }
 }
 
-/// What is accepted at each distinct score.
+/// The counts of accepted pairs at each distinct score.
 pub(super) struct Sweep {
-    /// How many labels are positive; at least one.
+    /// Number of positive labels; at least one.
     pub(super) positives: usize,
-    /// How many labels are negative; at least one.
+    /// Number of negative labels; at least one.
     pub(super) negatives: usize,
-    /// One for each distinct score, the highest first.
+    /// A step for each distinct score, the highest first.
     pub(super) steps: Vec<Step>,
 }
 
-/// What is accepted when everything with at least this score is.
+/// The counts if every pair with at least this score is accepted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Step {
     pub(super) score: f64,
-    /// How many accepted items are positive.
     pub(super) true_positives: usize,
-    /// How many accepted items are negative.
+    /// Number of accepted negatives.
     pub(super) false_positives: usize,
 }
 
 impl Sweep {
-    /// Sweeps over the scores. `None` when the lengths differ, a score is not finite, or either
-    /// label is missing.
+    /// Counts at every distinct score. `None` if the lengths differ, a score is not finite, or
+    /// either label is missing.
     pub(super) fn over(labels: &[bool], scores: &[f64]) -> Option<Self> {
         let positives = labels.iter().filter(|&&label| label).count();
         let negatives = labels.len() - positives;
@@ -202,16 +201,15 @@ impl Sweep {
         Some(Self { positives, negatives, steps })
     }
 
-    /// A threshold that accepts exactly what this step does: midway to the next lower score, or the
-    /// lowest score itself.
+    /// A threshold that accepts exactly the pairs of this step: midway to the next lower score, or
+    /// the lowest score itself.
     pub(super) fn threshold(&self, step: usize) -> Option<f64> {
         let upper = self.steps.get(step)?.score;
         let Some(lower) = self.steps.get(step + 1).map(|next| next.score) else {
             return Some(upper);
         };
         let middle = f64::midpoint(lower, upper);
-        // Between two neighbouring doubles there is no middle, and the lower one would accept too
-        // much.
+        // There is no number between two adjacent doubles, and the lower one would accept too much.
         Some(if middle > lower { middle } else { upper })
     }
 }
@@ -233,7 +231,8 @@ pub fn roc_auc_interval(labels: &[bool], scores: &[f64]) -> Option<[f64; 2]> {
     if positive.len() < 2 || negative.len() < 2 {
         return None;
     }
-    // An item's rank among all, less its rank among its own, is how many of the others it passes.
+    // An item's rank among all minus its rank among its own label is how many of the others it
+    // beats.
     let together: Vec<f64> = positive.iter().chain(&negative).copied().collect();
     let ranks = average_ranks(&together);
     let (of_positive, of_negative) = ranks.split_at(positive.len());
@@ -257,10 +256,158 @@ fn spread(numbers: &[f64]) -> f64 {
 }
 
 #[cfg(test)]
+mod sweep_tests {
+    use super::{Step, Sweep};
+
+    #[test]
+    fn ties_are_accepted_together() {
+        let sweep = Sweep::over(&[true, false, true, false], &[0.5, 0.5, 0.9, 0.1]).unwrap();
+        let step = |score, true_positives, false_positives| Step {
+            score,
+            true_positives,
+            false_positives,
+        };
+        assert_eq!(sweep.steps, [step(0.9, 1, 0), step(0.5, 2, 1), step(0.1, 2, 2)]);
+        let thresholds: Vec<_> = (0..4).map(|place| sweep.threshold(place)).collect();
+        assert_eq!(thresholds, [Some(0.7), Some(0.3), Some(0.1), None]);
+    }
+
+    #[test]
+    fn neighbouring_doubles_are_still_parted() {
+        let above = 1.0_f64.next_up();
+        let sweep = Sweep::over(&[true, false], &[above, 1.0]).unwrap();
+        assert_eq!(sweep.threshold(0), Some(above));
+        let widest = Sweep::over(&[true, false], &[f64::MAX, f64::MIN]).unwrap();
+        assert_eq!(widest.threshold(0), Some(0.0));
+    }
+
+    #[test]
+    fn one_sided_or_broken_input_is_refused() {
+        assert!(Sweep::over(&[true, true], &[1.0, 2.0]).is_none());
+        assert!(Sweep::over(&[true, false], &[1.0]).is_none());
+        assert!(Sweep::over(&[true, false], &[1.0, f64::NAN]).is_none());
+        assert!(Sweep::over(&[], &[]).is_none());
+    }
+}
+
+#[cfg(test)]
+mod auc_interval_tests {
+    use super::roc_auc_interval;
+
+    #[test]
+    fn a_small_case_counted_by_hand() {
+        // Positives 4, 3, 1 against negatives 2, 0: they pass 2, 2, 1 of 2, so the area is 5/6.
+        // Wins 1, 1, 1/2 have variance 1/12; losses 1/3, 0 have 1/18. The standard error is
+        // √(1/36 + 1/36).
+        let labels = [true, true, false, true, false];
+        let scores = [4.0, 3.0, 2.0, 1.0, 0.0];
+        let [low, high] = roc_auc_interval(&labels, &scores).unwrap();
+        let half = 1.959_963_985 * (1.0_f64 / 18.0).sqrt();
+        assert!((low - (5.0 / 6.0 - half)).abs() < 1e-9, "{low}");
+        assert_eq!(high, 1.0, "cut at the end of the range");
+    }
+
+    #[test]
+    fn ties_are_level_and_too_little_is_refused() {
+        let level = roc_auc_interval(&[true, true, false, false], &[1.0; 4]).unwrap();
+        assert_eq!(level, [0.5, 0.5]);
+        assert_eq!(roc_auc_interval(&[true, false, false], &[1.0, 2.0, 3.0]), None);
+        assert_eq!(roc_auc_interval(&[true, true, false, false], &[f64::NAN; 4]), None);
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RocPoint {
+    /// The share of accepted negatives.
+    pub false_positive_rate: f64,
+    /// The share of accepted positives.
+    pub true_positive_rate: f64,
+}
+
+/// A point of the precision-recall curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PrecisionRecallPoint {
+    /// The share of accepted positives.
+    pub recall: f64,
+    /// The share of positives among accepted pairs.
+    pub precision: f64,
+    /// A threshold that accepts these pairs.
+    pub threshold: f64,
+}
+
+/// The ROC curve from (0, 0) to (1, 1), of at most `limit` points (but always with both ends),
+/// evenly spread along its length. Thinning drops points but moves none.
+///
+/// `None` if the lengths differ, a score is not finite, or either label is missing.
+#[must_use]
+pub fn roc(labels: &[bool], scores: &[f64], limit: usize) -> Option<Vec<RocPoint>> {
+    let sweep = Sweep::over(labels, scores)?;
+    let point = |step: &Step| RocPoint {
+        false_positive_rate: step.false_positives as f64 / sweep.negatives as f64,
+        true_positive_rate: step.true_positives as f64 / sweep.positives as f64,
+    };
+    let start = RocPoint { false_positive_rate: 0.0, true_positive_rate: 0.0 };
+    let points: Vec<RocPoint> = [start].into_iter().chain(sweep.steps.iter().map(point)).collect();
+    Some(thinned(&points, limit, |point| point.false_positive_rate + point.true_positive_rate))
+}
+
+/// The precision-recall curve from the highest score to accepting everything, of at most `limit`
+/// points (but never fewer than two, if it has them), spread evenly over recall. If several
+/// thresholds have the same recall, a thinned curve keeps the one with the highest precision.
+///
+/// `None` as for [`roc`].
+#[must_use]
+pub fn precision_recall(
+    labels: &[bool],
+    scores: &[f64],
+    limit: usize,
+) -> Option<Vec<PrecisionRecallPoint>> {
+    let sweep = Sweep::over(labels, scores)?;
+    let points: Option<Vec<PrecisionRecallPoint>> = sweep
+        .steps
+        .iter()
+        .enumerate()
+        .map(|(place, step)| {
+            let accepted = (step.true_positives + step.false_positives) as f64;
+            Some(PrecisionRecallPoint {
+                recall: step.true_positives as f64 / sweep.positives as f64,
+                precision: step.true_positives as f64 / accepted,
+                threshold: sweep.threshold(place)?,
+            })
+        })
+        .collect();
+    Some(thinned(&points?, limit, |point| point.recall))
+}
+
+/// Both ends, and between them the first point at or after each of evenly spaced places; `place`
+/// must not decrease.
+fn thinned<Point: Copy>(
+    points: &[Point],
+    limit: usize,
+    place: impl Fn(&Point) -> f64,
+) -> Vec<Point> {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return Vec::new();
+    };
+    let gaps = limit.max(2) - 1;
+    if points.len() <= gaps + 1 {
+        return points.to_vec();
+    }
+    let (start, length) = (place(first), place(last) - place(first));
+    let mut kept: Vec<usize> = (0..gaps)
+        .map(|gap| start + length * gap as f64 / gaps as f64)
+        .map(|wanted| points.partition_point(|point| place(point) < wanted))
+        .chain([points.len() - 1])
+        .collect();
+    kept.dedup();
+    kept.into_iter().filter_map(|index| points.get(index).copied()).collect()
+}
+
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Confusion, average_precision, roc_auc};
+    use super::*;
     use crate::golden;
 
     #[test]
@@ -338,65 +485,50 @@ mod tests {
             prop_assert_eq!(roc_auc(&labels, &scores), naive);
         }
     }
-}
-
-#[cfg(test)]
-mod sweep_tests {
-    use super::{Step, Sweep};
 
     #[test]
-    fn ties_are_accepted_together() {
-        let sweep = Sweep::over(&[true, false, true, false], &[0.5, 0.5, 0.9, 0.1]).unwrap();
-        let step = |score, true_positives, false_positives| Step {
-            score,
-            true_positives,
-            false_positives,
-        };
-        assert_eq!(sweep.steps, [step(0.9, 1, 0), step(0.5, 2, 1), step(0.1, 2, 2)]);
-        let thresholds: Vec<_> = (0..4).map(|place| sweep.threshold(place)).collect();
-        assert_eq!(thresholds, [Some(0.7), Some(0.3), Some(0.1), None]);
+    fn whole_curves_are_those_of_scikit_learn() {
+        for case in golden::cases("classification") {
+            let (labels, scores) =
+                (golden::labels(&case["labels"]), golden::numbers(&case["scores"]));
+            let found = roc(&labels, &scores, usize::MAX).unwrap();
+            let expected = case["roc"].as_array().unwrap();
+            assert_eq!(found.len(), expected.len());
+            for (point, pair) in found.iter().zip(expected) {
+                golden::check(point.false_positive_rate, &pair[0]);
+                golden::check(point.true_positive_rate, &pair[1]);
+            }
+            let found = precision_recall(&labels, &scores, usize::MAX).unwrap();
+            let expected = case["precision_recall"].as_array().unwrap();
+            // scikit-learn omits points after full recall.
+            assert!(found.len() >= expected.len());
+            for (point, pair) in found.iter().zip(expected) {
+                golden::check(point.recall, &pair[0]);
+                golden::check(point.precision, &pair[1]);
+                let at = Confusion::at(point.threshold, &labels, &scores).unwrap();
+                assert_eq!((at.recall(), at.precision()), (point.recall, point.precision));
+            }
+        }
     }
 
-    #[test]
-    fn neighbouring_doubles_are_still_parted() {
-        let above = 1.0_f64.next_up();
-        let sweep = Sweep::over(&[true, false], &[above, 1.0]).unwrap();
-        assert_eq!(sweep.threshold(0), Some(above));
-        let widest = Sweep::over(&[true, false], &[f64::MAX, f64::MIN]).unwrap();
-        assert_eq!(widest.threshold(0), Some(0.0));
-    }
-
-    #[test]
-    fn one_sided_or_broken_input_is_refused() {
-        assert!(Sweep::over(&[true, true], &[1.0, 2.0]).is_none());
-        assert!(Sweep::over(&[true, false], &[1.0]).is_none());
-        assert!(Sweep::over(&[true, false], &[1.0, f64::NAN]).is_none());
-        assert!(Sweep::over(&[], &[]).is_none());
-    }
-}
-
-#[cfg(test)]
-mod auc_interval_tests {
-    use super::roc_auc_interval;
-
-    #[test]
-    fn a_small_case_counted_by_hand() {
-        // Positives 4, 3, 1 against negatives 2, 0: they pass 2, 2, 1 of 2, so the area is 5/6.
-        // Wins 1, 1, 1/2 have variance 1/12; losses 1/3, 0 have 1/18. The standard error is
-        // √(1/36 + 1/36).
-        let labels = [true, true, false, true, false];
-        let scores = [4.0, 3.0, 2.0, 1.0, 0.0];
-        let [low, high] = roc_auc_interval(&labels, &scores).unwrap();
-        let half = 1.959_963_985 * (1.0_f64 / 18.0).sqrt();
-        assert!((low - (5.0 / 6.0 - half)).abs() < 1e-9, "{low}");
-        assert_eq!(high, 1.0, "cut at the end of the range");
-    }
-
-    #[test]
-    fn ties_are_level_and_too_little_is_refused() {
-        let level = roc_auc_interval(&[true, true, false, false], &[1.0; 4]).unwrap();
-        assert_eq!(level, [0.5, 0.5]);
-        assert_eq!(roc_auc_interval(&[true, false, false], &[1.0, 2.0, 3.0]), None);
-        assert_eq!(roc_auc_interval(&[true, true, false, false], &[f64::NAN; 4]), None);
+    proptest! {
+        #[test]
+        fn a_thinned_curve_is_a_part_of_the_whole(
+            pairs in prop::collection::vec((any::<bool>(), -9.0..9.0), 0..80),
+            limit in 0_usize..20,
+        ) {
+            let (labels, scores): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+            if let Some(thin) = roc(&labels, &scores, limit) {
+                let whole = roc(&labels, &scores, usize::MAX).unwrap();
+                prop_assert!(thin.len() <= limit.max(2));
+                prop_assert!(thin.iter().all(|point| whole.contains(point)));
+                prop_assert_eq!(thin.first(), whole.first());
+                prop_assert_eq!(thin.last(), whole.last());
+                let thin = precision_recall(&labels, &scores, limit).unwrap();
+                prop_assert!(thin.len() <= limit.max(2));
+                prop_assert!(thin.is_sorted_by(|a, b| a.recall <= b.recall));
+                prop_assert!(thin.is_sorted_by(|a, b| a.threshold > b.threshold));
+            }
+        }
     }
 }

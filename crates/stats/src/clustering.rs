@@ -1,33 +1,35 @@
-//! How well a partition of texts agrees with one that people made.
+//! How well a clustering of texts agrees with a gold clustering.
 //!
 //! Best-match F1 takes, for each gold cluster of two texts or more, the found cluster with the
-//! highest F1 and means over gold clusters. B-cubed (Bagga and Baldwin 1998) means over texts the
-//! share of a text's found cluster that is of its gold cluster, and the other way round. Normalised
-//! and adjusted mutual information (Vinh, Epps and Bailey 2010) are divided by the mean of both
-//! entropies; the adjusted Rand index is that of Hubert and Arabie (1985).
+//! highest F1, and averages over gold clusters. B-cubed (Bagga and Baldwin 1998) averages over
+//! texts the share of a text's found cluster that belongs to its gold cluster (precision), and vice
+//! versa (recall). Normalised and adjusted mutual information (Vinh, Epps and Bailey 2010) are
+//! divided by the mean of both entropies; the adjusted Rand index is that of Hubert and Arabie
+//! (1985).
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// Agreement of two partitions, each figure 1 where they are the same.
+/// Measures of agreement between two clusterings; each is 1 if they are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Agreement {
     /// Mean over gold clusters of two texts or more of the best F1 of any found cluster.
     pub best_match_f1: f64,
-    /// Mean share of a text's found cluster that is of its gold cluster.
+    /// Mean share of a text's found cluster that belongs to its gold cluster.
     pub b_cubed_precision: f64,
     /// Mean share of a text's gold cluster that is in its found cluster.
     pub b_cubed_recall: f64,
     pub b_cubed_f: f64,
     pub nmi: f64,
-    /// Adjusted mutual information: 0 is what chance gives.
+    /// Adjusted mutual information; 0 is the value expected by chance.
     pub ami: f64,
-    /// Adjusted Rand index: 0 is what chance gives.
+    /// Adjusted Rand index; 0 is the value expected by chance.
     pub ari: f64,
 }
 
-/// How often each pair of a gold and a found cluster meets, and how large clusters are.
+/// The contingency table: the number of texts in each pair of gold and found clusters, and cluster
+/// sizes.
 struct Table {
     texts: usize,
     cells: Vec<(usize, usize, usize)>,
@@ -47,7 +49,7 @@ impl Table {
         Self { texts: of_gold.len(), cells: cells.collect(), gold, found }
     }
 
-    /// `f(common, size of the gold cluster, size of the found one)`, added up over the cells.
+    /// The sum of `f(common, size of the gold cluster, size of the found one)` over the cells.
     fn sum(&self, f: impl Fn(f64, f64, f64) -> f64) -> f64 {
         let sizes = |&(gold, found, common): &(usize, usize, usize)| {
             f(common as f64, self.gold[gold] as f64, self.found[found] as f64)
@@ -56,7 +58,7 @@ impl Table {
     }
 }
 
-/// The sizes of clusters, and for each text the place of its cluster among them.
+/// The sizes of the clusters, and for each text the index of its cluster.
 fn places(labels: &[u64]) -> (Vec<usize>, Vec<usize>) {
     let mut known = BTreeMap::new();
     let mut sizes = Vec::new();
@@ -72,8 +74,7 @@ fn places(labels: &[u64]) -> (Vec<usize>, Vec<usize>) {
     (sizes, of_text)
 }
 
-/// The agreement of two lists of labels, text by text. `None` where they are not of the same length,
-/// or empty.
+/// The agreement of two lists of labels. `None` if they are empty or differ in length.
 pub fn agreement(gold: &[u64], found: &[u64]) -> Option<Agreement> {
     if gold.len() != found.len() || gold.is_empty() {
         return None;
@@ -94,7 +95,7 @@ pub fn agreement(gold: &[u64], found: &[u64]) -> Option<Agreement> {
     })
 }
 
-/// 0 where no gold cluster has two texts.
+/// Best-match F1; 0 if no gold cluster has two texts.
 fn best_match(table: &Table) -> f64 {
     let mut best = vec![0.0_f64; table.gold.len()];
     for &(gold, found, common) in &table.cells {
@@ -113,7 +114,7 @@ fn adjusted_rand(table: &Table) -> f64 {
     let (gold, found, all) = (of(&table.gold), of(&table.found), pairs(table.texts as f64));
     let expected = if all > 0.0 { gold * found / all } else { 0.0 };
     let most = (gold + found) / 2.0;
-    // Both partitions are of single texts, or both of one cluster.
+    // Both clusterings consist of single texts, or both of one cluster.
     if most == expected { 1.0 } else { (both - expected) / (most - expected) }
 }
 
@@ -135,12 +136,12 @@ fn mutual_information(table: &Table) -> (f64, f64) {
     let expected = expected_information(table);
     let nmi = if mean > 0.0 { shared / mean } else { 0.0 };
     let above = mean - expected;
-    // As scikit-learn has it: never divided by nothing.
+    // As in scikit-learn: avoids a division by zero.
     let above = if above < 0.0 { above.min(-f64::EPSILON) } else { above.max(f64::EPSILON) };
     (nmi, (shared - expected) / above)
 }
 
-/// What partitions of the same sizes share on average if texts are dealt at random.
+/// The mutual information expected if texts are assigned at random to clusters of these sizes.
 fn expected_information(table: &Table) -> f64 {
     let texts = table.texts;
     // ln n! for every n.
@@ -173,7 +174,6 @@ fn expected_information(table: &Table) -> f64 {
     expected
 }
 
-/// How many clusters there are of each size.
 fn by_size(sizes: &[usize]) -> BTreeMap<usize, usize> {
     let mut counts = BTreeMap::new();
     for &size in sizes {

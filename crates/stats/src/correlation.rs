@@ -1,13 +1,12 @@
 //! Correlation of two lists of numbers: Pearson's, and Spearman's of their ranks.
 //!
-//! It does not know what is gold and what is a score, nor what an unscored pair counts as (the
-//! evaluation puts a 0 there before it comes here).
+//! Gold values and scores are not distinguished here, and unscored pairs are not known: the
+//! evaluation replaces them by 0 before.
 
 /// Pearson's correlation, within -1 to 1.
 ///
-/// `None` when the lengths differ, when there are fewer than two pairs, when a number is not
-/// finite, or when one side is constant: a constant side has no correlation with anything, and the
-/// tables count it as 0.
+/// `None` if the lengths differ, there are fewer than two pairs, a number is not finite, or one
+/// side is constant: then there is no correlation, and tables count it as 0.
 #[must_use]
 pub fn pearson(first: &[f64], second: &[f64]) -> Option<f64> {
     if first.len() != second.len() {
@@ -28,10 +27,10 @@ pub fn spearman(first: &[f64], second: &[f64]) -> Option<f64> {
     pearson(&average_ranks(first), &average_ranks(second))
 }
 
-/// The rank of each number counted from 1 for the smallest, equal numbers sharing the mean of the
-/// ranks they fill.
+/// The rank of each number, counted from 1 for the smallest; equal numbers share the mean of their
+/// ranks.
 ///
-/// A NaN sorts beyond the infinities and shares its rank with nothing; the measures of this module
+/// A NaN ranks after the infinities and shares its rank with nothing; the measures of this crate
 /// refuse it before.
 #[must_use]
 pub fn average_ranks(numbers: &[f64]) -> Vec<f64> {
@@ -54,7 +53,7 @@ pub fn average_ranks(numbers: &[f64]) -> Vec<f64> {
 /// or all of them equal.
 pub(super) fn standardised(numbers: &[f64]) -> Option<Vec<f64>> {
     let largest = numbers.iter().fold(0.0_f64, |largest, number| largest.max(number.abs()));
-    // max() passes over a NaN, so finiteness needs its own look.
+    // max() ignores NaN, so finiteness is checked separately.
     if numbers.len() < 2 || numbers.iter().any(|number| !number.is_finite()) {
         return None;
     }
@@ -62,11 +61,10 @@ pub(super) fn standardised(numbers: &[f64]) -> Option<Vec<f64>> {
         return None;
     }
     // The largest number without its mantissa: dividing by a power of two keeps the squares of huge
-    // and of tiny numbers in range and rounds nothing, which would matter for numbers far from 0
-    // and close together.
+    // and tiny numbers in range and rounds nothing, which matters for close numbers far from 0.
     let unit = f64::from_bits(largest.to_bits() & f64::INFINITY.to_bits()).max(f64::MIN_POSITIVE);
     let mut centred: Vec<f64> = numbers.iter().map(|number| number / unit).collect();
-    // The mean itself is rounded: the second round takes out what the first left of it.
+    // The mean itself is rounded; the second round removes what the first left.
     for _ in 0..2 {
         let mean = centred.iter().sum::<f64>() / centred.len() as f64;
         centred.iter_mut().for_each(|number| *number -= mean);

@@ -1,18 +1,18 @@
-//! How one list of numbers is spread: quantiles, and counts in given bins.
+//! The distribution of a list of numbers (quantiles and histograms), and the divergence of two
+//! distributions.
 //!
-//! It follows numpy's `quantile` (linear) and `histogram` to the edge, so that a figure here can be
-//! drawn again there. It does not compare two spreads; that is `divergence`.
+//! Quantiles and histograms follow numpy's `quantile` (linear) and `histogram` exactly, so that
+//! figures can be reproduced there.
 
-/// The value below which a share `at` (0 to 1, clamped) of the numbers lies, with a straight line
-/// between neighbours. `None` without numbers, or when one of them or the share is not a finite
-/// number.
+/// The quantile `at` (0 to 1, clamped), interpolated linearly between neighbours. `None` without
+/// numbers, or if a number or `at` is not finite.
 #[must_use]
 pub fn quantile(numbers: &[f64], at: f64) -> Option<f64> {
     at.is_finite().then_some(())?;
     Some(quantile_of_sorted(&sorted(numbers)?, at))
 }
 
-/// The 101 quantiles at 0 %, 1 % ... 100 %. `None` without numbers or when one is not finite.
+/// The 101 quantiles at 0 %, 1 % ... 100 %. `None` without numbers or if one is not finite.
 #[must_use]
 pub fn percentiles(numbers: &[f64]) -> Option<Vec<f64>> {
     let sorted = sorted(numbers)?;
@@ -26,7 +26,7 @@ pub fn equal_edges(low: f64, high: f64, bins: usize) -> Vec<f64> {
     if bins == 0 || !low.is_finite() || !high.is_finite() || low >= high {
         return Vec::new();
     }
-    // Halves, doubled at the end: the width of the widest finite range is not itself finite.
+    // Half steps, doubled at the end: the width of the widest finite range overflows.
     let half_step = (high / 2.0 - low / 2.0) / bins as f64;
     let mut edges: Vec<f64> =
         (0..bins).map(|bin| 2.0 * (low / 2.0 + bin as f64 * half_step)).collect();
@@ -34,14 +34,14 @@ pub fn equal_edges(low: f64, high: f64, bins: usize) -> Vec<f64> {
     edges
 }
 
-/// How many numbers fall in each bin between neighbouring edges. A bin holds its lower edge and not
-/// its upper one, but the last bin holds both; a number outside all bins is in none. Fewer than two
-/// edges make no bins.
+/// The number of values in each bin between adjacent edges. A bin includes its lower edge but not
+/// its upper one, except the last bin, which includes both; values outside all bins are not
+/// counted. Fewer than two edges make no bins.
 ///
-/// `None` when the edges do not rise or a number is NaN.
+/// `None` if the edges are not rising or a number is NaN.
 #[must_use]
 pub fn histogram(numbers: &[f64], edges: &[f64]) -> Option<Vec<u64>> {
-    // is_sorted also refuses a NaN among several edges.
+    // is_sorted also refuses NaN among several edges.
     if !edges.is_sorted() || numbers.iter().any(|number| number.is_nan()) {
         return None;
     }
@@ -58,8 +58,7 @@ pub fn histogram(numbers: &[f64], edges: &[f64]) -> Option<Vec<u64>> {
     Some(counts)
 }
 
-/// The quantile of numbers already sorted, of which there must be one; 0 by definition if there is
-/// none.
+/// The quantile of sorted numbers; 0 if there are none.
 pub(super) fn quantile_of_sorted(sorted: &[f64], at: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return 0.0;
@@ -69,7 +68,7 @@ pub(super) fn quantile_of_sorted(sorted: &[f64], at: f64) -> f64 {
     let above = (below + 1).min(last);
     let share = place - below as f64;
     let gap = sorted[above] - sorted[below];
-    // The gap between two opposite huge numbers may not be finite, but their weighted sum is.
+    // The difference of two huge numbers may overflow, but their weighted sum does not.
     if gap.is_finite() {
         sorted[below] + gap * share
     } else {
@@ -77,7 +76,7 @@ pub(super) fn quantile_of_sorted(sorted: &[f64], at: f64) -> f64 {
     }
 }
 
-/// A sorted copy, unless there is nothing to sort or something that is not finite.
+/// A sorted copy; `None` if the list is empty or has a number that is not finite.
 fn sorted(numbers: &[f64]) -> Option<Vec<f64>> {
     if numbers.is_empty() || numbers.iter().any(|number| !number.is_finite()) {
         return None;
@@ -87,9 +86,65 @@ fn sorted(numbers: &[f64]) -> Option<Vec<f64>> {
     Some(sorted)
 }
 
+/// Number of equal bins in the joint range. The divergence depends on it, so reports must state it.
+pub const BINS: usize = 100;
+
+/// The Jensen-Shannon divergence (base 2: 0 for equal distributions, 1 for disjoint ones) between
+/// the histograms of two lists over [`BINS`] equal bins from the smallest to the largest number of
+/// both. De Boom et al. (2016) compare the distances of related and of non-related pairs by it.
+///
+/// `None` if a list is empty or has a number that is not finite. If all numbers of both are equal,
+/// the divergence is 0.
+#[must_use]
+pub fn jensen_shannon(first: &[f64], second: &[f64]) -> Option<f64> {
+    let numbers = || first.iter().chain(second).copied();
+    if first.is_empty() || second.is_empty() || numbers().any(|number| !number.is_finite()) {
+        return None;
+    }
+    let low = numbers().fold(f64::INFINITY, f64::min);
+    let high = numbers().fold(f64::NEG_INFINITY, f64::max);
+    let edges = equal_edges(low, high, BINS);
+    if edges.is_empty() {
+        return Some(0.0);
+    }
+    jensen_shannon_of_counts(&histogram(first, &edges)?, &histogram(second, &edges)?)
+}
+
+/// The Jensen-Shannon divergence (base 2) between two histograms with the same bins.
+///
+/// `None` when the numbers of bins differ or a histogram counts nothing.
+#[must_use]
+pub fn jensen_shannon_of_counts(first: &[u64], second: &[u64]) -> Option<f64> {
+    // Summed as floating point, because the sum of two u64 counts may overflow.
+    let total = |counts: &[u64]| counts.iter().map(|&count| count as f64).sum::<f64>();
+    let (first_total, second_total) = (total(first), total(second));
+    if first.len() != second.len() || first_total == 0.0 || second_total == 0.0 {
+        return None;
+    }
+    let divergence: f64 = first
+        .iter()
+        .zip(second)
+        .map(|(&a, &b)| {
+            let (a, b) = (a as f64 / first_total, b as f64 / second_total);
+            let middle = f64::midpoint(a, b);
+            // The two halves are added to each other first, so that swapping the histograms changes
+            // no bit.
+            0.5 * (bits(a, middle) + bits(b, middle))
+        })
+        .sum();
+    Some(divergence.clamp(0.0, 1.0))
+}
+
+/// The contribution of a bin to a Kullback-Leibler divergence; 0 for an empty bin.
+fn bits(share: f64, reference: f64) -> f64 {
+    if share > 0.0 { share * (share / reference).log2() } else { 0.0 }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{equal_edges, histogram, percentiles, quantile};
+    use proptest::prelude::*;
+
+    use super::*;
     use crate::golden;
 
     #[test]
@@ -131,5 +186,42 @@ mod tests {
         assert_eq!(quantile(&[f64::MIN, f64::MAX], 0.5), Some(0.0));
         assert_eq!(quantile(&[], 0.5), None);
         assert_eq!(quantile(&[1.0], f64::NAN), None);
+    }
+
+    #[test]
+    fn agrees_with_scipy() {
+        for case in golden::cases("distribution") {
+            let (first, second) =
+                (golden::numbers(&case["first"]), golden::numbers(&case["second"]));
+            golden::check(jensen_shannon(&first, &second).unwrap(), &case["jensen_shannon"]);
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_scale() {
+        assert_eq!(jensen_shannon(&[1.0, 2.0], &[2.0, 1.0]), Some(0.0));
+        assert_eq!(jensen_shannon(&[1.0, 2.0], &[7.0, 8.0]), Some(1.0));
+        assert_eq!(jensen_shannon(&[3.0], &[3.0, 3.0]), Some(0.0));
+    }
+
+    #[test]
+    fn nothing_to_compare_is_none() {
+        assert_eq!(jensen_shannon(&[], &[1.0]), None);
+        assert_eq!(jensen_shannon(&[1.0], &[f64::NAN]), None);
+        assert_eq!(jensen_shannon_of_counts(&[1, 2], &[1]), None);
+        assert_eq!(jensen_shannon_of_counts(&[0, 0], &[1, 2]), None);
+        assert!(jensen_shannon_of_counts(&[u64::MAX, u64::MAX], &[1, 0]).unwrap() < 1.0);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_symmetric_share_of_a_bit(
+            first in prop::collection::vec(any::<f64>(), 0..30),
+            second in prop::collection::vec(-5.0..5.0, 0..30),
+        ) {
+            let found = jensen_shannon(&first, &second);
+            prop_assert_eq!(found, jensen_shannon(&second, &first));
+            prop_assert!(found.is_none_or(|found| (0.0..=1.0).contains(&found)));
+        }
     }
 }

@@ -2,25 +2,25 @@
 //!
 //! The error function follows W. J. Cody, "Rational Chebyshev approximations for the error
 //! function" (1969); the inverse is algorithm AS 241 (PPND16) of M. J. Wichura, "The percentage
-//! points of the normal distribution" (1988). The numbers below are theirs, cut to what a double
-//! holds, the highest power first.
+//! points of the normal distribution" (1988). The coefficients are theirs, rounded to doubles, the
+//! highest power first.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
-/// The chance that a standard normal variable is at most `z`. The lower tail keeps its digits down
-/// to `z` = -37.
+/// The probability that a standard normal variable is at most `z`. The lower tail keeps its
+/// precision down to `z` = -37.
 pub(super) fn cumulative(z: f64) -> f64 {
     let x = z.abs() * FRAC_1_SQRT_2;
     if x <= ERF_NEAR {
         return 0.5 + 0.5 * erf_near(z * FRAC_1_SQRT_2);
     }
-    // Beyond 38 the true value is under the smallest double; infinity must not reach the
+    // Beyond 38 the true value is below the smallest double; infinity must not reach the
     // subtraction below.
     if x > 40.0 {
         return if z > 0.0 { 1.0 } else { 0.0 };
     }
-    // exp(-z * z / 2) from z itself and in two factors, the first of them with an exact square: exp
-    // would magnify the rounding of x, and of a square.
+    // exp(-z * z / 2) in two factors, the first of an exactly representable square: exp would
+    // magnify the rounding errors of x and of a square.
     let coarse = (z * 16.0).trunc() / 16.0;
     let density = (-0.5 * coarse * coarse).exp() * (-0.5 * (z - coarse) * (z + coarse)).exp();
     let tail = 0.5 * density * erfc_scaled(x);
@@ -50,7 +50,7 @@ pub(super) fn quantile(p: f64) -> f64 {
     if centred < 0.0 { -size } else { size }
 }
 
-/// Where Cody's first interval ends.
+/// End of Cody's first interval.
 const ERF_NEAR: f64 = 0.46875;
 
 /// The error function of an `x` of at most [`ERF_NEAR`] in size.

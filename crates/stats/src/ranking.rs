@@ -1,25 +1,24 @@
-//! The measures of ranked retrieval by the definitions of trec_eval (NIST, version 9).
+//! Measures of ranked retrieval, as defined by trec_eval (NIST, version 9).
 //!
-//! A ranking is judged by grades: 0 is not relevant or not judged, 1 and up are relevant. Documents
-//! are known only as something that can be ordered; queries not at all.
+//! A ranking is judged by grades: 0 means not relevant or not judged, 1 and above relevant.
+//! Documents are only compared with each other; queries are not known here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the judges say of one query's ranking.
+/// A query's ranking with the grades of its documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgedRanking {
     /// The grades of the returned documents, best rank first.
     ranked: Vec<u32>,
-    /// The grades above 0 of all documents in the judgements, returned or not, the highest first.
+    /// The grades above 0 of all judged documents, returned or not, in falling order.
     relevant: Vec<u32>,
-    /// Whether the judgements name the query at all.
+    /// Whether the query occurs in the judgements.
     listed: bool,
 }
 
 impl JudgedRanking {
-    /// A ranking already in order: the grade of each returned document, best rank first, and the
-    /// grades of judged documents that were not returned. The query counts as listed in the
-    /// judgements.
+    /// An ordered ranking: the grade of each returned document, best rank first, and the grades of
+    /// judged documents that were not returned. The query counts as listed in the judgements.
     #[must_use]
     pub fn new(ranked: Vec<u32>, missed: &[u32]) -> Self {
         let mut relevant: Vec<u32> =
@@ -49,7 +48,7 @@ impl JudgedRanking {
         Some(Self { listed: !judgements.is_empty(), ..Self::new(ranked.collect(), &missed) })
     }
 
-    /// How many documents of the judgements are relevant, returned or not.
+    /// Number of relevant documents in the judgements, returned or not.
     #[must_use]
     pub fn relevant(&self) -> usize {
         self.relevant.len()
@@ -107,32 +106,32 @@ impl JudgedRanking {
     }
 }
 
-/// Puts a run in the order in which trec_eval reads it: the higher score first, and of equal scores
-/// the *larger* document. The rank column of a run file plays no part. A NaN goes to an end.
+/// Sorts a run as trec_eval does: by falling score, and of equal scores the *larger* document
+/// first. The rank column of a run file is ignored. NaN goes to an end.
 ///
-/// Some builds of trec_eval hold scores in single precision and so see more ties; scores that were
-/// `f32` before they came here are ordered the same by all.
+/// Some builds of trec_eval use single precision and so see more ties; scores that were `f32`
+/// before are sorted the same way by all.
 pub fn trec_order<D: Ord>(run: &mut [(D, f64)]) {
-    // Adding 0 turns -0 into 0: to trec_eval the two are a tie.
+    // Adding 0 turns -0 into 0: trec_eval regards them as a tie.
     run.sort_unstable_by(|(one, high), (other, low)| {
         (low + 0.0).total_cmp(&(high + 0.0)).then_with(|| other.cmp(one))
     });
 }
 
-/// Which queries a mean is taken over.
+/// Which queries a mean includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
-    /// Those that the run answers and the judgements list, even if no listed document is relevant
-    /// (that query counts 0): what trec_eval does.
+    /// Queries that are in both the run and the judgements, even if no judged document is relevant
+    /// (such a query counts as 0): the default of trec_eval.
     Answered,
-    /// Those that the judgements list; one that the run leaves out counts 0: trec_eval with `-c`.
+    /// Queries in the judgements; one that is missing in the run counts as 0: trec_eval with `-c`.
     Listed,
-    /// Those with a relevant document, answered or not, for judgements that list queries nobody
-    /// could answer.
+    /// Queries with a relevant document, in the run or not, for judgements that list queries
+    /// without any.
     Relevant,
 }
 
-/// The mean of a measure over the queries that count. `None` when none does.
+/// The mean of a measure over the included queries; `None` if there are none.
 #[must_use]
 pub fn mean(
     queries: &[JudgedRanking],
@@ -158,7 +157,7 @@ fn discounted_gain(grades: &[u32], k: usize) -> f64 {
     grades.iter().take(k).enumerate().map(discounted).sum()
 }
 
-/// A sum over a count; 0 over nothing.
+/// `sum / count`; 0 if the count is 0.
 fn share(sum: f64, count: usize) -> f64 {
     if count == 0 { 0.0 } else { sum / count as f64 }
 }
@@ -166,11 +165,15 @@ fn share(sum: f64, count: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::fs::File;
+    use std::io::Read;
+    use std::path::Path;
 
+    use flate2::read::GzDecoder;
     use proptest::prelude::*;
     use serde_json::Value;
 
-    use super::{Counted, JudgedRanking, mean, trec_order};
+    use super::*;
     use crate::golden;
 
     fn documents<T>(value: &Value, read: impl Fn(&Value) -> T) -> Vec<(String, T)> {
@@ -265,6 +268,68 @@ mod tests {
             let perfect = if best.relevant() == 0 { 0.0 } else { 1.0 };
             prop_assert!((best.ndcg() - perfect).abs() < 1e-12);
             prop_assert!((best.average_precision() - perfect).abs() < 1e-12);
+        }
+    }
+
+    type Judgements = BTreeMap<String, BTreeMap<String, u32>>;
+
+    fn judgements(path: &Path) -> Judgements {
+        let mut judgements = Judgements::new();
+        for line in std::fs::read_to_string(path).unwrap().lines() {
+            let [query, document, grade] = *line.split('\t').collect::<Vec<_>>() else {
+                panic!("{line}")
+            };
+            let grades = judgements.entry(query.to_owned()).or_default();
+            grades.insert(document.to_owned(), grade.parse().unwrap());
+        }
+        judgements
+    }
+
+    /// The documents of each query with their scores.
+    fn runs(path: &Path) -> BTreeMap<String, Vec<(String, f64)>> {
+        let mut text = String::new();
+        GzDecoder::new(File::open(path).unwrap()).read_to_string(&mut text).unwrap();
+        let mut runs: BTreeMap<String, Vec<(String, f64)>> = BTreeMap::new();
+        for line in text.lines() {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let run = runs.entry(fields[0].to_owned()).or_default();
+            run.push((fields[3].to_owned(), fields[5].parse().unwrap()));
+        }
+        runs
+    }
+
+    #[test]
+    fn the_runs_have_their_published_figures() {
+        let folder =
+            Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/ranking"));
+        if !folder.is_dir() {
+            eprintln!("passed over: {} is absent", folder.display());
+            return;
+        }
+        for (year, map, p30) in
+            [(2011, 0.3576, 0.4000), (2012, 0.2091, 0.3311), (2013, 0.2532, 0.4450)]
+        {
+            let judgements = judgements(&folder.join(format!("microblog-{year}.qrels.tsv")));
+            let none = BTreeMap::new();
+            let queries: Vec<JudgedRanking> =
+                runs(&folder.join(format!("microblog-{year}.tsv.gz")))
+                    .into_iter()
+                    .map(|(query, run)| {
+                        JudgedRanking::of_run(run, judgements.get(&query).unwrap_or(&none)).unwrap()
+                    })
+                    .collect();
+            let over = |measure: fn(&JudgedRanking) -> f64| {
+                mean(&queries, Counted::Answered, measure).unwrap()
+            };
+            let found =
+                [over(JudgedRanking::average_precision), over(|query| query.precision_at(30))];
+            for (found, published) in found.into_iter().zip([map, p30]) {
+                // Four published digits.
+                assert!(
+                    (found - published).abs() <= 0.00005,
+                    "{year}: {found}, published {published}"
+                );
+            }
         }
     }
 }

@@ -1,22 +1,25 @@
-//! Two tests of whether one method is better than another on the same items: the sign test, which
-//! sees only who won, and Fisher's randomisation test, which sees by how much.
+//! Tests of whether one method is better than another on the same items, all two-sided: the sign
+//! test (which item was won), Fisher's randomisation test (by how much), and Wilcoxon's signed-rank
+//! test (by which rank of size).
 //!
-//! Both are two-sided and take what was counted or measured per item; they do not know the items.
-//! Intervals of a difference of correlations are in `bootstrap`, the test of ranks in
-//! `signed_rank`.
+//! They receive counts or differences; the items are not known here. Intervals of a difference of
+//! correlations are in `bootstrap`.
 
 use cognate_kernels::random::Random;
 
-/// The two-tailed sign test: the chance that a fair coin splits `wins` + `losses` tosses at least
-/// as unevenly. Items on which the methods agree are left out before. It is exact, and 1 when there
-/// was no toss.
+use super::correlation::average_ranks;
+use super::normal;
+
+/// The two-tailed sign test: the probability that a fair coin splits `wins` + `losses` tosses at
+/// least as unevenly. Items on which the methods agree must be left out. It is exact, and 1 without
+/// tosses.
 #[must_use]
 pub fn sign_test(wins: u32, losses: u32) -> f64 {
     let tosses = f64::from(wins) + f64::from(losses);
     let fewer = wins.min(losses);
     let mode = ((u64::from(wins) + u64::from(losses)) / 2) as u32;
     // The weight of each split relative to the most even one, walking outwards: C(n, i - 1) = C(n,
-    // i) * i / (n - i + 1). Only ratios are needed, so no factorial and no logarithm costs digits.
+    // i) * i / (n - i + 1). Only ratios are needed, so factorials or logarithms cost no precision.
     // The walk ends where weights vanish, after some twenty square roots of the number of tosses.
     let (mut weight, mut all, mut as_uneven) = (1.0_f64, 0.0, 0.0);
     for split in (0..=mode).rev() {
@@ -29,22 +32,22 @@ pub fn sign_test(wins: u32, losses: u32) -> f64 {
             break;
         }
     }
-    // `all` is one side. For an even number of tosses the middle split belongs to both sides and
-    // must not count twice.
+    // `all` covers one side. For an even number of tosses the middle split belongs to both sides
+    // and must not count twice.
     let middle = if wins.abs_diff(losses).is_multiple_of(2) { 1.0 } else { 0.0 };
     (2.0 * as_uneven / (2.0 * all - middle)).min(1.0)
 }
 
-/// With at most this many differences other than 0 every assignment of signs is tried.
+/// With at most this many nonzero differences all assignments of signs are tried.
 const EXACT: usize = 20;
 
-/// Fisher's paired randomisation test, two-sided: if the methods were the same, each item's
-/// difference could as well have had the other sign.
+/// Fisher's paired randomisation test, two-sided: if the methods were equal, each difference could
+/// as well have the opposite sign.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Randomisation {
-    /// How many random assignments of signs stand for all of them when there are too many to try.
+    /// Number of random sign assignments if there are too many to try all.
     pub rounds: u32,
-    /// Fixes the random assignments.
+    /// Seed of the random assignments.
     pub seed: u64,
 }
 
@@ -56,20 +59,20 @@ impl Default for Randomisation {
 }
 
 impl Randomisation {
-    /// The chance of a mean difference at least as far from 0 when signs are tossed.
+    /// The probability of a mean difference at least as far from 0 under random signs.
     ///
-    /// Differences of 0 change no sum and are left out. Up to 20 others, all assignments are tried
-    /// and the chance is exact. Beyond, it is (extreme + 1) / (rounds + 1): what was observed is
-    /// itself one of the assignments, so the chance is never reported as 0. Sums that differ by
-    /// rounding alone count as equal.
+    /// Differences of 0 change no sum and are left out. With up to 20 others, all assignments are
+    /// tried and the probability is exact. Otherwise it is (extreme + 1) / (rounds + 1): the
+    /// observed assignment counts as one, so the probability is never 0. Sums that differ only by
+    /// rounding count as equal.
     ///
-    /// `None` when a difference is not finite. Without any difference other than 0 the chance is 1.
+    /// `None` if a difference is not finite. Without nonzero differences the probability is 1.
     #[must_use]
     pub fn p_value(&self, differences: &[f64]) -> Option<f64> {
         if differences.iter().any(|difference| !difference.is_finite()) {
             return None;
         }
-        // In units of the largest, so that no sum overflows.
+        // Relative to the largest, so that no sum overflows.
         let largest = differences.iter().fold(0.0_f64, |largest, size| largest.max(size.abs()));
         let kept: Vec<f64> = differences
             .iter()
@@ -81,7 +84,7 @@ impl Randomisation {
         match kept.split_first() {
             None => Some(1.0),
             Some((first, rest)) if kept.len() <= EXACT => {
-                // The sign of the first is held: turning all signs at once changes no size.
+                // The first sign is fixed: flipping all signs changes no absolute value.
                 let all = f64::from(1_u32 << rest.len());
                 Some(f64::from(count_extreme(*first, rest, extreme)) / all)
             }
@@ -89,7 +92,7 @@ impl Randomisation {
         }
     }
 
-    /// The chance from random assignments.
+    /// The probability from random assignments.
     fn sampled(&self, differences: &[f64], extreme: f64) -> f64 {
         let mut random = Random::seeded(self.seed);
         let mut found = 0_u32;
@@ -98,8 +101,8 @@ impl Randomisation {
             for block in differences.chunks(64) {
                 let mut signs = random.word();
                 for difference in block {
-                    // A random bit goes straight into the sign; a branch on it would be guessed
-                    // wrong half the time.
+                    // A random bit is written directly into the sign; a branch on it would be
+                    // mispredicted half the time.
                     sum += f64::from_bits(difference.to_bits() ^ (signs << 63));
                     signs >>= 1;
                 }
@@ -110,7 +113,7 @@ impl Randomisation {
     }
 }
 
-/// How many sign assignments of the rest bring the sum at least as far from 0 as `extreme`.
+/// Number of sign assignments of the rest with a sum at least `extreme` from 0.
 fn count_extreme(sum: f64, rest: &[f64], extreme: f64) -> u32 {
     match rest.split_first() {
         None => u32::from(sum.abs() >= extreme),
@@ -120,11 +123,99 @@ fn count_extreme(sum: f64, rest: &[f64], extreme: f64) -> u32 {
     }
 }
 
+/// With at most this many differences, all of distinct nonzero size, the distribution is computed
+/// exactly.
+const EXACT_UNTIED: usize = 50;
+
+/// With at most this many differences it is computed exactly in any case.
+const EXACT_TIED: usize = 13;
+
+/// The result of the signed-rank test.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SignedRank {
+    /// The smaller of the two rank sums.
+    pub statistic: f64,
+    /// The probability of a statistic at least as extreme under random signs.
+    pub p: f64,
+    /// Whether the probability is exact; otherwise it is a normal approximation with a variance
+    /// corrected for ties.
+    pub exact: bool,
+}
+
+/// Wilcoxon's signed-rank test, two-sided: are paired differences as large below 0 as above? The
+/// choices are the defaults of SciPy's `wilcoxon`: differences of 0 are dropped, equal sizes share
+/// their mean rank, no continuity correction. Without nonzero differences `p` is 1.
+///
+/// `None` if a difference is not finite.
+#[must_use]
+pub fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
+    if differences.iter().any(|difference| !difference.is_finite()) {
+        return None;
+    }
+    let kept: Vec<f64> =
+        differences.iter().copied().filter(|&difference| difference != 0.0).collect();
+    let sizes: Vec<f64> = kept.iter().map(|difference| difference.abs()).collect();
+    let ranks = average_ranks(&sizes);
+    let sum = |positive: bool| {
+        let ranked = kept.iter().zip(&ranks);
+        ranked
+            .filter(|(difference, _)| (**difference > 0.0) == positive)
+            .map(|(_, rank)| rank)
+            .sum::<f64>()
+    };
+    let statistic = sum(true).min(sum(false));
+
+    let dropped = kept.len() < differences.len();
+    let ties = tie_lengths(sizes);
+    let tied = ties.iter().any(|&length| length > 1.0);
+    let exact =
+        differences.len() <= EXACT_TIED || (differences.len() <= EXACT_UNTIED && !tied && !dropped);
+    let p = if exact { counted_out(statistic, &ranks) } else { approximated(statistic, &ties) };
+    Some(SignedRank { statistic, p, exact })
+}
+
+/// For each distinct size the number of differences that have it.
+fn tie_lengths(mut sizes: Vec<f64>) -> Vec<f64> {
+    sizes.sort_unstable_by(f64::total_cmp);
+    sizes.chunk_by(|a, b| a == b).map(|tied| tied.len() as f64).collect()
+}
+
+/// Twice the share of sign assignments with a rank sum of at most the statistic.
+fn counted_out(statistic: f64, ranks: &[f64]) -> f64 {
+    // A shared rank may end in a half, so sums are counted in halves.
+    let halves = |number: f64| (2.0 * number).round() as usize;
+    let mut reached = 0;
+    // Counts up to 2^50 are exact in a double.
+    let mut ways = vec![1.0];
+    for rank in ranks.iter().copied().map(halves) {
+        reached += rank;
+        ways.resize(reached + 1, 0.0);
+        for sum in (rank..=reached).rev() {
+            ways[sum] += ways[sum - rank];
+        }
+    }
+    let as_extreme: f64 = ways.iter().take(halves(statistic) + 1).sum();
+    let all: f64 = ways.iter().sum();
+    (2.0 * as_extreme / all).min(1.0)
+}
+
+/// The two-sided probability of a normal distribution with the same mean and variance.
+fn approximated(statistic: f64, ties: &[f64]) -> f64 {
+    let count: f64 = ties.iter().sum();
+    let tied: f64 = ties.iter().map(|length| length * length * length - length).sum();
+    let variance = (count * (count + 1.0) * (2.0 * count + 1.0) - tied / 2.0) / 24.0;
+    if variance <= 0.0 {
+        return 1.0;
+    }
+    let deviation = (statistic - count * (count + 1.0) / 4.0) / variance.sqrt();
+    (2.0 * normal::cumulative(-deviation.abs())).min(1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Randomisation, sign_test};
+    use super::*;
     use crate::golden;
 
     #[test]
@@ -132,7 +223,7 @@ mod tests {
         for case in golden::cases("sign") {
             let [wins, losses] = ["wins", "losses"].map(|key| case[key].as_u64().unwrap() as u32);
             let (found, expected) = (sign_test(wins, losses), golden::number(&case["p"]));
-            // Walking ten thousand ratios out to 1e-271 costs some digits.
+            // The product of ten thousand ratios down to 1e-271 loses some digits.
             assert!(
                 (found - expected).abs() <= 1e-10 * expected,
                 "{wins}:{losses} {found:e}, not {expected:e}"
@@ -201,6 +292,38 @@ mod tests {
             let turned: Vec<f64> = turned.collect();
             prop_assert_eq!(test.p_value(&turned), Some(p));
             prop_assert!(p > 0.0 && p <= 1.0);
+        }
+    }
+
+    #[test]
+    fn agrees_with_scipy() {
+        let mut exact = 0;
+        let cases = golden::cases("wilcoxon");
+        for case in &cases {
+            let found = signed_rank(&golden::numbers(&case["differences"])).unwrap();
+            golden::check(found.statistic, &case["statistic"]);
+            golden::check_digits(found.p, &case["p"]);
+            exact += usize::from(found.exact);
+        }
+        assert!(exact > 0 && exact < cases.len(), "the cases take both ways");
+    }
+
+    #[test]
+    fn nothing_but_zeros_speaks_for_no_side() {
+        assert_eq!(signed_rank(&[]).unwrap().p, 1.0);
+        assert_eq!(signed_rank(&[0.0; 100]).unwrap().p, 1.0);
+        assert_eq!(signed_rank(&[1.0, f64::NAN]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn swapping_the_methods_changes_nothing(
+            differences in prop::collection::vec((-9..9).prop_map(f64::from), 0..70),
+        ) {
+            let found = signed_rank(&differences).unwrap();
+            let swapped: Vec<f64> = differences.iter().map(|difference| -difference).collect();
+            prop_assert_eq!(signed_rank(&swapped), Some(found));
+            prop_assert!((0.0..=1.0).contains(&found.p));
         }
     }
 }

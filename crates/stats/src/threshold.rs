@@ -1,35 +1,34 @@
-//! The best threshold of one set of labelled scores, to be tried on another.
+//! Chooses the best threshold for labelled scores; it can then be used on other scores.
 //!
-//! A threshold lies midway between two neighbouring distinct scores, so that no score of the set
-//! sits on it. It knows nothing of the set it will be used on; how that goes is counted by
-//! [`Confusion`](super::classification::Confusion).
+//! A threshold is midway between two adjacent distinct scores, so that no score equals it. The
+//! scores it will be used on are not known here; [`Confusion`](super::classification::Confusion)
+//! counts how well it does.
 
 use super::classification::{Step, Sweep, Weights};
 
-/// What a threshold is chosen for.
+/// What a threshold should achieve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Criterion {
-    /// The highest F1.
     F1,
-    /// The highest accuracy, which is the lowest split error. It may be best to accept nothing:
-    /// then the threshold is the next number above the highest score.
+    /// The highest accuracy, which is the lowest split error. If it is best to accept nothing, the
+    /// threshold is the next number above the highest score.
     Accuracy,
-    /// The highest recall among thresholds of at least this precision.
+    /// The highest recall among thresholds with at least this precision.
     Precision(f64),
-    /// The highest threshold of at least this recall.
+    /// The highest threshold with at least this recall.
     Recall(f64),
 }
 
-/// The threshold that serves the aim best; of several that serve it equally, the highest.
+/// The best threshold for the criterion; of equally good ones the highest.
 ///
-/// `None` when the lengths differ, a score is not finite, either label is missing, or the wanted
-/// precision is never reached. Accepting everything is a threshold at the lowest score.
+/// `None` if the lengths differ, a score is not finite, either label is missing, or the wanted
+/// precision is never reached. A threshold at the lowest score accepts everything.
 #[must_use]
 pub fn best_threshold(labels: &[bool], scores: &[f64], aim: Criterion) -> Option<f64> {
     best_weighted_threshold(labels, scores, aim, Weights::EVEN)
 }
 
-/// [`best_threshold`] where positives and negatives count as much as `weights` says.
+/// [`best_threshold`] with weighted positives and negatives.
 #[must_use]
 pub fn best_weighted_threshold(
     labels: &[bool],
@@ -54,17 +53,16 @@ pub fn best_weighted_threshold(
     (!best.1.is_nan()).then_some(best.1)
 }
 
-/// A number that is larger the better the step serves the aim; minus infinity if it does not serve
-/// at all.
+/// How well a step meets the criterion, larger is better; minus infinity if it does not meet it.
 fn worth(sweep: &Sweep, step: &Step, aim: Criterion, weights: Weights) -> f64 {
     let found = step.true_positives as f64 * weights.positive;
     let wrong = step.false_positives as f64 * weights.negative;
     let positives = sweep.positives as f64 * weights.positive;
     match aim {
-        // Twice the positives found, over accepted and positive pairs together.
+        // Twice the accepted positives over the sum of accepted and positive pairs.
         Criterion::F1 => 2.0 * found / (found + wrong + positives),
         Criterion::Accuracy => found + sweep.negatives as f64 * weights.negative - wrong,
-        // The fewer are accepted, the higher the threshold.
+        // The fewer pairs are accepted, the higher is the threshold.
         Criterion::Recall(wanted)
             if step.true_positives as f64 >= wanted * sweep.positives as f64 =>
         {
@@ -95,7 +93,7 @@ mod tests {
             };
             golden::check(at(Criterion::F1).unwrap().f1(), &case["best_f1"]);
             golden::check(at(Criterion::Accuracy).unwrap().accuracy(), &case["best_accuracy"]);
-            // The script writes -1 where no threshold reaches the precision.
+            // The script writes -1 if no threshold reaches the precision.
             let recall = at(Criterion::Precision(0.75)).map_or(-1.0, |found| found.recall());
             golden::check(recall, &case["best_recall_at_precision_075"]);
         }
@@ -107,7 +105,7 @@ mod tests {
         for aim in [Criterion::F1, Criterion::Accuracy, Criterion::Precision(1.0)] {
             assert_eq!(best_threshold(&labels, &scores, aim), Some(0.5));
         }
-        // Half of everything is positive, so this precision is had by accepting all.
+        // Half of the pairs are positive, so accepting all reaches this precision.
         assert_eq!(
             best_threshold(&labels, &scores, Criterion::Precision(0.5)),
             Some(0.4_f64.midpoint(0.6))
@@ -117,7 +115,7 @@ mod tests {
     #[test]
     fn a_prior_moves_the_threshold_as_so_many_more_negatives_would() {
         let (labels, scores) = ([true, false, true, true, false], [0.9, 0.8, 0.7, 0.4, 0.2]);
-        // Of 91 pairs 1 is positive, as if each negative stood there 135 times.
+        // 1 of 91 pairs is positive, as if each negative occurred 135 times.
         let weights = Weights::of_prior(&labels, 3.0 / 273.0).unwrap();
         assert!((weights.negative / weights.positive - 135.0).abs() < 1e-9);
         let repeated = |times: usize| {

@@ -1,10 +1,11 @@
-//! The state of an unfinished run, kept beside its output so that the same command, given again
-//! after a crash or a SIGKILL, goes on to the same bits.
+//! The checkpoint of an unfinished run, stored beside its output. After a crash or a SIGKILL the
+//! same command continues from it and produces the same bits.
 //!
-//! A checkpoint is a safetensors file. Its metadata holds the run's *identity* (settings and digests
-//! of what is read, as JSON), its *position* (how far it is, as JSON) and a digest of everything;
-//! its tensors are bytes. What they mean is known to the run that writes them. The file is replaced
-//! whole, so there is always the state before or the state after, never half of one.
+//! A checkpoint is a safetensors file. Its metadata holds the run's *identity* (settings and
+//! digests of the input files, as JSON), its *position* (the epoch and step reached, as JSON) and a
+//! digest of the whole file; its tensors are bytes that only the run which wrote them can
+//! interpret. The file is always replaced whole, so a crash leaves either the old or the new state,
+//! never a mixture.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,6 @@ use serde::de::DeserializeOwned;
 
 use crate::TrainError;
 
-/// The checkpoint file of one run.
 #[derive(Debug, Clone)]
 pub struct Checkpoint {
     path: PathBuf,
@@ -31,8 +31,8 @@ pub struct State<P> {
 }
 
 impl Checkpoint {
-    /// The checkpoint at `path` of the run that `identity` says everything of: two runs of the same
-    /// identity come to the same bits.
+    /// The checkpoint at `path`. `identity` holds everything that decides the outcome: two runs
+    /// with the same identity produce the same bits.
     fn new(path: PathBuf, identity: &impl Serialize) -> Result<Self, TrainError> {
         let identity = json(&path, identity)?;
         Ok(Self { path, identity })
@@ -66,7 +66,7 @@ impl Checkpoint {
         for (name, table) in tables {
             digest.table(name, table);
         }
-        // Whichever map the crate has: that of the standard library is a feature of it.
+        // safetensors takes any map type; its support for the standard library's is a feature.
         let metadata = [
             ("identity".to_owned(), self.identity.clone()),
             ("position".to_owned(), position),
@@ -84,7 +84,7 @@ impl Checkpoint {
         disk::replace_by(&self.path, &bytes).map_err(|source| self.unwritten(source))
     }
 
-    /// The state that a run of the same identity left, if any.
+    /// Reads the state that an earlier run with the same identity saved, if there is one.
     pub fn load<P: DeserializeOwned>(&self) -> Result<Option<State<P>>, TrainError> {
         let bytes = match std::fs::read(&self.path) {
             Ok(bytes) => bytes,
@@ -121,7 +121,7 @@ impl Checkpoint {
         Ok(Some(State { position, tables }))
     }
 
-    /// Removes the file, if there is one.
+    /// Removes the checkpoint file, if it exists.
     pub fn remove(&self) -> Result<(), TrainError> {
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -141,7 +141,7 @@ impl Checkpoint {
     }
 }
 
-/// Default checkpoint of the run that writes `output`.
+/// Default path of the checkpoint for a run that writes `output`.
 pub fn beside(output: &Path) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
     name.push(".checkpoint");
@@ -155,7 +155,7 @@ fn json(path: &Path, value: &impl Serialize) -> Result<String, TrainError> {
     })
 }
 
-/// The digest over everything in the file, tables in the order of their names.
+/// The digest of the file's contents, with the tables in the order of their names.
 struct Digest {
     head: blake3::Hasher,
     tables: BTreeMap<String, blake3::Hash>,
@@ -222,7 +222,7 @@ mod tests {
             turned[at] ^= 1;
             std::fs::write(checkpoint.path(), &turned).unwrap();
             let found = checkpoint.load::<(u32, u32)>();
-            // The only harmless change is to the spaces that fill the header up.
+            // Only a change to the header's padding spaces goes unnoticed, and it is harmless.
             assert!(found.is_err() || whole[at] == b' ', "byte {at}");
             std::fs::write(checkpoint.path(), &whole[..at]).unwrap();
             assert!(checkpoint.load::<(u32, u32)>().is_err(), "cut at {at}");

@@ -1,5 +1,6 @@
-//! The frame of a training run: its files, what its checkpoint is bound to, the loop over epochs with
-//! checkpoints and the curve of the loss, and what models and report pages of all trainers share.
+//! The frame of a training run, shared by all trainers: output files, the checkpoint and what it is
+//! bound to, the loop over epochs with the curve of the loss, and common parts of models and report
+//! pages.
 //!
 //! What a step learns is not known here: trainers hold the mathematics.
 
@@ -22,26 +23,25 @@ use serde::{Deserialize, Serialize};
 use crate::TrainError;
 use crate::checkpoint::Checkpoint;
 
-/// Points of the curve of the loss.
+/// Points of the loss curve.
 const POINTS: usize = 100;
-/// The section of a model that says how its vectors were trained.
+/// The section of a model that records how its vectors were trained.
 pub const TRAINED_VECTORS: &str = "trained-vectors";
 
-/// The files of a run.
 #[derive(Debug, Clone)]
 pub struct RunFiles {
     /// The model file to write.
     pub output: PathBuf,
-    /// A file for an HTML page about the run.
+    /// Path of an HTML page about the run.
     pub report: Option<PathBuf>,
     pub checkpoint: PathBuf,
-    /// Whether a checkpoint of an earlier run is removed.
+    /// Whether an existing checkpoint is discarded.
     pub restart: bool,
 }
 
 impl RunFiles {
-    /// Refuses to write a file that the run reads. The output may be the model that it starts from.
-    /// `beside` are further files that are written, with the flags that ask for them.
+    /// Refuses to overwrite a file that the run reads, except that the output may be the base
+    /// model. `beside` lists further output files with their flags.
     pub fn check<'p>(
         &self,
         beside: &[(&'static str, &Option<PathBuf>)],
@@ -55,7 +55,8 @@ impl RunFiles {
         check_outputs(&self.output, &written, read, model)
     }
 
-    /// The checkpoint of the run whose every bit `options` and the digests of its `data` fix.
+    /// The checkpoint of this run. `options` and the digests in `data` fix every bit of its
+    /// outcome.
     pub fn checkpoint(
         &self,
         options: &impl Serialize,
@@ -65,7 +66,7 @@ impl RunFiles {
         Checkpoint::begin(&self.checkpoint, &identity, self.restart)
     }
 
-    /// Ends a run whose model is written.
+    /// Ends a run after its model was written: removes the checkpoint, writes the report.
     pub fn finish(
         &self,
         checkpoint: &Checkpoint,
@@ -79,7 +80,7 @@ impl RunFiles {
     }
 }
 
-/// Refuses to write a file that is read, or two files in one place.
+/// Refuses to overwrite an input file, and two outputs with the same path.
 pub(crate) fn check_outputs<'p>(
     output: &Path,
     beside: &[(&str, &Path)],
@@ -94,13 +95,13 @@ pub(crate) fn check_outputs<'p>(
     }
 }
 
-/// Writes a file beside the model: a page, or weights.
+/// Writes a text file beside the model: a page, or weights.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), TrainError> {
     disk::replace_by(path, text.as_bytes())
         .map_err(|source| TrainError::Write { path: path.to_owned(), source })
 }
 
-/// The name of a file that is trained on, without its folder, and the digest of its bytes.
+/// The name of a training file, without its folder, and the digest of its bytes.
 pub(crate) fn trained_on(path: &Path) -> Result<TrainingFile, TrainError> {
     let failed = |source| ReadError::Io { path: path.to_owned(), source };
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
@@ -111,19 +112,19 @@ pub(crate) fn trained_on(path: &Path) -> Result<TrainingFile, TrainError> {
     Ok(TrainingFile { name, digest: hasher.finalize().to_hex().to_string() })
 }
 
-/// The error of files that nothing can be learned from.
+/// The error for files that nothing can be learned from.
 pub fn unfit<'p>(files: impl IntoIterator<Item = &'p PathBuf>, problem: &str) -> TrainError {
     let files: Vec<String> = files.into_iter().map(|file| file.display().to_string()).collect();
     TrainError::Data { file: files.join(", "), problem: problem.to_owned() }
 }
 
-/// The threads of a run; 0 for as many as the machine has.
+/// The thread pool of a run; 0 threads means one for each core.
 pub fn pool(threads: usize) -> Result<rayon::ThreadPool, TrainError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| TrainError::Options(format!("--threads: {error}")))
 }
 
-/// Refuses rows that training drove out of the finite numbers.
+/// Refuses rows with a number that is not finite.
 pub fn check_finite(rows: &[f32]) -> Result<(), TrainError> {
     match rows.iter().find(|number| !number.is_finite()) {
         Some(number) => {
@@ -133,36 +134,34 @@ pub fn check_finite(rows: &[f32]) -> Result<(), TrainError> {
     }
 }
 
-/// What some steps of a run cost.
 #[derive(Debug, Clone, Default)]
 pub struct StepLoss {
-    /// Sums over the examples, one for each part of the loss.
+    /// For each part of the loss, its sum over the examples.
     pub sums: Vec<f64>,
     pub examples: u64,
-    /// Words or texts gone through, for the rate that is shown.
+    /// Words or texts processed, for the displayed rate.
     pub units: u64,
 }
 
 /// A trainer whose epochs consist of steps.
 pub trait Trainer {
-    /// Parts of the loss.
     const PARTS: usize;
 
-    /// Begins an epoch; returns its number of steps.
+    /// Begins an epoch and returns its number of steps.
     fn begin(&mut self, epoch: u32) -> u64;
 
-    /// Steps between two looks at the clock.
+    /// Steps between two checks of the clock.
     fn span(&self) -> u64 {
         1
     }
 
-    /// Takes steps; `gone` is the share of the run before a step.
+    /// Takes steps; `gone` is the share of the run that was done before a step.
     fn step(&mut self, steps: Range<u64>, gone: &(dyn Fn(u64) -> f64 + Sync)) -> StepLoss;
 
-    /// The line that is shown after steps, with the units of this process and its time so far.
+    /// The progress line after some steps; `units` and `time` are those of this process.
     fn describe(&self, loss: &StepLoss, units: u64, time: Duration) -> String;
 
-    /// All numbers that steps change, by name.
+    /// All numbers that steps change, as named tables.
     fn tables(&mut self) -> Vec<(&'static str, &mut [u8])>;
 }
 
@@ -170,23 +169,22 @@ pub trait Trainer {
 struct Position {
     epoch: u32,
     step: u64,
-    /// For each hundredth of the run the sums of losses, by their bits, and the examples they are of.
+    /// For each hundredth of the run: the sums of losses as bits, and the number of examples.
     losses: Vec<(Vec<u64>, u64)>,
 }
 
 #[derive(Debug)]
 pub struct Course {
-    /// The curve of each part of the loss: the share of the run gone, and the mean loss there.
+    /// For each part of the loss: the share of the run done, and the mean loss there.
     pub curves: Vec<Vec<(f64, f64)>>,
-    /// Units gone through by this process.
+    /// Units processed by this process.
     pub units: u64,
     pub time: Duration,
-    /// The share of the run restored from a checkpoint.
+    /// The share of the run that was restored from a checkpoint.
     pub resumed_at: Option<f64>,
 }
 
-/// Drives a trainer from its checkpoint to the end. A checkpoint is written about as often as `every`
-/// says.
+/// Runs a trainer from its checkpoint to the end; writes a checkpoint whenever `every` has passed.
 pub fn drive<T: Trainer>(
     trainer: &mut T,
     epochs: u32,
@@ -256,17 +254,17 @@ pub fn drive<T: Trainer>(
     Ok(Course { curves, units, time: begun.elapsed(), resumed_at })
 }
 
-/// A value as a model's metadata holds it.
+/// A value as JSON, for a model's metadata.
 pub fn json(value: &impl Serialize) -> Result<String, TrainError> {
     serde_json::to_string(value).map_err(|error| TrainError::Options(error.to_string()))
 }
 
-/// The program and its version, as models name their maker.
+/// The program and its version, which models record as their maker.
 pub fn created_by() -> String {
     concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned()
 }
 
-/// A model's rule for words that are not listed, without what needs vectors that were not trained
+/// A model's rule for unlisted words, without the parts that need vectors which were not trained
 /// along.
 pub(crate) fn without_pieces(unknown: &Unknown) -> Unknown {
     match unknown {
@@ -277,12 +275,12 @@ pub(crate) fn without_pieces(unknown: &Unknown) -> Unknown {
     }
 }
 
-/// Weights learned for ranks hold for other vectors, too; what was fitted to the old ones does not.
+/// Learned idf weights also fit other vectors; everything else fitted to the old vectors does not.
 pub(crate) fn carry_weights<'a>(base: &'a Model, draft: &mut Draft<'a>) {
     carry_section(base, learned_idf::SECTION, draft);
 }
 
-/// Puts a section of a model into a draft as it is, if the model has it.
+/// Copies a section of the base model into the draft, if the model has it.
 pub fn carry_section<'a>(base: &'a Model, name: &str, draft: &mut Draft<'a>) {
     let prefix = format!("section.{name}");
     let of_base = Draft::of(base);
@@ -291,14 +289,14 @@ pub fn carry_section<'a>(base: &'a Model, name: &str, draft: &mut Draft<'a>) {
     draft.tables.extend(of_base.tables.into_iter().filter(|table| table.name.starts_with(&dotted)));
 }
 
-/// The page about a run that wrote a model, with its facts at the top.
+/// The page about a run that wrote a model, beginning with its facts.
 pub fn page(head: [&str; 2], written: &Written, facts: &[(&str, String)]) -> Page {
     let [kicker, title] = head;
     let subject = written.path.file_stem().unwrap_or_default().to_string_lossy();
     Page::new(&Head { kicker, title, subject: &subject, facts })
 }
 
-/// A section with the curve of a loss over the epochs of a run.
+/// Adds a section with the curve of a loss over the epochs.
 pub fn put_curve(
     page: &mut Page,
     [title, drawing, caption]: [&str; 3],

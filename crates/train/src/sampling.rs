@@ -1,26 +1,26 @@
-//! Random choices that training makes: numbers that fix themselves by a seed and a place in the
-//! run, so that no state of a generator has to be kept; and words drawn by how frequent they are.
+//! Random choices in training: generators derived from a seed and a position in the run, so that no
+//! generator state has to be stored, and words drawn by their frequency.
 
 use cognate_kernels::random::Random;
 
-/// The generator of one piece of work, told by the seed of the run and where the piece stands in
-/// it, and thus the same however often the run was interrupted before.
+/// The generator for one piece of work, derived from the run's seed and the position of the piece
+/// in the run, so it does not depend on interruptions.
 pub fn generator(seed: u64, purpose: u64, at: [u64; 2]) -> Random {
     let mut state = seed;
     for part in [purpose, at[0], at[1]] {
-        // A word of another seed's stream: neighbouring places have nothing in common.
+        // The first number of another seed's stream: neighbouring positions have unrelated streams.
         state = Random::seeded(state ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15)).word();
     }
     Random::seeded(state)
 }
 
-/// A number from 0 to 1, 1 excluded.
+/// A number from 0 (included) to 1 (excluded).
 #[inline]
 pub fn share(random: &mut Random) -> f64 {
     (random.word() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// A number of the normal distribution of mean 0 and deviation 1, by the polar method of Marsaglia.
+/// A standard normal number, by the polar method of Marsaglia.
 pub fn normal(random: &mut Random) -> f64 {
     loop {
         let (x, y) = (2.0 * share(random) - 1.0, 2.0 * share(random) - 1.0);
@@ -31,15 +31,15 @@ pub fn normal(random: &mut Random) -> f64 {
     }
 }
 
-/// Draws words by given weights in constant time: Vose's alias method, where every slot holds a
-/// word, the share of the slot that is its own, and the word that has the rest.
+/// Draws words by given weights in constant time: Vose's alias method. Every slot holds a word,
+/// that word's share of the slot, and the word that has the rest.
 #[derive(Debug)]
 pub struct Draw {
     slots: Vec<(u32, u32)>,
 }
 
 impl Draw {
-    /// A draw of the numbers of `weights` in proportion to them.
+    /// A distribution over the indices of `weights`, in proportion to them.
     pub fn by(weights: impl Iterator<Item = f64>) -> Self {
         let mut scaled: Vec<f64> = weights.collect();
         let total: f64 = scaled.iter().sum();

@@ -1,9 +1,9 @@
-//! An order of texts in which near neighbours stand together, so that batches hold texts that are
-//! hard to tell apart.
+//! Orders texts so that near neighbours are adjacent: a batch then contains texts that are hard to
+//! distinguish.
 //!
-//! All texts are parted by how far they lie in the direction from one random text of them to another,
-//! half on each side, and each half again, until blocks are small. The order is fixed by seed and
-//! epoch, whatever the number of threads.
+//! Texts are divided into halves along the direction from one random text to another, and the
+//! halves again, until the blocks are small. Seed and epoch fix the order, with any number of
+//! threads.
 
 use cognate_kernels::random::Random;
 use cognate_kernels::simd;
@@ -13,16 +13,15 @@ use rayon::prelude::*;
 
 use crate::space::Targets;
 
-/// What random choices are for.
 const SPLIT: u64 = 11;
 const ORDER: u64 = 12;
-/// Blocks have at least so many texts, and fewer than twice as many.
+/// Minimum texts of a block; blocks have fewer than twice as many.
 const LEAF: usize = 64;
-/// Texts that a thread measures at a time.
+/// Texts that a thread projects at a time.
 const PART: usize = 4096;
 
-/// Batches of `size` texts each, made of blocks of neighbours; what is left over is left out. Where
-/// there are fewer texts than that, they are one batch.
+/// Batches of `size` texts, composed of blocks of neighbours; texts left over are omitted. With
+/// fewer than `size` texts there is one batch.
 pub fn batches(targets: &Targets, texts: &[u32], size: usize, seed: u64, epoch: u64) -> Vec<u32> {
     let mut order = sampling::generator(seed, ORDER, [epoch, 0]);
     let mut members = texts.to_vec();
@@ -38,18 +37,17 @@ pub fn batches(targets: &Targets, texts: &[u32], size: usize, seed: u64, epoch: 
     batches.concat()
 }
 
-/// Texts parted into blocks of neighbours.
+/// Divides texts into blocks of neighbours.
 #[derive(Debug, Clone, Copy)]
 pub struct Neighbours<'t> {
     pub targets: &'t Targets,
-    /// Fewest texts of a block; it has fewer than twice as many.
+    /// Minimum texts of a block; blocks have fewer than twice as many.
     pub least: usize,
-    /// What fixes random choices.
     pub seed: u64,
 }
 
 impl Neighbours<'_> {
-    /// The blocks of these texts; where there are too few, one, and of none, none.
+    /// The blocks of these texts; one block if there are too few to divide, none if there are none.
     pub fn of(&self, members: Vec<u32>, epoch: u64) -> Vec<Vec<u32>> {
         if members.is_empty() {
             return Vec::new();
@@ -57,7 +55,7 @@ impl Neighbours<'_> {
         self.blocks(members, [epoch, 1])
     }
 
-    /// The blocks of these texts, by the epoch and their place in the tree of halves, 1 at its root.
+    /// The blocks of these texts, which are a node of the tree of halves; the root is node 1.
     fn blocks(&self, mut members: Vec<u32>, [epoch, node]: [u64; 2]) -> Vec<Vec<u32>> {
         if members.len() < 2 * self.least {
             return vec![members];
@@ -81,7 +79,7 @@ impl Neighbours<'_> {
         near
     }
 
-    /// From one of these texts to another.
+    /// The direction from a random text to another.
     fn direction(&self, members: &[u32], random: &mut Random) -> Vec<f32> {
         let one = random.below(members.len());
         let other = (one + 1 + random.below(members.len() - 1)) % members.len();
@@ -94,7 +92,7 @@ impl Neighbours<'_> {
 mod tests {
     use super::*;
 
-    /// Texts of eight subjects, each near an axis of its own.
+    /// Texts of eight subjects, each near a separate axis.
     fn targets(texts: usize) -> Targets {
         let mut random = Random::seeded(5);
         let mut rows = Vec::new();
@@ -112,7 +110,7 @@ mod tests {
         let mut sorted = order.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, all);
-        // In random order, one neighbour in eight would be of the same subject.
+        // In random order, one adjacent pair in eight would have the same subject.
         let alike = order.windows(2).filter(|pair| pair[0] % 8 == pair[1] % 8).count();
         assert!(alike > 2 * 4096 / 8, "{alike}");
         assert_ne!(batches(&targets, &all, 256, 1, 1), order);

@@ -1,9 +1,8 @@
-//! Vectors that teachers gave, kept on disk: a killed run goes on, and a run with other settings asks
-//! only for texts that are new.
+//! A cache on disk for the vectors of teachers: a killed run resumes, and a run with other settings
+//! only embeds new texts.
 //!
-//! Texts are asked for in parts. A part's file is named by a digest of the teacher and of the part's
-//! texts, so what a file holds never depends on when or by whom it was written. A file that is damaged
-//! is written anew.
+//! Texts are embedded in parts. A part's file is named by a digest of the teacher and the part's
+//! texts, so its content does not depend on the run that wrote it. A damaged file is replaced.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,11 +18,11 @@ use safetensors::{Dtype, SafeTensors};
 
 use crate::teacher::Teacher;
 
-/// Texts of a part: half a minute's work for a small teacher.
+/// Texts of a part: half a minute of work for a small teacher.
 const PART: usize = 16_384;
-/// The tensor of a part.
+/// The name of the tensor in a part.
 const TENSOR: &str = "embeddings";
-/// The digest of its bytes.
+/// The metadata key of its digest.
 const DIGEST: &str = "digest";
 
 #[derive(Debug, Clone)]
@@ -31,16 +30,15 @@ pub struct Cache {
     folder: PathBuf,
 }
 
-/// How much a teacher was asked.
+/// How many texts were embedded, and how long it took.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked {
-    /// Texts that were embedded now.
+pub struct EmbeddingCount {
+    /// Number of texts that were not in the cache.
     pub texts: usize,
-    /// How long that took.
     pub time: Duration,
 }
 
-/// Vectors of texts, one after another, each of length 1 or without length.
+/// Vectors of texts, one after another, each of length 1 or all zeros.
 #[derive(Debug, Clone, Default)]
 pub struct Embeddings {
     pub rows: Vec<f16>,
@@ -48,7 +46,7 @@ pub struct Embeddings {
 }
 
 impl Cache {
-    /// The cache in this folder, which is made if it is not there.
+    /// The cache in this folder, which is created if necessary.
     pub fn open(folder: &Path) -> Result<Self, TrainError> {
         fs::create_dir_all(folder).map_err(|source| unwritten(folder, source))?;
         Ok(Self { folder: folder.to_owned() })
@@ -58,12 +56,12 @@ impl Cache {
         &self.folder
     }
 
-    /// The vectors of texts, from the disk where they are there.
+    /// The vectors of texts; reads from disk those that are cached.
     pub fn embed(
         &self,
         teacher: &Teacher,
         texts: &[&[String]],
-        asked: &mut Asked,
+        asked: &mut EmbeddingCount,
     ) -> Result<Vec<Embeddings>, TrainError> {
         let all: usize = texts.iter().map(|texts| texts.len()).sum();
         let progress = Progress::run("embedding");
@@ -111,21 +109,19 @@ impl Cache {
 }
 
 impl Embeddings {
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.rows.len().checked_div(self.width).unwrap_or(0)
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// That of one text.
+    /// The vector of a text.
     ///
     /// # Panics
     ///
-    /// Where there is no such text.
+    /// If there is no such text.
     pub fn row(&self, text: usize) -> &[f16] {
         &self.rows[text * self.width..(text + 1) * self.width]
     }
@@ -135,7 +131,7 @@ fn unwritten(path: &Path, source: io::Error) -> TrainError {
     TrainError::Write { path: path.to_owned(), source }
 }
 
-/// The numbers of a part, if the file is there and whole.
+/// The numbers of a part, if its file exists and is undamaged.
 fn load(path: &Path, [texts, width]: [usize; 2]) -> Option<Vec<f16>> {
     let bytes = fs::read(path).ok()?;
     let (_, header) = SafeTensors::read_metadata(&bytes).ok()?;
@@ -153,7 +149,7 @@ fn load(path: &Path, [texts, width]: [usize; 2]) -> Option<Vec<f16>> {
 fn save(path: &Path, rows: &[f16], width: usize) -> io::Result<()> {
     let bytes: &[u8] = bytemuck::cast_slice(rows);
     let digest = blake3::hash(bytes).to_hex().to_string();
-    // Whichever map the crate has: that of the standard library is a feature of it.
+    // safetensors takes any map type; its support for the standard library's is a feature.
     let metadata = [(DIGEST.to_owned(), digest)].into_iter().collect();
     let shape = vec![rows.len() / width.max(1), width];
     let tensor = TensorView::new(Dtype::F16, shape, bytes).map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! The outcome of a run, as text, as JSON and as one HTML page.
+//! The report of a run, as text, as JSON and as an HTML page.
 
 use std::path::PathBuf;
 
@@ -10,46 +10,44 @@ use crate::DistillOptions;
 use crate::trainer::Point;
 use crate::tune::Tuned;
 
-/// A teacher that was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TeacherSaid {
-    /// The name of its folder.
+pub struct TeacherInfo {
     pub name: String,
-    /// BLAKE3 of what decides about its vectors.
+    /// BLAKE3 of everything that its vectors depend on.
     pub digest: String,
-    /// Numbers of a vector.
+    /// Dimensions of its vectors.
     pub dims: usize,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Distilled {
-    pub teachers: Vec<TeacherSaid>,
-    /// Texts by kind: sentences, clauses, spans, bags, whole, generated.
+    pub teachers: Vec<TeacherInfo>,
+    /// Number of texts by kind: sentences, clauses, spans, bags, whole, generated.
     pub texts: [usize; 6],
-    /// Lines left out because they share too much with a text that is kept apart.
+    /// Number of lines left out because they share too much with an excluded text.
     pub kept_apart: usize,
-    /// Words trained, and words of the model.
+    /// Number of words trained, and of words in the model.
     pub words: [usize; 2],
-    /// Pieces of words, and the mean cosine of the words that they were fitted to and their sums.
+    /// Number of pieces, and the mean cosine between words and the sums of their pieces.
     pub pieces: Option<(usize, f64)>,
-    /// How tuning through the scores of pairs went.
+    /// The outcome of tuning on the scores of pairs.
     pub tuned: Option<Tuned>,
-    /// Words of the list that no text could ever have, or that stood there before.
+    /// Number of listed words that no text can contain or that are repeated.
     pub left_out: usize,
-    /// Words added to those of the model to start from.
+    /// Number of words added to those of the base model.
     pub added: usize,
     pub dims: usize,
-    /// The share of the teachers' vectors that so many dimensions hold.
+    /// The share of the teachers' vectors that the dimensions retain.
     pub kept: f64,
-    /// Texts that teachers were asked about now; the others were in the cache.
+    /// Number of texts embedded in this run; the others were cached.
     pub asked: usize,
     pub asked_per_second: f64,
     pub cache: PathBuf,
-    /// Seconds of training, and texts a second.
+    /// Seconds of training, and texts per second.
     pub seconds: f64,
-    /// The share of the run that an earlier process had done.
+    /// The share of the run that was restored from a checkpoint.
     pub resumed_at: Option<f64>,
-    /// The curve of the loss.
+    /// The loss curve.
     pub points: Vec<Point>,
     #[serde(flatten)]
     pub written: Written,
@@ -80,7 +78,7 @@ impl std::fmt::Display for Distilled {
         for teacher in &self.teachers {
             writeln!(f, "  teacher {}, {} dimensions", teacher.name, teacher.dims)?;
         }
-        writeln!(f, "  {:.1} % of the teachers' vectors kept", 100.0 * self.kept)?;
+        writeln!(f, "  {:.1} % of the teachers' vectors retained", 100.0 * self.kept)?;
         let [sentences, clauses, spans, bags, whole, generated] = self.texts;
         writeln!(
             f,
@@ -92,9 +90,9 @@ impl std::fmt::Display for Distilled {
         }
         let (asked, rate) = (self.asked, self.asked_per_second);
         let cache = self.cache.display();
-        writeln!(f, "  {asked} texts embedded, {rate:.0} a second; kept in {cache}")?;
+        writeln!(f, "  {asked} texts embedded, {rate:.0} a second; cached in {cache}")?;
         if let Some(share) = self.resumed_at {
-            writeln!(f, "  training went on at {:.1} %", 100.0 * share)?;
+            writeln!(f, "  training resumed at {:.1} %", 100.0 * share)?;
         }
         if let (Some(first), Some(last)) = (self.points.first(), self.points.last()) {
             let (first, last, seconds) = (first.apart, last.apart, self.seconds);

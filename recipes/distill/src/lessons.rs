@@ -1,56 +1,98 @@
-//! What there is to learn: texts as bags of words, and where the teachers put each of them.
+//! The training data: texts as bags of words, with the targets that the teachers give.
 
+use cognate::model::Model;
 use cognate::text::Normalisation;
 use cognate_train::TrainError;
+use rayon::prelude::*;
 
-use crate::cache::{Asked, Cache};
-use crate::pieces::rare;
+use crate::cache::{Cache, EmbeddingCount};
+use crate::pieces::map::Map;
+use crate::pieces::{Example, Fitted, rare};
 use crate::space::{Space, Targets, Views};
-use crate::start::Start;
+use crate::start::{Start, rarer_half};
 use crate::student::Bags;
 use crate::teacher::Teacher;
 use crate::texts::Texts;
 use crate::words::{Lookup, LookupMemory};
-use crate::{DistillOptions, TeacherSaid};
+use crate::{DistillOptions, TeacherInfo, pieces, space, turn};
 
-/// Texts and their targets; at last every word as a text by itself.
+/// The constant a of a word's initial weight, a / (a + p(w)), as in SIF (Arora et al. 2017).
+const WEIGHT: f64 = 1e-3;
+/// Words up to this index are too frequent to fit the map from teachers' vectors to vectors of rare
+/// words; of a short list, half.
+const FREQUENT: usize = 8000;
+/// Weight of an omitted word relative to a rare word when pieces are fitted.
+const LEFT_OUT: f32 = 3.0;
+
+/// Texts and their targets; the last ones are single words.
 pub(super) struct Lessons {
-    /// The teachers that were asked.
-    pub(super) teachers: Vec<TeacherSaid>,
-    /// How much they were asked now.
-    pub(super) asked: Asked,
+    /// The teachers' names and dimensions.
+    pub(super) teachers: Vec<TeacherInfo>,
+    /// How many texts were embedded, and how long it took.
+    pub(super) asked: EmbeddingCount,
     /// The words of every text.
     pub(super) bags: Bags,
-    /// Where every text is to point.
     pub(super) targets: Targets,
-    /// unit(P'y) - m of every word by itself.
+    /// unit(P'y) - m of every single word.
     pub(super) centred: Vec<f32>,
-    /// Texts with words and with a direction, words by themselves at last.
+    /// Texts with words and a target; the last ones are single words.
     pub(super) usable: Vec<u32>,
-    /// How many of them are no words by themselves.
+    /// How many of these are not single words.
     longer: usize,
-    /// The share of the teachers' vectors that the dimensions keep.
+    /// The share of the teachers' vectors that the dimensions retain.
     pub(super) kept: f64,
     /// BLAKE3 of texts and words.
     pub(super) digest: String,
-    /// What is needed to fit pieces; nothing where none are wanted.
+    /// The data for fitting pieces; `None` if no pieces are wanted.
     pub(super) parts: Option<Parts>,
 }
 
-/// What pieces of words are fitted to.
+/// The data that pieces of words are fitted to.
 pub(super) struct Parts {
-    /// The pieces of the first teacher.
+    /// The pieces of the first teacher's tokenizer.
     pub(super) candidates: Vec<String>,
-    /// Words that are not listed.
+    /// Words that are not in the list.
     pub(super) rare: Vec<String>,
-    /// What the teachers say of them.
+    /// The teachers' vectors of these words.
     pub(super) of_rare: Views,
-    /// What the teachers say of the listed words.
+    /// The teachers' vectors of the listed words.
     pub(super) of_words: Views,
 }
 
+impl Parts {
+    /// Fits pieces to the omitted and to rare words. The direction of a rare word is that of the
+    /// map from teachers' vectors to the vectors of less frequent words.
+    pub(super) fn fit(&self, start: &Start, rows: &[f32], [listed, most]: [usize; 2]) -> Fitted {
+        let dims = rows.len() / start.words.len();
+        let words = start.words.len();
+        let plain = |word: &usize| !start.words[*word].chars().any(char::is_numeric);
+        let from = FREQUENT.min(words / 2);
+        let rarer: Vec<usize> = (from..words).filter(plain).collect();
+        let fill = |word: usize, row: &mut [f32]| self.of_words.fill(word, row);
+        let width = self.of_words.width();
+        let map = Map::fit(&rarer, &fill, width, rows, dims);
+        let of_rare = |word: usize| {
+            let mut said = vec![0.0; width];
+            self.of_rare.fill(word, &mut said);
+            map.apply(&said)
+        };
+        let left_out: Vec<usize> = (listed..words).filter(plain).collect();
+        let of_left_out = |&word: &usize| rows[word * dims..(word + 1) * dims].to_vec();
+        let mut directions: Vec<Vec<f32>> = left_out.iter().map(of_left_out).collect();
+        directions.par_extend((0..self.rare.len()).into_par_iter().map(of_rare));
+        directions.par_iter_mut().for_each(|row| space::unit(row));
+        let words = left_out.iter().map(|&word| (&start.words[word], LEFT_OUT));
+        let words = words.chain(self.rare.iter().map(|word| (word, 1.0)));
+        let examples: Vec<Example<'_>> = words
+            .zip(&directions)
+            .map(|((word, weight), direction)| Example { word, direction, weight })
+            .collect();
+        pieces::fit(&self.candidates, &examples, most, dims)
+    }
+}
+
 impl Lessons {
-    /// Asks all teachers about all texts and words.
+    /// Embeds all texts and words with all teachers.
     pub(super) fn ask(
         options: &DistillOptions,
         texts: &Texts,
@@ -59,7 +101,7 @@ impl Lessons {
         dims: usize,
     ) -> Result<Self, TrainError> {
         let cache = Cache::open(&options.cache)?;
-        let mut asked = Asked::default();
+        let mut asked = EmbeddingCount::default();
         let rare = match options.pieces {
             0 => Vec::new(),
             _ => rare::words(
@@ -69,7 +111,7 @@ impl Lessons {
                 options.schedule.seed,
             )?,
         };
-        let Answers { teachers, views, of_words, of_rare, candidates } =
+        let TeacherVectors { teachers, views, of_words, of_rare, candidates } =
             ask(options, &cache, texts, [&start.words, &rare], &mut asked)?;
         let width = of_words.width();
         if dims > width {
@@ -99,19 +141,60 @@ impl Lessons {
         Ok(Self { teachers, asked, bags, targets, centred, usable, longer, kept, digest, parts })
     }
 
-    /// Usable texts, words by themselves left out.
+    /// The initial vectors. Without a base model, a / (a + p(w)) times the teachers' centred vector
+    /// of the single word. With one, its vectors; targets are rotated onto the sums of its words,
+    /// and new words get the direction of their target with the length of the model's rare words.
+    pub(super) fn rows(&mut self, start: &Start, base: Option<&Model>) -> Vec<f32> {
+        let dims = self.targets.dims;
+        let Some(model) = base else {
+            let mut centred = std::mem::take(&mut self.centred);
+            for (row, share) in centred.chunks_exact_mut(dims).zip(&start.shares) {
+                let weight = (WEIGHT / (WEIGHT + share)) as f32;
+                row.iter_mut().for_each(|number| *number *= weight);
+            }
+            return centred;
+        };
+        let listed = model.vocabulary().len();
+        let mut rows = vec![0.0; start.words.len() * dims];
+        for (id, row) in (0..).zip(rows.chunks_exact_mut(dims).take(listed)) {
+            if let Some(stored) = model.vectors().row(id) {
+                stored.copy_to(row);
+            }
+        }
+        // The rotation is computed from texts with only listed words.
+        let bags = &self.bags;
+        let is_known =
+            |text: &u32| bags.text(*text as usize).iter().all(|&word| (word as usize) < listed);
+        let known: Vec<u32> = self.of_texts().iter().copied().filter(is_known).collect();
+        let rotation = turn::onto_sums(&self.targets, &rows, bags, &known);
+        let numbers = self.targets.rows.iter();
+        let mut turned: Vec<f32> = numbers.map(|number| number.to_f32()).collect();
+        turn::turn(&mut turned, &rotation, dims);
+        let targets = Targets::of(turned, dims);
+        let length = rarer_half(&rows[..listed * dims], dims);
+        let first_word = targets.len() - start.words.len();
+        for (word, row) in rows.chunks_exact_mut(dims).enumerate().skip(listed) {
+            for (to, from) in row.iter_mut().zip(targets.row(first_word + word)) {
+                *to = length * from.to_f32();
+            }
+        }
+        self.targets = targets;
+        rows
+    }
+
+    /// Usable texts without single words.
     pub(super) fn of_texts(&self) -> &[u32] {
         &self.usable[..self.longer]
     }
 }
 
-struct Answers {
-    teachers: Vec<TeacherSaid>,
-    /// Of texts, by kind.
+struct TeacherVectors {
+    teachers: Vec<TeacherInfo>,
+    /// The teachers' vectors of texts, by kind.
     views: Vec<Views>,
     of_words: Views,
     of_rare: Views,
-    /// The pieces of the first teacher, where pieces are wanted.
+    /// The pieces of the first teacher's tokenizer, if pieces are wanted.
     candidates: Option<Vec<String>>,
 }
 
@@ -120,13 +203,13 @@ fn ask(
     cache: &Cache,
     texts: &Texts,
     [words, rare]: [&Vec<String>; 2],
-    asked: &mut Asked,
-) -> Result<Answers, TrainError> {
+    asked: &mut EmbeddingCount,
+) -> Result<TeacherVectors, TrainError> {
     let kinds: Vec<&[String]> =
         [words, rare].map(Vec::as_slice).into_iter().chain(texts.kinds()).collect();
     let mut found = vec![Vec::new(); kinds.len()];
     let (mut teachers, mut candidates) = (Vec::new(), None);
-    // One teacher after another, so that only one is held in memory.
+    // One teacher after another, so that only one is in memory.
     for folder in &options.teachers {
         let teacher = Teacher::open(folder)?;
         if options.pieces > 0 && teachers.is_empty() {
@@ -138,19 +221,19 @@ fn ask(
             found[kind].push(embeddings);
         }
         let (name, digest) = (teacher.name(), teacher.digest().to_owned());
-        teachers.push(TeacherSaid { name, digest, dims: teacher.width() });
+        teachers.push(TeacherInfo { name, digest, dims: teacher.width() });
     }
     let mut views: Vec<Views> = found.into_iter().map(Views::new).collect();
     let of_texts = views.split_off(2);
     let [of_words, of_rare] = [0, 1].map(|kind| std::mem::take(&mut views[kind]));
-    Ok(Answers { teachers, views: of_texts, of_words, of_rare, candidates })
+    Ok(TeacherVectors { teachers, views: of_texts, of_words, of_rare, candidates })
 }
 
-/// What teachers say of more texts.
+/// The teachers' vectors of further texts.
 pub(super) fn say(
     options: &DistillOptions,
     texts: &[String],
-    asked: &mut Asked,
+    asked: &mut EmbeddingCount,
 ) -> Result<Views, TrainError> {
     let cache = Cache::open(&options.cache)?;
     let mut found = Vec::with_capacity(options.teachers.len());
@@ -160,7 +243,7 @@ pub(super) fn say(
     Ok(Views::new(found))
 }
 
-/// The kinds that directions are taken from: sentences and spans, or what there is.
+/// The kinds that the directions are computed from: sentences and spans, or what exists.
 fn measured<'v>(views: &'v [Views], of_words: &'v Views) -> Vec<&'v Views> {
     let [sentences, _, spans, _, whole] = [0, 1, 2, 3, 4].map(|kind| views.get(kind));
     for kinds in [[sentences, spans], [whole, None]] {
@@ -173,7 +256,7 @@ fn measured<'v>(views: &'v [Views], of_words: &'v Views) -> Vec<&'v Views> {
     vec![of_words]
 }
 
-/// The words of every text, and every word by itself.
+/// The words of every text, followed by every single word.
 fn bags(texts: &Texts, words: &[String], rules: &Normalisation) -> Bags {
     let lookup = Lookup::new(words, rules);
     let (mut bags, mut memory, mut found) = (Bags::default(), LookupMemory::default(), Vec::new());
@@ -188,7 +271,7 @@ fn bags(texts: &Texts, words: &[String], rules: &Normalisation) -> Bags {
     bags
 }
 
-/// Texts with words and with a direction.
+/// Texts with words and a target.
 fn usable(bags: &Bags, targets: &Targets) -> Vec<u32> {
     let fits = |text: &u32| {
         let text = *text as usize;

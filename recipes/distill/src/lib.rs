@@ -1,10 +1,10 @@
-//! `cognate-distill`: word vectors whose plain sum points where a sentence transformer puts the
-//! whole text.
+//! `cognate-distill`: word vectors whose plain sum approximates a sentence transformer's vector of
+//! the whole text.
 //!
-//! [`texts`] makes texts of running text, [`teacher`] says where each of them lies, [`cache`] keeps
-//! that on disk, [`space`] moves it to a few hundred dimensions, and [`student`] learns word vectors
-//! from it, driven by [`trainer`]. The start are the teacher's vectors of single words, or the vectors of
-//! a model that shall fit other texts.
+//! [`texts`] prepares texts from running text, [`teacher`] embeds them, [`cache`] stores the
+//! vectors on disk, [`space`] reduces them to a few hundred dimensions, and [`student`] learns word
+//! vectors from them, driven by [`trainer`]. Training starts from the teacher's vectors of single
+//! words, or from a model that is to be adapted to other texts.
 
 pub mod blocks;
 pub mod cache;
@@ -33,13 +33,13 @@ use cognate::text::Normalisation;
 use cognate_train::run::RunFiles;
 use cognate_train::{TrainError, run};
 
-use crate::cache::Asked;
-pub use crate::distilled::{Distilled, TeacherSaid};
+use crate::cache::EmbeddingCount;
+pub use crate::distilled::{Distilled, TeacherInfo};
 use crate::generated::Wanted;
 use crate::lessons::Lessons;
 use crate::output::Output;
 use crate::sources::{Line, Reader};
-use crate::start::{Start, Trained};
+use crate::start::Start;
 use crate::student::{Student, Work};
 use crate::texts::{Numbers, Texts};
 use crate::trainer::{Point, Schedule, StudentTrainer};
@@ -49,47 +49,48 @@ use crate::tune::Tuning;
 /// What to distil and how.
 #[derive(Debug, Clone)]
 pub struct DistillOptions {
-    /// Folders of sentence transformers.
+    /// Folders with sentence transformers.
     pub teachers: Vec<PathBuf>,
-    /// Running text, a sentence a line.
+    /// Files of running text, a sentence a line.
     pub text: Vec<PathBuf>,
-    /// Texts taken as they are, one a line.
+    /// Files of texts to use unchanged, one a line.
     pub whole: Vec<PathBuf>,
-    /// Texts that must not be learned from.
+    /// Files of texts that must not be learned from.
     pub apart: Vec<PathBuf>,
-    /// The column of tables that holds the text.
+    /// The text column of tables.
     pub column: String,
-    /// The words, the most frequent first; with a model to start from, its own.
+    /// File of the words, the most frequent first; with a base model, its words are used.
     pub words: Option<PathBuf>,
-    /// A model whose vectors are the start.
+    /// The base model, if training starts from its vectors.
     pub start: Option<PathBuf>,
-    /// Words of the texts that are added to those of that model.
+    /// Number of words of the texts to add to those of the base model.
     pub add_words: usize,
     pub run: RunFiles,
-    /// Where vectors of teachers are kept.
+    /// Folder for the teachers' vectors.
     pub cache: PathBuf,
-    /// How many texts of each kind are made.
+    /// How many texts of each kind to prepare.
     pub numbers: Numbers,
-    /// Families of texts that vectors are tuned on through the scores of pairs.
+    /// Number of text families for tuning on the scores of pairs.
     pub families: usize,
-    /// Words that are written; the others are only trained along.
+    /// Number of words to write; the others are only trained along.
     pub keep: Option<usize>,
-    /// Pieces of words that are fitted for words that are not listed, at most.
+    /// Maximum pieces to fit for words that are not listed.
     pub pieces: usize,
-    /// Rare words that pieces are fitted to, beside words left out, misspellings and compounds.
+    /// File of rare words to fit pieces to, in addition to omitted words, misspellings and
+    /// compounds.
     pub rare_words: Option<PathBuf>,
-    /// Numbers a row; with a model to start from, its own.
+    /// Dimensions; those of the base model, if there is one.
     pub dims: usize,
-    /// Rules that turn texts into words; with a model to start from, its own.
+    /// Rules that turn texts into words; those of the base model, if there is one.
     pub normalisation: Normalisation,
-    /// Element type of the vectors; unless told, that of the model to start from, or F32.
+    /// Element type of the vectors; default: that of the base model, or F32.
     pub dtype: Option<Dtype>,
     pub threads: usize,
-    /// How the run goes.
+    /// Epochs, batches, rates and checkpoints.
     pub schedule: Schedule,
-    /// Terms under which the vectors may be used, kept in the file.
+    /// Licence of the vectors, stored in the file.
     pub licence: Option<String>,
-    /// The method that `auto` stands for.
+    /// The method that `auto` resolves to.
     pub auto_method: Option<String>,
 }
 
@@ -126,7 +127,7 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
 
     let dims = base.as_ref().map_or(options.dims, |model| model.vectors().dims());
     let mut lessons = Lessons::ask(options, &texts, &start, rules, dims)?;
-    let rows = start.rows(base.as_ref(), &mut lessons);
+    let rows = lessons.rows(&start, base.as_ref());
     let teachers = std::mem::take(&mut lessons.teachers);
     let data = (&teachers, &lessons.digest, base.as_ref().map(Model::fingerprint), dims);
     let checkpoint = options.run.checkpoint(&options.schedule, &data)?;
@@ -153,10 +154,10 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
     run::check_finite(&student.rows)?;
 
     let listed = options.keep.unwrap_or(usize::MAX).min(start.words.len());
-    let pieces = lessons.parts.as_ref().map(|parts| {
-        let trained = Trained { start: &start, rows: &student.rows, listed, dims };
-        trained.pieces(parts, options.pieces)
-    });
+    let pieces = lessons
+        .parts
+        .as_ref()
+        .map(|parts| parts.fit(&start, &student.rows, [listed, options.pieces]));
 
     let output = Output {
         options,
@@ -196,13 +197,13 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
     Ok(distilled)
 }
 
-/// Tunes the vectors on families of the texts, if any are wanted.
+/// Tunes the vectors on families of texts, if the options ask for it.
 fn tune(
     options: &DistillOptions,
     start: &Start,
     texts: &Texts,
     student: &mut Student,
-    (wanted, asked): (&Wanted<'_>, &mut Asked),
+    (wanted, asked): (&Wanted<'_>, &mut EmbeddingCount),
 ) -> Result<Option<Tuned>, TrainError> {
     if wanted.most == 0 {
         return Ok(None);
@@ -214,7 +215,7 @@ fn tune(
     Ok(Some(tuning.go(student, &families, &said)?))
 }
 
-/// Options that cannot be carried out are refused before anything is read.
+/// Refuses invalid options before anything is read.
 fn check(options: &DistillOptions) -> Result<(), TrainError> {
     let refuse = |problem: &str| Err(TrainError::Options(problem.to_owned()));
     let pace = &options.schedule.pace;
@@ -241,5 +242,5 @@ fn check(options: &DistillOptions) -> Result<(), TrainError> {
     options.run.check(&[], files, options.start.as_ref())
 }
 
-/// How often the state is kept unless told otherwise.
+/// Default interval between checkpoints.
 pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);

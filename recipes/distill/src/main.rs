@@ -1,7 +1,8 @@
-//! The command `cognate-distill`: its flags, turned into [`DistillOptions`], and its exit code.
+//! The command `cognate-distill`: flags are converted into [`DistillOptions`], errors into exit
+//! codes.
 //!
-//! Nothing is computed here. Exit codes are those of `cognate`: 0 ok, 1 failed while running, 2 usage,
-//! 74 no room left for the output.
+//! Exit codes are those of `cognate`: 0 ok, 1 failed while running, 2 usage, 74 no room left for
+//! the output.
 
 use std::io;
 use std::io::{ErrorKind, Write};
@@ -22,40 +23,41 @@ use cognate_distill::{CHECKPOINT_EVERY, DistillOptions, distill};
 use cognate_train::run::RunFiles;
 use cognate_train::{TrainError, checkpoint};
 
-/// Most texts of a kind.
+/// Maximum texts of a kind.
 const MOST_TEXTS: u64 = 100_000_000;
-/// Most threads of a run, more than any machine has cores.
+/// Maximum threads, more than any machine has cores.
 const MOST_THREADS: u64 = 1024;
-/// Most epochs of a run.
+/// Maximum epochs.
 const MOST_EPOCHS: u64 = 1_000_000;
 
 /// Word vectors that agree with a sentence transformer, from the transformer and running text
 #[derive(Debug, Parser)]
 #[command(name = "cognate-distill", version, max_term_width = 100)]
 struct DistillArgs {
-    /// Folder of a sentence transformer as sentence-transformers writes it, of type BERT or MPNet;
-    /// given more than once, the mean of their cosines is learned
+    /// Folder of a sentence transformer in the format of sentence-transformers, of type BERT or
+    /// MPNet; if given more than once, the mean of their cosines is learned
     #[arg(long = "teacher", value_name = "FOLDER", required = true)]
     teachers: Vec<PathBuf>,
     /// Running text, a sentence a line, or tables named .tsv with a header; .gz and .zst are read
     /// directly. The text is held in memory
     #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "whole")]
     text: Vec<PathBuf>,
-    /// Texts that are learned as they are, one a line
+    /// Texts to learn from unchanged, one a line
     #[arg(long, value_name = "FILE", num_args = 1..)]
     whole: Vec<PathBuf>,
-    /// Texts that must not be learned from, such as test sets: a line that equals one of their
-    /// fields, or shares eight words in a row with one, is left out
+    /// Texts that must not be learned from, such as test sets: a line is left out if it equals one
+    /// of their fields or shares eight consecutive words with one
     #[arg(long, value_name = "FILE", num_args = 1..)]
     exclude: Vec<PathBuf>,
-    /// Column of .tsv files that holds the text
+    /// Text column of .tsv files
     #[arg(long, value_name = "NAME", default_value = "text")]
     text_column: String,
-    /// Words that get vectors, the most frequent first: a word, or a word, a tab and its count a
-    /// line. Without counts, the texts are counted
+    /// Words that get vectors, the most frequent first; each line has a word, or a word, a tab and
+    /// its count. Without counts, the texts are counted
     #[arg(long, value_name = "FILE", required_unless_present = "start", conflicts_with = "start")]
     words: Option<PathBuf>,
-    /// Go on from the vectors of this model, for other texts: its words, counts and rules stay
+    /// Start from the vectors of this model, to adapt it to other texts: its words, counts and
+    /// rules stay
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["normalisation", "dims", "keep"])]
     start: Option<PathBuf>,
     /// Add the N most frequent words of the texts that the model of --start does not list
@@ -65,50 +67,49 @@ struct DistillArgs {
     /// Model file to write
     #[arg(short, long)]
     output: PathBuf,
-    /// Write one HTML page with the course of the loss
+    /// Write an HTML page with the loss curve
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Folder that keeps the teachers' vectors of texts, for this run and others [default:
-    /// OUTPUT.embeddings]
+    /// Folder for the teachers' vectors of texts, shared by runs [default: OUTPUT.embeddings]
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
-    /// Sentences at most
+    /// Maximum number of sentences
     #[arg(long, value_name = "N", default_value_t = Numbers::default().sentences,
           value_parser = count::<usize>(0, MOST_TEXTS))]
     sentences: usize,
-    /// Clauses at most
+    /// Maximum number of clauses
     #[arg(long, value_name = "N", default_value_t = Numbers::default().clauses,
           value_parser = count::<usize>(0, MOST_TEXTS))]
     clauses: usize,
-    /// Random spans of words at most, and at most three a line
+    /// Maximum number of random spans of words; there are at most three a line
     #[arg(long, value_name = "N", default_value_t = Numbers::default().spans,
           value_parser = count::<usize>(0, MOST_TEXTS))]
     spans: usize,
-    /// Bags of random words at most, and at most one a line
+    /// Maximum number of bags of random words; there is at most one a line
     #[arg(long, value_name = "N", default_value_t = Numbers::default().bags,
           value_parser = count::<usize>(0, MOST_TEXTS))]
     bags: usize,
-    /// Texts made by rule at most: everyday scenes, questions, headlines, and clauses without their
-    /// function words
+    /// Maximum number of generated texts: everyday scenes, questions, headlines, and clauses
+    /// without their function words
     #[arg(long, value_name = "N", default_value_t = Numbers::default().generated,
           value_parser = count::<usize>(0, MOST_TEXTS))]
     generated: usize,
-    /// Tune the vectors through the scores of pairs, on N texts and seven variants of each: words
-    /// replaced, left out, moved, denied, joined
+    /// Tune the vectors on the scores of pairs, with N texts and seven variants of each: words
+    /// replaced, left out, moved, negated, joined
     #[arg(long, value_name = "N", default_value = "0",
           value_parser = count::<usize>(0, MOST_TEXTS))]
     families: usize,
-    /// Write the first N words; the others are trained along and left out
+    /// Write only the first N words; the others are trained along and left out
     #[arg(long, value_name = "N", value_parser = count::<usize>(1, Limits::DEFAULT.words))]
     keep: Option<usize>,
-    /// Pieces of words at most, for a vector of words that are not listed: those of the teacher's
-    /// tokenizer that rare words, misspellings and compounds use most [default: none; with --start,
-    /// the pieces of the model stay]
+    /// Maximum number of word pieces, which give vectors to words that are not listed: the pieces
+    /// of the teacher's tokenizer that rare words, misspellings and compounds use most [default:
+    /// none; with --start, the pieces of the model stay]
     #[arg(long, value_name = "N", default_value = "0", hide_default_value = true,
           value_parser = count::<usize>(0, Limits::DEFAULT.words))]
     pieces: usize,
-    /// Rare words that pieces are fitted to, one a line, beside words that --keep leaves out,
-    /// misspellings and compounds
+    /// Rare words that pieces are fitted to, one a line, in addition to words that --keep leaves
+    /// out, misspellings and compounds
     #[arg(long, value_name = "FILE", requires = "pieces")]
     rare_words: Option<PathBuf>,
     /// Dimensions
@@ -125,19 +126,20 @@ struct DistillArgs {
     /// Epochs
     #[arg(long, value_name = "N", default_value = "3", value_parser = count::<u32>(1, MOST_EPOCHS))]
     epochs: u32,
-    /// Rate of the first step, falling linearly to a twentieth [default: 0.002, with --start 0.0005]
+    /// Rate of the first step; it falls linearly to a twentieth [default: 0.002, with --start
+    /// 0.0005]
     #[arg(long)]
     rate: Option<f32>,
-    /// What the divergence of neighbours counts in the loss, beside the cosine
+    /// Weight of the divergence of neighbours in the loss, relative to the cosine
     #[arg(long, value_name = "WEIGHT", default_value_t = 0.08)]
     divergence: f32,
-    /// Texts of a batch
+    /// Texts in a batch
     #[arg(long, value_name = "N", default_value = "1024", value_parser = count::<usize>(2, 16_384))]
     batch: usize,
     /// Random seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Threads; bits do not depend on them [default: one a core]
+    /// Threads; the result does not depend on them [default: one a core]
     #[arg(long, value_name = "N", value_parser = count::<usize>(1, MOST_THREADS))]
     threads: Option<usize>,
     /// Checkpoint file; the same command resumes an interrupted run from it [default:
@@ -153,7 +155,7 @@ struct DistillArgs {
     /// Licence of the vectors, stored in the file
     #[arg(long, value_name = "TEXT")]
     licence: Option<String>,
-    /// The method that `auto` stands for [default: that of the model of --start, else avg-cos]
+    /// The method that `auto` resolves to [default: that of the model of --start, else avg-cos]
     #[arg(long, value_name = "METHOD", value_parser = auto_method)]
     auto_method: Option<&'static str>,
     /// Print the result as JSON
@@ -161,7 +163,7 @@ struct DistillArgs {
     json: bool,
 }
 
-/// The first rate, of vectors that begin at the teacher's and of those that begin at a model's.
+/// First rate of vectors that start from the teacher's, and of those that start from a model's.
 const RATE: f32 = 0.002;
 const RATE_OF_START: f32 = 0.0005;
 
@@ -235,7 +237,7 @@ impl RowType {
     }
 }
 
-/// Takes a whole number within a range.
+/// Parses a whole number within a range.
 fn count<T>(least: u64, most: u64) -> RangedU64ValueParser<T>
 where
     T: TryFrom<u64>,

@@ -1,4 +1,4 @@
-//! Distilled vectors as a model file ready to serve.
+//! Writes distilled vectors as a model file.
 
 use std::collections::BTreeMap;
 
@@ -18,33 +18,33 @@ use serde::Serialize;
 use crate::pieces::Fitted;
 use crate::start::{Start, rarer_half};
 use crate::trainer::Point;
-use crate::{DistillOptions, TeacherSaid};
+use crate::{DistillOptions, TeacherInfo};
 
 pub(super) struct Output<'o> {
     pub(super) options: &'o DistillOptions,
-    /// The model that was the start.
+    /// The base model, if there is one.
     pub(super) base: Option<&'o Model>,
     pub(super) rules: &'o Normalisation,
     pub(super) start: &'o Start,
-    /// The vectors of the words that are written.
+    /// The vectors of the written words.
     pub(super) rows: &'o [f32],
-    /// Pieces for words that are not.
+    /// Pieces for words that are not listed.
     pub(super) pieces: Option<&'o Fitted>,
     pub(super) dims: usize,
-    pub(super) teachers: &'o [TeacherSaid],
+    pub(super) teachers: &'o [TeacherInfo],
     pub(super) texts: [usize; 6],
     /// BLAKE3 of texts and words.
     pub(super) digest: &'o str,
-    /// The end of the curve of the loss.
+    /// The last point of the loss curve.
     pub(super) last: Option<Point>,
 }
 
-/// What the section says.
+/// The settings that the model's section records.
 #[derive(Serialize)]
 struct Settings<'s> {
     objective: &'static str,
     from: Option<&'s str>,
-    teachers: &'s [TeacherSaid],
+    teachers: &'s [TeacherInfo],
     text_digest: &'s str,
     texts: [usize; 6],
     families: usize,
@@ -89,7 +89,7 @@ impl Output<'_> {
         Ok(draft.write(&self.options.run.output)?)
     }
 
-    /// The element type of the model that was the start.
+    /// The element type of the base model, or F32.
     fn stored(&self) -> Dtype {
         let tables = self.base.and_then(|base| base.tensors().next());
         tables.map_or(Dtype::F32, |(vectors, _)| vectors.dtype)
@@ -124,8 +124,7 @@ impl Output<'_> {
         Ok(metadata)
     }
 
-    /// What becomes of words that are not listed, where that is not what the model says that was the
-    /// start.
+    /// The rule for words that are not listed, if it differs from the base model's.
     fn unknown(&self) -> Option<Unknown> {
         let length = rarer_half(self.rows, self.dims);
         let has_pieces = self.pieces.is_some_and(|fitted| !fitted.pieces.is_empty());
@@ -134,15 +133,15 @@ impl Output<'_> {
             Some(Unknown::Fallback(rules)) if has_pieces => {
                 Some(Unknown::Fallback(Fallback { piece_norm, ..rules.clone() }))
             }
-            // Parts of words have vectors that were not trained along.
+            // The vectors of n-grams were not trained along, so they no longer fit.
             Some(Unknown::Subword) => Some(Unknown::Skip),
             Some(_) if !has_pieces => None,
             _ => Some(Unknown::Fallback(Fallback { piece_norm, ..Fallback::english(length) })),
         }
     }
 
-    /// What is known of how often words occur. Without a model, the list's counts, or those of the
-    /// texts. With one, the model's, and for new words what the texts say.
+    /// Word counts: without a base model those of the list, or of the texts; with one those of the
+    /// model, and for new words those of the texts.
     fn counts(&self, count: usize) -> Counts {
         let occurrences = self.start.counts[..count].to_vec();
         let Some(before) = self.base.map(Model::vocabulary) else {
@@ -154,7 +153,7 @@ impl Output<'_> {
         let unseen = before.corpus.idf_unknown.unwrap_or(0.0);
         let idf = before.idf.map(|idf| {
             let mut idf = idf[..listed].to_vec();
-            // An idf of documents cannot be told from counts of words.
+            // Document frequencies cannot be derived from word counts.
             let total = before.corpus.tokens.filter(|_| before.document_frequencies.is_none());
             idf.extend(occurrences[listed..].iter().map(|&count| match total {
                 Some(total) => (total as f64 / count.max(1) as f64).ln().max(0.0) as f32,
@@ -197,7 +196,7 @@ impl Output<'_> {
     }
 }
 
-/// Rows as a model file has them.
+/// Rows in the form of a model file.
 #[derive(Default)]
 struct Stored {
     dtype: Option<Dtype>,
@@ -217,7 +216,7 @@ impl Stored {
         Ok(Self { dtype: Some(dtype), dims, bytes, scales: quantiser.scales })
     }
 
-    /// The tables of the rows, the first under this name.
+    /// The tables of the rows; the first one gets this name.
     fn tables(&self, name: &str) -> Vec<Table<'_>> {
         let Some(dtype) = self.dtype else { return Vec::new() };
         let count = self.bytes.len() / (self.dims * dtype.bytes() as usize);

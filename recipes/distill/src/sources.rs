@@ -1,4 +1,4 @@
-//! Lines of text files: read, tidied, each kept once, and without what must not be learned from.
+//! Reads lines of text files, with normalised white space, without repeats and excluded texts.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,53 +11,52 @@ use cognate_files::input::Input;
 use cognate_files::progress::Progress;
 use cognate_train::TrainError;
 
-/// Longest line, far above any sentence.
+/// Maximum bytes of a line, far more than any sentence.
 const LINE_BYTES: usize = 1 << 20;
-/// So many tokens in a row that a kept-apart text holds, too, leave a line out.
+/// A line is left out if it shares this many consecutive tokens with an excluded text.
 const SHARED: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Its words, one space between two.
+    /// The line's words, separated by single spaces.
     pub text: String,
-    /// How many tokens it has.
     pub tokens: usize,
 }
 
-/// Lines by the order of their files.
+/// Lines in the order of their files.
 #[derive(Debug, Default)]
 pub struct Lines {
     pub lines: Vec<Line>,
-    /// How many were left out because they share too much with a text that is kept apart.
+    /// Number of lines left out because they share too much with an excluded text.
     pub apart: usize,
 }
 
-/// Texts that must not be learned from, such as those of a test set.
+/// Excluded texts, such as those of a test set.
 #[derive(Debug, Default)]
-pub struct Apart {
+pub struct ExcludedTexts {
     whole: HashSet<u64>,
     runs: HashSet<u64>,
 }
 
-/// Reads text files by one set of rules.
+/// Reads text files with one set of rules.
 #[derive(Debug)]
 pub struct Reader<'r> {
     rules: &'r Normalisation,
-    /// The column of tables that holds the text.
+    /// The text column of tables.
     column: &'r str,
     tokens: Tokens,
     seen: HashSet<u64>,
 }
 
 impl<'r> Reader<'r> {
-    /// A reader; in files named `.tsv`, the text stands under the header `column`.
+    /// A reader; the text column of `.tsv` files is called `column`.
     pub fn new(rules: &'r Normalisation, column: &'r str) -> Self {
         Self { rules, column, tokens: Tokens::new(), seen: HashSet::new() }
     }
 
-    /// The lines of files that hold a token and were not met before, by this reader, in the same
-    /// tokens.
-    pub fn lines(&mut self, files: &[PathBuf], apart: &Apart) -> Result<Lines, TrainError> {
+    /// The lines of files that have a token and do not repeat the tokens of an earlier line of this
+    /// reader.
+    pub fn lines(&mut self, files: &[PathBuf], apart: &ExcludedTexts) -> Result<Lines, TrainError> {
         let mut found = Lines::default();
         for file in files {
             let column = is_table(file).then_some(self.column);
@@ -79,9 +78,9 @@ impl<'r> Reader<'r> {
         Ok(found)
     }
 
-    /// The texts of files, every field of every line of which must not be learned from.
-    pub fn apart(&mut self, files: &[PathBuf]) -> Result<Apart, TrainError> {
-        let mut apart = Apart::default();
+    /// Reads excluded texts: every field of every line.
+    pub fn apart(&mut self, files: &[PathBuf]) -> Result<ExcludedTexts, TrainError> {
+        let mut apart = ExcludedTexts::default();
         for file in files {
             each_line(file, None, &mut |line| {
                 for field in line.split('\t') {
@@ -94,28 +93,28 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// Whether the rules make no token of a word because it is an address or a user's name. A teacher must
-/// not see what the vectors will not know of.
+/// Whether the rules drop a word because it is an address or a user name. Teachers must not see
+/// words that the vectors do not represent.
 fn is_dropped(rules: &Normalisation, word: &str) -> bool {
     let begins = |beginnings: &[&str]| beginnings.iter().any(|start| word.starts_with(start));
     (rules.urls == Urls::Drop && begins(&["http://", "https://", "www."]))
         || (rules.mentions == Mentions::Drop && begins(&["@"]))
 }
 
-impl Apart {
+impl ExcludedTexts {
     fn insert(&mut self, joined: &str) {
         self.whole.insert(hash(joined.as_bytes()));
         self.runs.extend(runs(joined));
     }
 
-    /// Whether a text is one of these, or shares eight tokens in a row with one.
+    /// Whether a text is excluded, or shares [`SHARED`] consecutive tokens with an excluded one.
     pub(super) fn shares(&self, joined: &str) -> bool {
         self.whole.contains(&hash(joined.as_bytes()))
             || (!self.runs.is_empty() && runs(joined).any(|run| self.runs.contains(&run)))
     }
 }
 
-/// The hashes of all runs of [`SHARED`] tokens.
+/// The hashes of all sequences of [`SHARED`] tokens.
 fn runs(joined: &str) -> impl Iterator<Item = u64> {
     let starts: Vec<usize> = std::iter::once(0)
         .chain(joined.match_indices(' ').map(|(at, _)| at + 1))
@@ -125,19 +124,18 @@ fn runs(joined: &str) -> impl Iterator<Item = u64> {
     starts.windows(SHARED + 1).map(run).collect::<Vec<_>>().into_iter()
 }
 
-/// Tokens with a space between two.
+/// The tokens separated by spaces.
 pub(super) fn joined<'t>(tokens: impl Iterator<Item = &'t str>) -> String {
     tokens.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a file is a table by its name.
 fn is_table(file: &Path) -> bool {
     let packed = file.extension().is_some_and(|kind| kind == "gz" || kind == "zst");
     let name = if packed { file.file_stem().map(Path::new) } else { Some(file) };
     name.and_then(Path::extension).is_some_and(|kind| kind == "tsv")
 }
 
-/// Hands over every line, or what stands in one column of it.
+/// Calls a function with every line, or with the text column of every row.
 fn each_line(
     file: &Path,
     column: Option<&str>,

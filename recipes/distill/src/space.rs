@@ -1,5 +1,5 @@
-//! Where teachers' vectors are moved to before words learn from them: their strongest directions,
-//! without what all texts have in common.
+//! Reduces the teachers' vectors to targets for words to learn: their strongest directions, without
+//! the mean of all texts.
 //!
 //! With y the teachers' unit vectors of a text, one after another and divided by the root of their
 //! number (so that a cosine is the mean of the teachers' cosines), and P the leading eigenvectors of
@@ -13,36 +13,36 @@ use rayon::prelude::*;
 
 use crate::cache::Embeddings;
 
-/// Texts that moments and means are taken of at most, of each kind.
+/// Maximum texts of each kind for computing moments and means.
 const MEASURED: usize = 100_000;
-/// Texts that a thread takes at a time. Sums are taken by parts and joined in their order, so that
-/// they do not depend on threads.
+/// Texts that a thread processes at a time. Partial sums are added in order, so that they do not
+/// depend on the number of threads.
 const PART: usize = 8192;
 /// Texts projected at a time.
 const STRIPE: usize = 64;
-/// Shorter than this, a vector has no direction.
+/// Vectors shorter than this have no direction.
 const SHORTEST: f32 = 1e-6;
 
-/// What every teacher says of the same texts.
+/// The vectors of the same texts by every teacher.
 #[derive(Debug, Clone, Default)]
 pub struct Views {
     views: Vec<Embeddings>,
 }
 
-/// Directions, and what is common to all texts.
+/// Directions, and the mean of all texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Space {
-    /// Directions, a row each.
+    /// The directions, one after another.
     axes: Vec<f32>,
-    /// Numbers of a row of them.
+    /// Length of a direction.
     width: usize,
     /// The mean of projected unit vectors.
     mean: Vec<f32>,
-    /// The share of the vectors' squared length that the directions keep.
+    /// The share of the vectors' squared length that the directions retain.
     pub kept: f64,
 }
 
-/// Rows that texts are to point at, each of length 1, or 0 for a text without direction.
+/// The target of each text: a row of length 1, or zeros for a text without direction.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Targets {
     pub rows: Vec<f16>,
@@ -50,7 +50,7 @@ pub struct Targets {
 }
 
 impl Views {
-    /// The views of teachers on the same texts, in their order.
+    /// Combines the vectors of several teachers.
     pub fn new(views: Vec<Embeddings>) -> Self {
         Self { views }
     }
@@ -59,7 +59,6 @@ impl Views {
         self.views.first().map_or(0, Embeddings::len)
     }
 
-    /// Whether there is no text.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -72,7 +71,7 @@ impl Views {
     ///
     /// # Panics
     ///
-    /// Where there is no such text, or `row` is not as wide as the views together.
+    /// If there is no such text, or `row` has not the joint width.
     pub fn fill(&self, text: usize, row: &mut [f32]) {
         let share = 1.0 / (self.views.len() as f32).sqrt();
         let mut at = 0;
@@ -108,7 +107,7 @@ fn parts(texts: usize) -> Vec<std::ops::Range<usize>> {
 }
 
 impl Space {
-    /// The `dims` strongest directions of texts of some kinds, each kind counting the same.
+    /// The `dims` strongest directions of the texts; each kind has the same weight.
     pub fn of(kinds: &[&Views], dims: usize) -> Self {
         let width = kinds.first().map_or(0, |views| views.width());
         let mut sum = Array2::zeros((width, width));
@@ -125,7 +124,7 @@ impl Space {
         space
     }
 
-    /// Numbers of a target.
+    /// Dimensions of a target.
     pub fn dims(&self) -> usize {
         self.mean.len()
     }
@@ -168,53 +167,50 @@ impl Space {
         rows
     }
 
-    /// The targets of every text.
     pub fn targets(&self, views: &Views) -> Targets {
         Targets::of(self.centred(views), self.dims())
     }
 }
 
 impl Targets {
-    /// Rows brought to length 1.
+    /// Targets from rows, which are scaled to length 1.
     pub fn of(mut rows: Vec<f32>, dims: usize) -> Self {
         rows.par_chunks_mut(dims.max(1)).for_each(unit);
         Self { rows: rows.into_iter().map(f16::from_f32).collect(), dims }
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.rows.len().checked_div(self.dims).unwrap_or(0)
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// That of one text.
+    /// The target of a text.
     ///
     /// # Panics
     ///
-    /// Where there is no such text.
+    /// If there is no such text.
     pub fn row(&self, text: usize) -> &[f16] {
         &self.rows[text * self.dims..(text + 1) * self.dims]
     }
 
-    /// Adds the targets of other texts.
+    /// Appends the targets of further texts.
     pub fn extend(&mut self, other: Self) {
         self.dims = other.dims;
         self.rows.extend(other.rows);
     }
 }
 
-/// Brings a row to length 1; one that is too short becomes zeros.
+/// Scales a row to length 1, or sets it to zeros if it is too short.
 pub fn unit(row: &mut [f32]) {
     let norm = simd::dot(row, row).sqrt();
     let factor = if norm > SHORTEST { 1.0 / norm } else { 0.0 };
     row.iter_mut().for_each(|x| *x *= factor);
 }
 
-/// Memory for some projected texts.
+/// Buffers for projecting some texts.
 #[derive(Default)]
 struct Stripe {
     joint: Vec<f32>,
@@ -280,7 +276,7 @@ mod tests {
             let sum: f64 = centred.iter().skip(column).step_by(12).map(|&x| f64::from(x)).sum();
             assert!((sum / 20_000.0).abs() < 1e-4, "{column}");
         }
-        // With all directions, unit(P'y) is a rotation: differences keep their lengths.
+        // With all directions, unit(P'y) is a rotation, which preserves distances.
         let mut first = vec![0.0; 12];
         let mut second = first.clone();
         views.fill(3, &mut first);

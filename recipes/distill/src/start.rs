@@ -1,4 +1,4 @@
-//! Where a run begins: the words, how frequent they are, and their first vectors.
+//! The start of a run: the words, their frequencies, and the vectors of numbers.
 
 use std::collections::HashMap;
 
@@ -9,54 +9,41 @@ use cognate::text;
 use cognate::text::{Normalisation, Numbers, Tokens};
 use cognate_kernels::simd;
 use cognate_train::TrainError;
-use rayon::prelude::*;
 
-use crate::lessons::{Lessons, Parts};
-use crate::pieces::map::Map;
-use crate::pieces::{Example, Fitted};
+use crate::DistillOptions;
 use crate::sources::Line;
-use crate::space::Targets;
 use crate::student::Student;
 use crate::words::{Lookup, LookupMemory, WordList, is_number, probabilities};
-use crate::{DistillOptions, pieces, space, turn};
 
-/// a of a word's first weight, a / (a + p(w)): that of SIF (Arora et al. 2017).
-const WEIGHT: f64 = 1e-3;
-/// What a number keeps of its vector, and the length of its own direction: a teacher hardly tells
-/// 2010 from 2011, which short texts need.
+/// Share of its vector that a number keeps, and length of its own random direction: teachers hardly
+/// distinguish 2010 from 2011, but short texts need the distinction.
 const NUMBER_SHARE: f32 = 0.5;
 const NUMBER_OWN: f32 = 1.2;
-/// How often a word must occur to be added to those of a model.
+/// Minimum occurrences of a word to be added to those of a model.
 const LEAST: u64 = 5;
 
-/// Words up to this place are too frequent to tell how rare words' vectors come from teachers; of a
-/// short list, half.
-const FREQUENT: usize = 8000;
-/// What a word trained along counts beside a rare word when pieces are fitted.
-const LEFT_OUT: f32 = 3.0;
-
-/// Words and what is known of them before training.
+/// The words and their properties before training.
 #[derive(Debug)]
 pub(super) struct Start {
     pub(super) words: Vec<String>,
-    /// How often each of them occurs: as the list or the model says, else in the texts.
+    /// Occurrences of each word: from the list or the model, else from the texts.
     pub(super) counts: Vec<u64>,
-    /// The share of running text that each of them is.
+    /// The share of running text that each word makes up.
     pub(super) shares: Vec<f64>,
-    /// Words that keep their vectors: numbers of a model to start from.
+    /// Words whose vectors are not trained: numbers of a base model.
     pub(super) frozen: Vec<bool>,
-    /// Whether each word is a number that gets a direction of its own.
+    /// Whether each word is a number that gets its own direction.
     numbers: Vec<bool>,
-    /// Lines of the list that were left out.
+    /// Number of lines of the list that were left out.
     pub(super) left_out: usize,
-    /// Words added to those of the model.
+    /// Number of words added to those of the base model.
     pub(super) added: usize,
-    /// Tokens of the text that words were counted in: all counts together where a list has them.
+    /// Number of tokens that words were counted in; the sum of all counts if the list has them.
     pub(super) tokens: u64,
 }
 
 impl Start {
-    /// The words of the list, or of the model and the texts.
+    /// Reads the words from the list, or from the base model and the texts.
     pub(super) fn read(
         options: &DistillOptions,
         base: Option<&Model>,
@@ -89,7 +76,8 @@ impl Start {
         let counts = match counts {
             None => in_texts,
             Some(mut counts) => {
-                // New words are as frequent among the model's as they are in the texts.
+                // New words are scaled so that their share of the model's tokens is their share of
+                // the texts.
                 let total = base.and_then(|model| model.vocabulary().corpus.tokens).unwrap_or(0);
                 let scale = total as f64 / tokens.max(1) as f64;
                 counts.extend(of_added.iter().map(|&c| ((c as f64 * scale) as u64).max(1)));
@@ -97,7 +85,7 @@ impl Start {
                 counts
             }
         };
-        // A word that was never met still gets a share, so that it can be drawn and weighed.
+        // A word without occurrences still needs a positive share, to be drawn and weighted.
         let seen: Vec<u64> = counts.iter().map(|&count| count.max(1)).collect();
         let keeps = rules.numbers == Numbers::Keep;
         let numbers: Vec<bool> = words.iter().map(|word| keeps && is_number(word)).collect();
@@ -112,48 +100,7 @@ impl Start {
         Ok(Self { words, counts, shares, frozen, numbers, left_out, added, tokens })
     }
 
-    /// The first vectors. Without a model, a / (a + p(w)) of the teachers' centred vector of the word
-    /// alone. With one, the model's; targets are turned onto the sums of its words, and new words get
-    /// the direction of their target and the length that rare words of the model have.
-    pub(super) fn rows(&self, base: Option<&Model>, lessons: &mut Lessons) -> Vec<f32> {
-        let dims = lessons.targets.dims;
-        let Some(model) = base else {
-            let mut centred = std::mem::take(&mut lessons.centred);
-            for (row, share) in centred.chunks_exact_mut(dims).zip(&self.shares) {
-                let weight = (WEIGHT / (WEIGHT + share)) as f32;
-                row.iter_mut().for_each(|number| *number *= weight);
-            }
-            return centred;
-        };
-        let listed = model.vocabulary().len();
-        let mut rows = vec![0.0; self.words.len() * dims];
-        for (id, row) in (0..).zip(rows.chunks_exact_mut(dims).take(listed)) {
-            if let Some(stored) = model.vectors().row(id) {
-                stored.copy_to(row);
-            }
-        }
-        // Only texts of listed words say how the model's axes lie.
-        let bags = &lessons.bags;
-        let is_known =
-            |text: &u32| bags.text(*text as usize).iter().all(|&word| (word as usize) < listed);
-        let known: Vec<u32> = lessons.of_texts().iter().copied().filter(is_known).collect();
-        let rotation = turn::onto_sums(&lessons.targets, &rows, bags, &known);
-        let numbers = lessons.targets.rows.iter();
-        let mut turned: Vec<f32> = numbers.map(|number| number.to_f32()).collect();
-        turn::turn(&mut turned, &rotation, dims);
-        let targets = Targets::of(turned, dims);
-        let length = rarer_half(&rows[..listed * dims], dims);
-        let first_word = targets.len() - self.words.len();
-        for (word, row) in rows.chunks_exact_mut(dims).enumerate().skip(listed) {
-            for (to, from) in row.iter_mut().zip(targets.row(first_word + word)) {
-                *to = length * from.to_f32();
-            }
-        }
-        lessons.targets = targets;
-        rows
-    }
-
-    /// Gives every number a direction of its own beside half of its vector.
+    /// Adds a random direction of its own to half of every number's vector.
     pub(super) fn mark_numbers(&self, student: &mut Student) {
         let dims = student.dims;
         let mut own = vec![0.0; dims];
@@ -167,48 +114,7 @@ impl Start {
     }
 }
 
-pub(super) struct Trained<'t> {
-    pub(super) start: &'t Start,
-    /// The vectors of all words.
-    pub(super) rows: &'t [f32],
-    /// Words that the model will list; the others were trained along.
-    pub(super) listed: usize,
-    pub(super) dims: usize,
-}
-
-impl Trained<'_> {
-    /// Pieces fitted to the words trained along and to rare words. A rare word's direction is where
-    /// the map puts it that leads from what teachers say to the vectors of less frequent words.
-    pub(super) fn pieces(&self, parts: &Parts, most: usize) -> Fitted {
-        let dims = self.dims;
-        let words = self.start.words.len();
-        let plain = |word: &usize| !self.start.words[*word].chars().any(char::is_numeric);
-        let from = FREQUENT.min(words / 2);
-        let rarer: Vec<usize> = (from..words).filter(plain).collect();
-        let fill = |word: usize, row: &mut [f32]| parts.of_words.fill(word, row);
-        let width = parts.of_words.width();
-        let map = Map::fit(&rarer, &fill, width, self.rows, dims);
-        let of_rare = |word: usize| {
-            let mut said = vec![0.0; width];
-            parts.of_rare.fill(word, &mut said);
-            map.apply(&said)
-        };
-        let left_out: Vec<usize> = (self.listed..words).filter(plain).collect();
-        let of_left_out = |&word: &usize| self.rows[word * dims..(word + 1) * dims].to_vec();
-        let mut directions: Vec<Vec<f32>> = left_out.iter().map(of_left_out).collect();
-        directions.par_extend((0..parts.rare.len()).into_par_iter().map(of_rare));
-        directions.par_iter_mut().for_each(|row| space::unit(row));
-        let words = left_out.iter().map(|&word| (&self.start.words[word], LEFT_OUT));
-        let words = words.chain(parts.rare.iter().map(|word| (word, 1.0)));
-        let examples: Vec<Example<'_>> = words
-            .zip(&directions)
-            .map(|((word, weight), direction)| Example { word, direction, weight })
-            .collect();
-        pieces::fit(&parts.candidates, &examples, most, dims)
-    }
-}
-
-/// The median length of the rarer half of the rows, which come most frequent first.
+/// The median length of the rarer half of the rows, which are sorted by falling frequency.
 pub(super) fn rarer_half(rows: &[f32], dims: usize) -> f32 {
     let mut lengths: Vec<f32> =
         rows.chunks_exact(dims.max(1)).map(|row| simd::dot(row, row).sqrt()).collect();
@@ -218,7 +124,7 @@ pub(super) fn rarer_half(rows: &[f32], dims: usize) -> f32 {
     rarer.get(rarer.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// How often each word occurs in the lines, and how many tokens there are.
+/// Occurrences of each word in the lines, and the number of tokens.
 fn count(words: &[String], rules: &Normalisation, lines: &[&Line]) -> (Vec<u64>, u64) {
     let lookup = Lookup::new(words, rules);
     let (mut memory, mut found) = (LookupMemory::default(), Vec::new());
@@ -232,7 +138,7 @@ fn count(words: &[String], rules: &Normalisation, lines: &[&Line]) -> (Vec<u64>,
     (counts, tokens)
 }
 
-/// The most frequent words of the lines that the model does not list, numbers left out.
+/// The most frequent words of the lines that the model does not list, without numbers.
 fn new_words(
     model: &Model,
     rules: &Normalisation,

@@ -14,19 +14,19 @@ use serde::Serialize;
 
 use crate::space::Targets;
 
-/// τ: how sharply neighbours are told from each other.
+/// The temperature τ: how sharply neighbours are distinguished.
 const TEMPERATURE: f32 = 0.1;
-/// Adam's means go by these shares.
+/// Decay rates of Adam's running means.
 const FIRST: f64 = 0.9;
 const SECOND: f64 = 0.99;
-/// Keeps the first steps finite.
+/// Added to the root of the squares, to keep the first steps finite.
 const SMALLEST: f32 = 1e-8;
 /// Added to the length of a sum of vectors.
 const SHORTEST: f32 = 1e-6;
-/// Rows of a matrix that a thread takes at a time.
+/// Rows of a matrix that a thread processes at a time.
 const STRIPE: usize = 32;
 
-/// The words of texts by their places, one text after another.
+/// The words of texts as indices, one text after another.
 #[derive(Debug, Clone, Default)]
 pub struct Bags {
     words: Vec<u32>,
@@ -43,7 +43,6 @@ impl Bags {
         self.ends.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -52,14 +51,14 @@ impl Bags {
     ///
     /// # Panics
     ///
-    /// Where there is no such text.
+    /// If there is no such text.
     pub fn text(&self, at: usize) -> &[u32] {
         let from = if at == 0 { 0 } else { self.ends[at - 1] };
         &self.words[from..self.ends[at]]
     }
 }
 
-/// What a batch was worth before its step.
+/// The loss of a batch before its step.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Loss {
     /// Sum over the texts of 1 - u · t.
@@ -77,28 +76,27 @@ impl std::ops::AddAssign for Loss {
     }
 }
 
-/// Word vectors and what Adam remembers of their gradients.
+/// Word vectors with the state of Adam.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Student {
     pub dims: usize,
     pub rows: Vec<f32>,
-    /// Running means of gradients.
+    /// Running means of the gradients.
     pub first: Vec<f32>,
-    /// Running means of their squares.
+    /// Running means of the squared gradients.
     pub second: Vec<f32>,
-    /// Steps that each row took.
     pub steps: Vec<u32>,
 }
 
-/// How far a step goes.
+/// The rate, and the weight of the divergence.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Pace {
     pub rate: f32,
-    /// λ: what the divergence counts beside the distance.
+    /// The weight λ of the divergence.
     pub divergence: f32,
 }
 
-/// Memory for the matrices of a batch.
+/// Buffers for the matrices of a batch.
 #[derive(Debug, Default)]
 pub struct Work {
     units: Vec<f32>,
@@ -112,14 +110,14 @@ pub struct Work {
 }
 
 impl Student {
-    /// A student that begins with these vectors.
+    /// A student with these initial vectors.
     pub fn new(rows: Vec<f32>, dims: usize) -> Self {
         let (first, second) = (vec![0.0; rows.len()], vec![0.0; rows.len()]);
         let steps = vec![0; rows.len().checked_div(dims).unwrap_or(0)];
         Self { dims, rows, first, second, steps }
     }
 
-    /// Takes a step by a batch of texts. Words that `frozen` says keep their vectors.
+    /// Takes a step on a batch of texts. Words in `frozen` keep their vectors.
     pub fn step(
         &mut self,
         batch: &[u32],
@@ -135,8 +133,8 @@ impl Student {
         loss
     }
 
-    /// A step of Adam for every word that is mentioned, words in their order: by the sum of the
-    /// gradients, a row each, of the places beside it.
+    /// An Adam step for every mentioned word, in the order of words. A mention is a word and the
+    /// index of a row in `gradients`; a word's gradient is the sum over its mentions.
     pub fn follow(&mut self, mentions: &[(u32, u32)], gradients: &[f32], rate: f32) {
         let dims = self.dims;
         let mut rows = self.rows.chunks_exact_mut(dims);
@@ -167,10 +165,10 @@ impl Student {
     }
 }
 
-/// A row, its two means, its steps, and where it is mentioned.
+/// A row, its two running means, its number of steps, and its mentions.
 type Job<'j> = (&'j mut [f32], &'j mut [f32], &'j mut [f32], &'j mut u32, &'j [(u32, u32)]);
 
-/// A step of Adam (Kingma and Ba 2015). Of lists of one length the compiler makes vector code.
+/// A step of Adam (Kingma and Ba 2015). Slices of equal length let the compiler vectorise the loop.
 fn adam([row, first, second]: [&mut [f32]; 3], gradient: &[f32], rate: f32, unbias: [f32; 2]) {
     let dims = row.len();
     let (first, second) = (&mut first[..dims], &mut second[..dims]);
@@ -187,7 +185,7 @@ fn adam([row, first, second]: [&mut [f32]; 3], gradient: &[f32], rate: f32, unbi
 }
 
 impl Work {
-    /// The unit sums of texts, and their targets.
+    /// Computes the unit sums of texts, and collects their targets.
     fn sum(&mut self, student: &Student, batch: &[u32], bags: &Bags, targets: &Targets) {
         let dims = student.dims;
         for table in [&mut self.units, &mut self.wanted] {
@@ -211,7 +209,7 @@ impl Work {
         });
     }
 
-    /// How far sums are from what is wanted. Leaves R - Q in `gram`.
+    /// Computes the loss; leaves R - Q in `gram`.
     fn differ(&mut self, dims: usize, texts: usize) -> Loss {
         for gram in [&mut self.gram, &mut self.wanted_gram] {
             gram.clear();
@@ -249,15 +247,15 @@ impl Work {
         loss
     }
 
-    /// The gradient by each text's sum.
+    /// Computes the gradient by each text's sum.
     fn descend(&mut self, dims: usize, texts: usize, weight: f32) {
         let gram = &self.gram;
-        // What R - Q is for i and j, and for j and i.
+        // (R - Q) + (R - Q)': the sum of the entries i, j and j, i.
         let stripes = self.wanted_gram.par_chunks_mut(STRIPE * texts).enumerate();
         stripes.for_each(|(stripe, pulls)| {
             let first = stripe * STRIPE;
             let rows = pulls.len() / texts;
-            // Along the rows of what is turned, so that near memory is read together.
+            // Along the rows of the transposed matrix, so that memory is read sequentially.
             for (column, turned) in gram.chunks_exact(texts).enumerate() {
                 for (row, turned) in turned[first..first + rows].iter().enumerate() {
                     let own = gram[(first + row) * texts + column];
@@ -293,7 +291,7 @@ impl Work {
         });
     }
 
-    /// Lists the words of the batch with the texts that hold them, in a fixed order.
+    /// Lists the words of the batch with the texts that contain them, in a fixed order.
     fn mention(&mut self, batch: &[u32], bags: &Bags, frozen: &[bool]) {
         self.mentions.clear();
         for (place, &text) in batch.iter().enumerate() {
@@ -304,8 +302,8 @@ impl Work {
     }
 }
 
-/// Replaces a row of cosines by what their softmax has more than that of another row, the text itself
-/// left out, and gives back how far the first softmax is from the other: KL(other || first).
+/// Replaces a row of cosines by its softmax minus that of `other`, without the text itself, and
+/// returns the divergence KL(other || row).
 fn difference(row: &mut [f32], other: &mut [f32], own: usize) -> f64 {
     let [log, other_log] = [softmax(row, own), softmax(other, own)];
     let mut divergence = 0.0;
@@ -319,8 +317,8 @@ fn difference(row: &mut [f32], other: &mut [f32], own: usize) -> f64 {
     divergence
 }
 
-/// Divides a row by the temperature, takes the text itself out, and gives back the logarithm of the
-/// sum of exponentials.
+/// Divides a row by the temperature, removes the text itself, and returns the logarithm of the sum
+/// of exponentials.
 fn softmax(row: &mut [f32], own: usize) -> f32 {
     let mut most = f32::MIN;
     for (place, number) in row.iter_mut().enumerate() {
@@ -332,4 +330,102 @@ fn softmax(row: &mut [f32], own: usize) -> f32 {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use cognate_kernels::random::Random;
+    use cognate_train::sampling;
+
+    use super::*;
+
+    const DIMS: usize = 5;
+    const WORDS: usize = 9;
+
+    fn numbers(count: usize, seed: u64) -> Vec<f32> {
+        let mut random = Random::seeded(seed);
+        (0..count).map(|_| sampling::normal(&mut random) as f32).collect()
+    }
+
+    /// Texts of one to four words; one of them repeats a word.
+    fn texts(count: usize) -> (Bags, Targets) {
+        let mut bags = Bags::default();
+        for text in 0..count as u32 {
+            let words: Vec<u32> =
+                (0..1 + text % 4).map(|at| (text * 5 + at * 3) % WORDS as u32).collect();
+            bags.push(&words);
+        }
+        bags.push(&[2, 2, 7]);
+        (bags, Targets::of(numbers((count + 1) * DIMS, 2), DIMS))
+    }
+
+    fn loss(student: &Student, batch: &[u32], of: (&Bags, &Targets), weight: f32) -> f64 {
+        let mut work = Work::default();
+        work.sum(student, batch, of.0, of.1);
+        let loss = work.differ(DIMS, batch.len());
+        loss.apart + f64::from(weight) * loss.divergence
+    }
+
+    #[test]
+    fn gradients_are_slopes_of_the_loss() {
+        let (bags, targets) = texts(7);
+        let batch: Vec<u32> = (0..8).collect();
+        let student = Student::new(numbers(WORDS * DIMS, 1), DIMS);
+        let weight = 0.05;
+        let mut work = Work::default();
+        work.sum(&student, &batch, &bags, &targets);
+        work.differ(DIMS, batch.len());
+        work.descend(DIMS, batch.len(), weight / TEMPERATURE);
+        work.mention(&batch, &bags, &[false; WORDS]);
+        for word in 0..WORDS {
+            for column in 0..DIMS {
+                let of_word = work.mentions.iter().filter(|(found, _)| *found as usize == word);
+                let slope: f32 =
+                    of_word.map(|(_, text)| work.gradients[*text as usize * DIMS + column]).sum();
+                let at = |step: f32| {
+                    let mut moved = student.clone();
+                    moved.rows[word * DIMS + column] += step;
+                    loss(&moved, &batch, (&bags, &targets), weight)
+                };
+                let measured = (at(2e-3) - at(-2e-3)) / 4e-3;
+                let apart = (measured - f64::from(slope)).abs();
+                assert!(apart < 5e-3 + 0.01 * measured.abs(), "{word} {column} {measured} {slope}");
+            }
+        }
+    }
+
+    #[test]
+    fn steps_lower_the_loss_and_leave_frozen_words() {
+        let (bags, targets) = texts(60);
+        let batch: Vec<u32> = (0..61).collect();
+        let mut student = Student::new(numbers(WORDS * DIMS, 1), DIMS);
+        let before = (student.clone(), loss(&student, &batch, (&bags, &targets), 0.08));
+        let mut frozen = [false; WORDS];
+        frozen[4] = true;
+        let pace = Pace { rate: 0.02, divergence: 0.08 };
+        let mut work = Work::default();
+        for _ in 0..50 {
+            student.step(&batch, (&bags, &targets, &frozen), pace, &mut work);
+        }
+        let after = loss(&student, &batch, (&bags, &targets), 0.08);
+        assert!(after < 0.9 * before.1, "{after} {}", before.1);
+        let frozen = 4 * DIMS..5 * DIMS;
+        assert_eq!(student.rows[frozen.clone()], before.0.rows[frozen]);
+        assert_eq!(student.steps, [50, 50, 50, 50, 0, 50, 50, 50, 50]);
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_bit() {
+        let (bags, targets) = texts(300);
+        let batch: Vec<u32> = (0..301).collect();
+        let with = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let mut student = Student::new(numbers(WORDS * DIMS, 1), DIMS);
+                let (mut work, pace) = (Work::default(), Pace { rate: 0.01, divergence: 0.08 });
+                for _ in 0..5 {
+                    student.step(&batch, (&bags, &targets, &[false; WORDS]), pace, &mut work);
+                }
+                student
+            })
+        };
+        assert_eq!(with(1), with(4));
+    }
+}

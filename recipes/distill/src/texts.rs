@@ -1,9 +1,9 @@
-//! Texts to ask a teacher about, made from running text: whole sentences, clauses, random spans, bags
-//! of words drawn by themselves, texts made by rule, and texts taken as they are.
+//! Prepares texts for a teacher from running text: sentences, clauses, random spans, bags of random
+//! words, generated texts, and texts used unchanged.
 //!
-//! Sentences teach what texts mean, clauses and spans what parts of them do; bags and single words
-//! make sure that a word keeps its meaning away from the company it was met in. Everything is drawn
-//! from one seed. What a teacher says of the texts is not known here.
+//! Sentences teach the meaning of texts, clauses and spans that of their parts; bags and single
+//! words ensure that a word keeps its meaning outside its usual context. One seed fixes all random
+//! choices. The teacher's vectors are not known here.
 
 use std::collections::HashSet;
 
@@ -16,44 +16,40 @@ use crate::generated;
 use crate::generated::Wanted;
 use crate::sources::Line;
 
-/// What random choices are for.
 const TEXTS: u64 = 10;
-/// Tokens of a text that is a sentence.
 const SENTENCE: std::ops::RangeInclusive<usize> = 3..=36;
-/// Words of a clause, and fewest tokens of a line that clauses are cut from.
+/// Number of words of a clause, and minimum tokens of a line to extract clauses from.
 const CLAUSE: std::ops::RangeInclusive<usize> = 3..=14;
 const CLAUSE_FROM: usize = 8;
-/// Lengths of spans, each as likely as it is often here, and fewest words of a line that they are
-/// taken from.
+/// Span lengths to sample from (repeats raise the odds), and minimum words of a source line.
 const SPANS: [usize; 12] = [2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 10, 12];
 const SPAN_FROM: usize = 4;
-/// Draws for each span that is wanted, as many fall on lines too short or on spans seen before.
+/// Draws for each wanted span, because many hit short lines or repeat a span.
 const SPAN_DRAWS: usize = 3;
-/// Lengths of bags, and the words that they are drawn from.
+/// Bag sizes to sample from, and the number of words to draw from.
 const BAGS: [usize; 5] = [2, 2, 3, 4, 5];
 const BAG_WORDS: usize = 60_000;
-/// What a clause ends at.
+/// Characters that end a clause.
 const BREAKS: &[char] = &[',', ';', ':', '(', ')', '–', '—', '“', '”', '"'];
-/// What is taken off both ends of a clause or span.
+/// Characters removed from both ends of a clause or span.
 pub(super) const EDGES: &[char] =
     &[' ', ',', '.', ';', ':', '-', '"', '\'', '(', ')', '“', '”', '‘', '’', '–', '—'];
 
-/// How many texts of each kind are made at most.
+/// Maximum number of texts of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Numbers {
     pub sentences: usize,
     pub clauses: usize,
-    /// Random spans; where the text has few lines, as many as three a line.
+    /// Random spans; at most three a line.
     pub spans: usize,
-    /// Bags of words; where the text has few lines, one a line.
+    /// Bags of words; at most one a line.
     pub bags: usize,
-    /// Texts made by rule.
     pub generated: usize,
 }
 
 impl Default for Numbers {
-    /// Those of the recipe that the default model was made by, but for texts made by rule: they help
-    /// general models, and not those of texts of one kind.
+    /// The numbers of the default model, but without generated texts: those help general models,
+    /// and not those for texts of one kind.
     fn default() -> Self {
         Self { sentences: 144_000, clauses: 130_000, spans: 380_000, bags: 60_000, generated: 0 }
     }
@@ -62,20 +58,19 @@ impl Default for Numbers {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Texts {
     pub sentences: Vec<String>,
-    /// What stands between two marks within a line.
+    /// Text between two punctuation marks of a line.
     pub clauses: Vec<String>,
-    /// Some words in a row.
+    /// Consecutive words of a line.
     pub spans: Vec<String>,
-    /// Words drawn by themselves.
+    /// Random words.
     pub bags: Vec<String>,
-    /// Texts taken as they are.
+    /// Texts used unchanged.
     pub whole: Vec<String>,
-    /// Texts made by rule.
     pub generated: Vec<String>,
 }
 
 impl Texts {
-    /// Makes texts of lines, of words by the root of their probability, and by rule.
+    /// Prepares texts from lines, from words (drawn by the root of their probability), and by rule.
     pub fn make(
         lines: &[Line],
         whole: Vec<String>,
@@ -97,18 +92,16 @@ impl Texts {
         }
     }
 
-    /// All kinds, in the order in which they are asked about.
+    /// All kinds, in the order in which they are embedded.
     pub fn kinds(&self) -> [&[String]; 6] {
         let Self { sentences, clauses, spans, bags, whole, generated } = self;
         [sentences, clauses, spans, bags, whole, generated]
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.kinds().iter().map(|texts| texts.len()).sum()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -142,7 +135,6 @@ fn clauses(lines: &[Line], most: usize, random: &mut Random) -> Vec<String> {
     found
 }
 
-/// The clauses of a line.
 fn cut(line: &str) -> impl Iterator<Item = &str> {
     line.split(BREAKS).flat_map(|part| part.split(" -- ")).filter_map(|part| {
         let clause = part.trim_matches(EDGES);
@@ -197,7 +189,7 @@ mod tests {
     use cognate::text::Normalisation;
 
     use super::*;
-    use crate::sources::Apart;
+    use crate::sources::ExcludedTexts;
 
     fn line(text: &str) -> Line {
         Line { text: text.to_owned(), tokens: text.split(' ').count() }
@@ -222,7 +214,7 @@ mod tests {
         let shares = [0.7, 0.2, 0.1, 0.0];
         let numbers = Numbers { sentences: 50, clauses: 30, spans: 100, bags: 40, generated: 60 };
         let rules = Normalisation::preset("plain").unwrap();
-        let apart = Apart::default();
+        let apart = ExcludedTexts::default();
         let make = |seed| {
             let wanted = Wanted { most: numbers.generated, rules: &rules, apart: &apart, seed };
             Texts::make(&lines, Vec::new(), (&words, &shares), &numbers, &wanted)

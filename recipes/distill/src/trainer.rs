@@ -1,5 +1,5 @@
-//! Steps of a run over batches of texts: their order, the rate, and the curve of the loss. What a step
-//! learns is the student's part; the loop and its checkpoints are the frame's.
+//! The steps of a run over batches of texts: order, rate, and loss curve. The student defines what
+//! a step learns; the loop and its checkpoints are in `cognate_train::run`.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -12,38 +12,37 @@ use crate::blocks;
 use crate::space::Targets;
 use crate::student::{Bags, Loss, Pace, Student, Work};
 
-/// The share of the first rate that is left at the end.
+/// The last rate as a share of the first.
 const LAST_RATE: f64 = 0.05;
 
-/// How a run goes. What is serialised fixes the bits of the outcome, with the texts and the start.
+/// The schedule of a run. The serialised fields, the texts and the initial vectors fix every bit of
+/// the outcome.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Schedule {
-    /// Times the texts are gone through.
+    /// Number of passes over the texts.
     pub epochs: u32,
-    /// Texts of a batch.
     pub batch: usize,
-    /// The first rate, and what the divergence counts.
+    /// The first rate, and the weight of the divergence.
     pub pace: Pace,
-    /// What fixes random choices.
     pub seed: u64,
-    /// How often a checkpoint is written.
+    /// Interval between checkpoints.
     #[serde(skip)]
     pub every: Duration,
 }
 
-/// A point of the curve of the loss.
+/// A point of the loss curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
-    /// The share of the run gone.
+    /// The share of the run done.
     pub gone: f64,
-    /// Mean of 1 - cosine of texts and their targets.
+    /// Mean of 1 - cosine between texts and their targets.
     pub apart: f64,
     /// Mean divergence of neighbours.
     pub divergence: f64,
 }
 
 impl Point {
-    /// The points of a run's two curves.
+    /// The points of the two curves of a run.
     pub(super) fn of(course: &Course) -> Vec<Self> {
         let [apart, divergence] = course.curves.as_slice() else { return Vec::new() };
         let pairs = apart.iter().zip(divergence);
@@ -51,26 +50,25 @@ impl Point {
     }
 }
 
-/// A student on its way through the epochs.
+/// The state of a training run.
 #[derive(Debug)]
 pub struct StudentTrainer<'r> {
     pub student: Student,
     /// The words of every text.
     pub bags: &'r Bags,
-    /// Where every text is to point.
     pub targets: &'r Targets,
     /// The texts to learn from: those with words and a direction.
     pub texts: &'r [u32],
-    /// Words that keep their vectors.
+    /// Words whose vectors stay unchanged.
     pub frozen: &'r [bool],
     pub schedule: Schedule,
-    /// The texts of this epoch, batch after batch.
+    /// The texts of this epoch, in batches.
     pub order: Vec<u32>,
     pub work: Work,
 }
 
 impl StudentTrainer<'_> {
-    /// Texts of a batch; fewer where there are not so many.
+    /// Texts in a batch; fewer if there are not as many.
     fn batch(&self) -> usize {
         self.schedule.batch.min(self.order.len()).max(1)
     }

@@ -1,5 +1,5 @@
-//! Rotations of word vectors and targets: to the principal axes of texts, and from one set of axes to
-//! another.
+//! Rotations of word vectors and targets: to the principal axes of texts, and from one set of axes
+//! to another.
 
 use cognate_kernels::linalg::{Eigen, Moments, symmetric_eigen};
 use cognate_kernels::{simd, vector};
@@ -10,16 +10,16 @@ use crate::space;
 use crate::space::Targets;
 use crate::student::{Bags, Student};
 
-/// Texts that a rotation is found by at most.
+/// Maximum texts for computing a rotation.
 const MEASURED: usize = 60_000;
-/// Texts that a thread takes at a time; parts are joined in their order.
+/// Texts that a thread processes at a time; partial sums are added in order.
 const PART: usize = 8192;
-/// Rows turned at a time.
+/// Rows rotated at a time.
 const STRIPE: usize = 64;
-/// Directions weaker than this share of the strongest are taken as empty.
+/// Singular values below this share of the largest count as 0.
 const EMPTY: f64 = 1e-7;
 
-/// At most [`MEASURED`] of these texts, evenly spread over them.
+/// At most [`MEASURED`] of these texts, evenly spaced.
 fn measured(texts: &[u32]) -> Vec<u32> {
     let step = texts.len().div_ceil(MEASURED).max(1);
     texts.iter().copied().step_by(step).collect()
@@ -35,7 +35,7 @@ fn unit_sum(rows: &[f32], words: &[u32], sum: &mut [f32]) {
     space::unit(sum);
 }
 
-/// Turns vectors to the axes along which the unit sums of texts are largest, the largest first, so
+/// Rotates vectors to the principal axes of the unit sums of texts, the strongest axis first, so
 /// that the first columns alone are good vectors, too.
 pub fn to_principal_axes(student: &mut Student, bags: &Bags, texts: &[u32]) {
     let dims = student.dims;
@@ -59,7 +59,6 @@ pub fn to_principal_axes(student: &mut Student, bags: &Bags, texts: &[u32]) {
     turn(&mut student.rows, &axes, dims);
 }
 
-/// Replaces every row by its products with the rows of a matrix.
 pub fn turn(rows: &mut [f32], matrix: &[f32], dims: usize) {
     rows.par_chunks_mut(STRIPE * dims).for_each_init(Vec::new, |turned, rows| {
         vector::products(rows, matrix, dims, turned);
@@ -67,7 +66,7 @@ pub fn turn(rows: &mut [f32], matrix: &[f32], dims: usize) {
     });
 }
 
-/// The rotation, as [`turn`] takes it, that brings targets of texts nearest to the unit sums of their
+/// The rotation, for [`turn`], that brings the targets of texts nearest to the unit sums of their
 /// words: orthogonal Procrustes (Schönemann 1966).
 pub fn onto_sums(targets: &Targets, rows: &[f32], bags: &Bags, texts: &[u32]) -> Vec<f32> {
     let dims = targets.dims;
@@ -97,7 +96,7 @@ pub fn onto_sums(targets: &Targets, rows: &[f32], bags: &Bags, texts: &[u32]) ->
 }
 
 /// The orthogonal matrix nearest to a square one: A B' of its singular value decomposition A S B'.
-/// Directions in which the matrix is empty are filled so that the result is orthogonal.
+/// Directions with singular value 0 are completed, so that the result is orthogonal.
 fn nearest_rotation(matrix: ArrayView2<'_, f64>) -> Array2<f64> {
     let dims = matrix.nrows();
     let Eigen { values, vectors } = symmetric_eigen(matrix.t().dot(&matrix).view());
@@ -107,7 +106,7 @@ fn nearest_rotation(matrix: ArrayView2<'_, f64>) -> Array2<f64> {
     for (right, value) in vectors.rows().into_iter().zip(&values) {
         let mut left = matrix.dot(&right).to_vec();
         if value.max(0.0).sqrt() <= EMPTY * strongest || !orthonormal(&mut left, &lefts) {
-            // Some axis always lies outside what fewer than `dims` directions span.
+            // Some axis is always outside the span of fewer than `dims` directions.
             loop {
                 left = (0..dims).map(|at| if at == units { 1.0 } else { 0.0 }).collect();
                 units += 1;
@@ -122,12 +121,12 @@ fn nearest_rotation(matrix: ArrayView2<'_, f64>) -> Array2<f64> {
     lefts.dot(&vectors)
 }
 
-/// Takes from a direction what others span and brings it to length 1; `false` where next to nothing
-/// is left.
+/// Makes a direction orthogonal to others and scales it to length 1; `false` if almost nothing is
+/// left.
 fn orthonormal(direction: &mut [f64], others: &[Vec<f64>]) -> bool {
     let length = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
     let before = length(direction);
-    // Twice, as the first pass leaves what rounding left of it.
+    // Twice, because rounding leaves a part after the first pass.
     for _ in 0..2 {
         for other in others {
             let along: f64 = direction.iter().zip(other).map(|(a, b)| a * b).sum();
@@ -168,8 +167,8 @@ mod tests {
             });
             let rotation = nearest_rotation(matrix.view());
             assert!(is_orthogonal(&rotation), "rank {rank}");
-            // Of all rotations this one has the largest trace of Q'M: that is the sum of singular
-            // values, and no swap of axes or signs makes it larger.
+            // Of all rotations this one has the largest trace of Q'M, the sum of singular values;
+            // no swap of axes or signs makes it larger.
             let trace = |q: &Array2<f64>| q.t().dot(&matrix).diag().sum();
             let best = trace(&rotation);
             for axis in 0..8 {
@@ -182,7 +181,7 @@ mod tests {
 
     #[test]
     fn targets_are_turned_onto_sums_that_are_turned_targets() {
-        // 40 words, texts of one word each; targets are the words' directions on other axes.
+        // 40 words, each a text of its own; targets are the words' directions on other axes.
         let dims = 6;
         let mut rows = random(40 * dims, 2);
         rows.chunks_exact_mut(dims).for_each(space::unit);

@@ -1,4 +1,5 @@
-//! The words that get vectors: a list, the most frequent first, and how probable each of them is.
+//! The words that get vectors: a list sorted by falling frequency, and the probability of each
+//! word.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,21 +10,21 @@ use cognate::text::{Elongations, Normalisation, Tokens};
 use cognate_files::input::Input;
 use cognate_train::TrainError;
 
-/// Longest line of a list.
+/// Maximum bytes of a line of the list.
 const LINE_BYTES: usize = 1 << 16;
 
 #[derive(Debug, Clone, Default)]
 pub struct WordList {
     pub words: Vec<String>,
-    /// How often each of them occurs, where the list says so.
+    /// Occurrences of each word, if the list has them.
     pub counts: Option<Vec<u64>>,
-    /// Lines left out: words that the rules would not give back as they are, so that no text could
-    /// ever have them, and words that stood there before.
+    /// Number of lines left out: repeated words, and words that the rules change, so that no text
+    /// can contain them.
     pub left_out: usize,
 }
 
 impl WordList {
-    /// Reads a word, or a word, a tab and its count a line.
+    /// Reads a list; each line has a word, or a word, a tab and its count.
     pub fn read(path: &Path, rules: &Normalisation) -> Result<Self, TrainError> {
         let mut input = Input::open(path)?;
         input.skip_byte_order_mark()?;
@@ -81,16 +82,16 @@ impl WordList {
     }
 }
 
-/// Words by their places, as texts are looked up in training: listed, shortened, or by parts around
-/// an apostrophe. Words that a served model would find by their stem are left out here, because their
-/// meaning must not be learned into the stem's vector.
+/// Looks up the words of texts for training: as listed, shortened, or as parts around an
+/// apostrophe. Unlike a served model it does not look up stems, because the stem's vector must not
+/// learn the meaning of another form.
 #[derive(Debug)]
 pub struct Lookup<'w> {
     rules: &'w Normalisation,
     places: HashMap<&'w str, u32>,
 }
 
-/// Memory that one look-up leaves to the next.
+/// Buffers that can be reused between look-ups.
 #[derive(Debug, Default)]
 pub struct LookupMemory {
     tokens: Tokens,
@@ -104,7 +105,7 @@ impl<'w> Lookup<'w> {
         Self { rules, places: places.map(|(at, word)| (word.as_str(), at as u32)).collect() }
     }
 
-    /// Adds the places of a text's words.
+    /// Appends the indices of a text's words.
     pub fn read(&self, text: &str, memory: &mut LookupMemory, found: &mut Vec<u32>) {
         text::tokenise(self.rules, text, &mut memory.tokens);
         for token in memory.tokens.texts() {
@@ -129,13 +130,12 @@ impl<'w> Lookup<'w> {
     }
 }
 
-/// The share of the running text that each word is.
+/// The share of the running text that each word makes up.
 pub fn probabilities(counts: &[u64]) -> Vec<f64> {
     let total = counts.iter().map(|&count| count as f64).sum::<f64>().max(1.0);
     counts.iter().map(|&count| count as f64 / total).collect()
 }
 
-/// Whether a word is a number: all digits.
 pub fn is_number(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -1,30 +1,23 @@
 //! `cognate rank`: candidates by how alike they are to a text, or to liked texts and not to disliked
 //! ones; or those of every query of files.
 
-use std::borrow::Cow;
 use std::fmt::Write;
-use std::time::{Duration, Instant};
 
 use clap::Args;
-use cognate::engine::{Boosts, Measure, RankOptions, UnscoredLikes};
+use cognate::engine::{
+    BoostBy, Candidates, Diversify, Likes, Measure, Page, PageOptions, PageResult, RankQuestion,
+    RankedFor, UnscoredLikes, WordShare,
+};
 use cognate_rows::bulk::Task;
 
 use crate::cli::ask::bulk::Files;
 use crate::cli::ask::{Asked, on_a_line, refused, texts};
 use crate::cli::choices::choice;
 use crate::cli::{Failure, count, print, usage};
-use crate::http::api::rank::{
-    Asked as RankAsked, Diversify, LikeStrategy, Page, RankRequest, RankResponse,
-};
-use crate::http::request::fields::{
-    Candidate, Count, DislikedText, LikedText, List, Offset, Share, Text,
-};
+use crate::http::api::rank::{LikeStrategy, RankResponse, RankedCandidate};
+use crate::http::request::fields::Share;
 use crate::http::request::query::{Fused, Resolved};
-use crate::http::request::threshold::Threshold;
-use crate::http::work::pool::JobContext;
-
-/// Longer than anybody waits: nobody else waits for this process.
-const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+use crate::http::request::threshold::{Cutoff, Threshold};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RankArgs {
@@ -87,44 +80,40 @@ fn share(written: &str) -> Result<Share, String> {
 }
 
 impl RankArgs {
-    /// The question as the service would be asked it.
-    fn request<'r>(&'r self, query: Option<&'r str>, candidates: &'r [String]) -> RankRequest<'r> {
-        let text = |text: &'r str| Text(Cow::Borrowed(text));
-        let liked = |one: &'r String| LikedText::of(text(one));
-        let items: Vec<_> = candidates.iter().map(|one| Candidate::Text(text(one))).collect();
-        let candidates = List { length: items.len(), items };
-        let like: Vec<_> = self.like.iter().map(liked).collect();
-        let unlike: Vec<_> = self.unlike.iter().map(|one| DislikedText(liked(one))).collect();
-        RankRequest {
-            query: query.map(text),
-            like: query.is_none().then_some(List { length: like.len(), items: like }),
-            unlike: Some(List { length: unlike.len(), items: unlike })
-                .filter(|list| list.length > 0),
-            strategy: self.strategy,
-            top_k: self.top_k.map(Count),
-            offset: self.offset.map(Offset),
-            collapse: self.collapse,
-            diversify: self.diversify.map(|lambda| Diversify { lambda: Some(lambda), pool: None }),
-            explain: Some(self.explain),
-            return_text: Some(true),
-            ..RankRequest::of(text(""), candidates)
+    fn page(&self, resolved: &Resolved) -> Result<PageOptions, Failure> {
+        let resolve = |threshold: Threshold| threshold.resolve(resolved, "/collapse");
+        let collapse = self.collapse.map(resolve).transpose();
+        let diversify = |Share(lambda)| Diversify { lambda, ..Diversify::default() };
+        Ok(PageOptions {
+            offset: self.offset.unwrap_or(0),
+            top_k: self.top_k,
+            collapse: collapse.map_err(|error| usage(error.detail))?.map(Cutoff::least),
+            diversify: self.diversify.map(diversify),
+            explain: self.explain,
+        })
+    }
+
+    fn likes(&self) -> Likes<'_> {
+        Likes {
+            disliked: self.unlike.iter().map(String::as_str).collect(),
+            strategy: self.strategy.unwrap_or_default().into(),
+            unlike_weight: Likes::UNLIKE_WEIGHT,
+            ..Likes::any_of(self.like.iter().map(String::as_str))
         }
     }
 }
 
 /// For people: the score, or a dash where there is none, and the text; below it what speaks for it
 /// and what it stands for.
-fn told(page: &Page, candidates: &[String], offset: usize) -> String {
+fn told(page: &Page, candidates: &[String]) -> String {
     let mut told = String::new();
     let text = |index: usize| candidates.get(index).map_or("", String::as_str);
-    for (index, score, words, duplicates) in page.lines(offset) {
+    for PageResult { index, score, duplicates, reason } in page.results() {
         let score = score.map_or("-".to_owned(), |score| score.to_string());
         // Writing to a string cannot fail.
         let _ = writeln!(told, "{score:<12} {}", on_a_line(text(index)));
-        if !words.is_empty() {
-            let words: Vec<String> =
-                words.iter().map(|word| on_a_line(&word.to_string())).collect();
-            let _ = writeln!(told, "{:<12}   by {}", "", words.join(", "));
+        if let Some(words) = reason.map(|reason| &reason.words).filter(|words| !words.is_empty()) {
+            let _ = writeln!(told, "{:<12}   by {}", "", shares(words));
         }
         for duplicate in duplicates {
             let same = on_a_line(text(duplicate.ranked.index));
@@ -132,6 +121,12 @@ fn told(page: &Page, candidates: &[String], offset: usize) -> String {
         }
     }
     told
+}
+
+/// Words and their shares of a score, on one line.
+pub(in crate::cli) fn shares(words: &[WordShare]) -> String {
+    let words: Vec<String> = words.iter().map(|word| on_a_line(&word.to_string())).collect();
+    words.join(", ")
 }
 
 pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
@@ -146,47 +141,32 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
     let candidates = texts(given)?;
     let model = args.asked.open()?;
     let resolved = args.asked.chosen.ranked_by(&model, args.measure)?;
-    let request = args.request(asked.as_deref(), &candidates);
-    let (page, passed) = rank(&resolved, &request, &candidates)?;
+    let (page, likes) = (args.page(&resolved)?, args.likes());
+    let asked = asked.as_deref().map_or(RankedFor::Likes(&likes), RankedFor::Query);
+    let (page, unscored) = rank(&resolved, asked, &page, &candidates)?;
     if !args.asked.json {
-        return print(&told(&page, &candidates, args.offset.unwrap_or(0)));
+        return print(&told(&page, &candidates));
     }
-    let response = RankResponse::of(&page.ranking, page.results(&request), &resolved);
-    print(&serde_json::to_string(&response.passing(&passed))?)
+    let results = RankedCandidate::all(&page, &candidates);
+    let response = RankResponse::of(&page.ranking, results, &resolved);
+    print(&serde_json::to_string(&response.passing(&unscored))?)
 }
 
-/// Ranks candidates as a request asks, which has no more than one query.
-pub(in crate::cli) fn rank<T: AsRef<str> + Sync>(
+/// A page of candidates for what is asked, and the liked and disliked texts that are part of no score.
+pub(in crate::cli) fn rank<T: AsRef<str>>(
     resolved: &Resolved,
-    request: &RankRequest<'_>,
+    asked: RankedFor<'_>,
+    page: &PageOptions,
     candidates: &[T],
 ) -> Result<(Page, UnscoredLikes), Failure> {
-    let wrong = |error: crate::http::error::ApiError| usage(error.detail);
-    request.check_method(resolved).map_err(wrong)?;
-    let options = RankOptions { top_k: request.needed(), ..RankOptions::all(resolved.query) };
-    let asked = request.asked().map_err(wrong)?;
-    let engine = &resolved.model.engine;
-    let (ranking, passed) = match &asked {
-        RankAsked::Likes(likes) => {
-            let none = Boosts::default();
-            let ranking = engine.rank_liked(likes, candidates, &none, &options, || true);
-            (ranking.map_err(refused)?, engine.passed_likes(likes, &options).map_err(refused)?)
-        }
-        RankAsked::Query(text) => {
-            let ranking = match &resolved.fused {
-                None => engine.rank_best(text.as_ref(), candidates, &options),
-                Some(Fused { fusion, .. }) => {
-                    let none: &[Vec<f64>] = &[];
-                    engine.fuse(text.as_ref(), candidates, (fusion, none), &options)
-                }
-            };
-            (ranking.map_err(refused)?, UnscoredLikes::default())
-        }
-        RankAsked::Queries(_) => return Err(usage("one query at a time")),
-    };
-    let work = JobContext::inline(Instant::now() + PATIENCE);
-    let page = request.page(ranking, options, &asked, resolved, &work).map_err(wrong)?;
-    Ok((page, passed))
+    let has_likes = matches!(asked, RankedFor::Likes(_));
+    resolved.check_page(has_likes, page).map_err(|error| usage(error.detail))?;
+    let fusion = resolved.fused.as_ref().map(|fused| &*fused.fusion);
+    let question =
+        RankQuestion { asked, query: resolved.query, fusion, min_score: None, page: *page };
+    let excludes = None::<fn(&T) -> bool>;
+    let candidates = Candidates::of(candidates, excludes, |_| None, BoostBy::Add);
+    resolved.model.engine.rank_page(&question, &candidates, || Ok(())).map_err(refused)
 }
 
 /// Ranks the candidates of every query of files.

@@ -6,13 +6,18 @@ use std::fmt;
 use clap::{Args, ValueEnum};
 #[cfg(not(feature = "postgres"))]
 use cognate_collections::NO_POSTGRES;
+#[cfg(feature = "postgres")]
+use cognate_collections::{ChooseError, PostgresHome, postgres::IndexKind};
+#[cfg(feature = "postgres")]
+use cognate_files::progress::Progress;
 use serde::Serialize;
 
 use crate::cli::Failure;
 #[cfg(feature = "postgres")]
-use crate::cli::collection::tables;
-#[cfg(not(feature = "postgres"))]
+use crate::cli::collection::home::{database, named};
 use crate::cli::usage;
+#[cfg(feature = "postgres")]
+use crate::cli::{ask, show};
 
 /// The database that collections are kept in.
 #[derive(Debug, Args)]
@@ -103,12 +108,30 @@ impl fmt::Display for Indexed {
 
 #[cfg(feature = "postgres")]
 pub(super) fn init(args: &InitArgs) -> Result<(), Failure> {
-    tables::init(&args.database.postgres, args)
+    let ready = PostgresHome::init(&args.database.postgres)?;
+    show(&Initialised { version: ready.now, before: ready.before }, args.json)
 }
 
 #[cfg(feature = "postgres")]
 pub(super) fn index(args: &IndexArgs) -> Result<(), Failure> {
-    tables::index(&args.database.postgres, args)
+    let model = ask::open_model(args.model.as_ref())?;
+    let home = database(&args.database.postgres)?;
+    let kind = match args.kind.unwrap_or(Index::Hnsw) {
+        Index::Hnsw => Some(IndexKind::Hnsw),
+        Index::Ivfflat => Some(IndexKind::IvfFlat),
+        Index::None => None,
+    };
+    let all = named(&home, &args.name)?.told(cognate_collections::now())?.items as u64;
+    let progress = Progress::count("vectors");
+    let asked = (kind, args.only);
+    let indexed =
+        home.index(&args.name, &model.engine, asked, &mut |made| progress.at(made as u64, all));
+    drop(progress);
+    let indexed = indexed.map_err(|error| match error {
+        ChooseError::Query(error) => usage(error),
+        other => Failure::from(other),
+    })?;
+    show(&Indexed { vectors_made: indexed.made, models_dropped: indexed.dropped }, args.json)
 }
 
 #[cfg(not(feature = "postgres"))]

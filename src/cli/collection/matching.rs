@@ -97,7 +97,7 @@ fn answer(
         MatchError::Query(error) => usage(error),
         MatchError::Collection(error) => error.into(),
     })?;
-    collection.settle(pending)?;
+    collection.wait_durable(pending)?;
     for (id, one) in ids.iter().zip(&matched) {
         serde_json::to_writer(&mut *out, &MatchedEntry::of(id, one)).map_err(io::Error::from)?;
         out.write_all(b"\n")?;

@@ -6,8 +6,6 @@ mod database;
 mod home;
 mod matching;
 mod rank;
-#[cfg(feature = "postgres")]
-mod tables;
 
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -84,7 +82,7 @@ pub(super) struct LoadArgs {
     file: PathBuf,
     #[command(flatten)]
     home: HomeArgs,
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -116,11 +114,11 @@ pub(super) struct CompactArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct BackupArgs {
-    /// Folder to make, which `cognate serve --data` can have
+    /// Folder to create; `cognate serve --data` can serve it
     to: PathBuf,
     #[command(flatten)]
     folder: FolderArgs,
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -186,7 +184,7 @@ fn load(args: &LoadArgs) -> Result<(), Failure> {
         if batch.len() >= BATCH || (ended && !batch.is_empty()) {
             let wanted = cognate_collections::Write::Put(std::mem::take(&mut batch));
             let (Applied { added, replaced, left, .. }, pending) = collection.write(wanted, now)?;
-            collection.settle(pending)?;
+            collection.wait_durable(pending)?;
             loaded.added += added;
             loaded.replaced += replaced;
             loaded.left += left;

@@ -6,10 +6,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use clap::Args;
-use cognate::engine::Measure;
+use cognate::engine::{Likes, Measure, PageOptions, RankedFor, WordShare};
 use cognate_collections::{
-    Attributes, Cancellation, Choice, Collection, Filter, Item, ItemSelector, Shortlist,
-    usual_shortlist,
+    Attributes, Cancellation, Choice, Chosen as ChosenItems, Collection, Filter, Item,
+    ItemSelector, Shortlist, usual_shortlist,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -19,10 +19,8 @@ use crate::cli::choices::choice;
 use crate::cli::collection::home::{HomeArgs, named};
 use crate::cli::events::duration;
 use crate::cli::{Failure, ask, count, print, usage};
-use crate::http::api::rank::{LikeStrategy, RankRequest, SharedWord};
-use crate::http::request::fields::{
-    Candidate, Count, DislikedText, LikedText, List, Offset, ShortlistLength, Text,
-};
+use crate::http::api::rank::LikeStrategy;
+use crate::http::request::fields::ShortlistLength;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RankArgs {
@@ -95,7 +93,7 @@ struct Line<'f> {
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'f RawValue>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    words: &'f [SharedWord],
+    words: &'f [WordShare],
 }
 
 impl fmt::Display for Found<'_> {
@@ -104,9 +102,7 @@ impl fmt::Display for Found<'_> {
             let score = score.to_string();
             writeln!(f, "{score:<12} {}  {}", on_a_line(id), on_a_line(text))?;
             if !words.is_empty() {
-                let words: Vec<String> =
-                    words.iter().map(|word| on_a_line(&word.to_string())).collect();
-                writeln!(f, "{:<12}   by {}", "", words.join(", "))?;
+                writeln!(f, "{:<12}   by {}", "", ask::rank::shares(words))?;
             }
         }
         Ok(())
@@ -151,53 +147,53 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
             usual_shortlist(collection.told(now)?.items, reads_texts)
         }
     };
-    let texts = args.query.iter().map(String::as_str);
-    let texts = texts.chain(liked.iter().map(|item| &*item.text)).collect();
-    let which = ItemSelector { filter, oldest, without };
-    let choice = match length {
-        None => Choice::All,
-        Some(length) => Choice::Shortlist(Shortlist { engine, texts, length }),
+    let likes = Likes {
+        disliked: disliked.iter().map(|item| &*item.text).collect(),
+        strategy: args.strategy.unwrap_or_default().into(),
+        unlike_weight: Likes::UNLIKE_WEIGHT,
+        ..Likes::any_of(
+            args.query.as_deref().into_iter().chain(liked.iter().map(|item| &*item.text)),
+        )
     };
-    let ranked = collection.choose(&which, &choice, now, Cancellation::NEVER)?.items;
-    let texts: Vec<&str> = ranked.iter().map(|(_, item)| &*item.text).collect();
+    let asked = args.query.as_deref().map_or(RankedFor::Likes(&likes), RankedFor::Query);
+    let page = PageOptions {
+        offset: args.offset,
+        top_k: Some(args.top_k),
+        explain: args.explain,
+        ..PageOptions::default()
+    };
+    let choice = match length {
+        // Vectors that narrow the choice pay off from the second question on; this process has one.
+        None => Choice::All,
+        Some(length) => {
+            let texts = likes.liked.iter().map(|liked| liked.text).collect();
+            Choice::Shortlist(Shortlist { engine, texts, length })
+        }
+    };
+    let which = ItemSelector { filter, oldest, without };
+    let ChosenItems { items, meant } =
+        collection.choose(&which, &choice, now, Cancellation::NEVER)?;
+    let texts: Vec<&str> = items.iter().map(|(_, item)| &*item.text).collect();
     if texts.is_empty() {
         return Err(usage("no item of the collection is left to be ranked"));
     }
-    let text = |text: &'_ str| Text(Cow::Owned(text.to_owned()));
-    let like: Vec<_> = liked.iter().map(|item| LikedText::of(text(&item.text))).collect();
-    let unlike = disliked.iter().map(|item| DislikedText(LikedText::of(text(&item.text))));
-    let unlike: Vec<_> = unlike.collect();
-    let candidates: Vec<_> =
-        texts.iter().map(|one| Candidate::Text(Text(Cow::from(*one)))).collect();
-    let candidates = List { length: candidates.len(), items: candidates };
-    let request = RankRequest {
-        query: args.query.as_deref().map(text),
-        like: args.query.is_none().then_some(List { length: like.len(), items: like }),
-        unlike: Some(List { length: unlike.len(), items: unlike }).filter(|list| list.length > 0),
-        strategy: args.strategy,
-        top_k: Some(Count(args.top_k)),
-        offset: Some(Offset(args.offset)),
-        explain: Some(args.explain),
-        ..RankRequest::of(text(""), candidates)
-    };
-    let (page, _) = ask::rank::rank(&resolved, &request, &texts)?;
-    let lines = page.lines(args.offset).filter_map(|(index, score, words, _)| {
-        let (_, item) = ranked.get(index)?;
-        let data = item.data.as_deref();
+    let (page, _) = ask::rank::rank(&resolved, asked, &page, &texts)?;
+    let lines = page.results().filter_map(|result| {
+        let (_, item) = items.get(result.index)?;
         // What cannot be scored is no result.
-        let score = score?;
+        let score = result.score?;
         Some(Line {
             id: &item.id,
             score,
             text: &item.text,
             attributes: &item.attributes,
-            data,
-            words,
+            data: item.data.as_deref(),
+            words: result.reason.map_or(&[], |reason| &reason.words),
         })
     });
     let found = Found {
         collection: &args.name,
-        items: ranked.len(),
+        items: meant,
         shortlist: length,
         results: lines.collect(),
         unscored: page.ranking.unscored.len(),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use cognate::engine::{Engine, Measure};
+use cognate::engine::{Diversify, Engine, Measure};
 use cognate::model::OpenOptions;
 use cognate::model::writer::clash;
 use cognate_eval::recommend;
@@ -38,7 +38,7 @@ pub(in crate::cli) struct RecommendArgs {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count::<usize>(1, 10_000))]
     draws: usize,
     /// What a score counts against likeness to the texts before, from 0 to 1
-    #[arg(long, value_name = "LAMBDA", default_value_t = 0.7, value_parser = share)]
+    #[arg(long, value_name = "LAMBDA", default_value_t = Diversify::LAMBDA, value_parser = share)]
     lambda: f64,
     /// How many of the best may take the first ten places then
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = count::<usize>(10, 1000))]

@@ -10,12 +10,11 @@ use cognate::engine::{Counts, Embeddings, Place, Reason};
 use cognate::model::unknown::hash_vector;
 use cognate::model::{Model, Unknown};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::http::api::pipeline::{
     ANSWER_HEAD, AnyQuestion, Endpoint, INDEX_BYTES, NUMBER_BYTES, Plan, Question,
 };
-use crate::http::api::stream::embed::EmbedParameters;
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer, Segment};
@@ -114,7 +113,7 @@ pub(crate) struct EmbedResponse<'r> {
 }
 
 impl<'r> EmbedResponse<'r> {
-    /// What the engine embedded of a question, with the vectors as they are to be written.
+    /// The engine's answer, with these vectors.
     pub(crate) fn of(
         embedded: &'r Embeddings,
         embeddings: Vec<Option<Vector>>,
@@ -158,7 +157,7 @@ impl EmbedRequest<'_> {
             .map(|(index, text)| (Place::Text(index), text.as_ref()))
     }
 
-    /// A vector as it is asked for: its first numbers, of length 1.
+    /// A vector in the requested shape: its first numbers, scaled to length 1.
     fn shape(&self, mut vector: Vec<f32>) -> Vec<f32> {
         vector.truncate(self.dimensions.unwrap_or(usize::MAX));
         if self.normalize.unwrap_or(false) {
@@ -167,7 +166,7 @@ impl EmbedRequest<'_> {
         vector
     }
 
-    /// The vectors of the texts as they are asked for, and what else the engine says of them.
+    /// The vectors in the requested shape, and the rest of the engine's answer.
     pub(crate) fn vectors(
         &self,
         plan: &Plan,
@@ -196,7 +195,7 @@ impl EmbedRequest<'_> {
 }
 
 impl UnknownVector {
-    /// What stands in the place of the vector of a text that has none.
+    /// The substitute for the vector of a text that has none.
     pub(crate) fn vector(self, text: &str, dims: usize, model: &Model) -> Option<Vec<f32>> {
         let made = match self {
             Self::Null | Self::Error => return None,
@@ -249,7 +248,7 @@ pub(crate) fn resolve(
     Ok((resolved, dims))
 }
 
-/// What only ranks has no vector; that is what it is refused for here.
+/// A method that only ranks is refused here because it has no vectors.
 fn of_no_vector(mut error: ApiError) -> ApiError {
     if error.code == Code::MethodOnlyRanks {
         error.code = Code::MethodCannotEmbed;
@@ -267,7 +266,7 @@ impl Endpoint for EmbedRequest<'_> {
 }
 
 impl Question for EmbedRequest<'_> {
-    /// The only text stands where a list of them would.
+    /// A single text stands where a list of texts may stand.
     fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
         match (&self.texts, pointer.segments()) {
             (Texts::One(_), [Segment::Field("texts"), Segment::Index(_)]) => "/texts".into(),
@@ -322,6 +321,30 @@ impl Question for EmbedRequest<'_> {
 }
 
 refusals!(EmbedRefusals: QUESTION, LIST, &[Code::MethodCannotEmbed]);
+
+/// The settings of a body of lines, which have no other place.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct EmbedParameters {
+    /// `application/x-ndjson` only: the model.
+    #[param(value_type = Option<ModelName<'_>>)]
+    pub(crate) model: Option<String>,
+    /// `application/x-ndjson` only: the method.
+    #[param(value_type = Option<VectorMethod<'_>>)]
+    pub(crate) method: Option<String>,
+    /// `application/x-ndjson` only: give every vector length 1.
+    pub(crate) normalize: Option<bool>,
+    /// `application/x-ndjson` only: how vectors are written.
+    pub(crate) encoding: Option<Encoding>,
+    /// `application/x-ndjson` only: what to do with a text that has no vector. It is answered by `null`
+    /// and a reason, or by an error.
+    pub(crate) oov: Option<OovPolicy>,
+    /// `application/x-ndjson` only: what stands in the place of the vector of a text that has none.
+    pub(crate) unknown: Option<UnknownVector>,
+    /// `application/x-ndjson` only: cut a text with too many tokens rather than refuse it.
+    pub(crate) truncate: Option<bool>,
+}
 
 /// The vectors of texts, for a method that has them.
 ///

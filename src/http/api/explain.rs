@@ -328,7 +328,7 @@ pub(crate) struct AttendedWord<'r> {
     pub cosine: Option<f32>,
 }
 
-/// What words of the query were read from, with their tokens.
+/// For each word of the query, the words of the other text that the network attended to.
 pub(super) fn attention(explained: &Explanation) -> Option<Vec<WordAttention<'_>>> {
     let attended = |attended: &Attended| {
         let Attended { word, weight, cosine } = *attended;

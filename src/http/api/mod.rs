@@ -28,7 +28,7 @@ pub(crate) fn questions() -> Routes {
         .with(routes!(catalogue::models))
 }
 
-/// Questions at paths that another dialect has, too; the body tells the dialects apart.
+/// Questions whose paths belong to another dialect as well; the body decides.
 pub(crate) fn shared() -> Routes {
     Routes::default().with(routes!(similarity::similarity)).with(routes!(embed::embed))
 }

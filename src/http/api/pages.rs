@@ -79,7 +79,7 @@ pub(crate) async fn docs_file(
     Ok(file(media, found.bytes))
 }
 
-/// The page of the document. It draws locks where keys are asked for.
+/// The page that shows the document. It shows locks if keys are required.
 fn docs_page(keys: bool) -> String {
     let page = include_str!("pages/docs.html");
     if keys { page.to_owned() } else { page.replace("data-keys=\"true\"", "data-keys=\"false\"") }

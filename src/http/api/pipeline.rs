@@ -38,12 +38,12 @@ const HEADERS: usize = 12;
 pub(crate) const ANSWER_HEAD: usize = 256;
 /// Bytes of an index in an answer, with its comma.
 pub(crate) const INDEX_BYTES: usize = 6;
-/// Bytes of a score or another number of an answer, with its comma: what most take at most.
+/// Most bytes of a score or another number in an answer, with its comma.
 pub(crate) const NUMBER_BYTES: usize = 13;
 
-/// What is asked at a path: a question that is read from a body.
+/// A path at which questions are asked: how a question is read from a body.
 pub(crate) trait Endpoint {
-    /// What the path says of the question.
+    /// What the path says, such as a model's name.
     type Address: Send + Sync + 'static;
 
     fn check_head(request: &Request) -> Result<(), ApiError> {
@@ -51,8 +51,7 @@ pub(crate) trait Endpoint {
         body::no_settings(request.uri())
     }
 
-    /// Waits, without a thread and once the body is there, for the turn to compute what is computed one
-    /// at a time.
+    /// Waits for the turn to compute, if questions are computed one at a time; holds no thread.
     fn turn(
         _: &Self::Address,
         _: &App,
@@ -73,27 +72,27 @@ pub(crate) type AnyQuestion<'b> = Box<dyn Question + Send + 'b>;
 
 /// A question that was read, to be weighed and answered.
 pub(crate) trait Question {
-    /// Whether it waits for another machine.
+    /// Whether answering waits for another machine.
     fn waits(&self, _: &App) -> bool {
         false
     }
 
-    /// Whose form a refusal is written in, now that the body is known.
+    /// The dialect of refusals, now that the body is known.
     fn dialect(&self) -> Dialect {
         Dialect::Native
     }
 
-    /// Whether even weighing it takes longer than the runtime's threads should be held.
+    /// Whether even estimating the work takes longer than a thread of the runtime should be held.
     fn is_long(&self) -> bool {
         false
     }
 
-    /// Finds what a [long](Self::is_long) question is about, before it is weighed.
+    /// Looks up the data of a [long](Self::is_long) question before its work is estimated.
     fn look_up(&self, _: &App, _: &Models, _: &JobContext) -> Result<(), ApiError> {
         Ok(())
     }
 
-    /// Where the body has what the faults of native questions call `pointer`.
+    /// The place in this body of a fault that a native question has at `pointer`.
     fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
         pointer
     }
@@ -101,7 +100,7 @@ pub(crate) trait Question {
     /// Checks lengths, finds the model and the method, and weighs the work.
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError>;
 
-    /// Writes the answer as JSON, and says what was read for it.
+    /// Writes the answer as JSON, and returns what was read for it.
     fn answer(
         &self,
         plan: &Plan,
@@ -154,7 +153,7 @@ pub(crate) async fn answer<Q: Endpoint + 'static>(
         app.admission.top_up_soon(&mut permit, items_in(bytes)).await?;
     }
     let body = body::read(request, &app.settings, |bytes| {
-        // One that does not say how long it is has its bytes here already, so it does not wait.
+        // A body of unknown length is complete by now, so it is charged without waiting.
         app.admission.top_up(&mut permit, items_in(bytes))
     })
     .await?;
@@ -162,7 +161,7 @@ pub(crate) async fn answer<Q: Endpoint + 'static>(
     let turn = Q::turn(&address, &app).await?;
     let models = app.models();
     let deadline = || Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
-    // A long body is parsed on the pool: that takes longer than the runtime's threads should be held.
+    // A long body is parsed on the pool, since parsing would hold a thread of the runtime too long.
     let is_long = body.len() > INLINE_BYTES;
     if is_long && !Q::may_wait(&app) {
         let job = {
@@ -246,7 +245,7 @@ fn weigh_and_write(
     let plan = looked_up.and_then(|()| question.plan(app, models));
     let plan = plan.map_err(|error| refused(question, error))?;
     plan.note(facts);
-    app.admission.settle(permit, plan.items);
+    app.admission.wait_durable(permit, plan.items);
     write(question, plan, app, permit.client(), (work, started))
 }
 
@@ -383,7 +382,7 @@ impl Plan {
         let certain = estimate(bytes, least);
         if certain / SLACK > time {
             let each = (certain / items.max(1) as u64).max(1);
-            // One thread computes an item, however many there are.
+            // Items are computed by one thread each.
             let batch = match time / each {
                 largest if each <= deadline => {
                     format!("the largest batch that could is about {largest}")
@@ -439,7 +438,7 @@ impl Plan {
         facts.asks(&resolved.model.name, resolved.listed_method(), Some(self.items));
     }
 
-    /// How many items make one part of the answer.
+    /// Number of items in one part of the answer.
     pub(crate) fn per_part(&self) -> usize {
         pool::items_per_part(self.items, self.nanos)
     }

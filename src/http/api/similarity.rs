@@ -60,7 +60,7 @@ pub struct SimilarityRequest<'b> {
     threshold: Option<Threshold>,
 }
 
-/// What the document says of the body: [`SimilarityRequest`] with `pairs`, or with `a` and `b`.
+/// The schema of the body: [`SimilarityRequest`] with `pairs`, or with `a` and `b`.
 struct PairsOrPair;
 
 impl PairsOrPair {
@@ -138,7 +138,7 @@ pub(crate) struct SimilarityResponse<'r> {
 }
 
 impl<'r> SimilarityResponse<'r> {
-    /// What the engine scored of a question, without a threshold.
+    /// The answer for these scores, without a threshold.
     pub(crate) fn of(scored: &'r Scores, resolved: &'r Resolved) -> Self {
         Self {
             model: &resolved.model.name,

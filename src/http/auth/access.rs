@@ -17,11 +17,11 @@ use crate::http::observe::metrics::{KeyUse, Metrics};
 use crate::http::observe::request_log::Facts;
 use crate::http::settings::Settings;
 
-/// The keys that are let in, and what each may still ask.
+/// The accepted keys, and their quotas.
 pub(crate) struct Access {
     keys: Keys,
     quota: Quota,
-    /// What is known of each key beside that.
+    /// State of each key beside its quota.
     of_keys: Vec<OfKey>,
     /// The counters of requests without one.
     nobody: Arc<KeyUse>,
@@ -36,12 +36,12 @@ struct OfKey {
 #[derive(Debug)]
 struct Limited {
     names: CollectionNames,
-    /// Held while it writes, where what these collections may hold in all is bounded.
+    /// Locked while the key writes, if its collections have a joint limit.
     writing: Arc<Mutex<()>>,
 }
 
 impl OfKey {
-    /// What is known of a key. A key that was valid before the reload keeps its holdings.
+    /// The state of a key. A key that was valid before the reload keeps its shares.
     fn of(key: &Key, metrics: &Metrics, before: Option<&Self>) -> Self {
         let limited_before = before.and_then(|before| before.limited.as_ref());
         let limited = key.collections.clone().map(|names| {
@@ -106,7 +106,7 @@ impl Access {
         })
     }
 
-    /// Whose share a request counts to, without a look at what its key may still ask.
+    /// The client that a request counts for, without checking its quota.
     pub(crate) fn client(&self, authorization: Option<&HeaderValue>) -> Client {
         self.key(authorization).map(|(_, of_key)| self.counted(of_key)).unwrap_or_default()
     }
@@ -116,7 +116,7 @@ impl Access {
         Some((key, self.of_keys.get(key.index)?))
     }
 
-    /// Nobody else wants what the only key has no share of.
+    /// With a single key there is no other client to protect.
     fn counted(&self, of_key: &OfKey) -> Client {
         if self.of_keys.len() > 1 { of_key.client.clone() } else { Client::default() }
     }
@@ -139,9 +139,9 @@ fn used_up(bucket: &Bucket, wait: Duration) -> ApiError {
 #[derive(Clone)]
 pub(crate) struct Caller {
     scope: Option<Scope>,
-    /// What its key may still ask, if there is a quota.
+    /// The quota of its key, if there is one.
     pub bucket: Option<Arc<Bucket>>,
-    /// Whose share of what all share it takes from.
+    /// The client whose share of common resources it uses.
     pub client: Client,
     limited: Option<Arc<Limited>>,
     is_led_here: bool,
@@ -154,28 +154,28 @@ impl Caller {
         Self { scope: None, bucket: None, client, limited: None, is_led_here }
     }
 
-    /// That of a request. A route without one stands before the guard of keys, which is a defect.
+    /// The caller of a request. A route without one is not behind the keys, which is a defect.
     pub(crate) fn of(extensions: &Extensions) -> Result<Self, ApiError> {
         let caller = extensions.get::<Self>().cloned();
         caller.ok_or_else(|| ApiError::internal("a request without a caller"))
     }
 
-    /// What its key may be used for; nothing where no keys are set.
+    /// The scope of its key; none if no keys are set.
     pub(crate) fn scope(&self) -> Option<Scope> {
         self.scope
     }
 
-    /// Whether it may be a page that its reader did not mean to call this service.
+    /// Whether the request may come from a page that was not meant to call this service.
     pub(crate) fn is_led_here(&self) -> bool {
         self.is_led_here
     }
 
-    /// Whether its key names the collections that it reaches.
+    /// Whether its key is limited to named collections.
     pub(crate) fn is_limited(&self) -> bool {
         self.limited.is_some()
     }
 
-    /// Whether it reaches a collection of this name, should there be one.
+    /// Whether its key reaches a collection of this name.
     pub(crate) fn reaches(&self, name: &str) -> bool {
         self.limited.as_ref().is_none_or(|limited| limited.names.include(name))
     }

@@ -14,7 +14,7 @@ const MANY: usize = 64;
 /// Bits of an IPv6 address that are one client's own to choose.
 const OWN_BITS: u32 = 64;
 
-/// So many hundredths of all, at least one.
+/// The given percentage of all, at least one.
 pub(crate) fn share_of(all: usize, percent: usize) -> usize {
     let share = all as u128 * percent.min(100) as u128 / 100;
     usize::try_from(share).unwrap_or(all).max(1)
@@ -32,7 +32,7 @@ struct Holdings {
     jobs: AtomicUsize,
 }
 
-/// What all clients share.
+/// A resource that all clients share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resource {
     Units,
@@ -53,7 +53,7 @@ impl Client {
         self.0.is_some()
     }
 
-    /// Whether this is the same client, whose share is counted.
+    /// Whether both are the same client.
     pub(crate) fn is(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
@@ -109,8 +109,7 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// The client at an address. Programs of this machine are not told apart and are no client of
-    /// their own.
+    /// The client at an address. Programs on this machine cannot be told apart and are no client.
     pub(crate) fn client(&self, address: IpAddr) -> Client {
         let address = address.to_canonical();
         if address.is_loopback() {
@@ -132,7 +131,7 @@ impl Peers {
     }
 }
 
-/// One person mostly has all addresses of an IPv6 network.
+/// One person usually has all addresses of an IPv6 network.
 fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

@@ -31,12 +31,12 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Whether a key of this scope may do what another scope is for.
+    /// Whether a key of this scope includes the rights of `wanted`.
     pub fn includes(self, wanted: Self) -> bool {
         self.rank() >= wanted.rank()
     }
 
-    /// Each may do what those below it may.
+    /// Higher scopes include lower ones.
     fn rank(self) -> u8 {
         match self {
             Self::Query => 0,
@@ -87,32 +87,23 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Why a keys file cannot be used. No message holds what the file does.
+/// Why a keys file cannot be used. No message repeats the file's text.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
-    Io {
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It is a folder, a pipe or a device.
+    Io { path: PathBuf, source: io::Error },
+    /// The path is a folder, a pipe or a device.
     #[error("{} is not a regular file", path.display())]
     NotAFile { path: PathBuf },
-    /// It holds too much, or nothing.
+    /// The file is too large or has no key.
     #[error("{}: {problem}", path.display())]
-    Whole {
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
+    Whole { path: PathBuf, problem: String },
     #[error("{}:{line}: {problem}", path.display())]
     Line {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
         problem: String,
     },
 }
@@ -120,13 +111,13 @@ pub enum KeysError {
 /// Why a request is not let in. All three are answered alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It brought no key.
+    /// The request has no key.
     #[error("no key was given")]
     Missing,
-    /// What it brought is too long to be a key.
+    /// The header is too long for a key.
     #[error("the authorization is too long")]
     TooLong,
-    /// Nobody has that key.
+    /// The key is not in the file.
     #[error("the key is not known")]
     Unknown,
 }
@@ -199,7 +190,7 @@ impl Keys {
         Ok(Self { keys, places })
     }
 
-    /// For each key, its place among the keys of `before`, if it was one of them.
+    /// For each key, its place among the keys of `before`, if it is one of them.
     pub fn places_in(&self, before: &Self) -> Vec<Option<usize>> {
         self.keys.iter().map(|key| before.places.get(&key.digest).copied()).collect()
     }
@@ -274,7 +265,7 @@ pub fn line(id: &str, scope: Scope, key: &str) -> Result<String, String> {
 
 /// Most names and beginnings of one key.
 pub const MOST_NAMES: usize = 100;
-/// How a beginning ends.
+/// A pattern that ends so matches every name with its beginning.
 const ANY: char = '*';
 
 /// Names of collections, and beginnings of names: `news,shop-*`.

@@ -33,7 +33,7 @@ impl Bucket {
         self.take_at(requests, self.start.elapsed())
     }
 
-    /// The same at a time after the bucket was made.
+    /// Takes requests at this time after the bucket was made.
     pub fn take_at(&self, requests: NonZeroU32, now: Duration) -> Result<(), Duration> {
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let one = SECOND / u64::from(self.per_second.get());
@@ -76,7 +76,7 @@ impl Quota {
         self
     }
 
-    /// What the key at that place among all keys may still ask; nothing if there is no quota.
+    /// The quota of the key at this place; none if there are no quotas.
     pub fn bucket(&self, key: usize) -> Option<&Arc<Bucket>> {
         self.buckets.get(key)
     }

@@ -1,5 +1,5 @@
-//! Which model and which method a request of another dialect means: by its path, by the field
-//! `model` (`NAME` or `NAME:METHOD`), or neither.
+//! The model and the method that a request of another dialect names: in its path, in its field `model` (`NAME`
+//! or `NAME:METHOD`), or not at all.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::http::app::App;
 use crate::http::dialect::{Dialect, StandIn};
 use crate::http::error::{ApiError, Code};
 
-/// What Ollama's clients add to a name that has no tag.
+/// The tag that Ollama's clients add to a name without one.
 const NO_TAG: &str = "latest";
 
-/// What is known of a question before its body.
+/// What headers and path say of a question, before its body.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Address {
     named: Option<[String; 2]>,
@@ -22,7 +22,7 @@ pub(super) struct Address {
     pub stand_in: StandIn,
     /// Whether documents are reranked here for clients of Cohere and the like.
     pub rerank: bool,
-    /// Whether they are for clients of text-embeddings-inference.
+    /// Whether the path is one of text-embeddings-inference.
     pub tei: bool,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Target<'b> {
 }
 
 impl Address {
-    /// The same on a path that clients of text-embeddings-inference do not have.
+    /// The same address, on a path that text-embeddings-inference does not have.
     pub(super) fn without_tei(self) -> Self {
         Self { rerank: true, tei: false, ..self }
     }
@@ -46,7 +46,7 @@ impl Address {
             return Target { model: owned(model), method: owned(method) };
         }
         let Some(model) = model else { return Target::default() };
-        // No name of ours holds a colon.
+        // Names of models hold no colon.
         let Some(at) = model.find(':') else {
             return Target { model: Some(model), method: None };
         };

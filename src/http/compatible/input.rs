@@ -18,7 +18,7 @@ use crate::http::request::fields::{List, Text, Texts, forms, within};
 #[derive(Debug)]
 pub(super) enum Item<'b> {
     Text(Text<'b>),
-    /// What a tokeniser made of one, which says nothing to other models.
+    /// Token ids of another model's tokeniser, which mean nothing here.
     TokenIds,
 }
 
@@ -109,7 +109,7 @@ const WHOLE: &str = "a whole number";
 forms!(Whole: WHOLE;
     whole(number) => within(number, 0..=isize::MAX as usize, &WHOLE).map(Whole););
 
-/// What must be an object. The parser would also take a list of its fields' values.
+/// A value that must be an object. The parser would also accept a list of its fields' values.
 #[derive(Debug)]
 pub(super) struct OnlyObject<T>(pub T);
 

@@ -67,7 +67,7 @@ use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
 use crate::http::routes::Routes;
 
-/// The same routes, and those by which servers of these dialects say that they live.
+/// The routes, and the liveness routes of these dialects.
 pub(crate) fn life(routes: Routes, dialects: &[Dialect]) -> Routes {
     if dialects.contains(&Dialect::Weaviate) { weaviate::life(routes) } else { routes }
 }
@@ -102,7 +102,7 @@ pub(crate) fn routes(dialects: &[Dialect]) -> Vec<Routes> {
     groups
 }
 
-/// How each dialect refuses a body, where it does: for fuzzing.
+/// The refusal of a body by each dialect that refuses it, for fuzzing.
 pub fn refusals(body: &[u8]) -> Vec<ApiError> {
     fn refused<Q: Endpoint<Address = Address>>(body: &[u8]) -> Option<ApiError> {
         Q::read(body, &Address::default()).err()

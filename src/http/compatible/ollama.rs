@@ -210,7 +210,7 @@ async fn ollama_tags(State(app): State<Arc<App>>) -> Result<Json<OllamaTags>, Ap
     Ok(Json(OllamaTags { models: models.all().iter().map(tag).collect() }))
 }
 
-/// Most bytes of a body that asks for a model: a name, and what clients add to it.
+/// Most bytes of a body that asks for a model.
 const SHOW_BYTES: usize = 64 << 10;
 
 /// The body of `POST /api/show`. Other fields are passed over.

@@ -65,7 +65,7 @@ enum NumberType {
 /// Vectors as OpenAI writes them.
 #[derive(Serialize, ToSchema)]
 pub(super) struct OpenAiResponse<'r> {
-    /// `list`.
+    /// Always `list`.
     object: &'static str,
     /// A vector a text, in order.
     data: Vec<OpenAiEmbedding>,
@@ -155,7 +155,7 @@ struct OpenAiModels {
 struct OpenAiModel {
     /// Its name.
     id: String,
-    /// `model`.
+    /// Always `model`.
     object: &'static str,
     /// Not known: 0.
     created: u32,

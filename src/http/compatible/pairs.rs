@@ -21,7 +21,7 @@ use crate::http::request::{body, json};
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
-/// How a dialect asks for scores of pairs, and writes them.
+/// How a dialect asks for scores of pairs, and how it writes them.
 pub(super) trait PairDialect: Send + 'static {
     const DIALECT: Dialect;
     /// Whether the body names a model, and a method behind it.
@@ -38,14 +38,14 @@ pub(super) trait PairDialect: Send + 'static {
     }
 }
 
-/// The scores of pairs, in order, and what was read for them.
+/// The scores of pairs, in order, and the counts of what was read.
 pub(super) struct PairScores {
     /// The scores; 0 for a pair that cannot be scored.
     pub scores: Vec<f32>,
     pub counts: Counts,
 }
 
-/// The texts of the pairs, and what they are scored by.
+/// The texts of the pairs.
 #[derive(Debug)]
 pub(super) struct Sides<'b> {
     /// The first texts: one for all pairs, or one a pair.
@@ -69,9 +69,9 @@ pub(super) struct PairQuestion<'b, D: PairDialect> {
 }
 
 enum Pairs<'b> {
-    /// One text against others, which is read once, as the query of a ranking is.
+    /// One text against others; it is read once, like the query of a ranking.
     Against(Box<RankRequest<'b>>),
-    /// As many against as many.
+    /// Texts of two lists, paired by place.
     Zipped { left: Vec<Text<'b>>, right: Vec<Text<'b>>, target: Target<'b>, truncate: bool },
 }
 

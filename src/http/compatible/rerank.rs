@@ -182,7 +182,7 @@ impl RerankQuestion<'_> {
         let Some(spans) = &self.spans else { return Ok(None) };
         let (query, document) = (self.request.query_text(), self.text(index));
         let engine = &plan.resolved.model.engine;
-        // Nothing speaks for a text that cannot be scored.
+        // A text that cannot be scored has no relevant span.
         if engine.check_text(document, &plan.resolved.query, Place::Candidate(index)).is_err() {
             return Ok(Some(Vec::new()));
         }
@@ -245,7 +245,7 @@ impl Question for RerankQuestion<'_> {
         let query = self.request.query_text();
         let each =
             |candidate: &Candidate<'_>| explaining(query, candidate.as_ref(), &plan.resolved);
-        // Which documents are the best is not known yet, so the longest count.
+        // The best documents are not known yet, so the longest are assumed.
         let most = self.request.candidates().iter().map(each).max().unwrap_or(0);
         plan.heavier((wanted as u64).saturating_mul(most), app)?.longer(
             wanted * (MORE_BYTES + SPAN_BYTES),
@@ -428,9 +428,9 @@ pub(super) enum Relevance {
     Probability,
 }
 
-/// How the scores of a question become relevances. The order of candidates stays that of their scores.
+/// How scores become relevances. The order of candidates stays that of their scores.
 pub(super) enum Scale {
-    /// By the range of the method.
+    /// By the range of the method's scores.
     Range(f32, f32),
     /// By the model's calibration, and a little by the range.
     Probability(Probability, [f32; 2]),
@@ -442,8 +442,7 @@ pub(super) enum Scale {
 const OF_RANGE: f64 = 1e-3;
 
 impl Scale {
-    /// The scale that is asked for; without a wish the calibration's, if the model has one for the
-    /// method.
+    /// The scale: the requested one, else the calibration's if the model has one for the method.
     pub(super) fn of(resolved: &Resolved, wish: Option<Relevance>) -> Result<Self, ApiError> {
         let engine = &resolved.model.engine;
         if let Some(fused) = &resolved.fused {

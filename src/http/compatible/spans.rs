@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::http::compatible::input::Whole;
 
-/// The least share of a span where none is asked for, as Cohere has it.
+/// The least share of a span by default, as in Cohere's dialect.
 const THRESHOLD: f32 = 0.1;
 
 /// Whether and which spans are wanted.

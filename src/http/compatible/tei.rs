@@ -27,7 +27,7 @@ use crate::http::request::body;
 use crate::http::request::fields::{List, NonEmptyText, Text, Texts};
 use crate::http::routes::Routes;
 
-/// Paths that the native dialect has, too; the body tells them apart.
+/// Routes whose paths the native dialect has as well; the body decides.
 pub(crate) fn shared() -> Routes {
     let (schemas, paths, _) = routes!(embed::embed);
     let (pair_schemas, pair_paths, _) = routes!(similarity::similarity);

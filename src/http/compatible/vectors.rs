@@ -18,7 +18,7 @@ use crate::http::request::{body, json};
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
-/// How a dialect asks for vectors, and writes them.
+/// How a dialect asks for vectors, and how it writes them.
 pub(super) trait VectorDialect: Send + 'static {
     const DIALECT: Dialect;
     /// The field that holds the texts, as a JSON pointer.
@@ -126,8 +126,8 @@ impl<D: VectorDialect> Question for VectorQuestion<'_, D> {
     }
 }
 
-/// A question of ours for the vectors of these texts, of length 1 and cut where a text is too long,
-/// as most dialects have it.
+/// The native request for the vectors of these texts. Vectors are of length 1 and texts that are too long are
+/// truncated, as in most dialects.
 pub(super) fn ask<'b>(texts: Texts<'b>, target: Target<'b>, stand_in: StandIn) -> EmbedRequest<'b> {
     EmbedRequest {
         texts,

@@ -32,7 +32,7 @@ pub(super) fn routes() -> Routes {
     with_names(routes, routes!(weaviate_vectors), "/vectors", &[])
 }
 
-/// The same routes, and those by which the module asks whether the server lives.
+/// The routes, and the liveness routes of the module.
 pub(super) fn life(routes: Routes) -> Routes {
     let each = [("/.well-known/live", get(live)), ("/.well-known/ready", get(ready))];
     each.into_iter().fold(routes, |routes, (path, handler)| {

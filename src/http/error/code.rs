@@ -16,12 +16,12 @@ macro_rules! codes {
             /// Every code.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// What clients switch on.
+            /// The code that clients compare.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// In a few words.
+            /// A short title.
             pub(crate) fn title(self) -> &'static str {
                 match self { $(Self::$variant => $title,)+ }
             }
@@ -123,7 +123,7 @@ codes! {
 }
 
 impl Code {
-    /// What names the kind of a problem to programs (RFC 9457, section 3.1.1).
+    /// The URI of the kind of problem (RFC 9457, section 3.1.1).
     pub(crate) fn uri(self) -> String {
         format!("https://cognate.invalid/problems/{}", self.name().replace('_', "-"))
     }

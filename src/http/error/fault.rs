@@ -19,7 +19,7 @@ pub enum Segment {
     Index(usize),
 }
 
-/// Where something stands in a body, from the outside in; written as a JSON pointer (RFC 6901).
+/// A place in a body, from the outside in; written as a JSON pointer (RFC 6901).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pointer(Vec<Segment>);
 
@@ -28,7 +28,7 @@ impl Pointer {
         &self.0
     }
 
-    /// The pointer to a field of what this one points to.
+    /// The pointer to a field below this place.
     pub(crate) fn field(self, name: &'static str) -> Self {
         self.then(Segment::Field(name))
     }
@@ -43,14 +43,14 @@ impl Pointer {
         self
     }
 
-    /// The same pointer, which began at `outer`.
+    /// The pointer with `outer` before it.
     pub(crate) fn within(self, outer: impl Into<Self>) -> Self {
         let Self(mut segments) = outer.into();
         segments.extend(self.0);
         Self(segments)
     }
 
-    /// The same pointer in a body that has under `to` what others have in the field `from`.
+    /// The pointer for a body that calls the field `from` by the name `to`.
     pub(crate) fn renamed(self, from: &str, to: impl Into<Self>) -> Self {
         match self.0.split_first() {
             Some((&Segment::Field(name), inner)) if name == from => Self(inner.to_vec()).within(to),
@@ -58,8 +58,7 @@ impl Pointer {
         }
     }
 
-    /// The pair that a text belongs to, and the field that the text stands in where the pair is an
-    /// object.
+    /// The index of a pair and the side of a text in it; the side may be a field.
     pub(crate) fn of_pair(&self) -> Option<(usize, &'static str)> {
         match *self.segments() {
             [Segment::Field("pairs"), Segment::Index(pair), Segment::Index(side)] => {
@@ -77,7 +76,7 @@ impl Pointer {
         Self(written.split('/').skip(1).map(segment).collect())
     }
 
-    /// As a sentence has it: `candidates[3]`.
+    /// The place as sentences name it: `candidates[3]`.
     pub(crate) fn in_words(&self) -> String {
         let mut words = String::new();
         for segment in &self.0 {
@@ -104,7 +103,7 @@ impl FromIterator<Segment> for Pointer {
     }
 }
 
-/// Fields of ours, such as `/fuse` or `/config/dimensions`.
+/// Fields of our own, such as `/fuse` or `/config/dimensions`.
 impl From<&'static str> for Pointer {
     fn from(written: &'static str) -> Self {
         Self(written.split('/').skip(1).map(Segment::Field).collect())
@@ -141,10 +140,10 @@ impl Serialize for Pointer {
     }
 }
 
-/// What is wrong with a request, in a sentence.
+/// The detail of a refusal: a sentence, which may begin with a place.
 #[derive(Debug, Clone)]
 pub struct Detail {
-    /// What the sentence begins with, where that is a place in the body.
+    /// The place that the sentence begins with.
     subject: Option<Pointer>,
     rest: Cow<'static, str>,
 }
@@ -153,7 +152,7 @@ impl fmt::Display for Detail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.subject.as_ref().map(Pointer::segments) {
             None => f.write_str(&self.rest),
-            // A text that stands in an object is called by the object's place.
+            // A text in an object is named by the object's place.
             Some([outer @ .., Segment::Index(index), Segment::Field("text")]) => {
                 let outer = Pointer(outer.to_vec()).index(*index);
                 write!(f, "{} {}", outer.in_words(), self.rest)
@@ -197,7 +196,7 @@ impl Fault {
         Self { pointer: pointer.into(), code, limit: None, actual: None }
     }
 
-    /// What is wrong with a text, if it is a text that is at fault.
+    /// The fault of a text, if a text is at fault.
     pub(crate) fn of(error: &QueryError) -> Option<Self> {
         let pointer = error.place()?.into();
         let (code, limit, actual) = match *error {
@@ -221,7 +220,7 @@ impl ApiError {
         Self::at(code, place.clone(), Detail { subject: Some(place), rest: rest.into() })
     }
 
-    /// The same refusal of a body in which `name` gives the places their names.
+    /// The same refusal with places renamed by `name`.
     pub(crate) fn renamed(mut self, name: impl Fn(Pointer) -> Pointer) -> Self {
         for fault in &mut self.faults {
             fault.pointer = name(std::mem::take(&mut fault.pointer));
@@ -254,6 +253,7 @@ impl From<QueryError> for ApiError {
                 FusedProblem::Unavailable(_) => (Code::MethodUnavailable, "/method"),
             },
             QueryError::MeasureNotSupported { .. } => (Code::MeasureNotSupported, "/measure"),
+            QueryError::NoShares { .. } => (Code::MethodUnavailable, "/explain"),
             // The others have a place and are faults of a text.
             _ => return Self::new(Code::NonFiniteScore, "a score is not a finite number"),
         };

@@ -18,13 +18,13 @@ pub(super) enum Form {
     /// A problem document with the members that clients of several servers look for: for a shared
     /// path, before the body tells the dialect.
     Shared,
-    /// As text-embeddings-inference writes it.
+    /// The form of text-embeddings-inference.
     Tei,
-    /// As OpenAI and vLLM write it.
+    /// The form of OpenAI and vLLM.
     OpenAi,
-    /// As Cohere writes it.
+    /// The form of Cohere.
     Message,
-    /// As Ollama and Weaviate write it.
+    /// The form of Ollama and Weaviate.
     Error,
 }
 
@@ -34,7 +34,7 @@ impl Code {
     }
 }
 
-/// What the document says of refusals in a dialect: their media type and their schema's name.
+/// Media type and schema of refusals in a dialect.
 pub(crate) fn described(dialect: Dialect) -> (&'static str, Cow<'static, str>) {
     let json = "application/json";
     match Form::of(Some(dialect)) {
@@ -65,7 +65,7 @@ impl Form {
         match (self, code) {
             (Self::Problem | Self::Shared, _) => own,
             (_, Code::UnknownModel) => StatusCode::NOT_FOUND,
-            // What these clients take for a reason to wait and ask again.
+            // The status on which these clients wait and retry.
             (Self::Tei, Code::Overloaded | Code::DeadlineExceeded) => StatusCode::TOO_MANY_REQUESTS,
             (Self::Tei, Code::EmptyList | Code::EmptyText) => StatusCode::BAD_REQUEST,
             (Self::Tei, _) => own,
@@ -190,7 +190,7 @@ pub(crate) struct TextError<'e> {
     request_id: &'e str,
 }
 
-/// What is wrong, and where, unless that is said.
+/// The detail, with the place of the fault unless the detail names it.
 fn placed(refusal: &ApiError) -> String {
     let place = refusal.faults.first().map_or(String::new(), |fault| fault.pointer.in_words());
     let detail = refusal.detail.to_string();

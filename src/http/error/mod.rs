@@ -51,7 +51,7 @@ pub(crate) struct Problem<'e> {
     retry_after_s: Option<u32>,
 }
 
-/// What an overloaded server has no room for.
+/// The resource that an overloaded server lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bottleneck {
     Admission,
@@ -85,13 +85,13 @@ pub struct ApiError {
     pub retry_after_s: Option<u32>,
     /// Whether the connection is closed, because not all of the body was read.
     pub close: bool,
-    /// What there was no room for, if the server is overloaded.
+    /// The resource that was lacking, if the server is overloaded.
     pub bottleneck: Option<Bottleneck>,
-    /// One more header that the refusal owes.
+    /// One more header of the refusal.
     pub header: Option<Box<(HeaderName, HeaderValue)>>,
-    /// What the log says beyond the detail; never sent.
+    /// Further detail for the log; never sent.
     pub cause: Option<Arc<str>>,
-    /// Whose form it is written in, where the body said so; else the route decides.
+    /// The dialect of the refusal, if the body decides it; else the route does.
     pub dialect: Option<Dialect>,
 }
 
@@ -183,7 +183,7 @@ impl ApiError {
         }
     }
 
-    /// The same refusal in the form of this dialect, unless it has one.
+    /// The same refusal in this dialect, unless it has one.
     pub(crate) fn in_dialect(self, dialect: Dialect) -> Self {
         Self { dialect: self.dialect.or(Some(dialect)), ..self }
     }

@@ -19,7 +19,7 @@ use crate::http::auth::client::Client;
 use crate::http::auth::keys::Scope;
 use crate::http::error::{ApiError, Code};
 use crate::http::middleware::hosts;
-use crate::http::net::connection::Peer;
+use crate::http::net::Peer;
 use crate::http::net::gate;
 use crate::http::observe::request_log::Facts;
 
@@ -64,7 +64,7 @@ impl Service<Request> for AuthorizeService {
     }
 }
 
-/// Looks whether a request may ask, and notes what else its caller may do.
+/// Checks the key and the quota of a request, and adds its caller.
 pub(super) fn authorise<B>(app: &App, request: &mut Request<B>) -> Result<(), ApiError> {
     let facts = Facts::of(request);
     match app.access().as_ref() {
@@ -82,7 +82,7 @@ pub(super) fn authorise<B>(app: &App, request: &mut Request<B>) -> Result<(), Ap
     Ok(())
 }
 
-/// Whose share a request counts to, should it be let in.
+/// The client that a request would count for.
 pub(super) fn client<B>(app: &App, request: &Request<B>) -> Client {
     match app.access().as_ref() {
         Some(access) => access.client(request.headers().get(header::AUTHORIZATION)),

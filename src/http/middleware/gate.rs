@@ -36,7 +36,7 @@ impl QuestionGate {
         body::check_json(headers).ok()?;
         body::no_settings(request.uri()).ok()?;
         let bytes = body::announced(headers, &app.settings).ok()??;
-        // What pages of other origins may read is said by a layer that is not passed here.
+        // Answers to other origins need the CORS layer, which the gate bypasses.
         let crosses = !app.settings.cors_origins.is_empty() && headers.contains_key(header::ORIGIN);
         if crosses {
             return None;
@@ -55,7 +55,7 @@ impl Gate for QuestionGate {
         let route = self.questions.get(request.uri().path())?;
         let refusal = self.refusal(&request)?;
         let record = RequestRecord::at(&self.app, &mut request, Arc::clone(route));
-        // A caller without a valid key is refused for that, and not told to ask again.
+        // A caller without a valid key gets 401, and is not told to retry.
         let refusal = authorise(&self.app, &mut request).err().unwrap_or(refusal);
         let (head, body) = record.finish(refusal.into_response()).into_parts();
         // A refusal is written already.

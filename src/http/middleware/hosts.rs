@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, Request, header};
 
 use crate::http::settings::Settings;
 
-/// What names end in that nobody owns in the public system of names.
+/// Endings of names that nobody can register in the public DNS.
 const OWNED_BY_NOBODY: [&str; 2] = [".localhost", ".internal"];
 
 /// Whether a request may come from a page that its reader did not mean to call this service: it calls
@@ -40,8 +40,7 @@ fn without_port(host: &str) -> &str {
     port.map_or(host, |(host, _)| host)
 }
 
-/// Whether this is an address, or a name that only the operator of this service can have pointed
-/// here.
+/// Whether this is an address, or a name that only the operator can have pointed here.
 fn is_ours(host: &str, settings: &Settings) -> bool {
     if let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         return address.parse::<Ipv6Addr>().is_ok();
@@ -65,7 +64,7 @@ fn is_allowed(host: &str, settings: &Settings) -> bool {
     settings.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host))
 }
 
-/// Whether this is the origin of a page of this service, or of one that may call it.
+/// Whether this is the origin of this service's pages, or an allowed origin.
 fn is_origin_of_ours(origin: &str, host: Option<&str>, settings: &Settings) -> bool {
     if settings.cors_origins.iter().any(|allowed| allowed == "*" || allowed == origin) {
         return true;
@@ -73,7 +72,7 @@ fn is_origin_of_ours(origin: &str, host: Option<&str>, settings: &Settings) -> b
     // A proxy that speaks TLS may stand between.
     let page = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
     page.is_some_and(|page| {
-        // Behind a proxy that calls by another name the page still has its own.
+        // Behind a proxy under another name the page's origin is still the requested host.
         host.is_some_and(|host| page.eq_ignore_ascii_case(host))
             || is_allowed(without_port(page), settings)
     })

@@ -21,7 +21,7 @@ use tower::{Layer, Service};
 
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
-use crate::http::net::connection::Peer;
+use crate::http::net::Peer;
 use crate::http::net::gate::FaultyHead;
 use crate::http::observe::metrics::UNMATCHED;
 use crate::http::observe::request_log::{Facts, Ids, Line, Outcome};
@@ -91,7 +91,7 @@ pin_project! {
 
     impl PinnedDrop for RequestContextFuture {
         fn drop(this: Pin<&mut Self>) {
-            // Nobody waits for the answer any more.
+            // The client has gone.
             if let Some(record) = this.project().record.take() {
                 record.leave();
             }
@@ -119,7 +119,7 @@ impl Future for RequestContextFuture {
 
 enum Matched {
     Route(MatchedPath),
-    /// As its path says, which is that of a route.
+    /// The path of a request that the router did not see.
     Path(Arc<str>),
 }
 
@@ -132,7 +132,7 @@ impl Matched {
     }
 }
 
-/// What is known of a request before it is answered.
+/// The record of a request while it is answered.
 pub(super) struct RequestRecord {
     in_flight: InFlight,
     started: Instant,
@@ -145,7 +145,7 @@ pub(super) struct RequestRecord {
 }
 
 impl RequestRecord {
-    /// That of a request which no router sees, for the route of this path.
+    /// The record of a request that no router sees, for the route of this path.
     pub fn at<B>(app: &Arc<App>, request: &mut axum::http::Request<B>, path: Arc<str>) -> Self {
         Self::of(app, request, Some(Matched::Path(path)))
     }
@@ -188,7 +188,7 @@ impl RequestRecord {
         self.tell(&Outcome::Left);
     }
 
-    /// Ends a request with its answer, which gets what every answer has.
+    /// Ends a request: counts and logs it, and adds the headers that every answer has.
     pub fn finish(self, mut response: Response) -> Response {
         let app = &self.in_flight.0;
         let refusal = response.extensions_mut().remove::<ApiError>();
@@ -200,7 +200,7 @@ impl RequestRecord {
             let dialect = app.dialect_of(self.route());
             let written = error.respond(self.id.to_str().unwrap_or_default(), dialect);
             let inner = std::mem::replace(&mut response, written);
-            // Headers that the refusal met on its way out, such as `allow`, stay.
+            // Headers that were added to the refusal, such as `allow`, stay.
             for (name, value) in inner.headers() {
                 if name != header::CONTENT_LENGTH && !response.headers().contains_key(name) {
                     response.headers_mut().append(name, value.clone());
@@ -224,7 +224,7 @@ impl RequestRecord {
             }
         }
         if let Some(caller) = self.facts.caller() {
-            // By what it is, whatever status it is sent with.
+            // By its code, whatever status the dialect sends.
             caller.count(refusal.as_ref().map_or(status, |error| error.code.status()));
         }
         let refused = |error| Outcome::Refused(status, error);

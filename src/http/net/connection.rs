@@ -28,25 +28,18 @@ use crate::http::net::gate;
 use crate::http::net::gate::{FaultyHead, Framing, Gate};
 use crate::http::net::shutdown::Shutdown;
 use crate::http::net::socket::{Door, Socket};
-use crate::http::net::state::{ConnectionState, PendingAnswer};
+use crate::http::net::state::{ConnectionState, Peer, PendingAnswer, SKIPPED_BYTES};
 use crate::http::observe::streams::{EarlyEnds, EndReason};
 use crate::http::request::body;
 use crate::http::settings::Settings;
 
-/// How often a connection is looked at while the service waits for it to end.
+/// Interval between looks at a connection while the service waits for it to end.
 const LOOK: Duration = Duration::from_millis(50);
-/// Bodies up to this size are read to their end when a request is answered without them: what a
-/// thousand pairs take. For a longer one it costs less to end the connection and make another.
-pub(super) const SKIPPED_BYTES: u64 = 256 << 10;
 /// How long the head of a request on a spare descriptor may take. It waited in the kernel's queue already, so
 /// mostly it is there.
 const HURRY: Duration = Duration::from_millis(100);
 /// Below this hyper's reader panics; the settings keep above it, tests may not.
 const LEAST_HEADER_BYTES: usize = 8 << 10;
-
-/// Who is at the other end: a request extension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer(pub SocketAddr);
 
 /// What a client must put up with: how long it may take, and how much it may ask.
 #[derive(Clone)]
@@ -112,9 +105,9 @@ impl ConnectionOptions {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionEnd {
-    /// Nothing was left to do.
+    /// The connection ended with nothing unfinished.
     Finished,
-    /// It was dropped with something unfinished.
+    /// The connection was dropped with something unfinished.
     Dropped,
 }
 
@@ -166,7 +159,7 @@ pub(crate) async fn serve_connection(
                 if stop.is_hurried() {
                     state.hurry();
                 }
-                // Each turn asks hyper first, and hyper asks the socket.
+                // Each turn polls hyper first, and hyper polls the socket.
                 tokio::select! {
                     biased;
                     ended = served.as_mut() => break ended,
@@ -249,7 +242,7 @@ impl RequestService {
     }
 }
 
-/// How long a request's body is, where the head says so in bytes. What is upgraded has no end.
+/// The length of a request's body if the head states it in bytes; none for an upgrade.
 fn framed_bytes(headers: &HeaderMap) -> Option<u64> {
     if headers.contains_key(TRANSFER_ENCODING) || headers.contains_key(UPGRADE) {
         return None;
@@ -290,7 +283,7 @@ impl Drop for Received {
             return;
         };
         let mut rest = Self { body: Some(body), state: self.state.clone(), skip: None };
-        // Beside the answer, not before it: a refusal need not wait for what it refuses.
+        // Drains the body beside the answer, so that a refusal does not wait for the body.
         runtime.spawn(timeout(most, async move { while let Some(Ok(_)) = rest.frame().await {} }));
     }
 }

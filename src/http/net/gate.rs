@@ -14,9 +14,9 @@ use axum::http::{
 use httparse::Status;
 
 use crate::http::error::{ApiError, Code};
-use crate::http::net::connection::{Peer, SKIPPED_BYTES};
 use crate::http::net::gate;
 use crate::http::net::state::ConnectionState;
+use crate::http::net::state::{Peer, SKIPPED_BYTES};
 use crate::http::request::body;
 
 /// Most fields of a head that is looked at.
@@ -26,7 +26,7 @@ const ANSWER_HEAD: usize = 512;
 
 /// Refuses requests by their head alone.
 pub trait Gate: Send + Sync {
-    /// Whether there may be anything to refuse. It is asked before each request.
+    /// Whether a request may be refused at all. Asked before each request.
     fn may_refuse(&self) -> bool;
 
     /// The answer to a request, if it is refused. Its body need not be read.
@@ -80,7 +80,7 @@ fn read(bytes: &[u8]) -> Option<(Request<()>, u64)> {
     Some((request, body + length as u64))
 }
 
-/// How long the body is, where the head leaves no doubt and asks for nothing else.
+/// The length of the body, if the head is unambiguous and asks for nothing else.
 fn body_length(headers: &HeaderMap) -> Option<u64> {
     let asks_more = [header::TRANSFER_ENCODING, header::EXPECT, header::UPGRADE, header::TE];
     if asks_more.iter().any(|name| headers.contains_key(name)) {
@@ -131,12 +131,12 @@ fn written_date(time: SystemTime) -> String {
     httpdate::fmt_http_date(time.clamp(SystemTime::UNIX_EPOCH, last))
 }
 
-/// What hyper was given of the present request.
+/// What hyper has read of the present request.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     given: u64,
     head: u64,
-    /// Whether it cannot be known any more: a head that came in parts, a request behind another.
+    /// Whether that is unknown: the head came in parts, or another request follows.
     lost: bool,
 }
 
@@ -149,7 +149,7 @@ impl Framing {
             match all {
                 Some(all) if all == self.given => self.given = 0,
                 Some(all) if all > self.given => {}
-                // More than the request, or the service was not told of any.
+                // More bytes than the request's, or the service did not see the request.
                 _ => self.lost = true,
             }
         }
@@ -227,7 +227,7 @@ fn authority(value: &HeaderValue) -> Option<Authority> {
     let bytes = value.as_bytes();
     let named = !bytes.contains(&b'@');
     let authority = Authority::try_from(bytes).ok()?;
-    // What stands behind the host is a colon and a port, or nothing.
+    // Behind the host only a colon and a port may follow.
     let port = authority.as_str().strip_prefix(authority.host())?;
     let sound = port.is_empty() || port == ":" || authority.port_u16().is_some();
     (named && sound && !authority.host().is_empty()).then_some(authority)

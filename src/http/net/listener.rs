@@ -26,7 +26,7 @@ use crate::http::net::shutdown::{Drained, Shutdown};
 use crate::http::observe::series::Gauge;
 use crate::http::settings::Settings;
 
-/// How long accepting rests when the machine has no more to give.
+/// Pause of accepting when the process has no descriptors left.
 const BACK_OFF: Duration = Duration::from_millis(50);
 /// How long sent bytes may stay unacknowledged before the peer counts as gone.
 const USER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -34,7 +34,7 @@ const USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long clients that have begun to connect may take for the rest of it while the service stops:
 /// a round trip across the world. Connections without a request are kept for longer than that.
 const HANDSHAKE: Duration = Duration::from_millis(500);
-/// Descriptors held in reserve.
+/// Number of spare descriptors.
 const RESERVED: usize = 8;
 /// Bytes of an answer that the kernel holds unsent. Without a bound it takes in megabytes and then
 /// nothing until a third has gone, so a slow reader looks like one that does not read at all.
@@ -121,7 +121,7 @@ impl Listener {
     }
 }
 
-/// What all connections of a listener share.
+/// State that all connections of a listener share.
 struct Acceptor {
     options: Arc<ConnectionOptions>,
     single_request: Arc<ConnectionOptions>,
@@ -224,7 +224,8 @@ impl Acceptor {
     ) -> io::Result<()> {
         // Asked directly, since the runtime may not have heard yet of the latest arrivals.
         let socket = socket.into_std()?;
-        // Where deafening is not possible more may arrive for ever; the queue is no longer than this.
+        // Where the socket cannot stop listening, connections may arrive for ever; the queue holds at most
+        // this many.
         for _ in 0..=backlog {
             let accepted = tokio::select! {
                 biased;
@@ -317,7 +318,7 @@ impl Drop for OpenConnection {
     }
 }
 
-/// Descriptors held in reserve for when the process has none left.
+/// Spare descriptors for when the process has none left.
 #[derive(Clone, Default)]
 struct SpareDescriptors(Arc<Mutex<Vec<UnixDatagram>>>);
 
@@ -325,7 +326,7 @@ impl SpareDescriptors {
     /// Holds as many as there may be; fewer where the system has no more to give.
     fn fill(&self) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those that are lent out come back by themselves.
+        // Descriptors in use come back by themselves.
         let wanted = RESERVED.saturating_sub(Arc::strong_count(&self.0) - 1);
         while held.len() < wanted {
             let Ok(descriptor) = UnixDatagram::unbound() else { return };
@@ -348,7 +349,7 @@ struct LentDescriptor(SpareDescriptors);
 impl Drop for LentDescriptor {
     fn drop(&mut self) {
         let mut held = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Where somebody was faster, `fill` tries again later.
+        // If another thread took the descriptor, `fill` tries again later.
         held.extend(UnixDatagram::unbound());
     }
 }

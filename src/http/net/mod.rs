@@ -8,9 +8,9 @@ pub mod shutdown;
 mod socket;
 mod state;
 
-pub use connection::Peer;
 pub use gate::Gate;
 pub use listener::Listener;
+pub use state::Peer;
 
 use crate::http::observe::series::{Counter, Gauge};
 use crate::http::observe::streams::EarlyEnds;

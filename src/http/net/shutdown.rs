@@ -3,7 +3,7 @@
 
 use tokio::sync::watch;
 
-/// How far stopping has gone. Each phase includes the ones before it.
+/// The phase of a shutdown. Each phase includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Serving,
@@ -29,7 +29,7 @@ impl ShutdownTrigger {
         self.advance(Phase::Leaving);
     }
 
-    /// Take no more connections, finish what has begun.
+    /// Accept no more connections; finish what has begun.
     pub fn close(&self) {
         self.advance(Phase::Closing);
     }
@@ -53,7 +53,7 @@ impl ShutdownTrigger {
     }
 }
 
-/// Where orders are heard.
+/// Receives the phases.
 #[derive(Debug, Clone)]
 pub struct Shutdown(watch::Receiver<Phase>);
 

@@ -14,11 +14,10 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::http::net::connection::Peer;
 use crate::http::net::gate;
 use crate::http::net::gate::{Framing, Gate, Refused};
 use crate::http::net::shutdown::Shutdown;
-use crate::http::net::state::{ConnectionState, PendingAnswer};
+use crate::http::net::state::{ConnectionState, Peer, PendingAnswer};
 
 /// What a reader must take within the write timeout. Kernels hand over in bursts of the window
 /// that the reader opened, so a client that reads a byte a second lets some hundred kilobytes
@@ -68,7 +67,7 @@ impl Socket {
         Self { stream, state, write_timeout, pace, moved, parting, door: None, refusal: None }
     }
 
-    /// The same with a gate before it.
+    /// Sets the gate, which may refuse a request by its head.
     pub(super) fn behind(self, door: Option<Door>) -> Self {
         Self { door, ..self }
     }
@@ -119,13 +118,13 @@ impl Socket {
         }
         self.state.set_too_slow();
         self.state.delivery().give_up();
-        // What the kernel still holds for this reader would otherwise stay in memory.
+        // Otherwise unread bytes in the kernel's buffer would stay in memory.
         let _ = SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO));
         Poll::Ready(Err(ErrorKind::TimedOut.into()))
     }
 }
 
-/// Does what may have to wait for the client: tried whenever the socket seems ready for it.
+/// Tries an operation whenever the socket seems ready for it.
 fn when_ready<T>(
     mut ready: impl FnMut() -> Poll<io::Result<()>>,
     mut attempt: impl FnMut() -> io::Result<T>,
@@ -260,7 +259,7 @@ impl AsyncWrite for Socket {
                 if !this.state.leaves_unread() {
                     return Poll::Ready(Ok(()));
                 }
-                // The answer is out; what is thrown away from here on is not lost work.
+                // The answer is complete; what is discarded from here on is no lost work.
                 this.state.set_partial(false);
                 this.parting.insert(Box::pin(sleep(LINGER)))
             }
@@ -294,7 +293,7 @@ pub(in crate::http::net) struct Door {
     /// How long hyper may wait for a head that it can see. What is refused here it does not see, so
     /// that its clock runs on.
     pub header_timeout: Duration,
-    /// Since when it waits, if it does.
+    /// When the wait began, if the client waits.
     pub waits: Option<Instant>,
     pub framing: Framing,
 }
@@ -427,7 +426,7 @@ mod tests {
     /// Writes to a reader that takes 4 KiB every `pause`; how the write ended, if it did in 4 s.
     async fn written_to_reader(pause: Duration) -> Option<ErrorKind> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        // Small buffers at both ends, so that what is read and what is written go together.
+        // Small buffers at both ends make reads and writes alternate.
         SockRef::from(&listener).set_send_buffer_size(4 << 10).unwrap();
         let client = tokio::net::TcpSocket::new_v4().unwrap();
         client.set_recv_buffer_size(4 << 10).unwrap();

@@ -1,14 +1,22 @@
 //! What is under way on one connection, as its socket and its service see it together. Bytes and
 //! routes are not known here.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::http::request::query::Delivery;
 
+/// Bodies up to this size are read to their end when a request is answered without them: what a
+/// thousand pairs take. For a longer one it costs less to end the connection and make another.
+pub(super) const SKIPPED_BYTES: u64 = 256 << 10;
 /// The length of a body that does not say how long it is.
 const UNKNOWN: u64 = u64::MAX;
+
+/// The client's address, as an extension of its requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer(pub SocketAddr);
 
 /// What is under way on one connection. A single task looks at it, and handlers that moved a body
 /// elsewhere only ever finish it, so the flags need no order among themselves.
@@ -39,7 +47,7 @@ impl ConnectionState {
         self.asked.load(Relaxed)
     }
 
-    /// How long the present request's body is, as its head says; nothing where it does not.
+    /// The length of the present request's body, if its head states it.
     pub(crate) fn set_body_bytes(&self, bytes: Option<u64>) {
         self.body_bytes.store(bytes.unwrap_or(UNKNOWN), Relaxed);
     }
@@ -103,7 +111,7 @@ impl ConnectionState {
         self.closing.load(Relaxed)
     }
 
-    /// What a client may be about to send is not waited for.
+    /// Ends the wait for further requests.
     pub(crate) fn hurry(&self) {
         self.hurried.store(true, Relaxed);
     }
@@ -117,7 +125,8 @@ impl ConnectionState {
         self.pending.load(Relaxed) || self.stalled.load(Relaxed)
     }
 
-    /// Whether the client may still be sending, so that closing now could reset what it reads.
+    /// Whether the client may still be sending: closing now could reset the connection before it reads the
+    /// answer.
     pub(crate) fn leaves_unread(&self) -> bool {
         self.partial.load(Relaxed)
     }

@@ -9,12 +9,12 @@ use std::time::Instant;
 /// Lines a second of each kind.
 pub(crate) const LINES: u64 = 100;
 
-/// What a line is about. Each kind has lines of its own, so that none hides another.
+/// The kind of a line. Each kind has its own budget, so that none displaces another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A request that was answered.
     Answered,
-    /// A request that was refused for what it is.
+    /// A request refused for its content.
     Refused,
     /// A request that was refused because there were too many.
     Shed,
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
 /// Lines that were left out, by kind.
 type LeftOut = [u64; 5];
 
-/// What may still be said in this second.
+/// The budget of log lines for each second.
 #[derive(Debug)]
 pub struct Budget {
     begun: Instant,
@@ -39,7 +39,7 @@ pub struct Budget {
 struct Count {
     /// Lines that there were to write in this second.
     seen: AtomicU64,
-    /// Those that were written.
+    /// Number of lines written.
     written: AtomicU64,
     /// Sampling interval: every n-th line is written, from the count of the last second.
     every: AtomicU64,

@@ -54,7 +54,7 @@ pub struct Metrics {
     pub reloads: Counter,
     /// Reloads that left the old models in place.
     pub reload_failures: Counter,
-    /// How late the runtime's timers are.
+    /// Delay of the runtime's timers.
     pub lateness: Histogram,
 }
 
@@ -64,7 +64,7 @@ struct Route {
     ok: Vec<(Verb, Counter)>,
 }
 
-/// What is looked up when somebody asks, rather than kept up to date.
+/// Values that are read when metrics are scraped.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     /// Units of admission in use, and all of them.
@@ -228,7 +228,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a ranking that was asked for with this part.
+    /// Counts a ranking that uses this part.
     pub(crate) fn ranked_with(&self, part: RankPart) {
         self.rank_parts.count(part);
     }
@@ -289,14 +289,14 @@ fn request_counter(registry: &Registry, route: &str, verb: &str, status: &str) -
     registry.counter("cognate_requests_total", &labels)
 }
 
-/// One of nine verbs, or `other`.
+/// One of nine methods, or `other`.
 pub(crate) fn verb_label(verb: &Verb) -> &'static str {
     const VERBS: [&str; 9] =
         ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
     VERBS.into_iter().find(|known| *known == verb.as_str()).unwrap_or("other")
 }
 
-/// Every family, and what it means.
+/// Every metric family, with its help text.
 const FAMILIES: [Description; 43] = [
     ("cognate_requests_total", Kind::Counter, "Answered requests."),
     ("cognate_shed_total", Kind::Counter, "Requests refused to keep the others fast, by reason."),
@@ -411,7 +411,7 @@ const FAMILIES: [Description; 43] = [
     ("cognate_runtime_lateness_seconds", Kind::Histogram, "Delay of the runtime's timers."),
 ];
 
-/// The series, as Prometheus reads them. What the system does not tell is left out.
+/// The process metrics in Prometheus' format. Values that the system does not provide are left out.
 pub(crate) fn series() -> String {
     let mut page = String::new();
     let mut add = |name: &str, kind: &str, help: &str, value: Option<f64>| {
@@ -446,7 +446,7 @@ struct Stat {
 impl Stat {
     fn read() -> Option<Self> {
         let line = fs::read_to_string("/proc/self/stat").ok()?;
-        // The name stands in brackets and may hold spaces; the numbers follow the last one.
+        // The name is in brackets and may hold spaces; the numbers follow the last bracket.
         let (_, numbers) = line.rsplit_once(')')?;
         let field: Vec<f64> =
             numbers.split_whitespace().map(|n| n.parse().unwrap_or(0.0)).collect();
@@ -495,7 +495,7 @@ impl RankPart {
     ];
 }
 
-/// How many rankings were asked for with each part.
+/// Rankings by the parts that they use.
 pub(super) struct RankPartCounters(Vec<Counter>);
 
 impl RankPartCounters {
@@ -518,7 +518,7 @@ pub(crate) const OTHER: &str = "other";
 /// The label of requests that brought no key that is let in.
 pub(crate) const NONE: &str = "none";
 
-/// How requests of a key end, as the label has it.
+/// Values of the label for the outcome of a key's requests.
 const OUTCOMES: [&str; 4] = ["answered", "refused", "rate_limited", "failed"];
 
 /// A key's id, and the counters of its requests.

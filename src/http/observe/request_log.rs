@@ -17,14 +17,14 @@ use crate::http::observe::trace::TraceId;
 
 /// Routes of health checks, asked again and again: their answers are logged at debug.
 const QUIET: [&str; 6] = ["/health", "/healthz", "/livez", "/ready", "/readyz", "/metrics"];
-/// The route that changes what is served: its line is never left out.
+/// The route that changes what is served: it is always logged.
 const RELOAD: &str = "/-/reload";
 
-/// Which requests get a line at level info.
+/// Which requests are logged at level info.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoggedRequests {
     All,
-    /// Those that were refused.
+    /// Refused requests.
     Refused,
     /// None but those that met a defect.
     None,
@@ -54,7 +54,7 @@ impl FromStr for LoggedRequests {
     }
 }
 
-/// What is known of a request at its end.
+/// The log line of a request.
 pub(crate) struct Line<'a> {
     pub id: &'a HeaderValue,
     pub trace: Option<TraceId>,
@@ -68,7 +68,7 @@ pub(crate) struct Line<'a> {
 pub(crate) enum Outcome<'a> {
     Answered(StatusCode),
     Refused(StatusCode, &'a ApiError),
-    /// Nothing: its client went away first.
+    /// No answer: the client went away first.
     Left,
 }
 
@@ -101,7 +101,7 @@ macro_rules! line {
 }
 
 impl RequestLog {
-    /// Tells of these requests within a budget of lines.
+    /// Logs these requests, within a budget of lines.
     pub(crate) fn new(logged: LoggedRequests, budget: Arc<Budget>) -> Self {
         Self { logged, budget }
     }
@@ -159,7 +159,7 @@ impl RequestLog {
     }
 }
 
-/// A request extension. What is noted first stays.
+/// Facts about a request that handlers note, as a request extension. The first value of each stays.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     caller: OnceLock<Arc<KeyUse>>,
@@ -208,8 +208,7 @@ impl Facts {
     }
 }
 
-/// A source of ids: unlike those of other processes by what it was started with, unlike each other
-/// by their number.
+/// A source of request ids: a random part for the process, and a number.
 pub struct Ids {
     process: u64,
     next: AtomicU64,

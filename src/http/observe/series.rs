@@ -48,13 +48,13 @@ impl Gauge {
     }
 }
 
-/// How often durations lay within each bound.
+/// A histogram of durations.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram(Arc<Buckets>);
 
 #[derive(Debug, Default)]
 struct Buckets {
-    /// Of each bound those above the bound before it, and at last those above all.
+    /// For each bound the durations above the bound before it; the last counts those above all.
     counts: [AtomicU64; SECONDS.len() + 1],
     sum: AtomicU64,
 }
@@ -69,7 +69,7 @@ impl Histogram {
     }
 }
 
-/// Adds to a float that is kept as its bits.
+/// Adds to a float stored as bits.
 fn add(bits: &AtomicU64, by: f64) {
     let sum = |old: u64| Some((f64::from_bits(old) + by).to_bits());
     // The closure always has a value, so that nothing is left to fail.
@@ -83,7 +83,7 @@ pub(super) enum Kind {
     Histogram,
 }
 
-/// A family by its name, and what it says of itself.
+/// Name, kind and help text of a family.
 pub(super) type Description = (&'static str, Kind, &'static str);
 
 #[derive(Debug, Clone)]
@@ -111,7 +111,7 @@ impl Registry {
         Self(Mutex::new(families.iter().map(family).collect()))
     }
 
-    /// The counter of these labels, which stands at zero if it is new.
+    /// The counter with these labels; a new one starts at zero.
     pub(super) fn counter(&self, name: &'static str, labels: &[(&str, &str)]) -> Counter {
         match self.series(name, Kind::Counter, labels) {
             Some(Series::Counter(counter)) => counter,

@@ -42,7 +42,7 @@ outcomes! {
     BrokenBody = "broken_body",
     /// More of the answer waited for the client than may.
     SpoolFull = "spool_full",
-    /// What the stream asks for cannot be answered.
+    /// The question of the stream cannot be answered.
     Refused = "refused",
     Draining = "draining",
     Failed = "failed",
@@ -73,14 +73,14 @@ impl Naming {
     }
 }
 
-/// Where a request's name is heard.
+/// Receives the name of a request.
 #[derive(Debug)]
 pub(crate) struct Named(watch::Receiver<Option<RequestName>>);
 
 impl Named {
-    /// Waits until the name is known, or never will be.
+    /// Waits until the name is known, or the request ended without one.
     pub(crate) async fn known(&mut self) {
-        // Nobody tells it where no answer was made.
+        // Without an answer the name is never sent.
         let _ = self.0.wait_for(Option::is_some).await;
     }
 
@@ -92,7 +92,7 @@ impl Named {
 pub(super) struct StreamCounters(Vec<Counter>);
 
 impl StreamCounters {
-    /// One for each outcome, made from its label.
+    /// One counter for each outcome, by its label.
     pub(super) fn new(counter: impl Fn(&'static str) -> Counter) -> Self {
         Self(Outcome::ALL.iter().map(|outcome| counter(outcome.name())).collect())
     }
@@ -106,7 +106,7 @@ impl StreamCounters {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
-    /// No complete head of a request came in time.
+    /// The head of a request did not arrive in time.
     HeaderTimeout,
     /// A request's body did not come in time.
     BodyTimeout,
@@ -114,7 +114,7 @@ pub enum EndReason {
     WriteTimeout,
     /// The client went away in the middle of a request or an answer.
     ClientGone,
-    /// What came was no head of a request.
+    /// The bytes are no head of a request.
     InvalidHead,
 }
 
@@ -158,7 +158,7 @@ struct Inner {
 }
 
 impl EarlyEnds {
-    /// Counts by the counters of each reason, and tells within a budget of lines.
+    /// Counts ended connections by reason, and logs them within a budget.
     pub fn new(counter: impl FnMut(EndReason) -> Counter, budget: Arc<Budget>) -> Self {
         Self(Arc::new(Inner { counters: EndReason::ALL.map(counter), budget }))
     }
@@ -171,7 +171,7 @@ impl EarlyEnds {
         }
     }
 
-    /// Counts one of which nothing else tells the log.
+    /// Counts an end that nothing else logs.
     pub(crate) fn tell(&self, reason: EndReason, peer: SocketAddr) {
         self.count(reason);
         if self.0.budget.admits(Kind::Connection) {

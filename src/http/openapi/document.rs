@@ -15,7 +15,7 @@ use crate::http::error::{MessageError, OpenAiError, Problem, TeiError, TextError
 use crate::http::openapi::{examples, operations};
 use crate::http::registry::models::Models;
 
-/// What no single route says.
+/// Sections of the document that belong to no single route.
 #[derive(utoipa::OpenApi)]
 #[openapi(
     info(
@@ -66,7 +66,7 @@ pub fn document(routes: impl Iterator<Item = OpenApi>) -> Value {
     document
 }
 
-/// Adds what holds for every route: the request's id.
+/// Adds the header that every route answers with: the request's id.
 fn complete(operation: &mut Operation) {
     for response in operation.responses.responses.values_mut() {
         if let RefOr::T(response) = response {
@@ -115,7 +115,7 @@ fn narrow(document: &mut Value, models: &Models) {
     }
     let ranks = schemas.get_mut("RankMethod").and_then(|names| names.pointer_mut("/enum"));
     if let Some(methods) = ranks.and_then(Value::as_array_mut) {
-        // Of several models a request may choose any.
+        // With several models, a request may choose any.
         let fused = engines().flat_map(|engine| engine.fusions().iter());
         let names: BTreeSet<&str> = fused.map(|fused| &**fused.name()).collect();
         methods.extend(names.into_iter().map(Value::from));

@@ -70,7 +70,7 @@ fn bodies() -> Vec<(&'static str, &'static str, &'static str, Value)> {
     ]
 }
 
-/// Bodies of what is put: path, name, body.
+/// Examples of PUT bodies: path, name, body.
 fn put_bodies() -> [(&'static str, &'static str, Value); 2] {
     let item = json!({"text": QUAKE, "attributes": {"lang": "en"}});
     [
@@ -109,7 +109,7 @@ pub(super) fn put(document: &mut Value) {
     }
 }
 
-/// What a refusal looks like, without the places that it may name.
+/// An example of a refusal, without places.
 fn problem(code: Code) -> Value {
     json!({
         "type": code.uri(),

@@ -8,13 +8,13 @@ use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
 use crate::http::dialect::Dialect;
 use crate::http::error::{Code, form};
 
-/// What any request may be refused with.
+/// Codes that any request may be refused with.
 pub(crate) const ANY: &[Code] = &[Code::InvalidHead, Code::Internal];
 
-/// What a request that needs a key may be refused with.
+/// Codes of requests that need a key.
 pub(crate) const KEYED: &[Code] = &[Code::Unauthorized, Code::RateLimited];
 
-/// What a question may be refused with, whatever it asks.
+/// Codes of all questions.
 pub(crate) const QUESTION: &[Code] = &[
     Code::MalformedJson,
     Code::InvalidField,
@@ -38,7 +38,7 @@ pub(crate) const QUESTION: &[Code] = &[
     Code::RequestTimeout,
 ];
 
-/// What a question with a list may be refused with beside that.
+/// Further codes of questions with a list.
 pub const LIST: &[Code] = &[Code::EmptyList, Code::TooManyItems, Code::TooManyTokensTotal];
 
 pub(crate) type Responses = BTreeMap<String, RefOr<Response>>;
@@ -63,7 +63,7 @@ pub(crate) fn list(responses: &mut Responses, code: Code, dialect: Dialect) {
 /// refused before the body is read is one.
 pub(crate) fn share(responses: &mut Responses) {
     let (media_type, schema) = form::described(Dialect::Native);
-    // What is wrong with a body is said once it is read.
+    // Only these depend on the body.
     let of_bodies = ["200", "400", "404", "422"];
     for (status, response) in responses {
         if let RefOr::T(response) = response
@@ -84,7 +84,7 @@ macro_rules! refusals {
         );
     };
     ($name:ident in $dialect:expr; $($codes:expr),+) => {
-        /// What the route may be refused with.
+        /// The codes of the route.
         pub(crate) struct $name;
 
         impl utoipa::IntoResponses for $name {

@@ -20,11 +20,11 @@ use crate::http::settings::Settings;
 
 pub(crate) struct Collections {
     home: Box<dyn Home>,
-    /// What a key that is limited to some collections may have there, if that is bounded.
+    /// The joint limits of a limited key's collections, if there are any.
     most: Option<Most>,
 }
 
-/// What all collections that a limited key reaches may have together.
+/// Joint limits of all collections that a limited key reaches.
 #[derive(Debug, Clone, Copy)]
 struct Most {
     collections: usize,
@@ -126,7 +126,7 @@ impl Reachable<'_> {
         self.home.delete(name)
     }
 
-    /// Whether what the caller writes is counted, so that it writes one thing at a time.
+    /// Whether the caller's writes count against a joint limit, so that it writes one thing at a time.
     pub(crate) fn are_counted(&self) -> bool {
         self.most.is_some()
     }
@@ -159,7 +159,7 @@ impl Reachable<'_> {
         let (mut more, mut bytes) = (items.len(), items.iter().map(Item::bytes).sum());
         let fits = |there: usize, more: usize, most: usize| there.saturating_add(more) <= most;
         if !fits(room.items, more, most.items) || !fits(room.bytes, bytes, most.bytes) {
-            // Only then is it worth while to look which of them take the places of others.
+            // Only then is it worth finding out which items replace others.
             (more, bytes) = room.growth(collection, items, now).map_err(|error| failed(&error))?;
         }
         for (there, more, limit, what, setting) in [
@@ -179,7 +179,7 @@ impl Reachable<'_> {
     }
 }
 
-/// What there is in the collections that a caller reaches.
+/// What the collections that a caller reaches hold in all.
 struct Room {
     items: usize,
     bytes: usize,
@@ -230,7 +230,7 @@ impl Room {
     }
 }
 
-/// What is counted stands in this process, so that nothing keeps it from being counted.
+/// Counting reads only this process's memory, so it cannot fail for another reason.
 fn failed(error: &CollectionError) -> ApiError {
     ApiError::internal(&error.to_string())
 }
@@ -260,7 +260,7 @@ fn open_home(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> {
     Ok(home)
 }
 
-/// Collections that are read on as they are written. A line in the log tells of each that cannot be.
+/// Opens a replica. A log line names each collection that cannot be read.
 fn open_replica(folder: &Path, limits: Limits) -> Result<ReplicaHome, CollectionError> {
     let home = ReplicaHome::open(folder, limits)?.watched(|error| {
         tracing::error!(%error, "a collection cannot be read on; it is shown as it was before");

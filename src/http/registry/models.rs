@@ -26,7 +26,7 @@ use crate::http::settings::{NamedModel, Settings};
 #[cfg(feature = "embed-model")]
 pub(crate) const EMBEDDED: Option<&[u8]> =
     Some(include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors")));
-/// This program holds no model.
+/// This build embeds no model.
 #[cfg(not(feature = "embed-model"))]
 pub(crate) const EMBEDDED: Option<&[u8]> = None;
 
@@ -94,7 +94,7 @@ pub enum ModelsError {
         /// The file or its folder.
         path: PathBuf,
     },
-    /// The settings name the model within the program, and there is none.
+    /// The settings name the embedded model, but this program has none.
     #[error(
         "model `{name}`: this program was built without the feature `embed-model` and holds no model"
     )]
@@ -138,7 +138,7 @@ impl Models {
         Ok(Self { models, document: OnceLock::new() })
     }
 
-    /// One model that is already open, for programs that bring their own.
+    /// A model that is already open, for programs that embed the service.
     pub fn of(name: &str, engine: Engine) -> Self {
         Self { models: vec![Arc::new(LoadedModel::new(name, engine))], document: OnceLock::new() }
     }
@@ -199,7 +199,7 @@ fn open_file(named: &NamedModel, settings: &Settings) -> Result<Model, ModelsErr
     {
         return Err(ModelsError::Writable { name: named.name.clone(), path });
     }
-    // What cannot be looked at is refused by the opening itself, with its reason.
+    // A file that cannot be examined is refused when it is opened, with the reason.
     let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
     let copied = match settings.model_storage {
         Storage::Map => false,
@@ -225,7 +225,7 @@ fn check_memory(
     }
 }
 
-/// What of a file and its folder this process could change.
+/// The part of a path that this process could write to: the file or its folder.
 fn writable(path: &Path) -> Option<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let both = [path, folder.unwrap_or(Path::new("."))];
@@ -233,7 +233,7 @@ fn writable(path: &Path) -> Option<PathBuf> {
     found.map(Path::to_owned)
 }
 
-/// Kept free for requests beside what a model takes.
+/// Memory kept free for requests beside a model.
 const RESERVE: u64 = 32 << 20;
 
 /// How many bytes are free, if that is too few for a model that takes `addresses` bytes of address
@@ -264,7 +264,7 @@ fn kilobytes(table: &str, name: &str) -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()?.saturating_mul(1024))
 }
 
-/// What the address limit of this process leaves.
+/// Bytes left under the address limit of this process.
 fn free_addresses() -> Option<u64> {
     let limit = getrlimit(Resource::As).current?;
     Some(limit.saturating_sub(kilobytes("/proc/self/status", "VmSize:")?))
@@ -287,7 +287,7 @@ fn group_limit() -> Option<u64> {
     number(&folder, names.limit)
 }
 
-/// What the files of a control group are called.
+/// Names of a control group's files.
 struct Names {
     limit: &'static str,
     used: &'static str,

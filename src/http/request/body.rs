@@ -79,18 +79,18 @@ pub(crate) fn no_settings(uri: &Uri) -> Result<(), ApiError> {
     Err(ApiError::at(Code::InvalidField, "", detail))
 }
 
-/// How long a body says it is.
+/// The length that a body declares.
 pub(crate) fn declared(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// How long a body says it is, if it says so, or the refusal of one that would be too long.
+/// The declared length of a body, or the refusal of one that is too long.
 pub(crate) fn announced(
     headers: &HeaderMap,
     settings: &Settings,
 ) -> Result<Option<usize>, ApiError> {
     let limit = settings.body_bytes;
-    // What does not fit is beyond every limit.
+    // A length that does not fit is beyond every limit.
     let length = declared(headers).map(|length| usize::try_from(length).unwrap_or(usize::MAX));
     match length {
         Some(length) if length > limit => Err(too_large(limit, length)),

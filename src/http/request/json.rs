@@ -21,13 +21,13 @@ pub fn read_object<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError
     Err(ApiError::at(Code::InvalidField, "", "the body must be an object"))
 }
 
-/// Reads an object out of a body that is JSON as a whole; where it stands is not known here.
+/// Reads an object that is a part of a body, which is JSON as a whole; its place is unknown here.
 pub(crate) fn read_part<'b, T: Deserialize<'b>>(part: &'b RawValue) -> Result<T, ApiError> {
     if !part.get().starts_with('{') {
         return Err(ApiError::at(Code::InvalidField, "", "wrong type: expected an object"));
     }
     read(part.get().as_bytes()).map_err(|error| match error.code {
-        // All else was looked at when the body was read.
+        // Everything else was checked when the body was read.
         Code::MalformedJson => {
             let detail = "the body is not JSON: half a surrogate pair in a string";
             ApiError::new(Code::MalformedJson, detail)
@@ -57,7 +57,7 @@ pub(crate) fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError
 
 /// Whether the parser stopped at a number that has no float.
 fn is_huge_number(body: &[u8], error: &serde_json::Error) -> bool {
-    // Of a value that is skipped the parser looks at the form alone.
+    // The parser checks only the form of a value that it skips.
     if serde_json::from_slice::<IgnoredAny>(body).is_err() {
         return false;
     }
@@ -73,7 +73,7 @@ fn is_huge_number(body: &[u8], error: &serde_json::Error) -> bool {
     !in_string && read.last().is_some_and(u8::is_ascii_digit)
 }
 
-/// What is wrong, in words that are all ours: the parser's own would repeat the value.
+/// The refusal, in words of our own: the parser's would repeat the value.
 fn refusal(problem: &Problem) -> ApiError {
     let detail: Cow<'static, str> = match &problem.kind {
         Kind::Range(range) => {
@@ -106,7 +106,7 @@ fn one_of(names: &[&str]) -> String {
     }
 }
 
-/// What serde expects for a type of Rust, in words of JSON.
+/// What serde expects, in words of JSON.
 fn in_words(expected: &str) -> &str {
     match expected {
         "f32" | "f64" => "a number",

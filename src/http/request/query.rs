@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use cognate::engine::fuse::{FusedProblem, Fusion, Ranker};
-use cognate::engine::{Measure, Place, Query, QueryError};
+use cognate::engine::{Measure, PageOptions, Place, Query, QueryError};
 use cognate::methods::{Kind, Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -43,12 +43,12 @@ pub(crate) struct Selection<'r> {
     pub oov: Option<OovPolicy>,
     /// Whether a text with too many tokens is cut.
     pub truncate: Option<bool>,
-    /// Whether the shares of known words are told.
+    /// Whether the answer has the shares of known words.
     pub coverage: Option<bool>,
 }
 
 pub struct Resolved {
-    /// The model, held until the answer is there.
+    /// The model, kept until the answer is complete.
     pub model: Arc<LoadedModel>,
     /// Method, measure, and what to do with unknown and overlong texts. Of a fusion the method is the
     /// one that texts are read for.
@@ -96,9 +96,9 @@ impl<'r> Selection<'r> {
         Ok(Resolved { model: Arc::clone(model), query, fused: None })
     }
 
-    /// Finds the model and what ranks: a method, or several that the model fuses.
+    /// Finds the model, and the method or fusion that ranks.
     pub fn resolve_ranking(&self, models: &Models) -> Result<Resolved, ApiError> {
-        // No name of a method has a colon.
+        // Names of methods have no colon.
         let Some(name) = self.method.filter(|name| name.contains(':')) else {
             return self.resolve(models);
         };
@@ -115,7 +115,7 @@ impl<'r> Selection<'r> {
 }
 
 impl Resolved {
-    /// The same question by several rankings made one.
+    /// The same question, ranked by a fusion.
     pub(crate) fn by(self, fused: Fused) -> Result<Self, ApiError> {
         if self.query.measure.is_some() {
             let (name, problem) = (fused.name.to_string(), FusedProblem::Measured);
@@ -130,7 +130,7 @@ impl Resolved {
         self.fused.as_ref().map_or(method, |fused| &*fused.name)
     }
 
-    /// The same for a list that outlives the question.
+    /// The method's name, owned.
     pub(crate) fn listed_method(&self) -> Cow<'static, str> {
         match &self.fused {
             None => self.query.method.name().into(),
@@ -144,7 +144,7 @@ impl Resolved {
         alone.into_iter().chain(fused.map(|(_, method, _)| method))
     }
 
-    /// Refuses what only a method of its own can do.
+    /// Refuses a fused method.
     fn check_no_fusion(&self) -> Result<(), ApiError> {
         let Some(fused) = &self.fused else { return Ok(()) };
         let (name, problem) = (fused.name.to_string(), FusedProblem::OnlyRanks);
@@ -164,6 +164,34 @@ impl Resolved {
             return Err(QueryError::OnlyRanks { method: info.name }.into());
         }
         Ok(self.model.engine.check(&self.query)?)
+    }
+
+    /// Refuses liked texts and parts of a page that the method does not support.
+    pub(crate) fn check_page(&self, has_likes: bool, page: &PageOptions) -> Result<(), ApiError> {
+        let method = self.method_name();
+        let compared = [
+            ("/like", has_likes),
+            ("/collapse", page.collapse.is_some()),
+            ("/diversify", page.diversify.is_some()),
+        ];
+        let compared = compared.into_iter().find(|(_, is_asked)| *is_asked);
+        let only_ranks = self.fused.is_some() || self.query.method.info().kind == Kind::Ranker;
+        if let Some((pointer, _)) = compared.filter(|_| only_ranks) {
+            let detail = format!(
+                "`{}` needs a method whose scores say how alike two texts are, and {method} only ranks",
+                pointer.trim_start_matches('/')
+            );
+            return Err(ApiError::at(Code::MethodOnlyRanks, pointer, detail));
+        }
+        if !page.explain {
+            return Ok(());
+        }
+        if self.fused.is_some() {
+            let detail = format!("what {method} scores does not divide into words");
+            return Err(ApiError::at(Code::MethodUnavailable, "/explain", detail));
+        }
+        let explains = self.check_explains();
+        explains.map_err(|error| error.renamed(|it| it.renamed("method", "/explain")))
     }
 
     /// Refuses a method whose scores of pairs cannot be explained.
@@ -192,7 +220,7 @@ impl Resolved {
         candidates: impl Iterator<Item = &'t str> + Clone,
         only_best: bool,
     ) -> [u64; 2] {
-        // Every candidate's score with every part is needed, whatever is wanted of them.
+        // A fusion needs every part's score of every candidate.
         let only_best = only_best && self.fused.is_none();
         self.methods().fold([0_u64; 2], |sums, method| {
             let [least, most] = self.of_ranking(method, query, candidates.clone(), only_best);
@@ -325,7 +353,7 @@ pub(crate) fn reading(bytes: usize) -> u64 {
     (bytes as u64).saturating_mul(NANOS_PER_BYTE * MULTIPLICATIONS_PER_NANO)
 }
 
-/// How an answer gets to its client; a request extension where the answer may be written for long.
+/// How an answer reaches its client; a request extension for answers that may be sent for long.
 #[derive(Debug, Default)]
 pub(crate) struct Delivery {
     answer_bytes: AtomicU64,
@@ -333,7 +361,7 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    /// How long the answer is; 0 where that is not known.
+    /// The length of the answer; 0 if unknown.
     pub(crate) fn set_answer_bytes(&self, bytes: u64) {
         self.answer_bytes.store(bytes, Relaxed);
     }

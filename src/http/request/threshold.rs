@@ -14,7 +14,7 @@ use crate::http::request::query::Resolved;
 /// The word for the model's own threshold.
 const CALIBRATED: &str = "calibrated";
 
-/// The score from which a pair counts as related, as it is asked for.
+/// A threshold as it is requested: a number, or the calibrated one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Threshold {
     Number(Score),
@@ -102,10 +102,10 @@ impl Threshold {
     }
 }
 
-/// A threshold that scores can be held against.
+/// A threshold for scores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cutoff {
-    /// The number as it was asked for or found.
+    /// The number as requested or calibrated.
     pub number: f64,
     /// The least score that counts as related.
     least: f64,

@@ -13,7 +13,7 @@ use crate::http::settings::{Loaded, NamedModel, Settings};
 /// File descriptors that are not connections: models, logs, listeners, the runtime's own.
 const OTHER_FILES: u64 = 64;
 
-/// What the checks ask of the machine; who starts the service answers.
+/// The facts about the machine that checks need.
 pub trait Environment {
     /// Files that the process may have open at once.
     fn open_files(&self) -> u64;
@@ -24,13 +24,13 @@ pub trait Environment {
 
     fn keys(&self, path: &Path) -> Result<(), String>;
 
-    /// Whether collections can be kept in a folder, which need not be there yet.
+    /// Whether collections can be stored in a folder, which may not exist yet.
     fn data(&self, path: &Path) -> Result<(), String>;
 
     /// Whether collections can be read along in this folder.
     fn replica_of(&self, path: &Path) -> Result<(), String>;
 
-    /// Whether that is a filter for the log.
+    /// Whether this is a filter for the log.
     fn log(&self, filter: &str) -> Result<(), String>;
 }
 
@@ -38,7 +38,7 @@ impl Loaded {
     /// Checks the settings against each other and the machine, and notes every problem.
     pub fn check(&mut self, around: &dyn Environment) {
         if self.unread {
-            // Defaults in the place of what the file says would fail checks that it passes.
+            // A default in place of the file's value could fail checks that the value passes.
             return;
         }
         let settings = self.settings.clone();

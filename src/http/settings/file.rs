@@ -17,7 +17,7 @@ pub(super) struct Entry {
     pub(super) written: Result<RawValue, String>,
 }
 
-/// What a file says, in its order, and where it is no TOML: line and problem.
+/// The entries of a file in order, and its syntax errors: line and problem.
 #[derive(Default)]
 pub(super) struct Entries {
     pub(super) entries: Vec<Entry>,
@@ -29,7 +29,7 @@ pub(super) fn entries(text: &str) -> Entries {
     let line = |at: usize| 1 + ends.partition_point(|&end| end < at);
     let (table, errors) = DeTable::parse_recoverable(text);
     let lines: Vec<&str> = text.lines().collect();
-    // The parser has several complaints about one bare word: the first of a line is told.
+    // The parser reports one bare word several times: the first report of a line counts.
     let mut broken: BTreeMap<usize, String> = BTreeMap::new();
     for error in &errors {
         let number = line(error.span().map_or(0, |span| span.start));
@@ -39,7 +39,7 @@ pub(super) fn entries(text: &str) -> Entries {
         });
     }
     if !broken.is_empty() {
-        // What was recovered around an error may not be what was meant.
+        // Entries recovered after a syntax error may be wrong.
         return Entries { entries: Vec::new(), broken: broken.into_iter().collect() };
     }
     let entries = in_order(table.get_ref()).into_iter().map(|(at, key, value)| Entry {
@@ -53,7 +53,7 @@ pub(super) fn entries(text: &str) -> Entries {
     Entries { entries: entries.collect(), broken: Vec::new() }
 }
 
-/// What people mostly get wrong on a line: a text without quotes. Nothing where it is something else.
+/// The hint for a frequent mistake: a text without quotes.
 fn complaint(line: &str) -> Option<String> {
     let line = line.split(" #").next().unwrap_or_default();
     let (key, value) = line.split_once('=').map(|(key, value)| (key.trim(), value.trim()))?;
@@ -110,7 +110,7 @@ fn single(value: &DeValue<'_>) -> Result<String, String> {
     }
 }
 
-/// What a value is, in words.
+/// The type of a value, in words.
 fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string",
@@ -210,7 +210,7 @@ mod tests {
             assert!(told(&format!("key = {list}")).starts_with("strings need quotes"), "{list}");
         }
         assert_eq!(told("key = "), "a value is missing after `key =`");
-        // What is wrong here is another thing.
+        // Another problem than a missing quote.
         for other in
             ["key 1", "key = \"a", "[table", "key = {a", "a = 1\na = 0x2", "a = 1\na = [1]"]
         {

@@ -40,7 +40,7 @@ pub enum Origin {
     },
     Environment(String),
     Flag(String),
-    /// Nobody said anything, and a file was found at this place.
+    /// No layer gives it; a file was found at this place.
     Found(&'static str),
 }
 
@@ -60,9 +60,8 @@ impl fmt::Display for Origin {
 pub struct Problem {
     /// The setting, as far as one is meant.
     pub key: Option<&'static str>,
-    /// Where it was said.
     pub origin: Origin,
-    /// What is wrong and what to do.
+    /// The problem, and how to solve it.
     pub what: String,
 }
 
@@ -79,15 +78,15 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The settings that result, where each comes from, and what is wrong.
+/// The resulting settings, their origins, and the problems.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The settings; a value with a problem leaves that of the layer below.
     pub settings: Settings,
     pub problems: Vec<Problem>,
-    /// One for each setting of the list.
+    /// The origin of each setting of the list.
     origins: Vec<Origin>,
-    /// Whether a settings file is there and what it says is not known.
+    /// Whether a settings file could not be read.
     pub(super) unread: bool,
 }
 
@@ -141,7 +140,7 @@ impl Loaded {
 
     /// Notes that no layer names a model and none was found.
     pub fn note_no_model(&mut self, what: String) {
-        // The default's path would be told of a second time.
+        // The path would be reported twice.
         self.settings.model.clear();
         self.problems.push(Problem { key: None, origin: Origin::Default, what });
     }
@@ -210,7 +209,7 @@ impl Loaded {
         self.put(place, origin, written);
     }
 
-    /// Takes a value over, or notes what is wrong with it.
+    /// Sets a value, or notes the problem.
     fn put(&mut self, place: usize, origin: Origin, written: Result<RawValue, String>) {
         let setting = &LIST[place];
         match written.and_then(|written| setting.write(&mut self.settings, &written)) {
@@ -220,7 +219,7 @@ impl Loaded {
     }
 
     fn unknown(&mut self, origin: Origin, said: &str, known: impl Iterator<Item = String>) {
-        // The other layers are named by what was said.
+        // Other layers are named in the message.
         let what = match origin {
             Origin::File { .. } => format!("{} is no setting", quoted(said)),
             _ => "no such setting".to_owned(),
@@ -240,7 +239,7 @@ fn nearest(said: &str, known: impl Iterator<Item = String>) -> Option<String> {
         let name = name.trim_start_matches('-').to_lowercase().replace('-', "_");
         name.trim_start_matches(&VARIABLES.to_lowercase()).to_owned()
     };
-    // Nobody misspells a key into a thousand characters.
+    // Long misspelt keys are shortened in messages.
     let short: String = said.chars().take(64).collect();
     let said = plain(&short);
     let known = known.map(|known| (osa_distance(&said, &plain(&known)), known));

@@ -220,13 +220,12 @@ settings! {
     lateness_tick_ms: u64 = 100, Rule::count(1, 10_000);
 }
 
-/// One setting.
 pub struct Setting {
-    /// What it belongs to, as help groups settings.
+    /// The section of the help.
     pub section: &'static str,
     /// Its key in the file; flag and variable are made from it.
     pub key: &'static str,
-    /// What it is and what it prevents.
+    /// The help text: what it does and what it prevents.
     pub help: &'static str,
     /// The form of its value.
     pub rule: Rule,
@@ -235,7 +234,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Gives it a value, or says what is wrong with that.
+    /// Sets the value, or returns the problem.
     pub fn write(&self, settings: &mut Settings, written: &RawValue) -> Result<(), String> {
         (self.write)(settings, written, &self.rule)
     }
@@ -245,7 +244,7 @@ impl Setting {
         (self.read)(settings, &self.rule)
     }
 
-    /// What it is, in a line: its help up to what explains or qualifies that.
+    /// The first sentence of the help.
     pub fn summary(&self) -> &'static str {
         let up_to = |text: &'static str, ends: &[&str]| {
             let end = ends.iter().filter_map(|end| text.find(end)).min();

@@ -26,7 +26,7 @@ const SPOOL_FILES: u64 = 16;
 const LEAST_SPOOL_FILE: u64 = 64 << 10;
 const MOST_SPOOL_FILE: u64 = 8 << 20;
 
-/// Bytes of a body that count as an item before the items are counted: what a pair of tweets takes.
+/// Bytes of a body that count as one item before items are counted: a pair of tweets.
 const BYTES_PER_ITEM: usize = 128;
 
 impl Settings {
@@ -35,7 +35,7 @@ impl Settings {
         OpenOptions { verify: self.verify, storage: self.model_storage, limits }
     }
 
-    /// How many streams of lines there may be at once.
+    /// Most concurrent streams of lines.
     pub(crate) fn most_streams(&self) -> usize {
         self.max_streams.unwrap_or(self.max_connections / 4).max(1)
     }
@@ -54,7 +54,7 @@ impl Settings {
     pub(crate) fn spool_files(&self) -> u64 {
         let streams = self.most_streams() as u64;
         let bytes = self.spool_bytes.min(self.stream_spool().saturating_mul(streams));
-        // Of each stream's files the last need not be whole.
+        // The last file of each stream may be incomplete.
         if bytes == 0 { 0 } else { (bytes / self.spool_file_bytes()).saturating_add(streams) }
     }
 
@@ -67,7 +67,7 @@ impl Settings {
         }
     }
 
-    /// How many items a body of that length counts for before they are counted.
+    /// Number of items that a body of this length counts as before its items are counted.
     pub(crate) fn items_in(&self, bytes: usize) -> usize {
         let most = self.max_pairs.max(self.max_candidates).max(self.max_texts);
         (bytes / BYTES_PER_ITEM).min(most)

@@ -57,7 +57,7 @@ pub(super) fn check_origin(origin: &str, keys: bool) -> Result<(), String> {
     if good { Ok(()) } else { wrong("only a host in small letters may follow, without path") }
 }
 
-/// Whether this is a name, without scheme and port.
+/// Checks a host name without scheme and port.
 pub(super) fn check_host(host: &str) -> Result<(), String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     if !host.is_empty() && host.bytes().all(plain) {

@@ -17,14 +17,14 @@ pub struct NamedModel {
 }
 
 impl NamedModel {
-    /// What a model is called that comes without a name.
+    /// The name of a model that is given without one.
     pub(crate) const UNNAMED: &str = "default";
 
     /// What stands in a file's place for the model within the program, in builds with the feature
     /// `embed-model`. A file of this name is `./embedded:`.
     pub const EMBEDDED: &str = "embedded:";
 
-    /// Whether this is the model within the program, not a file.
+    /// Whether this is the embedded model.
     pub fn is_embedded(&self) -> bool {
         self.path.as_os_str() == Self::EMBEDDED
     }
@@ -51,7 +51,7 @@ impl NamedModel {
     }
 }
 
-/// What stands before the first `=`, and the rest. No name holds a slash, so a path may hold both.
+/// Splits at the first `=`. Names hold no slash, so a path may hold `=`.
 fn split(text: &str) -> (Option<&str>, &str) {
     match text.split_once('=') {
         Some((name, path)) if !name.contains('/') => (Some(name.trim()), path.trim()),
@@ -357,7 +357,7 @@ pub enum ValueShape {
     Bytes(u64, u64),
     Choice(&'static [&'static str]),
     Switch,
-    /// Anything of the form that this names.
+    /// A value of the form that this names.
     Text(&'static str),
     /// Any number of values of the form that this names.
     List(&'static str),
@@ -396,7 +396,7 @@ impl Rule {
         Self { shape: ValueShape::List(form), unset: None }
     }
 
-    /// The same, or none, written so.
+    /// The same, or the word for no value.
     pub(crate) const fn or(self, unset: &'static str) -> Self {
         Self { unset: Some(unset), ..self }
     }
@@ -405,7 +405,7 @@ impl Rule {
         matches!(self.shape, ValueShape::List(_))
     }
 
-    /// What values are allowed, in words; nothing if the form says it all.
+    /// The allowed values in words; none if the form says it all.
     pub fn range(&self) -> Option<String> {
         match self.shape {
             ValueShape::Count(least, most) => Some(format!("{least} to {most}")),
@@ -427,10 +427,10 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// How every variable of ours begins.
+/// Prefix of our environment variables.
 pub(super) const VARIABLES: &str = "COGNATE_";
 
-/// What stands in a password's place.
+/// Replaces a password in output.
 const HIDDEN: &str = "***";
 
 #[derive(Clone, PartialEq, Eq)]
@@ -448,7 +448,7 @@ impl DatabaseUrl {
     }
 }
 
-/// A URL without what is secret: a password stands before the host or among the settings.
+/// A URL without secrets: a password may stand before the host or among the parameters.
 fn shown(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (place, settings) = rest.split_once('?').unwrap_or((rest, ""));
@@ -480,7 +480,7 @@ impl Value for DatabaseUrl {
         let url = String::parse(written, rule)?;
         match url.starts_with("postgres://") || url.starts_with("postgresql://") {
             true => Ok(Self(url)),
-            // It may hold a password, so it is not repeated.
+            // The value may hold a password, so it is not repeated.
             false => Err("is not a URL such as postgres://user:password@host/database".to_owned()),
         }
     }

@@ -65,7 +65,7 @@ const HEAD: &str = "\
 # change it. A flag (--max-pairs) and a variable (COGNATE_MAX_PAIRS) win over this file.
 # `cognate serve --check` prints the settings in force and where each comes from.
 ";
-/// What stands behind them: a table goes on to the end of a file.
+/// Models come last: a TOML table reaches to the end of the file.
 const MODELS: &str = "
 # Several models by name, the first of them the default: instead of `model`, and at the end of the
 # file.

@@ -23,7 +23,7 @@ use crate::http::work::admission::shared::Shared;
 
 /// A request of at most this part of the units is small: a chunk of a stream, by default.
 const SMALL: usize = 256;
-/// One unit in this many is kept for small requests.
+/// One unit of this many is reserved for small requests.
 const KEPT: usize = 64;
 /// Most requests that wait, whatever the settings say: each release of units looks at all of them.
 const MOST_WAITING: usize = 1024;
@@ -137,7 +137,7 @@ impl Admission {
 
     /// Takes the units of the items of a request that is being computed, free or not. It has a
     /// thread, of which there are few, so to turn it away would only waste what it has cost.
-    pub(crate) fn settle(&self, permit: &mut Permit, items: usize) {
+    pub(crate) fn wait_durable(&self, permit: &mut Permit, items: usize) {
         let units = self.0.weight(&permit.client, items).max(permit.units);
         self.0.state().charge(&self.0, &permit.client, permit.units, units);
         permit.units = units;
@@ -169,13 +169,13 @@ impl Admission {
 /// Why there are no units for a request, and why it does not wait for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reason {
-    /// It may not wait.
+    /// The request may not wait.
     Busy,
-    /// As many wait as may.
+    /// The queue is full.
     Crowded,
-    /// It would have to wait for too long.
+    /// The expected wait is too long.
     Slow,
-    /// It waited for too long.
+    /// The wait took too long.
     Late,
 }
 

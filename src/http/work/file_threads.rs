@@ -13,10 +13,10 @@ const THREADS: usize = 8;
 /// Kinds of work that may take all of theirs: writing to collections, looking something up in them or
 /// reading bodies of items, and answers of streams that are read late.
 const KINDS: usize = 3;
-/// Threads for what is done one at a time: keys and models read again, and chores.
+/// Threads for single tasks: reloads and chores.
 const OTHERS: usize = 8;
 
-/// How many threads the runtime has for what may wait.
+/// Threads of the runtime for blocking work.
 pub(crate) const ALL: usize = KINDS * THREADS + OTHERS;
 
 /// The threads of one kind of work; a clone has the same.
@@ -28,7 +28,7 @@ pub(crate) enum Unfinished {
     /// Other work of its kind has all threads.
     #[error("the work was not begun")]
     NotBegun,
-    /// Nobody waits for it any more.
+    /// The caller has gone.
     #[error("the work goes on")]
     GoesOn,
     #[error("the work failed: {0}")]
@@ -50,7 +50,7 @@ impl FileThreads {
         Ok(self.begin(work).await.await?)
     }
 
-    /// The same, waited for no longer than this: for a thread, and then for the work.
+    /// Runs work on such a thread; waits at most this long for a thread, then for the work.
     pub(crate) async fn run_within<T: Send + 'static>(
         &self,
         patience: Duration,
@@ -66,7 +66,7 @@ impl FileThreads {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
-        // Nobody closes it.
+        // The semaphore is never closed.
         let place = Arc::clone(&self.0).acquire_owned().await;
         spawn_blocking(move || {
             let _place = place;

@@ -28,8 +28,8 @@ pub const INLINE_NANOS: u64 = 300_000;
 /// Estimated nanoseconds of one part of a large answer.
 const PART_NANOS: u64 = 1_000_000;
 
-/// How many of `items` that are estimated at `nanos` nanoseconds in all make one part of a large
-/// answer; at least one.
+/// Number of items in one part of a large answer, if all `items` take about `nanos` nanoseconds; at least
+/// one.
 pub(crate) fn items_per_part(items: usize, nanos: u64) -> usize {
     let each = (nanos / items.max(1) as u64).max(1);
     usize::try_from(PART_NANOS / each).unwrap_or(usize::MAX).max(1)
@@ -50,7 +50,7 @@ impl JobContext {
         Self { begun: Instant::now(), deadline, cancelled: None, spread: false }
     }
 
-    /// Whether the answer is still wanted and in time.
+    /// Returns an error if the request was cancelled or is late.
     pub(crate) fn check(&self) -> Result<(), ApiError> {
         if self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
             return Err(ApiError::new(Code::DeadlineExceeded, "the client went away"));
@@ -99,7 +99,7 @@ impl JobContext {
             if next.load(Ordering::Relaxed) < parts
                 && let Err(error) = work(&mut queue)
             {
-                // Nothing of the question can be answered.
+                // The whole question failed.
                 queue.fail(0, error.into());
             }
             queue.answers
@@ -131,7 +131,7 @@ pub(crate) struct PartQueue<'j, A> {
     parts: usize,
     per_part: usize,
     items: usize,
-    /// Each with the number of its part.
+    /// The answers with the numbers of their parts.
     answers: Vec<(usize, Result<A, ApiError>)>,
 }
 
@@ -154,7 +154,7 @@ impl<A> PartQueue<'_, A> {
         }
     }
 
-    /// Notes why a part has no answer; no further part is taken.
+    /// Notes the error of a part; no further part is started.
     fn fail(&mut self, number: usize, error: ApiError) {
         self.next.store(self.parts, Ordering::Relaxed);
         self.answers.push((number, Err(error)));
@@ -269,7 +269,7 @@ impl Pool {
             });
             drop(running);
             client.give_back(Resource::Jobs, 1);
-            // Nobody may be waiting any more.
+            // The caller may have gone.
             let _ = answer.send(done);
         });
         let _cancel = CancelOnDrop(cancelled);
@@ -283,7 +283,7 @@ impl Pool {
     }
 }
 
-/// One running job; dropping it is its end, by whatever way.
+/// A running job, counted until this is dropped.
 struct Running<'h>(&'h JobCounts);
 
 impl<'h> Running<'h> {

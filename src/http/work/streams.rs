@@ -21,7 +21,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// `most` places, of which a client has `percent` hundredths.
+    /// Allows `most` streams in all, and `percent` percent of them (at least one) to each client.
     pub(crate) fn new(most: usize, percent: usize) -> Self {
         let share = share_of(most, percent);
         Self { open: Arc::default(), most, share, ended: watch::Sender::new(false) }
@@ -32,7 +32,7 @@ impl Places {
         (self.open.load(Ordering::Acquire), self.most)
     }
 
-    /// Tells every stream to end after the lines it has.
+    /// Ends every stream after the lines it has.
     pub fn end(&self) {
         self.ended.send_replace(true);
     }

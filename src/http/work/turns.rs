@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::OwnedMutexGuard;
 
-/// Whose turn it is; it ends when this is dropped.
+/// A turn; it ends when this is dropped.
 pub(crate) struct Turn {
     _collection: OwnedMutexGuard<()>,
-    /// That of a client whose writes to all collections are one after the other.
+    /// The turn of a client whose writes to all collections are serialised.
     _client: Option<OwnedMutexGuard<()>>,
 }
 
@@ -24,7 +24,7 @@ impl Turns {
         Turn { _collection: self.of(name).lock_owned().await, _client: client }
     }
 
-    /// The same on a thread that may wait.
+    /// Waits for the turn on a thread that may block.
     pub(crate) fn wait_here(&self, name: &str) -> Turn {
         Turn { _collection: self.of(name).blocking_lock_owned(), _client: None }
     }
@@ -34,7 +34,7 @@ impl Turns {
         if let Some(known) = all.get(name).and_then(Weak::upgrade) {
             return known;
         }
-        // Nobody has or waits for those that are gone.
+        // Turns that nobody holds or awaits are dropped.
         all.retain(|_, one: &mut Weak<_>| one.strong_count() > 0);
         let fresh = Arc::default();
         all.insert(name.into(), Arc::downgrade(&fresh));

@@ -35,8 +35,8 @@ pub struct Unsent {
 }
 
 impl Unsent {
-    /// A budget of `limit` bytes for answers of at most `largest` bytes each, of which a client has so
-    /// many hundredths.
+    /// A budget of `limit` bytes for answers of at most `largest` bytes each; a client gets this
+    /// percentage of it.
     pub(crate) fn new(limit: usize, largest: usize, percent: usize) -> Self {
         let (used, client, largest) = (Arc::default(), Client::default(), largest.min(limit));
         Self { used, limit, share: share_of(limit, percent), client, largest }
@@ -126,7 +126,7 @@ impl Unsent {
     }
 }
 
-/// What an allocation of `bytes` bytes is charged with.
+/// The bytes charged for an allocation of `bytes` bytes.
 fn charged(bytes: usize) -> usize {
     if bytes > FREE_BYTES { bytes } else { 0 }
 }
@@ -198,7 +198,8 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
-    /// Makes room for `bytes` bytes in all, or refuses what no single answer may have or others take.
+    /// Makes room for `bytes` bytes in all, or refuses if one answer may not have as much or others use
+    /// it.
     pub(crate) fn resize(&mut self, bytes: usize) -> Result<(), ApiError> {
         if bytes > self.unsent.largest {
             let detail = format!("the answer takes {bytes} bytes or more; {}", self.unsent.rule());
@@ -232,13 +233,13 @@ pub(crate) struct Answer<'u> {
 
 impl Answer<'_> {
     pub(crate) fn write_json(&mut self, response: &impl Serialize) -> Result<(), ApiError> {
-        // Beside the budget only maps with keys that are no strings could fail.
+        // Apart from the budget, only maps with keys that are no strings could fail.
         serde_json::to_writer(&mut *self, response).map_err(|error| {
             self.refusal.take().unwrap_or_else(|| ApiError::internal(&error.to_string()))
         })
     }
 
-    /// What was written, charged until it is sent.
+    /// The written bytes, charged until they are sent.
     pub(crate) fn into_bytes(mut self) -> Bytes {
         let length = self.bytes.len();
         if charged(self.bytes.capacity()) > 0 && self.bytes.capacity() - length > length / SLACK {

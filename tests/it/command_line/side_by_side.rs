@@ -10,8 +10,7 @@ use cognate::model::{Frequency, Model, disk};
 use cognate::text::Normalisation;
 use cognate_pack::counts::Documents;
 use cognate_pack::intake::{BadUtf8, FlawedRows, Policy};
-use cognate_pack::readers::Budget;
-use cognate_pack::readers::format::Source;
+use cognate_pack::readers::{Budget, Source};
 use cognate_pack::transform::Changes;
 use cognate_pack::{PackOptions, UnknownChoice};
 

@@ -67,7 +67,10 @@ fn figures(report: &Value, method: &str) -> Value {
 fn a_kept_combination_has_the_figures_of_the_combination() {
     for parts in ["avg-cos,jaccard,mine", "dynamax,coverage"] {
         let (folder, report, said) = learned(parts);
-        assert!(said.contains("fused:mine-2 is kept: Standardised scores, weighted: 0."), "{said}");
+        assert!(
+            said.contains("fused:mine-2 is stored: Standardised scores, weighted: 0."),
+            "{said}"
+        );
         let map = report["combination"]["map"].as_f64().unwrap();
         let methods = ["--methods", "FUSED:mine_2,avg-cos", "--json", "-"];
         let output = eval(folder.path(), "fused.safetensors", &methods);

@@ -104,7 +104,7 @@ fn an_entry_is_what_the_model_finds() {
     assert!(entries.len() > 80, "{} entries", entries.len());
     for (entry, vector) in entries.iter().filter(|(entry, _)| *entry != "[UNK]") {
         let phrase = model.phrase(entry);
-        let [word] = phrase.words() else { panic!("{entry}: {:?}", phrase.words()) };
+        let &[word] = phrase.words() else { panic!("{entry}: {:?}", phrase.words()) };
         let mut row = vec![0.0; support::DIMS];
         phrase.row(word).copy_to(&mut row);
         assert_eq!(&row, vector, "{entry}");

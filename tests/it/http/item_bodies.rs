@@ -37,7 +37,9 @@ async fn bodies_of_items_hold_nothing_beyond_their_limits() {
     ];
     for (place, (status, items, most)) in bodies.iter().enumerate() {
         for path in ["items", "match"] {
-            let process = Process::start(&["--collection-bytes".to_owned(), MIB.to_string()]);
+            // What is told here is not that a busy machine is slow.
+            let flags = ["--collection-bytes", &MIB.to_string(), "--compute-deadline-ms", "60000"];
+            let process = Process::start(&flags.map(str::to_owned));
             let json = "content-type: application/json\r\n";
             let (head, _) = request("PUT /collections/c", json, "{}");
             let mut client = TcpStream::connect(process.address).await.unwrap();
@@ -47,7 +49,7 @@ async fn bodies_of_items_hold_nothing_beyond_their_limits() {
             limit_addresses(&process, 480 * MIB);
             let route = format!("POST /collections/c/{path}");
             let (head, body) = request(&route, json, &format!("{{\"items\":[{items}]}}"));
-            let sent = (0..12).map(|_| {
+            let send = || {
                 let (address, bytes) = (process.address, format!("{head}{body}"));
                 tokio::spawn(async move {
                     let mut client = TcpStream::connect(address).await.unwrap();
@@ -56,18 +58,16 @@ async fn bodies_of_items_hold_nothing_beyond_their_limits() {
                     let answer = answer(&mut client).await;
                     answer.and_then(|(head, _)| head.get(9..12)?.parse::<u16>().ok())
                 })
-            });
-            let mut refused = 0;
-            for sent in sent.collect::<Vec<_>>() {
-                match sent.await.unwrap() {
-                    Some(503) | None => {}
-                    other => {
-                        assert_eq!(other, Some(*status), "{path}, body {place}");
-                        refused += 1;
-                    }
-                }
+            };
+            for sent in (0..12).map(|_| send()).collect::<Vec<_>>() {
+                // On a busy machine all of them may be refused for want of units.
+                let refused = sent.await.unwrap();
+                assert!(
+                    [None, Some(503), Some(*status)].contains(&refused),
+                    "{path}, body {place}"
+                );
             }
-            assert!(refused > 0, "{path}, body {place}: all are refused for want of units");
+            assert_eq!(send().await.unwrap(), Some(*status), "{path}, body {place}, alone");
             let taken = memory(&process, "VmHWM:").saturating_sub(idle);
             assert!(taken <= most * MIB, "{path}, body {place}: {} MiB over idle", taken / MIB);
             assert!(health(&process).await.starts_with("http/1.1 200"));

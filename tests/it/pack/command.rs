@@ -139,7 +139,7 @@ fn rows_are_changed_as_asked() {
     assert!((row(&bytes, "the")[0] - 0.1).abs() < 0.4 / 127.0);
     let fallback = packed(folder, &["v.txt", "--unknown", "fallback", "--hash-norm", "0.5"]);
     let phrase = fallback.phrase("xyzzy");
-    assert!((cognate_kernels::vector::norm(phrase.row(&phrase.words()[0])) - 0.5).abs() < 1e-6);
+    assert!((cognate_kernels::vector::norm(phrase.row(phrase.words()[0])) - 0.5).abs() < 1e-6);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn what_is_wrong_with_a_row_is_named_and_policy_decides() {
     std::fs::write(folder.path().join("latin.txt"), b"the 1 2\ncaf\xe9 1 0\n").unwrap();
     let folder = folder.path();
     refused(folder, &["short.txt"], 1, &["short.txt", "line 2"]);
-    refused(folder, &["twice.txt", "--duplicates", "refuse"], 1, &["line 3", "`the` stands twice"]);
+    refused(folder, &["twice.txt", "--duplicates", "refuse"], 1, &["line 3", "`the` occurs twice"]);
     refused(folder, &["nan.txt"], 1, &["line 2", "NaN", "--non-finite"]);
     refused(folder, &["latin.txt", "--utf8", "strict"], 1, &["line 2", "UTF-8"]);
     refused(folder, &["empty.txt"], 1, &["empty.txt", "empty"]);

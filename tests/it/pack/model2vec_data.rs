@@ -103,8 +103,8 @@ fn words_are_cut_by_scores_as_the_tokenizers_library_cuts_them() {
         let found: Vec<_> = phrase
             .words()
             .iter()
-            .map(|word| {
-                let name = model.vocabulary().word(word.id.unwrap());
+            .map(|&word| {
+                let name = model.vocabulary().word(phrase.id(word).unwrap());
                 name.strip_prefix("##").or(name.strip_prefix('▁')).unwrap_or(name)
             })
             .collect();

@@ -38,16 +38,16 @@ fn a_word_that_is_not_listed_is_the_sum_of_its_pieces_at_the_length_of_rare_word
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let model = open(folder.path());
         let phrase = model.phrase("Quakes los tomatoe TOM2 xyz tomxato");
-        let found: Vec<Found> = phrase.words().iter().map(|word| word.found).collect();
+        let found: Vec<Found> = phrase.origins().map(|origin| origin.found).collect();
         let [stem, listed, pieces, hash] = [Found::Stem, Found::Listed, Found::Pieces, Found::Hash];
         assert_eq!(found, [stem, listed, pieces, hash, hash, pieces], "{dtype}");
 
-        let [tomatoe, tomxato] = [2, 5].map(|at| &phrase.words()[at]);
+        let [tomatoe, tomxato] = [2, 5].map(|at| phrase.origins().nth(at).unwrap());
         assert_eq!(phrase.pieces(tomatoe), ["tom", "##ato", "##e"]);
         // The pieces add up to (1, 2, ½, 0).
         let length = 5.25_f32.sqrt();
         let mut row = [0.0; 4];
-        phrase.row(tomatoe).copy_to(&mut row);
+        phrase.row(phrase.words()[2]).copy_to(&mut row);
         for (got, expected) in row.iter().zip([1.0, 2.0, 0.5, 0.0]) {
             assert!((got - 2.0 * expected / length).abs() < tolerance, "{dtype}: {row:?}");
         }
@@ -61,8 +61,9 @@ fn pieces_that_cancel_out_leave_the_hash() {
     assert!(packed(folder.path(), "f32", PIECES).status.success());
     let model = open(folder.path());
     let phrase = model.phrase("tomat");
-    assert_eq!(phrase.words()[0].found, Found::Hash);
-    assert!(phrase.pieces(&phrase.words()[0]).is_empty());
+    let origin = phrase.origins().next().unwrap();
+    assert_eq!(origin.found, Found::Hash);
+    assert!(phrase.pieces(origin).is_empty());
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn a_word_most_of_which_is_no_piece_is_told_apart_by_its_hash() {
     assert!(packed(folder.path(), "f32", PIECES).status.success());
     let model = open(folder.path());
     let phrase = model.phrase("łódźe ádåe 東京e");
-    assert!(phrase.words().iter().all(|word| word.found == Found::Hash));
+    assert!(phrase.origins().all(|origin| origin.found == Found::Hash));
 }
 
 /// What opening says of the model after a change to its draft, if every byte is checked and if the
@@ -139,7 +140,9 @@ fn refusals(change: impl FnOnce(&mut Draft<'_>)) -> [Option<FormatError>; 2] {
         match Model::open(&path, &OpenOptions { verify, ..OpenOptions::default() }) {
             Ok(model) => {
                 // Whatever numbers it holds, a text can be looked up.
-                assert!(model.phrase("tomatoe").words()[0].found != Found::Listed);
+                assert!(
+                    model.phrase("tomatoe").origins().all(|origin| origin.found != Found::Listed)
+                );
                 None
             }
             Err(ModelError::Format { source, .. }) => Some(source),

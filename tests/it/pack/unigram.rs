@@ -89,7 +89,7 @@ fn words_fall_into_the_pieces_that_the_library_finds() {
             let found: Vec<u32> = phrase
                 .words()
                 .iter()
-                .map(|word| {
+                .map(|&word| {
                     phrase.row(word).copy_to(&mut row);
                     row[0] as u32
                 })

@@ -163,7 +163,7 @@ fn a_limit_is_kept_exactly_and_one_too_high_is_told() {
     let arguments = ["pairs", "text", "a.txt", "-o", "out.tsv", "--rows", "1000"];
     let output = cognate(folder.path(), &[&arguments[..], &["--length", "20"]].concat());
     assert!(output.status.success());
-    for words in ["144 rows: 72 related, 72 non-related", "no more; 1000 rows were asked for"] {
+    for words in ["144 rows: 72 related, 72 non-related", "no more; 1000 rows were requested"] {
         assert!(said(&output).contains(words), "{}", said(&output));
     }
 }

@@ -1,6 +1,7 @@
 //! The rules of imports that Cargo cannot hold: inside a crate each module uses only modules below it.
 //! Between crates the manifests hold the order; here they are read for what they must not name.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -155,6 +156,82 @@ fn imports_point_one_way() {
 #[test]
 fn modules_of_the_service_use_only_those_below_them() {
     assert!(hold("src/http", "crate::http::", &MAY_USE_IN_HTTP) > 300);
+}
+
+/// The module of a file, as its path from the crate's root.
+fn module_of(file: &str) -> Vec<String> {
+    let mut path: Vec<&str> = file.trim_end_matches(".rs").split('/').collect();
+    if ["lib", "main", "mod"].contains(path.last().unwrap()) {
+        path.pop();
+    }
+    path.into_iter().map(str::to_owned).collect()
+}
+
+/// The paths that a file imports from its own crate, from the crate's root; its tests are left out.
+fn imported(module: &[String], source: &str) -> Vec<Vec<String>> {
+    let code = source.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let mut paths = Vec::new();
+    for statement in code.split("use ").skip(1) {
+        let statement = statement.split(';').next().unwrap();
+        let (path, names) = statement.split_once('{').unwrap_or((statement, ""));
+        let mut steps: Vec<&str> = path.trim().trim_end_matches("::").split("::").collect();
+        let mut base = match steps[0] {
+            "crate" => Vec::new(),
+            "super" if !module.is_empty() => module[..module.len() - 1].to_vec(),
+            _ => continue,
+        };
+        base.extend(steps.drain(1..).map(|step| step.trim().to_owned()));
+        let names = names.trim_end().trim_end_matches('}').split(',');
+        for name in names.map(|name| name.trim().split(" as ").next().unwrap()) {
+            let mut path = base.clone();
+            path.extend((!name.is_empty()).then(|| name.to_owned()));
+            paths.push(path);
+        }
+    }
+    paths
+}
+
+/// Which files of a crate import which; a module's own parts are no import.
+fn imports(folder: &str) -> BTreeMap<Vec<String>, BTreeSet<Vec<String>>> {
+    let mut files = BTreeMap::new();
+    each_source(folder, |name, source| {
+        files.insert(module_of(name), source.to_owned());
+    });
+    let of_file = |(module, source): (&Vec<String>, &String)| {
+        let file_of = |path: Vec<String>| {
+            (0..=path.len())
+                .rev()
+                .map(|end| path[..end].to_vec())
+                .find(|one| files.contains_key(one))
+        };
+        let used = imported(module, source).into_iter().filter_map(file_of);
+        (module.clone(), used.filter(|used| !used.starts_with(module)).collect())
+    };
+    files.iter().map(of_file).collect()
+}
+
+#[test]
+fn files_do_not_import_each_other_in_circles() {
+    let mut crates = vec!["src".to_owned()];
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        crates.push(format!("crates/{}/src", entry.unwrap().file_name().to_string_lossy()));
+    }
+    let mut seen = 0;
+    for folder in crates {
+        let mut left = imports(&folder);
+        seen += left.values().map(BTreeSet::len).sum::<usize>();
+        // What imports none of those left is in no circle with them.
+        loop {
+            let before = left.len();
+            let names: BTreeSet<Vec<String>> = left.keys().cloned().collect();
+            left.retain(|_, used| used.iter().any(|used| names.contains(used)));
+            if left.len() == before {
+                break;
+            }
+        }
+        assert!(left.is_empty(), "{folder}: in circles, or above one: {left:#?}");
+    }
+    assert!(seen > 1000, "only {seen} imports were looked at");
 }
 
 /// A key may be limited to some collections, so what a request asks is never asked of all of them.

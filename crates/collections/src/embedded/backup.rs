@@ -4,14 +4,15 @@
 use std::fs::OpenOptions;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fs, io};
 
 use cognate::model::whole_folder::WholeFolder;
 use cognate::model::writer::directory_of;
 
-use crate::embedded::held::Items;
-use crate::embedded::registry::{LOCK, LOG, UNWHOLE};
+use crate::embedded::home::{LOCK, LOG, UNWHOLE};
+use crate::embedded::items::Items;
 use crate::embedded::replay;
 use crate::embedded::storage::{LocalStorage, Storage, is_nothing, open_regular};
 use crate::{Applied, CollectionError, check_name};
@@ -76,11 +77,11 @@ fn copy(
     to: &Path,
     stop: &AtomicBool,
 ) -> Result<Option<(usize, u64)>, CollectionError> {
-    let storage = &LocalStorage;
+    let storage: Arc<dyn Storage> = Arc::new(LocalStorage);
     let (source, copy) = (from.join(LOG), to.join(LOG));
     let read = |error| CollectionError::Read { path: source.clone(), source: error };
     let write = |error| CollectionError::Write { path: copy.clone(), source: error };
-    // Whatever takes its place meanwhile, this is what was acknowledged so far.
+    // Another log may take its place meanwhile; this file holds all that was acknowledged so far.
     let mut file = match open_regular(OpenOptions::new().read(true), &source) {
         Err(error) if is_nothing(&error) && !from.is_dir() => return Ok(None),
         other => other.map_err(|error| replay::unopened(&source, error))?,
@@ -105,18 +106,18 @@ fn copy(
     // The lock goes with it.
     drop(out);
     let (mut held, mut applied) = (Items::default(), Applied::default());
-    let opened = replay::open(storage, &copy, |change| held.apply(change, &mut applied));
+    let opened = replay::open(&storage, &copy, |change| held.apply(change, &mut applied));
     let (mut log, cut) = opened.map_err(|error| match error {
-        // The copy is as the log is, which is what has to be known.
+        // The copy is damaged because the log is: report the log.
         CollectionError::Damaged { offset, problem, .. } => {
             CollectionError::Damaged { path: source.clone(), offset, problem }
         }
         other => other,
     })?;
     if let Some(cut) = cut {
-        // What was being written at this moment.
+        // The frame that the writer was writing at this moment.
         storage.remove_file(&cut.kept).map_err(write)?;
     }
-    log.record(storage)?;
+    log.record(&*storage)?;
     Ok(Some((held.table.len(), log.length())))
 }

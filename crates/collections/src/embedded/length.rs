@@ -13,7 +13,7 @@ use cognate::model::writer::directory_of;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::CollectionError;
-use crate::embedded::log::{HEAD, Head, add_frame};
+use crate::embedded::frame::{HEAD, Head, add_frame};
 use crate::embedded::storage::{ReadFrom, Storage, Stored, is_nothing};
 
 /// The name of the file.
@@ -21,7 +21,7 @@ const NAME: &str = "items.length";
 /// Its name before it is whole.
 const UNWHOLE: &str = "items.length-new";
 
-/// How long a log is at least.
+/// The least length of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Length {
     /// Bytes that were synced.
@@ -31,12 +31,12 @@ pub(super) struct Length {
 }
 
 impl Length {
-    /// A log of which so many bytes were synced.
+    /// Of a log of which this many bytes were synced.
     pub(super) fn of(log: &dyn Stored, bytes: u64) -> io::Result<Self> {
         Ok(Self { bytes, first: first_head(log)? })
     }
 
-    /// What is known of the length of a log that is there now.
+    /// The recorded length of a log; none if no file records it.
     pub(super) fn known(
         storage: &dyn Storage,
         path: &Path,
@@ -52,7 +52,7 @@ impl Length {
         }
     }
 
-    /// What a file says; nothing where it is not there, or is not whole.
+    /// Reads the record of a length; none if the file is missing or not whole.
     fn read(storage: &dyn Storage, file: &Path) -> io::Result<Option<Self>> {
         let file = match storage.open(file) {
             Err(error) if is_nothing(&error) => return Ok(None),
@@ -67,18 +67,18 @@ impl Length {
         Ok(said.map(|(head, first)| Self { bytes: head.synced, first }))
     }
 
-    /// Writes it beside the log, in the place of what was known before.
+    /// Writes the record beside the log, in the place of an earlier one.
     pub(super) fn write(&self, storage: &dyn Storage, log: &Path) -> io::Result<()> {
         let (unwhole, mut bytes) = (beside(log, UNWHOLE), Vec::new());
         add_frame(0, self.bytes, &self.first, &mut bytes)?;
         let file = storage.create(&unwhole)?;
         file.write_at(&bytes, 0)?;
         file.sync()?;
-        // Should the power take the name, what was known before is less, and as true.
+        // If a power failure undoes the rename, the earlier record is smaller, and still true.
         storage.rename(&unwhole, &beside(log, NAME))
     }
 
-    /// Removes what is known of a log, for good.
+    /// Removes the record of a log, durably.
     pub(super) fn forget(storage: &dyn Storage, log: &Path) -> io::Result<()> {
         match storage.remove_file(&beside(log, NAME)) {
             Err(error) if is_nothing(&error) => Ok(()),

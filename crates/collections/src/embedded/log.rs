@@ -10,6 +10,7 @@
 //! no exception.
 
 use std::io;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -18,13 +19,14 @@ use cognate::model::writer::directory_of;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::embedded::frame::{HEAD, Head, add_frame};
 use crate::embedded::length::Length;
-use crate::embedded::storage::{Storage, Stored};
+use crate::embedded::storage::{ReadFrom, Storage, Stored};
 use crate::{CollectionError, Item, Settings};
 
 /// The name of the shape, which the first frame begins with.
 pub(super) const FORMAT: &str = "cognate-collection-2";
-/// How the name of a log ends that is not whole yet.
+/// Extension of a log that is still being written.
 pub(super) const UNWHOLE: &str = "new";
 /// Bytes of changes after which another frame is begun where a log is written anew.
 const PIECE: usize = 1 << 20;
@@ -34,7 +36,7 @@ const PIECE: usize = 1 << 20;
 pub(super) enum Change<I = Box<Item>> {
     /// The shape of the file.
     Format(Box<str>),
-    /// What the collection keeps.
+    /// The settings of the collection.
     Set(Settings),
     /// An item is added, in the place of another of its name.
     Put(I),
@@ -63,7 +65,7 @@ pub(super) struct Log {
     last: Arc<Lasting>,
 }
 
-/// How far a log is certain to outlive a crash.
+/// How much of a log is durable.
 #[derive(Debug)]
 pub(super) struct Lasting {
     file: Arc<dyn Stored>,
@@ -72,7 +74,7 @@ pub(super) struct Lasting {
     written: AtomicU64,
     /// Bytes of them that were synced.
     synced: AtomicU64,
-    /// One syncs at a time.
+    /// Held by the thread that syncs.
     syncing: Mutex<()>,
     /// Why it takes nothing more.
     ended: OnceLock<Ended>,
@@ -81,9 +83,9 @@ pub(super) struct Lasting {
 /// Why a log takes nothing more.
 #[derive(Debug)]
 enum Ended {
-    /// It is not known what is on the disk beyond what was synced.
+    /// A sync failed, so the state of the disk is unknown beyond what was synced before.
     Unsynced,
-    /// This file is not where it was opened any more.
+    /// The path leads to another file, or to none.
     Away(PathBuf),
 }
 
@@ -100,14 +102,14 @@ impl Lasting {
         if self.has_ended() {
             return Err(self.error());
         }
-        // What others wrote meanwhile is synced with it, so they find it done.
+        // One sync covers the writes of all threads that wait.
         let written = self.written.load(Ordering::Acquire);
         if self.file.sync().is_err() {
             // After a failure a second attempt may succeed without the first one's bytes.
             self.end(Ended::Unsynced);
             return Err(self.error());
         }
-        // Nobody finds again what is in a file that has no name any more, or whose name another has.
+        // Bytes in a file that lost its name, or whose name another file has, are lost to readers.
         self.look()?;
         self.synced.store(written, Ordering::Release);
         Ok(())
@@ -115,7 +117,8 @@ impl Lasting {
 
     /// Ends the log if its path leads to another file or to none, or the file lost its end.
     fn look(&self) -> Result<(), CollectionError> {
-        // Where that cannot be told now it is asked again. One that has ended may have been replaced here.
+        // If this look fails, the next one decides. A log that has ended may have been replaced by its own
+        // copy.
         let written = self.written.load(Ordering::Acquire);
         let is_away = || matches!(self.file.is_at(&self.path), Ok(false));
         if self.ended.get().is_none()
@@ -153,7 +156,7 @@ impl Lasting {
 }
 
 impl Log {
-    /// A log that ends after so many bytes and frames, all of which are synced.
+    /// A log of this many bytes and frames, all of them synced.
     pub(super) fn at(path: PathBuf, file: Arc<dyn Stored>, length: u64, frames: u64) -> Self {
         let last = Lasting {
             file: Arc::clone(&file),
@@ -166,45 +169,12 @@ impl Log {
         Self { file, path, length, frames, sealed: false, recorded: None, last: Arc::new(last) }
     }
 
-    /// The same, of which a file beside it says how many bytes were synced.
+    /// The same log, with the number of synced bytes that the file beside it records.
     pub(super) fn with_record(self, recorded: Option<u64>) -> Self {
         Self { recorded, ..self }
     }
 
-    /// Writes a log of these settings and items that takes the place of another, if there is one. What
-    /// was there stays until all of it is synced.
-    pub(super) fn create<'i>(
-        storage: &dyn Storage,
-        path: &Path,
-        settings: Settings,
-        items: impl Iterator<Item = &'i Item>,
-    ) -> Result<Self, CollectionError> {
-        let failed = |source| CollectionError::Write { path: path.to_owned(), source };
-        let unwhole = path.with_extension(UNWHOLE);
-        let made = storage.create(&unwhole).and_then(|file| {
-            let (length, frames) = write_all(&*file, settings, items)?;
-            file.sync()?;
-            storage.rename(&unwhole, path)?;
-            Ok((file, length, frames))
-        });
-        match made {
-            Ok((file, length, frames)) => match storage.sync_folder(directory_of(path)) {
-                Ok(()) => {
-                    let log = Self::at(path.to_owned(), file, length, frames);
-                    Ok(Self { sealed: true, ..log })
-                }
-                // It took the place of the other, and nobody knows for how long.
-                Err(_) => Err(CollectionError::Unsynced { path: path.to_owned() }),
-            },
-            Err(error) => {
-                // What cannot be removed now is when the folder is opened again.
-                let _ = storage.remove_file(&unwhole);
-                Err(failed(error))
-            }
-        }
-    }
-
-    /// The same log, of which the folder has another name.
+    /// The same log after its folder was renamed.
     pub(super) fn moved(self, path: PathBuf) -> Self {
         let log = Self::at(path, self.file, self.length, self.frames);
         Self { sealed: self.sealed, ..log }
@@ -225,12 +195,12 @@ impl Log {
         self.last.look()
     }
 
-    /// Whether it takes nothing more.
+    /// Whether the log accepts no more changes.
     pub(super) fn has_ended(&self) -> bool {
         self.last.has_ended()
     }
 
-    /// The error of a log that takes nothing more.
+    /// The error of a log that accepts no more changes.
     pub(super) fn ended(&self) -> CollectionError {
         self.last.error()
     }
@@ -241,7 +211,7 @@ impl Log {
         if self.recorded == Some(synced) || self.has_ended() {
             return Ok(());
         }
-        // Beside another log it would be wrong.
+        // A record beside another file would be wrong.
         self.look()?;
         let written = Length::of(&*self.file, synced)
             .and_then(|length| length.write(storage, &self.path))
@@ -250,33 +220,36 @@ impl Log {
         written
     }
 
-    /// Removes what is known beside it, before another log takes its place.
+    /// Removes the record of the length, before another log takes the place of this one.
     pub(super) fn forget_record(&mut self, storage: &dyn Storage) -> Result<(), CollectionError> {
         self.recorded = None;
         Length::forget(storage, &self.path).map_err(|error| self.unwritten(error))
     }
 
-    /// How long it is.
     pub(super) fn length(&self) -> u64 {
         self.length
+    }
+
+    pub(super) fn file(&self) -> &Arc<dyn Stored> {
+        &self.file
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What tells when what is written to it lasts.
+    /// A handle that tells how much of the log is durable.
     pub(super) fn lasting(&self) -> &Arc<Lasting> {
         &self.last
     }
 
-    /// What tells when all that was written so far outlives a crash.
+    /// A handle to wait until everything written so far is durable.
     pub(super) fn written(&self) -> (Arc<Lasting>, u64) {
         (Arc::clone(&self.last), self.length)
     }
 
-    /// Writes changes as one frame; nothing of it if it does not fit. What was written lasts once
-    /// that was [waited](Lasting::wait) for.
+    /// Writes changes as one frame, or nothing if they do not fit. They are durable after
+    /// [`Lasting::wait`].
     pub(super) fn append(&mut self, changes: &[Change]) -> Result<(), CollectionError> {
         let mut json = Vec::new();
         for change in changes {
@@ -299,7 +272,7 @@ impl Log {
     }
 
     fn add(&mut self, json: &[u8]) -> Result<(), CollectionError> {
-        // Behind the end of a file that was cut off nobody would find it again.
+        // Behind the end of a truncated file no reader would find the frame.
         if self.file.length().is_ok_and(|length| length != self.length) {
             self.end_away(self.path.clone());
         }
@@ -325,106 +298,154 @@ impl Log {
         CollectionError::Write { path: self.path.clone(), source }
     }
 
-    /// Takes off what was written and is not known to last, as far as that can be done.
+    /// Truncates the log to what is durable, as far as the disk allows.
     pub(super) fn take_back(&mut self) {
         self.length = self.length.min(self.last.synced());
-        // One that was cut off is not to grow.
+        // A file that was truncated by others is not extended.
         if self.file.length().is_ok_and(|length| length > self.length) {
             let _ = self.file.set_length(self.length);
         }
     }
 }
 
-/// Writes a whole log; its bytes and frames. It has its name only once it was synced, so every frame says
-/// that it was, and a seal is the last.
-fn write_all<'i>(
-    file: &dyn Stored,
-    settings: Settings,
-    items: impl Iterator<Item = &'i Item>,
-) -> io::Result<(u64, u64)> {
-    let (mut json, mut bytes, mut length, mut frames) = (Vec::new(), Vec::new(), 0_u64, 0_u64);
-    serde_json::to_writer(&mut json, &Change::<&Item>::Format(FORMAT.into()))?;
-    serde_json::to_writer(&mut json, &Change::<&Item>::Set(settings))?;
-    let mut items = items.peekable();
-    loop {
-        if let Some(item) = items.next() {
+/// A log that is written beside the one that is in use, to take its place. Until then a failure leaves the
+/// other as it is; dropped before, it is removed.
+pub(super) struct LogCopy {
+    storage: Arc<dyn Storage>,
+    file: Arc<dyn Stored>,
+    /// The path that it is to have.
+    path: PathBuf,
+    length: u64,
+    frames: u64,
+    /// Bytes of the other log that are in it.
+    copied: u64,
+    in_place: bool,
+}
+
+impl LogCopy {
+    /// Writes and syncs a log of these settings and items, which stand for the first `copied` bytes of
+    /// the log at this path, or for none.
+    pub(super) fn of<'i>(
+        storage: &Arc<dyn Storage>,
+        path: &Path,
+        settings: Settings,
+        items: impl Iterator<Item = &'i Item>,
+        copied: u64,
+    ) -> Result<Self, CollectionError> {
+        let mut copy = Self::begin(storage, path)?;
+        copy.copied = copied;
+        copy.write_all(settings, items).map_err(|error| copy.unwritten(error))?;
+        Ok(copy)
+    }
+
+    /// A copy without any frame.
+    pub(super) fn begin(storage: &Arc<dyn Storage>, path: &Path) -> Result<Self, CollectionError> {
+        let failed = |source| CollectionError::Write { path: path.to_owned(), source };
+        let file = storage.create(&path.with_extension(UNWHOLE)).map_err(failed)?;
+        let (storage, path) = (Arc::clone(storage), path.to_owned());
+        Ok(Self { storage, file, path, length: 0, frames: 0, copied: 0, in_place: false })
+    }
+
+    /// Adds changes, as they are written down, as one frame.
+    pub(super) fn append(&mut self, changes: &[u8]) -> Result<(), CollectionError> {
+        self.add(changes).map_err(|error| self.unwritten(error))
+    }
+
+    fn write_all<'i>(
+        &mut self,
+        settings: Settings,
+        items: impl Iterator<Item = &'i Item>,
+    ) -> io::Result<()> {
+        let mut json = Vec::new();
+        serde_json::to_writer(&mut json, &Change::<&Item>::Format(FORMAT.into()))?;
+        serde_json::to_writer(&mut json, &Change::<&Item>::Set(settings))?;
+        for item in items {
             serde_json::to_writer(&mut json, &Change::Put(item))?;
-        }
-        let ended = items.peek().is_none();
-        if ended || json.len() >= PIECE {
-            bytes.clear();
-            add_frame(frames, length, &json, &mut bytes)?;
-            json.clear();
-            frames += 1;
-            if ended {
-                let end = length + bytes.len() as u64;
-                add_frame(frames, end, &json, &mut bytes)?;
-                frames += 1;
+            if json.len() >= PIECE {
+                self.add(&json)?;
+                json.clear();
             }
-            file.write_at(&bytes, length)?;
-            length += bytes.len() as u64;
         }
-        if ended {
-            return Ok((length, frames));
+        if !json.is_empty() {
+            self.add(&json)?;
         }
+        self.file.sync()
+    }
+
+    /// Bytes of a log of this length that are not in the copy.
+    pub(super) fn missing(&self, length: u64) -> u64 {
+        length.saturating_sub(self.copied)
+    }
+
+    /// Adds and syncs what was written to the log meanwhile, up to the byte `end`, where a frame ends.
+    pub(super) fn catch_up(&mut self, log: &dyn Stored, end: u64) -> Result<(), CollectionError> {
+        if self.copied < end {
+            self.add_frames(log, end).map_err(|error| self.unwritten(error))?;
+        }
+        Ok(())
+    }
+
+    fn add_frames(&mut self, log: &dyn Stored, end: u64) -> io::Result<()> {
+        let damaged =
+            || io::Error::new(io::ErrorKind::InvalidData, "a frame is not as it was written");
+        let mut from = BufReader::new(ReadFrom { file: log, offset: self.copied });
+        while self.copied < end {
+            let mut head = [0; HEAD];
+            from.read_exact(&mut head)?;
+            let head = Head::read(&head).ok_or_else(damaged)?;
+            let mut changes = vec![0; head.length];
+            from.read_exact(&mut changes)?;
+            if xxh3_64(&changes) != head.sum {
+                return Err(damaged());
+            }
+            // A seal says nothing of the copy.
+            if !changes.is_empty() {
+                self.add(&changes)?;
+            }
+            self.copied += (HEAD + head.length) as u64;
+        }
+        self.file.sync()
+    }
+
+    /// Adds a frame. The copy has its name only once all of it was synced, so every frame says that what
+    /// stands before it was.
+    fn add(&mut self, changes: &[u8]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(HEAD + changes.len());
+        add_frame(self.frames, self.length, changes, &mut bytes)?;
+        self.file.write_at(&bytes, self.length)?;
+        self.length += bytes.len() as u64;
+        self.frames += 1;
+        Ok(())
+    }
+
+    /// Gives it the place of the other log, sealed.
+    pub(super) fn into_place(mut self) -> Result<Log, CollectionError> {
+        let sealed = self.add(&[]).and_then(|()| self.file.sync());
+        let renamed = sealed
+            .and_then(|()| self.storage.rename(&self.path.with_extension(UNWHOLE), &self.path));
+        renamed.map_err(|error| self.unwritten(error))?;
+        self.in_place = true;
+        let path = self.path.clone();
+        if self.storage.sync_folder(directory_of(&path)).is_err() {
+            // The rename took place, but may not survive a power failure.
+            return Err(CollectionError::Unsynced { path });
+        }
+        let log = Log::at(path, Arc::clone(&self.file), self.length, self.frames);
+        Ok(Log { sealed: true, ..log })
+    }
+
+    fn unwritten(&self, source: io::Error) -> CollectionError {
+        CollectionError::Write { path: self.path.clone(), source }
     }
 }
 
-/// What every frame begins with.
-pub(super) const MARK: [u8; 4] = *b"cgc2";
-/// What frames began with that had another head.
-pub(super) const OLD_MARK: [u8; 4] = *b"cgc1";
-/// Bytes of a frame before its changes.
-pub(super) const HEAD: usize = 40;
-/// Bytes of a head before its own checksum.
-const SUMMED: usize = 32;
-/// Most bytes of the changes of a frame.
-pub(super) const MOST_FRAME: usize = 1 << 30;
-
-/// The head of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
-    /// Bytes of its changes.
-    pub(super) length: usize,
-    /// Its number in the file, from 0.
-    pub(super) number: u64,
-    /// Bytes of the file that were synced when it was written.
-    pub(super) synced: u64,
-    /// The checksum of its changes.
-    pub(super) sum: u64,
-}
-
-impl Head {
-    /// The head that these bytes are, if they are one.
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        let (head, _) = bytes.split_at_checked(HEAD)?;
-        let (summed, sum) = head.split_at_checked(SUMMED)?;
-        let eight =
-            |from: usize| Some(u64::from_le_bytes(head.get(from..from + 8)?.try_into().ok()?));
-        let length = u32::from_le_bytes(head.get(4..8)?.try_into().ok()?) as usize;
-        let whole =
-            head.starts_with(&MARK) && sum == xxh3_64(summed).to_le_bytes() && length <= MOST_FRAME;
-        whole.then_some(Self { length, number: eight(8)?, synced: eight(16)?, sum: eight(24)? })
+impl Drop for LogCopy {
+    fn drop(&mut self) {
+        let path = self.path.with_extension(UNWHOLE);
+        // The collection may have been deleted meanwhile, and another of its name made. What cannot be
+        // removed now is when the folder is opened again.
+        if !self.in_place && matches!(self.file.is_at(&path), Ok(true)) {
+            let _ = self.storage.remove_file(&path);
+        }
     }
-}
-
-/// Adds a frame to bytes.
-pub(super) fn add_frame(
-    number: u64,
-    synced: u64,
-    changes: &[u8],
-    out: &mut Vec<u8>,
-) -> io::Result<()> {
-    let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "too much is changed at once");
-    let length = u32::try_from(changes.len()).ok().filter(|_| changes.len() <= MOST_FRAME);
-    let start = out.len();
-    out.extend_from_slice(&MARK);
-    out.extend_from_slice(&length.ok_or_else(too_long)?.to_le_bytes());
-    out.extend_from_slice(&number.to_le_bytes());
-    out.extend_from_slice(&synced.to_le_bytes());
-    out.extend_from_slice(&xxh3_64(changes).to_le_bytes());
-    let sum = xxh3_64(out.get(start..).unwrap_or_default());
-    out.extend_from_slice(&sum.to_le_bytes());
-    out.extend_from_slice(changes);
-    Ok(())
 }

@@ -5,31 +5,30 @@
 //! Readers see a table that no longer changes (`table`), so none of them waits for a writer.
 //!
 //! Other processes show the same collections as a [`ReplicaHome`], which reads the logs on as they grow
-//! (`tail`).
+//! (`replica`).
 
 mod backup;
-mod held;
-mod kept;
+mod durable;
+mod earlier;
+mod frame;
+mod home;
+mod items;
 mod length;
 mod log;
 mod narrow;
-mod registry;
+mod quantised;
 mod replay;
 mod replica;
-mod shelves;
 mod storage;
 mod store;
 mod table;
 #[cfg(test)]
 mod tests;
-mod turn;
-mod vectors;
+mod transaction;
 
 pub use backup::{BackedUp, back_up};
-pub use registry::EmbeddedHome;
+pub use home::EmbeddedHome;
 pub use replay::Cut;
 pub use replica::ReplicaHome;
 pub use store::{EmbeddedCollection, View};
 pub use table::Table;
-pub use turn::Pending;
-pub use vectors::Vectors;

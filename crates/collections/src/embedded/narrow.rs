@@ -8,13 +8,16 @@ use std::sync::Arc;
 use cognate::engine::Query;
 use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 
-use crate::embedded::shelves::{BLOCK, Bits, Found, Seek, ShelfMaker, items_of, look, ones, unit};
+use crate::embedded::quantised::{
+    BLOCK, Bits, Found, Seek, ShelfMaker, items_of, look, ones, unit,
+};
 use crate::embedded::{EmbeddedCollection, View};
 use crate::{Cancellation, ChooseError, Chosen, ItemSelector, SHORTLIST_METHOD, TopQuery};
 
 /// Items up to which all are scored in no more time.
 const FEW: usize = 1_000;
-/// Of so many items one may be left. To score more takes as long as to score all.
+/// At most one item of this many may remain. With more, scoring the remaining ones takes as long as
+/// scoring all.
 const SHARE: usize = 8;
 /// Of so much of the weights a sum of liked texts must be left. Less would say too little: they speak
 /// against each other.
@@ -63,7 +66,7 @@ impl EmbeddedCollection {
             cancel.check()?;
             let block = maker.block(*at, bits, view)?;
             look(*at, &block, bits, &mut races);
-            // What has no direction may still have a score, or is to be counted.
+            // An item without a direction may still have a score, or must be counted.
             for (tile, (wanted, rows)) in bits.iter().zip(&block.rows).enumerate() {
                 let mut without = wanted & !rows;
                 while without != 0 {
@@ -110,18 +113,18 @@ fn probes(best: &TopQuery<'_>) -> Option<Vec<Probe>> {
 struct Pruner<'p> {
     probe: &'p Probe,
     length: usize,
-    /// What the best have at least, the least of it on top.
+    /// Lower bounds of the best items, the least of them on top.
     floors: BinaryHeap<Found>,
-    /// What items have at most that were not out of it when they were looked at.
+    /// Upper bounds of items that could still be among the best when they were looked at.
     reached: Vec<(f32, u64)>,
-    /// So many of them are worth it.
+    /// Most items for which narrowing is worth its time.
     most: usize,
-    /// Whether there are more.
+    /// Whether more items than that remain.
     is_lost: bool,
 }
 
 impl<'p> Pruner<'p> {
-    /// A race for so many places, of which at most so many items may be left.
+    /// A pruner for `length` results, given up when more than `most` items remain.
     fn of(probe: &'p Probe, length: usize, most: usize) -> Self {
         let (floors, reached) = (BinaryHeap::new(), Vec::new());
         Self { probe, length, floors, reached, most, is_lost: false }

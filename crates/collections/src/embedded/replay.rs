@@ -3,14 +3,17 @@
 use std::io;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cognate::model::writer::directory_of;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::CollectionError;
+use crate::embedded::earlier;
+use crate::embedded::frame::{HEAD, Head, MARK};
 use crate::embedded::length;
 use crate::embedded::length::Length;
-use crate::embedded::log::{Change, FORMAT, HEAD, Head, Log, MARK, OLD_MARK};
+use crate::embedded::log::{Change, FORMAT, Log};
 use crate::embedded::storage::{ReadFrom, Storage, Stored};
 
 /// Bytes that are copied at once.
@@ -24,11 +27,11 @@ pub struct Cut {
     pub path: PathBuf,
     /// Bytes that were cut off.
     pub bytes: u64,
-    /// Where they are kept.
+    /// The file that holds the bytes cut off.
     pub kept: PathBuf,
 }
 
-/// Where a frame of a log begins.
+/// The position of a frame in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Place {
     pub(super) offset: u64,
@@ -36,21 +39,26 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Goes behind a frame whose changes have so many bytes.
+    /// Advances past a frame whose changes have this many bytes.
     pub(super) fn pass(&mut self, changes: usize) {
         self.offset += (HEAD + changes) as u64;
         self.frames += 1;
     }
 }
 
-/// Opens a log and tells each of its changes.
+/// Opens a log and passes on each of its changes.
 pub(super) fn open(
-    storage: &dyn Storage,
+    storage: &Arc<dyn Storage>,
     path: &Path,
     tell: impl FnMut(Change),
 ) -> Result<(Log, Option<Cut>), CollectionError> {
     let failed = |source| CollectionError::Read { path: path.to_owned(), source };
-    let file = storage.open(path).map_err(|error| unopened(path, error))?;
+    let mut file = storage.open(path).map_err(|error| unopened(path, error))?;
+    if earlier::is_earlier(&*file).map_err(failed)? {
+        earlier::convert(storage, path, &*file)?;
+        file = storage.open(path).map_err(|error| unopened(path, error))?;
+    }
+    let storage = &**storage;
     let end = file.length().map_err(failed)?;
     let Place { offset, frames } = read(path, &*file, end, tell)?;
     // A process that was killed may have written it without a sync.
@@ -73,7 +81,7 @@ pub(super) fn open(
     Ok((log(file), Some(cut)))
 }
 
-/// Copies what is cut off a log beside it, and cuts it off.
+/// Copies the end of a log into a file beside it, and truncates the log.
 fn cut(
     storage: &dyn Storage,
     path: &Path,
@@ -115,7 +123,7 @@ pub(super) fn unopened(path: &Path, error: io::Error) -> CollectionError {
     }
 }
 
-/// Tells the changes of all frames up to one that is not whole; where that is.
+/// Passes on the changes of all frames before the first one that is not whole; returns its position.
 fn read(
     path: &Path,
     file: &dyn Stored,
@@ -137,12 +145,9 @@ fn read(
 
 /// The error of a log whose first frame is not whole.
 pub(super) fn without_beginning(path: &Path, file: &dyn Stored) -> CollectionError {
-    let mut mark = [0; OLD_MARK.len()];
-    match file.read_at(&mut mark, 0) {
-        Ok(_) if mark == OLD_MARK => {
-            damaged(path, 0, "an older version wrote it, whose logs this one does not read")
-        }
-        Ok(_) => damaged(path, 0, "the beginning of the log is not whole"),
+    match earlier::is_earlier(file) {
+        Ok(true) => CollectionError::EarlierFormat { path: path.to_owned() },
+        Ok(false) => damaged(path, 0, "the beginning of the log is not whole"),
         Err(source) => CollectionError::Read { path: path.to_owned(), source },
     }
 }
@@ -211,7 +216,7 @@ pub(super) fn proof(
     while at < end {
         window.clear();
         let mut reader = ReadFrom { file, offset: at };
-        // What comes behind the end was written since, if another process writes.
+        // Bytes behind `end` were written since, if another process writes.
         let most = (end - at).min((WINDOW + HEAD) as u64);
         Read::by_ref(&mut reader).take(most).read_to_end(&mut window)?;
         let marks = window.windows(MARK.len()).enumerate().filter(|(_, four)| **four == MARK);

@@ -13,19 +13,20 @@ use std::{fs, io, thread};
 use cognate::engine::Engine;
 use cognate::methods::Method;
 
-use crate::embedded::held::Items;
-use crate::embedded::log::{Change, HEAD, Head};
-use crate::embedded::registry::LOG;
+use crate::embedded::frame::{HEAD, Head};
+use crate::embedded::home::LOG;
+use crate::embedded::items::Items;
+use crate::embedded::log::Change;
 use crate::embedded::replay::Place;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, is_nothing, open_regular};
-use crate::embedded::{EmbeddedCollection, Pending, Vectors, replay};
+use crate::embedded::{EmbeddedCollection, replay};
 use crate::{
     Applied, Behind, Budget, Cancellation, Choice, ChooseError, Chosen, Collection,
     CollectionError, CollectionInfo, Home, Item, ItemSelector, Limits, MatchError, MatchOptions,
-    Matched, Page, Settings, SharedEngine, Totals, Write, check_name,
+    Matched, Page, Pending, Settings, SharedEngine, Totals, Vectors, Write, check_name,
 };
 
-/// How often the folder is looked at.
+/// Interval between two looks at the folder.
 const EVERY: Duration = Duration::from_millis(100);
 /// Most looks that pass before a log is read again that could not be: half a minute.
 const MOST_PASSED: u32 = 300;
@@ -45,11 +46,11 @@ struct Shared {
     /// What was found when the collections were looked at last, by their names; of the folder itself
     /// without one. One looks at a time.
     found: Mutex<BTreeMap<String, Found>>,
-    /// How many of them could not be read on.
+    /// Number of logs that could not be read further.
     unreadable: AtomicUsize,
 }
 
-/// What was found when a log was looked at.
+/// The result of a look at a log.
 #[derive(Debug, Default)]
 struct Found {
     /// The log as it was, if there is nothing more to find out about it.
@@ -81,8 +82,8 @@ impl ReplicaHome {
         self.shared.look()
     }
 
-    /// Looks again and again on a thread of its own, as long as this is not dropped, and tells what
-    /// [`look`](Self::look) gives.
+    /// Looks at the folder on its own thread until this is dropped; `tell` gets the errors of
+    /// [`look`](Self::look).
     pub fn watched(self, tell: impl Fn(CollectionError) + Send + 'static) -> io::Result<Self> {
         let shared = Arc::downgrade(&self.shared);
         let watch = move || {
@@ -148,7 +149,7 @@ impl Shared {
         let came = stamp.and_then(|stamp| {
             let came = self.read_on(name, &path, stamp);
             let is_known = match &came {
-                // What was being written at this moment is whole the next time.
+                // A frame that is being written at this moment is whole at the next look.
                 Ok(false) | Err(CollectionError::Damaged { .. }) => !stamp.is_fresh(),
                 Ok(true) => true,
                 Err(_) => false,
@@ -196,7 +197,7 @@ impl Shared {
 }
 
 impl Found {
-    /// Notes what came of reading on; the error if it is another one than before.
+    /// Notes the result of reading a log; returns the error if it differs from the last one.
     fn note<T>(&mut self, came: Result<T, CollectionError>) -> Option<CollectionError> {
         let problem = came.as_ref().err().map(ToString::to_string);
         let is_known = problem == self.problem;
@@ -246,7 +247,7 @@ impl Home for ReplicaHome {
 #[derive(Debug)]
 pub(super) struct ReplicatedCollection {
     held: EmbeddedCollection,
-    /// One reads on at a time.
+    /// Held by the thread that reads further.
     tail: Mutex<Tail>,
     read_bytes: AtomicU64,
     unread_bytes: AtomicU64,
@@ -278,9 +279,9 @@ impl ReplicatedCollection {
         let came = match tail.goes_on_in(stamp).map_err(failed)? {
             true => tail.read_on(|changes| self.held.take_over(changes)),
             false => {
-                // It was written anew, mostly with what is held here.
+                // The log was written anew, mostly with the items that are here already.
                 let mut fresh = Tail::open(path).map_err(failed)?;
-                // What cannot be read to its end takes the place of nothing.
+                // A log that cannot be read to its end replaces nothing.
                 let whole = self.take_over_all(&mut fresh)?;
                 *tail = fresh;
                 Ok(whole)
@@ -292,7 +293,7 @@ impl ReplicatedCollection {
         came
     }
 
-    /// Brings what is held to what another log says; whether nothing of that is left.
+    /// Turns the items into those of another log; returns whether none of the old ones remains.
     fn take_over_all(&self, log: &mut Tail) -> Result<bool, CollectionError> {
         let (mut held, mut applied) = (Items::default(), Applied::default());
         let came = log.read_on(|changes| {
@@ -309,7 +310,6 @@ impl ReplicatedCollection {
         came
     }
 
-    /// How many items it has.
     pub(super) fn items(&self, now: i64) -> usize {
         self.held.told(now).items
     }
@@ -372,7 +372,7 @@ impl Collection for ReplicatedCollection {
         Err(CollectionError::ReadOnly)
     }
 
-    fn settle(&self, _pending: Pending) -> Result<(), CollectionError> {
+    fn wait_durable(&self, _pending: Pending) -> Result<(), CollectionError> {
         Ok(())
     }
 
@@ -386,7 +386,7 @@ impl Collection for ReplicatedCollection {
         Err(CollectionError::ReadOnly.into())
     }
 
-    /// What is too old leaves once the process that writes has taken it out.
+    /// Expired items leave when the writing process removes them.
     fn tidy(&self, _now: i64) -> Result<(), CollectionError> {
         Ok(())
     }
@@ -394,7 +394,7 @@ impl Collection for ReplicatedCollection {
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
-/// How long after its last change a file may still be in the middle of one.
+/// For this long after its last change a file may still be in the middle of one.
 const UNSETTLED_MS: u64 = 3000;
 
 /// A log as far as it was read.
@@ -403,12 +403,11 @@ pub(super) struct Tail {
     path: PathBuf,
     file: File,
     at: Place,
-    /// Where the last frame that was read begins, and its head: by these another log of the same file is
-    /// told.
+    /// Position and head of the last frame read: they tell whether the file is still the same log.
     last: Option<(u64, [u8; HEAD])>,
 }
 
-/// By what it is seen that a file is another one, or was changed.
+/// Identifies a version of a file: another file, or a changed one, has another stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Stamp {
     file: (u64, u64),
@@ -426,12 +425,11 @@ impl Stamp {
         }
     }
 
-    /// How long it is.
     pub(super) fn length(self) -> u64 {
         self.length
     }
 
-    /// Whether it may be in the middle of a change.
+    /// Whether the file may be in the middle of a change.
     pub(super) fn is_fresh(self) -> bool {
         let modified = self.modified.0.saturating_mul(1000);
         // Clocks of other machines may be ahead.

@@ -21,10 +21,9 @@ pub(super) trait Storage: Debug + Send + Sync {
     /// Opens a file that is there to be locked, and is made if it is not there.
     fn lock(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
 
-    /// The names of what is in a folder.
     fn names(&self, folder: &Path) -> io::Result<Vec<String>>;
 
-    /// Whether there is such a folder.
+    /// Whether the path is a folder.
     fn is_folder(&self, path: &Path) -> io::Result<bool>;
 
     /// Makes an empty file, of one that is there too, to be read and written.
@@ -47,7 +46,6 @@ pub(super) trait Storage: Debug + Send + Sync {
 
 /// A file that is open.
 pub(super) trait Stored: Debug + Send + Sync {
-    /// How long it is.
     fn length(&self) -> io::Result<u64>;
 
     /// Reads from a byte on; how many bytes, which are none at the end alone.
@@ -62,11 +60,11 @@ pub(super) trait Stored: Debug + Send + Sync {
     /// Makes its bytes last.
     fn sync(&self) -> io::Result<()>;
 
-    /// Whether this path leads to it.
+    /// Whether this path leads to the file.
     fn is_at(&self, path: &Path) -> io::Result<bool>;
 }
 
-/// Whether an error says that there is no such file: no folder, or another kind of file in its place.
+/// Whether an error means that there is no such file: no folder, or another kind of file in its place.
 pub(super) fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -5,24 +5,30 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use cognate::engine::Engine;
+use cognate::engine::{Engine, Query, Reason};
 use cognate::methods::Method;
 
-use crate::embedded::held::Items;
-use crate::embedded::kept::DurableItems;
-use crate::embedded::log::Change;
-use crate::embedded::shelves::QuantisedVectors;
-use crate::embedded::turn::{Pending, WriteTransaction, Writer};
-use crate::embedded::{EmbeddedHome, Table, Vectors};
-use crate::following::{Following, Windows};
+use crate::embedded::Table;
+use crate::embedded::durable::DurableItems;
+use crate::embedded::items::Items;
+use crate::embedded::log::{Change, Lasting, LogCopy};
+use crate::embedded::quantised::QuantisedVectors;
+use crate::embedded::transaction::{WriteTransaction, Writer};
+use crate::windows::{Following, Windows};
 use crate::{
     Applied, Budget, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError,
-    CollectionInfo, Home, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched, Page,
-    Settings, SharedEngine, Totals, Write, matcher,
+    CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched, Page, Pending,
+    Settings, SharedEngine, Vectors, Write, matcher,
 };
 
+/// Items whose vectors are made between two checks for cancellation.
+const PIECE: usize = 1024;
 /// Bytes of a log below which it is never written anew.
 const LEAST_LOG: u64 = 4 << 20;
+/// Bytes that may be added to a copy of the log while writers wait.
+pub(super) const LAST_PIECE: u64 = 256 << 10;
+/// Most rounds of catching up without the writer's lock.
+const MOST_ROUNDS: usize = 8;
 
 #[derive(Debug)]
 pub struct EmbeddedCollection {
@@ -30,15 +36,17 @@ pub struct EmbeddedCollection {
     limits: Limits,
     budget: Arc<Budget>,
     writer: Mutex<Writer>,
+    /// Held by the thread that writes the log anew; taken before the writer's lock.
+    rewriting: Mutex<()>,
     held: RwLock<Items>,
-    /// What texts are matched against, the one that was asked for last at the end.
+    /// Windows that texts are matched against, the last used at the end.
     windows: Windows,
-    /// The vectors of its items, once these were ranked by a method that has such.
+    /// The vectors of its items by the last method that ranked by stored vectors.
     vectors: Mutex<Option<Arc<Vectors>>>,
-    /// The same as signed bytes, once a shortlist of its items was asked for.
+    /// The same vectors as signed bytes, for shortlists.
     shelves: Mutex<Option<Arc<QuantisedVectors>>>,
-    /// Bytes of the log; nothing where there is none. Beside the writer, so that nobody who looks waits
-    /// for one.
+    /// Bytes of the log, if there is one. Kept outside the writer's lock, so that readers of this number
+    /// do not wait.
     log_bytes: Option<AtomicU64>,
     /// Whether the log takes nothing more.
     is_ended: AtomicBool,
@@ -52,7 +60,7 @@ pub struct View {
 }
 
 impl View {
-    /// Each, in the order in which they were added.
+    /// The items, in the order in which they were added.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Item>> + Clone {
         let stays = |item: &&Arc<Item>| self.oldest.is_none_or(|oldest| item.time >= oldest);
         self.table.iter().map(|(_, item)| item).filter(stays)
@@ -93,6 +101,7 @@ impl EmbeddedCollection {
             limits,
             budget,
             writer: Mutex::new(Writer::of(kept)),
+            rewriting: Mutex::default(),
             held: RwLock::new(held),
             windows: Windows::default(),
             vectors: Mutex::default(),
@@ -174,11 +183,11 @@ impl EmbeddedCollection {
 
     fn change(&self, wanted: Write, now: i64) -> Result<Applied, CollectionError> {
         let (applied, pending) = self.write(wanted, now)?;
-        self.settle(pending)?;
+        self.wait_durable(pending)?;
         Ok(applied)
     }
 
-    /// Writes what is wanted, of which nobody may be told before it was [settled](Self::settle).
+    /// Writes what is wanted, of which nobody may be told before it was [durable](Self::wait_durable).
     pub fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {
         let changes = match wanted {
             Write::Put(items) => {
@@ -198,8 +207,9 @@ impl EmbeddedCollection {
 
     /// Waits until what was written outlives a crash. What cannot be made to last is taken back, with all
     /// that was written after it.
-    pub fn settle(&self, pending: Pending) -> Result<(), CollectionError> {
+    pub fn wait_durable(&self, pending: Pending) -> Result<(), CollectionError> {
         let Some((lasting, bytes)) = pending.0 else { return Ok(()) };
+        let Ok(lasting) = lasting.downcast::<Lasting>() else { return Ok(()) };
         if let Err(error) = lasting.wait(bytes) {
             let mut turn = self.turn();
             // Who deletes a collection moves its log away. What was written before was written.
@@ -223,22 +233,53 @@ impl EmbeddedCollection {
             }
             turn.write(Vec::new(), now)?
         };
-        self.settle(pending)?;
+        self.wait_durable(pending)?;
+        {
+            let turn = self.turn();
+            let Some(length) = turn.log_bytes() else { return Ok(()) };
+            turn.look()?;
+            drop(turn);
+            let live = 2 * self.held().bytes as u64;
+            if length > LEAST_LOG.max(live) {
+                match self.rewrite() {
+                    // It was deleted meanwhile.
+                    Err(CollectionError::Unknown) => return Ok(()),
+                    rewritten => rewritten?,
+                }
+            }
+        }
         let mut turn = self.turn();
-        let Some(length) = turn.log_bytes() else { return Ok(()) };
-        turn.look()?;
-        let live = 2 * self.held().bytes as u64;
-        if length > LEAST_LOG.max(live) { turn.rewrite() } else { turn.seal() }?;
+        turn.seal()?;
         turn.record()
     }
 
     /// Writes the log anew with what is there.
     pub fn compact(&self, now: i64) -> Result<(), CollectionError> {
-        let mut turn = self.turn();
-        let (_, pending) = turn.write(Vec::new(), now)?;
-        turn.rewrite()?;
-        drop(turn);
-        self.settle(pending)
+        let (_, pending) = self.turn().write(Vec::new(), now)?;
+        self.rewrite()?;
+        self.wait_durable(pending)
+    }
+
+    /// Writes the log anew while others write to it: from a snapshot, then what was written meanwhile,
+    /// the last of it in a turn.
+    fn rewrite(&self) -> Result<(), CollectionError> {
+        let _one = self.rewriting.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(copy) = self.log_copy()? else { return Ok(()) };
+        self.turn().replace_log(copy)
+    }
+
+    /// A copy of the log that lacks little of what was written meanwhile; nothing where there is no log.
+    pub(super) fn log_copy(&self) -> Result<Option<LogCopy>, CollectionError> {
+        let Some(snapshot) = self.turn().snapshot()? else { return Ok(None) };
+        let mut copy = snapshot.copy()?;
+        for _ in 0..MOST_ROUNDS {
+            let Some((log, length)) = self.turn().log() else { break };
+            if copy.missing(length) <= LAST_PIECE {
+                break;
+            }
+            copy.catch_up(&*log, length)?;
+        }
+        Ok(Some(copy))
     }
 
     /// Waits for the turn to write.
@@ -281,6 +322,45 @@ impl EmbeddedCollection {
         self.budget.take(bytes)
     }
 
+    /// The vectors of these items, numbered and in order, by a method: those that are kept, and those
+    /// that are missing, which are made and kept. Nothing where there is no memory for them.
+    pub(super) fn vectors_of(
+        &self,
+        engine: &Engine,
+        method: Method,
+        items: &[(u64, Arc<Item>)],
+        cancel: Cancellation<'_>,
+    ) -> Result<Option<Arc<Vectors>>, ChooseError> {
+        let fingerprint = engine.model().fingerprint();
+        let dims = engine.embedding_dims(method)?;
+        let mut kept = self.kept_vectors().clone().filter(|kept| kept.are_of(fingerprint, method));
+        let known = |number| kept.as_ref().is_some_and(|kept| kept.of(number).is_some());
+        let missing: Vec<&(u64, Arc<Item>)> =
+            items.iter().filter(|(number, _)| !known(*number)).collect();
+        for piece in missing.chunks(PIECE) {
+            cancel.check()?;
+            let texts: Vec<&str> = piece.iter().map(|(_, item)| &*item.text).collect();
+            let made = engine.embed(&texts, &Query::new(method))?;
+            let mut reasons = made.reasons.into_iter();
+            let made = piece.iter().zip(made.vectors).map(|((number, _), vector)| {
+                let unscored = || reasons.next().unwrap_or(Reason::Unknown);
+                (*number, vector.ok_or_else(unscored))
+            });
+            let made = made.collect();
+            let fresh = || Vectors::new(fingerprint.into(), method, dims);
+            let mut more = kept.as_deref().cloned().unwrap_or_else(fresh);
+            more.forget_before(self.first_number().unwrap_or(0));
+            let added = more.add(made, self.budget());
+            let more = Arc::new(more);
+            *self.kept_vectors() = Some(Arc::clone(&more));
+            if added.is_err() {
+                return Ok(None);
+            }
+            kept = Some(more);
+        }
+        Ok(Some(kept.unwrap_or_else(|| Arc::new(Vectors::new(fingerprint.into(), method, dims)))))
+    }
+
     /// Whether the log takes nothing more.
     pub(super) fn is_ended(&self) -> bool {
         self.is_ended.load(Ordering::Relaxed)
@@ -304,51 +384,9 @@ impl EmbeddedCollection {
 
 impl Drop for EmbeddedCollection {
     fn drop(&mut self) {
-        // With an orderly end. A process that is killed has it from its last chores.
+        // An orderly end records the length; after a kill the record of the last chores counts.
         let _ = self.turn().record();
         self.budget.give_back(self.held().bytes);
-    }
-}
-
-impl Home for EmbeddedHome {
-    fn limits(&self) -> &Limits {
-        self.limits()
-    }
-
-    fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError> {
-        Ok(self.named(name)?)
-    }
-
-    fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError> {
-        Ok(self.each().into_iter().map(|one| one as Arc<dyn Collection>).collect())
-    }
-
-    fn set(
-        &self,
-        name: &str,
-        settings: Settings,
-        now: i64,
-    ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
-        let (collection, is_new) = self.make(name, settings, now)?;
-        Ok((collection, is_new))
-    }
-
-    fn delete(&self, name: &str) -> Result<(), CollectionError> {
-        self.remove(name)
-    }
-
-    fn totals(&self, now: i64) -> Totals {
-        let all = self.each();
-        let items = all.iter().map(|one| one.told(now).items).sum();
-        Totals { collections: all.len(), items, bytes: self.bytes(), behind: None }
-    }
-
-    fn look_after(&self) -> Result<(), CollectionError> {
-        self.look_after()
-    }
-
-    fn unwritable(&self) -> usize {
-        self.unwritable()
     }
 }
 
@@ -421,8 +459,8 @@ impl Collection for EmbeddedCollection {
         self.write(wanted, now)
     }
 
-    fn settle(&self, pending: Pending) -> Result<(), CollectionError> {
-        self.settle(pending)
+    fn wait_durable(&self, pending: Pending) -> Result<(), CollectionError> {
+        self.wait_durable(pending)
     }
 
     fn follow(

@@ -50,12 +50,22 @@ pub(super) fn filter(written: &str) -> Result<Filter, FilterProblem> {
         problem.unwrap_or_else(|| match error.classify() {
             // No message of the parser is repeated: it may hold what was written.
             Category::Data => FilterProblem { pointer: at, what: expected },
-            _ if error.to_string().starts_with("number out of range") => {
+            _ if stops_behind_a_number(written, &error) => {
                 FilterProblem { pointer: at, what: OUT_OF_RANGE }
             }
             _ => FilterProblem { pointer: String::new(), what: NOT_JSON },
         })
     })
+}
+
+/// Whether the parser stopped right behind a whole number, which it does for one beyond the range of floats.
+fn stops_behind_a_number(written: &str, error: &serde_json::Error) -> bool {
+    let line = written.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let read = line.get(..error.column()).unwrap_or_default();
+    let before = read.trim_end_matches(|c: char| c.is_ascii_digit() || "+-.eE".contains(c));
+    before.len() < read.len()
+        && before.ends_with([':', ',', '[', ' ', '\t'])
+        && serde_json::from_str::<serde::de::IgnoredAny>(written).is_ok()
 }
 
 /// How far a filter was read.

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::postgres::condition::Sql;
-use crate::postgres::home::Shared;
-use crate::postgres::turn::{Entry, WriteTransaction};
+use crate::postgres::rows;
+use crate::postgres::rows::{COLUMNS, signed};
+use crate::postgres::shared::Shared;
+use crate::postgres::transaction::{Entry, WriteTransaction};
 use crate::postgres::vectors;
-use crate::postgres::vectors::{COLUMNS, signed};
 use crate::{
     Applied, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError,
     CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched, Page, Pending,
@@ -20,7 +21,7 @@ const MOST_CHOSEN: usize = 200_000;
 #[derive(Debug)]
 pub struct PostgresCollection {
     name: Box<str>,
-    pub(super) shared: Arc<Shared>,
+    shared: Arc<Shared>,
 }
 
 impl PostgresCollection {
@@ -57,7 +58,7 @@ impl Collection for PostgresCollection {
     }
 
     fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {
-        // No item has such a name, and no value of the database.
+        // No item has an id with this character, and PostgreSQL refuses it as a value.
         let asked: Vec<&str> = ids.iter().copied().filter(|id| !id.contains('\0')).collect();
         let found = self.shared.pool.ask(|session| {
             let entry = Entry::read(session, &self.name)?;
@@ -66,7 +67,7 @@ impl Collection for PostgresCollection {
                 "SELECT {COLUMNS} FROM cognate.items_{} i WHERE i.id = ANY ($1) AND i.time >= $2",
                 entry.id
             );
-            vectors::items(&session.query(&text, &[&asked, &oldest])?)
+            rows::items(&session.query(&text, &[&asked, &oldest])?)
         })?;
         let of = |id: &&str| found.iter().find(|(_, item)| &*item.id == *id);
         Ok(ids.iter().map(|id| of(id).map(|(_, item)| Arc::clone(item))).collect())
@@ -79,7 +80,7 @@ impl Collection for PostgresCollection {
         now: i64,
         _cancel: Cancellation<'_>,
     ) -> Result<(Vec<Arc<Item>>, usize), ChooseError> {
-        // The database ends what takes longer than the deadline.
+        // PostgreSQL cancels statements that exceed the deadline.
         let page = self.shared.pool.ask(|session| {
             let entry = Entry::read(session, &self.name)?;
             let mut sql = Sql::of(which, entry.settings.oldest(now));
@@ -92,7 +93,7 @@ impl Collection for PostgresCollection {
             sql.text.push_str(" OFFSET ");
             sql.value(signed(offset as u64));
             let text = format!("SELECT {COLUMNS} FROM {table} WHERE {}", sql.text);
-            let items = vectors::items(&session.query(&text, &sql.values())?)?;
+            let items = rows::items(&session.query(&text, &sql.values())?)?;
             let items = items.into_iter().map(|(_, item)| item).collect();
             Ok((items, usize::try_from(total).unwrap_or(0)))
         });
@@ -107,7 +108,8 @@ impl Collection for PostgresCollection {
         cancel: Cancellation<'_>,
     ) -> Result<Chosen, ChooseError> {
         if let Choice::Shortlist(shortlist) = choice {
-            let found = vectors::nearest(self, which, shortlist, now, cancel)?;
+            let found =
+                vectors::nearest((&self.shared, &self.name), which, shortlist, now, cancel)?;
             return Ok(Chosen::all(found));
         }
         let items = self.shared.pool.ask(|session| {
@@ -117,7 +119,7 @@ impl Collection for PostgresCollection {
             sql.value(signed(MOST_CHOSEN as u64 + 1));
             let table = format!("cognate.items_{} i", entry.id);
             let text = format!("SELECT {COLUMNS} FROM {table} WHERE {}", sql.text);
-            let items = vectors::items(&session.query(&text, &sql.values())?)?;
+            let items = rows::items(&session.query(&text, &sql.values())?)?;
             match items.len() > MOST_CHOSEN {
                 true => Err(CollectionError::TooManyChosen { limit: MOST_CHOSEN }.into()),
                 false => Ok(items),
@@ -130,7 +132,7 @@ impl Collection for PostgresCollection {
         let limits = &self.shared.limits;
         if let Write::Put(items) = &wanted {
             limits.check(items)?;
-            vectors::check(items)?;
+            rows::check(items)?;
         }
         let applied = self.shared.pool.ask(|session| {
             let entry = WriteTransaction::lock(session, &self.name)?;
@@ -153,8 +155,8 @@ impl Collection for PostgresCollection {
         Ok((applied, Pending::default()))
     }
 
-    /// What a transaction wrote lasts once it was committed.
-    fn settle(&self, _: Pending) -> Result<(), CollectionError> {
+    /// A committed transaction is durable.
+    fn wait_durable(&self, _: Pending) -> Result<(), CollectionError> {
         Ok(())
     }
 
@@ -167,7 +169,7 @@ impl Collection for PostgresCollection {
     ) -> Result<(Vec<Matched>, Pending), MatchError> {
         let limits = &self.shared.limits;
         matcher::check(&items, limits)?;
-        vectors::check(&items)?;
+        rows::check(&items)?;
         let followed = self.shared.pool.ask(|session| {
             let entry = WriteTransaction::lock(session, &self.name)?;
             let windows = self.shared.windows(entry.id);
@@ -182,8 +184,8 @@ impl Collection for PostgresCollection {
             }
         })?;
         let (followed, entry, windows) = followed?;
-        // Only now is it certain that the collection has what the window holds.
-        let state = (vectors::unsigned(entry.revision), vectors::unsigned(entry.next));
+        // Only after the commit does the collection hold the items of the window.
+        let state = (rows::unsigned(entry.revision), rows::unsigned(entry.next));
         Ok((followed.written(state, &windows), Pending::default()))
     }
 
@@ -193,7 +195,7 @@ impl Collection for PostgresCollection {
             if entry.live(session, now)? == entry.items {
                 return Ok(());
             }
-            // Whoever has the turn takes out what is too old as well.
+            // If another server holds the lock, that server removes expired items.
             let Some(entry) = WriteTransaction::lock_if_free(session, &self.name)? else {
                 return Ok(());
             };

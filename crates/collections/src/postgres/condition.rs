@@ -20,12 +20,12 @@ impl Sql {
     pub(super) fn of(which: &ItemSelector<'_>, oldest: Option<i64>) -> Self {
         let mut sql = Self::default();
         sql.text.push_str("TRUE");
-        // Each is asked for itself: of both the later one counts.
+        // The later of both limits holds.
         if let Some(oldest) = which.oldest.max(oldest) {
             sql.text.push_str(" AND i.time >= ");
             sql.value(oldest);
         }
-        // No item has a name with the character U+0000.
+        // No item has an id with the character U+0000.
         let without = which.without.iter().filter(|name| !name.contains('\0'));
         let without: Vec<String> = without.map(ToString::to_string).collect();
         if !without.is_empty() {
@@ -55,7 +55,7 @@ impl Sql {
         self.each("AND", "TRUE", filter.conditions(), Self::condition);
     }
 
-    /// Several, joined by a word; of none what that comes to.
+    /// Conditions joined by a word; an empty list gives `empty`.
     fn each<T>(
         &mut self,
         joined: &str,
@@ -85,7 +85,7 @@ impl Sql {
                 self.text.push_str("NOT ");
                 self.filter(filter);
             }
-            // No attribute that is kept has such a name.
+            // No stored attribute has such a name.
             Condition::Of(name, test) if name.contains('\0') => {
                 let holds = matches!(test, Test::NotIn(_) | Test::Exists(false));
                 self.text.push_str(if holds { "TRUE" } else { "FALSE" });
@@ -103,7 +103,7 @@ impl Sql {
         }
     }
 
-    /// The attribute equals one of these. An index finds what contains an object.
+    /// The attribute equals one of these. The index supports containment of objects.
     fn is_one_of(&mut self, name: &str, list: &[Attribute]) {
         let can_be =
             |value: &&Attribute| !matches!(value, Attribute::Text(text) if text.contains('\0'));

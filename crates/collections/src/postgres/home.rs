@@ -1,45 +1,30 @@
 //! All collections of a database.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::following::Windows;
+use cognate::engine::Engine;
+
 use crate::postgres::collection::PostgresCollection;
 use crate::postgres::pool::Pool;
+use crate::postgres::rows::signed;
 use crate::postgres::schema;
 use crate::postgres::schema::{MAKING, Ready};
-use crate::postgres::turn::WriteTransaction;
-use crate::postgres::vectors::signed;
-use crate::{Budget, Collection, CollectionError, Home, Limits, Settings, Totals, check_name};
+use crate::postgres::shared::Shared;
+use crate::postgres::transaction::WriteTransaction;
+use crate::postgres::vectors;
+use crate::postgres::vectors::{IndexKind, Indexed};
+use crate::{
+    Budget, ChooseError, Collection, CollectionError, Home, Limits, Settings, Totals, check_name,
+};
 
 /// Connections to the database of a server.
 const CONNECTIONS: usize = 16;
 
-/// All collections of a database.
+/// The home in a PostgreSQL database.
 #[derive(Debug)]
 pub struct PostgresHome {
     shared: Arc<Shared>,
-}
-
-/// What the collections of a database share.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) pool: Pool,
-    pub(super) limits: Limits,
-    pub(super) budget: Arc<Budget>,
-    /// What texts are matched against, by the collections' ids.
-    windows: Mutex<HashMap<i64, Arc<Windows>>>,
-    /// Collections and items, as they were counted last.
-    counted: Mutex<(usize, usize)>,
-}
-
-impl Shared {
-    /// The windows of a collection.
-    pub(super) fn windows(&self, id: i64) -> Arc<Windows> {
-        let mut all = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(all.entry(id).or_default())
-    }
 }
 
 impl PostgresHome {
@@ -69,6 +54,18 @@ impl PostgresHome {
         PostgresCollection::new(name, Arc::clone(&self.shared))
     }
 
+    /// Makes the vectors of a collection's items and an index of them; `on_made` is told how many were
+    /// made so far. With `only`, vectors of other models are dropped.
+    pub fn index(
+        &self,
+        name: &str,
+        engine: &Engine,
+        (index, only): (Option<IndexKind>, bool),
+        on_made: &mut dyn FnMut(usize),
+    ) -> Result<Indexed, ChooseError> {
+        vectors::index(&self.shared, name, engine, (index, only), on_made)
+    }
+
     /// The names of all collections, whose items are counted on the way.
     fn names(&self) -> Result<Vec<String>, CollectionError> {
         let all = self.shared.pool.ask(|session| {
@@ -81,7 +78,7 @@ impl PostgresHome {
         let items: i64 = all.iter().map(|(_, items, _)| items).sum();
         let counted = (all.len(), usize::try_from(items).unwrap_or(0));
         *self.shared.counted.lock().unwrap_or_else(PoisonError::into_inner) = counted;
-        // Of collections that were deleted, here or elsewhere, nothing is kept.
+        // Windows of deleted collections are dropped.
         let mut windows = self.shared.windows.lock().unwrap_or_else(PoisonError::into_inner);
         windows.retain(|id, _| all.iter().any(|(_, _, known)| known == id));
         Ok(all.into_iter().map(|(name, _, _)| name).collect())
@@ -98,7 +95,7 @@ impl Home for PostgresHome {
     }
 
     fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError> {
-        // What is no name is in no database, which may not even take it as a value.
+        // An invalid name is in no database, and PostgreSQL may refuse it as a value.
         check_name(name).map_err(|_| CollectionError::Unknown)?;
         Ok(Arc::new(self.named(name)))
     }

@@ -3,18 +3,20 @@
 //! A collection is a row of `cognate.collections` and a table of items; vectors of items stand in a table
 //! beside it for each model, made when a shortlist is first asked for, with pgvector's types and indexes
 //! (`vectors`). Filters are conditions of SQL (`condition`). Whoever writes to a collection has the lock of
-//! its row (`turn`), so numbers grow in the order in which items became visible, and `match` on any server
+//! its row (`transaction`), so numbers grow in the order in which items became visible, and `match` on any server
 //! sees what all others wrote.
 
 mod collection;
 mod condition;
 mod home;
 mod pool;
+mod rows;
 mod schema;
 mod session;
+mod shared;
 #[cfg(test)]
 mod tests;
-mod turn;
+mod transaction;
 mod vectors;
 
 pub use home::PostgresHome;

@@ -10,16 +10,16 @@ use crate::CollectionError;
 use crate::postgres::session;
 use crate::postgres::session::{Session, Statements};
 
-/// How often what may pass is asked.
+/// Most attempts of a statement that may succeed when repeated.
 const ATTEMPTS: u32 = 3;
-/// How long to wait before it is asked again.
+/// Pause before another attempt.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long a connection may take to be made.
+/// Timeout of a connection attempt.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long what was sent may stay without an acknowledgement before a connection counts as lost.
+/// After this long without an acknowledgement a connection counts as lost.
 const UNANSWERED: Duration = Duration::from_secs(15);
 
-/// A connection with what was prepared on it.
+/// A connection with its prepared statements.
 struct Connection {
     client: Client,
     statements: Statements,
@@ -31,13 +31,13 @@ pub(super) struct Pool {
     /// Connections that nobody uses.
     idle: Mutex<Idle>,
     given_back: Condvar,
-    /// How long a statement may take, and a connection may be waited for.
+    /// Timeout of a statement, and of the wait for a connection.
     patience: Duration,
 }
 
 struct Idle {
     connections: Vec<Connection>,
-    /// How many more may be made.
+    /// Number of connections that may still be made.
     free: usize,
 }
 
@@ -48,11 +48,11 @@ impl std::fmt::Debug for Pool {
     }
 }
 
-/// What failed while something was asked.
+/// An error of a transaction.
 pub(super) enum Failed {
     /// The database said no, or nothing.
     Database(Error),
-    /// It is not the database that refuses.
+    /// An error that is not the database's.
     Other(CollectionError),
 }
 
@@ -77,7 +77,7 @@ impl From<Failed> for CollectionError {
     }
 }
 
-/// How one attempt ended.
+/// The outcome of one attempt.
 enum Attempt<T> {
     Done(T),
     Again(CollectionError),
@@ -85,10 +85,10 @@ enum Attempt<T> {
 }
 
 impl Pool {
-    /// At most so many connections to the database of a URL, none of them made yet.
+    /// A pool of at most `most` connections; none is made yet.
     pub(super) fn new(url: &str, most: usize, patience: Duration) -> Result<Self, CollectionError> {
         let mut config: Config = url.parse().map_err(|error: Error| {
-            // The URL has a password, so it is not repeated; what is wrong with it is.
+            // The URL may hold a password, so only the problem is reported.
             CollectionError::NotSetUp { problem: error.to_string() }
         })?;
         if config.get_application_name().is_none() {
@@ -149,7 +149,8 @@ impl Pool {
         match question(&mut session) {
             Ok(answer) => match session.transaction.commit() {
                 Ok(()) => Attempt::Done(answer),
-                // Nobody knows whether it was written before the connection was lost.
+                // The connection was lost during the commit: nobody knows whether the transaction took
+                // place.
                 Err(error) if session::is_lost(&error) => {
                     Attempt::Failed(CollectionError::Uncertain { problem: error.to_string() })
                 }
@@ -183,7 +184,7 @@ impl Pool {
             if idle.free > 0 {
                 idle.free -= 1;
                 drop(idle);
-                // From here on its place is given back, whatever happens.
+                // From here on the connection's place is returned, whatever happens.
                 let mut lent = Lent { pool: self, connection: None };
                 let client = self.connect(Some(self.patience))?;
                 lent.connection = Some(Connection { client, statements: Statements::default() });

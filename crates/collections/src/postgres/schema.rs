@@ -5,7 +5,7 @@ use crate::CollectionError;
 use crate::postgres::pool::{Failed, Pool};
 use crate::postgres::session::Session;
 
-/// What brings a database from each version to the next; the first begins with nothing.
+/// The statements that bring a database from each version to the next.
 const STEPS: [&str; 1] = ["
     CREATE TABLE cognate.collections (
         name text COLLATE \"C\" PRIMARY KEY,
@@ -28,7 +28,7 @@ const STEPS: [&str; 1] = ["
 /// The lock that whoever makes tables has.
 pub(super) const MAKING: &str = "SELECT pg_advisory_xact_lock(hashtext('cognate'))";
 
-/// What `init` found and made.
+/// The result of `init`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
     /// The version of the tables before; 0 where there were none.
@@ -45,7 +45,7 @@ pub(super) fn init(pool: &Pool) -> Result<Ready, CollectionError> {
             "CREATE SCHEMA IF NOT EXISTS cognate;
              CREATE TABLE IF NOT EXISTS cognate.version (version integer NOT NULL);",
         )?;
-        // Only a superuser may make it on some servers, who may have done so.
+        // Some servers let only a superuser make the extension, who may have done so.
         let there = session.query("SELECT FROM pg_extension WHERE extname = 'vector'", &[])?;
         if there.is_empty() {
             session.run("CREATE EXTENSION vector").map_err(|error| {

@@ -66,7 +66,7 @@ impl<'c> Session<'c> {
     }
 }
 
-/// Whether the same may succeed when it is asked again.
+/// Whether the statement may succeed when repeated.
 pub(super) fn is_passing(error: &Error) -> bool {
     match error.code() {
         Some(code) => {
@@ -94,12 +94,12 @@ fn is_ending(code: &SqlState) -> bool {
 /// Whether a value could not be written or read on this side: no connection is at fault.
 fn is_ours(error: &Error) -> bool {
     use std::error::Error as _;
-    // Both are told by the error's words alone.
+    // The driver tells these two errors only by their texts.
     let said = error.to_string();
     error.source().is_some() && (said.contains("serializing") || said.contains("deserializing"))
 }
 
-/// What is wrong, in the words of the database. They name tables and hosts, so they belong into a log.
+/// The database's error message. It names tables and hosts, so it belongs in the log only.
 fn said(error: &Error) -> String {
     use std::error::Error as _;
     match error.as_db_error() {
@@ -137,7 +137,7 @@ fn is_unwritable(code: &SqlState) -> bool {
         || *code == SqlState::INSUFFICIENT_PRIVILEGE
 }
 
-/// What makes connections encrypted where the server offers it and the URL's `sslmode` is not `disable`.
+/// The TLS connector, used if the server offers TLS and `sslmode` is not `disable`.
 pub(super) fn connector() -> MakeRustlsConnect {
     static CONFIG: OnceLock<ClientConfig> = OnceLock::new();
     let config = CONFIG.get_or_init(|| {

@@ -62,7 +62,7 @@ fn a_shortlist_has_the_nearest_with_and_without_an_index() {
     };
     let items: Vec<Item> = texts.iter().enumerate().map(item).collect();
     let (_, pending) = news.write(Write::Put(items), 0).unwrap();
-    news.settle(pending).unwrap();
+    news.wait_durable(pending).unwrap();
     let asked = ["earthquake shakes Tokyo", "flood in Passau"];
     let nearest = |even: bool| {
         let shortlist = Shortlist { engine: &engine, texts: asked.into(), length: 3 };
@@ -104,15 +104,15 @@ fn a_shortlist_has_the_nearest_with_and_without_an_index() {
     let fresh = json!({"id": 0, "text": "flood in Passau", "attributes": {"even": true}});
     let fresh = serde_json::from_value::<Incoming>(fresh).unwrap().into_item(0);
     let (_, pending) = news.write(Write::Put(vec![fresh]), 0).unwrap();
-    news.settle(pending).unwrap();
+    news.wait_durable(pending).unwrap();
     assert!(nearest(true).contains(&texts.len()));
     let texts = vec!["flood"];
     let (_, pending) = news.write(Write::Remove(vec!["0".into()]), 0).unwrap();
-    news.settle(pending).unwrap();
+    news.wait_durable(pending).unwrap();
     let item = json!({"id": "new", "text": "a flood"});
     let item = serde_json::from_value::<Incoming>(item).unwrap().into_item(0);
     let (_, pending) = news.write(Write::Put(vec![item]), 0).unwrap();
-    news.settle(pending).unwrap();
+    news.wait_durable(pending).unwrap();
     let shortlist = Choice::Shortlist(Shortlist { engine: &engine, texts, length: 3 });
     let stopped =
         news.choose(&ItemSelector::default(), &shortlist, 0, Cancellation::when(&|| true));

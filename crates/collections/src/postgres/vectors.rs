@@ -8,22 +8,19 @@ use std::sync::Arc;
 
 use cognate::engine::{Engine, Query, QueryError};
 use pgvector::HalfVector;
-use postgres::Row;
 use postgres::binary_copy::BinaryCopyInWriter;
-use postgres::types::{Json, Type};
-use serde_json::value::RawValue;
+use postgres::types::Type;
 
-use crate::postgres::collection::PostgresCollection;
 use crate::postgres::condition::Sql;
-use crate::postgres::home::PostgresHome;
 use crate::postgres::pool::Failed;
+use crate::postgres::rows;
+use crate::postgres::rows::{COLUMNS, signed};
 use crate::postgres::schema::MAKING;
 use crate::postgres::session::Session;
-use crate::postgres::turn::{ENTRY, Entry};
-use crate::postgres::vectors;
+use crate::postgres::shared::Shared;
+use crate::postgres::transaction::{ENTRY, Entry};
 use crate::{
-    Attribute, Attributes, Cancellation, ChooseError, Collection, CollectionError, Event, Item,
-    ItemProblem, ItemSelector, SHORTLIST_METHOD, Shortlist,
+    Cancellation, ChooseError, CollectionError, Item, ItemSelector, SHORTLIST_METHOD, Shortlist,
 };
 
 /// Items whose vectors are made in one transaction.
@@ -33,7 +30,7 @@ const PIECE: usize = 1000;
 const SEARCH: &str = "SET LOCAL hnsw.iterative_scan = relaxed_order;
      SET LOCAL ivfflat.iterative_scan = relaxed_order; SET LOCAL ivfflat.probes = 20;";
 
-/// How vectors are found without looking at each.
+/// The kind of an index of vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexKind {
     Hnsw,
@@ -49,7 +46,7 @@ impl fmt::Display for IndexKind {
     }
 }
 
-/// What came of making vectors and an index of them.
+/// The result of making vectors and an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Indexed {
     /// Vectors that were made; the others were there.
@@ -115,7 +112,7 @@ impl Table {
         self.upto >= self.entry.next
     }
 
-    /// The items that are nearest to each of some vectors, so many of each.
+    /// The `length` items nearest to each of some vectors.
     fn nearest(
         &self,
         session: &mut Session<'_>,
@@ -129,13 +126,13 @@ impl Table {
             let mut sql = Sql::of(which, self.entry.settings.oldest(now));
             sql.text.push_str(" AND v.vector IS NOT NULL ORDER BY v.vector <=> ");
             sql.value(vector.clone());
-            // As a value it would not be known when the index is chosen.
+            // A parameter would hide the limit from the query planner.
             let _ = write!(sql.text, " LIMIT {length}");
             let text = format!(
                 "SELECT {COLUMNS} FROM {} v JOIN cognate.items_{} i USING (number) WHERE {}",
                 self.name, self.entry.id, sql.text
             );
-            found.extend(vectors::items(&session.query(&text, &sql.values())?)?);
+            found.extend(rows::items(&session.query(&text, &sql.values())?)?);
         }
         Ok(found.into_iter().collect())
     }
@@ -158,16 +155,16 @@ fn embedded(engine: &Engine, texts: &[&str]) -> Result<Vec<Option<HalfVector>>, 
 }
 
 /// Makes the vectors of the next items that have none; how many, and nothing when there are none left.
-fn fill(collection: &PostgresCollection, engine: &Engine) -> Result<Option<usize>, ChooseError> {
+fn fill(shared: &Shared, name: &str, engine: &Engine) -> Result<Option<usize>, ChooseError> {
     let kind = kind_of(engine)?;
-    let filled = collection.shared.pool.ask(|session| {
-        let table = Table::find(session, collection.name(), kind)?;
+    let filled = shared.pool.ask(|session| {
+        let table = Table::find(session, name, kind)?;
         let lock = "SELECT upto FROM cognate.vectors WHERE collection = $1 AND fingerprint = $2 \
                     FOR UPDATE";
         let rows = session.query(lock, &[&table.entry.id, &kind.0])?;
         let upto: i64 = rows.first().ok_or(CollectionError::Unknown)?.try_get(0)?;
         // Numbers below that of the next item are those of items that are there or gone for good.
-        let next = Entry::read(session, collection.name())?.next;
+        let next = Entry::read(session, name)?.next;
         if upto >= next {
             return Ok(Ok(None));
         }
@@ -205,7 +202,7 @@ fn fill(collection: &PostgresCollection, engine: &Engine) -> Result<Option<usize
 
 /// The items that are nearest to each of the texts of a shortlist, in the order in which they were added.
 pub(super) fn nearest(
-    collection: &PostgresCollection,
+    (shared, name): (&Shared, &str),
     which: &ItemSelector<'_>,
     shortlist: &Shortlist<'_>,
     now: i64,
@@ -214,8 +211,8 @@ pub(super) fn nearest(
     let kind = kind_of(shortlist.engine)?;
     let asked = embedded(shortlist.engine, &shortlist.texts)?;
     loop {
-        let found = collection.shared.pool.ask(|session| {
-            let table = Table::find(session, collection.name(), kind)?;
+        let found = shared.pool.ask(|session| {
+            let table = Table::find(session, name, kind)?;
             match table.is_whole() {
                 true => Ok(Some(table.nearest(session, which, (&asked, shortlist.length), now)?)),
                 false => Ok(None),
@@ -225,158 +222,64 @@ pub(super) fn nearest(
             return Ok(found);
         }
         cancel.check()?;
-        fill(collection, shortlist.engine)?;
+        fill(shared, name, shortlist.engine)?;
     }
 }
 
-impl PostgresHome {
-    /// Makes the vectors of a collection's items and an index of them; `on_made` is told how many were
-    /// made so far. With `only`, vectors of other models are dropped.
-    pub fn index(
-        &self,
-        name: &str,
-        engine: &Engine,
-        (index, only): (Option<IndexKind>, bool),
-        on_made: &mut dyn FnMut(usize),
-    ) -> Result<Indexed, ChooseError> {
-        let (collection, kind) = (self.named(name), kind_of(engine)?);
-        let mut made = 0;
-        while let Some(more) = fill(&collection, engine)? {
-            made += more;
-            on_made(made);
-        }
-        let pool = &collection.shared.pool;
-        let (table, others) = pool.ask(|session| {
-            let table = Table::find(session, name, kind)?;
-            let text = "SELECT fingerprint FROM cognate.vectors \
-                        WHERE collection = $1 AND fingerprint <> $2";
-            let rows = session.query(text, &[&table.entry.id, &kind.0])?;
-            let others =
-                rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
-            Ok((table, others))
-        })?;
-        if let Some(index) = index {
-            // One that an earlier attempt left unfinished, and one of the other kind, are in the way.
-            let plain = table.name.trim_start_matches("cognate.");
-            let lists = (table.entry.items / 1000).clamp(10, 30_000);
-            let with = match index {
-                IndexKind::Hnsw => String::new(),
-                IndexKind::IvfFlat => format!(" WITH (lists = {lists})"),
-            };
-            pool.run_alone(&[
-                &format!("DROP INDEX CONCURRENTLY IF EXISTS cognate.{plain}_nearest"),
-                &format!(
-                    "CREATE INDEX CONCURRENTLY {plain}_nearest ON {} USING {index} \
-                     (vector halfvec_cosine_ops){with}",
-                    table.name
-                ),
-                &format!("ANALYZE {}", table.name),
-            ])?;
-        }
-        let dropped = if only { others.len() } else { 0 };
-        for fingerprint in others.iter().take(dropped) {
-            pool.ask(|session| {
-                session.run(MAKING)?;
-                let (id, text) = (
-                    table.entry.id,
-                    "DELETE FROM cognate.vectors WHERE collection = $1 AND fingerprint = $2",
-                );
-                session.execute(text, &[&id, fingerprint])?;
-                session.run(&format!("DROP TABLE IF EXISTS cognate.vectors_{id}_{fingerprint}"))?;
-                Ok(())
-            })?;
-        }
-        Ok(Indexed { made, dropped })
+/// Makes the vectors of a collection's items and an index of them; `on_made` is told how many were
+/// made so far. With `only`, vectors of other models are dropped.
+pub(super) fn index(
+    shared: &Shared,
+    name: &str,
+    engine: &Engine,
+    (index, only): (Option<IndexKind>, bool),
+    on_made: &mut dyn FnMut(usize),
+) -> Result<Indexed, ChooseError> {
+    let kind = kind_of(engine)?;
+    let mut made = 0;
+    while let Some(more) = fill(shared, name, engine)? {
+        made += more;
+        on_made(made);
     }
-}
-
-/// What is read of an item, with its number.
-pub(super) const COLUMNS: &str =
-    "i.number, i.id, i.text, i.time, i.attributes, i.data, i.event, i.event_size";
-const TYPES: [Type; 8] = [
-    Type::INT8,
-    Type::TEXT,
-    Type::TEXT,
-    Type::INT8,
-    Type::JSONB,
-    Type::JSON,
-    Type::TEXT,
-    Type::INT8,
-];
-
-/// The item of a row of [`COLUMNS`], with its number.
-pub(super) fn item(row: &Row) -> Result<(u64, Arc<Item>), Failed> {
-    let number: i64 = row.try_get(0)?;
-    let Json(attributes): Json<Attributes> = row.try_get(4)?;
-    let data: Option<Json<Box<RawValue>>> = row.try_get(5)?;
-    let event: Option<String> = row.try_get(6)?;
-    let size: Option<i64> = row.try_get(7)?;
-    let event = event.map(|id| Event { id: id.into(), size: size.map_or(1, unsigned) });
-    let item = Item {
-        id: row.try_get::<_, &str>(1)?.into(),
-        text: row.try_get::<_, &str>(2)?.into(),
-        time: row.try_get(3)?,
-        attributes,
-        data: data.map(|Json(data)| data),
-        event,
-    };
-    Ok((unsigned(number), Arc::new(item)))
-}
-
-/// Items with their numbers.
-pub(super) fn items(rows: &[Row]) -> Result<Vec<(u64, Arc<Item>)>, Failed> {
-    rows.iter().map(item).collect()
-}
-
-/// Adds items of these numbers to a table.
-pub(super) fn copy<'i>(
-    session: &mut Session<'_>,
-    table: i64,
-    items: impl Iterator<Item = (i64, &'i Item)>,
-) -> Result<(), Failed> {
-    let text = format!(
-        "COPY cognate.items_{table} (number, id, text, time, attributes, data, event, event_size) \
-         FROM STDIN BINARY"
-    );
-    let sink = session.transaction.copy_in(text.as_str())?;
-    let mut writer = BinaryCopyInWriter::new(sink, &TYPES);
-    for (number, item) in items {
-        let (attributes, data) = (Json(&item.attributes), item.data.as_deref().map(Json));
-        let event = item.event.as_ref().map(|event| &*event.id);
-        let size = item.event.as_ref().map(|event| signed(event.size));
-        let (id, text) = (&*item.id, &*item.text);
-        writer.write(&[&number, &id, &text, &item.time, &attributes, &data, &event, &size])?;
-    }
-    writer.finish()?;
-    Ok(())
-}
-
-/// Refuses items with what a text of PostgreSQL cannot hold.
-pub(super) fn check(items: &[Item]) -> Result<(), CollectionError> {
-    let has_nul = |text: &str| text.contains('\0');
-    for (index, item) in items.iter().enumerate() {
-        let mut attributes = item.attributes.iter();
-        let field = if has_nul(&item.text) {
-            "/text"
-        } else if attributes.any(|(name, value)| {
-            has_nul(name) || matches!(value, Attribute::Text(text) if has_nul(text))
-        }) {
-            "/attributes"
-        } else {
-            continue;
+    let pool = &shared.pool;
+    let (table, others) = pool.ask(|session| {
+        let table = Table::find(session, name, kind)?;
+        let text = "SELECT fingerprint FROM cognate.vectors \
+                    WHERE collection = $1 AND fingerprint <> $2";
+        let rows = session.query(text, &[&table.entry.id, &kind.0])?;
+        let others = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
+        Ok((table, others))
+    })?;
+    if let Some(index) = index {
+        // An index left unfinished by an earlier attempt, or of the other kind, is dropped first.
+        let plain = table.name.trim_start_matches("cognate.");
+        let lists = (table.entry.items / 1000).clamp(10, 30_000);
+        let with = match index {
+            IndexKind::Hnsw => String::new(),
+            IndexKind::IvfFlat => format!(" WITH (lists = {lists})"),
         };
-        let what = "a database keeps no text with the character U+0000".to_owned();
-        let problem = ItemProblem { field, what, too_long: false };
-        return Err(CollectionError::Item { index, problem });
+        pool.run_alone(&[
+            &format!("DROP INDEX CONCURRENTLY IF EXISTS cognate.{plain}_nearest"),
+            &format!(
+                "CREATE INDEX CONCURRENTLY {plain}_nearest ON {} USING {index} \
+                 (vector halfvec_cosine_ops){with}",
+                table.name
+            ),
+            &format!("ANALYZE {}", table.name),
+        ])?;
     }
-    Ok(())
-}
-
-/// A number that is never negative, as the database has it.
-pub(super) fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-pub(super) fn unsigned(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
+    let dropped = if only { others.len() } else { 0 };
+    for fingerprint in others.iter().take(dropped) {
+        pool.ask(|session| {
+            session.run(MAKING)?;
+            let (id, text) = (
+                table.entry.id,
+                "DELETE FROM cognate.vectors WHERE collection = $1 AND fingerprint = $2",
+            );
+            session.execute(text, &[&id, fingerprint])?;
+            session.run(&format!("DROP TABLE IF EXISTS cognate.vectors_{id}_{fingerprint}"))?;
+            Ok(())
+        })?;
+    }
+    Ok(Indexed { made, dropped })
 }

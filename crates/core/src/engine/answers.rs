@@ -6,7 +6,7 @@ use crate::engine::RankOptions;
 use crate::methods::Measure;
 use crate::model::Phrase;
 
-/// What was read to answer a question.
+/// Counts of the texts and tokens that were read for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Texts.
@@ -21,11 +21,11 @@ impl Counts {
     /// Counts one more text.
     pub(crate) fn saw(&mut self, phrase: &Phrase<'_>) {
         self.texts += 1;
-        self.tokens += phrase.token_keys().len() as u64;
+        self.tokens += phrase.tokens_read() as u64;
         self.unknown += phrase.unknown().len() as u64;
     }
 
-    /// Counts what another part read.
+    /// Adds the counts of another part.
     pub fn add(&mut self, other: Self) {
         self.texts += other.texts;
         self.tokens += other.tokens;
@@ -58,7 +58,7 @@ impl std::fmt::Display for Reason {
 /// The vectors of texts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Embeddings {
-    /// One a text, in order; none for a text without a known word.
+    /// One for each text, in order; none for a text without a known word.
     pub vectors: Vec<Option<Vec<f32>>>,
     /// Dimensions of every vector.
     pub dims: usize,
@@ -79,7 +79,7 @@ pub struct Embeddings {
 /// The scores of pairs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scores {
-    /// One a pair, in order; 0 for a pair that could not be scored.
+    /// One for each pair, in order; 0 for a pair that could not be scored.
     pub scores: Vec<f32>,
     /// Pairs that could not be scored.
     pub unscored: Vec<usize>,
@@ -87,7 +87,7 @@ pub struct Scores {
     pub reasons: Vec<Reason>,
     /// Pairs of which a text was cut short.
     pub truncated: Vec<usize>,
-    /// The share of listed words of either text of each pair, if that was wanted.
+    /// For each pair the shares of listed words of both texts, if requested.
     pub known: Vec<[f32; 2]>,
     /// The measure used.
     pub measure: Measure,
@@ -117,15 +117,15 @@ pub struct Ranking {
     pub truncated: Vec<usize>,
     /// Whether the query was cut short.
     pub query_truncated: bool,
-    /// The share of listed words of each candidate, if that was wanted.
+    /// The share of listed words of each candidate, if requested.
     pub known: Vec<f32>,
-    /// The share of listed words of the query, if that was wanted.
+    /// The share of listed words of the query, if requested.
     pub query_known: Option<f32>,
     /// The measure used.
     pub measure: Measure,
     /// Candidates scored; the others among the scorable could not have been in the results.
     pub scored: usize,
-    /// What was read, the query left out.
+    /// Counts of what was read, without the query.
     pub counts: Counts,
 }
 
@@ -203,7 +203,7 @@ impl Parts for Ranking {
 }
 
 impl Ranking {
-    /// Puts the results of all parts in order and cuts them at what is wanted.
+    /// Sorts the results of all parts and cuts them by the options.
     pub fn order(&mut self, options: &RankOptions) {
         self.results.sort_unstable_by(Ranked::order);
         self.results.retain(|result| options.wants(result.score));

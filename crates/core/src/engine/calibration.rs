@@ -23,7 +23,7 @@ pub const QUANTILES: usize = 101;
 /// Equal bins of the histograms.
 pub const BINS: usize = 100;
 
-/// What one method under one measure scored on labelled pairs.
+/// Scores of one method under one measure on labelled pairs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibration {
     /// The threshold, and how it did on the pairs it was found on.
@@ -43,7 +43,7 @@ pub struct Calibration {
 pub struct Threshold {
     /// Scores of at least this count as related.
     pub threshold: f64,
-    /// What it was chosen for: `f1`, `accuracy`, `precision=0.9` or `recall=0.9`.
+    /// The aim: `f1`, `accuracy`, `precision=0.9` or `recall=0.9`.
     pub aim: String,
     /// The share of related pairs that precision and F1 were reckoned for; none: that of the pairs it
     /// was found on.
@@ -72,7 +72,7 @@ pub struct Threshold {
 pub struct Calibrations(BTreeMap<String, Calibration>);
 
 impl Calibrations {
-    /// What a model file holds; nothing if it holds no such section. A malformed one is an error.
+    /// Reads the section of a model file, if it has one. A malformed section is an error.
     pub fn read(model: &Model) -> Result<Self, ModelError> {
         let Some(section) = model.section(SECTION) else { return Ok(Self::default()) };
         Self::parse(&section).map_err(|error| match error {
@@ -130,7 +130,7 @@ impl Calibrations {
         self.0.insert(key(method.name(), measure), calibration);
     }
 
-    /// How many there are.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -166,8 +166,7 @@ impl Calibrations {
 }
 
 impl Engine {
-    /// What is known of a method's scores under a measure from labelled pairs, if the model was
-    /// calibrated for it.
+    /// The calibration of a method under a measure, if the model has one.
     pub fn calibration(&self, method: Method, measure: Measure) -> Option<&Calibration> {
         self.calibrations.of(method.name(), measure)
     }

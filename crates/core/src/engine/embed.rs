@@ -18,7 +18,7 @@ impl Engine {
         }
     }
 
-    /// Whether a method has a vector of one text alone, as far as this model can tell.
+    /// Whether a method has a vector of a single text, as far as this model can tell.
     pub fn embeds(&self, method: Method) -> bool {
         matches!(self.scorer(method), Ok(Scorer::Embed(_)))
     }
@@ -53,8 +53,8 @@ impl Engine {
             }
             answer.counts.saw(&phrase);
             answer.tokens.push(phrase.tokens().len());
-            // Of a text that was cut only the tokens that were read can be known.
-            answer.known.push(phrase.token_keys().len() - phrase.unknown().len());
+            // Of a cut text only the tokens that were read can be known.
+            answer.known.push(phrase.tokens_read() - phrase.unknown().len());
             if let Some(reason) = item.reason(scorable(&phrase, info)) {
                 query.accepts_unknown(Place::Text(index))?;
                 answer.vectors.push(None);

@@ -4,7 +4,7 @@ use crate::engine::answers::Reason;
 use crate::engine::fuse::FusedProblem;
 use crate::methods::{Measure, Unavailable};
 
-/// Which text of a question is meant.
+/// The text of a question that an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// A text of `embed`.
@@ -40,7 +40,7 @@ impl std::fmt::Display for Place {
 /// A question that cannot be answered. None of the messages repeats the text.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum QueryError {
-    /// No method of that name.
+    /// No method has that name.
     #[error("no such method; the nearest names are {}", nearest.join(", "))]
     UnknownMethod {
         /// The three names most like it.
@@ -51,7 +51,7 @@ pub enum QueryError {
     MethodUnavailable {
         /// The method.
         method: &'static str,
-        /// What is missing and which command adds it.
+        /// What the model lacks, and the command that adds it.
         reason: Unavailable,
     },
     /// The method has no vector of one text alone.
@@ -69,7 +69,7 @@ pub enum QueryError {
     /// A method fused of others cannot answer.
     #[error("{name} {problem}")]
     Fused {
-        /// Its name, as it was asked for.
+        /// The requested name.
         name: String,
         /// Why it cannot.
         problem: FusedProblem,
@@ -79,41 +79,41 @@ pub enum QueryError {
     MeasureNotSupported {
         /// The method.
         method: &'static str,
-        /// What was asked for.
+        /// The requested measure.
         measure: Measure,
     },
     /// A text of white space.
     #[error("{place} is empty")]
     EmptyText {
-        /// Which.
+        /// The empty text.
         place: Place,
     },
     /// A text beyond the limit.
     #[error("{place} has {actual} {unit}; the limit is {limit}")]
     TextTooLong {
-        /// Which.
+        /// The text beyond the limit.
         place: Place,
-        /// What was counted.
+        /// The unit of the limit and the count.
         unit: &'static str,
         /// The limit.
         limit: usize,
-        /// How many there are.
+        /// The count found.
         actual: usize,
     },
     /// A text with too many tokens.
     #[error("{place} has {actual} tokens; the limit is {limit}")]
     TooManyTokens {
-        /// Which.
+        /// The text with too many tokens.
         place: Place,
         /// The limit.
         limit: usize,
-        /// How many there are.
+        /// The count found.
         actual: usize,
     },
     /// A text without a known word, where that is an error.
     #[error("{place} has no known word")]
     AllUnknown {
-        /// Which.
+        /// The text without a known word.
         place: Place,
     },
     /// Texts that are compared with each other are too long in all.
@@ -121,8 +121,14 @@ pub enum QueryError {
     TooMuchTogether {
         /// The limit.
         limit: usize,
-        /// How many there are.
+        /// The count found.
         actual: usize,
+    },
+    /// The words of a score by this method have no shares of it.
+    #[error("what {method} scores does not divide into words")]
+    NoShares {
+        /// The method.
+        method: &'static str,
     },
     /// A score that is not a number: a defect, or a damaged model.
     #[error("{method} gave a score that is not a finite number")]
@@ -133,7 +139,7 @@ pub enum QueryError {
 }
 
 impl Place {
-    /// The same place in a question of which the part began at item `first`.
+    /// The same place in the whole question; its part began at item `first`.
     pub fn moved(self, first: usize) -> Self {
         match self {
             Self::Text(index) => Self::Text(index + first),
@@ -145,13 +151,12 @@ impl Place {
 }
 
 impl QueryError {
-    /// Which text is at fault, where it is one.
+    /// The text at fault, if a text is.
     pub fn place(&self) -> Option<Place> {
         self.clone().place_mut().map(|place| *place)
     }
 
-    /// What is wrong with the text that is at fault, without its place; the whole message where no text
-    /// is.
+    /// The problem without the place of the text at fault; the whole message if no text is at fault.
     pub fn problem(&self) -> String {
         let message = self.to_string();
         let place = self.place().map(|place| format!("{place} "));
@@ -172,6 +177,7 @@ impl QueryError {
             | Self::Fused { .. }
             | Self::MeasureNotSupported { .. }
             | Self::TooMuchTogether { .. }
+            | Self::NoShares { .. }
             | Self::NonFinite { .. } => None,
         }
     }
@@ -186,7 +192,7 @@ impl QueryError {
         }
     }
 
-    /// The same error in a question of which the part began at item `first`.
+    /// The same error in the whole question; its part began at item `first`.
     pub fn moved(mut self, first: usize) -> Self {
         if let Some(place) = self.place_mut() {
             *place = place.moved(first);

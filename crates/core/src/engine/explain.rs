@@ -7,7 +7,7 @@ use crate::engine::{Engine, Place, Query, QueryError, finite, scorable};
 use crate::methods::ranker::Attention;
 use crate::methods::{Reads, Shares};
 use crate::model::Phrase;
-use crate::model::phrase::{Found, Word};
+use crate::model::phrase::{Found, Origin, Word};
 
 /// One word of an explained text.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +18,7 @@ pub struct ExplainedWord {
     pub span: [u32; 2],
     /// The vocabulary's word, or nothing where the vector was made for this text.
     pub word: Option<String>,
-    /// How it was found.
+    /// The rule that found the word.
     pub found: Found,
     /// The pieces that its vector was made from, where it was.
     pub pieces: Vec<String>,
@@ -26,7 +26,7 @@ pub struct ExplainedWord {
     pub idf: Option<f32>,
     /// The length of its vector.
     pub norm: f32,
-    /// What it adds to the score, where the score comes apart.
+    /// Its share of the score, if the score divides into shares.
     pub share: Option<f32>,
 }
 
@@ -35,7 +35,7 @@ pub struct ExplainedWord {
 pub struct UnknownToken {
     /// The token, as it was looked up.
     pub token: String,
-    /// What it adds to the score: only methods that read tokens see it at all.
+    /// Its share of the score; only methods that read tokens give one.
     pub share: Option<f32>,
 }
 
@@ -60,7 +60,7 @@ pub struct Explanation {
     pub other_unknown: Vec<UnknownToken>,
     /// Cosines of the words' vectors: a row a word of the one text.
     pub cosines: Vec<Vec<f32>>,
-    /// What the words add up to, if the score comes apart into words.
+    /// The shares that add up to the score, if the score divides into words.
     pub shares: Option<Shares>,
     /// Which words of the other text each word of the one was read from, for methods that look at
     /// one text with the words of the other.
@@ -99,8 +99,8 @@ impl Engine {
             query.accepts_unknown(Place::Pair(0, usize::from(scorable(&one, info))))?;
         }
         let cosines = one.words().iter().map(|word| {
-            let row = one.row(word);
-            other.words().iter().map(|word| vector::cosine(row, other.row(word))).collect()
+            let row = one.row(*word);
+            other.words().iter().map(|word| vector::cosine(row, other.row(*word))).collect()
         });
         let [of_one, of_other] = match &shares {
             Some(shares) => [Some(shares.one.as_slice()), Some(shares.other.as_slice())],
@@ -139,7 +139,7 @@ fn share_alike(shares: &mut Shares, score: f32) {
 }
 
 impl Explanation {
-    /// Whether every number can be told; JSON has neither infinity nor NaN.
+    /// Whether all numbers can be written as JSON, which has neither infinity nor NaN.
     fn is_finite(&self) -> bool {
         let memberships = self.shares.iter().filter_map(|shares| shares.memberships.as_ref());
         let attended = self.attention.iter().flatten().flat_map(|of_word| &of_word.to);
@@ -157,28 +157,28 @@ impl Explanation {
 
 fn words(phrase: &Phrase<'_>, reads: Reads, shares: Option<&[f32]>) -> Vec<ExplainedWord> {
     let vocabulary = phrase.model().vocabulary();
-    let share = |place: usize, word: &Word| match reads {
+    let share = |place: usize, token: u32| match reads {
         Reads::Words => shares?.get(place).copied(),
-        // What a token adds is spread over the words that it became.
+        // The share of a token is divided among the words that it became.
         Reads::Tokens => {
-            let parts = phrase.words().iter().filter(|part| part.token == word.token).count();
-            shares?.get(word.token as usize).map(|share| share / parts as f32)
+            let parts = phrase.origins().filter(|part| part.token == token).count();
+            shares?.get(token as usize).map(|share| share / parts as f32)
         }
     };
-    let explain = |(place, word): (usize, &Word)| {
-        let (token, at) = phrase.tokens().iter().nth(word.token as usize)?;
+    let explain = |(place, (origin, &word)): (usize, (Origin, &Word))| {
+        let (token, at) = phrase.tokens().iter().nth(origin.token as usize)?;
         Some(ExplainedWord {
             token: token.to_owned(),
             span: [at.span.start, at.span.end],
-            word: word.id.map(|id| vocabulary.word(id).to_owned()),
-            found: word.found,
-            pieces: phrase.pieces(word).into_iter().map(str::to_owned).collect(),
+            word: phrase.id(word).map(|id| vocabulary.word(id).to_owned()),
+            found: origin.found,
+            pieces: phrase.pieces(origin).into_iter().map(str::to_owned).collect(),
             idf: phrase.idf(word),
             norm: vector::norm(phrase.row(word)),
-            share: share(place, word),
+            share: share(place, origin.token),
         })
     };
-    phrase.words().iter().enumerate().filter_map(explain).collect()
+    phrase.origins().zip(phrase.words()).enumerate().filter_map(explain).collect()
 }
 
 fn unknown(phrase: &Phrase<'_>, reads: Reads, shares: Option<&[f32]>) -> Vec<UnknownToken> {

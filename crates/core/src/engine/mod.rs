@@ -27,8 +27,9 @@ pub use error::{Place, QueryError};
 pub use explain::{ExplainedWord, Explanation, UnknownToken};
 pub use query::{Query, RankOptions};
 pub use rank::{
-    BoostBy, Boosts, Duplicate, Fold, KeptFor, KeptText, Liked, Likes, RankSession, Rankings,
-    Strategy, UnscoredLikes,
+    BoostBy, Boosts, Candidates, Diversify, Duplicate, Fold, KeptText, Liked, Likes, Page,
+    PageOptions, PageResult, RankQuestion, RankSession, RankedFor, Rankings, ResultReason, Side,
+    Strategy, UnscoredLikes, WordShare,
 };
 pub use served::{Missing, Served, auto_method};
 pub use text_limits::TextLimits;
@@ -68,7 +69,7 @@ impl Engine {
         Ok(Self { model, scorers, auto, limits: TextLimits::DEFAULT, calibrations, fusions })
     }
 
-    /// The same engine under other limits for texts.
+    /// The engine with other limits of texts.
     pub fn with_limits(self, limits: TextLimits) -> Self {
         Self { limits, ..self }
     }
@@ -83,7 +84,7 @@ impl Engine {
         &self.model
     }
 
-    /// The method that `auto` stands for.
+    /// The method that `auto` chooses.
     pub fn auto(&self) -> Method {
         self.auto
     }
@@ -127,7 +128,7 @@ impl Engine {
         }
     }
 
-    /// Reads a text into `phrase`, or says what is wrong with it. `true` if it was cut short.
+    /// Reads a text into `phrase`, or returns what is wrong with it. `true` if the text was cut.
     fn read(
         &self,
         phrase: &mut Phrase<'_>,
@@ -190,9 +191,9 @@ impl Engine {
 /// A text of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Item {
-    /// It was read, all of it or cut.
+    /// The text was read, whole or cut.
     Read { cut: bool },
-    /// It is left out.
+    /// The text is listed as unscored.
     Left(Reason),
 }
 

@@ -16,7 +16,7 @@ pub struct Query {
     pub refuse_unscored: bool,
     /// Whether a text with too many tokens is cut, not refused.
     pub truncate: bool,
-    /// Whether the share of known words of each text is wanted.
+    /// Whether the share of known words of each text is returned.
     pub coverage: bool,
 }
 
@@ -26,20 +26,20 @@ impl Query {
         Self { method, measure: None, refuse_unscored: false, truncate: false, coverage: false }
     }
 
-    /// Refuses a text without a known word, if that is wanted.
+    /// Refuses a text without a known word if the query says so.
     pub(crate) fn accepts_unknown(&self, place: Place) -> Result<(), QueryError> {
         if self.refuse_unscored { Err(QueryError::AllUnknown { place }) } else { Ok(()) }
     }
 }
 
-/// How a ranking is asked for.
+/// Options of a ranking.
 #[derive(Debug, Clone, Copy)]
 pub struct RankOptions {
     /// Method, measure, and what to do with unknown and overlong texts.
     pub query: Query,
-    /// Most results wanted; none means all.
+    /// Most results; none for all.
     pub top_k: Option<usize>,
-    /// The least score wanted; none means any.
+    /// The least score of a result; none for any.
     pub min_score: Option<f32>,
 }
 
@@ -49,7 +49,7 @@ impl RankOptions {
         Self { query, top_k: None, min_score: None }
     }
 
-    /// Whether a score is high enough to be wanted.
+    /// Whether a score reaches the least score.
     pub(crate) fn wants(&self, score: f32) -> bool {
         self.min_score.is_none_or(|least| score >= least)
     }

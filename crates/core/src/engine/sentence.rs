@@ -50,7 +50,7 @@ fn of(method: &str, explained: &Explanation) -> String {
     }
 }
 
-/// What a word of the query was read from most.
+/// The words of the other text that a word of the query attends to most.
 fn seen(explained: &Explanation, query: &Attention) -> Option<String> {
     let most = query.to.first().filter(|word| word.weight > 0.0)?;
     let weight = most.weight;
@@ -61,7 +61,7 @@ fn seen(explained: &Explanation, query: &Attention) -> Option<String> {
     Some(format!(" \"{query}\" was read from \"{post}\" most ({weight:.2}{cosine})."))
 }
 
-/// What each token adds to the score, in both texts together, the largest first.
+/// The share of the score of each token, both texts together, the largest first.
 fn shares_of_tokens(explained: &Explanation) -> Vec<(&str, f32)> {
     let words = explained.one.iter().chain(&explained.other);
     let mut shares: Vec<(&str, f32)> =
@@ -76,7 +76,7 @@ fn shares_of_tokens(explained: &Explanation) -> Vec<(&str, f32)> {
     shares
 }
 
-/// Which tokens say little or nothing, where there are such.
+/// The tokens that have little or no share, if there are any.
 fn told_of_unknown(explained: &Explanation) -> String {
     let without = explained.one_unknown.len() + explained.other_unknown.len();
     let mut told = match without {

@@ -7,10 +7,10 @@ use serde::Serialize;
 use crate::engine::Engine;
 use crate::methods::{Auto, Kind, Method, Unavailable};
 
-/// What `auto` stands for and which methods the model cannot serve.
+/// The method that `auto` chooses, and the methods that the model cannot serve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Served {
-    /// The method that `auto` stands for.
+    /// The method that `auto` chooses.
     pub auto: &'static str,
     /// Why it is this one.
     pub auto_because: &'static str,
@@ -25,11 +25,11 @@ pub struct Served {
 pub struct Missing {
     /// Their names.
     pub methods: Vec<&'static str>,
-    /// What the model lacks and which command adds it.
+    /// What the model lacks, and the command that adds it.
     pub reason: String,
 }
 
-/// The canonical name of a method that `auto` can be made to stand for.
+/// The canonical name of a method that `auto` may choose.
 pub fn auto_method(name: &str) -> Result<&'static str, String> {
     let Some(method) = Method::named(name) else {
         let nearest = Method::nearest(name).join(", ");
@@ -42,7 +42,7 @@ pub fn auto_method(name: &str) -> Result<&'static str, String> {
 }
 
 impl Engine {
-    /// What `auto` stands for and which methods the model cannot serve.
+    /// The method that `auto` chooses, and the methods that the model cannot serve.
     pub fn served(&self) -> Served {
         let Auto { method, because } = Auto::of(self.model());
         let mut missing: Vec<(&Unavailable, Missing)> = Vec::new();

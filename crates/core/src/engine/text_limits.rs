@@ -4,7 +4,7 @@ use crate::engine::{Engine, Place, Query, QueryError, scorable};
 use crate::methods::{Method, Scorer};
 use crate::model::Phrase;
 
-/// How long texts may be.
+/// Limits of the length of texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextLimits {
     /// Most bytes, looked at before anything else.
@@ -25,7 +25,7 @@ impl TextLimits {
             let (limit, actual) = (self.bytes, text.len());
             return Err(QueryError::TextTooLong { place, unit: "bytes", limit, actual });
         }
-        // Only a text of more bytes than the limit can have more characters.
+        // Only a text with more bytes than the limit can have more characters.
         if text.len() > self.chars {
             let (limit, actual) = (self.chars, text.chars().count());
             if actual > limit {
@@ -51,7 +51,7 @@ impl Engine {
         !matches!(self.scorer(method), Ok(Scorer::RankList(_)))
     }
 
-    /// Whether a method can answer at all what a query asks of it.
+    /// Whether a method supports the query.
     pub fn check(&self, query: &Query) -> Result<(), QueryError> {
         let scorer = self.scorer(query.method)?;
         self.measure(scorer, query.method.info(), query).map(|_| ())
@@ -66,13 +66,13 @@ impl Engine {
         }
     }
 
-    /// Looks at one text as scoring would: what is wrong with it, or how many tokens are read.
+    /// Checks a text as scoring would: the error, or the number of tokens.
     pub fn check_text(&self, text: &str, query: &Query, place: Place) -> Result<usize, QueryError> {
         let mut phrase = Phrase::new(&self.model);
         self.read(&mut phrase, text, query, place)?;
         if !scorable(&phrase, query.method.info()) {
             query.accepts_unknown(place)?;
         }
-        Ok(phrase.token_keys().len())
+        Ok(phrase.tokens_read())
     }
 }

@@ -11,11 +11,11 @@ use crate::model::{Model, Phrase};
 const KEPT_PHRASES: usize = 40;
 
 thread_local! {
-    /// What the thread's last question worked in.
+    /// Working memory of the thread's last question.
     static KEPT: Cell<Option<Box<Memory>>> = const { Cell::new(None) };
 }
 
-/// What questions are worked on in, whatever the model.
+/// Working memory of a question, for any model.
 #[derive(Default)]
 struct Memory {
     phrases: Vec<PhraseMemory>,
@@ -50,7 +50,7 @@ impl<'m> Workspace<'m> {
         self.memory.phrases.extend(phrases.into_iter().take(room).map(Phrase::into_memory));
     }
 
-    /// What scoring works in.
+    /// Working memory of the scorers.
     pub(super) fn scratch(&mut self) -> &mut Scratch {
         &mut self.memory.scratch
     }

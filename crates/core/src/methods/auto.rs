@@ -5,7 +5,7 @@ use crate::methods::{Kind, Method};
 use crate::model::format::AUTO_METHOD;
 use crate::model::{Frequency, Model};
 
-/// The method that `auto` stands for.
+/// The method that `auto` chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Auto {
     /// The method.
@@ -15,10 +15,10 @@ pub struct Auto {
 }
 
 impl Auto {
-    /// What a model's file names, or else what fits its vectors.
+    /// The method named by the model's file, or else the one that suits its vectors.
     pub fn of(model: &Model) -> Self {
         let named = model.metadata().get(AUTO_METHOD).and_then(|name| Method::named(name));
-        // It has to answer every kind of question.
+        // The method must support every kind of question.
         if let Some(method) = named.filter(|method| method.info().kind == Kind::Similarity) {
             return Self { method, because: "the file names it" };
         }

@@ -43,7 +43,7 @@ pub mod dynamax {
     /// The section whose settings hold the weight.
     pub const SECTION: &str = "blend";
 
-    /// Needs what its parts need.
+    /// Available if its parts are.
     pub fn load(model: &Model) -> Loaded {
         blend(model, SECTION, 0.5, sets::dynamax_weighted::method(model)?)
     }
@@ -65,13 +65,13 @@ pub mod coverage {
     /// The section whose settings hold the weight.
     pub const SECTION: &str = "coverage-blend";
 
-    /// Needs what its parts need.
+    /// Available if its parts are.
     pub fn load(model: &Model) -> Loaded {
         blend(model, SECTION, 0.3, sets::coverage::method(model)?)
     }
 }
 
-/// What blends have in common.
+/// Common facts about blends.
 const BLEND: Info = Info {
     name: "",
     kind: Kind::Similarity,
@@ -132,7 +132,7 @@ impl<S: Compare> Against for Prepared<'_, S> {
                 *score = 1.0;
                 continue;
             }
-            let cosine = self.vector.cosine(other, only, &mut scratch.sums);
+            let cosine = self.vector.cosine(other, only, &mut scratch.weights);
             *score = (weight * cosine + (1.0 - weight) * *score).clamp(-1.0, 1.0);
         }
     }

@@ -3,7 +3,7 @@
 use crate::model::draft::{Draft, Table};
 use crate::model::format::Dtype;
 
-/// What a method fitted to a model and its corpus, to be stored as a section.
+/// What a method fitted to a model and a corpus, to be stored as a section.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitted {
     /// The section's name.
@@ -15,7 +15,7 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// Puts it into a model file to be, in place of what was fitted before.
+    /// Puts it into the draft of a model file, in place of an earlier fit.
     pub fn put_into<'a>(&'a self, draft: &mut Draft<'a>) {
         let table = |(name, shape, numbers): &'a (&'static str, Vec<usize>, Vec<f32>)| {
             Table::of(*name, Dtype::F32, shape, numbers)
@@ -29,8 +29,8 @@ impl Fitted {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{section} cannot be fitted: {problem}")]
 pub struct Unfittable {
-    /// The section that was wanted.
+    /// The requested section.
     pub section: &'static str,
-    /// What stands in the way.
+    /// The problem.
     pub problem: String,
 }

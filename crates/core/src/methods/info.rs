@@ -6,17 +6,17 @@ use strsim::levenshtein;
 
 use crate::methods::Method;
 
-/// What a method is for.
+/// The kind of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// How alike two texts are: symmetric, and most for a text and itself.
+    /// Scores the similarity of two texts: symmetric, and largest for a text and itself.
     Similarity,
-    /// How well a candidate answers a query.
+    /// Scores how well a candidate answers a query.
     Ranker,
 }
 
-/// What a text must have to be scored.
+/// What a text needs to be scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reads {
@@ -26,27 +26,27 @@ pub enum Reads {
     Tokens,
 }
 
-/// What is to be known of a method without running it.
+/// The facts about a method that are known without running it.
 #[derive(Debug, Clone, Copy)]
 pub struct Info {
     /// Its name, as requests and flags spell it.
     pub name: &'static str,
-    /// What it is for.
+    /// Its kind.
     pub kind: Kind,
-    /// How much work it is.
+    /// Its cost.
     pub cost: Cost,
-    /// What it does, in one sentence.
+    /// Its effect, in one sentence.
     pub summary: &'static str,
-    /// Where it comes from.
+    /// Its paper.
     pub paper: &'static str,
     /// Between which numbers its scores lie; infinite where they have no bound.
     pub range: (f32, f32),
-    /// What a text must have.
+    /// What a text needs to be scored.
     pub reads: Reads,
-    /// Whether it has a vector of one text alone.
+    /// Whether it has a vector of a single text.
     pub embeds: bool,
-    /// Whether it weights words by how frequent they are, which vectors with
-    /// [`crate::model::Frequency::InNorm`] already do.
+    /// Whether it weights words by frequency, as vectors with [`crate::model::Frequency::InNorm`] already
+    /// do.
     pub weights_frequency: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct Info {
 pub struct Unavailable {
     /// What the model file lacks.
     pub missing: String,
-    /// Which command adds it.
+    /// The command that adds it.
     pub remedy: String,
 }
 
@@ -68,16 +68,16 @@ pub type Formula = fn(n: u64, m: u64, d: u64) -> u64;
 /// there may be. `cargo bench --bench handover -- costs` shows it beside what is measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
-    /// Of one pair.
+    /// For one pair.
     pub pair: Formula,
-    /// Of one of many candidates of `m` words for a query of `n`, which share what belongs to the query
-    /// alone.
+    /// For one of many candidates of `m` words for a query of `n` words; work on the query alone is
+    /// shared.
     pub candidate: Formula,
-    /// Of a candidate that a bound of its score rules out, where the method has such bounds.
+    /// For a candidate that the bound of its score rules out, if the method has such bounds.
     pub bound: Option<Formula>,
 }
 
-/// Candidates that what is done for the query alone is spread over, at the least.
+/// The least number of candidates among which work on the query alone is shared.
 pub(crate) const BLOCK: u64 = 32;
 
 impl Cost {
@@ -85,14 +85,14 @@ impl Cost {
     pub(crate) const SUM: Self =
         Self { pair: |n, m, d| (n + m) * d, candidate: |_, m, d| m * d, bound: None };
 
-    /// Of a sum of which the words are first put in the order of their idf.
+    /// Of a sum over words that are first sorted by idf.
     pub(crate) const SUM_BY_IDF: Self = Self {
         pair: |n, m, d| (n + m) * (d + A_PLACE),
         candidate: |_, m, d| m * (d + A_PLACE),
         bound: None,
     };
 
-    /// Of the tokens of both texts, which are sorted; those of the one are looked for in the other.
+    /// Of tokens of both texts: they are sorted, and those of one are looked up in the other.
     pub(crate) const TOKENS: Self = Self {
         pair: |n, m, _| (n + m) * A_SORTED_TOKEN + n * A_TOKEN_FOUND,
         candidate: |n, m, _| m * A_SORTED_TOKEN + n * A_TOKEN_FOUND,
@@ -107,7 +107,7 @@ const A_SORTED_TOKEN: u64 = 800;
 /// A token looked for among those of another text.
 const A_TOKEN_FOUND: u64 = 300;
 
-/// What two vectors are compared by.
+/// How two vectors are compared.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
 )]
@@ -124,7 +124,7 @@ impl Measure {
     /// Every measure.
     pub const ALL: [Self; 2] = [Self::Cosine, Self::Euclidean];
 
-    /// As requests and flags spell it.
+    /// The name in requests and flags.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cosine => "cosine",
@@ -132,12 +132,12 @@ impl Measure {
         }
     }
 
-    /// How alike two vectors are, larger for more alike.
+    /// The similarity of two vectors, larger for more similar ones.
     pub fn score(self, a: &[f32], b: &[f32]) -> f32 {
         match self {
             Self::Cosine => vector::cosine(Row::F32(a), Row::F32(b)),
             Self::Euclidean => match simd::squared_distance(a, b) {
-                // Too far to be told is not the same as infinitely far.
+                // A distance that overflowed is not an infinite distance.
                 f32::INFINITY => f32::NAN,
                 square => 1.0 / (1.0 + square.sqrt()),
             },

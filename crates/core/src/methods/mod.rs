@@ -10,15 +10,61 @@
 
 mod auto;
 pub mod blend;
-pub(crate) mod common;
+pub(crate) mod common {
+    //! What methods of more than one family use; no method lives here.
+
+    pub(crate) mod text_vector;
+    pub(crate) mod union;
+    pub(crate) mod unit_rows;
+    pub(crate) mod words_met;
+}
 mod fitted;
 mod info;
-pub mod lexical;
-pub mod means;
+pub mod lexical {
+    //! Methods by shared tokens, without vectors.
+
+    pub mod bm25;
+    pub mod collection;
+    pub mod overlap;
+    pub mod ql;
+    pub mod rm3;
+    pub mod tf_idf;
+    pub(crate) mod token_bag;
+}
+pub mod means {
+    //! Methods by one vector a text: averages of its words' vectors, weighted and corrected, and their
+    //! extremes.
+
+    pub mod avg_cos;
+    pub mod extremes;
+    pub mod idf_mean;
+    pub mod learned_idf;
+    pub mod sif;
+    pub mod top30;
+    pub mod usif;
+    pub(crate) mod weighted_sum;
+}
 pub mod ranker;
 mod scorer;
-pub mod sets;
-pub mod transport;
+pub mod sets {
+    //! Methods by fuzzy sets of words: how much each word of a universe belongs to either text.
+
+    pub mod ablation;
+    pub mod coverage;
+    pub mod dynamax;
+    pub mod dynamax_weighted;
+    pub mod fbow_jaccard;
+    mod fuzzy;
+    pub mod max_jaccard;
+    pub mod soft_cardinality;
+}
+pub mod transport {
+    //! Methods by optimal transport: what it costs to move the words of one text onto the other's.
+
+    mod mover;
+    pub mod wmd;
+    pub mod wrd;
+}
 
 pub use auto::Auto;
 pub use fitted::{Fitted, Unfittable};

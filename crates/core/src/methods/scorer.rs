@@ -6,7 +6,8 @@
 
 use cognate_kernels::transport::Transport;
 
-use crate::methods::common::text_vector::{Sums, TextVector};
+use crate::methods::common::text_vector::{TextVector, Weights};
+use crate::methods::common::union::Union;
 use crate::methods::common::unit_rows;
 use crate::methods::lexical::token_bag::TokenBag;
 use crate::methods::sets::{coverage, dynamax, dynamax_weighted};
@@ -20,7 +21,7 @@ pub trait Embed: Send + Sync {
         dims
     }
 
-    /// What its vectors are compared by unless a query says otherwise.
+    /// The measure of its vectors unless a query names another.
     fn measure(&self) -> Measure {
         Measure::Cosine
     }
@@ -43,8 +44,8 @@ pub trait Embed: Send + Sync {
     }
 }
 
-/// Scores pairs of texts directly. Engines hand over texts with what [`crate::methods::Info::reads`]
-/// asks for only.
+/// Scores pairs of texts directly. Texts without what [`crate::methods::Info::reads`] asks for never get
+/// here.
 pub trait Compare: Send + Sync {
     /// A text prepared for comparisons by this method.
     type Against<'q>: Against
@@ -98,7 +99,7 @@ pub trait DynCompare: Send + Sync {
     /// Prepares a text.
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Box<dyn Against + 'q>;
 
-    /// Scores one pair, without an allocation for what is prepared.
+    /// Scores one pair without allocating for a prepared text.
     fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) -> f32;
 }
 
@@ -200,7 +201,7 @@ impl Against for ByVector<'_> {
             *score = if self.vector.text().same_bag(other) {
                 1.0
             } else if self.measure == Measure::Cosine {
-                self.vector.cosine(other, only, &mut scratch.sums)
+                self.vector.cosine(other, only, &mut scratch.weights)
             } else {
                 let [own, of_other] = self.vector.with(other);
                 self.measure.score(own, of_other)
@@ -247,11 +248,11 @@ pub struct Shares {
     pub one: Vec<f32>,
     /// One number a word of the other.
     pub other: Vec<f32>,
-    /// The memberships behind the shares, where the method has such.
+    /// The memberships behind the shares, if the method has memberships.
     pub memberships: Option<Memberships>,
 }
 
-/// How much each word of the universe belongs to either text.
+/// The memberships of each word of the universe in both texts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Memberships {
     /// For each word of the one text: its membership in the one and in the other.
@@ -269,7 +270,9 @@ pub struct Scratch {
     pub(crate) other: Vec<f32>,
     /// Rows of length 1 of both texts.
     pub(crate) unit_rows: [unit_rows::Memory; 2],
-    /// Products of such rows.
+    /// The different words of both texts.
+    pub(crate) union: Union,
+    /// Working memory of such products.
     pub(crate) products: unit_rows::Work,
     /// Products of the one text's rows with themselves.
     pub(crate) one_gram: Vec<f32>,
@@ -295,8 +298,8 @@ pub struct Scratch {
     pub(crate) ranker: ranker::Work,
     /// Vectors of both texts.
     pub(crate) vectors: [Vec<f32>; 2],
-    /// Both texts as sums of rows.
-    pub(crate) sums: Sums,
+    /// The weights of both texts' words.
+    pub(crate) weights: Weights,
     /// The solver of transport problems.
     pub(crate) transport: Transport,
 }

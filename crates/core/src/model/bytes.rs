@@ -13,7 +13,7 @@ compile_error!(
     "model files are little endian and used as they lie; big-endian machines are not served"
 );
 
-/// Sixty-four bytes at a multiple of sixty-four: what ordinary memory for a model is made of.
+/// Sixty-four bytes, aligned to sixty-four: the unit of a model's memory.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(64))]
 struct Block([u8; 64]);
@@ -27,7 +27,7 @@ pub struct AlignedBytes {
 }
 
 impl AlignedBytes {
-    /// As many zeros, to be written over, if there is so much memory.
+    /// As many zeros, if there is enough memory.
     pub fn zeroed(length: usize) -> Result<Self, TryReserveError> {
         let mut blocks = Vec::new();
         let count = length.div_ceil(size_of::<Block>());
@@ -36,12 +36,12 @@ impl AlignedBytes {
         Ok(Self { blocks, length })
     }
 
-    /// All of them.
+    /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
         bytemuck::cast_slice::<Block, u8>(&self.blocks).get(..self.length).unwrap_or_default()
     }
 
-    /// All of them, to be written.
+    /// The bytes, to be written.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         let bytes = bytemuck::cast_slice_mut::<Block, u8>(&mut self.blocks);
         bytes.get_mut(..self.length).unwrap_or_default()
@@ -60,10 +60,10 @@ impl From<&[u8]> for AlignedBytes {
 /// A model's bytes, the first at an address that is a multiple of 64.
 #[derive(Debug)]
 pub(super) enum Bytes {
-    /// Of a file.
+    /// The bytes of a file.
     #[cfg(unix)]
     File(Mapping),
-    /// That never were a file.
+    /// Bytes that were never a file.
     Memory(AlignedBytes),
 }
 
@@ -87,67 +87,12 @@ impl Bytes {
     }
 }
 
-/// How a model file's bytes are held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Storage {
-    /// Mapped: shared between processes, loaded as touched, at the mercy of other writers.
-    Map,
-    /// Copied once into memory of this process alone: nothing outside can change it any more.
-    Copy,
-    /// Copied up to 64 MiB, mapped above.
-    #[default]
-    Auto,
-}
-
-impl std::str::FromStr for Storage {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "map" => Ok(Self::Map),
-            "copy" => Ok(Self::Copy),
-            "auto" => Ok(Self::Auto),
-            other => Err(format!("expected map, copy or auto, got `{other}`")),
-        }
-    }
-}
-
 /// The bytes seen as numbers; `None` unless length and address fit.
 pub fn numbers<T: bytemuck::AnyBitPattern>(bytes: &[u8]) -> Option<&[T]> {
     bytemuck::try_cast_slice(bytes).ok()
 }
 
-/// Where a test or an error message says a model came from when it never was a file.
+/// The path given for a model that was never a file.
 pub(crate) fn in_memory() -> PathBuf {
     PathBuf::from("(in memory)")
-}
-
-/// The longest a vector may be. Products and sums of such vectors stay far within 32-bit floats, so
-/// that no length, distance or membership becomes infinite; vectors of words are nowhere near it.
-pub const LONGEST: f32 = 1e15;
-
-/// Upper bounds on what a file may claim.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Largest file.
-    pub model_bytes: u64,
-    /// Most words.
-    pub words: u64,
-    /// Most dimensions.
-    pub dims: u64,
-    /// Longest header.
-    pub header_bytes: u64,
-    /// Longest probe sequence of the vocabulary's index.
-    pub max_probe: u32,
-}
-
-impl Limits {
-    /// The limits in force unless the operator sets others.
-    pub const DEFAULT: Self = Self {
-        model_bytes: 4 << 30,
-        words: 5_000_000,
-        dims: 4096,
-        header_bytes: 1 << 20,
-        max_probe: 64,
-    };
 }

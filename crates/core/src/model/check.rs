@@ -10,13 +10,14 @@ use std::io::Read;
 
 use cognate_kernels::vector;
 
-use crate::model::bytes::{LONGEST, numbers};
+use crate::model::bytes::numbers;
 use crate::model::error::FormatError;
 use crate::model::format::{Dtype, Header, Tensor};
+use crate::model::options::LONGEST;
 use crate::model::vectors::Vectors;
 use crate::model::vocabulary::{EMPTY, Vocabulary};
 
-/// How much of a model file is checked when it is opened.
+/// How thoroughly a model file is checked when it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verify {
     /// Every byte: digests, numbers, and the structure.
@@ -147,10 +148,10 @@ fn of_rows(name: &str) -> Option<&'static str> {
     }
 }
 
-/// No row too long to calculate with. The numbers are finite.
+/// Refuses rows that are too long to calculate with. The numbers are finite.
 fn bounded(tensor: &Tensor, bytes: &[u8], scales: &[u8], dims: usize) -> Result<(), FormatError> {
     let rows = Vectors::new(tensor.dtype, bytes, scales, dims).unwrap_or(Vectors::empty(dims));
-    // What half precision can hold is never too long.
+    // A row of half-precision numbers is never too long.
     let ids = if tensor.dtype == Dtype::F16 { 0..0 } else { 0..rows.len() as u32 };
     // Zeros times a scale whose square is infinite have no length at all.
     let too_long = |norm: f32| norm.is_nan() || norm > LONGEST;

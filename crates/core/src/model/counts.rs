@@ -4,7 +4,7 @@
 use crate::model::draft::{Draft, Table};
 use crate::model::format::Dtype;
 
-/// What a corpus says of a vocabulary.
+/// The counts of a vocabulary's words in a corpus.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Counts {
     /// Occurrences of each word.
@@ -19,7 +19,7 @@ pub struct Counts {
     pub idf: Vec<f32>,
     /// The idf of a word that was not seen.
     pub idf_unknown: f32,
-    /// Lines of a table that held no count.
+    /// Number of lines without a count.
     pub skipped_lines: u64,
 }
 
@@ -52,7 +52,7 @@ impl Counts {
 }
 
 impl<'a> Draft<'a> {
-    /// Adds what a corpus said of the words; the vocabulary comes before.
+    /// Adds the counts of the words; the vocabulary must be there.
     pub fn push_counts(&mut self, counts: &'a Counts) {
         if let Some(occurrences) = &counts.occurrences {
             self.tables.push(Table::of("counts", Dtype::U64, &[occurrences.len()], occurrences));

@@ -13,9 +13,9 @@ use std::{fs, io};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::model::writer::{Target, directory_of};
+use crate::model::target::{Target, directory_of};
 
-/// How the name of every temporary file of ours begins.
+/// Prefix of our temporary files.
 pub const TEMPORARY_PREFIX: &str = ".cognate-tmp-";
 
 /// The operations that replacing a file needs.
@@ -98,7 +98,7 @@ impl Disk for LocalDisk {
             if let Ok(leftover) = opened
                 && leftover.try_lock().is_ok()
             {
-                // One that cannot be removed does no harm beyond its space.
+                // A file that cannot be removed only takes space.
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -131,7 +131,7 @@ impl Disk for LocalDisk {
     }
 }
 
-/// How long a wait for another process is not worth a word.
+/// Waits up to this long for another process are not reported.
 const UNSAID: Duration = Duration::from_secs(1);
 
 /// Locks a directory, and says so where that takes a while.
@@ -217,7 +217,7 @@ pub fn replace<D: Disk, T, E: From<io::Error>>(
     replace_locked(disk, &lock, target, bytes, write)
 }
 
-/// [`replace`] by who holds the lock on the directory already.
+/// [`replace`] for a caller that holds the lock on the directory.
 pub fn replace_locked<D: Disk, T, E: From<io::Error>>(
     disk: &D,
     _lock: &D::Lock,
@@ -227,7 +227,7 @@ pub fn replace_locked<D: Disk, T, E: From<io::Error>>(
 ) -> Result<T, E> {
     let directory = directory_of(&target.path);
     disk.sweep(directory)?;
-    // The file that is replaced may be private, so what replaces it is so until it gets the mode.
+    // The replaced file may be private, so the new file is private until it gets the same mode.
     let first_mode = if target.mode.is_some() { 0o600 } else { 0o666 };
     let (temporary, mut file) = disk.create(directory, first_mode)?;
     let outcome = fill(&mut file, target.mode, bytes, write).and_then(|value| {

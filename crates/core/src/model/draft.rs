@@ -12,7 +12,7 @@ use crate::model::vocabulary::VocabularyTables;
 /// Writes a tensor's bytes, all of them, in order.
 pub type Stream<'a> = Box<dyn FnMut(&mut dyn Write) -> io::Result<()> + 'a>;
 
-/// Where a tensor's bytes come from.
+/// The source of a tensor's bytes.
 pub enum Source<'a> {
     /// From memory.
     Bytes(Cow<'a, [u8]>),
@@ -48,7 +48,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// How many bytes it has by its shape.
+    /// Number of bytes by its shape.
     #[cfg(unix)]
     pub(super) fn bytes(&self) -> u64 {
         self.shape.iter().fold(self.dtype.bytes(), |bytes, &d| bytes.saturating_mul(d))
@@ -82,7 +82,7 @@ impl<'a> Draft<'a> {
         Self { metadata, tables: tables.collect() }
     }
 
-    /// Adds the vocabulary's tables and what the metadata says of them; the vectors come before.
+    /// Adds the vocabulary's tables and metadata; the vectors must be there.
     pub fn push_vocabulary(&mut self, tables: &'a VocabularyTables) {
         let words = tables.offsets.len().saturating_sub(1);
         let index = &[tables.index.len(), 2];

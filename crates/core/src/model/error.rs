@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::model::bytes::LONGEST;
+use crate::model::options::LONGEST;
 
 /// Opening, checking or writing a model file failed.
 #[derive(Debug, thiserror::Error)]
@@ -13,9 +13,9 @@ pub enum ModelError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was being done.
+        /// The attempted operation.
         action: &'static str,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
     /// A directory, pipe, device or socket stands where a file must be.
@@ -55,7 +55,7 @@ pub enum ModelError {
     Format {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: FormatError,
     },
     /// A section cannot be written or read as asked.
@@ -65,7 +65,7 @@ pub enum ModelError {
         path: PathBuf,
         /// The section's name.
         section: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }
@@ -83,7 +83,7 @@ impl ModelError {
     }
 }
 
-/// What is wrong with the bytes of a model file.
+/// A problem with the bytes of a model file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
@@ -100,10 +100,10 @@ pub enum FormatError {
     /// The header is not the JSON it must be.
     #[error("header: {problem}")]
     HeaderJson {
-        /// What the parser said.
+        /// The parser's message.
         problem: String,
     },
-    /// A name stands twice.
+    /// A name occurs twice.
     #[error("header: `{name}` stands twice")]
     Duplicate {
         /// The name.
@@ -114,9 +114,9 @@ pub enum FormatError {
         "format: expected `{expected}`, got `{got}`; a newer version of cognate may read it, or pack the vectors again"
     )]
     Version {
-        /// What this version writes and reads.
+        /// The version that this program writes and reads.
         expected: &'static str,
-        /// What the file says.
+        /// The version in the file.
         got: String,
     },
     /// A metadata entry is missing or unusable.
@@ -124,9 +124,9 @@ pub enum FormatError {
     Metadata {
         /// The key.
         key: String,
-        /// What it should hold.
+        /// The expected value.
         expected: String,
-        /// What it holds.
+        /// The value in the file.
         got: String,
     },
     /// A tensor that must be there is not.
@@ -158,9 +158,9 @@ pub enum FormatError {
     Extent {
         /// Its name.
         name: String,
-        /// Where the bytes should be, or what they should look like.
+        /// The expected place or form of the bytes.
         expected: String,
-        /// What the header or the file says.
+        /// The value in the header or the file.
         got: String,
     },
     /// A digest does not match: bytes were damaged or changed.
@@ -182,7 +182,7 @@ pub enum FormatError {
         table: &'static str,
         /// Position of the word.
         word: u64,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// A vector is longer than can be calculated with.
@@ -193,7 +193,7 @@ pub enum FormatError {
     Length {
         /// The tensor.
         name: String,
-        /// Which row.
+        /// The index of the row.
         row: u64,
     },
     /// A number that must be finite (or positive) is not.
@@ -201,9 +201,9 @@ pub enum FormatError {
     Number {
         /// The tensor.
         name: String,
-        /// What every number must be.
+        /// The condition that every number must meet.
         expected: &'static str,
-        /// Which element.
+        /// The index of the element.
         position: u64,
     },
 }

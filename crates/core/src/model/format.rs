@@ -34,10 +34,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-pub use crate::model::bytes::Limits;
 use crate::model::error::FormatError;
 pub(crate) use crate::model::error::shorten;
 use crate::model::header::{RawHeader, read_header};
+pub use crate::model::options::Limits;
 use crate::model::profile;
 pub use crate::model::vectors::{Dtype, Tensor};
 
@@ -47,7 +47,7 @@ pub const FORMAT: &str = "cognate/1";
 pub const ALIGNMENT: u64 = 64;
 /// Bytes of the length that precedes the header.
 pub const PREFIX: u64 = 8;
-/// The metadata key of the method that `auto` stands for.
+/// The metadata key of the method that `auto` chooses.
 pub const AUTO_METHOD: &str = "auto_method";
 /// The name that padding tensors begin with.
 pub const PADDING: &str = "_pad";
@@ -85,7 +85,7 @@ impl Header {
         let (tensors, padding) = place(&raw, file.len() as u64, data_start)?;
         let header = Self { tensors, padding, metadata: raw.metadata, words, dims, digest };
         profile::check(&header.tensors, header.words, header.dims)?;
-        // The readers our users have must accept what we accept.
+        // The safetensors readers of our users must accept every file that we accept.
         safetensors::SafeTensors::read_metadata(file)
             .map_err(|error| FormatError::HeaderJson { problem: error.to_string() })?;
         Ok(header)
@@ -132,13 +132,13 @@ fn header_bytes<'a>(file: &'a [u8], limits: &Limits) -> Result<(&'a [u8], u64), 
     }
 }
 
-/// The placeholder that stands for the header's own digest while it is computed.
+/// Placeholder for the header's own digest while the digest is computed.
 pub(crate) const NO_DIGEST: &str =
     "0000000000000000000000000000000000000000000000000000000000000000";
 /// The key of the header's own digest.
 pub(crate) const HEADER_DIGEST: &str = "b3.header";
 
-/// BLAKE3 of a header, its own digest read as zeros. `None` when it has no such entry.
+/// BLAKE3 of a header with its own digest read as zeros. `None` if the header has no digest.
 pub(crate) fn digest_of_header(json: &[u8]) -> Option<String> {
     // A quote inside a JSON string is escaped, so these bytes can only be the key and its value.
     let key = format!("\"{HEADER_DIGEST}\":\"");

@@ -21,14 +21,14 @@ pub(crate) struct RawTensor {
     pub(crate) data_offsets: [u64; 2],
 }
 
-/// A header as it stands in the file.
+/// A header as it is in the file.
 #[derive(Debug, Default)]
 pub(crate) struct RawHeader {
     pub(crate) metadata: BTreeMap<String, String>,
     pub(crate) tensors: Vec<(String, RawTensor)>,
 }
 
-/// What a refused duplicate's message begins with, so that it can be told from other JSON errors.
+/// The beginning of the message for a duplicate, by which it is told from other JSON errors.
 const TWICE: &str = "stands twice: ";
 
 /// Reads a header padded with spaces.

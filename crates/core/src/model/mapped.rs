@@ -17,8 +17,8 @@ use std::path::Path;
 use memmap2::Advice;
 use memmap2::{Mmap, MmapMut};
 
-use crate::model::bytes::Storage;
 use crate::model::error::ModelError;
+use crate::model::options::Storage;
 use crate::model::origin::Origin;
 use crate::model::sigbus::RegisteredMap;
 
@@ -30,7 +30,7 @@ pub const LEAST_BYTES: u64 = 64;
 /// A model file's bytes, the first at an address that is a multiple of 64.
 #[derive(Debug)]
 pub struct Mapping {
-    /// What to say when others spoil the map, if they can. Dropped before the map is.
+    /// The message for the case that another process truncates the file. Dropped before the map.
     known: Option<RegisteredMap>,
     map: Mmap,
     origin: Origin,
@@ -75,7 +75,7 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// All of them.
+    /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
         &self.map
     }
@@ -126,7 +126,7 @@ fn kind(found: &std::fs::Metadata) -> &'static str {
 /// the system has them for who asks: words and rows lie all over the file, and with small pages
 /// finding their addresses would take as long as fetching them.
 fn copied(file: &File, size: u64) -> std::io::Result<Mmap> {
-    // `Storage` and the limit on files decide what is copied; what does not fit is refused here.
+    // `Storage` and the file limit decide what is copied; a file beyond the address space is refused here.
     let length = usize::try_from(size).map_err(|_| std::io::ErrorKind::OutOfMemory)?;
     let mut memory = MmapMut::map_anon(length)?;
     // A kernel without large pages says so, and that is no fault.

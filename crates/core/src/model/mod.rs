@@ -13,8 +13,10 @@ pub mod draft;
 mod error;
 pub mod format;
 mod header;
+mod lines;
 #[cfg(unix)]
 pub mod mapped;
+mod options;
 #[cfg(unix)]
 mod origin;
 pub mod phrase;
@@ -25,6 +27,8 @@ mod section;
 #[cfg(unix)]
 pub mod sigbus;
 pub mod subword;
+#[cfg(unix)]
+mod target;
 pub mod unigram;
 pub mod unknown;
 pub mod unlisted;
@@ -40,11 +44,12 @@ pub mod writer;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-pub use bytes::{LONGEST, Storage};
 pub use check::Verify;
 pub use counts::Counts;
 pub use error::{FormatError, ModelError};
+pub use options::{LONGEST, Storage};
 #[cfg(unix)]
 pub use origin::FileState;
 pub use phrase::Phrase;
@@ -55,6 +60,7 @@ pub use vocabulary::{Vocabulary, WordId};
 
 use crate::model::bytes::{AlignedBytes, Bytes, in_memory, numbers};
 use crate::model::format::{Dtype, Header, Limits, Tensor};
+use crate::model::lines::Lines;
 #[cfg(unix)]
 use crate::model::mapped::Mapping;
 #[cfg(unix)]
@@ -70,7 +76,7 @@ use crate::text::Normalisation;
 pub struct OpenOptions {
     /// How much is checked.
     pub verify: Verify,
-    /// How the bytes are held.
+    /// How the bytes are stored.
     pub storage: Storage,
     /// What the file may claim.
     pub limits: Limits,
@@ -82,17 +88,24 @@ impl Default for OpenOptions {
     }
 }
 
+/// Models that were opened, and one more.
+static MODELS: AtomicU64 = AtomicU64::new(1);
+
 /// An opened model, shared between threads by reference.
 #[derive(Debug)]
 pub struct Model {
+    /// Tells the models of a process apart.
+    number: u64,
     path: PathBuf,
     bytes: Bytes,
     header: Header,
-    /// BLAKE3 of what is no tensor's.
+    /// BLAKE3 of the bytes that belong to no tensor.
     #[cfg(unix)]
     between: blake3::Hash,
     places: Places,
     max_probe: u32,
+    /// The short words, if there are few enough.
+    lines: Option<Lines>,
     corpus: Corpus,
     normalisation: Normalisation,
     unknown: Unknown,
@@ -101,7 +114,7 @@ pub struct Model {
     verified: Verify,
 }
 
-/// Where the tensors that every request touches lie.
+/// The extents of the tensors that every request reads.
 #[derive(Debug, Default)]
 struct Places {
     dtype: Option<Dtype>,
@@ -131,7 +144,7 @@ impl Places {
         }
     }
 
-    /// From the first vocabulary table to the last word statistics: what every look-up touches.
+    /// From the first vocabulary table to the last word statistics: the tables of look-ups.
     fn vocabulary(&self) -> Range<usize> {
         let last = [&self.counts, &self.df, &self.idf].into_iter().flatten().map(|r| r.end).max();
         self.vocab_bytes.start..last.unwrap_or(self.vocab_index.end)
@@ -144,7 +157,7 @@ impl Model {
         Self::from_aligned(bytes.into(), options)
     }
 
-    /// The same, of bytes that are not copied again.
+    /// The same from aligned bytes, which are not copied.
     pub fn from_aligned(bytes: AlignedBytes, options: &OpenOptions) -> Result<Self, ModelError> {
         let path = in_memory();
         Self::read(&path, Bytes::Memory(bytes), options).map_err(ModelError::format(&path))
@@ -164,6 +177,7 @@ impl Model {
             idf_unknown: header.number("idf_unknown")?.filter(|idf: &f32| idf.is_finite()),
         };
         let mut model = Self {
+            number: MODELS.fetch_add(1, Ordering::Relaxed),
             path: path.to_owned(),
             max_probe: header.number("max_probe")?.unwrap_or(0),
             normalisation: json(&header, "normalisation")?,
@@ -176,6 +190,7 @@ impl Model {
             bytes,
             header,
             places,
+            lines: None,
             corpus,
         };
         model.unlisted = UnlistedWords::of(&model)?;
@@ -186,6 +201,8 @@ impl Model {
                 check::found_by_look_up(PIECES_SECTION, &pieces.strings(&model))?;
             }
         }
+        let vocabulary = model.vocabulary();
+        model.lines = (vocabulary.len() <= lines::MOST).then(|| Lines::of(vocabulary.all_bytes()));
         Ok(model)
     }
 
@@ -216,6 +233,7 @@ impl Model {
         vocabulary.document_frequencies = places.df.as_ref().map(|range| self.table(range));
         vocabulary.idf = places.idf.as_ref().map(|range| self.table(range));
         vocabulary.corpus = self.corpus;
+        vocabulary.lines = self.lines.as_ref();
         vocabulary
     }
 
@@ -234,6 +252,11 @@ impl Model {
         let mut phrase = Phrase::new(self);
         phrase.read(text);
         phrase
+    }
+
+    /// A number that no other model of the process has.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// The file this model was read from.
@@ -301,7 +324,7 @@ impl Model {
     }
 }
 
-/// What concerns the file that a model was read from.
+/// Methods about the file that a model was read from.
 #[cfg(unix)]
 impl Model {
     /// Opens and checks a model file.

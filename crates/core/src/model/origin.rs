@@ -31,14 +31,14 @@ impl Identity {
     }
 }
 
-/// What another look at a file says.
+/// The result of another look at a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileState {
-    /// Nothing that the last look did not say.
+    /// Unchanged since the last look.
     Same,
-    /// It was touched or written to, and its bytes are those it was opened with.
+    /// The file was touched or written, and its bytes are still the same.
     Sound,
-    /// It was cut, written to, or cannot be read any more.
+    /// The file was truncated, changed, or cannot be read.
     Damaged,
 }
 
@@ -47,14 +47,14 @@ pub enum FileState {
 pub(super) struct Origin {
     file: File,
     size: u64,
-    /// As it was when it was opened or last looked at.
+    /// The identity of the file at the last look.
     seen: Mutex<Identity>,
-    /// What that look said.
+    /// Whether the last look found damage.
     damaged: AtomicBool,
 }
 
 impl Origin {
-    /// Takes an open file and what is known of it.
+    /// Takes an open file and its metadata.
     pub(super) fn new(file: File, found: &Metadata) -> Self {
         let seen = Mutex::new(Identity::of(found));
         Self { file, size: found.size(), seen, damaged: AtomicBool::new(false) }
@@ -66,7 +66,7 @@ impl Origin {
         self.identity().is_ok_and(|now| now == seen)
     }
 
-    /// What the last look said.
+    /// Whether the last look found damage.
     pub(super) fn damaged(&self) -> bool {
         self.damaged.load(Ordering::Acquire)
     }
@@ -85,7 +85,7 @@ impl Origin {
         *seen = now;
         let sound = now.size == self.size
             && is_sound(Bytes { file: &self.file, at: 0 }).unwrap_or(false)
-            // What was read while somebody wrote says nothing; the next look sees the later time.
+            // Bytes read while another process wrote prove nothing; the next look sees the later time.
             && self.identity().is_ok_and(|after| after == now);
         self.say(!sound)
     }

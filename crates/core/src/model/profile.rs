@@ -66,15 +66,15 @@ pub(crate) fn accept(tensor: &Tensor, dtypes: &[Dtype], shape: Shape) -> Result<
     }
 }
 
-/// What the shape of a tensor must be.
+/// The required shape of a tensor.
 pub(crate) enum Shape {
-    /// So many rows and columns.
+    /// A matrix of this many rows and columns.
     Matrix(u64, u64),
-    /// So many numbers.
+    /// A list of this many numbers.
     List(u64),
-    /// Any number of numbers.
+    /// A list of any length.
     AnyList,
-    /// The index of so many words.
+    /// The index of this many words.
     Index(u64),
 }
 
@@ -84,7 +84,7 @@ impl Shape {
             (Self::Matrix(rows, columns), [r, c]) => r == rows && c == columns,
             (Self::List(length), [n]) => n == length,
             (Self::AnyList, [_]) => true,
-            // One slot must stay empty, or a look-up of an unknown word would never end.
+            // Without an empty slot a look-up of an unknown word would never end.
             (Self::Index(words), [slots, 2]) => slots.is_power_of_two() && slots > words,
             _ => false,
         }

@@ -3,32 +3,32 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a set of weights was trained. Nothing is computed with it, so what a file does not say is
-/// left empty.
+/// A record of how a set of weights was trained. Nothing is computed with it, so missing fields stay
+/// empty.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrainingRecord {
     /// The loss, `median` or `contrastive`.
     pub loss: String,
-    /// How steep the median loss is, in multiples of `1 / unit`.
+    /// The steepness of the median loss, in multiples of `1 / unit`.
     pub kappa: Option<f64>,
-    /// What distances were measured in: the median distance under the untrained weights.
+    /// The unit of distances: the median distance under the untrained weights.
     pub unit: f64,
-    /// What the sum of the squared weights counts in the loss.
+    /// The factor of the sum of the squared weights in the loss.
     pub lambda: f64,
-    /// How many weights there are, M.
+    /// The number of weights, M.
     pub max_length: usize,
-    /// What fixed random choices.
+    /// The seed of random choices.
     pub seed: u64,
     /// The pairs trained on.
     pub couples: usize,
     /// Pairs left out because a text of theirs has no known word.
     pub left_out: usize,
-    /// How often they were gone through.
+    /// The number of epochs.
     pub epochs: usize,
     /// The mean loss of the last epoch.
     pub final_loss: f64,
-    /// What the weights are worth on pairs not trained on.
+    /// The quality of the weights on pairs that they were not trained on.
     pub validation: Option<Validation>,
     /// The files of pairs.
     pub files: Vec<TrainingFile>,
@@ -38,18 +38,18 @@ pub struct TrainingRecord {
     pub version: String,
 }
 
-/// What weights are worth on pairs not trained on.
+/// The quality of weights on pairs that they were not trained on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Validation {
     /// The pairs.
     pub couples: usize,
-    /// With the weights that training began with, the same for every rank: the plain mean.
+    /// With the initial weights, which are equal for every rank (the plain mean).
     pub before: Separation,
     /// With the trained weights.
     pub after: Separation,
 }
 
-/// How well distances part related pairs from others.
+/// How well distances separate related pairs from others.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Separation {
     /// The share on the wrong side of the threshold that is best for the pairs trained on.

@@ -13,7 +13,7 @@ use crate::model::format::{Dtype, Tensor};
 use crate::model::{Model, ModelError};
 
 impl Model {
-    /// What a trained method stored under `name`.
+    /// The section of a trained method, by name.
     pub fn section(&self, name: &str) -> Option<Section<'_>> {
         let prefix = format!("section.{name}.");
         let settings = self.header.metadata.get(&format!("section.{name}"));
@@ -48,7 +48,7 @@ impl Model {
     }
 }
 
-/// What a trained method stored in the model file.
+/// A section that a trained method stored in the model file.
 #[derive(Debug, Clone)]
 pub struct Section<'m> {
     model: &'m Model,
@@ -71,8 +71,7 @@ impl<'m> Section<'m> {
         if tensor.dtype == Dtype::F32 { numbers(bytes) } else { None }
     }
 
-    /// The finite floats of a tensor whose shape must be `expected`, in which `None` stands for any
-    /// length but zero.
+    /// The finite floats of a tensor of the shape `expected`; `None` in it is any length but zero.
     pub(crate) fn floats_shaped(
         &self,
         tensor: &str,
@@ -89,7 +88,7 @@ impl<'m> Section<'m> {
             found.shape.len() == expected.len() && expected.iter().zip(&found.shape).all(fits);
         match self.floats(tensor) {
             Some(floats) if shaped => {
-                // A model opened by its structure alone was not searched for such numbers.
+                // A model opened by structure alone was not searched for such numbers.
                 match floats.iter().position(|value| !value.is_finite()) {
                     None => Ok(floats),
                     Some(at) => Err(broken(&format!("a number that is not finite at {at}"))),
@@ -99,7 +98,7 @@ impl<'m> Section<'m> {
         }
     }
 
-    /// The settings, read as what their writer stored.
+    /// The settings, parsed as their writer stored them.
     pub(crate) fn parse_settings<T: DeserializeOwned>(&self) -> Result<T, ModelError> {
         serde_json::from_str(self.settings)
             .map_err(|error| self.broken(format!("settings: {error}")))

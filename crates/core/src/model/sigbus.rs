@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Mutex, PoisonError};
 use std::{io, ptr};
 
-/// Maps that can be told apart. Of more, the signal still ends the process, without the line.
+/// Most registered maps. For a map beyond that the process ends without the line.
 const PLACES: usize = 64;
 
 /// The maps there are. A handler may look while a place is given to another map, so what belongs
@@ -24,7 +24,7 @@ static MAPS: [AtomicPtr<Entry>; PLACES] = [const { AtomicPtr::new(ptr::null_mut(
 /// whose map is gone, so none is freed; a file that is mapped where it was before costs nothing.
 static ENTRIES: Mutex<Vec<&'static Entry>> = Mutex::new(Vec::new());
 
-/// Where a map lies, and what to say of it.
+/// The extent of a map, and the message about it.
 #[derive(PartialEq, Eq)]
 struct Entry {
     start: usize,
@@ -67,7 +67,7 @@ impl Drop for RegisteredMap {
     }
 }
 
-/// In the form of the service's log, so that whoever collects that can read this too.
+/// In the form of the service's log, so that log collectors can read it.
 fn line_of(path: &Path) -> Vec<u8> {
     let line = serde_json::json!({
         "level": "ERROR",
@@ -88,7 +88,7 @@ pub fn report() -> io::Result<()> {
     action.sa_sigaction = handler as usize;
     // On the stack that the standard library keeps for signals, should the usual one be full.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-    // SAFETY: `action` is initialised, and its handler calls only what a handler may call.
+    // SAFETY: `action` is initialised, and its handler calls only async-signal-safe functions.
     match unsafe { libc::sigaction(libc::SIGBUS, &raw const action, ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -124,8 +124,7 @@ extern "C" fn last_words(
             continue;
         }
         let line = entry.line.as_slice();
-        // SAFETY: writes from a valid slice; a handler may call `write`. If it fails there is
-        // nobody left to tell.
+        // SAFETY: writes from a valid slice; a handler may call `write`. An error has no receiver.
         unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
         break;
     }

@@ -10,7 +10,7 @@ pub const LONGEST_WORD_BYTES: usize = 128;
 /// BERT gives up on longer words, so a WordPiece vocabulary was never trained on their parts.
 const LONGEST_PIECED_CHARS: usize = 100;
 
-/// What fastText calls the end of a sentence. It is a word of the vocabulary without n-grams.
+/// fastText's name for the end of a sentence, a word of the vocabulary without n-grams.
 const END_OF_SENTENCE: &[u8] = b"</s>";
 
 /// The n-grams of fastText (Bojanowski et al. 2017, section 3.2): all runs of `min` to `max`
@@ -182,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    /// fastText's two loops as the paper tells them: build `<word>`, cut every n-gram out, hash it.
+    /// fastText's two loops as in the paper: build `<word>`, cut every n-gram out, hash it.
     fn by_the_book(rule: NGrams, word: &str) -> Vec<u64> {
         let marked: Vec<char> = format!("<{word}>").chars().collect();
         let mut ids = Vec::new();

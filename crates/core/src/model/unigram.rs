@@ -10,16 +10,16 @@ use std::borrow::Cow;
 
 use crate::model::subword::LONGEST_WORD_BYTES;
 
-/// What stands for the space before a word.
+/// The mark for the space before a word.
 pub const WORD_MARK: char = '▁';
-/// What names of entries begin with that do not begin a word.
+/// Prefix of entries that do not begin a word.
 pub const INNER: &str = "##";
 /// Bytes of the longest word with its mark.
 const LONGEST_MARKED: usize = LONGEST_WORD_BYTES + WORD_MARK.len_utf8();
 /// A character that is no entry costs this much more than the entry of the least score.
 pub const UNKNOWN_PENALTY: f64 = 10.0;
 
-/// What the cutting needs to know beside the entries.
+/// Constants of the segmentation beside the entries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
     /// Score of a character that is no entry.
@@ -54,7 +54,7 @@ pub fn find<T>(entry: &str, buffer: &mut String, look_up: impl Fn(&str) -> Optio
     }
 }
 
-/// Whether what follows the mark can be told from the names of entries within words.
+/// Whether an entry behind the mark cannot be confused with an entry within words.
 fn is_word(word: &str) -> bool {
     !word.is_empty() && !word.starts_with(INNER) && !word.starts_with(WORD_MARK)
 }
@@ -63,7 +63,7 @@ fn is_word(word: &str) -> bool {
 #[derive(Clone, Copy)]
 struct Node {
     score: f64,
-    /// Where its last piece begins; nothing where no way leads here yet.
+    /// The beginning of its last piece; none if no segmentation reaches this byte yet.
     start: Option<usize>,
     /// The last piece; nothing for a character that is no entry.
     piece: Option<u32>,

@@ -15,7 +15,7 @@ use crate::model::{FormatError, LONGEST, Model, Unknown, format};
 /// The section that says how unlisted words get a vector.
 pub const SUBWORD_SECTION: &str = "subword";
 
-/// What the section `subword` says.
+/// The rule of the section `subword`.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SubwordRule {
@@ -31,7 +31,7 @@ pub enum SubwordRule {
     },
     /// The longest known beginning, then the longest known continuation, and so on.
     WordPiece {
-        /// What a continuing piece begins with.
+        /// The prefix of a continuing piece.
         prefix: String,
     },
     /// The pieces whose scores add up to most. The tensor `scores` holds them as the bits of doubles: rounded,
@@ -47,7 +47,7 @@ pub enum SubwordRule {
 /// The model's rule for unlisted words, resolved once when it is opened.
 #[derive(Debug, Clone)]
 pub(crate) enum UnlistedWords {
-    /// They are left out.
+    /// Unlisted words are left out.
     None,
     /// Suffixes, parts, pieces, hash.
     Fallback(Fallback, Option<PieceTable>),
@@ -57,12 +57,12 @@ pub(crate) enum UnlistedWords {
         dtype: format::Dtype,
         rows: Range<usize>,
         scales: Range<usize>,
-        /// Which buckets have rows, where not all of them have one.
+        /// The buckets that have rows, if not all have one.
         kept: Option<Range<usize>>,
     },
     /// Pieces.
     WordPiece { prefix: String },
-    /// Pieces with scores, and where those lie.
+    /// Pieces with scores, and the extent of the scores.
     Unigram { scale: Scale, scores: Range<usize> },
 }
 

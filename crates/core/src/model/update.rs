@@ -9,7 +9,8 @@ use std::path::Path;
 use crate::model::disk::{Disk, LocalDisk};
 use crate::model::draft::Draft;
 use crate::model::format::{AUTO_METHOD, HEADER_DIGEST};
-use crate::model::writer::{Target, Written, directory_of};
+use crate::model::target::{Target, directory_of};
+use crate::model::writer::Written;
 use crate::model::{Model, ModelError, OpenOptions};
 
 /// The turn of one process to write a model with changes. Others wait until it is dropped.
@@ -38,7 +39,7 @@ impl<'m> Update<'m> {
         Ok(update)
     }
 
-    /// The model as it is now: what the changes are made to.
+    /// The model that the changes are made to.
     pub fn model(&self) -> &Model {
         self.current.as_ref().unwrap_or(self.model)
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::ops::Range;
 
 use cognate_kernels::simd;
-use cognate_kernels::simd::bytes;
+use cognate_kernels::simd::{Picked, bytes, sums};
 use cognate_kernels::vector::Row;
 use half::f16;
 
@@ -23,7 +23,7 @@ pub enum Frequency {
 }
 
 impl Frequency {
-    /// As the file and the command line spell it.
+    /// The name in the file and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -95,7 +95,7 @@ impl<'m> Vectors<'m> {
         values.checked_div(self.dims).unwrap_or(0)
     }
 
-    /// Whether there are no rows; an accepted model has at least one.
+    /// Never: an accepted model has at least one row.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -117,6 +117,39 @@ impl<'m> Vectors<'m> {
         }
     }
 
+    /// Rows picked by their numbers; those behind the last are `made`, or of bytes `made_bytes`. `None`
+    /// where they would be of two types.
+    pub(crate) fn pick<'r>(
+        &self,
+        numbers: &'r [WordId],
+        made: &'r [f32],
+        made_bytes: &'r [i8],
+    ) -> Option<sums::Rows<'r>>
+    where
+        'm: 'r,
+    {
+        let dims = self.dims;
+        Some(match self.data {
+            Data::F32(rows) => sums::Rows::F32(Picked { tables: [rows, made], numbers, dims }),
+            Data::F16(_) if !made.is_empty() => return None,
+            Data::F16(rows) => sums::Rows::F16(Picked { tables: [rows, &[]], numbers, dims }),
+            Data::I8(rows, _) => {
+                sums::Rows::I8(Picked { tables: [rows, made_bytes], numbers, dims })
+            }
+        })
+    }
+
+    /// Multiplies each weight by the scale of its row, if rows have scales; those of rows behind the last
+    /// are `made`.
+    pub(crate) fn scale(&self, numbers: &[WordId], made: &[f32], weights: &mut [f32]) {
+        let Data::I8(_, scales) = self.data else { return };
+        for (weight, &number) in weights.iter_mut().zip(numbers) {
+            let listed = scales.get(number as usize);
+            let scale = listed.or_else(|| made.get((number as usize).wrapping_sub(scales.len())));
+            *weight *= scale.copied().unwrap_or_default();
+        }
+    }
+
     /// The row of a word. `None` for an id that is not in the vocabulary.
     #[inline]
     pub fn row(&self, id: WordId) -> Option<Row<'m>> {
@@ -130,11 +163,11 @@ impl<'m> Vectors<'m> {
     }
 }
 
-/// Writes rows as elements of one type, and keeps what the type needs besides.
+/// Writes rows as elements of one type, and collects the scales.
 #[derive(Debug)]
 pub struct Quantiser {
     dtype: Dtype,
-    /// One scale a row, for I8 alone.
+    /// One scale for each row, for I8 alone.
     pub scales: Vec<f32>,
     bytes: Vec<u8>,
 }
@@ -198,7 +231,7 @@ impl Dtype {
         }
     }
 
-    /// As the header spells it.
+    /// The name in the header.
     pub const fn name(self) -> &'static str {
         match self {
             Self::F32 => "F32",

@@ -8,13 +8,15 @@
 use cognate_kernels::simd;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::model::bytes::Limits;
+use crate::model::lines;
+use crate::model::lines::{Key, Lines};
+use crate::model::options::Limits;
 
 /// Number of a word: its row in `vectors`.
 pub type WordId = u32;
 
 /// The id of an empty slot.
-pub const EMPTY: u32 = u32::MAX;
+pub const EMPTY: u32 = lines::EMPTY;
 
 /// The hash that places words in the index: XXH3 (64 bit, seed 0) of the word's UTF-8, a published
 /// function that gives the same value on every machine and in every release.
@@ -25,7 +27,7 @@ pub fn hash(word: &[u8]) -> u64 {
 
 /// Bytes that are compared at once.
 const WIDE: usize = 16;
-/// For each length up to `WIDE`, the bytes of a number that belong to a word of that length.
+/// For each length up to `WIDE`, the mask of the bytes of a word of that length.
 const MASKS: [u128; WIDE + 1] = {
     let mut masks = [u128::MAX; WIDE + 1];
     let mut length = 0;
@@ -52,6 +54,8 @@ pub struct Vocabulary<'m> {
     index: &'m [[u32; 2]],
     bits: u32,
     max_probe: u32,
+    /// The short words once more, where there are few enough.
+    pub(crate) lines: Option<&'m Lines>,
     /// Occurrences of each word, where the model has them.
     pub counts: Option<&'m [u64]>,
     /// Documents that hold each word, where the model has them.
@@ -62,6 +66,13 @@ pub struct Vocabulary<'m> {
     pub corpus: Corpus,
 }
 
+/// Working memory of [`Vocabulary::find_all`].
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    lines: lines::Work,
+    hashes: Vec<u64>,
+}
+
 /// The size of the corpus that words were counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Corpus {
@@ -69,7 +80,7 @@ pub struct Corpus {
     pub tokens: Option<u64>,
     /// Documents.
     pub documents: Option<u64>,
-    /// The idf of a word that was not seen.
+    /// The idf of unknown words.
     pub idf_unknown: Option<f32>,
 }
 
@@ -83,8 +94,18 @@ impl<'m> Vocabulary<'m> {
     ) -> Self {
         let bits = index.len().trailing_zeros();
         let (counts, document_frequencies, idf) = (None, None, None);
-        let corpus = Corpus::default();
-        Self { bytes, offsets, index, bits, max_probe, counts, document_frequencies, idf, corpus }
+        Self {
+            bytes,
+            offsets,
+            index,
+            bits,
+            max_probe,
+            lines: None,
+            counts,
+            document_frequencies,
+            idf,
+            corpus: Corpus::default(),
+        }
     }
 
     /// The raw tables: bytes, offsets, index.
@@ -97,7 +118,7 @@ impl<'m> Vocabulary<'m> {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Whether there are no words; an accepted model has at least one.
+    /// Never: an accepted model has at least one word.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -111,7 +132,52 @@ impl<'m> Vocabulary<'m> {
     /// The id of a word given as bytes.
     #[inline]
     pub fn lookup_bytes(&self, word: &[u8]) -> Option<WordId> {
-        self.candidates(hash(word)).find(|&id| self.word_bytes(id) == Some(word))
+        match self.lines {
+            Some(lines) if (1..=lines::LONGEST).contains(&word.len()) => lines.find(Key::of(word)),
+            _ => self.candidates(hash(word)).find(|&id| self.word_bytes(id) == Some(word)),
+        }
+    }
+
+    /// Appends the id of each of the words at these places of `text`, or [`EMPTY`]; `seen` is told each
+    /// id. Each step is taken for all words before the next: the memory that a later step of one word
+    /// reads comes near while the others are looked at.
+    pub(crate) fn find_all(
+        &self,
+        text: &[u8],
+        places: impl Iterator<Item = [usize; 2]> + Clone,
+        work: &mut Work,
+        found: &mut Vec<WordId>,
+        seen: impl Fn(WordId),
+    ) {
+        if let Some(lines) = self.lines {
+            let long = |word: &[u8]| self.lookup_bytes(word);
+            return lines.find_all(text, places, &mut work.lines, found, long, seen);
+        }
+        let hashes = &mut work.hashes;
+        hashes.clear();
+        hashes.extend(places.clone().map(|[start, end]| {
+            let hash = hash(text.get(start..end).unwrap_or_default());
+            self.prefetch_slot(hash);
+            hash
+        }));
+        let first = found.len();
+        found.extend(hashes.iter().map(|&hash| {
+            let candidate = self.candidates(hash).next();
+            if let Some(id) = candidate {
+                self.prefetch_ends(id);
+                seen(id);
+            }
+            candidate.unwrap_or(EMPTY)
+        }));
+        let found = found.get_mut(first..).unwrap_or_default();
+        found.iter().filter(|&&id| id != EMPTY).for_each(|&id| self.prefetch_bytes(id));
+        for ((found, &hash), place) in found.iter_mut().zip(hashes.iter()).zip(places) {
+            if *found != EMPTY && !self.is_word(*found, text, place) {
+                // Another word has the same tag.
+                let mut others = self.candidates(hash);
+                *found = others.find(|&id| self.is_word(id, text, place)).unwrap_or(EMPTY);
+            }
+        }
     }
 
     /// Asks for the slot of a word of this hash, which will be read soon.
@@ -176,6 +242,11 @@ impl<'m> Vocabulary<'m> {
         self.bytes.get(from..to)
     }
 
+    /// The bytes of all words in id order.
+    pub(crate) fn all_bytes(self) -> impl ExactSizeIterator<Item = &'m [u8]> {
+        (0..self.len()).map(move |id| self.word_bytes(id as WordId).unwrap_or_default())
+    }
+
     /// A word. Empty for an id that is not in the vocabulary.
     pub fn word(&self, id: WordId) -> &'m str {
         self.word_bytes(id).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or("")
@@ -210,11 +281,11 @@ impl<'m> Vocabulary<'m> {
 pub struct VocabularyTables {
     /// The words' UTF-8, one after another.
     pub bytes: Vec<u8>,
-    /// Where each word begins, and where the last one ends.
+    /// The beginning of each word, and the end of the last one.
     pub offsets: Vec<u64>,
     /// (tag, word id) a slot, at most half of them used.
     pub index: Vec<[u32; 2]>,
-    /// How many slots after its own a word may be found.
+    /// The longest probe sequence.
     pub max_probe: u32,
 }
 

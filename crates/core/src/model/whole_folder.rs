@@ -13,7 +13,7 @@ use std::{fs, io};
 use rustix::fs::{Mode, OFlags};
 
 use crate::model::disk::drawn_name;
-use crate::model::writer::directory_of;
+use crate::model::target::directory_of;
 
 /// A folder being made. Dropped before it is [finished](Self::finish), it leaves nothing.
 #[derive(Debug)]
@@ -43,12 +43,12 @@ impl WholeFolder {
         }
     }
 
-    /// Where its files are written.
+    /// The folder that files are written to.
     pub fn path(&self) -> &Path {
         &self.partial
     }
 
-    /// Makes all names in it last, and gives it its own. Its files were synced by who wrote them.
+    /// Syncs all names in the folder and renames it. Its files were synced by their writers.
     pub fn finish(self) -> io::Result<()> {
         sync_folders(&self.partial)?;
         fs::rename(&self.partial, &self.target)?;
@@ -58,7 +58,7 @@ impl WholeFolder {
 
 impl Drop for WholeFolder {
     fn drop(&mut self) {
-        // Gone already where it was finished; what cannot be removed is by the next run.
+        // If this fails, the next run removes the folder.
         let _ = fs::remove_dir_all(&self.partial);
     }
 }
@@ -73,7 +73,7 @@ fn sweep(beside: &Path, prefix: &str) -> io::Result<()> {
         if let Ok(leftover) = open(&entry.path())
             && leftover.try_lock().is_ok()
         {
-            // One that cannot be removed does no harm beyond its space.
+            // A folder that cannot be removed only takes space.
             let _ = fs::remove_dir_all(entry.path());
         }
     }

@@ -5,11 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::{fmt, fs, io};
-
-use rustix::io::Errno;
+use std::{fmt, io};
 
 use crate::model::disk;
 use crate::model::disk::{Disk, LocalDisk};
@@ -18,8 +15,9 @@ use crate::model::error::ModelError;
 use crate::model::format::{
     ALIGNMENT, Dtype, FORMAT, HEADER_DIGEST, NO_DIGEST, PADDING, PREFIX, digest_of_header,
 };
+pub use crate::model::target::{Target, clash, directory_of};
 
-/// What was written. Its text is the last two lines of a report.
+/// A report of the written file. Its text is the last two lines of a report.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Written {
     /// The file, symbolic links resolved.
@@ -39,7 +37,7 @@ impl fmt::Display for Written {
 }
 
 impl Draft<'_> {
-    /// Writes the draft to `target`, replacing what is there only when all is well.
+    /// Writes the draft to `target`, which is replaced only after success.
     pub fn write(self, target: &Path) -> Result<Written, ModelError> {
         self.write_to(&LocalDisk, target)
     }
@@ -52,7 +50,7 @@ impl Draft<'_> {
         self.write_locked(disk, &lock, found)
     }
 
-    /// [`Draft::write_to`] by who holds the lock on the target's directory already.
+    /// [`Draft::write_to`] for a caller that holds the lock on the target's directory.
     pub(super) fn write_locked<D: Disk>(
         mut self,
         disk: &D,
@@ -74,7 +72,7 @@ impl Draft<'_> {
     }
 }
 
-/// Where everything goes: names and extents in file order, padding included.
+/// The layout of the file: names and extents in order, padding included.
 struct Layout {
     metadata: BTreeMap<String, String>,
     /// (name, type, shape, from, to), offsets counted from the end of the header.
@@ -160,7 +158,7 @@ impl Layout {
         Ok((fingerprint.chars().take(16).collect(), digest))
     }
 
-    /// Reads the file again, so that what the disk holds is what was meant.
+    /// Reads the file again and compares it with what was meant.
     fn read_back<F: Read + Seek>(
         &self,
         file: &mut F,
@@ -211,86 +209,4 @@ impl<W: Write> Write for Hashed<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
-}
-
-/// Where bytes go that are meant for a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
-    /// The file, symbolic links resolved.
-    pub path: PathBuf,
-    /// Its mode, which it keeps; nothing where there is no file yet.
-    pub mode: Option<u32>,
-}
-
-/// Most symbolic links that are followed one after another, as the kernel has it.
-const MOST_LINKS: usize = 40;
-
-impl Target {
-    /// Follows symbolic links to what they name, whether it is there or not. Only a regular file
-    /// is ever replaced.
-    pub fn of(path: &Path) -> io::Result<Self> {
-        let mut path = path.to_owned();
-        for _ in 0..=MOST_LINKS {
-            match fs::symlink_metadata(&path) {
-                Ok(found) if found.is_symlink() => {
-                    path = directory_of(&path).join(fs::read_link(&path)?);
-                }
-                Ok(found) if found.is_file() => {
-                    let mode = Some(found.permissions().mode() & 0o777);
-                    return Ok(Self { path: fs::canonicalize(path)?, mode });
-                }
-                Ok(_) => {
-                    return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-                }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Ok(Self { path, mode: None });
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Err(Errno::LOOP.into())
-    }
-
-    /// Whether this path leads to the same file.
-    pub fn is(&self, path: &Path) -> bool {
-        fs::canonicalize(path).is_ok_and(|path| path == self.path)
-    }
-}
-
-/// The directory of a file, `.` for a bare name.
-pub fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-/// What is wrong with a run that writes these files, each given with its flag, and reads those: one
-/// that is written would take the place of one that is read, or two would be one.
-pub fn clash<'p>(
-    written: &[(&str, &Path)],
-    read: impl IntoIterator<Item = &'p Path>,
-) -> Option<String> {
-    let written: Vec<_> =
-        written.iter().map(|&(flag, path)| (flag, path, whereabouts(path))).collect();
-    for path in read {
-        let place = whereabouts(path);
-        if let Some((flag, ..)) = written.iter().find(|(.., known)| *known == place) {
-            return Some(format!("{flag}: {} is one of the files that are read", path.display()));
-        }
-    }
-    written.iter().enumerate().find_map(|(at, (flag, path, place))| {
-        let (other, ..) = written.iter().take(at).find(|(.., known)| known == place)?;
-        Some(format!("{flag}: {} is what {other} names, too", path.display()))
-    })
-}
-
-/// The one way of writing a path, whether a file is there or not.
-fn whereabouts(path: &Path) -> PathBuf {
-    let found = || {
-        let path = Target::of(path).ok()?.path;
-        let folder = fs::canonicalize(directory_of(&path)).ok()?;
-        Some(folder.join(path.file_name()?))
-    };
-    found().unwrap_or_else(|| path.to_owned())
 }

@@ -3,7 +3,7 @@
 
 use unicode_properties::{GeneralCategoryGroup, UnicodeEmoji, UnicodeGeneralCategory};
 
-/// The class of a byte: what the scanner does when it meets it.
+/// The class of a byte, which decides the scanner's step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Byte {
     /// White space and controls.
@@ -175,7 +175,7 @@ fn is_regional(c: char) -> bool {
     matches!(c, '\u{1F1E6}'..='\u{1F1FF}')
 }
 
-/// What may follow an emoji without a joiner: its variation, a skin tone, tags of a region.
+/// A character that may follow an emoji without a joiner: a variation, a skin tone, a tag of a region.
 fn is_modifier(c: char) -> bool {
     matches!(c, VS16 | '\u{1F3FB}'..='\u{1F3FF}' | '\u{E0020}'..='\u{E007F}')
 }

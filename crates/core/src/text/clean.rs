@@ -15,12 +15,11 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 use super::classes::{is_emoji, is_emoji_joiner, is_ignorable};
 use super::entities::entity;
 use super::normalisation::{Controls, Emoji, Entities, Normalisation};
-use super::tokens::position;
 
 /// Further marks on one letter are dropped; no orthography needs as many.
 const MARKS_PER_BASE: usize = 8;
 
-/// Where a piece of clean text came from. It reaches to the next piece's beginning.
+/// The origin of a piece of clean text. The piece reaches to the next one.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
     /// Its first byte in the clean text.
@@ -28,7 +27,7 @@ pub(super) struct Origin {
     /// Its bytes in the input.
     pub(super) start: u32,
     pub(super) end: u32,
-    /// Whether the bytes are the same, so that positions inside can be told.
+    /// Whether the bytes are the same, so that positions inside can be mapped.
     pub(super) verbatim: bool,
 }
 
@@ -39,7 +38,7 @@ pub(super) struct Clean {
     origin: Vec<Origin>,
     /// The decomposed characters of the segment that is being read.
     segment: Vec<char>,
-    /// Whether the segment is one character that is known to stay as it is when it stands alone.
+    /// Whether the segment is one character that is known to stay as it is.
     settled: bool,
     start: usize,
     end: usize,
@@ -47,7 +46,7 @@ pub(super) struct Clean {
     marks: usize,
 }
 
-/// What makes bytes unclean as the rules see them, beside that they are no ASCII.
+/// The ASCII bytes that need cleaning under the rules; other bytes always do.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unclean {
     ampersands: bool,
@@ -55,7 +54,7 @@ pub(super) struct Unclean {
 }
 
 impl Unclean {
-    /// Nothing but what is no ASCII.
+    /// No ASCII byte needs cleaning.
     #[cfg(test)]
     pub(super) const NONE: Self = Self { ampersands: false, controls: false };
 
@@ -66,12 +65,18 @@ impl Unclean {
         }
     }
 
-    /// Whether there is one of these kinds.
+    /// Whether one of these kinds occurs.
     #[inline]
     pub(super) fn is_in(self, kinds: &Kinds) -> bool {
+        self.of(kinds) != 0
+    }
+
+    /// The bytes of these kinds.
+    #[inline]
+    pub(super) fn of(self, kinds: &Kinds) -> u64 {
         let ampersands = if self.ampersands { kinds.ampersands } else { 0 };
         let controls = if self.controls { kinds.controls } else { 0 };
-        kinds.wide | ampersands | controls != 0
+        kinds.wide | ampersands | controls
     }
 }
 
@@ -164,7 +169,8 @@ impl Clean {
             (self.start, self.end) = (start, end);
             return;
         }
-        if !continues(c) {
+        // Nothing composes with a space, and no token's bytes reach back over one.
+        if !continues(c) || self.segment == [' '] {
             self.flush(input);
         } else if self.settled {
             self.settled = false;
@@ -195,7 +201,11 @@ impl Clean {
             return;
         }
         let at = self.text.len();
-        self.text.extend(self.segment.iter().copied().nfc());
+        let segment = self.segment.iter().copied();
+        match self.settled || self.segment.iter().all(char::is_ascii) {
+            true => self.text.extend(segment),
+            false => self.text.extend(segment.nfc()),
+        }
         self.segment.clear();
         self.settled = false;
         let verbatim = self.text[at..] == input[self.start..self.end];
@@ -222,7 +232,7 @@ fn written(c: char) -> char {
     if matches!(c, '\u{2019}' | '\u{2BC}') { '\'' } else { c }
 }
 
-/// Whether a character can compose with, or be sorted among, what stands before it.
+/// Whether a character can compose with the one before it, or be reordered with it.
 fn continues(c: char) -> bool {
     let mut first = None;
     decompose_compatible(c, |c| first = first.or(Some(c)));
@@ -278,6 +288,11 @@ fn is_outsize(c: char) -> bool {
     )
 }
 
+/// A byte position as it is stored. `tokenise` cuts its input so that every position fits.
+pub(super) fn position(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -321,5 +336,9 @@ mod tests {
             (13, 21, 23, false),
         ];
         assert_eq!(origins, expected);
+        // A mark or a vowel has nothing to do with the space before it.
+        clean.fill(&rules, " \u{200D}\u{1161} \u{301}");
+        let origins: Vec<_> = clean.origin().iter().map(|o| (o.clean, o.start, o.end)).collect();
+        assert_eq!((clean.text(), origins), (" \u{1161} \u{301}", vec![(0, 0, 1), (1, 4, 10)]));
     }
 }

@@ -14,14 +14,14 @@ pub(super) fn stem_end(word: &[u8]) -> usize {
     end
 }
 
-/// The length of the ending at the beginning of `rest`, which is what `stem_end` cut off.
+/// The length of the ending at the beginning of `rest`, which `stem_end` cut off.
 pub(super) fn ending_len(rest: &[u8]) -> usize {
     let endings = ENDINGS.iter().copied().chain([NOT]);
     let known = endings.filter(|ending| begins(rest, ending)).map(<[u8]>::len).max();
     known.unwrap_or(rest.len())
 }
 
-/// The length of an ending that stands at the beginning of `text`, apostrophe first.
+/// The length of an ending at the beginning of `text`, apostrophe first.
 pub(super) fn lone_ending(text: &[u8]) -> Option<usize> {
     ENDINGS.iter().find(|ending| begins(text, ending)).map(|ending| ending.len())
 }

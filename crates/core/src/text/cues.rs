@@ -22,7 +22,7 @@ const TAGS: [&str; 12] = [
 ];
 
 impl Scanner<'_> {
-    /// A mark of ASCII, and what it may begin.
+    /// Handles an ASCII mark and the token that it may begin.
     pub(super) fn mark(&mut self, at: usize) -> usize {
         if self.bytes[at] == b'<'
             && self.rules.writes_tags()
@@ -87,7 +87,7 @@ impl Scanner<'_> {
         text.is_some_and(|text| text.eq_ignore_ascii_case(tag.as_bytes()))
     }
 
-    /// Where the run of any of `shapes` ends that goes on at `at`.
+    /// The end of the run of `shapes` that continues at `at`.
     fn run_end(&self, at: usize, shapes: &[u8]) -> usize {
         at + self.bytes[at..].iter().take_while(|byte| shapes.contains(byte)).count()
     }

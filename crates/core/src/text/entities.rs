@@ -40,7 +40,7 @@ pub const NAMED: &[(&str, char)] = &[
     ("szlig", 'ß'),
 ];
 
-/// The character that an entity at the beginning of `text` stands for, and the entity's length.
+/// The character of an entity at the beginning of `text`, and the entity's length.
 pub(super) fn entity(text: &str) -> Option<(char, usize)> {
     let bytes = text.as_bytes();
     let window = &bytes[..bytes.len().min(ENTITY_BYTES)];

@@ -17,7 +17,7 @@ const BLOCK: usize = 128;
 /// too.
 pub fn about(rules: &Normalisation, input: &str) -> usize {
     let cut = matches!(rules.hashtags, Hashtags::Split | Hashtags::Tag);
-    // A hashtag, or what may be read as one.
+    // A hashtag, or text that may be read as one.
     let camel = cut && input.bytes().any(|byte| byte == b'#' || byte == b'&');
     let hashes = rules.numbers == Numbers::Hashes && input.contains('#');
     // Two apostrophes part words, which one alone may not.
@@ -28,7 +28,7 @@ pub fn about(rules: &Normalisation, input: &str) -> usize {
     }
 }
 
-/// Whether an apostrophe joins what stands on its sides.
+/// Whether an apostrophe joins its two sides.
 fn joins(rules: &Normalisation) -> bool {
     rules.contractions == Contractions::Keep
 }
@@ -55,7 +55,7 @@ fn of_word(byte: u8) -> bool {
     letter | digit | (byte == b'\'')
 }
 
-/// What a character is to the words around it.
+/// The role of a character for the words around it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// Between words.
@@ -63,8 +63,7 @@ enum Part {
     Small,
     Capital,
     Digit,
-    /// What stands for a digit in texts whose digits were replaced so; beside a digit that was not, it may
-    /// part words.
+    /// A placeholder for a digit; beside a real digit it may separate words.
     Hash,
     /// A letter without case.
     Uncased,
@@ -107,7 +106,7 @@ fn by_characters(rules: &Normalisation, input: &str, camel: bool) -> usize {
                 Wide::Letter if c.is_lowercase() => Part::Small,
                 Wide::Letter => Part::Uncased,
                 Wide::Digit => Part::Digit,
-                // Apostrophes of print, marks on letters and what is not meant to be seen.
+                // Typographic apostrophes, combining marks and invisible characters.
                 Wide::Mark if matches!(c, '\u{2018}' | '\u{2019}') && joins && !quoted => {
                     (count, quoted) = (count + marks, true);
                     continue;

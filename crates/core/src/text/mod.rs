@@ -3,9 +3,9 @@
 //! language, no file.
 //!
 //! The order is fixed: entities, NFKC (by segment, so that every token keeps its place in the
-//! input), cutting, then case and accents of each token. Text of plain ASCII skips the first two
-//! and is cut where it lies; other text is first copied clean (`clean`), with its ASCII stretches
-//! copied whole. All work is linear in the bytes of the input, whatever they are.
+//! input), cutting, then case and accents of each token. Words of plain ASCII skip the first two and are
+//! cut where they lie; what stands between two spaces and holds other characters is first copied clean
+//! (`clean`). All work is linear in the bytes of the input, whatever they are.
 //!
 //! Texts that are already tokens, joined by spaces, give the same tokens again.
 
@@ -26,7 +26,6 @@ mod tokens;
 mod web;
 mod window;
 
-use cognate_kernels::simd::{BLOCK, kinds};
 #[cfg(unix)]
 pub use entities::NAMED as NAMED_ENTITIES;
 pub use length::about;
@@ -38,7 +37,7 @@ pub use spelling::shortened;
 pub use tokens::{Kind, Token, Tokens};
 #[cfg(unix)]
 pub use web::SHORTENERS;
-use window::{Plain, Window};
+use window::Plain;
 
 /// Text beyond this many bytes is not read. Callers bound texts far below it; it only makes sure
 /// that every position, also of the longest output, fits into 32 bits.
@@ -63,22 +62,11 @@ pub fn tokenise(rules: &Normalisation, input: &str, tokens: &mut Tokens) {
     }
     let input = &input[..end];
     let plain = Plain::of(rules);
-    let (first, mut clean) = Window::new(&plain, input.as_bytes(), 0);
-    let mut rest = input.as_bytes();
-    while clean && let Some((_, behind)) = rest.split_at_checked(BLOCK) {
-        clean = !plain.unclean.is_in(&kinds(behind));
-        rest = behind;
-    }
-    if clean {
-        tokens.begin(input);
-        scan::Scanner::new(rules, input, &[], tokens, plain).run(first);
+    tokens.begin(input, rules.case == Case::Lower);
+    if rules.writes_tags() {
+        plain::scan(rules, &plain, input, 0..input.len(), tokens);
     } else {
-        // The clean text is read while tokens are written, so it leaves `tokens` for that time.
-        let mut clean = std::mem::take(&mut tokens.clean);
-        clean.fill(rules, input);
-        tokens.begin(clean.text());
-        let (first, _) = Window::new(&plain, clean.text().as_bytes(), 0);
-        scan::Scanner::new(rules, clean.text(), clean.origin(), tokens, plain).run(first);
-        tokens.clean = clean;
+        plain::cut(rules, &plain, input, tokens);
     }
+    tokens.end(input.len());
 }

@@ -305,7 +305,7 @@ choice! {
         /// `tokenise` leaves them alone; the look-up of an unknown word may try
         /// [`shortened`](super::shortened) forms. A known word is never hurt this way.
         Shorten,
-        /// A word that ends in three or more of a letter loses all but one of them, and
+        /// A word that ends in the same letter three or more times loses all but one of them, and
         /// `<elong>` follows. Words with an apostrophe are left alone.
         Tag,
     }

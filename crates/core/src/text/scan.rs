@@ -8,28 +8,39 @@ use std::ops::Range;
 
 use super::classes::{Byte, Wide, byte_class, cluster, is_han, keycap, wide_class};
 use super::clean::Origin;
+use super::clean::position;
 use super::contractions::{ending_len, lone_ending, stem_end};
 use super::normalisation::{
     Case, Cjk, Contractions, Cues, Elongations, Emoji, Initials, Normalisation, Numbers,
     Punctuation,
 };
 use super::spelling;
-use super::tokens::{Kind, Tokens, position};
+use super::tokens::{Kind, Tokens};
 use super::window::{Plain, Window};
+
+/// Where the clean text lies.
+#[derive(Clone, Copy)]
+pub(super) struct Bases {
+    /// Its beginning in the arena of the tokens, where its letters have their case already.
+    pub(super) arena: usize,
+    /// The place in the input of what it was made from.
+    pub(super) input: usize,
+}
 
 /// One pass over one clean text.
 pub(super) struct Scanner<'a> {
     pub(super) rules: &'a Normalisation,
     pub(super) text: &'a str,
     pub(super) bytes: &'a [u8],
-    /// Where the clean text came from; empty when it is the input itself.
-    pub(super) origin: &'a [Origin],
+    /// Origins of the clean text; empty if it is the input itself.
+    origin: &'a [Origin],
+    pub(super) bases: Bases,
     /// The origin of the last token's beginning.
     cursor: usize,
     pub(super) tokens: &'a mut Tokens,
     /// Whether some rule writes tags.
     pub(super) tags: bool,
-    /// What the rules say of single bytes.
+    /// The rules for single bytes.
     plain: Plain,
 }
 
@@ -38,26 +49,18 @@ impl<'a> Scanner<'a> {
         rules: &'a Normalisation,
         text: &'a str,
         origin: &'a [Origin],
+        bases: Bases,
         tokens: &'a mut Tokens,
         plain: Plain,
     ) -> Self {
         let tags = rules.writes_tags();
-        Self { rules, text, bytes: text.as_bytes(), origin, cursor: 0, tokens, tags, plain }
+        Self { rules, text, bytes: text.as_bytes(), origin, bases, cursor: 0, tokens, tags, plain }
     }
 
-    /// Cuts the whole text, which the arena begins with; `first` is the window at its beginning.
-    pub(super) fn run(&mut self, first: Window) {
-        // Most tokens are words of ASCII letters, whose text is then already in its place.
-        if self.rules.case == Case::Lower {
-            self.tokens.lower(self.text.len());
-        }
-        let mut window = first;
-        let mut at = 0;
-        loop {
-            at = self.plain_words(at, &mut window);
-            let Some(&byte) = self.bytes.get(at) else {
-                break;
-            };
+    /// Cuts the whole text.
+    pub(super) fn run(&mut self) {
+        let (mut window, mut at) = (None, 0);
+        while let Some(&byte) = self.bytes.get(at) {
             at = match byte_class(byte) {
                 Byte::Gap => at + 1,
                 Byte::Letter => self.letters(at, &mut window).unwrap_or_else(|| self.word(at)),
@@ -69,12 +72,11 @@ impl<'a> Scanner<'a> {
                 Byte::Wide => self.wide(at),
             };
         }
-        self.tokens.end(self.text.len());
     }
 
     /// The window that begins at `start`.
     pub(super) fn window(&self, start: usize) -> Window {
-        Window::new(&self.plain, self.bytes, start).0
+        Window::new(&self.plain, self.bytes, start)
     }
 
     /// A word from `at` on, or the address or the initials that it turns out to begin.
@@ -99,7 +101,7 @@ impl<'a> Scanner<'a> {
         end
     }
 
-    /// Where the word that begins at `start` ends.
+    /// The end of the word that begins at `start`.
     pub(super) fn word_end(&self, start: usize) -> usize {
         let mut at = start;
         while let Some(&byte) = self.bytes.get(at) {
@@ -146,7 +148,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Whether the `#` at `at` stands for digits.
+    /// Whether the `#` at `at` is a placeholder for digits.
     pub(super) fn hidden_digits(&self, at: usize) -> bool {
         self.rules.numbers == Numbers::Hashes && self.bytes[at..].starts_with(b"##")
     }
@@ -314,7 +316,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// One mark, if marks are kept.
+    /// Handles one mark, if marks are kept.
     pub(super) fn punctuation(&mut self, at: usize, end: usize) {
         if self.rules.punctuation == Punctuation::Keep {
             let span = self.span(at, end);
@@ -325,9 +327,9 @@ impl<'a> Scanner<'a> {
     /// The bytes of the input that clean text `from..to` was made from. Tokens come in order, so
     /// the search goes on where the last one began.
     pub(super) fn span(&mut self, from: usize, to: usize) -> Range<u32> {
-        let (from, to) = (position(from), position(to));
+        let (from, to, base) = (position(from), position(to), position(self.bases.input));
         let Some(mut last) = self.origin.get(self.cursor) else {
-            return from..to;
+            return base + from..base + to;
         };
         while let Some(next) = self.origin.get(self.cursor + 1).filter(|next| next.clean <= from) {
             self.cursor += 1;
@@ -339,6 +341,6 @@ impl<'a> Scanner<'a> {
             last = next;
         }
         let end = if last.verbatim { last.start + (to - last.clean) } else { last.end };
-        start..end
+        base + start..base + end
     }
 }

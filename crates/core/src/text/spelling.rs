@@ -72,12 +72,12 @@ fn is_own_lower(c: char) -> bool {
     c.to_lowercase().eq([c])
 }
 
-/// Whether a letter is a capital that has a small form.
+/// Whether a letter is a capital that has a lower-case form.
 pub(super) fn is_capital(c: char) -> bool {
     c.is_uppercase() && !is_own_lower(c)
 }
 
-/// Writes runs of two or more digits as `#`. Runs of `#` in a word are such digits already.
+/// Replaces runs of two or more digits by `#`. A `#` in a word is such a run already.
 fn hide_digits(word: impl Iterator<Item = char>, arena: &mut String) {
     let mut single = None;
     let mut run = 0;
@@ -97,7 +97,8 @@ fn hide_digits(word: impl Iterator<Item = char>, arena: &mut String) {
     arena.extend(single);
 }
 
-/// Where an elongated word should end: after the first of three or more equal last letters.
+/// The end of an elongated word without its repetition: after the first of three or more equal last
+/// letters.
 pub(super) fn elongation_end(word: &str) -> Option<usize> {
     let last = word.chars().next_back().filter(|c| c.is_alphabetic())?;
     let is_sigma = |c| matches!(c, 'σ' | 'ς');

@@ -3,9 +3,10 @@
 
 use std::ops::Range;
 
+use cognate_kernels::simd;
 use cognate_kernels::simd::BLOCK;
 
-use super::clean::Clean;
+use super::clean::{Clean, position};
 use super::window::Words;
 
 /// Spaces behind a text in the arena, so that it can be gone over by whole blocks, and some bytes
@@ -13,7 +14,7 @@ use super::window::Words;
 const PADDING: &str = "                                                                ";
 const _: () = assert!(PADDING.len() == BLOCK);
 
-/// What a token was in the text.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Letters, perhaps with digits and inner apostrophes.
@@ -40,9 +41,8 @@ pub struct Token {
     /// The bytes of the input that it was made from. Spans never go backwards: neither starts nor
     /// ends decrease. They overlap where one piece of input gives several tokens (`½`, tags).
     pub span: Range<u32>,
-    /// What it was.
+    /// Its kind.
     pub kind: Kind,
-    text: Range<u32>,
 }
 
 /// The tokens of one text, with room that is kept for the next.
@@ -51,14 +51,21 @@ pub struct Token {
 /// on one letter.
 #[derive(Debug, Default)]
 pub struct Tokens {
+    /// The text, lower-cased if the rules say so, and behind it the texts of tokens that are not part
+    /// of it as they are.
     pub(super) arena: String,
-    tokens: Vec<Token>,
+    /// Where the text of each token begins and ends in the arena.
+    starts: Vec<u32>,
+    ends: Vec<u32>,
+    /// What the arena does not tell of a token: for the others their place is their span, and a word of
+    /// digits is a number. By place, in order.
+    told: Vec<(u32, Token)>,
     pub(super) clean: Clean,
     pub(super) scratch: String,
 }
 
 impl Tokens {
-    /// No tokens, and no room yet.
+    /// Without any token.
     pub fn new() -> Self {
         Self::default()
     }
@@ -66,40 +73,40 @@ impl Tokens {
     /// Forgets the tokens and keeps their room.
     pub fn clear(&mut self) {
         self.arena.clear();
-        self.tokens.clear();
+        self.starts.clear();
+        self.ends.clear();
+        self.told.clear();
     }
 
     /// Forgets the tokens and begins the arena with a text, padded so that blocks of it can be read.
-    pub(super) fn begin(&mut self, text: &str) {
+    pub(super) fn begin(&mut self, text: &str, lower: bool) {
         self.clear();
         self.arena.reserve(text.len() + 2 * BLOCK);
         self.arena.push_str(text);
         self.arena.push_str(PADDING);
-    }
-
-    /// Makes the padded text of `length` bytes that the arena begins with lower case.
-    pub(super) fn lower(&mut self, length: usize) {
-        // By whole blocks, which leave nothing to be done byte by byte.
-        if let Some(text) = self.arena.get_mut(..length.next_multiple_of(BLOCK)) {
-            text.make_ascii_lowercase();
+        if lower {
+            // By whole blocks, so that no bytes remain.
+            let length = text.len().next_multiple_of(BLOCK);
+            self.arena[..length].make_ascii_lowercase();
         }
     }
 
-    /// Pads what was written behind a text of `length` bytes.
+    /// Adds padding behind the texts of tokens that were added to the arena after a text of `length`
+    /// bytes.
     pub(super) fn end(&mut self, length: usize) {
         if self.arena.len() > length + BLOCK {
             self.arena.push_str(PADDING);
         }
     }
 
-    /// How many tokens there are.
+    /// Number of items.
     pub fn len(&self) -> usize {
-        self.tokens.len()
+        self.starts.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.tokens.is_empty()
+        self.starts.is_empty()
     }
 
     /// The text of the token at `index`.
@@ -108,31 +115,38 @@ impl Tokens {
     ///
     /// Where `index` is not below [`Tokens::len`].
     pub fn text(&self, index: usize) -> &str {
-        self.text_of(&self.tokens[index])
+        &self.arena[self.starts[index] as usize..self.ends[index] as usize]
     }
 
     /// The tokens in order, each with its text.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Token)> + DoubleEndedIterator {
-        self.tokens.iter().map(|token| (self.text_of(token), token))
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, Token)> {
+        let mut told = self.told.iter().peekable();
+        self.texts().zip(&self.starts).enumerate().map(move |(index, (text, &start))| {
+            let token = told.next_if(|(place, _)| *place as usize == index);
+            let token = token.map(|(_, token)| token.clone()).unwrap_or_else(|| {
+                let number = text.bytes().all(|byte| byte.is_ascii_digit());
+                let kind = if number { Kind::Number } else { Kind::Word };
+                Token { span: start..start + position(text.len()), kind }
+            });
+            (text, token)
+        })
     }
 
     /// The texts of the tokens in order.
     pub fn texts(&self) -> impl ExactSizeIterator<Item = &str> + DoubleEndedIterator {
-        self.tokens.iter().map(|token| self.text_of(token))
+        self.places().1.map(|[start, end]| &self.arena[start..end])
     }
 
     /// Bytes that hold the texts of all tokens, with some more behind the last, and for each token
     /// where its text begins and ends in them.
-    pub(crate) fn places(&self) -> (&[u8], impl ExactSizeIterator<Item = [usize; 2]> + Clone) {
-        let place = |token: &Token| [token.text.start as usize, token.text.end as usize];
-        (self.arena.as_bytes(), self.tokens.iter().map(place))
+    pub(crate) fn places(
+        &self,
+    ) -> (&[u8], impl ExactSizeIterator<Item = [usize; 2]> + DoubleEndedIterator + Clone) {
+        let places = self.starts.iter().zip(&self.ends);
+        (self.arena.as_bytes(), places.map(|(&start, &end)| [start as usize, end as usize]))
     }
 
-    fn text_of(&self, token: &Token) -> &str {
-        &self.arena[token.text.start as usize..token.text.end as usize]
-    }
-
-    /// Makes a token of what the arena holds from `from` on.
+    /// Adds a token: the bytes of the arena from `from` on.
     pub(super) fn push(&mut self, from: usize, span: Range<u32>, kind: Kind) {
         self.push_range(position(from)..position(self.arena.len()), span, kind);
     }
@@ -140,19 +154,25 @@ impl Tokens {
     /// Makes a token of this part of the arena.
     #[inline]
     pub(super) fn push_range(&mut self, text: Range<u32>, span: Range<u32>, kind: Kind) {
-        self.tokens.push(Token { span, kind, text });
+        self.told.push((position(self.starts.len()), Token { span, kind }));
+        self.starts.push(text.start);
+        self.ends.push(text.end);
     }
 
     /// Makes tokens of words that stand in the arena as they stand in the text, from `at` on.
     #[inline]
-    pub(super) fn extend(&mut self, words: &mut Words, at: u32) {
-        // By number: room is made once, and none is looked for with every token.
-        self.tokens.extend((0..words.len()).map(|_| {
-            let (start, end, digits) = words.step();
-            let place = at.wrapping_add(start)..at.wrapping_add(end);
-            let kind = if digits { Kind::Number } else { Kind::Word };
-            Token { span: place.clone(), kind, text: place }
-        }));
+    pub(super) fn extend(&mut self, words: &Words, at: u32) {
+        simd::push_places(words.starts, at, &mut self.starts);
+        simd::push_places(words.ends, at, &mut self.ends);
+    }
+
+    /// Takes out the words behind `at` that were added by [`Tokens::extend`], as all were after the first
+    /// `settled` tokens.
+    pub(super) fn take_back(&mut self, settled: usize, at: u32) {
+        let since = self.starts.get(settled..).unwrap_or_default();
+        let behind = since.iter().rev().take_while(|start| **start >= at).count();
+        self.starts.truncate(self.starts.len() - behind);
+        self.ends.truncate(self.starts.len());
     }
 
     /// A token with a text of its own.
@@ -161,9 +181,4 @@ impl Tokens {
         self.arena.push_str(text);
         self.push(from, span, kind);
     }
-}
-
-/// A byte position as it is stored. `tokenise` cuts its input so that every position fits.
-pub(super) fn position(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(u32::MAX)
 }

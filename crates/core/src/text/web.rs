@@ -62,13 +62,13 @@ impl Scanner<'_> {
         Some(end)
     }
 
-    /// Addresses are ASCII here: what follows one without a space is mostly another script.
+    /// Addresses are ASCII here: a character behind one without a space is usually another script.
     fn address_end(&self, host: usize) -> usize {
         let rest = &self.bytes[host..];
         let outside = |byte: &u8| !byte.is_ascii_graphic() || matches!(byte, b'<' | b'>' | b'"');
         let mut end = rest.iter().position(outside).unwrap_or(rest.len());
-        // In an address that is kept, an ampersand and a near semicolon could be an entity the
-        // next time it is read.
+        // A kept address with an ampersand and a semicolon near it could be read as an entity the next
+        // time.
         let entity = |at: &usize| {
             rest[*at] == b'&' && rest[*at..end].iter().take(ENTITY_BYTES).any(|&byte| byte == b';')
         };
@@ -199,13 +199,13 @@ impl Scanner<'_> {
         capitals >= 2
     }
 
-    /// Whether a word character, or `_`, stands right before `at`.
+    /// Whether a word character or `_` is right before `at`.
     fn after_word(&self, at: usize) -> bool {
         self.text[..at].chars().next_back().is_some_and(|c| part_of(c).is_some())
     }
 }
 
-/// What a character is inside a hashtag.
+/// The role of a character in a hashtag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Capital,

@@ -2,12 +2,14 @@
 //! ASCII letters between spaces or marks that are dropped, and with masks the end of a run is one
 //! instruction away. It knows of the rules only what makes a byte part of a word or of a gap.
 
+use std::ops::Range;
+
 use cognate_kernels::simd::{BLOCK, Kinds, kinds};
 
 use super::clean::Unclean;
 use super::normalisation::{Contractions, Normalisation, Numbers, Punctuation};
 
-/// What the rules say of single bytes of ASCII.
+/// The rules for single bytes of ASCII.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plain {
     pub(super) unclean: Unclean,
@@ -30,26 +32,26 @@ impl Plain {
     }
 }
 
-/// A stretch of text as masks; bit `i` stands for byte `start + i`.
+/// A block of text as masks; bit `i` is byte `start + i`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     start: usize,
     letters: u64,
-    digits: u64,
-    /// What words are made of.
+    /// Bytes of words.
     words: u64,
-    /// What stands between words and means nothing: spaces, dropped marks, the end of the text.
+    /// Bytes between words without meaning: spaces, dropped marks, the end of the text.
     gaps: u64,
+    spaces: u64,
 }
 
 impl Window {
-    /// The window that begins at `start`, and whether all in it is clean.
-    pub(super) fn new(plain: &Plain, text: &[u8], start: usize) -> (Self, bool) {
+    /// The window that begins at `start`, where no word goes on.
+    pub(super) fn new(plain: &Plain, text: &[u8], start: usize) -> Self {
         let rest = text.get(start..).unwrap_or_default();
         let kinds = kinds(rest);
         let Kinds { letters, digits, apostrophes, spaces, stops, slashes, signs, printed, .. } =
             kinds;
-        // What follows the last byte of the window is known if it is the end of the text.
+        // The byte behind the window is known if it is the end of the text.
         let known = if rest.len() <= BLOCK { !0 } else { !0 >> 1 };
         let mut words = if plain.digits { letters | digits } else { letters };
         let alphanumeric = letters | digits;
@@ -62,87 +64,69 @@ impl Window {
             // A full stop before a letter may belong to an address, as may a colon before a slash.
             gaps |= stops & known & !(alphanumeric >> 1) & !(slashes >> 1);
         }
-        (Self { start, letters, digits, words, gaps }, !plain.unclean.is_in(&kinds))
+        gaps &= !plain.unclean.of(&kinds);
+        Self { start, letters, words, gaps, spaces }
     }
 
-    /// How many letters follow each other from `at` on. `None` if they may go on behind the window.
+    /// Number of letters in a row from `at` on. `None` if they may continue behind the window.
     #[inline]
     pub(super) fn letters(&self, at: usize) -> Option<usize> {
-        let run = self.run(self.letters, at);
+        // Bits that are shifted in are zeros and end every run at the window's end.
+        let from = at.wrapping_sub(self.start);
+        let run = if from < BLOCK { (self.letters >> from).trailing_ones() as usize } else { 0 };
         (run < (self.start + BLOCK).saturating_sub(at)).then_some(run)
     }
 
-    /// Where the window begins.
-    pub(super) fn start(&self) -> usize {
-        self.start
+    /// The words up to the first byte that is part neither of a word nor of a gap.
+    #[inline]
+    pub(super) fn words(&self) -> Words {
+        let plain = (self.words | self.gaps).trailing_ones();
+        let ends = self.gaps & self.words << 1 & below(plain);
+        let last = ends.checked_ilog2().unwrap_or(0);
+        let starts = self.words & !(self.words << 1) & below(last);
+        Words { starts, ends, certain: last + (self.gaps >> last).trailing_ones(), plain }
     }
 
-    /// The words from `at` on up to the first byte that is part neither of a word nor of a gap.
-    /// `None` where `at` lies outside.
-    #[inline]
-    pub(super) fn words(&self, at: usize) -> Option<Words> {
-        let from = at.checked_sub(self.start).filter(|&from| from < BLOCK)?;
-        let [mut words, gaps] = [self.words >> from, self.gaps >> from];
-        // What stands before an apostrophe may have been taken for a hashtag.
-        words &= !(u64::from((self.letters | self.digits) >> from & 1 == 0));
-        // Bits that were shifted in are neither, and end it as well.
-        let plain = (words | gaps).trailing_ones();
-        let known = 1_u64.checked_shl(plain).map_or(!0, |bit| bit - 1);
-        Some(Words {
-            starts: words & !(words << 1),
-            ends: gaps & words << 1 & known,
-            digits: self.digits >> from,
-            gaps,
-            last: 0,
-            reached_end: from + plain as usize == BLOCK,
-        })
+    /// What stands between two spaces around a byte: where it begins and ends in the text.
+    pub(super) fn stretch(&self, text: &[u8], at: usize) -> Range<usize> {
+        let within = below(at.saturating_sub(self.start).min(BLOCK) as u32);
+        let before = (self.spaces & within).checked_ilog2().map(|last| self.start + last as usize);
+        let before = || before.or_else(|| text.get(..at)?.iter().rposition(|&byte| byte == b' '));
+        let start = before().map_or(0, |space| space + 1);
+        let next = (self.spaces & !within).trailing_zeros() as usize;
+        let behind = || text.iter().skip(self.start + BLOCK).position(|&byte| byte == b' ');
+        let length = if next < BLOCK { Some(next) } else { behind().map(|next| BLOCK + next) };
+        start..length.map_or(text.len(), |length| (self.start + length).min(text.len()))
     }
+}
 
-    #[inline]
-    fn run(&self, mask: u64, at: usize) -> usize {
-        // Bits that are shifted in are zeros and end every run at the window's end.
-        let from = at.wrapping_sub(self.start);
-        if from < BLOCK { (mask >> from).trailing_ones() as usize } else { 0 }
-    }
+/// The bits below one.
+#[inline]
+fn below(bit: u32) -> u64 {
+    1_u64.checked_shl(bit).map_or(!0, |bit| bit - 1)
 }
 
 /// Words as the masks show them: each begins at a bit of `starts` and ends before one of `ends`.
 #[derive(Debug)]
 pub(super) struct Words {
-    starts: u64,
-    ends: u64,
-    digits: u64,
-    gaps: u64,
-    /// The end of the last word.
-    last: usize,
-    reached_end: bool,
+    pub(super) starts: u64,
+    pub(super) ends: u64,
+    /// Where certainty ends: behind the last word and the gap after it.
+    certain: u32,
+    /// Where the first byte stands that is part neither of a word nor of a gap.
+    plain: u32,
 }
 
 impl Words {
-    /// How many are left.
-    pub(super) fn len(&self) -> u32 {
-        self.ends.count_ones()
+    /// Where to go on. `None` where something has to be decided about the byte at [`Words::stopped`]:
+    /// it is part neither of a word nor of a gap, or of a word that is longer than the window.
+    pub(super) fn next(&self) -> Option<usize> {
+        (self.plain as usize == BLOCK && self.certain > 0).then_some(self.certain as usize)
     }
 
-    /// Beginning and end of the next one, if there is one, and whether it is all digits.
-    #[inline]
-    pub(super) fn step(&mut self) -> (u32, u32, bool) {
-        let (start, end) = (self.starts.trailing_zeros(), self.ends.trailing_zeros());
-        self.starts &= self.starts.wrapping_sub(1);
-        self.ends &= self.ends.wrapping_sub(1);
-        self.last = end as usize;
-        let digits = self.digits.checked_shr(start).unwrap_or(0).trailing_ones();
-        (start, end, start.wrapping_add(digits) >= end)
-    }
-
-    /// Where no more is known: behind the last word and the gap after it.
+    /// The place of the byte that stopped the search.
     pub(super) fn stopped(&self) -> usize {
-        self.last + (self.gaps >> self.last).trailing_ones() as usize
-    }
-
-    /// Whether it was the window's end that stopped it.
-    pub(super) fn reached_end(&self) -> bool {
-        self.reached_end
+        (self.plain as usize).min(BLOCK - 1)
     }
 }
 
@@ -156,12 +140,14 @@ mod tests {
         Plain { unclean: Unclean::NONE, digits: true, apostrophes: true, marks: true };
 
     fn window(plain: Plain, text: &[u8], start: usize) -> Window {
-        Window::new(&plain, text, start).0
+        Window::new(&plain, text, start)
     }
 
-    fn all(words: &mut Words) -> Vec<(usize, usize, bool)> {
-        let each = (0..words.len()).map(|_| words.step());
-        each.map(|(start, end, digits)| (start as usize, end as usize, digits)).collect()
+    /// Beginnings and ends.
+    fn all(words: &Words) -> Vec<(usize, usize)> {
+        let bits = |mask: u64| (0..BLOCK).filter(move |at| mask >> at & 1 == 1);
+        assert_eq!(words.starts.count_ones(), words.ends.count_ones());
+        bits(words.starts).zip(bits(words.ends)).collect()
     }
 
     proptest! {
@@ -173,11 +159,9 @@ mod tests {
                 let seen = window(Plain { marks: false, ..PLAIN }, bytes, 0);
                 for (at, byte) in bytes.iter().enumerate().take(BLOCK) {
                     prop_assert_eq!(seen.letters >> at & 1 == 1, byte.is_ascii_alphabetic());
-                    prop_assert_eq!(seen.digits >> at & 1 == 1, byte.is_ascii_digit());
                     prop_assert_eq!(seen.gaps >> at & 1 == 1, *byte == b' ');
                 }
                 let seen_of_it = bytes.get(..BLOCK).unwrap_or(bytes);
-                prop_assert_eq!(Window::new(&PLAIN, bytes, 0).1, seen_of_it.is_ascii());
                 let behind = seen_of_it.len() as u32;
                 prop_assert_eq!(seen.words.checked_shr(behind).unwrap_or(0), 0);
                 prop_assert_eq!(seen.gaps.checked_shr(behind).unwrap_or(!0), (!0_u64).checked_shr(behind).unwrap_or(!0));
@@ -194,15 +178,25 @@ mod tests {
                 Some(run) => prop_assert_eq!(run, letters),
                 None => prop_assert!(at + letters >= start + BLOCK || at >= start + BLOCK),
             }
-            let mut last = 0;
-            let mut words = seen.words(at);
-            for (from, to, digits) in words.iter_mut().flat_map(all) {
-                let letter = |byte: &u8| byte.is_ascii_alphabetic();
-                prop_assert!(from >= last && rest.as_bytes()[from..to].iter().all(letter));
-                prop_assert!(!rest[last..from].bytes().any(|byte| letter(&byte)) && !digits);
-                prop_assert!(rest.as_bytes().get(to) .is_none_or(|&byte| byte == b' '));
+            let (mut last, rest) = (0, text.as_bytes().get(start..).unwrap_or_default());
+            for (from, to) in all(&seen.words()) {
+                prop_assert!(from >= last && rest[from..to].iter().all(u8::is_ascii_alphabetic));
+                prop_assert!(!rest[last..from].iter().any(u8::is_ascii_alphabetic));
+                prop_assert!(rest.get(to).is_none_or(|&byte| byte == b' '));
                 last = to;
             }
+        }
+
+        #[test]
+        fn a_stretch_is_what_stands_between_spaces(
+            text in "[a&é ]{0,150}", start in 0usize..150, at in 0usize..64,
+        ) {
+            let (bytes, at) = (text.as_bytes(), start + at);
+            prop_assume!(bytes.get(at).is_some_and(|&byte| byte != b' '));
+            let found = window(PLAIN, bytes, start).stretch(bytes, at);
+            prop_assert!(found.contains(&at) && !bytes[found.clone()].contains(&b' '));
+            prop_assert!(found.start == 0 || bytes[found.start - 1] == b' ');
+            prop_assert!(found.end == bytes.len() || bytes[found.end] == b' ');
         }
     }
 
@@ -219,8 +213,8 @@ mod tests {
         assert_eq!(gaps("#a @b it's 'so'"), "xx_xx_xxxx_xxxx");
         let long = format!("{}.", "x".repeat(63));
         assert_eq!(gaps(&long).chars().last(), Some('_'), "the text ends with the window");
-        let tag = window(PLAIN, b"#it's so", 0);
-        assert_eq!(tag.words(3).unwrap().len(), 0, "no word begins with an apostrophe");
+        let from_apostrophe = window(PLAIN, b"'s so", 0).words();
+        assert_eq!(all(&from_apostrophe), [], "an apostrophe has to be decided about");
         assert_eq!(gaps(&format!("{long}com")).get(63..64), Some("x"), "it goes on behind it");
     }
 }

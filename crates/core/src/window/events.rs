@@ -20,20 +20,20 @@ use crate::window::Near;
 pub struct Rule {
     /// The least score at which a text joins an event.
     pub threshold: f32,
-    /// Texts of an event that are asked, at least 1.
+    /// Number of an event's texts that vote, at least 1.
     pub votes: usize,
     /// The share of an event's score that its centre makes up, from 0 to 1.
     pub centre: f32,
 }
 
-/// What was decided of a text.
+/// The decision about a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decision {
     /// The number of the text that the event began with.
     pub event: u64,
-    /// Whether it begins with this one.
+    /// Whether the event begins with this text.
     pub new: bool,
-    /// The score of the event that was joined, or of the best of those that were not.
+    /// The score of the event that was joined; if none was, the best score among the events considered.
     pub score: Option<f32>,
     /// The nearest text of the event that was joined, else of any.
     pub nearest: Option<Near>,
@@ -52,7 +52,7 @@ pub struct Events {
 /// Bytes of memory of an event beside the sum of its vectors, with its place in the list.
 const EVENT_BYTES: usize = 96;
 
-/// What is known of an event.
+/// The state of an event.
 #[derive(Debug, Clone, Default)]
 struct Event {
     /// Texts since it began.
@@ -75,12 +75,12 @@ impl Events {
         self.of.get(at).copied()
     }
 
-    /// How many texts an event had since it began.
+    /// Number of texts of an event since it began.
     pub fn size(&self, event: u64) -> u64 {
         self.known.get(&event).map_or(0, |event| event.size)
     }
 
-    /// How many events are remembered.
+    /// Number of remembered events.
     pub fn len(&self) -> usize {
         self.known.len()
     }
@@ -96,8 +96,7 @@ impl Events {
         self.of.len() * size_of::<u64>() + self.known.len() * (EVENT_BYTES + sum)
     }
 
-    /// Decides what the next text belongs to, of which the nearest before it are given, the best
-    /// first.
+    /// Decides the event of the next text, given its nearest earlier texts, best first.
     pub fn join(&mut self, vector: Option<&[f32]>, near: &[Near], rule: &Rule) -> Decision {
         let number = self.first + self.of.len() as u64;
         let mut best: Option<(f32, u64, Near)> = None;
@@ -182,7 +181,7 @@ impl Events {
         all
     }
 
-    /// Sets what is known of an event whose texts were [added](Self::add) before.
+    /// Sets the state of an event whose texts were [added](Self::add) before.
     pub fn restore(&mut self, event: u64, size: u64, sum: Vec<f32>) {
         if let Some(known) = self.known.get_mut(&event) {
             (known.size, known.sum) = (size.max(known.remembered), sum);

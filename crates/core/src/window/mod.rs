@@ -19,15 +19,15 @@ use cognate_kernels::vector::Row;
 
 use crate::window::nearest::Nearest;
 
-/// Texts that are asked for at once.
+/// Number of texts whose nearest are found at once.
 pub const BATCH: usize = 64;
 
-/// What a window keeps.
+/// The limits of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// So many texts before each.
+    /// Number of texts before each.
     pub last: usize,
-    /// And none that is older than it by more milliseconds than these.
+    /// Maximum age difference to the text, in milliseconds; older texts are ignored.
     pub within: Option<i64>,
 }
 
@@ -45,7 +45,7 @@ pub struct Entry<'e> {
 pub struct Near {
     /// Its number in the stream, from 0.
     pub number: u64,
-    /// How alike both are.
+    /// The similarity of both.
     pub score: f32,
 }
 
@@ -96,7 +96,7 @@ impl Window {
         self.next = next;
     }
 
-    /// From now on texts from before this time are near to none.
+    /// Ignores texts from before this time from now on.
     pub fn leave_out_before(&mut self, oldest: i64) {
         self.oldest = oldest;
     }
@@ -117,7 +117,7 @@ impl Window {
         places(limits).saturating_mul(dims * 5 + 12)
     }
 
-    /// What it keeps.
+    /// The limits of the window.
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -127,7 +127,7 @@ impl Window {
         self.next.saturating_sub(self.limits.last as u64)..self.next
     }
 
-    /// The time and the vector of a text that is kept; the vector is zero where there is none.
+    /// Time and vector of a text of the window; the vector is zero if there is none.
     pub fn text(&self, number: u64) -> Option<Entry<'_>> {
         if !self.kept().contains(&number) {
             return None;
@@ -205,7 +205,7 @@ impl Window {
         all.extend(questions.into_iter().map(|question| question.nearest.into_list()));
     }
 
-    /// Takes what is near in one tile to up to four questions.
+    /// Offers the rows of one tile to up to four searches.
     fn look(&self, tile: usize, questions: &mut [Question]) {
         let Some(last) = questions.len().checked_sub(1) else { return };
         let probe = |at: usize| {
@@ -271,7 +271,7 @@ fn places(limits: Limits) -> usize {
     limits.last.saturating_add(BATCH).next_multiple_of(ROWS)
 }
 
-/// A text whose nearest are asked for.
+/// A text whose nearest are searched.
 struct Question {
     number: u64,
     probe: Probe,

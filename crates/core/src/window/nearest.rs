@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::window::Near;
 
-/// The best of what was offered.
+/// The best rows offered so far.
 #[derive(Debug)]
 pub(super) struct Nearest {
     most: usize,

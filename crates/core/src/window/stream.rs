@@ -9,20 +9,20 @@ use crate::methods::Method;
 use crate::window::events::{Decision, Events, Rule};
 use crate::window::{BATCH, Entry, Limits, Near, Window};
 
-/// How a stream is followed.
+/// Options of a stream.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// A method with vectors, by whose cosine the nearest are found.
     pub method: Method,
     /// A method that scores the nearest once more; nothing where the cosine is enough.
     pub second: Option<Method>,
-    /// How many of the nearest are asked.
+    /// Number of nearest texts that vote.
     pub nearest: usize,
-    /// The least cosine of those that are asked.
+    /// The least cosine of a text that votes.
     pub floor: f32,
     /// How a text finds its event.
     pub rule: Rule,
-    /// What the window keeps.
+    /// The limits of the window.
     pub limits: Limits,
 }
 
@@ -45,12 +45,12 @@ pub struct Stream<E> {
 pub struct Item<'t> {
     /// When it was written, in milliseconds.
     pub time: i64,
-    /// What it says.
+    /// The text.
     pub text: &'t str,
 }
 
 impl<E: Deref<Target = Engine>> Stream<E> {
-    /// A stream that has not begun, or an error where a method cannot do what is asked of it.
+    /// A new stream, or an error if the method does not support streams.
     pub fn new(engine: E, settings: Settings) -> Result<Self, QueryError> {
         let dims = engine.embedding_dims(settings.method)?;
         if let Some(method) = settings.second {
@@ -85,12 +85,12 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         &self.events
     }
 
-    /// The events so far, to set what is known of them.
+    /// The events so far, to restore their state.
     pub fn events_mut(&mut self) -> &mut Events {
         &mut self.events
     }
 
-    /// From now on texts from before this time are near to none.
+    /// Ignores texts from before this time from now on.
     pub fn leave_out_before(&mut self, oldest: i64) {
         self.window.leave_out_before(oldest);
     }
@@ -102,12 +102,12 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         self.window.bytes() + texts + events
     }
 
-    /// What the window keeps.
+    /// The window of the last texts.
     pub fn window(&self) -> &Window {
         &self.window
     }
 
-    /// Decides what each text belongs to, in order, as if each had come alone.
+    /// Decides the event of each text, in order, as if each had come alone.
     pub fn follow(&mut self, items: &[Item<'_>]) -> Result<Vec<Decision>, QueryError> {
         let mut decisions = Vec::with_capacity(items.len());
         self.follow_with(items, |decision, _| decisions.push(decision))?;
@@ -159,7 +159,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         self.texts.get(at).map(AsRef::as_ref)
     }
 
-    /// How the stream is followed.
+    /// The options of the stream.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -175,7 +175,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         self.texts.push_back(text.into());
     }
 
-    /// Forgets what the window before a text does not hold.
+    /// Forgets what has left the window of a text.
     fn forget(&mut self, number: u64) {
         let kept = number.saturating_sub(self.settings.limits.last as u64);
         self.events.forget_before(kept);

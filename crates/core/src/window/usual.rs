@@ -7,13 +7,13 @@ use crate::methods::Method;
 pub const LAST: usize = 2000;
 /// The method that scores the nearest once more.
 pub const SECOND: &str = "coverage";
-/// How many of the nearest are asked.
+/// Number of nearest texts that vote.
 pub const NEAREST: usize = 16;
 /// Texts of an event that must speak for it.
 pub const VOTES: usize = 4;
 /// The share of an event's centre.
 pub const CENTRE: f32 = 0.0;
-/// The least cosine of a text that is asked: below it two texts have as much in common as any.
+/// The least cosine of a text that votes: below it two texts are as alike as any.
 pub const FLOOR: f32 = 0.2;
 
 /// The threshold that was found for a method, where one was.

@@ -1,23 +1,24 @@
-//! `cognate eval events`: events found in a labelled stream, against the events that people saw.
+//! `cognate eval events`: measures how well events found in a labelled stream agree with those that
+//! people marked.
 //!
-//! For every contender the nearest of each text are found once, then texts are joined to events by
-//! every setting of a grid. The setting with the best mean of four figures is chosen, on another
-//! stream if one is given, and its figures on the measured stream are told. The grid, the nearest and
-//! the joining are those of `cognate events`.
+//! For every contender the nearest texts of each text are found once, then texts are grouped into
+//! events with every setting of a grid. The setting with the best mean of four figures is chosen,
+//! on another stream if one is given, and its figures on the measured stream are reported. Grid,
+//! search and grouping are those of `cognate events`.
 
 mod neighbours;
 mod page;
-mod reference;
-mod stream;
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use cognate::engine::Engine;
 use cognate::window::Near;
 use cognate::window::events::{Events, Rule};
-use cognate_files::records::Options as RecordOptions;
+use cognate_files::instant;
+use cognate_files::progress::Progress;
+use cognate_files::records::{Options as RecordOptions, Records};
 use cognate_kernels::vector;
-use cognate_kernels::vector::Row;
 use cognate_stats::clustering;
 use cognate_stats::clustering::Agreement;
 pub use page::html;
@@ -26,97 +27,96 @@ use serde::Serialize;
 
 use crate::EvalError;
 use crate::events::neighbours::Contender;
-use crate::events::stream::Labelled;
 use crate::table::{Better, Cell, Column, Mark, Table};
 
 #[derive(Debug, Clone)]
 pub struct EventsOptions {
     pub file: PathBuf,
-    /// How its records are written down.
+    /// How the records are formatted.
     pub records: RecordOptions,
-    /// The field that holds the event; a text without one is an event of its own.
+    /// The field with the event; a text without a value is an event of its own.
     pub gold: String,
     pub text: String,
     pub time: Option<String>,
-    /// Whether every event is shifted to begin at the same moment, texts that are not related are
-    /// events of their own, and texts that are not English are left out, as columns of these names
-    /// say.
+    /// Whether every event is shifted to begin at the same moment. Columns with fixed names then
+    /// mark texts that are not related, which become events of their own, and texts that are not
+    /// English, which are left out.
     pub interleave: bool,
-    /// A stream that settings are chosen on; else they are chosen on the measured one.
+    /// A stream to choose settings on; if absent, the measured one.
     pub choose_on: Option<PathBuf>,
-    /// Methods that score the nearest by vectors once more; `none` leaves them as they are.
+    /// Methods that rescore the nearest texts found by vectors; `none` keeps the order of the
+    /// vectors.
     pub seconds: Vec<String>,
-    /// Whether tf-idf and MinHash are measured, too.
+    /// Whether the references tf-idf and MinHash are measured, too.
     pub references: bool,
-    /// Texts that are looked back at.
+    /// Size of the window: the number of earlier texts that are searched.
     pub last: usize,
-    /// How many of the nearest are asked.
+    /// Number of nearest texts considered.
     pub nearest: usize,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct EventsReport {
-    /// Name and version of this shape.
+    /// Name and version of the report's format.
     pub format: &'static str,
     pub fingerprint: String,
     pub file: String,
     /// The stream that settings were chosen on.
     pub chosen_on: String,
-    /// Texts of the measured stream.
+    /// Number of texts in the measured stream.
     pub texts: usize,
-    /// Events of two texts or more in it.
+    /// Number of its events with at least two texts.
     pub gold_events: usize,
-    /// Texts that are events of their own.
+    /// Number of texts that are events of their own.
     pub alone: usize,
-    /// Texts that are looked back at.
+    /// Size of the window: the number of earlier texts that are searched.
     pub last: usize,
-    /// How many of the nearest are asked.
+    /// Number of nearest texts considered.
     pub nearest: usize,
     /// For each contender, the chosen setting and its figures.
     pub results: Vec<EventsResult>,
-    /// The course of the gold events, and of those that the best contender found.
+    /// The timelines of the gold events, and of those that the best contender found.
     #[serde(skip)]
-    courses: Vec<Course>,
+    courses: Vec<Timeline>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct EventsResult {
-    /// What found the nearest.
     pub name: String,
-    /// The setting that was chosen.
+    /// The chosen setting.
     pub rule: Rule,
-    /// Its figures on the stream that it was chosen on.
+    /// Its figures on the stream where it was chosen.
     pub chosen: Agreement,
     /// Its figures on the measured stream.
     pub figures: Agreement,
-    /// Events it found there.
+    /// Number of events found in the measured stream.
     pub events: usize,
-    /// Each setting of the grid with its figures on the stream that it was chosen on.
+    /// Every setting of the grid with its figures on the stream where settings were chosen.
     pub grid: Vec<(Rule, Agreement)>,
 }
 
-/// When texts of an event came: a name, and times in hours since the stream began.
+/// A timeline: an event's name and the times of its texts, in hours since the stream began.
 #[derive(Debug, Clone)]
-struct Course {
+struct Timeline {
     name: String,
     found: bool,
     hours: Vec<f64>,
 }
 
-/// What a setting is chosen by: the mean of four figures.
+/// The figure that settings are chosen by: the mean of four others.
 fn worth(figures: &Agreement) -> f64 {
     (figures.best_match_f1 + figures.b_cubed_f + figures.ami + figures.ari) / 4.0
 }
 
-/// A stream with the vectors of its texts, each brought to length 1, and the nearest of each text.
-struct Prepared<'s> {
+/// A stream with its normalised text vectors and the nearest texts of each text.
+struct PreparedStream<'s> {
     stream: &'s Labelled,
     vectors: &'s [Option<Vec<f32>>],
     near: Vec<Vec<Near>>,
 }
 
-impl Prepared<'_> {
-    /// The event of each text under a setting.
+impl PreparedStream<'_> {
+    /// The event number of each text under a setting.
     fn events(&self, rule: &Rule) -> Vec<u64> {
         let mut events = Events::default();
         let vectors = self.vectors.iter();
@@ -131,7 +131,8 @@ impl Prepared<'_> {
     }
 }
 
-/// The settings that are tried: thresholds differ by scale, and centres are of vectors only.
+/// The settings to try: thresholds depend on the contender's scale, and centres exist only for
+/// vectors.
 fn grid(contender: &Contender) -> Vec<Rule> {
     let centres: &[f32] = if contender.has_vectors() { &[0.0, 0.1, 0.2] } else { &[0.0] };
     let mut rules = Vec::new();
@@ -145,7 +146,7 @@ fn grid(contender: &Contender) -> Vec<Rule> {
     rules
 }
 
-/// Measures events found in a stream.
+/// Measures how well events are found in a stream.
 pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsReport, EvalError> {
     let contenders = Contender::all(engine, options)?;
     let measured = Labelled::read(&options.file, options)?;
@@ -158,9 +159,9 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
     let mut results = Vec::new();
     let mut best: Option<(f64, Vec<u64>)> = None;
     for contender in &contenders {
-        let prepare = |stream, vectors| -> Result<Prepared<'_>, EvalError> {
+        let prepare = |stream, vectors| -> Result<PreparedStream<'_>, EvalError> {
             let near = contender.nearest(engine, stream, vectors, options)?;
-            Ok(Prepared { stream, vectors, near })
+            Ok(PreparedStream { stream, vectors, near })
         };
         let on = prepare(choosing, choosing_vectors)?;
         let rules = grid(contender);
@@ -207,19 +208,19 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
     })
 }
 
-/// Events that a timeline shows.
+/// Maximum events of a timeline.
 const SHOWN: usize = 12;
 
-/// When texts of the gold events and of the largest found ones came.
-fn courses(stream: &Labelled, found: &[u64]) -> Vec<Course> {
+/// The timelines of the gold events and of the largest events found.
+fn courses(stream: &Labelled, found: &[u64]) -> Vec<Timeline> {
     let start = stream.times.first().copied().unwrap_or(0);
     let hours = |labels: &[u64], label: u64| -> Vec<f64> {
         let of = labels.iter().zip(&stream.times).filter(|&(&known, _)| known == label);
         of.map(|(_, &time)| (time - start) as f64 / 3_600_000.0).collect()
     };
-    let mut courses: Vec<Course> = (0..)
+    let mut courses: Vec<Timeline> = (0..)
         .zip(&stream.names)
-        .map(|(label, name)| Course {
+        .map(|(label, name)| Timeline {
             name: name.clone(),
             found: false,
             hours: hours(&stream.gold, label),
@@ -233,7 +234,7 @@ fn courses(stream: &Labelled, found: &[u64]) -> Vec<Course> {
         sizes.into_iter().map(|(event, size)| (size, event)).collect();
     largest.sort_unstable_by(|one, other| other.cmp(one));
     for (_, event) in largest.into_iter().take(SHOWN) {
-        // Named after the gold event that most of its texts are of.
+        // Named after the gold event with the most of its texts.
         let mut votes = std::collections::BTreeMap::<u64, usize>::new();
         for (&gold, _) in stream.gold.iter().zip(found).filter(|&(_, &known)| known == event) {
             *votes.entry(gold.min(stream.names.len() as u64)).or_default() += 1;
@@ -241,18 +242,17 @@ fn courses(stream: &Labelled, found: &[u64]) -> Vec<Course> {
         let most = votes.into_iter().max_by_key(|&(_, count)| count);
         let name = most.and_then(|(gold, _)| stream.names.get(usize::try_from(gold).ok()?));
         let name = name.map_or("none of them", String::as_str).to_owned();
-        courses.push(Course { name, found: true, hours: hours(found, event) });
+        courses.push(Timeline { name, found: true, hours: hours(found, event) });
     }
     courses
 }
 
 impl EventsReport {
     pub fn json(&self) -> String {
-        // Every key is a string and every number finite, so nothing here can fail.
+        // Every key is a string and every number finite, so serialising cannot fail.
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// The figures as a table.
     fn table(&self) -> Table {
         let column = |name: &str, better| Column { name: name.to_owned(), better };
         let mut columns: Vec<Column> =
@@ -316,9 +316,106 @@ fn plain(value: f32, text: String) -> Cell {
     Cell { value: f64::from(value), text, mark: Mark::None }
 }
 
-/// Brings a vector to length 1; one without length is none.
+/// A vector scaled to length 1; `None` for a zero vector.
 fn unit(vector: Vec<f32>) -> Option<Vec<f32>> {
-    let length = vector::norm(Row::F32(&vector));
+    let length = vector::norm(vector::Row::F32(&vector));
     let sound = length.is_finite() && length > 0.0;
     sound.then(|| vector.iter().map(|number| number / length).collect())
+}
+
+#[derive(Debug, Clone, Default)]
+struct Labelled {
+    texts: Vec<String>,
+    /// Times in milliseconds, in rising order.
+    times: Vec<i64>,
+    /// For each text the index of its event in `names`; texts without an event have numbers beyond.
+    gold: Vec<u64>,
+    names: Vec<String>,
+}
+
+/// A record of the stream.
+struct Row {
+    text: String,
+    time: i64,
+    event: String,
+    related: bool,
+}
+
+impl Labelled {
+    fn read(path: &Path, options: &EventsOptions) -> Result<Self, EvalError> {
+        let mut rows = rows(path, options)?;
+        if options.interleave {
+            let mut begin: BTreeMap<String, i64> = BTreeMap::new();
+            for row in &rows {
+                let first = begin.entry(row.event.clone()).or_insert(row.time);
+                *first = row.time.min(*first);
+            }
+            for row in &mut rows {
+                row.time -= begin.get(&row.event).copied().unwrap_or(0);
+            }
+        }
+        // Texts with equal times keep the order of the file.
+        rows.sort_by_key(|row| row.time);
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for row in rows.iter().filter(|row| row.related && !row.event.is_empty()) {
+            *counts.entry(&row.event).or_default() += 1;
+        }
+        let names: Vec<String> = counts
+            .iter()
+            .filter(|&(_, &count)| count > 1)
+            .map(|(name, _)| (*name).to_owned())
+            .collect();
+        let mut stream = Self { names, ..Self::default() };
+        let mut alone = stream.names.len() as u64;
+        for row in rows {
+            let place = stream.names.binary_search(&row.event).ok().filter(|_| row.related);
+            stream.gold.push(place.map_or(alone, |place| place as u64));
+            alone += u64::from(place.is_none());
+            stream.texts.push(row.text);
+            stream.times.push(row.time);
+        }
+        if stream.names.is_empty() {
+            return Err(EvalError::Data {
+                file: path.display().to_string(),
+                problem: format!("no event of the field `{}` has two texts", options.gold),
+            });
+        }
+        Ok(stream)
+    }
+}
+
+fn rows(path: &Path, options: &EventsOptions) -> Result<Vec<Row>, EvalError> {
+    let mut records = Records::open(path, options.records)?;
+    let names = records.peek_names()?;
+    let usual = instant::FIELDS.into_iter().find(|name| names.iter().any(|known| known == name));
+    let time = records.column(options.time.as_deref().or(usual).unwrap_or(instant::FIELDS[0]))?;
+    let (text, gold) = (records.column(&options.text)?, records.column(&options.gold)?);
+    let flags = match options.interleave {
+        true => Some((records.column("related")?, records.column("english")?)),
+        false => None,
+    };
+    let progress = Progress::bytes("stream");
+    let mut rows = Vec::new();
+    loop {
+        records.follow(&progress);
+        let Some(record) = records.read()? else { return Ok(rows) };
+        let read = || -> Result<Option<Row>, String> {
+            let mut related = true;
+            if let Some((of_event, english)) = &flags {
+                related = record.needed(of_event)? == "1";
+                if record.needed(english)? != "1" {
+                    return Ok(None);
+                }
+            }
+            let at = record.needed(&time)?;
+            let time = instant::milliseconds(&at)
+                .ok_or_else(|| format!("`{}`: expected {}", time.name(), instant::FORMS))?;
+            let event = record.field(&gold)?.unwrap_or_default().into_owned();
+            Ok(Some(Row { text: record.needed(&text)?.into_owned(), time, event, related }))
+        };
+        match read() {
+            Ok(row) => rows.extend(row),
+            Err(problem) => return Err(records.wrong(problem).into()),
+        }
+    }
 }

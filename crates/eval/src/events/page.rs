@@ -1,5 +1,5 @@
-//! The report on events as one HTML page: the table, figures by threshold, and a timeline of the gold
-//! events and of the largest found ones.
+//! The HTML report on events: the table, figures by threshold, and a timeline of the gold events
+//! and of the largest events found.
 
 use std::fmt::Write;
 
@@ -7,16 +7,14 @@ use cognate_stats::page;
 use cognate_stats::page::frame::escaped;
 use cognate_stats::page::{Cell, Emphasis, Head, Page, Sign};
 
-use crate::events::{Course, EventsReport, worth};
+use crate::events::{EventsReport, Timeline, worth};
 
-/// Columns of a timeline.
 const BINS: usize = 96;
-/// Room for names, a row's height, and the width of a column.
+/// Width of the names, height of a row, and width of a bin.
 const LEFT: f64 = 240.0;
 const ROW: f64 = 22.0;
 const STEP: f64 = 7.0;
 
-/// The report as a page.
 pub fn html(report: &EventsReport) -> String {
     let facts = [
         ("stream", report.file.clone()),
@@ -76,8 +74,8 @@ pub fn html(report: &EventsReport) -> String {
     page.finish()
 }
 
-/// Rows of cells, one row an event.
-fn timeline(courses: &[Course]) -> String {
+/// The timeline as an SVG: one row of bins for each event.
+fn timeline(courses: &[Timeline]) -> String {
     let end =
         courses.iter().flat_map(|course| &course.hours).fold(1.0_f64, |end, &hour| end.max(hour));
     let (width, height) = (LEFT + STEP * BINS as f64, ROW * (courses.len() as f64 + 1.0));
@@ -87,7 +85,7 @@ fn timeline(courses: &[Course]) -> String {
     for (number, course) in courses.iter().enumerate() {
         let mut bins = [0_u32; BINS];
         for hour in &course.hours {
-            // Within the bins, because no hour is after the end.
+            // No hour is after the end, so the index is within the bins.
             let at = (hour / end * (BINS - 1) as f64) as usize;
             bins[at.min(BINS - 1)] += 1;
         }

@@ -1,42 +1,42 @@
-//! Records with named fields, one after another: JSON objects, or rows between tabs or commas.
+//! Records with named fields: JSON objects, or rows separated by tabs or commas.
 //!
-//! A record keeps the bytes that it was read from, so that it can be written back whole with fields
-//! added ([`Appender`]). What a field means is known where it is asked for.
+//! A record keeps the bytes it was read from, so that it can be written back unchanged with fields
+//! added ([`Appender`]). What a field means is known to the caller.
 
-mod object;
 mod reader;
 mod table;
-#[cfg(test)]
-mod tests;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 pub use reader::{Options, Records};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::error::Category;
+use serde_json::value::RawValue;
 pub use table::{Added, Appender};
 
-use crate::records::object::Object;
+use crate::input::shown;
 use crate::records::table::Cells;
 
 const RECORD_BYTES: usize = 4 << 20;
 
-/// How records are written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// A JSON object a line.
+    /// A JSON object on each line.
     Ndjson,
-    /// Rows split at tabs and nowhere else: there is no quoting.
+    /// Rows split at tabs, without any quoting.
     Tsv,
     /// Rows split at commas, with quoting as in RFC 4180.
     Csv,
 }
 
 impl Format {
-    /// Their names, as flags spell them.
     pub const NAMES: [&'static str; 3] = ["ndjson", "tsv", "csv"];
 
-    /// What the name of a file says, without `.gz` or `.zst`.
+    /// The format that the name of a file indicates, without `.gz` or `.zst`.
     pub fn of_path(path: &Path) -> Option<Self> {
         let unpacked = match path.extension().and_then(|ending| ending.to_str()) {
             Some("gz" | "zst") => path.with_extension(""),
@@ -50,7 +50,7 @@ impl Format {
         }
     }
 
-    /// What a first line looks like.
+    /// The format that a first line suggests.
     fn of_line(line: &[u8]) -> Self {
         match line {
             line if line.trim_ascii_start().starts_with(b"{") => Self::Ndjson,
@@ -59,7 +59,7 @@ impl Format {
         }
     }
 
-    /// The byte between fields of a row; an object has none.
+    /// The byte between the fields of a row; `None` for objects.
     fn delimiter(self) -> Option<u8> {
         match self {
             Self::Ndjson => None,
@@ -82,11 +82,11 @@ impl FromStr for Format {
     }
 }
 
-/// A field that is asked of every record, found once with [`Records::column`].
+/// A field that is read from every record, looked up once with [`Records::column`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     name: String,
-    /// Where it stands in a row; nothing for objects, whose fields stand anywhere.
+    /// Its index in a row; `None` for objects, whose fields have no fixed position.
     at: Option<usize>,
 }
 
@@ -107,14 +107,13 @@ enum Fields<'r> {
 }
 
 impl<'r> Record<'r> {
-    /// The bytes that it was read from, without the end of the line.
+    /// The bytes it was read from, without the line end.
     pub fn raw(&self) -> &'r str {
         self.raw
     }
 
-    /// What stands in a column, as text: a string, number or truth value of an object as it would
-    /// stand in a table. Nothing where an object has no such field, or `null`; a list or an object
-    /// is refused.
+    /// The value of a column as text. A string, number or boolean of an object is formatted as in a
+    /// table; `None` if the field is missing or `null`; a list or an object is an error.
     pub fn field(&self, column: &Column) -> Result<Option<Cow<'_, str>>, String> {
         match &self.fields {
             Fields::Cells(cells) => Ok(column.at.and_then(|at| cells.get(at)).map(Cow::Borrowed)),
@@ -122,16 +121,267 @@ impl<'r> Record<'r> {
         }
     }
 
-    /// [`Record::field`] where it must be there.
+    /// [`Record::field`], with an error if it is missing.
     pub fn needed(&self, column: &Column) -> Result<Cow<'_, str>, String> {
         self.field(column)?.ok_or_else(|| format!("expected a field `{}`", column.name))
     }
 
-    /// Whether a field of this name is there, of whatever kind.
     pub fn has(&self, name: &str) -> bool {
         match &self.fields {
             Fields::Cells(cells) => cells.named(name).is_some(),
             Fields::Object(object) => object.has(name),
+        }
+    }
+}
+
+/// The fields of an object; each value is parsed only when it is read.
+struct Object<'r>(Vec<(Cow<'r, str>, &'r RawValue)>);
+
+/// A string that is borrowed unless it contains escapes.
+#[derive(Deserialize)]
+struct Name<'r>(#[serde(borrow)] Cow<'r, str>);
+
+impl<'r> Object<'r> {
+    fn read(line: &'r str) -> Result<Self, String> {
+        serde_json::from_str(line).map_err(|error| match error.classify() {
+            // serde_json's message would quote the value found, of any length.
+            Category::Data => format!("expected a JSON object, found {}", shown(line.as_bytes())),
+            _ => format!("expected a JSON object: {error}"),
+        })
+    }
+
+    /// The last field with this name, as other JSON readers choose.
+    fn value(&self, name: &str) -> Option<&'r str> {
+        let found = self.0.iter().rev().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.get())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.value(name).is_some()
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_ref())
+    }
+
+    /// A string, number or boolean as a table would show it; an error for a list or an object.
+    fn text(&self, name: &str) -> Result<Option<Cow<'r, str>>, String> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        match value.as_bytes().first() {
+            Some(b'"') => match serde_json::from_str(value) {
+                Ok(Name(text)) => Ok(Some(text)),
+                Err(error) => Err(format!("`{name}`: {error}")),
+            },
+            Some(b'n') => Ok(None),
+            Some(b'[' | b'{') => Err(format!("`{name}`: expected a string or a number")),
+            _ => Ok(Some(value.into())),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Object<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectFields)
+    }
+}
+
+struct ObjectFields;
+
+impl<'de> Visitor<'de> for ObjectFields {
+    type Value = Object<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object<'de>, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(Name(name)) = map.next_key()? {
+            fields.push((name, map.next_value()?));
+        }
+        Ok(Object(fields))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ReadError;
+    use crate::input::Input;
+
+    fn records(text: &str, format: Option<Format>, headless: bool) -> Result<Records, ReadError> {
+        let input = Input::from_bytes("memory", text.as_bytes().to_vec())?;
+        Records::of(input, Options { format, headless })
+    }
+
+    fn column(records: &mut Records, name: &str) -> Result<Vec<Option<String>>, ReadError> {
+        let column = records.column(name)?;
+        let mut found = Vec::new();
+        while let Some(record) = records.read()? {
+            let field = record.field(&column).map(|field| field.map(|field| field.into_owned()));
+            found.push(field.map_err(|problem| records.wrong(problem))?);
+        }
+        Ok(found)
+    }
+
+    #[track_caller]
+    fn refused(text: &str, format: Format, parts: &[&str]) {
+        let read = records(text, Some(format), false);
+        let message = match read.and_then(|mut read| column(&mut read, "text")) {
+            Ok(found) => panic!("{found:?}"),
+            Err(error) => error.to_string(),
+        };
+        for part in parts {
+            assert!(message.contains(part), "`{part}` is missing in: {message}");
+        }
+    }
+
+    #[test]
+    fn a_format_is_told_by_name_or_first_line() {
+        for (name, format) in [
+            ("a.ndjson", Some(Format::Ndjson)),
+            ("a.JSONL", Some(Format::Ndjson)),
+            ("a.tsv.gz", Some(Format::Tsv)),
+            ("a.csv.zst", Some(Format::Csv)),
+            ("a.txt", None),
+            ("-", None),
+        ] {
+            assert_eq!(Format::of_path(Path::new(name)), format, "{name}");
+        }
+        for (text, format) in
+            [(" {\"a\":1}", Format::Ndjson), ("a\tb,c\n", Format::Tsv), ("a,b", Format::Csv)]
+        {
+            assert_eq!(records(text, None, false).unwrap().format(), format, "{text}");
+        }
+    }
+
+    #[test]
+    fn fields_are_found_by_name_and_by_number() {
+        let rows = "id\ttext\n1\tone \"two\n2\t\n\n";
+        let texts = [Some("one \"two".to_owned()), Some(String::new())];
+        for name in ["text", "2"] {
+            assert_eq!(column(&mut records(rows, None, false).unwrap(), name).unwrap(), texts);
+        }
+        let mut headless =
+            records("1,a\n2,\"b, \"\"c\"\"\nd\"\n", Some(Format::Csv), true).unwrap();
+        assert_eq!(headless.names(), ["1", "2"]);
+        let texts = [Some("a".to_owned()), Some("b, \"c\"\nd".to_owned())];
+        assert_eq!(column(&mut headless, "2").unwrap(), texts);
+        let objects =
+            "{\"text\":\"a\\u00e9\",\"n\":1}\n{\"n\":2.50,\"text\":null}\n{\"text\":true}";
+        let texts = [Some("a\u{e9}".to_owned()), None, Some("true".to_owned())];
+        assert_eq!(column(&mut records(objects, None, false).unwrap(), "text").unwrap(), texts);
+        let numbers = [Some("1".to_owned()), Some("2.50".to_owned()), None];
+        assert_eq!(column(&mut records(objects, None, false).unwrap(), "n").unwrap(), numbers);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_its_line() {
+        refused(
+            "id\ttext\n1\ta\n2\n",
+            Format::Tsv,
+            &["memory, line 3", "expected 2 columns, found 1"],
+        );
+        refused("id,body\n", Format::Csv, &["line 1", "`text`", "id, body"]);
+        refused("id,text\n1,\"a\nb\n", Format::Csv, &["line 2", "quotation mark"]);
+        refused("", Format::Csv, &["header"]);
+        refused("{}\n[1]\n", Format::Ndjson, &["line 2", "expected a JSON object, found `[1]`"]);
+        refused("{\"text\":\n", Format::Ndjson, &["line 1", "expected a JSON object"]);
+        refused("{\"text\":[]}\n", Format::Ndjson, &["line 1", "`text`", "string"]);
+        let long = format!("id,text\n1,{}\n", "x".repeat(5 << 20));
+        refused(&long, Format::Csv, &["line 2", "longer than"]);
+        let open = format!("id,text\n1,\"{}", "x\n".repeat(3 << 20));
+        refused(&open, Format::Csv, &["longer than"]);
+    }
+
+    #[test]
+    fn a_stream_is_read_as_it_comes() {
+        struct Pieces(Vec<&'static [u8]>);
+        impl Read for Pieces {
+            fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+                let Some(piece) = self.0.first_mut() else { return Ok(0) };
+                let read = piece.read(out)?;
+                self.0.retain(|piece| !piece.is_empty());
+                Ok(read)
+            }
+        }
+        let pieces = Pieces(vec![b"te", b"xt\nf", b"irst\nsec", b"ond\nthird"]);
+        let input = Input::from_stream("stream", Box::new(pieces)).unwrap();
+        assert_eq!((input.bytes_left(), input.packing()), (None, None));
+        let mut read =
+            Records::of(input, Options { format: Some(Format::Csv), headless: false }).unwrap();
+        let mut ready = Vec::new();
+        while let Some(raw) = read.read().unwrap().map(|record| record.raw().to_owned()) {
+            ready.push((raw, read.is_ready()));
+        }
+        let expected = [("first", false), ("second", false), ("third", false)];
+        assert_eq!(ready, expected.map(|(raw, ready)| (raw.to_owned(), ready)));
+    }
+
+    #[test]
+    fn added_fields_stand_at_the_end_of_what_came() {
+        let added =
+            [Added::Text("a \"b\",\tc"), Added::Score(0.5), Added::Truth(true), Added::Nothing];
+        let names = ["event", "score", "new", "none"];
+        let written = |text: &str, format| {
+            let mut records = records(text, Some(format), false).unwrap();
+            let appender = Appender::new(format, names);
+            let mut out = String::new();
+            appender.header(records.header(), &mut out);
+            while let Some(record) = records.read().unwrap() {
+                appender.record(record.raw(), &added, &mut out);
+            }
+            out
+        };
+        assert_eq!(
+            written("{ }\n{\"text\" : \"x\" } \n", Format::Ndjson),
+            "{\"event\":\"a \\\"b\\\",\\tc\",\"score\":0.5,\"new\":true,\"none\":null}\n\
+             {\"text\" : \"x\",\"event\":\"a \\\"b\\\",\\tc\",\"score\":0.5,\"new\":true,\"none\":null}\n"
+        );
+        assert_eq!(
+            written("text\n\"x\"\"\n\"\n", Format::Csv),
+            "text,event,score,new,none\n\"x\"\"\n\",\"a \"\"b\"\",\tc\",0.5,true,\n"
+        );
+        assert_eq!(
+            written("text\nx\"\n", Format::Tsv),
+            "text\tevent\tscore\tnew\tnone\nx\"\ta \"b\", c\t0.5\ttrue\t\n"
+        );
+    }
+
+    proptest! {
+        /// Records written with added fields can be read again, with the old and the new fields.
+        #[test]
+        fn records_survive_being_written_again(
+            texts in prop::collection::vec("[a-z\",\n{}\\\\é ]{1,12}", 1..8),
+        ) {
+            for format in [Format::Ndjson, Format::Csv] {
+                let mut made = String::new();
+                let first = Appender::new(format, ["text"]);
+                let begin = if format == Format::Csv { "0" } else { "{\"id\":0}" };
+                first.header(Some("id"), &mut made);
+                for text in &texts {
+                    first.record(begin, &[Added::Text(text)], &mut made);
+                }
+                let mut again = String::new();
+                let second = Appender::new(format, ["copy"]);
+                let mut read = records(&made, Some(format), false).unwrap();
+                second.header(read.header(), &mut again);
+                let column_of = read.column("text").unwrap();
+                while let Some(record) = read.read().unwrap() {
+                    let text = record.needed(&column_of).unwrap().into_owned();
+                    second.record(record.raw(), &[Added::Text(&text)], &mut again);
+                }
+                for name in ["text", "copy"] {
+                    let found = column(&mut records(&again, Some(format), false).unwrap(), name);
+                    let expected: Vec<_> = texts.iter().cloned().map(Some).collect();
+                    prop_assert_eq!(found.unwrap(), expected);
+                }
+            }
         }
     }
 }

@@ -1,20 +1,19 @@
-//! Records read from a file or a stream, one after another, in constant memory.
+//! Reads records from a file or a stream, one after another, in constant memory.
 
 use std::path::Path;
 
 use crate::input::Input;
 use crate::progress::Progress;
-use crate::records::object::Object;
 use crate::records::table::{Cells, Cutter};
-use crate::records::{Column, Fields, Format, RECORD_BYTES, Record, table};
+use crate::records::{Column, Fields, Format, Object, RECORD_BYTES, Record, table};
 use crate::{Place, ReadError};
 
-/// How records are to be read.
+/// How records are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// How they are written down; else what the file's name says, or what its first line looks like.
+    /// The format; if absent, that of the file's name, or else the one its first line suggests.
     pub format: Option<Format>,
-    /// Whether rows come without a header, their columns named by numbers from 1.
+    /// Whether rows have no header; columns are then named by numbers from 1.
     pub headless: bool,
 }
 
@@ -24,7 +23,7 @@ pub struct Records {
     format: Format,
     cutter: Cutter,
     cells: Cells,
-    /// The header as it was read.
+    /// The header as read.
     header: Option<String>,
     raw: String,
     line: u64,
@@ -41,7 +40,6 @@ impl Records {
         }
     }
 
-    /// The records of an input.
     pub fn of(mut input: Input, options: Options) -> Result<Self, ReadError> {
         input.skip_byte_order_mark()?;
         let looks = match options.format {
@@ -84,23 +82,22 @@ impl Records {
         Ok(())
     }
 
-    /// How the records are written down.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// The header as it was read, without the end of its line; nothing where there is none.
+    /// The header as read, without its line end; `None` if there is none.
     pub fn header(&self) -> Option<&str> {
         self.header.as_deref()
     }
 
-    /// The names of the columns; none for objects, each of which names its own.
+    /// The names of the columns; empty for objects, each of which has its own.
     pub fn names(&self) -> &[String] {
         &self.cells.names
     }
 
-    /// The column of a name, or of a number from 1 where none has that name. Of objects nothing is
-    /// known before they are read: a column of any name is found.
+    /// The column with this name, or else with this number, from 1. For objects every name is
+    /// accepted, because their fields are not known before they are read.
     pub fn column(&self, name: &str) -> Result<Column, ReadError> {
         self.find(name).ok_or_else(|| {
             let known = self.cells.names.join(", ");
@@ -109,7 +106,7 @@ impl Records {
         })
     }
 
-    /// [`Records::column`], or nothing where there is none.
+    /// [`Records::column`], or `None` if there is no such column.
     pub fn find(&self, name: &str) -> Option<Column> {
         if self.format == Format::Ndjson {
             return Some(Column { name: name.to_owned(), at: None });
@@ -122,7 +119,7 @@ impl Records {
         Some(Column { name: name.to_owned(), at: Some(at) })
     }
 
-    /// The next record; `None` at the end. Empty lines are passed over, but for a table of one
+    /// The next record; `None` at the end. Empty lines are skipped, except in a table with one
     /// column.
     pub fn read(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         if !self.advance()? {
@@ -142,7 +139,7 @@ impl Records {
         Ok(Some(Record { raw: &self.raw, fields }))
     }
 
-    /// The names of the next record's fields, which is not taken.
+    /// The field names of the next record, without consuming it.
     pub fn peek_names(&mut self) -> Result<Vec<String>, ReadError> {
         if self.format != Format::Ndjson {
             return Ok(self.cells.names.clone());
@@ -153,27 +150,27 @@ impl Records {
         Ok(object.iter().flat_map(Object::names).map(str::to_owned).collect())
     }
 
-    /// Whether reading the next record waits for nobody, as far as can be told without reading.
+    /// Whether reading the next record will not block, judged by the buffered bytes.
     pub fn is_ready(&self) -> bool {
         self.input.has_line()
     }
 
-    /// The line on which the record last read begins.
+    /// The line on which the last record begins.
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// Shows how far the reading is.
+    /// Updates a progress bar.
     pub fn follow(&self, progress: &Progress) {
         progress.follow(&self.input);
     }
 
-    /// The error that the record last read makes no sense.
+    /// The error for a malformed record, the last one read.
     pub fn wrong(&self, problem: impl Into<String>) -> ReadError {
         self.input.malformed(Place::Line(self.line), problem)
     }
 
-    /// Reads one record's bytes, and cuts a row into its cells.
+    /// Reads the bytes of one record, and splits a row into its cells.
     fn advance(&mut self) -> Result<bool, ReadError> {
         self.raw.clear();
         loop {

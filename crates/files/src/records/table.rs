@@ -1,4 +1,5 @@
-//! Rows cut into cells: at tabs, or as comma-separated values with quotation marks.
+//! Splits rows into cells, at tabs or as comma-separated values with quotation marks, and writes
+//! records with added fields.
 
 use std::fmt::Write;
 
@@ -6,7 +7,7 @@ use csv_core::{ReadRecordResult, Reader};
 
 use crate::records::Format;
 
-/// The cells of one row under the names of all columns.
+/// The cells of one row, with the names of all columns.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
     pub(super) names: Vec<String>,
@@ -21,7 +22,7 @@ impl Cells {
         self.text.get(start.unwrap_or(0)..end)
     }
 
-    /// Where the column of a name stands; of several the first.
+    /// The index of the column with this name; of several the first.
     pub(super) fn named(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|known| known == name)
     }
@@ -34,7 +35,6 @@ impl Cells {
         (0..self.len()).filter_map(|at| self.get(at))
     }
 
-    /// Cuts a row that lies between tabs.
     fn cut_at_tabs(&mut self, row: &str) {
         self.text.clear();
         self.ends.clear();
@@ -45,7 +45,7 @@ impl Cells {
     }
 }
 
-/// What cutting comma-separated values works in: it goes on from line to line while a quotation
+/// The state of parsing comma-separated values: a row continues on the next line while a quotation
 /// mark is open.
 pub(super) struct Cutter {
     reader: Reader,
@@ -59,9 +59,9 @@ impl Cutter {
         Self { reader: Reader::new(), text: vec![0; 256], ends: vec![0; 16], used: (0, 0) }
     }
 
-    /// Takes in one more line with its end; whether the row ends with it.
+    /// Adds one line with its end; returns whether the row ends with it.
     pub(super) fn take(&mut self, line: &[u8]) -> bool {
-        // To the library, no bytes at all are the end of the file.
+        // The library takes an empty input for the end of the file.
         (!line.is_empty() && self.feed(line)) || self.feed(b"\n")
     }
 
@@ -80,7 +80,7 @@ impl Cutter {
         }
     }
 
-    /// Hands the cells of the row over, and begins another.
+    /// Returns the cells of the row, and begins the next row.
     pub(super) fn finish(&mut self, cells: &mut Cells) -> Result<(), String> {
         let (text, ends) = (&self.text[..self.used.0], &self.ends[..self.used.1]);
         cells.text.clear();
@@ -93,7 +93,7 @@ impl Cutter {
     }
 }
 
-/// Cuts a row that is known to be whole.
+/// Splits a complete row.
 pub(super) fn cut(
     row: &str,
     format: Format,
@@ -109,24 +109,23 @@ pub(super) fn cut(
     }
 }
 
-/// What is added to a record.
+/// A value added to a record.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Added<'a> {
     Text(&'a str),
-    /// A number; one that is not finite is nothing.
+    /// A number; one that is not finite is written as [`Added::Nothing`].
     Number(f64),
-    /// A number in the digits of single precision; one that is not finite is nothing.
+    /// A number with the digits of single precision; handled like [`Added::Number`].
     Score(f32),
     Count(u64),
-    /// Whether something is so.
     Truth(bool),
-    /// Numbers in a list; in a row they stand between spaces.
+    /// A list of numbers; in a row they are separated by spaces.
     Row(&'a [f32]),
-    /// Nothing: `null`, or an empty cell.
+    /// No value: `null`, or an empty cell.
     Nothing,
 }
 
-/// Writes records with fields of the same names added to each.
+/// Writes records with the same added fields.
 #[derive(Debug, Clone)]
 pub struct Appender {
     format: Format,
@@ -134,17 +133,17 @@ pub struct Appender {
 }
 
 impl Appender {
-    /// Adds fields of these names.
+    /// Prepares to add fields with these names.
     pub fn new(format: Format, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { format, names: names.into_iter().map(Into::into).collect() }
     }
 
-    /// The names of the fields that are added.
+    /// The names of the added fields.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Adds a header with the new names; none where records name their own fields.
+    /// Appends the header with the new names to `out`; nothing for objects.
     pub fn header(&self, header: Option<&str>, out: &mut String) {
         if let (Some(header), Some(_)) = (header, self.format.delimiter()) {
             let names: Vec<_> = self.names.iter().map(|name| Added::Text(name)).collect();
@@ -152,7 +151,7 @@ impl Appender {
         }
     }
 
-    /// Adds a record and its line end. Names without a value are left out.
+    /// Appends a record and its line end to `out`. Names without a value are left out.
     pub fn record(&self, raw: &str, values: &[Added<'_>], out: &mut String) {
         match self.format {
             Format::Ndjson => self.object(raw, values, out),
@@ -188,7 +187,7 @@ impl Appender {
                 out.push('"');
             }
             Format::Csv => out.push_str(text),
-            // There is no quoting: what would end the cell becomes a space.
+            // This format has no quoting, so characters that would end the cell become spaces.
             _ => out.push_str(&text.replace(['\t', '\n', '\r'], " ")),
         }
     }
@@ -220,14 +219,14 @@ impl Appender {
     }
 }
 
-/// A text as JSON has it.
+/// Writes a text as a JSON string.
 fn quoted(text: &str, out: &mut String) {
-    // A string is always valid JSON.
+    // Serialising a string cannot fail.
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
 impl Added<'_> {
-    /// What needs no quoting; writing to a string cannot fail.
+    /// Writes a value that needs no quoting; writing to a string cannot fail.
     fn plain(&self, out: &mut String) {
         let _ = match *self {
             Self::Number(number) if number.is_finite() => write!(out, "{number}"),

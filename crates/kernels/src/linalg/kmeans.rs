@@ -11,7 +11,7 @@ use std::thread;
 use super::nearest::{BLOCK, Panels, Rows, squared_distance};
 use crate::random::SplitMix64;
 
-/// How to look for centroids.
+/// The options of a search for centroids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KMeans {
     /// The number of centroids, if there are as many rows.
@@ -172,7 +172,7 @@ fn run_shares<T: Send>(shares: impl ExactSizeIterator<Item = T>, work: impl Fn(T
     });
 }
 
-/// Which cluster each row is in, how far from its centroid, and how many rows each has.
+/// The cluster of each row, its distance from the centroid, and the sizes of the clusters.
 struct Members {
     assignment: Vec<u32>,
     distances: Vec<f32>,

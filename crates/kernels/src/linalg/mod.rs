@@ -16,7 +16,7 @@ pub use kmeans::{Clusters, KMeans};
 pub use moments::Moments;
 use ndarray::{Array1, Array2, s};
 
-/// What principal axes are measured from.
+/// The origin of principal axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum About {
     /// The mean of the rows: principal component analysis.

@@ -9,9 +9,10 @@ use half::f16;
 
 use crate::simd::loops::loops;
 use crate::simd::sums::{Rows as SumRows, Sum, sums};
-use crate::simd::tiles::{Blocks, SIDE, Tile, put, raise, tallest, tiles, turned, whole};
+use crate::simd::tiles::{SIDE, Tile, put, tiles, turned, whole};
 use crate::simd::{
-    LANES, Rows, exchange_loop, four, image_by_rows, raise_by_loop, ranks_by_counting,
+    LANES, Picked, Rows, exchange_loop, four, image_by_rows, largest_of_rows_loop, raise_by_loop,
+    sum_of_rows_loop,
 };
 
 /// Lanes of a register.
@@ -19,7 +20,7 @@ const HALF: usize = LANES / 2;
 
 /// Numbers that registers are filled from.
 pub(in crate::simd) trait Load: Copy {
-    /// What stands where there is no number.
+    /// The value for missing numbers.
     const ZERO: Self;
 
     /// Eight numbers, widened.
@@ -226,8 +227,13 @@ fn lane_sums<const LOW: i32, const HIGH: i32>(a: __m256, b: __m256) -> __m256 {
 tiles!("avx2,fma,f16c");
 
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn ranks<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
-    ranks_by_counting(keys, count)
+pub(super) fn largest_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f32]) {
+    largest_of_rows_loop(matrix, rows, out);
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn sum_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f64]) {
+    sum_of_rows_loop(matrix, rows, out);
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]

@@ -8,9 +8,10 @@ use half::f16;
 
 use crate::simd::loops::loops;
 use crate::simd::sums::{Rows as SumRows, Sum, sums};
-use crate::simd::tiles::{Blocks, SIDE, Tile, put, raise, tallest, tiles};
+use crate::simd::tiles::{SIDE, Tile, put, tiles};
 use crate::simd::{
-    LANES, Rows, exchange_loop, four, image_by_rows, raise_by_loop, ranks_by_counting,
+    LANES, Picked, Rows, exchange_loop, four, image_by_rows, largest_of_rows_loop, raise_by_loop,
+    sum_of_rows_loop,
 };
 
 /// The canonical tree over one register.
@@ -39,7 +40,7 @@ fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
     folded(&sums_of::<false>(a, b, dims))
 }
 
-/// The products of four rows with themselves, of which six are others once more.
+/// The products of four rows with each other; the six below the diagonal are copied from above it.
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
 fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
@@ -192,8 +193,13 @@ fn lane_sums<const LOW: i32, const HIGH: i32>(a: __m512, b: __m512) -> __m512 {
 tiles!("avx512f,avx2,fma");
 
 #[target_feature(enable = "avx512f,avx2,fma")]
-pub(super) fn ranks<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
-    ranks_by_counting(keys, count)
+pub(super) fn largest_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f32]) {
+    largest_of_rows_loop(matrix, rows, out);
+}
+
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) fn sum_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f64]) {
+    sum_of_rows_loop(matrix, rows, out);
 }
 
 #[target_feature(enable = "avx512f,avx2,fma")]

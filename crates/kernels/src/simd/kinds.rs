@@ -1,4 +1,5 @@
-//! Which bytes of a block are of which kind, as bit masks. What kinds mean to a text is not known here.
+//! Which bytes of a block are of which kind, as bit masks, and the places of a mask's bits. What kinds mean
+//! to a text is not known here.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -11,11 +12,12 @@ use super::width;
 
 /// Bytes of a block.
 pub const BLOCK: usize = 64;
-/// Bytes that plain code looks at together.
+/// The control character that stands behind all others.
+const DELETE: u8 = 0x7F;
+/// Number of bytes that plain code classifies at once.
 const CHUNK: usize = 16;
 
-/// The kinds of the bytes of a block: bit `i` stands for byte `i`. Bytes that a block lacks count as
-/// spaces.
+/// The kinds of the bytes of a block: bit `i` is byte `i`. Missing bytes count as spaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Kinds {
     /// `A` to `Z` and `a` to `z`.
@@ -73,7 +75,7 @@ fn by_avx512(bytes: &[u8]) -> Kinds {
         signs: is(b'#') | is(b'@'),
         ampersands: is(b'&'),
         printed: within(block, b'!', b'~'),
-        controls: _mm512_cmplt_epu8_mask(block, splat(b' ')),
+        controls: _mm512_cmplt_epu8_mask(block, splat(b' ')) | is(DELETE),
         wide: _mm512_movepi8_mask(block),
     }
 }
@@ -106,14 +108,14 @@ fn by_avx2(bytes: &[u8]) -> Kinds {
         put(&mut kinds.signs, _mm256_or_si256(is(b'#'), is(b'@')));
         put(&mut kinds.ampersands, is(b'&'));
         put(&mut kinds.printed, within(half, b'!', b'~'));
-        put(&mut kinds.controls, within(half, 0, b' ' - 1));
+        put(&mut kinds.controls, _mm256_or_si256(within(half, 0, b' ' - 1), is(DELETE)));
         put(&mut kinds.wide, half);
     }
     kinds.spaces |= absent(bytes.len());
     kinds
 }
 
-/// For every processor; 16 bytes at a time where it has registers for them.
+/// For every processor, 16 bytes at a time where it has such registers.
 fn by_plain_code(bytes: &[u8]) -> Kinds {
     let mut kinds = Kinds::default();
     let mut see = |bytes: &[u8; CHUNK], at: usize| {
@@ -133,7 +135,7 @@ fn by_plain_code(bytes: &[u8]) -> Kinds {
         put(&mut kinds.signs, is(b'#') | is(b'@'));
         put(&mut kinds.ampersands, is(b'&'));
         put(&mut kinds.printed, within(chunk, b'!', b'~'));
-        put(&mut kinds.controls, within(chunk, 0, b' ' - 1));
+        put(&mut kinds.controls, within(chunk, 0, b' ' - 1) | is(DELETE));
         put(&mut kinds.wide, chunk);
     };
     let (chunks, rest) = bytes.as_chunks();
@@ -152,9 +154,64 @@ fn by_plain_code(bytes: &[u8]) -> Kinds {
     kinds
 }
 
-/// The bytes that a block of so many lacks.
+/// Mask of the bytes that a block of `count` lacks.
 fn absent(count: usize) -> u64 {
     (!0_u64).checked_shl(count as u32).unwrap_or(0)
+}
+
+/// Adds `base` and the place of each bit of a mask to a list.
+#[inline]
+pub fn push_places(mask: u64, base: u32, out: &mut Vec<u32>) {
+    #[cfg(target_arch = "x86_64")]
+    if width() == Width::Avx512
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vbmi2")
+    {
+        // SAFETY: the processor was found to have it.
+        return unsafe { push_places_by_avx512(mask, base, out) };
+    }
+    let mut rest = mask;
+    // By count, so that memory is reserved once.
+    out.extend((0..mask.count_ones()).map(|_| {
+        let place = rest.trailing_zeros();
+        rest &= rest.wrapping_sub(1);
+        base.wrapping_add(place)
+    }));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
+fn push_places_by_avx512(mask: u64, base: u32, out: &mut Vec<u32>) {
+    const PLACES: [u8; BLOCK] = {
+        let mut places = [0; BLOCK];
+        let mut at = 0;
+        while at < BLOCK {
+            places[at] = at as u8;
+            at += 1;
+        }
+        places
+    };
+    out.reserve(BLOCK);
+    let (count, found) = (out.len(), mask.count_ones() as usize);
+    let base = _mm512_set1_epi32(base.cast_signed());
+    let put = |bytes: __m128i, from: usize, out: &mut Vec<u32>| {
+        let places = _mm512_add_epi32(base, _mm512_cvtepu8_epi32(bytes));
+        // SAFETY: there is room for 64 numbers behind those that the list has, and `from` is at most 48.
+        unsafe { _mm512_storeu_si512(out.as_mut_ptr().add(count + from).cast(), places) };
+    };
+    // SAFETY: there are 64 bytes to read.
+    let all = unsafe { _mm512_loadu_si512(PLACES.as_ptr().cast()) };
+    let places = _mm512_maskz_compress_epi8(mask, all);
+    put(_mm512_castsi512_si128(places), 0, out);
+    if found > 16 {
+        put(_mm512_extracti32x4_epi32::<1>(places), 16, out);
+    }
+    if found > 32 {
+        put(_mm512_extracti32x4_epi32::<2>(places), 32, out);
+        put(_mm512_extracti32x4_epi32::<3>(places), 48, out);
+    }
+    // SAFETY: as many numbers as the mask has bits were just written.
+    unsafe { out.set_len(count + found) };
 }
 
 #[cfg(test)]
@@ -176,13 +233,26 @@ mod tests {
             put(&mut kinds.signs, b"#@".contains(&byte));
             put(&mut kinds.ampersands, byte == b'&');
             put(&mut kinds.printed, byte.is_ascii_graphic());
-            put(&mut kinds.controls, byte < b' ');
+            put(&mut kinds.controls, byte.is_ascii_control());
             put(&mut kinds.wide, !byte.is_ascii());
         }
         kinds
     }
 
     proptest! {
+        #[test]
+        fn places_are_those_of_the_bits(masks in prop::collection::vec(any::<u64>(), 1..4), base: u32) {
+            for thin in [u64::MAX, 0x1111_1111_1111_1111] {
+                let (mut found, mut expected) = (vec![7], vec![7]);
+                for mask in masks.iter().map(|mask| mask & thin) {
+                    push_places(mask, base, &mut found);
+                    let bits = (0..64).filter(|at| mask >> at & 1 == 1);
+                    expected.extend(bits.map(|at| base.wrapping_add(at)));
+                }
+                prop_assert_eq!(found, expected);
+            }
+        }
+
         #[test]
         fn masks_are_what_the_bytes_say(
             bytes in prop::collection::vec(any::<u8>(), 0..70), text in "[a-zA-Z0-9 '@.:/&#\\[`{é]{0,70}",

@@ -21,6 +21,7 @@ mod loops;
 )]
 mod plain;
 pub mod scan;
+mod sort;
 pub mod sums;
 #[cfg(test)]
 mod tests;
@@ -32,12 +33,15 @@ mod wasm;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use half::f16;
-pub use kinds::{BLOCK, Kinds, kinds};
+pub use kinds::{BLOCK, Kinds, kinds, push_places};
 /// The loops of every processor that a program for this target can meet.
 #[cfg(not(target_arch = "wasm32"))]
 use plain as least;
+pub use sort::sort;
 #[cfg(target_arch = "wasm32")]
 use wasm as least;
+
+use crate::simd::sums::Sum;
 
 /// Lanes of the canonical order.
 pub const LANES: usize = 16;
@@ -54,7 +58,7 @@ pub enum Width {
     Avx512 = 3,
 }
 
-/// 0 until the processor was asked.
+/// 0 until the processor was examined.
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
 #[inline]
@@ -168,12 +172,23 @@ pub fn squared_distance<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 {
     dispatch!(squared_distance(a, b))
 }
 
-/// `sum_i += weight · row_i` for each row in turn, over the elements that all have.
+/// `sum_i += weight · row_i` for each row in turn, up to the length of the shortest list.
 #[inline]
 pub fn add_scaled<A: Element, const N: usize>(sum: &mut [f32], weights: [f32; N], rows: [&[A]; N]) {
     let length = rows.iter().fold(sum.len(), |length, row| length.min(row.len()));
     let (sum, rows) = (&mut sum[..length], rows.map(|row| &row[..length]));
     dispatch!(add_scaled(sum, weights, rows));
+}
+
+/// `a · b`, `a · a` and `b · b` of two sums, each in the canonical order.
+///
+/// # Panics
+///
+/// Where the rows of one are longer than those of the other, or there is no row of a number.
+pub fn products_of_sums(a: Sum<'_>, b: Sum<'_>) -> [f32; 3] {
+    let dims = a.rows.dims();
+    assert!(dims == b.rows.dims(), "rows of the same length");
+    dispatch!(products_of_sums(a, b, dims))
 }
 
 /// `error_i += slope · row_i` and then `row_i += slope · hidden_i`, in one pass over rows that are all
@@ -185,7 +200,7 @@ pub fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) 
     dispatch!(exchange(slope, row, hidden, error));
 }
 
-/// Every number stands for itself, so the compiler may use whatever registers the caller has.
+/// Numbers are independent of each other, so the compiler may use any registers.
 #[inline(always)]
 fn exchange_loop(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
     for ((row, hidden), error) in row.iter_mut().zip(hidden).zip(error) {
@@ -224,6 +239,39 @@ impl Rows for Packed<'_> {
     #[inline(always)]
     fn row(&self, at: usize) -> &[f32] {
         &self.values[at * self.dims..(at + 1) * self.dims]
+    }
+}
+
+/// Rows of the same length, picked by their numbers from a table and, behind its last row, from another.
+#[derive(Debug)]
+pub struct Picked<'r, A> {
+    pub tables: [&'r [A]; 2],
+    pub numbers: &'r [u32],
+    /// How many numbers each row has.
+    pub dims: usize,
+}
+
+impl<A> Clone for Picked<'_, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<A> Copy for Picked<'_, A> {}
+
+impl<'r, A> Picked<'r, A> {
+    /// The row of a number.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such row.
+    #[inline(always)]
+    pub fn numbered(&self, number: u32) -> &'r [A] {
+        let start = number as usize * self.dims;
+        match start.checked_sub(self.tables[0].len()) {
+            None => &self.tables[0][start..start + self.dims],
+            Some(start) => &self.tables[1][start..start + self.dims],
+        }
     }
 }
 
@@ -280,45 +328,83 @@ pub fn gram<A: Rows>(a: A, dims: usize, out: &mut [f32]) {
 /// Products of four rows with four, or the largest of several such.
 type Tile = [f32; 16];
 
-/// What [`memberships`] works in.
-#[derive(Debug, Default)]
-pub struct Columns(Vec<[Tile; 2]>);
+/// Columns that a loop goes through at a time.
+const COLUMNS: usize = 16;
 
-/// For every row its largest product with the first `split` rows, and that with the others, itself
-/// included where it belongs; 0 where all are below.
+/// For each column of a matrix, whose rows are as long as `out`, the largest number of some rows; 0 if all are
+/// below.
 ///
 /// # Panics
 ///
-/// Where a row is shorter than `dims`, `split` is beyond the rows, or a list of `out` is not as long
-/// as there are rows.
-pub fn memberships<R: Rows>(
-    rows: R,
-    split: usize,
-    dims: usize,
-    columns: &mut Columns,
-    out: [&mut [f32]; 2],
-) {
-    let count = rows.count();
-    assert!(split <= count && out.iter().all(|out| out.len() == count), "a number a row");
-    dispatch!(memberships(rows, split, dims, &mut columns.0, out));
+/// Where there is no such row.
+pub fn largest_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f32]) {
+    dispatch!(largest_of_rows(matrix, rows, out));
 }
 
-/// For each of the first `count` keys, how many of them are smaller. The others are `i32::MAX`.
-#[inline]
-pub fn ranks<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
-    dispatch!(ranks(keys, count))
-}
-
-/// Many comparisons at once, and none whose outcome the processor has to guess.
+/// A maximum is the same in any order, so the compiler may use any registers.
 #[inline(always)]
-fn ranks_by_counting<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
-    let mut ranks = [0_i32; N];
-    for other in keys.iter().take(count) {
-        for (rank, key) in ranks.iter_mut().zip(keys) {
-            *rank = rank.wrapping_add(i32::from(other < key));
+fn largest_of_rows_loop(matrix: &[f32], rows: &[u32], out: &mut [f32]) {
+    let from =
+        by_columns::<COLUMNS>(0, out.len(), |at| largest_of::<COLUMNS>(matrix, rows, at, out));
+    let from = by_columns::<4>(from, out.len(), |at| largest_of::<4>(matrix, rows, at, out));
+    by_columns::<1>(from, out.len(), |at| largest_of::<1>(matrix, rows, at, out));
+}
+
+/// Calls a function for every `N` columns from `from` on, and gives back where fewer are left.
+#[inline(always)]
+fn by_columns<const N: usize>(from: usize, end: usize, mut each: impl FnMut(usize)) -> usize {
+    let mut at = from;
+    while at + N <= end {
+        each(at);
+        at += N;
+    }
+    at
+}
+
+#[inline(always)]
+fn largest_of<const N: usize>(matrix: &[f32], rows: &[u32], at: usize, out: &mut [f32]) {
+    let mut best = [0.0_f32; N];
+    for &row in rows {
+        let numbers = &matrix[row as usize * out.len() + at..][..N];
+        for (best, &number) in best.iter_mut().zip(numbers) {
+            *best = if number > *best { number } else { *best };
         }
     }
-    ranks
+    out[at..at + N].copy_from_slice(&best);
+}
+
+/// Parts that [`sum_of_rows`] adds up side by side.
+const PARTS: usize = 8;
+
+/// For each column of a matrix, whose rows are as long as `out`, the sum of some rows: row after row to one of
+/// eight parts in turn, then the parts in f64, whatever the width.
+///
+/// # Panics
+///
+/// Where there is no such row.
+pub fn sum_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f64]) {
+    dispatch!(sum_of_rows(matrix, rows, out));
+}
+
+#[inline(always)]
+fn sum_of_rows_loop(matrix: &[f32], rows: &[u32], out: &mut [f64]) {
+    let from = by_columns::<COLUMNS>(0, out.len(), |at| sum_of::<COLUMNS>(matrix, rows, at, out));
+    let from = by_columns::<4>(from, out.len(), |at| sum_of::<4>(matrix, rows, at, out));
+    by_columns::<1>(from, out.len(), |at| sum_of::<1>(matrix, rows, at, out));
+}
+
+#[inline(always)]
+fn sum_of<const N: usize>(matrix: &[f32], rows: &[u32], at: usize, out: &mut [f64]) {
+    let mut sums = [0.0_f64; N];
+    for first in 0..PARTS.min(rows.len()) {
+        let mut part = [0.0_f32; N];
+        for &row in rows[first..].iter().step_by(PARTS) {
+            let numbers = &matrix[row as usize * out.len() + at..][..N];
+            part.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+        }
+        sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += f64::from(part));
+    }
+    out[at..at + N].copy_from_slice(&sums);
 }
 
 /// The sum of a matrix's rows, each times its weight, in f64: the image of the weights under a
@@ -335,7 +421,7 @@ pub fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
     }
 }
 
-/// No product is fused with its addition, so that all widths give the same bits.
+/// Products are not fused with additions, so that all widths give the same bits.
 #[inline(always)]
 fn image_by_rows(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
     for (row, weight) in matrix.chunks_exact(out.len()).zip(weights) {
@@ -357,7 +443,7 @@ pub fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f3
     dispatch!(raise_by(best, weights, rows));
 }
 
-/// Every number stands for itself, so the compiler may use whatever registers the caller has.
+/// Numbers are independent of each other, so the compiler may use any registers.
 #[inline(always)]
 fn raise_by_loop<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
     let rows = rows.map(|row| &row[..best.len()]);

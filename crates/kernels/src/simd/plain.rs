@@ -2,11 +2,10 @@
 //! Where fused multiply-add is part of every processor of a family, as on 64-bit ARM, the compiler
 //! makes vector code of them.
 
-use std::ops::Range;
-
 use crate::simd::sums::{Rows as SumRows, Sum};
 use crate::simd::{
-    Element, LANES, Rows, Tile, exchange_loop, image_by_rows, raise_by_loop, ranks_by_counting,
+    Element, LANES, Picked, Rows, exchange_loop, image_by_rows, largest_of_rows_loop,
+    raise_by_loop, sum_of_rows_loop,
 };
 
 fn fold(mut lanes: [f32; LANES]) -> f32 {
@@ -87,24 +86,12 @@ pub(super) fn gram<A: Rows>(a: A, _dims: usize, out: &mut [f32]) {
     }
 }
 
-pub(super) fn memberships<R: Rows>(
-    rows: R,
-    split: usize,
-    _dims: usize,
-    _columns: &mut Vec<[Tile; 2]>,
-    [first, second]: [&mut [f32]; 2],
-) {
-    for (at, (first, second)) in first.iter_mut().zip(second).enumerate() {
-        let best = |others: Range<usize>| {
-            let products = others.map(|other| dot(rows.row(at), rows.row(other)));
-            products.fold(0.0, |best, product| if best > product { best } else { product })
-        };
-        (*first, *second) = (best(0..split), best(split..rows.count()));
-    }
+pub(super) fn largest_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f32]) {
+    largest_of_rows_loop(matrix, rows, out);
 }
 
-pub(super) fn ranks<const N: usize>(keys: &[i32; N], count: usize) -> [i32; N] {
-    ranks_by_counting(keys, count)
+pub(super) fn sum_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f64]) {
+    sum_of_rows_loop(matrix, rows, out);
 }
 
 pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
@@ -131,8 +118,8 @@ fn written_down(sum: Sum<'_>, dims: usize) -> Vec<f32> {
     numbers
 }
 
-fn add_rows<A: Element>(sum: &mut [f32], weights: &[f32], rows: &[&[A]]) {
-    for (row, weight) in rows.iter().zip(weights) {
-        add_scaled(sum, [*weight], [*row]);
+fn add_rows<A: Element>(sum: &mut [f32], weights: &[f32], rows: Picked<'_, A>) {
+    for (&number, weight) in rows.numbers.iter().zip(weights) {
+        add_scaled(sum, [*weight], [rows.numbered(number)]);
     }
 }

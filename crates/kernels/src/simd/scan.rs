@@ -24,11 +24,11 @@ pub const GROUP: usize = 4;
 pub struct Tile<'t> {
     /// Their numbers, a block after the other.
     pub bytes: &'t [i8],
-    /// What is taken off each sum.
+    /// Subtracted from each sum.
     pub biases: &'t [i32; TILE],
-    /// What each row's numbers are to be multiplied by.
+    /// The factor of each row's numbers.
     pub scales: &'t [f32; TILE],
-    /// How far each row is from what its numbers say.
+    /// The quantisation error of each row.
     pub errors: &'t [f32; TILE],
 }
 
@@ -36,9 +36,9 @@ pub struct Tile<'t> {
 pub struct Probe<'p> {
     /// Its numbers, each 128 higher than it is.
     pub bytes: &'p [u8],
-    /// What the error of a row counts.
+    /// The factor of a row's error.
     pub gain: f32,
-    /// What must be reached.
+    /// The threshold.
     pub least: f32,
 }
 

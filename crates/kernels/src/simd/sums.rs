@@ -5,20 +5,14 @@
 
 use half::f16;
 
-#[cfg(target_arch = "x86_64")]
-use crate::simd::Width;
-#[cfg(target_arch = "x86_64")]
-use crate::simd::avx2;
-#[cfg(target_arch = "x86_64")]
-use crate::simd::avx512;
-use crate::simd::{least, width};
+use crate::simd::Picked;
 
-/// `share · Σ weight · row`: rows of one type and of the same length, wherever they lie.
+/// `share · Σ weight · row`.
 #[derive(Debug, Clone, Copy)]
 pub struct Sum<'r> {
     pub rows: Rows<'r>,
     pub weights: &'r [f32],
-    /// What the sum is multiplied by in the end.
+    /// The factor of the sum.
     pub share: f32,
 }
 
@@ -26,39 +20,21 @@ pub struct Sum<'r> {
 #[derive(Debug, Clone, Copy)]
 pub enum Rows<'r> {
     /// Of 32-bit floats.
-    F32(&'r [&'r [f32]]),
+    F32(Picked<'r, f32>),
     /// Of 16-bit floats.
-    F16(&'r [&'r [f16]]),
+    F16(Picked<'r, f16>),
     /// Of bytes.
-    I8(&'r [&'r [i8]]),
+    I8(Picked<'r, i8>),
 }
 
-impl Sum<'_> {
-    /// Whether every row is of so many numbers.
-    fn is_of(&self, dims: usize) -> bool {
-        match self.rows {
-            Rows::F32(rows) => rows.iter().all(|row| row.len() == dims),
-            Rows::F16(rows) => rows.iter().all(|row| row.len() == dims),
-            Rows::I8(rows) => rows.iter().all(|row| row.len() == dims),
+impl Rows<'_> {
+    /// How many numbers each row has.
+    pub(super) fn dims(&self) -> usize {
+        match self {
+            Rows::F32(rows) => rows.dims,
+            Rows::F16(rows) => rows.dims,
+            Rows::I8(rows) => rows.dims,
         }
-    }
-}
-
-/// `a · b`, `a · a` and `b · b` of two sums, each in the canonical order.
-///
-/// # Panics
-///
-/// Where a row is not of `dims` numbers.
-pub fn products_of_sums(a: Sum<'_>, b: Sum<'_>, dims: usize) -> [f32; 3] {
-    assert!(a.is_of(dims) && b.is_of(dims), "rows of the same length");
-    match width() {
-        // SAFETY: `width` names only what this processor was found to have.
-        #[cfg(target_arch = "x86_64")]
-        Width::Avx512 => unsafe { avx512::products_of_sums(a, b, dims) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Width::Avx2 => unsafe { avx2::products_of_sums(a, b, dims) },
-        _ => least::products_of_sums(a, b, dims),
     }
 }
 
@@ -101,8 +77,12 @@ macro_rules! sums {
 
         #[inline]
         #[target_feature(enable = $features)]
-        fn part_of_rows<A: Load>(rows: &[&[A]], weights: &[f32], from: usize) -> [Lanes; CHUNKS] {
-            let left = rows.first().map_or(0, |row| row.len() - from);
+        fn part_of_rows<A: Load>(
+            rows: Picked<'_, A>,
+            weights: &[f32],
+            from: usize,
+        ) -> [Lanes; CHUNKS] {
+            let left = rows.dims - from;
             match (left / LANES, left.is_multiple_of(LANES)) {
                 $(
                     ($fewer, true) => chunks::<A, $fewer, false>(rows, weights, from),
@@ -113,17 +93,17 @@ macro_rules! sums {
             }
         }
 
-        /// The sums over `N` whole chunks and, if so, over what is left after them.
+        /// Sums over `N` whole chunks, and over the rest if `REST` is set.
         #[inline]
         #[target_feature(enable = $features)]
         fn chunks<A: Load, const N: usize, const REST: bool>(
-            rows: &[&[A]],
+            rows: Picked<'_, A>,
             weights: &[f32],
             from: usize,
         ) -> [Lanes; CHUNKS] {
             let mut sums = [none(); CHUNKS];
-            for (row, weight) in rows.iter().zip(weights) {
-                let (row, weight) = (&row[from..], all(*weight));
+            for (&number, weight) in rows.numbers.iter().zip(weights) {
+                let (row, weight) = (&rows.numbered(number)[from..], all(*weight));
                 let (whole, rest) = row.split_at(N * LANES);
                 let whole = whole.as_chunks::<LANES>().0;
                 for at in 0..N {
@@ -147,7 +127,9 @@ mod tests {
 
     use super::*;
     use crate::simd;
-    use crate::simd::{LANES, plain, widest};
+    use crate::simd::{LANES, plain, products_of_sums, widest};
+    #[cfg(target_arch = "x86_64")]
+    use crate::simd::{Width, avx2, avx512};
 
     /// The sum as it is where it is written down, and its rows in another type.
     fn written(rows: &[Vec<f32>], weights: &[f32], share: f32, dims: usize) -> Vec<f32> {
@@ -163,8 +145,9 @@ mod tests {
         [simd::dot(x, y), simd::dot(x, x), simd::dot(y, y)].map(f32::to_bits)
     }
 
-    fn at_every_width(a: Sum<'_>, b: Sum<'_>, dims: usize) -> Vec<[u32; 3]> {
-        let mut found = vec![plain::products_of_sums(a, b, dims)];
+    fn at_every_width(a: Sum<'_>, b: Sum<'_>) -> Vec<[u32; 3]> {
+        let dims = a.rows.dims();
+        let mut found = vec![products_of_sums(a, b), plain::products_of_sums(a, b, dims)];
         #[cfg(target_arch = "x86_64")]
         {
             if widest() >= Width::Avx2 {
@@ -183,6 +166,13 @@ mod tests {
         prop::collection::vec((prop::collection::vec(-3.0_f32..3.0, dims), -1.0_f32..1.0), 1..9)
     }
 
+    /// Rows of another type, the first two in a table and the others behind it, with the number of each.
+    fn table<A: Copy>(rows: &[Vec<f32>], of: impl Fn(f32) -> A) -> ([Vec<A>; 2], Vec<u32>) {
+        let (first, behind) = rows.split_at(2.min(rows.len()));
+        let all = |rows: &[Vec<f32>]| rows.iter().flatten().map(|&number| of(number)).collect();
+        ([all(first), all(behind)], (0..rows.len() as u32).collect())
+    }
+
     proptest! {
         #[test]
         fn sums_in_registers_have_the_bits_of_sums_written_down(
@@ -192,33 +182,38 @@ mod tests {
             let (rows, weights): (Vec<Vec<f32>>, Vec<f32>) = a.into_iter().unzip();
             let (others, other_weights): (Vec<Vec<f32>>, Vec<f32>) = b.into_iter().unzip();
             let y = written(&others, &other_weights, 1.0, dims);
-            let borrowed: Vec<&[f32]> = others.iter().map(Vec::as_slice).collect();
-            let other = Sum { rows: Rows::F32(&borrowed), weights: &other_weights, share: 1.0 };
+            let ([first, behind], numbers) = table(&others, |n| n);
+            let picked = Picked { tables: [&first, &behind], numbers: &numbers, dims };
+            let other = Sum { rows: Rows::F32(picked), weights: &other_weights, share: 1.0 };
 
-            let floats: Vec<&[f32]> = rows.iter().map(Vec::as_slice).collect();
-            let sum = Sum { rows: Rows::F32(&floats), weights: &weights, share };
+            let ([first, behind], numbers) = table(&rows, |n| n);
+            let picked = Picked { tables: [&first, &behind], numbers: &numbers, dims };
+            let sum = Sum { rows: Rows::F32(picked), weights: &weights, share };
             let x = written(&rows, &weights, share, dims);
-            for found in at_every_width(sum, other, dims) {
+            for found in at_every_width(sum, other) {
                 prop_assert_eq!(found, products(&x, &y));
             }
 
-            let half = |row: &Vec<f32>| row.iter().map(|&n| f16::from_f32(n)).collect::<Vec<_>>();
-            let halves: Vec<Vec<f16>> = rows.iter().map(half).collect();
-            let back = |row: &Vec<f16>| row.iter().map(|n| n.to_f32()).collect::<Vec<_>>();
-            let x = written(&halves.iter().map(back).collect::<Vec<_>>(), &weights, share, dims);
-            let halves: Vec<&[f16]> = halves.iter().map(Vec::as_slice).collect();
-            let sum = Sum { rows: Rows::F16(&halves), weights: &weights, share };
-            for found in at_every_width(sum, other, dims) {
+            let ([first, behind], numbers) = table(&rows, f16::from_f32);
+            let picked = Picked { tables: [&first, &behind], numbers: &numbers, dims };
+            let sum = Sum { rows: Rows::F16(picked), weights: &weights, share };
+            let back: Vec<Vec<f32>> = rows
+                .iter()
+                .map(|row| row.iter().map(|&n| f16::from_f32(n).to_f32()).collect())
+                .collect();
+            let x = written(&back, &weights, share, dims);
+            for found in at_every_width(sum, other) {
                 prop_assert_eq!(found, products(&x, &y));
             }
 
-            let byte = |row: &Vec<f32>| row.iter().map(|&n| (n * 40.0) as i8).collect::<Vec<_>>();
-            let bytes: Vec<Vec<i8>> = rows.iter().map(byte).collect();
-            let back = |row: &Vec<i8>| row.iter().map(|&n| f32::from(n)).collect::<Vec<_>>();
-            let x = written(&bytes.iter().map(back).collect::<Vec<_>>(), &weights, share, dims);
-            let bytes: Vec<&[i8]> = bytes.iter().map(Vec::as_slice).collect();
-            let sum = Sum { rows: Rows::I8(&bytes), weights: &weights, share };
-            for found in at_every_width(other, sum, dims) {
+            let byte = |n: f32| (n * 40.0) as i8;
+            let ([first, behind], numbers) = table(&rows, byte);
+            let picked = Picked { tables: [&first, &behind], numbers: &numbers, dims };
+            let sum = Sum { rows: Rows::I8(picked), weights: &weights, share };
+            let back: Vec<Vec<f32>> =
+                rows.iter().map(|row| row.iter().map(|&n| f32::from(byte(n))).collect()).collect();
+            let x = written(&back, &weights, share, dims);
+            for found in at_every_width(other, sum) {
                 prop_assert_eq!(found, products(&y, &x));
             }
         }
@@ -226,7 +221,8 @@ mod tests {
 
     #[test]
     fn nothing_adds_up_to_nothing() {
-        let none = Sum { rows: Rows::I8(&[]), weights: &[], share: 1.0 };
-        assert_eq!(products_of_sums(none, none, 70), [0.0; 3]);
+        let none = Picked { tables: [&[], &[]], numbers: &[], dims: 70 };
+        let none = Sum { rows: Rows::I8(none), weights: &[], share: 1.0 };
+        assert_eq!(products_of_sums(none, none), [0.0; 3]);
     }
 }

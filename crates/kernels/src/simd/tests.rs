@@ -49,12 +49,6 @@ macro_rules! matrices {
         $from::products(a, apart.as_slice(), dims, &mut products);
         $from::gram(a, dims, &mut gram);
         products.extend(gram);
-        for split in [0, height / 2, height] {
-            let (mut first, mut second) = (vec![9.0; height], vec![9.0; height]);
-            let out = [first.as_mut_slice(), second.as_mut_slice()];
-            $from::memberships(a, split, dims, &mut Vec::new(), out);
-            products.extend(first.into_iter().chain(second));
-        }
         Outcome(products.into_iter().map(f32::to_bits).collect())
     }};
 }
@@ -115,6 +109,31 @@ proptest! {
         let of_rows = a.chunks(dims).flat_map(|a| b.chunks(dims).map(move |b| plain::dot(a, b)));
         let bits: Vec<u32> = of_rows.map(f32::to_bits).collect();
         prop_assert_eq!(&plain.0[..bits.len()], &bits[..]);
+    }
+
+    #[test]
+    fn columns_of_some_rows_are_the_same_at_every_width(
+        height in 1_u32..20, width in 1usize..40, picks in prop::collection::vec(any::<u32>(), 0..40),
+        seed: u64,
+    ) {
+        let matrix = numbers(seed, height as usize * width);
+        let rows: Vec<u32> = picks.into_iter().map(|pick| pick % height).collect();
+        let column = |at: usize| rows.iter().map(move |&row| (row as usize) * width + at);
+        let outcome = |largest: fn(&[f32], &[u32], &mut [f32]), sum: fn(&[f32], &[u32], &mut [f64])| {
+            let (mut best, mut sums) = (vec![9.0; width], vec![9.0; width]);
+            largest(&matrix, &rows, &mut best);
+            sum(&matrix, &rows, &mut sums);
+            (best, sums)
+        };
+        let (best, sums) = outcome(plain::largest_of_rows, plain::sum_of_rows);
+        for at in 0..width {
+            let most = column(at).map(|at| matrix[at]).fold(0.0, f32::max);
+            prop_assert_eq!(best[at], most);
+            let sum: f64 = column(at).map(|at| f64::from(matrix[at])).sum();
+            prop_assert!((sums[at] - sum).abs() < 1e-4);
+        }
+        // What `dispatch` chooses; the widest here.
+        prop_assert_eq!(outcome(largest_of_rows, sum_of_rows), (best, sums));
     }
 
     #[test]

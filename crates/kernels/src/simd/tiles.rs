@@ -38,26 +38,6 @@ pub(super) fn put(
     }
 }
 
-/// Raises each number of a tile to that of another.
-#[inline(always)]
-pub(super) fn raise(tile: &mut Tile, other: &Tile) {
-    for (number, &other) in tile.iter_mut().zip(other) {
-        *number = if *number > other { *number } else { other };
-    }
-}
-
-/// The largest number of each column of a tile.
-#[inline(always)]
-pub(super) fn tallest(tile: &Tile) -> [f32; SIDE] {
-    let mut best = [0.0; SIDE];
-    for row in tile.as_chunks::<SIDE>().0 {
-        for (best, &number) in best.iter_mut().zip(row) {
-            *best = if *best > number { *best } else { number };
-        }
-    }
-    best
-}
-
 /// The tile with rows and columns exchanged.
 #[inline(always)]
 pub(super) fn turned(tile: Tile) -> Tile {
@@ -70,33 +50,7 @@ pub(super) fn turned(tile: Tile) -> Tile {
     turned
 }
 
-/// Where the tiles of two sets of rows begin: no tile holds rows of both.
-#[derive(Clone, Copy)]
-pub(super) struct Blocks {
-    pub(super) split: usize,
-    pub(super) count: usize,
-}
-
-impl Blocks {
-    fn of_first(self) -> usize {
-        self.split.div_ceil(SIDE)
-    }
-
-    pub(super) fn len(self) -> usize {
-        self.of_first() + (self.count - self.split).div_ceil(SIDE)
-    }
-
-    /// The first row of a block, the end of its set, and which set that is.
-    #[inline(always)]
-    pub(super) fn block(self, at: usize) -> (usize, usize, usize) {
-        match at.checked_sub(self.of_first()) {
-            None => (at * SIDE, self.split, 0),
-            Some(at) => (self.split + at * SIDE, self.count, 1),
-        }
-    }
-}
-
-/// Defines `products`, `gram` and `memberships` over `tile` and `own_tile`.
+/// Defines `products` and `gram` over `tile` and `own_tile`.
 ///
 /// At the edges a tile repeats the last row, and what comes of it is left out.
 macro_rules! tiles {
@@ -113,39 +67,6 @@ macro_rules! tiles {
                         (i, j),
                         (height, width),
                     );
-                }
-            }
-        }
-
-        /// Each tile raises what is known of its columns and of its rows, so that no product is kept.
-        #[target_feature(enable = $features)]
-        pub(super) fn memberships<R: Rows>(
-            rows: R,
-            split: usize,
-            dims: usize,
-            columns: &mut Vec<[Tile; 2]>,
-            out: [&mut [f32]; 2],
-        ) {
-            let blocks = Blocks { split, count: rows.count() };
-            columns.clear();
-            columns.resize(blocks.len(), [[0.0; SIDE * SIDE]; 2]);
-            for i in 0..blocks.len() {
-                let (start, end, set) = blocks.block(i);
-                let of_block = four(&rows, start, end, dims);
-                let mut across = [[0.0; SIDE * SIDE]; 2];
-                raise(&mut columns[i][set], &own_tile(of_block, dims));
-                for (j, column) in columns.iter_mut().enumerate().skip(i + 1) {
-                    let (other, end, other_set) = blocks.block(j);
-                    let tile = tile(of_block, four(&rows, other, end, dims), dims);
-                    raise(&mut across[other_set], &tile);
-                    raise(&mut column[set], &tile);
-                }
-                // No later tile has anything to say of this block.
-                for set in 0..2 {
-                    let mut best = turned(across[set]);
-                    raise(&mut best, &columns[i][set]);
-                    let end = end.min(start + SIDE);
-                    out[set][start..end].copy_from_slice(&tallest(&best)[..end - start]);
                 }
             }
         }

@@ -12,17 +12,17 @@ use std::marker::PhantomData;
 use half::f16;
 
 use crate::simd::loops::loops;
-pub(super) use crate::simd::plain::{exchange, image, ranks};
+pub(super) use crate::simd::plain::{exchange, image, largest_of_rows, sum_of_rows};
 use crate::simd::sums::{Rows as SumRows, Sum, sums};
-use crate::simd::tiles::{Blocks, SIDE, Tile, put, raise, tallest, tiles, turned};
-use crate::simd::{LANES, Rows, four};
+use crate::simd::tiles::{SIDE, Tile, put, tiles, turned};
+use crate::simd::{LANES, Picked, Rows, four};
 
 #[cfg(not(target_feature = "simd128"))]
 compile_error!("for WebAssembly, build with RUSTFLAGS=\"-C target-feature=+simd128\"");
 
 type Lanes = [v128; LANES / 4];
 
-/// What is multiplied, as doubles.
+/// A factor, as doubles.
 trait Factor: Copy {
     /// Whether it has so few digits that a sum with its product by a single is rarely inexact.
     const IS_SHORT: bool;
@@ -65,7 +65,7 @@ impl Factor for Weight {
     }
 }
 
-/// A sum, and what was lost by rounding it, exactly (Knuth's two-sum).
+/// A sum and its exact rounding error (Knuth's two-sum).
 #[inline(always)]
 fn added(a: v128, b: v128) -> [v128; 2] {
     let total = f64x2_add(a, b);
@@ -238,7 +238,7 @@ type Wide = [v128; LANES / 2];
 
 /// Numbers that registers are filled from.
 pub(in crate::simd) trait Load: Copy {
-    /// What stands where there is no number.
+    /// The value for missing numbers.
     const ZERO: Self;
 
     /// Whether numbers have so few digits that a sum with one of their products is rarely inexact as
@@ -322,8 +322,8 @@ fn pairs([a, b, c, d]: [v128; 4], widen: impl Fn(v128) -> v128) -> Wide {
     [widen(a), upper(a), widen(b), upper(b), widen(c), upper(c), widen(d), upper(d)]
 }
 
-/// Four halves, each in 32 bits, as singles: the exponent is moved by a product, which is exact for
-/// subnormal numbers, too, and what is infinite or no number stays so.
+/// Converts four numbers of 16 bits, each in 32, to f32. One multiplication adjusts the exponent, exactly even
+/// for subnormal numbers; infinities and NaN are kept.
 #[inline(always)]
 fn of_halves(halves: v128) -> v128 {
     let rest = u32x4_shl(v128_and(halves, u32x4_splat(0x7fff)), 13);

@@ -37,14 +37,14 @@ const SPREAD: u128 = 1 << 12;
 /// Pivots allowed for each pair of words.
 const PIVOTS_PER_PAIR: usize = 4;
 
-/// What a plan moves between two words.
+/// The mass that a plan moves between two words.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flow {
     /// The word of the supply.
     pub from: usize,
     /// The word of the demand.
     pub to: usize,
-    /// How much, as a share of all that is moved.
+    /// The share of the whole mass.
     pub share: f64,
 }
 
@@ -54,7 +54,7 @@ struct Scale {
     grid: Grid,
 }
 
-/// The solver, with its working memory: kept for many pairs, it allocates only to grow.
+/// The solver and its working memory: it allocates only to grow.
 #[derive(Debug, Default)]
 pub struct Transport {
     rows: Side,
@@ -103,7 +103,7 @@ impl Transport {
             });
             return cells.filter(|moved| moved.share > 0.0).collect();
         }
-        // Nothing costs anything: every word may serve all others alike.
+        // All costs are zero: every word may serve all others alike.
         let (rows, columns) = (&self.rows, &self.columns);
         let cells = rows.shares().flat_map(|(from, given)| {
             columns.shares().map(move |(to, taken)| Flow { from, to, share: given * taken })
@@ -271,7 +271,7 @@ fn one_sided(from: &Side, to: &Side, nearest: &[f64], grid: Grid) -> f64 {
     sum.over(from.total * to.total) * grid.step()
 }
 
-/// One side of the integer problem: only the words with mass.
+/// One side of the integer problem: only words with mass.
 #[derive(Debug, Default)]
 struct Side {
     words: Vec<u32>,
@@ -295,7 +295,7 @@ impl Side {
         self.total = self.masses.iter().sum();
     }
 
-    /// The words and what part of the total each has, before the masses are spread.
+    /// The words and their shares of the total, before the masses are spread.
     fn shares(&self) -> impl Iterator<Item = (usize, f64)> + '_ {
         let total = self.total as f64;
         let words = self.words.iter().map(|&word| word as usize);

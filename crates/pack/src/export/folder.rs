@@ -1,18 +1,22 @@
-//! The folder that is exported, and its files. Knows nothing of what is in them.
+//! The exported folder, its README and its tensors. The tokenizer's rules are not known here.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use cognate::model::Model;
 use cognate::model::disk::TEMPORARY_PREFIX;
+use cognate::model::format::Dtype;
+use cognate::model::vectors::Quantiser;
 use cognate::model::whole_folder::WholeFolder;
 use cognate::model::writer::directory_of;
+use cognate::model::{Model, WordId};
+use serde_json::json;
 
-use crate::export::{ExportError, Exported, Library};
+use crate::export::rules::Entries;
+use crate::export::{ExportError, ExportOptions, Exported, Library};
 
-/// A folder being written. Dropped before [`Folder::finish`], it leaves nothing behind.
+/// A folder that is being written. If dropped before [`Folder::finish`], it is removed.
 pub(super) struct Folder {
     target: PathBuf,
     whole: WholeFolder,
@@ -20,7 +24,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// A folder to become `target`, which must not exist or be empty.
+    /// Begins a folder that will become `target`, which must be absent or empty.
     pub(super) fn begin(target: &Path) -> Result<Self, ExportError> {
         let refuse = |what: &str| {
             Err(ExportError::Options(format!("-o {}: expected {what}", target.display())))
@@ -45,7 +49,7 @@ impl Folder {
         Ok(Self { target: target.to_owned(), whole, bytes: 0 })
     }
 
-    /// Writes one file, given by its path within the folder.
+    /// Writes a file, given its path within the folder.
     pub(super) fn write(
         &mut self,
         name: &str,
@@ -65,7 +69,6 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes one JSON file.
     pub(super) fn write_json(
         &mut self,
         name: &str,
@@ -74,7 +77,7 @@ impl Folder {
         self.write(name, |out| writeln!(out, "{value:#}"))
     }
 
-    /// Size of the files written.
+    /// Total size of the files written.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -127,4 +130,103 @@ pub(super) fn write(exported: &Exported, model: &Model, out: &mut dyn Write) -> 
     let unsaid = "The model does not say under which terms its vectors may be used.";
     let licence = model.metadata().get("licence").map_or(unsaid, String::as_str);
     writeln!(out, "{licence}")
+}
+
+/// The header is padded to a multiple of this, so that the numbers can be used in place.
+const ALIGNMENT: usize = 8;
+
+/// The tensors of the exported model.
+pub(super) struct Layout {
+    dtype: Dtype,
+    rows: usize,
+    entries: usize,
+    /// Whether entries are mapped to rows by a tensor of its own.
+    mapped: bool,
+    name: &'static str,
+}
+
+impl Layout {
+    /// The tensors that the library expects.
+    pub(super) fn of(options: &ExportOptions, entries: &Entries) -> Self {
+        let alone = options.library == Library::SentenceTransformers && options.dtype != Dtype::I8;
+        let mapped = entries.inflections() > 0 && !alone;
+        let rows = if mapped { entries.words().saturating_add(1) } else { entries.len() };
+        let name = if alone { "embedding.weight" } else { "embeddings" };
+        Self { dtype: options.dtype, rows, entries: entries.len(), mapped, name }
+    }
+
+    /// NumPy's name for the element type.
+    pub(super) fn number_name(&self) -> &'static str {
+        match self.dtype {
+            Dtype::F16 => "float16",
+            Dtype::I8 => "int8",
+            _ => "float32",
+        }
+    }
+
+    /// Number of rows, if entries are mapped to rows.
+    pub(super) fn mapped_rows(&self) -> Option<usize> {
+        self.mapped.then_some(self.rows)
+    }
+
+    fn header(&self, dims: usize) -> String {
+        let mut end = 0_u64;
+        let mut tensors = serde_json::Map::new();
+        let mut add = |name: &str, dtype: &str, bytes: u64, shape: &[usize]| {
+            let size = shape.iter().fold(bytes, |size, &n| size.saturating_mul(n as u64));
+            let begin = end;
+            end = end.saturating_add(size);
+            let tensor = json!({ "dtype": dtype, "shape": shape, "data_offsets": [begin, end] });
+            tensors.insert(name.to_owned(), tensor);
+        };
+        add(self.name, self.dtype.name(), self.dtype.bytes(), &[self.rows, dims]);
+        if self.dtype == Dtype::I8 {
+            add("weights", "F32", 4, &[self.entries]);
+        }
+        if self.mapped {
+            add("mapping", "I32", 4, &[self.entries]);
+        }
+        let mut header = serde_json::Value::Object(tensors).to_string();
+        let padding = header.len().next_multiple_of(ALIGNMENT) - header.len();
+        header.extend(std::iter::repeat_n(' ', padding));
+        header
+    }
+}
+
+pub(super) fn write_tensors(
+    model: &Model,
+    entries: &Entries,
+    layout: &Layout,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let vectors = model.vectors();
+    let header = layout.header(vectors.dims());
+    out.write_all(&(header.len() as u64).to_le_bytes())?;
+    out.write_all(header.as_bytes())?;
+    let mut quantiser = Quantiser::new(layout.dtype);
+    let mut row = vec![0.0; vectors.dims()];
+    for word in entries.word_ids().take(layout.rows) {
+        row.fill(0.0);
+        if let Some(found) = word.and_then(|word| vectors.row(word)) {
+            found.copy_to(&mut row);
+        }
+        quantiser.write(&row, out)?;
+    }
+    let row_of = |place: usize, word: Option<WordId>| match layout.mapped {
+        true => word.map_or(0, |word| word as usize + 1),
+        false => place,
+    };
+    if layout.dtype == Dtype::I8 {
+        for (place, word) in entries.word_ids().enumerate() {
+            let scale = quantiser.scales.get(row_of(place, word)).copied().unwrap_or(1.0);
+            out.write_all(&scale.to_le_bytes())?;
+        }
+    }
+    if layout.mapped {
+        for (place, word) in entries.word_ids().enumerate() {
+            // A model file has fewer words than fit into an i32.
+            out.write_all(&(row_of(place, word) as i32).to_le_bytes())?;
+        }
+    }
+    Ok(())
 }

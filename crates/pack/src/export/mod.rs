@@ -1,27 +1,24 @@
-//! `cognate export`: a model file becomes a folder that model2vec or sentence-transformers loads.
+//! `cognate export`: converts a model file into a folder that model2vec or sentence-transformers
+//! can load.
 //!
-//! Such a folder knows one method, the mean of the rows of a text's tokens, so it gives the vectors of
-//! `avg-cos`. Everything else that a model does with a text is written into the tokenizer as far as that
-//! goes, and named where it does not. Neither library is needed to write the folder.
+//! Such a folder supports a single method, the mean of the rows of a text's tokens, so it gives the
+//! vectors of `avg-cos`. What else a model does with a text is expressed in the tokenizer if
+//! possible, and otherwise listed as left behind. Neither library is needed to write the folder.
 
-mod entries;
 mod folder;
-mod left_behind;
 mod rules;
-mod tensors;
-mod tokenizer;
+
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 use cognate::model::format::Dtype;
-use cognate::model::{Model, ModelError, OpenOptions};
+use cognate::model::unknown::Fallback;
+use cognate::model::{Frequency, Model, ModelError, OpenOptions, Unknown};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::export::entries::Entries;
-use crate::export::folder::Folder;
-use crate::export::rules::Rules;
-use crate::export::tensors::Layout;
+use crate::export::folder::{Folder, Layout};
+use crate::export::rules::{Entries, Rules};
 
 /// The library that a folder is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -42,10 +39,10 @@ impl Library {
     }
 }
 
-/// Which words become entries that the model finds by taking a suffix off.
+/// Which inflected forms become entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inflections {
-    /// Every word that a suffix rule leads to a listed word.
+    /// Every word that a suffix rule maps to a listed word.
     All,
     None,
 }
@@ -54,36 +51,33 @@ pub enum Inflections {
 #[derive(Debug)]
 pub struct ExportOptions {
     pub model: PathBuf,
-    /// The folder to write; must not exist, or be empty.
+    /// The folder to write; must be absent or empty.
     pub output: PathBuf,
-    /// The library to write for.
     pub library: Library,
     /// Element type of the rows.
     pub dtype: Dtype,
     /// Entries beside the listed words.
     pub inflections: Inflections,
-    /// Whether the library is to scale the vector of a text to length 1.
+    /// Whether the library scales text vectors to length 1.
     pub normalize: bool,
 }
 
 #[derive(Debug, Serialize)]
 pub struct Exported {
     pub path: PathBuf,
-    /// The library it was written for.
     pub library: Library,
-    /// The fingerprint of the model.
     pub fingerprint: String,
     pub words: usize,
-    /// Inflected forms of listed words.
+    /// Number of inflected forms of listed words.
     pub inflections: usize,
     pub dims: usize,
     /// Element type of the rows.
     pub dtype: Dtype,
-    /// Size of all files.
+    /// Total size of the files.
     pub bytes: u64,
     /// The method whose vectors the folder gives.
     pub method: &'static str,
-    /// What the model does and the folder does not.
+    /// Features of the model that the folder lacks.
     pub left_behind: Vec<String>,
 }
 
@@ -123,7 +117,7 @@ pub fn export(options: &ExportOptions) -> Result<Exported, ExportError> {
         dtype: options.dtype,
         bytes: 0,
         method: "avg-cos",
-        left_behind: left_behind::list(&model, options, &rules),
+        left_behind: list_left_behind(&model, options, &rules),
     };
     let mut folder = Folder::begin(&options.output)?;
     let layout = Layout::of(options, &entries);
@@ -133,8 +127,8 @@ pub fn export(options: &ExportOptions) -> Result<Exported, ExportError> {
             ["0_StaticEmbedding/model.safetensors", "0_StaticEmbedding/tokenizer.json"]
         }
     };
-    folder.write(tensors, |out| tensors::write(&model, &entries, &layout, out))?;
-    folder.write(tokens, |out| tokenizer::write(&model, &entries, &rules, out))?;
+    folder.write(tensors, |out| folder::write_tensors(&model, &entries, &layout, out))?;
+    folder.write(tokens, |out| rules::write_tokenizer(&model, &entries, &rules, out))?;
     folder.write_json("modules.json", &modules(options))?;
     match options.library {
         Library::Model2vec => {
@@ -151,7 +145,7 @@ pub fn export(options: &ExportOptions) -> Result<Exported, ExportError> {
     Ok(exported)
 }
 
-/// The modules of a sentence transformer: rows by token, their mean, and its length.
+/// The modules of a sentence transformer: token rows, their mean, and optionally its normalisation.
 fn modules(options: &ExportOptions) -> serde_json::Value {
     let path = match options.library {
         Library::Model2vec => "",
@@ -172,7 +166,7 @@ fn modules(options: &ExportOptions) -> serde_json::Value {
     modules.into()
 }
 
-/// `max_length` is `null`: model2vec would read the first 512 tokens of a text only.
+/// `max_length` is `null`: with a number, model2vec would ignore later tokens of a text.
 fn model2vec_config(options: &ExportOptions, layout: &Layout, model: &Model) -> serde_json::Value {
     let mut config = json!({
         "model_type": "model2vec",
@@ -190,7 +184,7 @@ fn model2vec_config(options: &ExportOptions, layout: &Layout, model: &Model) -> 
     config
 }
 
-/// model2vec reads `normalize` and `max_length` here, too.
+/// model2vec reads `normalize` and `max_length` from this file, too.
 fn sentence_transformers_config(options: &ExportOptions) -> serde_json::Value {
     json!({
         "model_type": "SentenceTransformer",
@@ -203,27 +197,99 @@ fn sentence_transformers_config(options: &ExportOptions) -> serde_json::Value {
     })
 }
 
-/// Why nothing was exported.
+/// Why the export failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The model could not be read.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// Options that cannot be carried out.
     #[error("{0}")]
     Options(String),
     /// A file or folder could not be written.
     #[error("cannot write {}: {source}", path.display())]
-    Io {
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 impl ExportError {
-    /// An error of the system at a path.
+    /// Wraps an I/O error with its path.
     fn io(path: &Path) -> impl Fn(io::Error) -> Self {
         move |source| Self::Io { path: path.to_owned(), source }
+    }
+}
+
+/// Sections that belong to word look-up, not to a method.
+const NO_METHODS: [&str; 2] = ["pieces", "subword"];
+
+/// Features of the model that the folder lacks, most important first.
+fn list_left_behind(model: &Model, options: &ExportOptions, rules: &Rules) -> Vec<String> {
+    let mut list = Vec::new();
+    methods(model, &mut list);
+    unlisted(model, options, &mut list);
+    list.extend(rules.left_behind.iter().map(|what| (*what).to_owned()));
+    if options.library == Library::SentenceTransformers {
+        list.push(
+            "a text's unknown words count in its mean, as vectors of zeros: its direction stays, its \
+             length shrinks"
+                .to_owned(),
+        );
+    }
+    list
+}
+
+fn methods(model: &Model, list: &mut Vec<String>) {
+    match model.metadata().get("auto_method").filter(|name| *name != "avg-cos") {
+        Some(name) => list.push(format!(
+            "every method but `avg-cos`, also `{name}`, which `auto` stands for: a folder of this \
+             kind knows the mean alone"
+        )),
+        None => list.push("every method but `avg-cos`".to_owned()),
+    }
+    if model.frequency() == Frequency::None && model.vocabulary().idf.is_some() {
+        list.push("the counts and idf of words: in the mean every word weighs the same".to_owned());
+    }
+    let sections: Vec<_> =
+        model.sections().into_iter().filter(|name| !NO_METHODS.contains(name)).collect();
+    if !sections.is_empty() {
+        list.push(format!("the sections {}", sections.join(", ")));
+    }
+}
+
+fn unlisted(model: &Model, options: &ExportOptions, list: &mut Vec<String>) {
+    match model.unknown() {
+        Unknown::Skip => {}
+        Unknown::Subword => list.push(
+            "words that are not listed are unknown; the model makes their vectors from parts of them"
+                .to_owned(),
+        ),
+        Unknown::Fallback(rules) => fallback(rules, options, list),
+    }
+}
+
+fn fallback(rules: &Fallback, options: &ExportOptions, list: &mut Vec<String>) {
+    if options.inflections == Inflections::None && !rules.suffixes.is_empty() {
+        list.push(
+            "inflected forms that are not listed (`quakes` where only `quake` is) are unknown; \
+             --inflections all makes entries of them"
+                .to_owned(),
+        );
+    }
+    if rules.parts {
+        list.push(
+            "words with an apostrophe that are not listed are unknown; the model takes their parts"
+                .to_owned(),
+        );
+    }
+    if rules.piece_norm.is_some() {
+        list.push(
+            "other words that are not listed are unknown; the model makes their vectors from pieces \
+             of them"
+                .to_owned(),
+        );
+    }
+    if rules.hash_norm.is_some() {
+        list.push(
+            "numbers and names that are not listed are unknown; the model gives each a vector made \
+             from its hash"
+                .to_owned(),
+        );
     }
 }

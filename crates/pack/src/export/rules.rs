@@ -1,28 +1,40 @@
-//! The rules that cut texts into words, told in components of the tokenizers library: normalizers that
-//! replace what regular expressions find, and pre-tokenizers that split.
+//! The tokenisation rules in components of the tokenizers library (normalizers that replace matches
+//! of regular expressions, and pre-tokenizers that split), and its vocabulary.
 //!
-//! Regular expressions decide by what stands near, so most rules come out the same; those that need a
-//! look at the vocabulary, or at what a whole stretch of text is, do not, and are named in
-//! [`Rules::left_behind`]. The expressions use only what both engines of that library know.
+//! Regular expressions see only nearby characters, so most rules can be expressed exactly; rules
+//! that depend on the vocabulary or on a whole stretch of text cannot, and are listed in
+//! [`Rules::left_behind`]. The expressions use only syntax that both regex engines of that library
+//! support.
 
+use std::collections::HashSet;
+use std::io;
+use std::io::Write;
+
+use cognate::model::phrase::{Found, Origin};
+use cognate::model::unknown::Fallback;
+use cognate::model::{Model, Phrase, Unknown, WordId};
 use cognate::text;
 use cognate::text::{
     Accents, Case, Cjk, Contractions, Controls, Cues, Elongations, Emoji, Entities, Hashtags,
     Initials, Mentions, Normalisation, Numbers, Punctuation, Urls,
 };
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-/// Characters that are not meant to be seen; the joiners among them hold emoji together.
+use crate::export::Inflections;
+
+/// Invisible characters; the joiners among them hold emoji together.
 const IGNORABLE: &str = r"[\x{AD}\x{34F}\x{61C}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{200B}-\x{200F}\x{202A}-\x{202E}\x{2060}-\x{206F}\x{20E3}\x{3164}\x{FE00}-\x{FE0F}\x{FEFF}\x{FFA0}\x{FFF0}-\x{FFF8}\x{E0000}-\x{E0FFF}]";
 const HAN: &str =
     r"\x{3400}-\x{4DBF}\x{4E00}-\x{9FFF}\x{F900}-\x{FAFF}\x{20000}-\x{2CEAF}\x{2F800}-\x{2FA1F}";
-/// The endings that the Penn Treebank splits off.
+/// Endings that Penn Treebank tokenisation splits off.
 const ENDINGS: &str = "'s|'m|'d|'re|'ve|'ll";
 
 pub(super) struct Rules {
     pub(super) normalizers: Vec<Value>,
     pub(super) pre_tokenizers: Vec<Value>,
-    /// What they do not do.
+    /// Rules that could not be expressed.
     pub(super) left_behind: Vec<&'static str>,
 }
 
@@ -53,7 +65,6 @@ impl Rules {
         self.normalizers.push(json!({ "type": kind }));
     }
 
-    /// What becomes of characters wherever they stand.
     fn characters(&mut self, rules: &Normalisation) {
         if rules.entities == Entities::Decode {
             self.entities(rules);
@@ -69,8 +80,8 @@ impl Rules {
         }
     }
 
-    /// An entity that is a mark separates where marks are dropped, and all of those take one
-    /// expression. `&amp;` comes last, so that nothing is decoded twice.
+    /// Entities. If marks are dropped, an entity that encodes a mark separates words, and one
+    /// expression covers all of those. `&amp;` is decoded last, so that nothing is decoded twice.
     fn entities(&mut self, rules: &Normalisation) {
         let mut marks = Vec::new();
         for &(name, c) in text::NAMED_ENTITIES {
@@ -131,10 +142,11 @@ impl Rules {
         }
     }
 
-    /// What becomes of single words before they are cut out.
+    /// Rules for words before they are split off.
     fn words(&mut self, rules: &Normalisation) {
         if rules.initials == Initials::Join {
-            // The full stop after a single letter, or after one that another stands before.
+            // The full stop after a single letter, or after a letter that follows another full
+            // stop.
             let first = r"(?<=[A-Za-z])(?<![\p{L}\p{N}\p{M}.'_@][A-Za-z])";
             let later = r"(?<=[A-Za-z]\.[A-Za-z])(?<![\p{L}\p{N}\p{M}.'_@][A-Za-z]\.[A-Za-z])";
             let before = r"(?=[A-Za-z](?:\.[A-Za-z])*(?!\.?[\p{L}\p{N}\p{M}@_]))";
@@ -183,7 +195,7 @@ impl Rules {
         }
     }
 
-    /// Keeps words and, where they count, marks; the rest goes.
+    /// Keeps words and, if they count, marks; drops the rest.
     fn split(&mut self, rules: &Normalisation) {
         let single = rules.cjk == Cjk::Single;
         let except = if single { format!("&&[^{HAN}]") } else { String::new() };
@@ -215,4 +227,158 @@ impl Rules {
 fn split(regex: &str, behavior: &str, invert: bool) -> Value {
     let pattern = json!({ "Regex": regex });
     json!({ "type": "Split", "pattern": pattern, "behavior": behavior, "invert": invert })
+}
+
+#[derive(Serialize)]
+struct Tokenizer<'t> {
+    version: &'static str,
+    truncation: (),
+    padding: (),
+    /// Empty, so that a text equal to the entry for unknown words is treated as text.
+    added_tokens: [(); 0],
+    normalizer: Sequence<'t>,
+    pre_tokenizer: Sequence<'t>,
+    post_processor: (),
+    decoder: (),
+    model: WordLevel<'t>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type")]
+enum Sequence<'t> {
+    #[serde(rename = "Sequence")]
+    Normalizers { normalizers: &'t [serde_json::Value] },
+    #[serde(rename = "Sequence")]
+    PreTokenizers { pretokenizers: &'t [serde_json::Value] },
+}
+
+/// A model of whole words.
+#[derive(Serialize)]
+struct WordLevel<'t> {
+    r#type: &'static str,
+    vocab: Vocabulary<'t>,
+    unk_token: &'t str,
+}
+
+/// The vocabulary from entry to id, serialised without a copy.
+struct Vocabulary<'t> {
+    model: &'t Model,
+    entries: &'t Entries,
+}
+
+impl Serialize for Vocabulary<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let vocabulary = self.model.vocabulary();
+        let names = std::iter::once(self.entries.unknown.as_str())
+            .chain(vocabulary.words())
+            .chain(self.entries.inflected());
+        let mut map = serializer.serialize_map(Some(self.entries.len()))?;
+        for (id, name) in names.enumerate() {
+            map.serialize_entry(name, &id)?;
+        }
+        map.end()
+    }
+}
+
+pub(super) fn write_tokenizer(
+    model: &Model,
+    entries: &Entries,
+    rules: &Rules,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let tokenizer = Tokenizer {
+        version: "1.0",
+        truncation: (),
+        padding: (),
+        added_tokens: [],
+        normalizer: Sequence::Normalizers { normalizers: &rules.normalizers },
+        pre_tokenizer: Sequence::PreTokenizers { pretokenizers: &rules.pre_tokenizers },
+        post_processor: (),
+        decoder: (),
+        model: WordLevel {
+            r#type: "WordLevel",
+            vocab: Vocabulary { model, entries },
+            unk_token: &entries.unknown,
+        },
+    };
+    Ok(serde_json::to_writer(out, &tokenizer)?)
+}
+
+pub(super) struct Entries {
+    /// The entry for unknown words, which is no word of the model. Its id is 0, its row all zeros.
+    pub(super) unknown: String,
+    words: usize,
+    inflected: Vec<(String, WordId)>,
+}
+
+impl Entries {
+    pub(super) fn of(model: &Model, inflections: Inflections) -> Self {
+        let vocabulary = model.vocabulary();
+        let mut unknown = "[UNK]".to_owned();
+        while vocabulary.lookup(&unknown).is_some() {
+            unknown.insert(1, '-');
+        }
+        let inflected = match (model.unknown(), inflections) {
+            (Unknown::Fallback(rules), Inflections::All) => inflected(model, rules),
+            _ => Vec::new(),
+        };
+        Self { unknown, words: vocabulary.len(), inflected }
+    }
+
+    /// Number of entries, including the unknown one.
+    pub(super) fn len(&self) -> usize {
+        self.words.saturating_add(self.inflected.len()).saturating_add(1)
+    }
+
+    pub(super) fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Number of inflected forms.
+    pub(super) fn inflections(&self) -> usize {
+        self.inflected.len()
+    }
+
+    /// The inflected forms, in the order of the words that they come from.
+    pub(super) fn inflected(&self) -> impl Iterator<Item = &str> {
+        self.inflected.iter().map(|(form, _)| form.as_str())
+    }
+
+    /// The word of each entry in the order of ids; `None` for the unknown entry.
+    pub(super) fn word_ids(&self) -> impl Iterator<Item = Option<WordId>> {
+        let listed = (0..).take(self.words).map(Some);
+        let inflected = self.inflected.iter().map(|(_, word)| Some(*word));
+        std::iter::once(None).chain(listed).chain(inflected)
+    }
+}
+
+/// Every word that a suffix rule maps to a listed word. Rules apply once, so these are the listed
+/// words with their suffix changed back.
+///
+/// The model's own look-up decides whether a form is found, and as which word, so that an entry
+/// never differs from the model.
+fn inflected(model: &Model, rules: &Fallback) -> Vec<(String, WordId)> {
+    let vocabulary = model.vocabulary();
+    let mut phrase = Phrase::new(model);
+    let (mut found, mut seen) = (Vec::new(), HashSet::new());
+    for (word, text) in (0..).zip(vocabulary.words()) {
+        for (suffix, end) in &rules.suffixes {
+            let Some(stem) = text.strip_suffix(end.as_str()) else { continue };
+            if stem.chars().take(rules.min_stem).count() < rules.min_stem {
+                continue;
+            }
+            let form = format!("{stem}{suffix}");
+            if vocabulary.lookup(&form).is_some() || seen.contains(&form) {
+                continue;
+            }
+            phrase.read(&form);
+            let by_rule = |only: Origin| matches!(only.found, Found::Stem | Found::Shortened);
+            let whole = phrase.tokens().texts().eq([form.as_str()]);
+            if whole && phrase.words() == [word] && phrase.origins().all(by_rule) {
+                seen.insert(form.clone());
+                found.push((form, word));
+            }
+        }
+    }
+    found
 }

@@ -13,23 +13,22 @@
 //! a word: u32 bytes, then those; padding: 1 to 4 bytes up to a position divisible by 4
 //! ```
 //!
-//! The rows of words are stored at unit length; with a chunk of norms they get their own length
-//! back. Only the fastText rule for words that are not listed is handed on: the others hash
-//! n-grams in their own way, or list them, and of those files just the words are read (see
-//! [`FinalfusionReader::left_out`]). Words and rows stream side by side; neither is held.
+//! The rows of words are stored at unit length; a chunk of norms restores their own lengths. Only the
+//! fastText rule for unlisted words is supported: other files hash n-grams in their own way, or list
+//! them, and only their words are read (see [`FinalfusionReader::left_out`]). Words and rows are streamed
+//! side by side; neither is held in memory.
 
 use std::path::Path;
 
 use cognate::model::subword::NGrams;
 
 use super::positioned::{Scan, Source};
-use super::{Budget, Info, Mark, Opened, Place, ReadError, Subword, VectorReader, format};
+use super::{Budget, Info, Mark, Opened, Place, ReadError, Subword, VectorReader};
 
-/// How it is called and recognised.
 pub(crate) const INFO: Info =
     Info { name: "finalfusion", mark: Mark::Bytes(|first, _| first.starts_with(&MAGIC)) };
 
-pub(super) fn open(source: &format::Source) -> Opened {
+pub(super) fn open(source: &super::Source) -> Opened {
     Ok(Box::new(FinalfusionReader::open(&source.path, source.budget)?))
 }
 
@@ -40,7 +39,7 @@ pub struct FinalfusionReader {
     word_bytes: usize,
     vocabulary: Vocabulary,
     matrix: Matrix,
-    /// Where the norms begin, if there are any.
+    /// Byte offset of the norms, if there are any.
     norms: Option<u64>,
     next_word: u64,
     next_bucket: u64,
@@ -49,12 +48,12 @@ pub struct FinalfusionReader {
 }
 
 impl FinalfusionReader {
-    /// Opens a file and checks all of it but the numbers in its matrix.
+    /// Opens a file and checks everything but the numbers in its matrix.
     pub(crate) fn open(path: &Path, budget: Budget) -> Result<Self, ReadError> {
         Self::over(Source::open(path)?, budget)
     }
 
-    /// As `open`, for bytes from anywhere.
+    /// As `open`, for bytes from any source.
     pub fn over(source: Source, budget: Budget) -> Result<Self, ReadError> {
         let mut scan = Scan::new(source);
         let mut chunks = Chunks::read_header(&mut scan)?;
@@ -76,7 +75,7 @@ impl FinalfusionReader {
         })
     }
 
-    /// What of the file the stream leaves out, in words for the user; nothing as a rule.
+    /// A message about parts of the file that the reader leaves out; normally `None`.
     pub fn left_out(&self) -> Option<&'static str> {
         match self.vocabulary.parts {
             Parts::None | Parts::FastText(_) => None,
@@ -149,7 +148,7 @@ impl VectorReader for FinalfusionReader {
         }
     }
 
-    /// The rows of n-grams have their own length in the file: norms are those of words.
+    /// Rows of n-grams keep their length in the file; norms exist only for words.
     fn next_bucket(&mut self, row: &mut [f32]) -> Result<bool, ReadError> {
         if self.next_bucket == self.buckets() {
             return Ok(false);
@@ -164,13 +163,13 @@ impl VectorReader for FinalfusionReader {
 
 const MAGIC: [u8; 4] = *b"FiFu";
 const F32: u32 = 10;
-/// There are nine kinds of chunk, and files have three or four.
+/// Maximum number of chunks: there are nine kinds, and files have three or four.
 const MOST_CHUNKS: u32 = 64;
 
 #[derive(Debug, Clone, Copy)]
 struct Vocabulary {
     chunk: u64,
-    /// Where the first word stands.
+    /// Byte offset of the first word.
     begin: u64,
     words: u64,
     parts: Parts,
@@ -180,7 +179,7 @@ struct Vocabulary {
 enum Parts {
     None,
     FastText(NGrams),
-    /// Rows for n-grams that are hashed by finalfusion's own rule, by exponent.
+    /// N-grams hashed by finalfusion's own rule; their rows are 2 to this power.
     OwnHash(u32),
     Listed,
 }
@@ -188,7 +187,7 @@ enum Parts {
 #[derive(Debug, Clone, Copy)]
 struct Matrix {
     chunk: u64,
-    /// Where the first row stands. All rows were checked to lie within the file.
+    /// Byte offset of the first row. All rows were checked to lie within the file.
     begin: u64,
     rows: u64,
     dims: usize,
@@ -201,7 +200,7 @@ struct Norms {
     count: u64,
 }
 
-/// The chunks found so far, and those that the header promises.
+/// The chunks found so far, and those still promised by the header.
 #[derive(Default)]
 struct Chunks {
     promised: Vec<u32>,
@@ -211,7 +210,7 @@ struct Chunks {
 }
 
 impl Chunks {
-    /// Checks the header and leaves the scan at the first chunk.
+    /// Checks the header; the scan then stands at the first chunk.
     fn read_header(scan: &mut Scan) -> Result<Self, ReadError> {
         let magic = scan.array::<4>("the magic bytes")?;
         if magic != MAGIC {
@@ -236,7 +235,7 @@ impl Chunks {
         Ok(Self { promised, ..Self::default() })
     }
 
-    /// Reads one chunk and leaves the scan behind it.
+    /// Reads one chunk; the scan then stands after it.
     fn read_next(&mut self, scan: &mut Scan, budget: Budget) -> Result<(), ReadError> {
         let chunk = scan.position();
         let kind = scan.u32("a chunk's identifier")?;
@@ -281,12 +280,12 @@ impl Chunks {
         Ok(())
     }
 
-    /// Checks that what must be there is, and that the parts fit one another.
+    /// Checks that the required chunks exist and fit together.
     fn complete(self, scan: &Scan) -> Result<(Vocabulary, Matrix, Option<u64>), ReadError> {
         let missing =
             |what: &str| scan.source().malformed(scan.position(), format!("found no {what}"));
-        // A file cut between two chunks shows by this alone. Chunks that the header does not list
-        // are taken all the same: some writers leave the norms out there.
+        // Only this reveals a file cut off between two chunks. Chunks that the header does not list
+        // are accepted: some writers omit the norms there.
         if let Some(kind) = self.promised.first() {
             return Err(missing(&format!("chunk of kind {kind}, which the header lists")));
         }
@@ -358,7 +357,7 @@ fn read_vocabulary(
         let length = scan.u32("a word's length")?;
         scan.counted_word(&mut word, length, budget.word_bytes)?;
     }
-    // A list of n-grams may follow where n-grams are listed, and nothing elsewhere.
+    // A list of n-grams may follow in a chunk that lists them, and nothing in others.
     let fits = scan.position() == end || (kind == 8 && scan.position() < end);
     if !fits {
         let problem =
@@ -388,8 +387,8 @@ fn read_norms(scan: &mut Scan, chunk: u64, end: u64) -> Result<Norms, ReadError>
     Ok(Norms { chunk, begin, count })
 }
 
-/// Reads the type of numbers and says where they begin, behind the padding: at least one byte of
-/// it, and four where the position is divisible by four already.
+/// Reads the number type and returns the offset of the numbers after the padding: at least one byte
+/// of it, and four if the position is already divisible by four.
 fn floats_begin(scan: &mut Scan) -> Result<u64, ReadError> {
     let at = scan.position();
     let kind = scan.u32("the type of numbers")?;

@@ -1,14 +1,13 @@
-//! Which format a file is in, and the one place where it is opened by it.
+//! Recognises the format of a file, and opens it with the matching reader.
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 
-use super::header::{HEADER_BYTES, is_header};
 use super::input::Input;
-use super::text::{count_numbers, line_bytes};
-use super::{Budget, FIRST_BYTES, Format, Lines, Mark, Opened, Place, ReadError};
+use super::text::{HEADER_BYTES, count_numbers, is_header, line_bytes};
+use super::{Budget, FIRST_BYTES, Format, Lines, Mark, Opened, Place, ReadError, Source};
 
 impl Format {
     /// The name on the command line.
@@ -23,7 +22,6 @@ impl fmt::Display for Format {
     }
 }
 
-/// A format that nobody here knows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a format; known are {known}", known = known())]
 pub struct UnknownFormat(pub String);
@@ -37,7 +35,6 @@ impl FromStr for Format {
     }
 }
 
-/// The names of all formats.
 fn known() -> String {
     Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ")
 }
@@ -50,7 +47,7 @@ pub fn open(source: &Source) -> Opened {
     }
 }
 
-/// Finds out the format of a file or folder.
+/// Recognises the format of a file or folder.
 pub(crate) fn detect(path: &Path) -> Result<Format, ReadError> {
     if path.is_dir()
         && let Some(format) = marked(|mark| matches!(mark, Mark::Folder))
@@ -60,7 +57,7 @@ pub(crate) fn detect(path: &Path) -> Result<Format, ReadError> {
     recognise(&mut Input::open(path)?)
 }
 
-/// The format by its first bytes, and only where they leave a choice by its lines and its name.
+/// Recognises the format by the first bytes; only if they are ambiguous, by lines and name.
 pub fn recognise(input: &mut Input) -> Result<Format, ReadError> {
     let size = input.bytes_left();
     let first = input.peek(FIRST_BYTES)?;
@@ -90,13 +87,13 @@ pub fn recognise(input: &mut Input) -> Result<Format, ReadError> {
     })
 }
 
-/// The first format with such a mark.
+/// The first format whose mark satisfies `is`.
 fn marked(is: impl Fn(&Mark) -> bool) -> Option<Format> {
     Format::ALL.iter().copied().find(|format| is(&format.info().mark))
 }
 
 impl Lines {
-    /// Looks at the lines of a file from its beginning.
+    /// Examines the first lines of a file.
     fn of(input: &mut Input) -> Result<Self, ReadError> {
         input.skip_byte_order_mark()?;
         let header = input.peek_line(HEADER_BYTES)?.is_some_and(is_header);
@@ -113,74 +110,98 @@ fn is_row(input: &mut Input) -> Result<bool, ReadError> {
     Ok(input.peek_line(limit)?.is_some_and(|line| count_numbers(line) > 0))
 }
 
-/// Whether the name, without the ending of a packer, is that of a text file.
+/// Whether the name, without `.gz` or `.zst`, is that of a text file.
 fn named_text(path: &Path) -> bool {
     let packed = ["gz", "zst"].map(Some).contains(&path.extension().and_then(OsStr::to_str));
     let path = if packed { Path::new(path.file_stem().unwrap_or_default()) } else { path };
     ["txt", "vec", "glove"].map(Some).contains(&path.extension().and_then(OsStr::to_str))
 }
 
-/// What is read of a folder of model2vec or sentence-transformers: settings, words, rows.
-const FOLDER_FILES: [&str; 4] =
-    ["config.json", "config_sentence_transformers.json", "tokenizer.json", "model.safetensors"];
-/// The folder in it that sentence-transformers writes words and rows into.
-pub(super) const STATIC_FOLDER: &str = "0_StaticEmbedding";
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::readers::input::Input;
+    use crate::readers::tests::{all, row, says};
+    use crate::readers::{Format, ReadError};
 
-/// Word vectors to read: where they are and what is known about them.
-#[derive(Debug, Clone)]
-pub struct Source {
-    /// The file, or for model2vec the folder.
-    pub path: PathBuf,
-    /// The format; found out from the file if not given.
-    pub format: Option<Format>,
-    /// The words of a matrix, one a line; looked for beside it if not given.
-    pub vocabulary: Option<PathBuf>,
-    /// The matrix of a safetensors file that holds several.
-    pub tensor: Option<String>,
-    /// What is read at most.
-    pub budget: Budget,
-}
-
-impl Source {
-    /// A source of which only the path is known.
-    pub fn at(path: impl Into<PathBuf>) -> Self {
-        let path = path.into();
-        Self { path, format: None, vocabulary: None, tensor: None, budget: Budget::DEFAULT }
+    fn recognised(name: &str, bytes: &[u8]) -> Result<Format, ReadError> {
+        recognise(&mut Input::from_bytes(name, bytes.to_vec()).unwrap())
     }
 
-    /// Every file that may be read for it, of whatever format it is.
-    pub(crate) fn files(&self) -> Vec<PathBuf> {
-        let mut files = vec![self.path.clone()];
-        match &self.vocabulary {
-            Some(vocabulary) => files.push(vocabulary.clone()),
-            None => files.extend(self.vocabularies()),
+    #[test]
+    fn formats_are_told_by_their_first_bytes() {
+        // The length, 640 bytes, starts with the byte of a pickle.
+        let long = [&640_u64.to_le_bytes()[..], b"{\"a\":0}", &[b' '; 640]].concat();
+        for (name, bytes, format) in [
+            ("x", b"\x93NUMPY\x01\0".as_slice(), Format::Npy),
+            ("x.txt", b"\x93NUMPY\x01\0", Format::Npy),
+            ("x", b"FiFu\0\0\0\0", Format::Finalfusion),
+            ("x.bin", b"\xba\x16\x4f\x2f\x0c\0\0\0", Format::FastText),
+            ("x", b"\x02\0\0\0\0\0\0\0{}", Format::Safetensors),
+            ("x", b"2 2\nthe 1 2\nof 1 2\n", Format::Word2VecText),
+            ("x.bin", b"2 2\nthe 1 2\nof 1 2\n", Format::Word2VecText),
+            ("x", b"\xef\xbb\xbf2 2\nthe 1 2\nof 1 2\n", Format::Word2VecText),
+            ("x", b"1 1\nthe \x01\x02\x03\x04", Format::Word2VecBin),
+            ("x.txt", b"1 1\nthe one\n", Format::Word2VecText),
+            ("x.vec.gz", b"1 1\nthe one\n", Format::Word2VecText),
+            ("x", b"the 1 2\nof 1 2\n", Format::Glove),
+            ("x.glove", b"the one\n", Format::Glove),
+            ("x", &long, Format::Safetensors),
+        ] {
+            assert_eq!(
+                recognised(name, bytes).unwrap(),
+                format,
+                "{name}: {}",
+                bytes.escape_ascii()
+            );
         }
-        for folder in [self.path.clone(), self.path.join(STATIC_FOLDER)] {
-            files.extend(FOLDER_FILES.map(|name| folder.join(name)));
-        }
-        files
     }
 
-    /// Where the words of a matrix are looked for, in this order.
-    fn vocabularies(&self) -> [PathBuf; 2] {
-        [self.path.with_extension("vocab.txt"), self.path.with_file_name("vocab.txt")]
+    #[test]
+    fn what_is_not_read_says_what_it_is() {
+        let refusal = |name: &str, bytes: &[u8]| recognised(name, bytes).unwrap_err().to_string();
+        says(&refusal("x.npz", b"PK\x03\x04"), &["zip", "unpack"]);
+        says(&refusal("x.model", b"\x80\x04\x95"), &["pickle", "save_word2vec_format"]);
+        says(&refusal("x", b""), &["empty"]);
+        says(&refusal("x.bin", b"\x0a\0\0\0\x05\0\0\0"), &["no known format", "fasttext", "2017"]);
     }
 
-    /// The words that belong to a matrix.
-    pub(super) fn words(&self) -> Result<Input, ReadError> {
-        if let Some(vocabulary) = &self.vocabulary {
-            return Input::open(vocabulary);
+    #[test]
+    fn names_on_the_command_line_lead_back_to_their_format() {
+        for &format in Format::ALL {
+            assert_eq!(format.to_string().parse(), Ok(format));
         }
-        let places = self.vocabularies();
-        match places.iter().find(|path| path.exists()) {
-            Some(path) => Input::open(path),
-            None => {
-                let [own, shared] = places.each_ref().map(|path| path.display());
-                let problem = format!(
-                    "a matrix without words: neither {own} nor {shared} exists; name the vocabulary"
-                );
-                Err(ReadError::Unsupported { path: self.path.clone(), problem })
-            }
-        }
+        says(
+            &"gensim".parse::<Format>().unwrap_err().to_string(),
+            &["`gensim`", "word2vec-text, "],
+        );
+    }
+
+    #[test]
+    fn a_folder_is_model2vec_and_a_missing_file_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(detect(folder.path()).unwrap(), Format::Model2Vec);
+        assert!(matches!(detect(&folder.path().join("none")), Err(ReadError::Io { .. })));
+    }
+
+    #[test]
+    fn a_matrix_finds_its_vocabulary_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tiny.v1.npy");
+        let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1)}";
+        let file = [b"\x93NUMPY\x01\0\x39\0", header.as_bytes(), &2.5_f32.to_le_bytes()].concat();
+        std::fs::write(&path, file).unwrap();
+        let mut source = Source::at(&path);
+        says(&open(&source).err().unwrap().to_string(), &["without words", "vocab.txt"]);
+        let first = |source: &Source| all(open(source)).unwrap()[0].clone();
+        std::fs::write(folder.path().join("vocab.txt"), "shared\n").unwrap();
+        assert_eq!(first(&source), row("shared", &[2.5]));
+        std::fs::write(folder.path().join("tiny.v1.vocab.txt"), "own\n").unwrap();
+        assert_eq!(first(&source), row("own", &[2.5]));
+        std::fs::write(folder.path().join("named"), "named\n").unwrap();
+        source.vocabulary = Some(folder.path().join("named"));
+        assert_eq!(first(&source), row("named", &[2.5]));
+        source.format = Some(Format::Glove);
+        says(&open(&source).err().unwrap().to_string(), &["line 1"]);
     }
 }

@@ -1,14 +1,14 @@
-//! A matrix of numbers in one file, its words in another: row by row, side by side.
+//! A matrix of numbers in one file and its words in another, read side by side row by row.
 //!
-//! Where in the file the matrix lies and what its numbers are is said by the header of the format
-//! ([`npy`](super::npy), [`safetensors`](super::safetensors)); the bytes after it are the same.
+//! The header of the format ([`npy`](super::npy), [`safetensors`](super::safetensors)) says where
+//! the matrix begins and how its numbers are encoded; from there on all formats are the same.
 
 use half::{bf16, f16};
 
 use super::input::Input;
 use super::{Budget, Place, ReadError, VectorReader};
 
-/// How a number is written, always with the least significant byte first.
+/// Encoding of a number; all are little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Number {
     F16,
@@ -27,7 +27,7 @@ impl Number {
         }
     }
 
-    /// What is too large for a 32-bit float becomes infinite.
+    /// Values too large for a 32-bit float become infinite.
     fn decode(self, bytes: &[u8], row: &mut [f32]) {
         fn each<const N: usize>(bytes: &[u8], row: &mut [f32], number: fn([u8; N]) -> f32) {
             for (slot, bytes) in row.iter_mut().zip(bytes.as_chunks().0) {
@@ -43,10 +43,9 @@ impl Number {
     }
 }
 
-/// What the header of a matrix claims.
+/// The shape that a header states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// How its numbers are written.
     pub number: Number,
     /// How many rows it has.
     pub rows: u64,
@@ -55,7 +54,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Bytes of the whole matrix, `None` if that is beyond counting.
+    /// Size of the whole matrix; `None` if it overflows.
     pub(super) fn bytes(self) -> Option<u64> {
         self.rows.checked_mul(self.dims)?.checked_mul(self.number.bytes())
     }
@@ -74,7 +73,7 @@ pub struct MatrixReader {
 }
 
 impl MatrixReader {
-    /// `input` stands at the first number and holds the whole matrix; `words` is a word a line.
+    /// `input` stands at the first number and contains the whole matrix; `words` has a word a line.
     pub fn new(
         input: Input,
         mut words: Input,
@@ -88,7 +87,7 @@ impl MatrixReader {
         let dims = budget.admit_dims(shape.dims, &input)?;
         words.skip_byte_order_mark()?;
         let number = shape.number;
-        // Fits: the budget bounds the dimensions far below.
+        // Cannot overflow: the budget limits the dimensions.
         let row_bytes = dims.saturating_mul(number.bytes() as usize);
         let word_bytes = budget.word_bytes;
         Ok(Self { input, words, number, rows, dims, row_bytes, word_bytes, read: 0 })
@@ -100,7 +99,7 @@ impl MatrixReader {
         Ok(line.is_some())
     }
 
-    /// The error that there are not as many words as rows, once all words are read.
+    /// The error for unequal numbers of words and rows, once all words have been read.
     fn unequal(&self) -> ReadError {
         let (words, rows) = (self.words.lines(), self.rows);
         let matrix = self.input.path().display();
@@ -154,6 +153,9 @@ impl VectorReader for MatrixReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::readers::input::Input;
+    use crate::readers::tests::{all, bytes, fault, row, says};
+    use crate::readers::{Budget, ReadError};
 
     #[test]
     fn every_kind_of_number_is_decoded_and_what_is_too_large_becomes_infinite() {
@@ -167,5 +169,28 @@ mod tests {
         let wide = [1.5_f64.to_le_bytes(), (-1e300_f64).to_le_bytes()].concat();
         assert_eq!(decode(Number::F64, &wide), [1.5, f32::NEG_INFINITY]);
         assert!(decode(Number::F32, &[f32::NAN.to_le_bytes(); 2].concat())[1].is_nan());
+    }
+
+    fn read(words: &str) -> Result<MatrixReader, ReadError> {
+        let matrix = [1.0_f32, 2.0, 3.0, f32::INFINITY].map(f32::to_le_bytes).concat();
+        let shape = Shape { number: Number::F32, rows: 2, dims: 2 };
+        let words = Input::from_bytes("vocab.txt", words.into()).unwrap();
+        MatrixReader::new(bytes(matrix), words, shape, Budget { word_bytes: 8, ..Budget::DEFAULT })
+    }
+
+    #[test]
+    fn each_row_gets_the_word_of_its_line() {
+        let expected = [row("the", &[1.0, 2.0]), row("of it", &[3.0, f32::INFINITY])];
+        for words in ["the\nof it\n", "the\nof it", "\u{feff}the\r\nof it\r\n"] {
+            assert_eq!(all(read(words)).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_vocabulary_of_another_length_is_refused_with_both_numbers() {
+        says(&fault(read("the\n")), &["vocab.txt, line 1", "1 words", "memory has 2 rows"]);
+        says(&fault(read("")), &["vocab.txt, line 0", "0 words"]);
+        says(&fault(read("a\nb\nc\nd\n")), &["vocab.txt, line 4", "4 words", "memory has 2 rows"]);
+        says(&fault(read("a\nmuch too long\n")), &["vocab.txt, line 2", "longer than 8"]);
     }
 }

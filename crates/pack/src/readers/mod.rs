@@ -1,13 +1,13 @@
-//! Foreign formats of word vectors, one file a format, all behind [`VectorReader`].
+//! Readers of foreign word vector formats, all behind [`VectorReader`].
 //!
-//! A reader streams: it holds one row and its input buffer, never the whole table, and it never
-//! reserves memory for a number it has read in a file. What to do with duplicate words, words that
-//! are not UTF-8, rows of zeros or rows with NaN is not decided here: the readers hand over what
-//! stands in the file, `pack` applies the user's policy to all formats alike.
+//! A reader streams: it holds one row and an input buffer, never the whole table, and never
+//! allocates memory for a number that a file states. Readers return what the file contains;
+//! duplicate words, words that are not UTF-8, and rows with zeros or NaN are handled by `pack` with
+//! the user's policy, in the same way for all formats.
 
-/// Declares [`Format`] from the list of modules; each holds `INFO` and `open`.
+/// Declares [`Format`] from a list of modules, each with its [`Info`] and the function that opens a file.
 macro_rules! formats {
-    ($($variant:ident => $module:ident,)+) => {
+    ($($variant:ident => $module:ident($info:ident, $open:ident),)+) => {
         /// A foreign format of word vectors.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Format {
@@ -18,14 +18,12 @@ macro_rules! formats {
             /// Every format, in the order in which help lists them.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// Its name and how it is recognised.
             pub(crate) fn info(self) -> &'static Info {
-                match self { $(Self::$variant => &$module::INFO,)+ }
+                match self { $(Self::$variant => &$module::$info,)+ }
             }
 
-            /// Opens vectors that are in this format.
             fn open(self, source: &Source) -> Opened {
-                match self { $(Self::$variant => $module::open(source),)+ }
+                match self { $(Self::$variant => $module::$open(source),)+ }
             }
         }
     };
@@ -34,8 +32,6 @@ macro_rules! formats {
 pub mod fasttext_bin;
 pub mod finalfusion;
 pub mod format;
-pub mod glove_text;
-mod header;
 pub mod matrix;
 pub mod model2vec;
 pub mod npy;
@@ -43,73 +39,135 @@ pub mod positioned;
 pub mod safetensors;
 pub mod text;
 pub mod word2vec_bin;
-pub mod word2vec_text;
+
+use std::path::PathBuf;
 
 use cognate::model::format::Limits;
 pub use cognate::model::unlisted::SubwordRule as Subword;
 pub use cognate_files::{Place, ReadError, input};
 
-use crate::readers::format::Source;
-
 formats! {
-    Word2VecText => word2vec_text,
-    Word2VecBin => word2vec_bin,
-    Glove => glove_text,
-    FastText => fasttext_bin,
-    Npy => npy,
-    Safetensors => safetensors,
-    Model2Vec => model2vec,
-    Finalfusion => finalfusion,
+    Word2VecText => text(WORD2VEC, open_source),
+    Word2VecBin => word2vec_bin(INFO, open),
+    Glove => text(GLOVE, open_source),
+    FastText => fasttext_bin(INFO, open),
+    Npy => npy(INFO, open),
+    Safetensors => safetensors(INFO, open),
+    Model2Vec => model2vec(INFO, open),
+    Finalfusion => finalfusion(INFO, open),
 }
 
-/// What is known of a format before a file is opened.
+/// Files of a model2vec or sentence-transformers folder: settings, tokenizer, tensors.
+const FOLDER_FILES: [&str; 4] =
+    ["config.json", "config_sentence_transformers.json", "tokenizer.json", "model.safetensors"];
+/// The subfolder into which sentence-transformers writes tokenizer and tensors.
+pub(super) const STATIC_FOLDER: &str = "0_StaticEmbedding";
+
+/// Where word vectors are, and what the user stated about them.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The file, or for model2vec the folder.
+    pub path: PathBuf,
+    /// The format; recognised from the file if absent.
+    pub format: Option<Format>,
+    /// The file with the words of a matrix, one a line; searched beside the matrix if absent.
+    pub vocabulary: Option<PathBuf>,
+    /// The name of the matrix in a safetensors file with several.
+    pub tensor: Option<String>,
+    /// Limits on what is read.
+    pub budget: Budget,
+}
+
+impl Source {
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self { path, format: None, vocabulary: None, tensor: None, budget: Budget::DEFAULT }
+    }
+
+    /// Every file that may be read for this source, in any format.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let mut files = vec![self.path.clone()];
+        match &self.vocabulary {
+            Some(vocabulary) => files.push(vocabulary.clone()),
+            None => files.extend(self.vocabularies()),
+        }
+        for folder in [self.path.clone(), self.path.join(STATIC_FOLDER)] {
+            files.extend(FOLDER_FILES.map(|name| folder.join(name)));
+        }
+        files
+    }
+
+    /// Default paths for the words of a matrix, in order of preference.
+    fn vocabularies(&self) -> [PathBuf; 2] {
+        [self.path.with_extension("vocab.txt"), self.path.with_file_name("vocab.txt")]
+    }
+
+    /// The words that belong to a matrix.
+    pub(super) fn words(&self) -> Result<input::Input, ReadError> {
+        if let Some(vocabulary) = &self.vocabulary {
+            return input::Input::open(vocabulary);
+        }
+        let places = self.vocabularies();
+        match places.iter().find(|path| path.exists()) {
+            Some(path) => input::Input::open(path),
+            None => {
+                let [own, shared] = places.each_ref().map(|path| path.display());
+                let problem = format!(
+                    "a matrix without words: neither {own} nor {shared} exists; name the vocabulary"
+                );
+                Err(ReadError::Unsupported { path: self.path.clone(), problem })
+            }
+        }
+    }
+}
+
+/// The name of a format and how to recognise it.
 #[derive(Debug)]
 pub(crate) struct Info {
-    /// The name on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// How its files are recognised.
     pub mark: Mark,
 }
 
 /// How files of a format are recognised.
 #[derive(Debug)]
 pub(crate) enum Mark {
-    /// By their first [`FIRST_BYTES`] bytes, or fewer where the file ends, and its size, which is
-    /// not known of a compressed file.
+    /// By their first [`FIRST_BYTES`] bytes (fewer in a shorter file) and their size, which is
+    /// unknown for a compressed file.
     Bytes(fn(&[u8], Option<u64>) -> bool),
-    /// By their first lines, asked only where no format is recognised by its bytes.
+    /// By their first lines; used only if no format is recognised by its bytes.
     Lines(fn(&Lines) -> bool),
     Folder,
 }
 
-/// Bytes that [`Mark::Bytes`] is shown.
+/// Number of bytes that [`Mark::Bytes`] receives.
 pub(crate) const FIRST_BYTES: usize = 9;
 
-/// What the first lines of a file look like.
+/// Properties of the first lines of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lines {
     /// The first line is two whole numbers, as word2vec's header is.
     pub header: bool,
-    /// The line after it, or else the first, is a word and numbers; or it is not, but the file's
-    /// name is that of a text.
+    /// The line after the header, or the first line if there is no header, is a word and numbers;
+    /// or the name of the file is that of a text file.
     pub rows: bool,
 }
 
-/// Vectors ready to be read.
+/// A reader, ready to return rows.
 pub(crate) type Opened = Result<Box<dyn VectorReader>, ReadError>;
 
-/// Upper bounds that hold for every format, whatever its header says.
+/// Limits for every format, whatever a header states.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     pub words: u64,
-    /// Most dimensions of a row.
+    /// Maximum dimensions of a row.
     pub dims: usize,
-    /// Longest word, in bytes.
+    /// Maximum bytes of a word.
     pub word_bytes: usize,
 }
 
 impl Budget {
-    /// As much as a model file may hold.
+    /// The limits of a model file.
     pub const DEFAULT: Self = Self {
         words: Limits::DEFAULT.words,
         dims: Limits::DEFAULT.dims as usize,
@@ -122,44 +180,44 @@ pub trait VectorReader {
     /// Dimensions of every row.
     fn dims(&self) -> usize;
 
-    /// Rows the file promises, if its header was checked against the file's size.
+    /// Number of rows in the header, if it was checked against the size of the file.
     fn rows_hint(&self) -> Option<u64>;
 
-    /// Reads the next row into `word` (raw bytes, cleared first) and `row` (`dims()` long).
-    /// `false` at the end of the input. Values are handed over as they stand, NaN included.
+    /// Reads the next row into `word` (raw bytes, cleared first) and `row` (of length `dims()`).
+    /// Returns `false` at the end of the input. Values are returned unchanged, NaN included.
     fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool, ReadError>;
 
     /// Where the row last read began.
     fn place(&self) -> Place;
 
-    /// BLAKE3 of the file that the rows stand in, in hexadecimal. What was not read yet is read for
-    /// it, so that no row can be asked for afterwards.
+    /// BLAKE3 of the file with the rows, in hexadecimal. Reads the file to its end, so no row can
+    /// be read afterwards.
     fn digest(&mut self) -> Result<String, ReadError>;
 
-    /// Bytes consumed so far and in all, for the progress bar.
+    /// Bytes consumed and in total, for the progress bar.
     fn progress(&self) -> (u64, u64);
 
-    /// How often the word last read occurred in the corpus the vectors were trained on.
+    /// Occurrences of the last word in the corpus that the vectors were trained on.
     fn count(&self) -> Option<u64> {
         None
     }
 
-    /// The score of the word last read, where words are pieces that have scores.
+    /// Score of the last word, if words are pieces with scores.
     fn score(&self) -> Option<f64> {
         None
     }
 
-    /// The rule by which this format builds vectors for words it does not list.
+    /// The format's rule for vectors of unlisted words.
     fn subword(&self) -> Option<Subword> {
         None
     }
 
-    /// The buckets that have rows, in the order of the rows, where not all of them have one.
+    /// The buckets that have rows, in the order of the rows, if some buckets have none.
     fn kept_buckets(&self) -> Option<&[u32]> {
         None
     }
 
-    /// Reads the next row of the n-gram bucket table, once all words are read; `false` at its end.
+    /// Reads the next row of the n-gram bucket table, after all words; `false` at its end.
     fn next_bucket(&mut self, _row: &mut [f32]) -> Result<bool, ReadError> {
         Ok(false)
     }

@@ -10,26 +10,20 @@
 //! * Unigram: every entry is a word or a piece of one, named as [`unigram`](cognate::model::unigram) says,
 //!   and [`Subword::Unigram`](super::Subword::Unigram) cuts words that are not listed by the entries' scores.
 //!   It needs Metaspace, which marks where words begin; byte_fallback is refused.
-//! * WordLevel: every entry is a word. BPE is refused: its entries are bytes in disguise.
+//! * WordLevel: every entry is a word. BPE is refused: its entries are encoded bytes.
 //!
-//! int8 models carry no scale, so their numbers come as the whole numbers they are; every row has
-//! the same factor, which no cosine sees. Knows nothing of texts: normalising and splitting them
-//! is `text`'s business, whatever the tokenizer did in training.
+//! int8 models have no scale, so their numbers are returned as whole numbers; every row has the same
+//! factor, which does not change a cosine. Texts are not known here: `text` normalises and splits them,
+//! whatever the tokenizer did in training.
 
 #[cfg(feature = "model2vec")]
 mod folder;
-#[cfg(feature = "model2vec")]
-mod tensors;
 
 #[cfg(feature = "model2vec")]
-pub use folder::Model2VecReader;
-#[cfg(feature = "model2vec")]
-pub use folder::Settings;
+pub use folder::{Model2VecReader, Settings};
 
-use super::format::Source;
-use super::{Info, Mark, Opened};
+use super::{Info, Mark, Opened, Source};
 
-/// How it is called and recognised.
 pub(crate) const INFO: Info = Info { name: "model2vec", mark: Mark::Folder };
 
 #[cfg(feature = "model2vec")]
@@ -37,7 +31,7 @@ pub(super) fn open(source: &Source) -> Opened {
     Ok(Box::new(Model2VecReader::open(&source.path, source.budget)?))
 }
 
-/// Says which build opens a folder.
+/// Refuses to open a folder: this build lacks the feature.
 #[cfg(not(feature = "model2vec"))]
 pub(super) fn open(source: &Source) -> Opened {
     Err(super::ReadError::Unsupported {

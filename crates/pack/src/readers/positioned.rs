@@ -1,7 +1,8 @@
-//! Reading a file by position, with errors that name the file and the byte.
+//! Reads a file by position, with errors that name the file and the byte.
 //!
-//! For formats whose parts lie apart, so that words and rows stream side by side while neither is
-//! held. Knows nothing of any format; compressed input has no positions and cannot come this way.
+//! It serves formats that store words and rows in separate places, so that both can be streamed
+//! side by side. No format is known here; compressed files have no positions and cannot be read
+//! this way.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Place, ReadError};
 
-/// Bytes with known positions: a file, or memory.
+/// Bytes that can be read at any position: a file, or memory.
 #[derive(Debug)]
 pub struct Source {
     path: PathBuf,
@@ -19,8 +20,8 @@ pub struct Source {
     digested: RefCell<Digested>,
 }
 
-/// The first bytes of a source, of which the digest is taken as they are read. Reads that leave a
-/// gap are not seen; [`Source::digest`] reads on from where the first gap is.
+/// The first bytes of a source that were read in order, with their digest. Bytes after a gap are
+/// not included; [`Source::digest`] reads on from the first gap.
 #[derive(Debug, Default)]
 struct Digested {
     hasher: blake3::Hasher,
@@ -44,7 +45,8 @@ enum Bytes {
 }
 
 impl Source {
-    /// Opens a regular file. A pipe is refused: it has no positions, and opening one would wait.
+    /// Opens a regular file. Pipes are refused: they have no positions, and opening one would
+    /// block.
     pub(crate) fn open(path: &Path) -> Result<Self, ReadError> {
         let io = |source| ReadError::Io { path: path.to_owned(), source };
         let regular = std::fs::metadata(path).map_err(io)?.is_file();
@@ -62,7 +64,7 @@ impl Source {
         })
     }
 
-    /// Bytes that are in memory already, called `name` in errors.
+    /// Bytes in memory, called `name` in errors.
     pub fn memory(name: &str, bytes: Vec<u8>) -> Self {
         let len = bytes.len() as u64;
         let digested = RefCell::default();
@@ -96,7 +98,7 @@ impl Source {
         Ok(())
     }
 
-    /// BLAKE3 of all bytes, in hexadecimal; reads those that no reader has asked for in order.
+    /// BLAKE3 of all bytes, in hexadecimal; reads the bytes that were not yet read in order.
     pub(crate) fn digest(&self) -> Result<String, ReadError> {
         let mut bytes = vec![0; BUFFER_BYTES as usize];
         loop {
@@ -110,7 +112,7 @@ impl Source {
         }
     }
 
-    /// Fills `row` with little-endian floats from `offset` on; `bytes` is space used again.
+    /// Fills `row` with little-endian floats from `offset` on; `bytes` is a reusable buffer.
     pub(crate) fn floats_at(
         &self,
         offset: u64,
@@ -125,13 +127,13 @@ impl Source {
         Ok(())
     }
 
-    /// The error for bytes at `offset` that are not what the format demands.
+    /// The error for bytes at `offset` that violate the format.
     pub(crate) fn malformed(&self, offset: u64, problem: impl Into<String>) -> ReadError {
         let (path, place) = (self.path.clone(), Place::Byte(offset));
         ReadError::Malformed { path, place, problem: problem.into() }
     }
 
-    /// The error for a well-formed file of a kind that is not read.
+    /// The error for a well-formed file of an unsupported kind.
     pub(crate) fn unsupported(&self, problem: impl Into<String>) -> ReadError {
         ReadError::Unsupported { path: self.path.clone(), problem: problem.into() }
     }
@@ -145,22 +147,22 @@ impl Source {
     }
 }
 
-/// Bytes asked of the system at once.
+/// Bytes read from the system at a time.
 const BUFFER_BYTES: u64 = 64 * 1024;
 
-/// Reads a [`Source`] from front to back through a buffer of fixed size.
+/// Reads a [`Source`] sequentially through a buffer of fixed size.
 #[derive(Debug)]
 pub(crate) struct Scan {
     source: Source,
-    /// Where the byte after the buffer stands in the source.
+    /// Source offset of the end of the buffer.
     buffered_to: u64,
     buffer: Vec<u8>,
-    /// Bytes of the buffer already taken.
+    /// Bytes of the buffer already consumed.
     taken: usize,
 }
 
 impl Scan {
-    /// Begins at the first byte.
+    /// Begins at the first byte of the source.
     pub(crate) fn new(source: Source) -> Self {
         Self { source, buffered_to: 0, buffer: Vec::new(), taken: 0 }
     }
@@ -169,46 +171,42 @@ impl Scan {
         &self.source
     }
 
-    /// Where the next byte stands.
+    /// Source offset of the next byte.
     pub(crate) fn position(&self) -> u64 {
         self.buffered_to - self.waiting().len() as u64
     }
 
-    /// Bytes from here to the end.
+    /// Bytes from the position to the end.
     pub(crate) fn left(&self) -> u64 {
         self.source.len.saturating_sub(self.position())
     }
 
-    /// Goes on from `offset`.
+    /// Continues at `offset`.
     pub(crate) fn seek(&mut self, offset: u64) {
         self.buffer.clear();
         self.taken = 0;
         self.buffered_to = offset;
     }
 
-    /// The next `N` bytes, which hold `what`.
+    /// The next `N` bytes; errors call them `what`.
     pub(crate) fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], ReadError> {
         let mut out = [0; N];
         self.exact(&mut out, what)?;
         Ok(out)
     }
 
-    /// The next four bytes as a number.
     pub(crate) fn u32(&mut self, what: &str) -> Result<u32, ReadError> {
         self.array(what).map(u32::from_le_bytes)
     }
 
-    /// The next four bytes as a signed number.
     pub(crate) fn i32(&mut self, what: &str) -> Result<i32, ReadError> {
         self.array(what).map(i32::from_le_bytes)
     }
 
-    /// The next eight bytes as a number.
     pub(crate) fn u64(&mut self, what: &str) -> Result<u64, ReadError> {
         self.array(what).map(u64::from_le_bytes)
     }
 
-    /// The next eight bytes as a signed number.
     pub(crate) fn i64(&mut self, what: &str) -> Result<i64, ReadError> {
         self.array(what).map(i64::from_le_bytes)
     }
@@ -230,7 +228,8 @@ impl Scan {
         self.exact(word, "a word")
     }
 
-    /// Reads up to a zero byte, which is taken but not kept, into `word`: at most `most` bytes.
+    /// Reads at most `most` bytes into `word`, up to a zero byte, which is consumed but not
+    /// included.
     pub(crate) fn terminated_word(
         &mut self,
         word: &mut Vec<u8>,
@@ -281,7 +280,7 @@ impl Scan {
         self.buffer.get(self.taken..).unwrap_or_default()
     }
 
-    /// Makes sure that bytes are waiting, unless the source is at its end.
+    /// Fills the buffer if it is empty and the source is not at its end.
     fn refill(&mut self) -> Result<(), ReadError> {
         if !self.waiting().is_empty() {
             return Ok(());

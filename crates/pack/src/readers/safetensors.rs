@@ -1,9 +1,9 @@
-//! A foreign safetensors file with one matrix of floats, whose words stand in a second file.
+//! A foreign safetensors file with one matrix of floats, whose words are in a second file.
 //!
-//! Of the header only the wanted tensor is kept. The format's own library keeps a map of all of
-//! them, at up to 35 bytes of memory a byte of header, which a file of nothing but header could
-//! turn against us. What lies between the tensors is not looked at. Our own model files have a
-//! stricter profile, which is not known here.
+//! Only the header's entry for the wanted tensor is kept. The format's own library keeps a map of
+//! all entries, up to 35 bytes of memory for a byte of header, which a file with a huge header
+//! could exploit. Bytes between the tensors are not checked. The stricter profile of cognate's own
+//! model files is not known here.
 
 use std::fmt;
 
@@ -11,21 +11,20 @@ use safetensors::Dtype;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::format::Source;
 use super::input::{Input, shown};
 use super::matrix::{MatrixReader, Number, Shape};
-use super::{Info, Mark, Opened, Place, ReadError};
+use super::{Info, Mark, Opened, Place, ReadError, Source};
 
-/// Longest header read, the same as the format's own bound.
+/// Maximum bytes of a header, as in the format's own library.
 const HEADER_BYTES: u64 = 100_000_000;
 
-/// Names that a matrix of word vectors has, most likely first.
+/// Preferred names of a matrix of word vectors, most likely first.
 const NAMES: [&str; 2] = ["vectors", "embeddings"];
 
-/// Most names listed in a message.
+/// Maximum names listed in a message.
 const LISTED: usize = 8;
 
-/// How it is called and recognised: its header is JSON, and fits into the file.
+/// The header is JSON and fits into the file.
 pub(crate) const INFO: Info = Info { name: "safetensors", mark: Mark::Bytes(begins_with_header) };
 
 fn begins_with_header(first: &[u8], size: Option<u64>) -> bool {
@@ -40,9 +39,9 @@ pub(super) fn open(source: &Source) -> Opened {
     Ok(Box::new(MatrixReader::new(input, source.words()?, shape, source.budget)?))
 }
 
-/// Reads the header, checks it against the file's size, and leaves `input` at the first number of
-/// the matrix `tensor`; if none is named, of the one called `vectors`, `embeddings`, or else of the
-/// only one in the file.
+/// Reads the header and checks it against the file's size; `input` then stands at the first number
+/// of the matrix called `tensor`, or if no name is given of `vectors`, of `embeddings`, or of the
+/// only matrix in the file.
 pub fn find_matrix(input: &mut Input, tensor: Option<&str>) -> Result<Shape, ReadError> {
     if let Some(packing) = input.packing() {
         return Err(input.unsupported(format!("packed with {packing}; unpack it first")));
@@ -69,7 +68,7 @@ pub fn find_matrix(input: &mut Input, tensor: Option<&str>) -> Result<Shape, Rea
     Ok(shape)
 }
 
-/// The header, whose length must agree with the file's size before it is read.
+/// Reads the header after checking its length against the file's size.
 fn read_header(input: &mut Input, search: Search<'_>) -> Result<Header, ReadError> {
     let length = match input.read_exact(8, "the header's length")?.as_chunks().0 {
         [bytes] => u64::from_le_bytes(*bytes),
@@ -90,17 +89,17 @@ fn read_header(input: &mut Input, search: Search<'_>) -> Result<Header, ReadErro
     parsed.map_err(|error| input.malformed(Place::Byte(8), format!("in the header: {error}")))
 }
 
-/// What was looked for and found in a header.
+/// The result of a search through a header.
 #[derive(Default)]
 struct Header {
-    /// The named tensor, or the matrix with the likeliest name.
+    /// The named tensor, or the matrix with the most likely name.
     best: Option<(String, Entry)>,
-    /// Matrices without a likely name.
+    /// Number of matrices without a likely name.
     others: u64,
-    /// The first names, for messages.
+    /// The first names; for messages.
     names: Vec<String>,
     tensors: u64,
-    /// Where the last tensor ends.
+    /// End offset of the last tensor.
     end: u64,
 }
 
@@ -128,12 +127,12 @@ impl Header {
     }
 }
 
-/// How likely a matrix of that name is the wanted one; less is likelier.
+/// Rank of a matrix name by its likelihood; lower is more likely.
 fn likelihood(name: &str) -> usize {
     NAMES.into_iter().position(|usual| usual == name).unwrap_or(NAMES.len())
 }
 
-/// What the header says of one tensor.
+/// A tensor's entry in the header.
 #[derive(Deserialize)]
 struct Entry {
     dtype: Dtype,
@@ -163,7 +162,7 @@ impl Entry {
     }
 }
 
-/// The lengths of a tensor's axes, of which only a matrix's are kept.
+/// The lengths of a tensor's axes; kept only for a matrix.
 #[derive(Default)]
 struct Axes {
     count: usize,
@@ -195,7 +194,7 @@ impl<'de> Deserialize<'de> for Axes {
     }
 }
 
-/// Goes through a header and keeps no more than [`Header`].
+/// Searches a header without keeping more than [`Header`].
 #[derive(Clone, Copy)]
 struct Search<'s> {
     wanted: Option<&'s str>,
@@ -246,5 +245,111 @@ impl<'de> Visitor<'de> for Search<'_> {
             }
         }
         Ok(header)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::readers::Budget;
+    use crate::readers::matrix::{MatrixReader, Number, Shape};
+    use crate::readers::tests::{all, bytes, row, says};
+
+    fn file(header: &str, data: &[u8]) -> Vec<u8> {
+        [&(header.len() as u64).to_le_bytes(), header.as_bytes(), data].concat()
+    }
+
+    /// A header of consecutive tensors (name, kind, shape, bytes).
+    fn tensors(list: &[(&str, &str, &str, usize)]) -> Vec<u8> {
+        let mut end = 0;
+        let entries: Vec<String> = list
+            .iter()
+            .map(|(name, kind, shape, bytes)| {
+                let begin = end;
+                end += bytes;
+                format!(
+                    r#""{name}":{{"dtype":"{kind}","shape":{shape},"data_offsets":[{begin},{end}]}}"#
+                )
+            })
+            .collect();
+        let header = format!("{{{}}}", entries.join(","));
+        file(&header, &(0..end).map(|at| at as u8).collect::<Vec<u8>>())
+    }
+
+    fn refusal(file: Vec<u8>, tensor: Option<&str>) -> String {
+        find_matrix(&mut bytes(file), tensor).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_matrix_is_found_by_name_by_custom_or_by_being_the_only_one() {
+        let list = [
+            ("bias", "F32", "[2]", 8),
+            ("embeddings", "F16", "[2,3]", 12),
+            ("other", "BF16", "[4,1]", 8),
+            ("vectors", "F32", "[1,2]", 8),
+        ];
+        let find = |list: &[_], tensor| {
+            let mut input = bytes(tensors(list));
+            let shape = find_matrix(&mut input, tensor).unwrap();
+            (shape, input.read_exact(1, "a byte").unwrap()[0])
+        };
+        let shape = |number, rows, dims| Shape { number, rows, dims };
+        assert_eq!(find(&list, None), (shape(Number::F32, 1, 2), 28));
+        assert_eq!(find(&list[..3], None), (shape(Number::F16, 2, 3), 8));
+        assert_eq!(find(&list[2..3], None), (shape(Number::Bf16, 4, 1), 0));
+        assert_eq!(find(&list, Some("other")), (shape(Number::Bf16, 4, 1), 20));
+    }
+
+    #[test]
+    fn rows_are_read_with_their_words() {
+        let header =
+            r#"{"__metadata__":{"of":"x"},"w":{"dtype":"F16","shape":[2,2],"data_offsets":[0,8]}}"#;
+        let halves = [0x3c00_u16, 0xc000, 0x3800, 0x7e00].map(u16::to_le_bytes).concat();
+        let mut input = bytes(file(header, &halves));
+        let shape = find_matrix(&mut input, None).unwrap();
+        let rows =
+            all(MatrixReader::new(input, bytes("the\nof\n"), shape, Budget::DEFAULT)).unwrap();
+        assert_eq!(rows[0], row("the", &[1.0, -2.0]));
+        assert!(rows[1].1[0] == 0.5 && rows[1].1[1].is_nan());
+    }
+
+    #[test]
+    fn a_file_without_one_clear_matrix_says_what_it_holds() {
+        let one = ("bias", "F32", "[2]", 8);
+        says(&refusal(tensors(&[one]), None), &["no tensor is a matrix", "`bias`"]);
+        says(&refusal(tensors(&[one]), Some("bias")), &["`bias` has 1 dimensions"]);
+        says(&refusal(tensors(&[one]), Some("else")), &["no tensor is called `else`", "`bias`"]);
+        let two = [("a", "F32", "[1,2]", 8), ("b", "F32", "[1,2]", 8)];
+        says(&refusal(tensors(&two), None), &["several", "`a`, `b`"]);
+        for (kind, bytes) in [("I8", 2), ("F64", 16), ("U16", 4)] {
+            let file = tensors(&[("vectors", kind, "[1,2]", bytes)]);
+            says(&refusal(file, None), &["`vectors`", kind, "F32, F16 and BF16"]);
+        }
+        let twice = [("vectors", "F32", "[1,2]", 8), ("vectors", "F32", "[1,2]", 8)];
+        says(&refusal(tensors(&twice), None), &["byte 8", "twice"]);
+        let many: Vec<String> = (0..20).map(|index| format!("bias{index}")).collect();
+        let many: Vec<_> = many.iter().map(|name| (name.as_str(), "F32", "[1]", 4)).collect();
+        says(&refusal(tensors(&many), None), &["`bias7`, and 12 more"]);
+    }
+
+    #[test]
+    fn a_header_is_measured_against_the_file_before_it_is_read() {
+        for length in [u64::MAX, 1 << 60, 100_000_001, 50_000_000, 3] {
+            let file = [length.to_le_bytes().as_slice(), b"{}"].concat();
+            says(&refusal(file, None), &["byte 0", "a header of", "2 follow"]);
+        }
+        says(&refusal(vec![2, 0, 0], None), &["expected 8 bytes of the header's length, found 3"]);
+        says(&refusal(file("{nonsense}", b""), None), &["byte 8", "the header"]);
+        for shape in ["[1000000000000000000,1000000000]", "[1,3]", "[-1,2]"] {
+            says(
+                &refusal(tensors(&[("vectors", "F32", shape, 8)]), None),
+                &["byte 8", "the header"],
+            );
+        }
+        let mut long = tensors(&[("vectors", "F32", "[1,2]", 8)]);
+        long.push(0);
+        says(&refusal(long.clone(), None), &["8 bytes of tensors, 9 follow"]);
+        long.truncate(long.len() - 2);
+        says(&refusal(long, None), &["8 bytes of tensors, 7 follow"]);
     }
 }

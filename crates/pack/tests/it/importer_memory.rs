@@ -3,8 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use cognate_pack::readers::format::Source;
-use cognate_pack::readers::{Format, ReadError, format};
+use cognate_pack::readers::{Format, ReadError, Source, format};
 use cognate_testing::allocation;
 use flate2::Compression;
 use flate2::write::GzEncoder;

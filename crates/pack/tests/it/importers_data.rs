@@ -9,8 +9,7 @@ use cognate::text::Normalisation;
 use cognate_pack as pack;
 use cognate_pack::counts::Documents;
 use cognate_pack::intake::{BadUtf8, FlawedRows, Policy};
-use cognate_pack::readers::Format;
-use cognate_pack::readers::format::Source;
+use cognate_pack::readers::{Format, Source};
 use cognate_pack::transform::Changes;
 use cognate_pack::{PackError, PackOptions, Packed, UnknownChoice};
 use cognate_testing as support;
@@ -93,8 +92,9 @@ fn a_text_gets_the_vectors_that_fasttext_gives_its_words() {
     ];
     let phrase = model.phrase("unseenword раскольниковщина: ab!");
     assert_eq!(phrase.words().len(), expected.len());
-    for (word, (name, vector)) in phrase.words().iter().zip(expected) {
-        assert_eq!((word.found, word.id), (Found::NGrams, None), "{name}");
+    assert!(phrase.origins().all(|origin| origin.found == Found::NGrams));
+    for (&word, (name, vector)) in phrase.words().iter().zip(expected) {
+        assert_eq!(phrase.id(word), None, "{name}");
         let mut row = [0.0; 5];
         phrase.row(word).copy_to(&mut row);
         let furthest = row.iter().zip(vector).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
@@ -110,10 +110,10 @@ fn a_text_gets_the_embedding_that_model2vec_gives_it() {
     let (packed, model) = packed(&folder, "bert");
     assert_eq!((packed.words, packed.dims), (29_523, 2));
     let phrase = model.phrase("hello world");
-    assert!(phrase.words().iter().all(|word| word.found == Found::Listed));
+    assert!(phrase.origins().all(|origin| origin.found == Found::Listed));
     assert_eq!((phrase.words().len(), phrase.unknown().len()), (2, 0));
     let mut sum = [0.0_f32; 2];
-    for word in phrase.words() {
+    for &word in phrase.words() {
         cognate_kernels::vector::add_scaled(&mut sum, 1.0, phrase.row(word));
     }
     let norm = sum.iter().map(|value| value * value).sum::<f32>().sqrt();
@@ -125,7 +125,7 @@ fn a_text_gets_the_embedding_that_model2vec_gives_it() {
     // A word that is not listed falls into pieces that are.
     let pieces = model.phrase("unaffable");
     assert!(pieces.words().len() > 1, "{:?}", pieces.words());
-    assert!(pieces.words().iter().all(|word| word.found == Found::Part && word.token == 0));
+    assert!(pieces.origins().all(|origin| (origin.token, origin.found) == (0, Found::Part)));
 }
 
 #[test]

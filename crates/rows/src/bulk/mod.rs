@@ -1,18 +1,17 @@
-//! Questions asked of every row of files: the score of its two texts, the vector of its text, or its
-//! rank among the rows with the same query. Rows are written back in their order, with all that they
-//! held and what was found of them.
+//! Answers a question for every row of files: the score of its two texts, the vector of its text,
+//! or its rank among the rows with the same query. Rows are written back in order, unchanged, with
+//! the answer's fields added.
 //!
-//! Rows stream through in constant memory and are answered on every core; an answer is the engine's,
-//! bit for bit, whatever the number of threads and wherever a file is cut. It knows rows and questions;
-//! flags are turned into [`Options`] elsewhere.
+//! Rows stream through in constant memory and are answered on every core. An answer has the bits of
+//! a direct call to the engine, with any number of threads and wherever a file is split.
+//! Command-line flags are not known here.
 
 #[cfg(feature = "columns")]
 mod columns;
 mod parts;
-mod pipeline;
 mod question;
 mod rows;
-mod sources;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -20,81 +19,75 @@ use std::{fmt, io};
 
 use cognate::engine::QueryError;
 use cognate::model::writer::clash;
+use cognate_files::records::Format;
 use cognate_files::{ReadError, records};
 pub use question::{Question, Task};
+use rayon::prelude::*;
 use serde::Serialize;
 
-/// What becomes of a row whose texts cannot be scored, or are not there.
+#[cfg(feature = "columns")]
+use crate::bulk::columns::Layout;
+use crate::bulk::question::{Answer, Texts};
+
+/// What to do with a row whose texts are missing or cannot be scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
     Fail,
-    /// Its score is left empty, or `null`.
+    /// The score is left empty, or `null`.
     Null,
 }
 
-/// Which files to read and write, and how.
+/// The files to read and write, and their formats.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Files, folders of files, or `-`.
     pub inputs: Vec<PathBuf>,
-    /// A file for the rows of all inputs, or a folder for a file of each; none means standard output.
+    /// A file for the rows of all inputs, or a folder for one file each; if absent, standard
+    /// output.
     pub output: Option<PathBuf>,
-    /// How rows are written down.
+    /// How rows are formatted.
     pub records: records::Options,
-    /// What becomes of rows without a score.
+    /// What to do with rows without a score.
     pub on_error: OnError,
-    /// What stands before the names of added fields.
+    /// Prefix of the names of added fields.
     pub prefix: String,
 }
 
-/// Why rows could not be answered.
+/// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BulkError {
-    /// What was asked for makes no sense.
     #[error("{0}")]
     Options(String),
-    /// A file could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The method cannot be used.
     #[error(transparent)]
     Query(QueryError),
-    /// A row has no score, where that ends the run.
-    #[error("{place}: {problem}; `--on-error null` leaves its score empty and goes on")]
+    /// A row has no score, and the options end the run then.
+    #[error("{place}: {problem}; `--on-error null` leaves its score empty and continues")]
     Row {
         /// The file and the line or row.
         place: String,
         /// What is wrong with its texts.
         problem: String,
     },
-    /// A folder could not be read.
     #[error("cannot read {path}: {source}")]
-    Folder {
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A file could not be written.
+    Folder { path: PathBuf, source: io::Error },
     #[error("cannot write {path}: {source}")]
-    Write {
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Write { path: PathBuf, source: io::Error },
 }
 
-/// The error that `path` cannot be written.
+/// Wraps an I/O error as a failure to write `path`.
 fn unwritten(path: &Path) -> impl Fn(io::Error) -> BulkError {
     let path = path.to_owned();
     move |source| BulkError::Write { path: path.clone(), source }
 }
 
-/// Asks the question of every row.
+/// Answers the question for every row.
 pub fn run(question: &Question<'_>, options: &Options) -> Result<Report, BulkError> {
     let begun = Instant::now();
     question.check().map_err(BulkError::Query)?;
-    let inputs = sources::files_of(&options.inputs)?;
+    let inputs = files_of(&options.inputs)?;
     let mut tally = Tally::default();
     match &options.output {
         Some(folder) if parts::is_folder(folder) => {
@@ -114,7 +107,7 @@ pub fn run(question: &Question<'_>, options: &Options) -> Result<Report, BulkErr
     Ok(Report::of(question, files, tally, begun.elapsed().as_secs_f64()))
 }
 
-/// Answers the rows of files one after the other into one file, and gives back its size.
+/// Answers the rows of several files into one file and returns its size.
 fn into_one(
     question: &Question<'_>,
     options: &Options,
@@ -122,26 +115,26 @@ fn into_one(
     output: Option<&Path>,
     tally: &mut Tally,
 ) -> Result<u64, BulkError> {
-    let contents = sources::contents_of(inputs, output)?;
+    let contents = contents_of(inputs, output)?;
     match contents {
-        sources::Contents::Rows => rows::into_one(question, options, inputs, output, tally),
+        Contents::Rows => rows::into_one(question, options, inputs, output, tally),
         #[cfg(feature = "columns")]
-        sources::Contents::Columns(input, written) => {
+        Contents::Columns(input, written) => {
             columns::into_one(question, options, inputs, (input, written), output, tally)
         }
     }
 }
 
-/// Most kinds of problems that are told apart.
+/// Maximum number of distinct problems that are counted separately.
 const KINDS: usize = 16;
 
-/// What is counted on the way.
+/// Counts of a run so far.
 #[derive(Debug, Clone, Default)]
 struct Tally {
     rows: u64,
-    /// Rows without a score, by what is wrong with them.
+    /// Number of rows without a score, by problem.
     without: BTreeMap<String, u64>,
-    /// Parts that were there already.
+    /// Number of parts that existed already.
     skipped: u64,
 }
 
@@ -153,15 +146,13 @@ impl Tally {
     }
 }
 
-/// What a run did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     pub files: u64,
-    /// Files whose part was there already.
+    /// Number of files whose part existed already.
     pub skipped: u64,
-    /// Rows that were answered.
     pub rows: u64,
-    /// Rows without a score, by what is wrong with them.
+    /// Number of rows without a score, by problem.
     pub without_score: BTreeMap<String, u64>,
     pub method: &'static str,
     pub seconds: f64,
@@ -188,4 +179,195 @@ impl fmt::Display for Report {
         }
         Ok(())
     }
+}
+
+/// The path that means standard input.
+const STANDARD_INPUT: &str = "-";
+/// Endings of files with columns.
+const COLUMNS: [&str; 4] = ["parquet", "arrow", "feather", "ipc"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Contents {
+    Rows,
+    /// Columns: the format of the input and that of the output.
+    #[cfg(feature = "columns")]
+    Columns(Layout, Layout),
+}
+
+fn holds_columns(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    ending.is_some_and(|ending| COLUMNS.contains(&ending.to_ascii_lowercase().as_str()))
+}
+
+/// The format of the inputs and of the output, which must all be rows or all be columns.
+fn contents_of(inputs: &[PathBuf], output: Option<&Path>) -> Result<Contents, BulkError> {
+    let wrong = |path: &Path, problem: &str| {
+        Err(BulkError::Options(format!("{}: {problem}", path.display())))
+    };
+    let first = inputs.first().is_some_and(|input| holds_columns(input));
+    if let Some(other) = inputs.iter().find(|input| holds_columns(input) != first) {
+        return wrong(other, "rows of text and columns do not go into one file");
+    }
+    if !first {
+        return match output {
+            Some(output) if holds_columns(output) => {
+                wrong(output, "rows of text are written as they are read: as NDJSON, TSV or CSV")
+            }
+            _ => Ok(Contents::Rows),
+        };
+    }
+    columns_of(inputs, output)
+}
+
+#[cfg(feature = "columns")]
+fn columns_of(inputs: &[PathBuf], output: Option<&Path>) -> Result<Contents, BulkError> {
+    let Some(output) = output else {
+        let problem = "columns are not written to standard output: name a file with -o";
+        return Err(BulkError::Options(problem.to_owned()));
+    };
+    let Some(written) = Layout::of_path(output) else {
+        let problem =
+            format!("-o {}: expected a name that ends in .parquet or .arrow", output.display());
+        return Err(BulkError::Options(problem));
+    };
+    let mut layouts = inputs.iter().filter_map(|input| Layout::of_path(input));
+    let first = layouts.next().unwrap_or(written);
+    if layouts.any(|layout| layout != first) {
+        let problem =
+            "Parquet and Arrow files do not go into one file; a folder as -o takes one for each";
+        return Err(BulkError::Options(problem.to_owned()));
+    }
+    Ok(Contents::Columns(first, written))
+}
+
+#[cfg(not(feature = "columns"))]
+fn columns_of(_: &[PathBuf], _: Option<&Path>) -> Result<Contents, BulkError> {
+    let problem =
+        "this program reads no Parquet and no Arrow: it was built without the feature `columns`";
+    Err(BulkError::Options(problem.to_owned()))
+}
+
+/// The input files; those of a folder sorted by name.
+fn files_of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, BulkError> {
+    let mut files = Vec::new();
+    for input in inputs {
+        if input.as_os_str() == STANDARD_INPUT || !input.is_dir() {
+            files.push(input.clone());
+            continue;
+        }
+        let failed = |source| BulkError::Folder { path: input.clone(), source };
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(input).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+            let path = entry.path();
+            let known = Format::of_path(&path).is_some() || holds_columns(&path);
+            if !hidden && known && path.is_file() {
+                found.push(path);
+            }
+        }
+        if found.is_empty() {
+            let expected =
+                "none of its files ends in .ndjson, .jsonl, .tsv, .csv, .parquet or .arrow";
+            return Err(BulkError::Options(format!("{}: {expected}", input.display())));
+        }
+        found.sort();
+        files.extend(found);
+    }
+    let standard = files.iter().filter(|path| path.as_os_str() == STANDARD_INPUT).count();
+    if standard > 1 {
+        return Err(BulkError::Options("standard input can be read once".to_owned()));
+    }
+    Ok(files)
+}
+
+/// Rows read at a time.
+const ROWS: usize = 8192;
+/// Bytes of rows read at a time.
+const BYTES: usize = 8 << 20;
+/// Maximum rows that must be answered together.
+const MOST_TOGETHER: usize = 1 << 20;
+
+/// Rows that were read, with the data needed to write them.
+struct Batch<K> {
+    texts: Vec<Texts>,
+    kept: K,
+}
+
+trait Source: Send {
+    type RowData: Send;
+
+    /// The next rows; none of them belongs to a group that continues after them. `None` at the end.
+    fn next(&mut self, question: &Question<'_>) -> Result<Option<Batch<Self::RowData>>, BulkError>;
+
+    /// The position of a row, for messages.
+    fn place(&self, kept: &Self::RowData, at: usize) -> String;
+}
+
+trait Sink<K>: Send {
+    /// Writes rows with their answers; returns whether the output is still read.
+    fn write(&mut self, kept: K, answers: &[Answer]) -> Result<bool, BulkError>;
+}
+
+fn answer_all<S: Source>(
+    source: &mut S,
+    sink: &mut impl Sink<S::RowData>,
+    question: &Question<'_>,
+    on_error: OnError,
+    tally: &mut Tally,
+) -> Result<(), BulkError> {
+    let mut batch = source.next(question)?;
+    let mut done: Option<(S::RowData, Vec<Answer>)> = None;
+    while let Some(Batch { texts, kept }) = batch {
+        let (answers, moved) = rayon::join(
+            || answered(question, &texts),
+            || {
+                let read = match done.take() {
+                    Some((kept, answers)) => sink.write(kept, &answers)?,
+                    None => true,
+                };
+                Ok::<_, BulkError>((read, source.next(question)?))
+            },
+        );
+        // An error in an earlier row takes precedence over errors after it.
+        let answers = answers.map_err(BulkError::Query)?;
+        count(&answers, tally);
+        if on_error == OnError::Fail
+            && let Some((at, problem)) = first_wrong(&answers)
+        {
+            return Err(BulkError::Row { place: source.place(&kept, at), problem });
+        }
+        let (still_read, next) = moved?;
+        if !still_read {
+            return Ok(());
+        }
+        done = Some((kept, answers));
+        batch = next;
+    }
+    if let Some((kept, answers)) = done {
+        sink.write(kept, &answers)?;
+    }
+    Ok(())
+}
+
+fn answered(
+    question: &Question<'_>,
+    texts: &[Texts],
+) -> Result<Vec<Answer>, cognate::engine::QueryError> {
+    let parts = question.parts(texts);
+    let parts: Result<Vec<_>, _> =
+        parts.par_iter().with_max_len(1).map(|part| question.answer(part)).collect();
+    Ok(parts?.into_iter().flatten().collect())
+}
+
+fn count(answers: &[Answer], tally: &mut Tally) {
+    tally.rows += answers.len() as u64;
+    for problem in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+        tally.without(problem);
+    }
+}
+
+fn first_wrong(answers: &[Answer]) -> Option<(usize, String)> {
+    let wrong = |(at, answer): (usize, &Answer)| Some((at, answer.as_ref().err()?.clone()));
+    answers.iter().enumerate().find_map(wrong)
 }

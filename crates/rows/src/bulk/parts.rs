@@ -1,9 +1,9 @@
-//! A folder of parts, one for each file that is read: each is written whole or not at all, and one
-//! that is finished is not made again.
+//! A folder of parts, one for each input file. A part is written whole or not at all, and a
+//! finished part is not made again.
 //!
-//! Beside a finished part lies its mark (`.NAME.done`): what was asked, and the digest of the file it
-//! was asked of. A run that finds the mark, the part, and the same file passes it over; so a run that
-//! was stopped goes on where it stopped, and one with another question begins again.
+//! Next to each finished part there is a mark (`.NAME.done`) with the question and the digest of
+//! the input file. A run skips a file if mark and part exist and question and digest match. So an
+//! interrupted run resumes where it stopped, and one with another question starts again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,26 +13,23 @@ use cognate_files::input::Input;
 use serde::{Deserialize, Serialize};
 
 use crate::bulk::question::Question;
-use crate::bulk::sources::STANDARD_INPUT;
-use crate::bulk::{BulkError, Options, Tally, into_one, unwritten};
+use crate::bulk::{BulkError, Options, STANDARD_INPUT, Tally, into_one, unwritten};
 
-/// What a finished part was made of.
+/// The contents of a mark: what a finished part was made of.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
-    /// What was asked, and by which model.
     question: serde_json::Value,
-    /// BLAKE3 of the file that was read.
+    /// BLAKE3 of the input file.
     input: String,
-    /// Bytes of the part.
     bytes: u64,
 }
 
-/// Whether an output is meant to hold a file for each input.
+/// Whether the output is a folder with a file for each input.
 pub(super) fn is_folder(output: &Path) -> bool {
     output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// Answers the rows of each file into a file of its name in `folder`.
+/// Answers the rows of each input file into a file of the same name in `folder`.
 pub(super) fn run(
     question: &Question<'_>,
     options: &Options,
@@ -50,7 +47,7 @@ pub(super) fn run(
             tally.skipped += 1;
             continue;
         }
-        // A mark must not outlive the part that it speaks of.
+        // A mark must not survive its part.
         match fs::remove_file(&mark) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(unwritten(&mark)(error));
@@ -65,7 +62,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The part of each file.
+/// The path of each input file's part.
 fn parts_of(inputs: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, BulkError> {
     let mut parts: Vec<PathBuf> = Vec::new();
     for input in inputs {
@@ -93,7 +90,7 @@ fn mark_of(part: &Path) -> PathBuf {
     part.with_file_name(format!(".{name}.done"))
 }
 
-/// What is asked, as far as an answer depends on it.
+/// Everything that an answer depends on, except the input file.
 fn asked(question: &Question<'_>, options: &Options) -> serde_json::Value {
     let limits = question.engine.limits();
     serde_json::json!({
@@ -111,7 +108,7 @@ fn asked(question: &Question<'_>, options: &Options) -> serde_json::Value {
     })
 }
 
-/// Whether a part is there that was made of the same question and a file of that digest.
+/// Whether a part exists that was made by the same question from a file with this digest.
 fn is_done(mark: &Path, part: &Path, asked: &serde_json::Value, digest: &str) -> bool {
     let known = fs::read(mark).ok().and_then(|known| serde_json::from_slice::<Mark>(&known).ok());
     let Some(known) = known else { return false };

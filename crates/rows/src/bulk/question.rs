@@ -1,45 +1,44 @@
-//! What is asked of rows, and how the engine answers it for some of them at a time.
+//! The question for each row, and how the engine answers it for a batch of rows.
 
 use cognate::engine::{Engine, Query, QueryError, Reason};
 use serde::Serialize;
 
-/// Rows answered at a time, unless they must be answered together.
+/// Rows answered at a time, unless a group is larger.
 const PART: usize = 256;
 
-/// What is asked of a row, by the columns of its texts.
+/// What to compute for a row, with the names of its text columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// How alike two texts are.
+    /// The similarity of two texts.
     Similarity {
         /// Column of the first.
         a: String,
         /// Column of the second.
         b: String,
     },
-    /// The vector of a text.
-    Embed { text: String },
-    /// The place of a text among those of the same query, whose rows stand together.
+    Embed {
+        text: String,
+    },
+    /// The rank of a text among those with the same query, which must be in adjacent rows.
     Rank {
-        /// Column of the query.
         query: String,
-        /// Column of the text.
         text: String,
     },
 }
 
-/// A question, and who answers it.
+/// A task, with the engine and the options to answer it.
 pub struct Question<'e> {
     pub engine: &'e Engine,
-    /// Method, measure, what to do with overlong texts.
+    /// Method, measure, and handling of overlong texts.
     pub query: Query,
     pub task: Task,
 }
 
-/// The texts of a row in the order of the question's columns, or why they are not there.
+/// The texts of a row in the order of the task's columns, or why they are missing.
 pub(super) type Texts = Result<Vec<String>, String>;
 
-/// What is added to a row.
+/// A value added to a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cell {
     Score(f32),
@@ -47,10 +46,10 @@ pub(super) enum Cell {
     Vector(Vec<f32>),
 }
 
-/// The cells of a row, or why it has none.
+/// The values added to a row, or why there are none.
 pub(super) type Answer = Result<Vec<Cell>, String>;
 
-/// A field that is added.
+/// The type of an added field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Score,
@@ -68,7 +67,6 @@ impl Question<'_> {
         }
     }
 
-    /// The fields that are added.
     pub(super) fn added(&self) -> &'static [(&'static str, Kind)] {
         match self.task {
             Task::Similarity { .. } => &[("score", Kind::Score)],
@@ -77,7 +75,7 @@ impl Question<'_> {
         }
     }
 
-    /// Asks of the method what every row will ask, so that a wrong one is told before a file is read.
+    /// Validates the query with the engine before a file is read.
     pub(super) fn check(&self) -> Result<(), QueryError> {
         match self.task {
             Task::Similarity { .. } => self.engine.similarity(&[("a", "a")], &self.query).map(drop),
@@ -86,13 +84,13 @@ impl Question<'_> {
         }
     }
 
-    /// Whether some rows must be answered together.
+    /// Whether rows with the same query form groups.
     #[cfg(feature = "columns")]
     pub(super) fn has_groups(&self) -> bool {
         matches!(self.task, Task::Rank { .. })
     }
 
-    /// Whether two rows that stand one after the other must be answered together.
+    /// Whether two adjacent rows belong to the same group.
     pub(super) fn together(&self, one: &Texts, next: &Texts) -> bool {
         match (&self.task, one, next) {
             (Task::Rank { .. }, Ok(one), Ok(next)) => one.first() == next.first(),
@@ -100,7 +98,7 @@ impl Question<'_> {
         }
     }
 
-    /// Where rows can be parted to be answered on several threads.
+    /// Splits rows into parts that can be answered on different threads.
     pub(super) fn parts<'t>(&self, rows: &'t [Texts]) -> Vec<&'t [Texts]> {
         match self.task {
             Task::Rank { .. } => rows.chunk_by(|one, next| self.together(one, next)).collect(),
@@ -108,7 +106,6 @@ impl Question<'_> {
         }
     }
 
-    /// The answers to the rows of one part.
     pub(super) fn answer(&self, rows: &[Texts]) -> Result<Vec<Answer>, QueryError> {
         let there: Vec<&Vec<String>> = rows.iter().filter_map(|row| row.as_ref().ok()).collect();
         let text = |row: &Vec<String>, at: usize| row.get(at).cloned().unwrap_or_default();
@@ -162,7 +159,7 @@ impl Question<'_> {
     }
 }
 
-/// The answers, but for those that have a reason for being none.
+/// Replaces the answers of unscored rows by their reasons.
 fn without(mut answers: Vec<Answer>, unscored: &[usize], reasons: &[Reason]) -> Vec<Answer> {
     for (&at, reason) in unscored.iter().zip(reasons) {
         if let Some(answer) = answers.get_mut(at) {

@@ -1,18 +1,19 @@
-//! Rows of text files: JSON objects, or cells between tabs or commas. They are written back byte for
-//! byte with the answer's fields at their end.
+//! Rows of text files: JSON objects, or cells separated by tabs or commas. They are written back
+//! byte for byte with the answer's fields added at the end.
 
 use std::path::{Path, PathBuf};
 
 use cognate_files::progress::Progress;
 use cognate_files::records::{Added, Appender, Column, Format, Records};
 
-use crate::bulk::pipeline::{BYTES, Batch, MOST_TOGETHER, ROWS, Sink, Source};
 use crate::bulk::question::{Answer, Cell, Question, Texts};
-use crate::bulk::sources::STANDARD_INPUT;
-use crate::bulk::{BulkError, Options, Tally, pipeline, unwritten};
+use crate::bulk::{
+    BYTES, Batch, BulkError, MOST_TOGETHER, Options, ROWS, STANDARD_INPUT, Sink, Source, Tally,
+    answer_all, unwritten,
+};
 use crate::growing::Destination;
 
-/// Answers the rows of files one after the other into one, and gives back its size.
+/// Answers the rows of several files into one file and returns its size.
 pub(super) fn into_one(
     question: &Question<'_>,
     options: &Options,
@@ -26,25 +27,25 @@ pub(super) fn into_one(
     for input in inputs {
         let mut reader = Reader::open(input, question, options)?;
         writer.begin(&reader, question, options)?;
-        pipeline::run(&mut reader, &mut writer, question, options.on_error, tally)?;
+        answer_all(&mut reader, &mut writer, question, options.on_error, tally)?;
     }
     destination.finish().map_err(unwritten(name))
 }
 
-/// Rows as they came, each with its line.
+/// Rows as read, each with its line number.
 pub(super) type Raw = Vec<(String, u64)>;
 
-/// A row: its texts, and how it came.
+/// A row's texts, and the row as read with its line number.
 type Row = (Texts, (String, u64));
 
-/// Rows of one file.
+/// Reads the rows of one file.
 pub(super) struct Reader {
     name: String,
     records: Records,
     columns: Vec<Column>,
-    /// Names of the fields that will be added, which no row may have.
+    /// Names of the fields that will be added; no row may have them already.
     added: Vec<String>,
-    /// The first row that was not handed over.
+    /// The first row that was read but not yet returned.
     ahead: Option<Row>,
     progress: Progress,
 }
@@ -88,20 +89,20 @@ impl Reader {
     }
 }
 
-/// Why a field cannot be added.
+/// The message that a field of this name already exists.
 pub(super) fn is_taken(name: &str) -> String {
     format!(
         "there is a field `{name}` already; --prefix puts something before the names of added ones"
     )
 }
 
-/// The names of the fields that are added.
+/// The names of the added fields.
 pub(super) fn names(question: &Question<'_>, options: &Options) -> Vec<String> {
     question.added().iter().map(|(name, _)| format!("{}{name}", options.prefix)).collect()
 }
 
 impl Source for Reader {
-    type Kept = Raw;
+    type RowData = Raw;
 
     fn next(&mut self, question: &Question<'_>) -> Result<Option<Batch<Raw>>, BulkError> {
         let mut batch = Batch { texts: Vec::new(), kept: Vec::new() };
@@ -130,11 +131,11 @@ impl Source for Reader {
     }
 }
 
-/// Writes rows with their answers.
+/// Writes rows with their answers to one file.
 pub(super) struct Writer<'d> {
     name: &'d Path,
     destination: &'d mut Destination,
-    /// How to write, and the header, once a file has begun.
+    /// Once a file has begun: how fields are added, the format, and the header.
     begun: Option<(Appender, Format, Option<String>)>,
     text: String,
 }
@@ -144,7 +145,8 @@ impl<'d> Writer<'d> {
         Self { name, destination, begun: None, text: String::new() }
     }
 
-    /// Begins with the rows of a file; all files that go into one must be written down alike.
+    /// Begins with the rows of a file; all files written into one must have the same format and
+    /// header.
     pub(super) fn begin(
         &mut self,
         reader: &Reader,

@@ -1,5 +1,5 @@
-//! The texts of one block compared with each other: by their vectors, all with all unless the block
-//! is large, and by the wanted method where the vectors lie near enough.
+//! Compares the texts of one block with each other: by their vectors (all pairs, unless the block
+//! is large), and by the chosen method if the vectors are near enough.
 
 use cognate::engine::QueryError;
 use cognate_kernels::vector;
@@ -7,45 +7,45 @@ use cognate_kernels::vector;
 use crate::dedupe::buckets::Room;
 use crate::dedupe::judge::Judge;
 
-/// Most texts that are compared all with all.
+/// Maximum texts in which all pairs are compared.
 const MOST: usize = 2048;
-/// Texts that a part of a larger block holds on average.
+/// Average texts in each part of a larger block.
 const PER_PART: usize = 256;
-/// Parts that a text of a larger block belongs to.
+/// Number of parts that a text of a larger block belongs to.
 const PARTS: usize = 2;
-/// Parts are parted again so often at most.
+/// Maximum depth of dividing parts again.
 const DEEPEST: usize = 4;
-/// Where a block cannot be parted, all are compared with so many of its first texts.
+/// If a block cannot be divided, all its texts are compared with this many of its first ones.
 const HEAD: usize = 512;
-/// Rows whose products are taken at once.
+/// Rows multiplied at a time.
 const TILE: usize = 64;
-/// Earlier texts that a text is scored with: the nearest, and the first of those near enough.
+/// Maximum earlier texts that a text is scored with: the nearest, and the first of those near
+/// enough.
 const NEAREST: usize = 24;
 const FIRST: usize = 8;
 
-/// Most texts of one block that are held at once.
+/// Maximum texts of a block held in memory.
 const MOST_MEMBERS: usize = 1 << 16;
 
-/// A text of a block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
     pub id: u32,
-    /// What it shares with others, in rising order.
+    /// The keys that it shares with other texts, in rising order.
     pub keys: Vec<u64>,
     pub text: String,
 }
 
-/// Texts that share a key, as they come in the order of keys and numbers.
+/// Collects texts that share a key; texts arrive sorted by key and number.
 #[derive(Debug, Default)]
 pub struct Blocks {
     open: Option<Block>,
 }
 
-/// A key, and the texts that have it.
+/// A key and the texts that have it.
 pub type Block = (u64, Vec<Member>);
 
 impl Blocks {
-    /// Takes the next text; gives back the block before it where that is whole and has more than one.
+    /// Adds the next text; returns the previous block if it is complete and has more than one text.
     pub fn push(&mut self, key: u64, member: Member) -> Option<Block> {
         match &mut self.open {
             Some((known, members)) if *known == key && members.len() < MOST_MEMBERS => {
@@ -64,19 +64,17 @@ impl Blocks {
     }
 }
 
-/// Two texts whose score is high enough.
+/// Two texts whose score reaches the threshold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
-    /// The number of the earlier text.
     pub earlier: u32,
-    /// That of the later.
     pub later: u32,
     pub score: f32,
-    /// The words that both have, where that is asked.
+    /// The words that both texts contain; empty unless requested.
     pub shared: String,
 }
 
-/// What was done to find matches.
+/// Counts of the comparisons made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
     /// Pairs compared by their vectors.
@@ -86,8 +84,8 @@ pub struct Work {
 }
 
 impl Judge<'_> {
-    /// The matches among the texts of a block, which come in the order of their ids. Of pairs that
-    /// share several keys each is looked at in the block of the first.
+    /// The matches among the texts of a block, which are sorted by id. A pair that shares several
+    /// keys is compared only in the block of the first.
     pub fn matches(&self, key: u64, members: &[Member]) -> Result<(Vec<Match>, Work), QueryError> {
         let texts: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
         let rows = self.vectors_of(&texts)?;
@@ -136,10 +134,11 @@ fn first_shared(one: &[u64], other: &[u64]) -> Option<u64> {
     None
 }
 
-/// Of the pairs that are near enough, those to be scored, by the later text and the earlier.
+/// Of the pairs that are near enough, those to score, sorted by the later and then the earlier
+/// text.
 fn fewer(mut found: Vec<(usize, usize, f32)>) -> Vec<(usize, usize)> {
     found.sort_unstable_by_key(|&(earlier, later, _)| (later, earlier));
-    // Texts of a large block can meet in several of its parts.
+    // Two texts of a large block can be in several parts together.
     found.dedup_by_key(|&mut (earlier, later, _)| (earlier, later));
     let mut kept = Vec::with_capacity(found.len());
     for of_one in found.chunk_by_mut(|a, b| a.1 == b.1) {
@@ -154,7 +153,7 @@ fn fewer(mut found: Vec<(usize, usize, f32)>) -> Vec<(usize, usize)> {
     kept
 }
 
-/// The search for near vectors.
+/// The search for near pairs of vectors.
 #[derive(Default)]
 struct Near<'r> {
     rows: &'r [f32],
@@ -176,7 +175,7 @@ impl Near<'_> {
         rows
     }
 
-    /// Looks among the rows of these places, which rise.
+    /// Searches among the rows at these indices, which are in rising order.
     fn within(&mut self, places: &[usize], depth: usize) {
         if places.len() <= MOST {
             return self.compare(places, places.len());
@@ -205,7 +204,7 @@ impl Near<'_> {
         }
     }
 
-    /// Compares the rows of these places with those before them among the first `head`.
+    /// Compares the rows at these indices with earlier ones among the first `head`.
     fn compare(&mut self, places: &[usize], head: usize) {
         let rows = self.gathered(places);
         let mut products = std::mem::take(&mut self.products);

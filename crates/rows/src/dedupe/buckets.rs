@@ -1,52 +1,51 @@
-//! Buckets of vectors that lie near each other: the texts of a sample are centres, found by way of
-//! coarser cells, and a vector belongs to the buckets of its nearest centres.
+//! Buckets of nearby vectors: the vectors of a sample of texts are centres, found through coarser
+//! cells, and a vector belongs to the buckets of its nearest centres.
 //!
-//! Two near vectors share a bucket with high probability, not for certain; how often is measured
-//! (`check`). It knows vectors alone, no texts.
+//! Two near vectors share a bucket with high probability, not with certainty; the recall check
+//! measures how often. Only vectors are known here, no texts.
 
 use cognate_kernels::linalg::KMeans;
 use cognate_kernels::vector;
 
-/// Texts that a bucket holds on average, if the sample has centres enough.
+/// Average texts in a bucket, if the sample has enough centres.
 const PER_BUCKET: u64 = 256;
-/// Most texts that centres are taken from.
+/// Maximum texts in the sample.
 pub(super) const SAMPLE: u64 = 1 << 17;
-/// Most cells, and most texts of the sample that their means are taken of.
+/// Maximum number of cells, and of sample texts for computing their means.
 const CELLS: usize = 256;
 const CELL_SAMPLE: usize = 1 << 14;
-/// Cells whose centres are looked at for a vector.
+/// Number of nearest cells whose centres are compared with a vector.
 const NEAR_CELLS: usize = 4;
-/// Buckets that a vector belongs to.
+/// Number of buckets that a vector belongs to.
 const NEAR: usize = 4;
 const ITERATIONS: usize = 8;
 const SEED: u64 = 1;
 
-/// Centres by their cells.
+/// The centres, grouped by cell.
 pub struct Buckets {
     dims: usize,
     cells: Vec<f32>,
-    /// The centres of each cell, and the number of its first.
+    /// For each cell, the index of its first centre, and its centres.
     centres: Vec<(u64, Vec<f32>)>,
 }
 
-/// [`Buckets`] as plain numbers, to be sent elsewhere.
+/// [`Buckets`] as plain numbers, to be sent to other machines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Centres {
     pub cells: Vec<f32>,
-    /// How many centres each cell has.
     pub counts: Vec<u32>,
-    /// The centres of the first cell, those of the second, and so on.
+    /// The centres of all cells, one cell after another.
     pub centres: Vec<f32>,
 }
 
-/// Room for the products with centres.
+/// Buffers for products with centres.
 #[derive(Default)]
 pub(super) struct Room {
     products: Vec<f32>,
 }
 
 impl Buckets {
-    /// The same as plain numbers.
+    /// Converts to plain numbers.
     pub fn to_centres(&self) -> Centres {
         let count = |own: &[f32]| (own.len() / self.dims.max(1)) as u32;
         Centres {
@@ -56,7 +55,7 @@ impl Buckets {
         }
     }
 
-    /// Buckets of vectors of `dims`, from plain numbers.
+    /// Buckets of vectors with `dims` dimensions, from plain numbers.
     pub fn from_centres(from: &Centres, dims: usize) -> Self {
         let (mut begin, mut rest) = (0, from.centres.as_slice());
         let centres = from.counts.iter().map(|&count| {
@@ -70,7 +69,7 @@ impl Buckets {
         Self { dims, cells: from.cells.clone(), centres }
     }
 
-    /// Buckets for so many texts, by the vectors of a sample of them, which have length 1.
+    /// Buckets for this many texts, given the normalised vectors of a sample of them.
     pub fn of(sample: &[f32], dims: usize, texts: u64) -> Self {
         let rows: Vec<&[f32]> = sample.chunks_exact(dims.max(1)).collect();
         let wanted = usize::try_from(texts / PER_BUCKET).unwrap_or(usize::MAX);
@@ -106,12 +105,11 @@ impl Buckets {
         Self { dims, cells, centres }
     }
 
-    /// How many buckets there are.
     pub(super) fn count(&self) -> u64 {
         self.centres.last().map_or(0, |(first, own)| first + (own.len() / self.dims.max(1)) as u64)
     }
 
-    /// The buckets of a vector of length 1.
+    /// The buckets of a normalised vector.
     pub(super) fn nearest(&self, vector: &[f32], room: &mut Room) -> impl Iterator<Item = u64> {
         let mut best = [None; NEAR];
         for (cell, _) in
@@ -128,7 +126,8 @@ impl Buckets {
 }
 
 impl Room {
-    /// The rows of largest product with a vector, best first, equal ones by place.
+    /// The rows with the largest products with a vector, best first; of equal ones the earlier
+    /// first.
     pub(super) fn nearest<const N: usize>(
         &mut self,
         vector: &[f32],
@@ -146,7 +145,7 @@ impl Room {
     }
 }
 
-/// Puts what was found in its place among the best, if it is one of them.
+/// Inserts a row into the list of the best, if it is good enough.
 fn keep<const N: usize>(best: &mut [Option<(usize, f32)>; N], found: (usize, f32)) {
     let better = |known: &Option<(usize, f32)>| known.is_none_or(|known| found.1 > known.1);
     if !best.last().is_some_and(better) {
@@ -159,7 +158,7 @@ fn keep<const N: usize>(best: &mut [Option<(usize, f32)>; N], found: (usize, f32
     }
 }
 
-/// Gives a vector length 1; one without length stays as it is.
+/// Scales a vector to length 1; a zero vector stays unchanged.
 pub(super) fn to_length_one(vector: &mut [f32]) {
     use cognate_kernels::vector::{Row, norm};
     let length = norm(Row::F32(vector));

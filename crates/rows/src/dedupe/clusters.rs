@@ -1,8 +1,9 @@
-//! Which text stands for which: a text belongs to the best match among the texts before it that
-//! stand for themselves, and to none that it does not match itself.
+//! Assigns duplicates to representatives: a text is assigned to the best match among the earlier
+//! representatives, and is a representative itself if there is none.
 //!
-//! So no chain of small steps joins what is far apart, each duplicate has a score with the text that
-//! stands for it, and the outcome depends on the matches alone, not on the order they were found in.
+//! So no chain of small differences joins texts that are far apart, each duplicate has a score with
+//! its representative, and the outcome depends only on the matches, not on the order in which they
+//! were found.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +16,7 @@ use cognate::model::disk;
 use crate::dedupe::block::Match;
 use crate::dedupe::sorter::{Sorted, Sorter};
 
-/// Matches on their way into order, by the later text and the earlier.
+/// Matches to be sorted by the later text and then the earlier one.
 pub(super) struct Matches {
     sorter: Sorter,
 }
@@ -46,7 +47,7 @@ impl InOrder {
         let Some((later, earlier)) = self.sorted.next(&mut self.bytes)? else { return Ok(None) };
         let (score, shared) = self.bytes.split_first_chunk::<4>().unwrap_or((&[0; 4], &[]));
         Ok(Some(Match {
-            // They were numbers of 32 bits when they were pushed.
+            // They were 32-bit numbers when they were pushed.
             earlier: earlier as u32,
             later: later as u32,
             score: f32::from_le_bytes(*score),
@@ -54,41 +55,40 @@ impl InOrder {
         }))
     }
 
-    /// Runs written because the memory did not hold all.
+    /// Number of runs on disk, written because memory was full.
     pub(super) fn runs(&self) -> usize {
         self.sorted.runs
     }
 }
 
-/// What stands for each text.
+/// The representative of each text.
 pub(super) struct Clusters {
     representative: Vec<u32>,
     score: Vec<f32>,
     shared: Option<SharedWords>,
 }
 
-/// The words that duplicates share with what stands for them, on disk.
+/// The words that duplicates share with their representatives, on disk.
 struct SharedWords {
     file: BufWriter<File>,
-    /// Where those of a text begin and how many bytes they are, in the order of texts.
+    /// For each such text, in order: its number, and the offset and length of its words.
     places: Vec<(u32, u64, u32)>,
     end: u64,
 }
 
-/// What is known of a duplicate.
+/// A duplicate's representative and what they share.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Duplicate {
-    /// What stands for it.
     pub(super) of: u32,
     pub(super) score: f32,
-    /// The words that it shares with that, where they were asked for and are not all of its own.
+    /// The shared words, if requested and not all of the text's words.
     pub(super) shared: Option<String>,
 }
 
 impl Clusters {
-    /// Of texts of which each names the first with the same tokens, and the matches among those
-    /// firsts; `look` sees every match. Texts below `known` are of another file, and only they stand
-    /// for others then.
+    /// Assigns a representative to each text. `firsts` has, for each text, the first text with the same
+    /// tokens; `matches` are pairs of such first texts. Calls `look` with every match. If `known` is given,
+    /// texts below it belong to another file, and only they are representatives.
     pub(super) fn of(
         firsts: &[u32],
         matches: &mut InOrder,
@@ -128,7 +128,7 @@ impl Clusters {
         Ok(clusters)
     }
 
-    /// What stands for a text, itself where nothing does, and its score with that.
+    /// The representative of a text (itself, if it is one), and its score with it.
     pub(super) fn of_text(&self, id: u32) -> (u32, f32) {
         let score = self.score.get(id as usize).copied().unwrap_or_default();
         (self.representative_of(id), score)
@@ -152,14 +152,14 @@ impl Clusters {
         Ok(())
     }
 
-    /// Texts of the same tokens as one before them belong where that belongs.
+    /// Texts with the same tokens as an earlier text get that text's representative.
     fn take_in_copies(&mut self, firsts: &[u32], known: Option<u32>) {
         for (at, &first) in firsts.iter().enumerate() {
             if first as usize == at {
                 continue;
             }
             let of = self.representative_of(first);
-            // Two new texts that are alike say nothing of the known ones.
+            // The similarity of two new texts does not matter if only known texts represent others.
             if known.is_some_and(|known| of >= known) {
                 continue;
             }
@@ -168,7 +168,7 @@ impl Clusters {
         }
     }
 
-    /// What a text duplicates; nothing for one that stands for itself.
+    /// What a text duplicates; `None` for a representative.
     pub(super) fn duplicate(&self, id: u32, first: u32) -> io::Result<Option<Duplicate>> {
         let of = self.representative_of(id);
         if of == id {
@@ -182,7 +182,7 @@ impl Clusters {
         Ok(Some(Duplicate { of, score, shared }))
     }
 
-    /// Texts that stand for others, and those they stand for.
+    /// Number of representatives with duplicates, and number of duplicates.
     pub(super) fn counts(&self) -> (u64, u64) {
         let mut stands = vec![0_u64; self.representative.len().div_ceil(64)];
         let mut duplicates = 0;
@@ -196,10 +196,10 @@ impl Clusters {
     }
 }
 
-/// What stands for each of so many different texts, itself where nothing does, and its score with that;
-/// matches may come in any order.
+/// For each of this many distinct texts the number of its representative (itself, if it is one),
+/// and its score with it; matches may be in any order.
 pub fn stand_for(texts: u32, found: &[Match]) -> io::Result<Vec<(u32, f32)>> {
-    // Nothing is put on disk of what is in memory already.
+    // No folder is needed: everything stays in memory.
     let mut matches = Matches::new(Sorter::new(PathBuf::new(), usize::MAX));
     found.iter().try_for_each(|found| matches.push(found))?;
     let firsts: Vec<u32> = (0..texts).collect();

@@ -1,5 +1,5 @@
-//! How texts are compared: the method that decides, the vectors that say which pairs it is asked, and
-//! the least score.
+//! How two texts are compared: the method that decides, the vectors that select the pairs to score,
+//! and the thresholds of both.
 
 use cognate::engine::{Engine, Measure, Query, QueryError};
 use cognate::methods::Reads;
@@ -8,35 +8,34 @@ use cognate::model::Phrase;
 use crate::dedupe::buckets::to_length_one;
 use crate::dedupe::{DedupeError, Search};
 
-/// By how much a cosine may be rounded otherwise than the method's own.
+/// Maximum rounding difference between a cosine here and the method's own.
 const ROUNDING: f32 = 1e-4;
-/// How far below the threshold the cosine of a pair may lie that another method scores as high: so far
-/// it does in 1 of 400 pairs of tweets that `coverage-blend` scores 0.8 or more.
+/// How far below the threshold the cosine of a pair may be if another method scores the pair: in 1
+/// of 400 pairs of tweets with a `coverage-blend` score of 0.8 or more it is still lower.
 const MARGIN: f32 = 0.1;
 
-/// How texts are compared.
+/// Compares texts.
 pub struct Judge<'e> {
     pub(super) engine: &'e Engine,
     pub(super) query: Query,
-    /// That of the vectors.
     vectors: Query,
     pub(super) dims: usize,
-    /// The least score of a match.
+    /// Minimum score of a match.
     pub(super) threshold: f32,
-    /// The least cosine of vectors at which a pair is scored.
+    /// Minimum cosine of two vectors for their pair to be scored.
     pub(super) floor: f32,
-    /// Texts below this are of the other file: only pairs across are looked for.
+    /// Texts below this number belong to the other file: only pairs across both files are compared.
     pub(super) known: Option<u32>,
-    /// Whether the words that matches share are wanted.
+    /// Whether matches state their shared words.
     pub(super) explain: bool,
 }
 
 impl<'e> Judge<'e> {
-    /// How texts are compared by the wanted method.
+    /// Prepares the comparison by the chosen method; refuses an unsuitable one.
     pub fn new(engine: &'e Engine, search: &Search) -> Result<Self, DedupeError> {
         let query = search.query;
         let info = query.method.info();
-        // Asks of the method what every pair will ask.
+        // Validates the query that every pair will use.
         engine.similarity(&[("a", "a")], &query).map_err(DedupeError::Query)?;
         if info.reads == Reads::Tokens {
             return Err(DedupeError::OnlyTokens { method: info.name });
@@ -53,7 +52,7 @@ impl<'e> Judge<'e> {
             vectors,
             dims,
             threshold: search.threshold,
-            // A text without a vector has a product of 0 with all others.
+            // Texts without a vector have a product of 0 with all others.
             floor: search.floor.unwrap_or(search.threshold - below).max(ROUNDING),
             known: None,
             explain: search.explain,
@@ -65,17 +64,17 @@ impl<'e> Judge<'e> {
         self.dims
     }
 
-    /// Room for a text as it is read for its words.
+    /// A buffer for reading texts into words.
     pub(super) fn phrase(&self) -> Phrase<'e> {
         Phrase::new(self.engine.model())
     }
 
-    /// Reads a text for its words; of one with too many tokens the first.
+    /// Reads a text into words; an overlong text is truncated.
     pub(super) fn read(&self, phrase: &mut Phrase<'e>, text: &str) {
         phrase.read_up_to(text, self.engine.limits().tokens);
     }
 
-    /// The vectors of texts at length 1, one after the other; zeros for a text without.
+    /// The normalised vectors of texts, one after another; zeros for a text without a vector.
     pub fn vectors_of<T: AsRef<str>>(&self, texts: &[T]) -> Result<Vec<f32>, QueryError> {
         let embedded = self.engine.embed(texts, &self.vectors)?;
         let mut rows = Vec::with_capacity(texts.len() * self.dims);
@@ -89,15 +88,16 @@ impl<'e> Judge<'e> {
         Ok(rows)
     }
 
-    /// The words of a text that stand in another, too, in its order.
+    /// The words of one text that the other contains as well, in the order of the first.
     pub(super) fn shared(&self, one: &str, other: &str) -> String {
         let [mut known, mut phrase] = [(); 2].map(|()| self.phrase());
         self.read(&mut known, one);
         self.read(&mut phrase, other);
+        let known: Vec<u64> = known.token_keys().collect();
         let mut shared: Vec<&str> = Vec::new();
-        for (token, key) in phrase.tokens().iter().zip(phrase.token_keys()) {
-            if known.token_keys().contains(key) && !shared.contains(&token.0) {
-                shared.push(token.0);
+        for (token, key) in phrase.tokens().texts().zip(phrase.token_keys()) {
+            if known.contains(&key) && !shared.contains(&token) {
+                shared.push(token);
             }
         }
         shared.join(" ")

@@ -1,97 +1,93 @@
-//! Near-duplicates among very many short texts, within one file or of one file in another.
+//! Finds near-duplicates among very many short texts, within one file or of one file in another.
 //!
-//! Never all pairs: texts are compared where they share a rare word, two of their less rare ones, or
-//! a bucket of vectors, and of these pairs only those are scored whose vectors lie near. What that
+//! Not all pairs are compared, only those that share a rare word, two less rare words, or a bucket
+//! of vectors, and of these only pairs with near vectors are scored. How many duplicates this
 //! misses can be measured (`check`). Texts with the same tokens are found first and count as one.
-//! What does not fit into the memory is sorted on disk; 12 bytes a text stay in memory. The same
-//! files give the same bytes on any number of threads and in any amount of memory.
+//! Data that exceeds the memory limit is sorted on disk; 12 bytes a text stay in memory. The same
+//! files give the same bytes with any number of threads and any amount of memory.
 //!
-//! [`run`] looks through files of records, [`among`] through columns in memory; flags are turned into
-//! [`Options`] elsewhere. [`steps`] and what stands beside it are the same search in parts, for those who
-//! have more than one machine.
+//! [`run`] searches files of records, [`among`] columns in memory; command-line flags are not known
+//! here. [`steps`] and the public types next to it are the same search in parts, for use on several
+//! machines.
 
 mod block;
 mod buckets;
-mod check;
 mod clusters;
 mod judge;
-mod keys;
 mod output;
-mod report;
 mod search;
 mod sorter;
 pub mod steps;
 mod texts;
-use std::io;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
+use std::{fmt, io};
 
 pub use block::{Block, Blocks, Match, Member, Work};
 pub use buckets::{Buckets, Centres};
-pub use check::Recall;
 pub use clusters::stand_for;
 use cognate::engine::{Engine, Query, QueryError};
 use cognate_files::{ReadError, records};
 pub use judge::Judge;
-pub use keys::WordCounts;
-pub use report::Report;
-pub use texts::{Duplicates, among};
+pub use search::{Duplicates, Recall, among};
+use serde::Serialize;
+pub use steps::WordCounts;
 
-use crate::dedupe::search::Found;
+use crate::dedupe::search::SearchResult;
 use crate::dedupe::texts::{Source, Texts};
 
-/// The least memory that sorting can work in.
+/// Minimum memory for sorting, in bytes.
 pub const LEAST_MEMORY: usize = 16 << 20;
-/// The memory that sorting works in unless another is named.
+/// Default memory for sorting, in bytes.
 pub const MEMORY: usize = 1 << 30;
 
-/// What to look for, and where.
+/// The files to search and to write, and the options of the search.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The file whose duplicates are looked for, or `-`.
+    /// The file in which to find duplicates, or `-`.
     pub file: PathBuf,
-    /// The file that they are looked for in; none means the same.
+    /// The file that they may duplicate; if absent, the same file.
     pub against: Option<PathBuf>,
-    /// How the records of both are written down.
+    /// How the records of both files are formatted.
     pub records: records::Options,
     /// The column of texts, by name or number.
     pub text: Option<String>,
-    /// What is looked for in them.
+    /// How duplicates are searched.
     pub search: Search,
-    /// Where records go; none means standard output.
+    /// File for the records; if absent, standard output.
     pub output: Option<PathBuf>,
-    /// What stands before the names of added fields.
+    /// Prefix of the names of added fields.
     pub prefix: String,
-    /// Whether duplicates are left out and the others written as they came.
+    /// Whether to leave out duplicates and write other records unchanged.
     pub drop: bool,
-    /// Where all matches go.
+    /// File for all matches.
     pub pairs: Option<PathBuf>,
 }
 
-/// What counts as a duplicate, and what a search may take.
+/// What counts as a duplicate, and the resources of a search.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// Method and what to do with overlong texts.
+    /// Method, and handling of overlong texts.
     pub query: Query,
-    /// The least score of a match.
+    /// Minimum score of a match.
     pub threshold: f32,
-    /// The least cosine at which a pair is scored; none means one that suits the method.
+    /// Minimum cosine of a pair for it to be scored; if absent, one that suits the method.
     pub floor: Option<f32>,
-    /// Whether the words that texts share are told.
+    /// Whether matches state their shared words.
     pub explain: bool,
     pub memory: usize,
-    /// The folder for what does not fit into it.
+    /// Folder for data that exceeds the memory.
     pub folder: PathBuf,
-    /// Texts to be compared with all others, so that it is known what was missed.
+    /// Number of texts that are compared with all others, to measure the recall.
     pub check: usize,
-    /// Set by whoever wants no answer any more.
+    /// Set to cancel the search.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Search {
-    /// A search by a method for texts that score at least so much.
     pub fn new(query: Query, threshold: f32) -> Self {
         Self {
             query,
@@ -105,53 +101,44 @@ impl Search {
         }
     }
 
-    /// The error of what could not be written to the folder, or read back.
+    /// Wraps an I/O error of a temporary file.
     fn room(&self, source: io::Error) -> DedupeError {
         DedupeError::Room { folder: self.folder.clone(), source }
     }
 }
 
-/// Why duplicates could not be told.
+/// Why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DedupeError {
-    /// What was asked for makes no sense.
     #[error("{0}")]
     Options(String),
-    /// The method has no use for word vectors.
+    /// The method does not use word vectors.
     #[error(
         "--method: {method} compares letters or tokens; duplicates are looked for by word vectors"
     )]
     OnlyTokens { method: &'static str },
-    /// A file could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The method cannot be used.
     #[error(transparent)]
     Query(QueryError),
-    /// A file could not be written.
     #[error("cannot write {path}: {source}")]
-    Write {
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// There is no room for what does not fit into the memory.
+    Write { path: PathBuf, source: io::Error },
+    /// Temporary data could not be written or read.
     #[error("cannot sort on disk in {}: {source}; another folder can be named with --temp", folder.display())]
     Room {
-        /// Where it was to be written.
+        /// The folder for temporary data.
         folder: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
-    /// Texts are numbered in 32 bits.
+    /// There are more texts than 32-bit numbers.
     #[error("there are more than 4,294,967,295 records")]
     TooMany,
-    /// Somebody wanted no answer any more.
+    /// The search was cancelled.
     #[error("the search was stopped")]
     Stopped,
 }
 
-/// Looks for duplicates and writes what was found.
+/// Searches for duplicates and writes the results.
 pub fn run(engine: &Engine, options: &Options) -> Result<Report, DedupeError> {
     let begun = Instant::now();
     output::check(options)?;
@@ -164,14 +151,76 @@ pub fn run(engine: &Engine, options: &Options) -> Result<Report, DedupeError> {
     }
     let mut pairs = output::Pairs::create(options)?;
     let found = search::search(judge, search, &texts, |found, known| pairs.push(found, known));
-    // Where that ended the search it says which file it was.
+    // If the file of matches caused the failure, this error names it.
     pairs.check()?;
     let found = found?;
     pairs.finish()?;
     if let Some(source) = texts.sources.last() {
         output::write(options, source, &found)?;
     }
-    let Found { mut report, .. } = found;
+    let SearchResult { mut report, .. } = found;
     report.seconds = begun.elapsed().as_secs_f64();
     Ok(report)
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Report {
+    pub records: u64,
+    /// Number of records in the other file, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<u64>,
+    /// Number of distinct texts in both files, compared by their tokens.
+    pub distinct: u64,
+    /// Number of representatives with duplicates.
+    pub clusters: u64,
+    pub duplicates: u64,
+    pub method: &'static str,
+    /// Minimum score of a match.
+    pub threshold: f32,
+    /// Minimum cosine of the scored pairs.
+    pub floor: f32,
+    pub buckets: u64,
+    /// Number of pairs compared by their vectors.
+    pub compared: u64,
+    /// Number of pairs scored by the method.
+    pub scored: u64,
+    /// Number of pairs of distinct texts with a score above the threshold.
+    pub matches: u64,
+    /// Number of sorted runs on disk.
+    pub runs: usize,
+    /// The recall, measured by comparing some texts with all others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recall: Option<Recall>,
+    pub seconds: f64,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { records, distinct, clusters, duplicates, seconds, .. } = self;
+        let rate = *records as f64 / seconds.max(1e-9);
+        writeln!(f, "{records} records in {seconds:.1} s, {rate:.0} a second")?;
+        match self.known {
+            Some(known) => {
+                writeln!(f, "  {duplicates} duplicate {clusters} of the {known} records known")?;
+            }
+            None => writeln!(f, "  {duplicates} are duplicates, of {clusters} others")?,
+        }
+        let Self { method, threshold, matches, compared, scored, runs, .. } = self;
+        writeln!(
+            f,
+            "  {distinct} different texts; {matches} pairs of them score {threshold} or more by {method}"
+        )?;
+        writeln!(
+            f,
+            "  {compared} pairs compared by vectors, {scored} scored; {runs} sorted runs on disk"
+        )?;
+        if let Some(Recall { texts, matches, found }) = self.recall {
+            let share = 100.0 * found as f64 / matches.max(1) as f64;
+            writeln!(
+                f,
+                "  checked: {found} of the {matches} matches of {texts} texts were found ({share:.1} %)"
+            )?;
+        }
+        Ok(())
+    }
 }

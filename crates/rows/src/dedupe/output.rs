@@ -1,5 +1,5 @@
-//! What is written: the file's records with what was found of them, or those that nothing stands
-//! for, and all matches. Records are counted from 1, a header not among them.
+//! Writes the results: the records with their duplicates marked, or only the records without
+//! duplicates; and all matches. Records are numbered from 1, without the header.
 
 use std::io;
 use std::io::Write;
@@ -10,15 +10,15 @@ use cognate_files::progress::Progress;
 use cognate_files::records::{Added, Appender};
 
 use crate::dedupe::block::Match;
-use crate::dedupe::search::Found;
+use crate::dedupe::search::SearchResult;
 use crate::dedupe::texts::Source;
 use crate::dedupe::{DedupeError, Options};
 use crate::growing::{Destination, Growing};
 
-/// Bytes of records written at once.
+/// Bytes of records written at a time.
 const BUFFER: usize = 1 << 16;
 
-/// Refuses files that would take the place of others.
+/// Refuses outputs that would overwrite another file of the run.
 pub(super) fn check(options: &Options) -> Result<(), DedupeError> {
     let named = [("-o", &options.output), ("--pairs", &options.pairs)];
     let written: Vec<(&str, &Path)> =
@@ -30,11 +30,11 @@ pub(super) fn check(options: &Options) -> Result<(), DedupeError> {
     }
 }
 
-/// The file of all matches: the numbers of both records and their score, and the words they share.
+/// The file of all matches: the numbers of both records, their score, and their shared words.
 pub(super) struct Pairs {
     out: Option<(PathBuf, Growing)>,
     explain: bool,
-    /// Why a match could not be written.
+    /// The first failure to write a match.
     failure: Option<DedupeError>,
 }
 
@@ -52,7 +52,7 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// Writes a match; `known` is the number of the first text of the file itself. What fails is kept for
+    /// Writes a match; `known` is the number of texts in the other file. An error is stored for
     /// [`check`](Self::check).
     pub(super) fn push(&mut self, found: &Match, known: u32) -> io::Result<()> {
         self.write(found, known).map_err(|source| {
@@ -62,7 +62,7 @@ impl Pairs {
         })
     }
 
-    /// Whether all matches could be written.
+    /// Returns the stored error, if there is one.
     pub(super) fn check(&mut self) -> Result<(), DedupeError> {
         self.failure.take().map_or(Ok(()), Err)
     }
@@ -90,13 +90,13 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> DedupeError {
     move |source| DedupeError::Write { path: path.clone(), source }
 }
 
-/// Writes the records of the file whose duplicates were looked for.
+/// Writes the records of the searched file.
 pub(super) fn write(
     options: &Options,
     source: &Source<'_>,
-    found: &Found<'_>,
+    found: &SearchResult<'_>,
 ) -> Result<(), DedupeError> {
-    let Found { judge, firsts, clusters, .. } = found;
+    let SearchResult { judge, firsts, clusters, .. } = found;
     let explain = options.search.explain;
     let Some((mut records, column)) = source.records()? else { return Ok(()) };
     let name = options.output.clone().unwrap_or_else(|| PathBuf::from("standard output"));
@@ -135,7 +135,7 @@ pub(super) fn write(
             let shared = match &duplicate {
                 Some(duplicate) if explain => match &duplicate.shared {
                     Some(shared) => shared.clone(),
-                    // A text with the same tokens shares all of them.
+                    // A text with the same tokens shares all its words.
                     None => {
                         let own = record.field(&column).ok().flatten().unwrap_or_default();
                         judge.shared(&own, &own)

@@ -1,40 +1,43 @@
-//! The search: texts with the same tokens, words counted and a sample drawn, keys, blocks, clusters.
-//! Where texts come from and what is written is not known here.
+//! The search: texts with the same tokens, word counts and a sample, keys, blocks, clusters, and
+//! the check of its recall. How texts are read and results are written is not known here.
 
+use std::collections::{BTreeSet, BinaryHeap};
 use std::io;
 use std::sync::atomic::Ordering;
 
+use cognate::engine::{Engine, QueryError, RankOptions};
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::dedupe::block::{Block, Blocks, Match, Member, Work};
 use crate::dedupe::buckets::Buckets;
-use crate::dedupe::check::Check;
 use crate::dedupe::clusters::{Clusters, Matches};
 use crate::dedupe::judge::Judge;
-use crate::dedupe::keys::WordCounts;
 use crate::dedupe::sorter::{Sorted, Sorter};
-use crate::dedupe::texts::{Text, Texts};
+use crate::dedupe::steps::{WordCounts, mixed};
+use crate::dedupe::texts::{Source, Text, Texts};
 use crate::dedupe::{DedupeError, Report, Search, steps};
 
-/// Texts of blocks that are worked on at a time.
+/// Texts in the blocks that are compared at a time.
 const BATCH: usize = 1 << 15;
 
-pub(super) struct Found<'e> {
+pub(super) struct SearchResult<'e> {
     pub(super) judge: Judge<'e>,
-    /// For each text the first with the same tokens.
+    /// For each text, the number of the first one with the same tokens.
     pub(super) firsts: Vec<u32>,
     pub(super) clusters: Clusters,
-    /// What was done; the time is not known here.
+    /// The counts of the report; the time is filled in by the caller.
     pub(super) report: Report,
 }
 
-/// Looks for duplicates; `look` sees every match, and the number of the first text of the file itself.
+/// Searches for duplicates; calls `look` with every match and the number of texts in the other
+/// file.
 pub(super) fn search<'e>(
     judge: Judge<'e>,
     search: &Search,
     texts: &Texts<'_>,
     mut look: impl FnMut(&Match, u32) -> io::Result<()>,
-) -> Result<Found<'e>, DedupeError> {
+) -> Result<SearchResult<'e>, DedupeError> {
     let mut run = Run { search, judge, texts, report: Report::default() };
     let firsts = run.same_tokens()?;
     let is_first = |id: u32| firsts.get(id as usize).is_some_and(|&first| first == id);
@@ -61,7 +64,7 @@ pub(super) fn search<'e>(
     (report.records, report.known, report.distinct) = (records, known.map(u64::from), distinct);
     (report.clusters, report.duplicates) = clusters.counts();
     report.buckets = buckets.count();
-    Ok(Found { judge, firsts, clusters, report })
+    Ok(SearchResult { judge, firsts, clusters, report })
 }
 
 struct Run<'r, 'e> {
@@ -83,7 +86,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// For each text the first with the same tokens; itself where it has none.
+    /// For each text, the number of the first one with the same tokens; itself if it has no tokens.
     fn same_tokens(&mut self) -> Result<Vec<u32>, DedupeError> {
         let mut digests = self.sorter(1);
         let digest = |part: &[Text]| {
@@ -127,7 +130,7 @@ impl Run<'_, '_> {
         Ok(firsts)
     }
 
-    /// Counts words and finds the centres of buckets.
+    /// Counts words and computes the centres of the buckets.
     fn learn(
         &mut self,
         distinct: u64,
@@ -151,7 +154,7 @@ impl Run<'_, '_> {
         Ok((counts, buckets))
     }
 
-    /// Puts texts into the order of the keys they are compared by.
+    /// Sorts texts by the keys they are compared by.
     fn blocks(
         &mut self,
         counts: &WordCounts,
@@ -184,7 +187,7 @@ impl Run<'_, '_> {
         Ok(sorted)
     }
 
-    /// Compares the texts of each block.
+    /// Compares the texts within each block.
     fn compare(&mut self, mut sorted: Sorted) -> Result<Matches, DedupeError> {
         let mut matches = Matches::new(self.sorter(4));
         let mut ahead = Blocks::default();
@@ -215,7 +218,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// The next blocks of more than one text, as many as are worked on at a time.
+/// The next blocks with more than one text, as many as are compared at a time.
 fn next_blocks(sorted: &mut Sorted, ahead: &mut Blocks) -> io::Result<Vec<Block>> {
     let (mut blocks, mut held, mut bytes) = (Vec::new(), 0, Vec::new());
     while held < BATCH {
@@ -231,10 +234,139 @@ fn next_blocks(sorted: &mut Sorted, ahead: &mut Blocks) -> io::Result<Vec<Block>
     Ok(blocks)
 }
 
-/// A text as it was put into its blocks.
+/// Decodes a text as it was stored for its blocks.
 fn member(id: u32, bytes: &[u8]) -> Member {
     let (&count, rest) = bytes.split_first().unwrap_or((&0, &[]));
     let (keys, text) = rest.split_at_checked(usize::from(count) * 8).unwrap_or_default();
     let keys = keys.as_chunks::<8>().0.iter().map(|key| u64::from_le_bytes(*key)).collect();
     Member { id, keys, text: String::from_utf8_lossy(text).into_owned() }
+}
+
+/// The duplicates among texts in memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Duplicates {
+    /// For each text the index of its representative (in `against`, if that was given) and its
+    /// score with it; `None` for a representative.
+    pub of: Vec<Option<(u32, f32)>>,
+    /// All matches, sorted by the later text; indices as in `of`.
+    pub matches: Vec<Match>,
+    pub report: Report,
+}
+
+/// Finds duplicates among texts, or of texts in `against`. A missing text is no duplicate.
+pub fn among(
+    engine: &Engine,
+    texts: &[Option<&str>],
+    against: Option<&[Option<&str>]>,
+    search: &Search,
+) -> Result<Duplicates, DedupeError> {
+    let judge = Judge::new(engine, search)?;
+    let sources = against.into_iter().chain([texts]).map(Source::Column);
+    let texts = Texts { sources: sources.collect() };
+    let mut matches = Vec::new();
+    let found = self::search(judge, search, &texts, |found, known| {
+        matches.push(Match { later: found.later - known, ..found.clone() });
+        Ok(())
+    })?;
+    let SearchResult { judge, firsts, clusters, report } = found;
+    let own = judge.known.unwrap_or_default()..firsts.len() as u32;
+    let of_text = |id: u32| {
+        let (of, score) = clusters.of_text(id);
+        (of != id).then_some((of, score))
+    };
+    Ok(Duplicates { of: own.map(of_text).collect(), matches, report })
+}
+
+/// How many matches of a sample of texts the search found.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Recall {
+    /// Number of texts in the sample, which were compared with all others.
+    pub texts: usize,
+    pub matches: usize,
+    /// Number of these matches that the search found, too.
+    pub found: usize,
+}
+
+/// The texts of the sample, and the matches of these texts that the search found.
+pub(super) struct Check {
+    sample: BTreeSet<u32>,
+    found: BTreeSet<(u32, u32)>,
+}
+
+impl Check {
+    /// A sample of `wanted` texts among those for which `takes_part` holds; it depends only on
+    /// their numbers.
+    pub(super) fn new(wanted: usize, count: u32, takes_part: impl Fn(u32) -> bool) -> Self {
+        let mut drawn: BinaryHeap<(u64, u32)> = BinaryHeap::new();
+        for id in (0..count).filter(|&id| takes_part(id)) {
+            drawn.push((mixed(id.into()), id));
+            if drawn.len() > wanted {
+                drawn.pop();
+            }
+        }
+        let sample = drawn.into_iter().map(|(_, id)| id).collect();
+        Self { sample, found: BTreeSet::new() }
+    }
+
+    /// Records a match if it belongs to a text of the sample.
+    pub(super) fn see(&mut self, found: &Match) {
+        if self.sample.contains(&found.later) || self.sample.contains(&found.earlier) {
+            self.found.insert((found.earlier, found.later));
+        }
+    }
+
+    /// Compares the texts of the sample with all others.
+    pub(super) fn finish(
+        self,
+        texts: &Texts<'_>,
+        judge: &Judge<'_>,
+        takes_part: impl Fn(u32) -> bool + Sync,
+    ) -> Result<Recall, DedupeError> {
+        let Self { sample, found } = self;
+        let mut drawn: Vec<Text> = Vec::new();
+        texts.each(
+            "sample",
+            |id| sample.contains(&id),
+            |part| Ok(part.to_vec()),
+            |part| {
+                drawn.extend(part);
+                Ok(())
+            },
+        )?;
+        let mut there = BTreeSet::new();
+        let every = |part: &[Text]| matches_of(&drawn, part, judge).map_err(DedupeError::Query);
+        texts.each("check", takes_part, every, |matches| {
+            there.extend(matches);
+            Ok(())
+        })?;
+        let both = there.intersection(&found).count();
+        Ok(Recall { texts: sample.len(), matches: there.len(), found: both })
+    }
+}
+
+/// The matches of the sample within a batch of texts.
+fn matches_of(
+    sample: &[Text],
+    part: &[Text],
+    judge: &Judge<'_>,
+) -> Result<Vec<(u32, u32)>, QueryError> {
+    let candidates: Vec<&str> = part.iter().map(|text| text.text.as_str()).collect();
+    let options = RankOptions { min_score: Some(judge.threshold), ..RankOptions::all(judge.query) };
+    let mut found = Vec::new();
+    for drawn in sample {
+        let ranking = match judge.engine.rank_best(&drawn.text, &candidates, &options) {
+            // A text that cannot be scored has no matches.
+            Err(error) if error.place().is_some() => continue,
+            other => other?,
+        };
+        for result in ranking.results {
+            let Some(other) = part.get(result.index) else { continue };
+            let (earlier, later) = (drawn.id.min(other.id), drawn.id.max(other.id));
+            let across = judge.known.is_none_or(|known| earlier < known && later >= known);
+            if earlier != later && across {
+                found.push((earlier, later));
+            }
+        }
+    }
+    Ok(found)
 }

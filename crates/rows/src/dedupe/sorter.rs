@@ -1,5 +1,5 @@
-//! More records than the memory holds, put in order: sorted runs in files without a name, merged when
-//! they are read. What the records mean is not known here.
+//! Sorts more records than fit into memory: sorted runs in nameless files, merged when they are
+//! read. What the records mean is not known here.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,13 +11,13 @@ use std::path::PathBuf;
 use cognate::model::disk;
 use rayon::slice::ParallelSliceMut;
 
-/// Bytes of a run read or written at once.
+/// Bytes of a run that are read or written at a time.
 const BUFFER: usize = 256 << 10;
 
-/// Records by a pair of numbers, each with some bytes. No two have the same numbers.
+/// Records with a unique key of two numbers, each with some bytes.
 pub(super) struct Sorter {
     folder: PathBuf,
-    /// Most bytes in memory.
+    /// Maximum bytes in memory.
     most: usize,
     bytes: Vec<u8>,
     entries: Vec<Entry>,
@@ -32,9 +32,9 @@ struct Entry {
 }
 
 impl Sorter {
-    /// Sorts in at most so many bytes of memory; runs go to files on the disk of `folder`.
+    /// Sorts with at most `memory` bytes; runs are written to the disk of `folder`.
     pub(super) fn new(folder: PathBuf, memory: usize) -> Self {
-        // Lists grow by doubling, so half of them can be empty.
+        // Vectors double their capacity as they grow, so half of it may be unused.
         Self { folder, most: memory / 2, bytes: Vec::new(), entries: Vec::new(), runs: Vec::new() }
     }
 
@@ -53,7 +53,7 @@ impl Sorter {
         self.entries.par_sort_unstable_by_key(|entry| entry.key);
     }
 
-    /// Writes what is in memory as a run of its own.
+    /// Writes the records in memory as a sorted run.
     fn spill(&mut self) -> io::Result<()> {
         self.sort();
         let mut run = BufWriter::with_capacity(BUFFER, disk::nameless(&self.folder)?);
@@ -71,7 +71,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Hands the records over in the order of their numbers, and says how many runs were written.
+    /// Ends the input; returns the records in the order of their keys.
     pub(super) fn finish(mut self) -> io::Result<Sorted> {
         if self.runs.is_empty() {
             self.sort();
@@ -94,7 +94,7 @@ impl Entry {
 
 pub(super) struct Sorted {
     source: Source,
-    /// Runs that were written; none where the memory held all.
+    /// Number of runs on disk; 0 if all records were in memory.
     pub(super) runs: usize,
 }
 
@@ -103,17 +103,18 @@ enum Source {
     Runs(Merge),
 }
 
-/// The numbers of a run's next record, the run, and how many bytes the record has.
+/// The key of a run's next record, the index of the run, and the record's length.
 type Head = ((u64, u64), usize, u32);
 
-/// The heads of all runs, the least on top.
+/// The next record of each run in a heap, the smallest key on top.
 struct Merge {
     runs: Vec<BufReader<File>>,
     heads: BinaryHeap<Reverse<Head>>,
 }
 
 impl Merge {
-    /// Reads the next head of a run, if it has one; its bytes stay in the run until it is taken.
+    /// Reads the key and length of a run's next record; its bytes stay in the run until the record
+    /// is returned.
     fn advance(&mut self, run: usize) -> io::Result<()> {
         let Some(reader) = self.runs.get_mut(run) else { return Ok(()) };
         let mut head = [0; 20];
@@ -131,7 +132,7 @@ impl Merge {
 }
 
 impl Sorted {
-    /// The numbers of the next record; its bytes take the place of those in `bytes`.
+    /// Returns the key of the next record and replaces `bytes` by its bytes.
     pub(super) fn next(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<(u64, u64)>> {
         bytes.clear();
         match &mut self.source {

@@ -1,23 +1,27 @@
-//! The steps of a search before texts are compared, each over texts that are at hand: digests of
-//! tokens, words counted and a sample drawn, keys. [`run`](crate::dedupe) does them over files on one
-//! machine; what spreads texts over many machines does the same steps there.
+//! The steps of a search before texts are compared, each for texts in memory: digests of tokens,
+//! word counts, the sample, and keys. The keys of a text are three of its rare words, pairs of less
+//! rare words, and its buckets of vectors. [`run`](crate::dedupe::run) does these steps over files
+//! on one machine; programs on several machines do the same steps.
+
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use cognate::engine::QueryError;
+use cognate::model::Phrase;
+use cognate_kernels::random::SplitMix64;
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::dedupe::buckets;
 use crate::dedupe::buckets::{Buckets, Room};
 use crate::dedupe::judge::Judge;
-use crate::dedupe::keys::{WordCounts, mixed};
-use crate::dedupe::{buckets, keys};
 
-/// Whether the text of this number is in the sample of so many different texts.
+/// Whether the text with this number is in the sample of `distinct` texts.
 pub fn drawn(id: u32, distinct: u64) -> bool {
     let share = (buckets::SAMPLE as f64 / distinct.max(1) as f64).min(1.0);
     (mixed(id.into()) >> 11) as f64 <= share * (1_u64 << 53) as f64
 }
 
 impl Judge<'_> {
-    /// For each text a digest that those of the same tokens share; nothing for one without tokens.
+    /// For each text a digest of its tokens; `None` for a text without tokens.
     pub fn digests<T: AsRef<str>>(&self, texts: &[T]) -> Vec<Option<u128>> {
         let (mut phrase, mut joined) = (self.phrase(), Vec::new());
         let digest = |text: &T| {
@@ -32,17 +36,17 @@ impl Judge<'_> {
         texts.iter().map(digest).collect()
     }
 
-    /// Counts the words of different texts.
+    /// Counts the words of distinct texts.
     pub fn count<T: AsRef<str>>(&self, texts: &[T], counts: &WordCounts) {
         let mut phrase = self.phrase();
         for text in texts {
             self.read(&mut phrase, text.as_ref());
-            counts.see(&keys::different_words(&phrase));
+            counts.see(&different_words(&phrase));
         }
     }
 
-    /// The keys that each text is compared by, in rising order; none for a text without a vector, of
-    /// which no pair would be near enough.
+    /// The keys of each text, in rising order; none for a text without a vector, because it has no
+    /// near texts.
     pub fn keys<T: AsRef<str>>(
         &self,
         texts: &[T],
@@ -55,13 +59,136 @@ impl Judge<'_> {
             let mut own = Vec::new();
             if row.iter().any(|&x| x != 0.0) {
                 self.read(&mut phrase, text.as_ref());
-                counts.keys(&keys::different_words(&phrase), &mut own);
-                own.extend(buckets.nearest(row, &mut room).map(keys::of_bucket));
+                counts.keys(&different_words(&phrase), &mut own);
+                own.extend(buckets.nearest(row, &mut room).map(of_bucket));
                 own.sort_unstable();
                 own.dedup();
             }
             own
         };
         Ok(texts.iter().zip(rows.chunks_exact(self.dims)).map(of_text).collect())
+    }
+}
+
+/// Number of word counters. Words that share a counter are counted together and seem less rare; the
+/// number is fixed, so that results depend only on the texts.
+const COUNTERS: usize = 1 << 23;
+/// Maximum texts with a word for it to be a key.
+const RARE: u32 = 96;
+/// Maximum rare words of a text that are keys.
+const RARE_WORDS: usize = 3;
+/// Number of the rarest other words of a text that are combined in pairs.
+const PAIRED_WORDS: usize = 3;
+/// Marks the keys of buckets, as opposed to those of words.
+const BUCKET: u64 = 1 << 63;
+
+/// In how many texts each word occurs.
+pub struct WordCounts {
+    counters: Vec<AtomicU32>,
+}
+
+impl Default for WordCounts {
+    fn default() -> Self {
+        let mut counters = Vec::new();
+        counters.resize_with(COUNTERS, AtomicU32::default);
+        Self { counters }
+    }
+}
+
+impl WordCounts {
+    /// The counters that are not zero, with their indices.
+    pub fn counted(&self) -> impl Iterator<Item = (u32, u32)> {
+        let counts = self.counters.iter().map(|counter| counter.load(Ordering::Relaxed));
+        (0..).zip(counts).filter(|&(_, count)| count > 0)
+    }
+
+    /// Adds a count from another machine to a counter.
+    pub fn add(&self, counter: u32, count: u32) {
+        if let Some(counter) = self.counters.get(counter as usize) {
+            counter.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts the distinct words of one text.
+    pub(super) fn see(&self, words: &[u64]) {
+        for &word in words {
+            // Counting ends before counters are read, so no ordering is needed.
+            self.counter(word).fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn counter(&self, word: u64) -> &AtomicU32 {
+        // The mask keeps the index below the number of counters.
+        &self.counters[mixed(word) as usize & (COUNTERS - 1)]
+    }
+
+    fn of(&self, word: u64) -> u32 {
+        self.counter(word).load(Ordering::Relaxed)
+    }
+
+    /// Appends the keys of a text with these distinct words.
+    pub(super) fn keys(&self, words: &[u64], keys: &mut Vec<u64>) {
+        let mut counted: Vec<(u32, u64)> =
+            words.iter().map(|&word| (self.of(word), word)).collect();
+        // A word that occurs in one text connects it with no other.
+        counted.retain(|&(count, _)| count > 1);
+        counted.sort_unstable();
+        let rare = counted.partition_point(|&(count, _)| count <= RARE);
+        let (rare, others) = counted.split_at(rare);
+        keys.extend(rare.iter().take(RARE_WORDS).map(|&(_, word)| mixed(word) & !BUCKET));
+        if rare.len() < RARE_WORDS {
+            let paired = others.get(..PAIRED_WORDS).unwrap_or(others);
+            for (at, &(_, one)) in paired.iter().enumerate() {
+                for &(_, other) in paired.iter().skip(at + 1) {
+                    let (low, high) = (one.min(other), one.max(other));
+                    keys.push(mixed(mixed(low) ^ high.rotate_left(32)) & !BUCKET);
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn of_bucket(bucket: u64) -> u64 {
+    bucket | BUCKET
+}
+
+/// The distinct words of a text, in a fixed order.
+pub(super) fn different_words(phrase: &Phrase<'_>) -> Vec<u64> {
+    let mut words: Vec<u64> = phrase.token_keys().collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// A pseudo-random number that depends only on `number`.
+pub(super) fn mixed(number: u64) -> u64 {
+    SplitMix64::seeded(number).word()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_compared_by_its_rarest_words() {
+        let counts = WordCounts::default();
+        // Word n is in n texts; words from 100 on are in too many to be rare.
+        let all = [1, 2, 3, 4, 100, 101, 102, 103];
+        for text in 0..103 {
+            let words: Vec<u64> = all.into_iter().filter(|&word| word > text).collect();
+            counts.see(&words);
+        }
+        let keys = |words: &[u64]| {
+            let mut keys = Vec::new();
+            counts.keys(words, &mut keys);
+            assert!(keys.iter().all(|&key| key & BUCKET == 0));
+            keys
+        };
+        assert_eq!(keys(&[1, 2, 3, 4, 100]), [2, 3, 4].map(|word| mixed(word) & !BUCKET));
+        let few = keys(&[1, 3, 100, 101]);
+        assert_eq!(few.len(), 2, "a rare word, and the two others together");
+        assert_eq!(few[1], keys(&[100, 101])[0]);
+        assert_eq!(keys(&[100, 101, 102, 103]).len(), 3, "two at a time of the rarest three");
+        assert!(keys(&[1]).is_empty());
     }
 }

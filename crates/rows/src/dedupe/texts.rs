@@ -1,12 +1,11 @@
-//! The texts of one file or column, or of two, read from front to back as often as needed, numbered
-//! from 0 through both. What is done with a text is not known here.
+//! The texts of one or two files or columns, read sequentially as often as needed, numbered from 0
+//! through both. What is done with a text is not known here.
 
 use std::fs::File;
 use std::io;
 use std::io::Seek;
 use std::path::{Path, PathBuf};
 
-use cognate::engine::Engine;
 use cognate::model::disk;
 use cognate_files::ReadError;
 use cognate_files::input::Input;
@@ -14,20 +13,17 @@ use cognate_files::progress::Progress;
 use cognate_files::records::{Column, Options, Records};
 use rayon::prelude::*;
 
-use crate::dedupe::judge::Judge;
-use crate::dedupe::search::Found;
-use crate::dedupe::{DedupeError, Match, Report, Search, search};
+use crate::dedupe::DedupeError;
 
-/// Texts read while others are worked on.
+/// Texts read ahead while others are processed.
 const CHUNK: usize = 8192;
-/// Texts that a thread works on at a time.
+/// Texts that a thread processes at a time.
 const PART: usize = 256;
-/// The path that stands for standard input.
+/// The path that means standard input.
 const STANDARD_INPUT: &str = "-";
-/// The column taken where none is named.
+/// The default name of the text column.
 const TEXT: &str = "text";
 
-/// A text with its number.
 #[derive(Debug, Clone)]
 pub(super) struct Text {
     pub(super) id: u32,
@@ -40,27 +36,27 @@ impl AsRef<str> for Text {
     }
 }
 
-/// Texts that can be read again and again.
+/// Texts that can be read several times.
 pub(super) enum Source<'t> {
     File {
         path: PathBuf,
         options: Options,
         column: Option<String>,
-        /// What standard input held.
+        /// A copy of standard input.
         kept: Option<File>,
     },
-    /// Texts in memory; one that is missing has no words.
+    /// Texts in memory; a missing one counts as empty.
     Column(&'t [Option<&'t str>]),
 }
 
-/// Texts as they are read.
+/// A source that is being read.
 enum Open<'t> {
     Records(Box<Records>, Column),
     Column(std::slice::Iter<'t, Option<&'t str>>),
 }
 
 impl<'t> Source<'t> {
-    /// The records of a file. What standard input holds is kept in a file of `folder`.
+    /// The records of a file. Standard input is copied to a file in `folder`.
     pub(super) fn file(
         path: &Path,
         options: Options,
@@ -77,7 +73,7 @@ impl<'t> Source<'t> {
         Ok(Self::File { path: path.to_owned(), options, column: column.map(str::to_owned), kept })
     }
 
-    /// The records of a file from the first on, and the column of texts; nothing for a column.
+    /// The records of a file from the beginning, and its text column; `None` for texts in memory.
     pub(super) fn records(&self) -> Result<Option<(Records, Column)>, DedupeError> {
         let Self::File { path, options, column, kept } = self else { return Ok(None) };
         let records = match kept {
@@ -92,7 +88,7 @@ impl<'t> Source<'t> {
         };
         let column = match column {
             Some(name) => records.column(name)?,
-            // The only column needs no name.
+            // A single column needs no name.
             None if records.names().len() == 1 => records.column("1")?,
             None => records.column(TEXT)?,
         };
@@ -113,7 +109,7 @@ impl<'t> Source<'t> {
 }
 
 impl Open<'_> {
-    /// The next text; where it is not `wanted`, an empty one stands for it.
+    /// The next text; if it is not `wanted`, an empty one in its place.
     fn next(&mut self, wanted: bool) -> Result<Option<String>, DedupeError> {
         match self {
             Self::Column(texts) => {
@@ -133,21 +129,21 @@ impl Open<'_> {
     }
 }
 
-/// The texts of all sources, those of the other file first.
+/// The texts of all sources; those of the other file come first.
 pub(super) struct Texts<'t> {
     pub(super) sources: Vec<Source<'t>>,
 }
 
-/// A reading on its way.
-struct Reading<'r, 't> {
+/// The state of one pass over all sources.
+struct TextPass<'r, 't> {
     rest: std::slice::Iter<'r, Source<'t>>,
     open: Option<Open<'t>>,
     next: u64,
     progress: Progress,
 }
 
-impl Reading<'_, '_> {
-    /// The next texts that are wanted; none at the end.
+impl TextPass<'_, '_> {
+    /// The next wanted texts; empty at the end.
     fn chunk(&mut self, wanted: &(impl Fn(u32) -> bool + Sync)) -> Result<Vec<Text>, DedupeError> {
         let mut texts = Vec::new();
         while texts.len() < CHUNK {
@@ -177,7 +173,7 @@ impl Reading<'_, '_> {
 }
 
 impl Texts<'_> {
-    /// How many texts the other file has, where there is one.
+    /// Number of texts in the other file, if there is one.
     pub(super) fn known(&self) -> Result<Option<u32>, DedupeError> {
         let [other, _] = self.sources.as_slice() else { return Ok(None) };
         let count = match other.records()? {
@@ -196,15 +192,15 @@ impl Texts<'_> {
         u32::try_from(count).map(Some).map_err(|_| DedupeError::TooMany)
     }
 
-    /// Whether there is anything to wait for: texts in memory are somebody else's, who may be no
-    /// terminal's user.
+    /// A progress bar, unless all texts are in memory: the caller then may not be a terminal
+    /// program.
     fn progress(&self, step: &'static str) -> Progress {
         let files = self.sources.iter().any(|source| matches!(source, Source::File { .. }));
         if files { Progress::bytes(step) } else { Progress::hidden() }
     }
 
-    /// Hands all texts that are wanted to `work`, some at a time on every core, and what comes of
-    /// them in their order to `take`. Gives back how many records there are.
+    /// Calls `work` with all wanted texts in batches on every core, and `take` with the results in
+    /// order. Returns the number of records.
     pub(super) fn each<T: Send>(
         &self,
         step: &'static str,
@@ -212,7 +208,7 @@ impl Texts<'_> {
         work: impl Fn(&[Text]) -> Result<T, DedupeError> + Sync,
         mut take: impl FnMut(T) -> Result<(), DedupeError>,
     ) -> Result<u32, DedupeError> {
-        let mut reading = Reading {
+        let mut reading = TextPass {
             rest: self.sources.iter(),
             open: None,
             next: 0,
@@ -231,40 +227,4 @@ impl Texts<'_> {
         }
         u32::try_from(reading.next).map_err(|_| DedupeError::TooMany)
     }
-}
-
-/// What stands for what.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Duplicates {
-    /// For each text the place of the one that stands for it, among the others where there are others,
-    /// and its score with that; nothing for a text that stands for itself.
-    pub of: Vec<Option<(u32, f32)>>,
-    /// All matches, by the later text; places as in `of`.
-    pub matches: Vec<Match>,
-    pub report: Report,
-}
-
-/// Looks for duplicates among texts, or in others `against` which they are held. A missing text
-/// duplicates nothing.
-pub fn among(
-    engine: &Engine,
-    texts: &[Option<&str>],
-    against: Option<&[Option<&str>]>,
-    search: &Search,
-) -> Result<Duplicates, DedupeError> {
-    let judge = Judge::new(engine, search)?;
-    let sources = against.into_iter().chain([texts]).map(Source::Column);
-    let texts = Texts { sources: sources.collect() };
-    let mut matches = Vec::new();
-    let found = search::search(judge, search, &texts, |found, known| {
-        matches.push(Match { later: found.later - known, ..found.clone() });
-        Ok(())
-    })?;
-    let Found { judge, firsts, clusters, report } = found;
-    let own = judge.known.unwrap_or_default()..firsts.len() as u32;
-    let of_text = |id: u32| {
-        let (of, score) = clusters.of_text(id);
-        (of != id).then_some((of, score))
-    };
-    Ok(Duplicates { of: own.map(of_text).collect(), matches, report })
 }

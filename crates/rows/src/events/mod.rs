@@ -1,61 +1,26 @@
-//! `cognate events`: a stream of texts, each written back whole with the event that it belongs to.
+//! `cognate events`: groups a stream of texts into events and writes each record back with its
+//! event.
 //!
-//! Records come from a file or standard input and leave as soon as they are decided; memory is that
-//! of the window, however long the stream is. What makes an event is known in
+//! Records come from a file or standard input and are written as soon as they are decided; memory
+//! is bounded by the window, however long the stream is. What forms an event is defined by
 //! [`window`](cognate::window).
 
 mod output;
 mod source;
 mod state;
 mod summary;
-use std::path::PathBuf;
-
-use cognate::engine::QueryError;
-use cognate_files::ReadError;
-
-/// Why a stream could not be followed.
-#[derive(Debug, thiserror::Error)]
-pub enum EventsError {
-    /// A record could not be read, or makes no sense.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// A method cannot do what is asked of it.
-    #[error(transparent)]
-    Query(#[from] QueryError),
-    /// Options that contradict each other, the records or the state.
-    #[error("{0}")]
-    Options(String),
-    /// Lines could not be written.
-    #[error("cannot write: {0}")]
-    Output(#[source] std::io::Error),
-    /// A file could not be written.
-    #[error("cannot write {}: {source}", path.display())]
-    Write {
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A state that cannot be gone on from.
-    #[error("{}: {problem}", path.display())]
-    State {
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
-}
-
-#[cfg(test)]
-mod tests;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cognate::engine::Engine;
+use cognate::engine::{Engine, QueryError};
 use cognate::window::BATCH;
 use cognate::window::events::Decision;
 use cognate::window::stream::{Item, Settings, Stream};
+use cognate_files::ReadError;
 use cognate_files::progress::Progress;
 use cognate_files::records::{Added, Appender, Options as RecordOptions};
 pub use output::Output;
@@ -66,42 +31,63 @@ use crate::events::output::Order;
 use crate::events::source::{Source, Tweet};
 use crate::events::summary::Summary;
 
-/// What is done with a stream.
+/// Why a stream could not be processed.
+#[derive(Debug, thiserror::Error)]
+pub enum EventsError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// Options that contradict each other, the records or the state.
+    #[error("{0}")]
+    Options(String),
+    #[error("cannot write: {0}")]
+    Output(#[source] std::io::Error),
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+    /// The run cannot resume from its state file.
+    #[error("{}: {problem}", path.display())]
+    State {
+        path: PathBuf,
+        /// What is wrong with the state.
+        problem: String,
+    },
+}
+
+/// How a stream is read, grouped and written.
 #[derive(Debug, Clone)]
 pub struct EventsOptions {
-    /// The records; `-` is standard input.
+    /// Path of the records; `-` is standard input.
     pub input: PathBuf,
-    /// How they are written down.
+    /// How the records are formatted.
     pub records: RecordOptions,
-    /// Which fields hold what.
+    /// The names of the fields to read.
     pub columns: Columns,
-    /// What stands before the names of added fields.
+    /// Prefix of the names of added fields.
     pub prefix: String,
-    /// How the stream is followed.
     pub settings: Settings,
-    /// A record may be so many milliseconds late.
+    /// Maximum milliseconds by which a record may be late.
     pub slack: i64,
-    /// A table of events to write.
+    /// Path of a table of events to write.
     pub summary: Option<PathBuf>,
-    /// Fewest texts of an event in that table.
+    /// Minimum texts of an event in that table.
     pub least: u64,
-    /// What the stream goes on from, and where what it got to is kept.
+    /// Path of the state file that the run resumes from and updates.
     pub state: Option<PathBuf>,
 }
 
-/// What came of a stream.
+/// Counts of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// Texts that were read.
     pub texts: u64,
     pub events: u64,
-    /// Texts that joined an event.
+    /// Number of texts that joined an existing event.
     pub joined: u64,
-    /// Texts without a vector, each an event of its own.
+    /// Number of texts without a vector, each an event of its own.
     pub unscored: u64,
-    /// Texts that came later than the slack allows.
+    /// Number of texts that were later than allowed.
     pub late: u64,
-    /// Texts that the stream has had since it began, those of earlier runs among them.
+    /// Number of texts in the whole stream, including earlier runs.
     pub total: u64,
 }
 
@@ -121,14 +107,14 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Names of the fields that are added.
+/// Names of the added fields, without the prefix.
 const FIELDS: [&str; 4] = ["event", "nearest", "score", "new"];
 
-/// Texts between two looks at names that no text of the window needs any more.
+/// Texts between two removals of ids that left the window.
 const SWEEP: u64 = 4096;
 
-/// Follows a stream to its end, or until it is `interrupted`: what was read by then is decided and
-/// written.
+/// Processes a stream to its end, or until `interrupted` is set: all texts read by then are decided
+/// and written.
 pub fn run(
     engine: &Engine,
     options: &EventsOptions,
@@ -150,7 +136,7 @@ pub fn run(
     if let Some(path) = &options.state {
         state::resume(path, &mut run)?;
     }
-    // Whoever appends what goes on has the header already.
+    // A resumed output already has its header.
     if run.stream.next() == 0 {
         run.appender.header(source.header(), &mut run.lines);
     }
@@ -186,10 +172,10 @@ pub fn run(
     Ok(run.outcome)
 }
 
-/// Bytes of lines that are kept before they are written, while more records are there.
+/// Maximum bytes of lines held back while more records are available.
 const WRITTEN_BYTES: usize = 64 << 10;
 
-/// A stream at work, with the names that its texts have outside.
+/// A stream in progress, with the external ids of its texts.
 struct Run<'e> {
     engine: &'e Engine,
     stream: Stream<&'e Engine>,
@@ -200,13 +186,14 @@ struct Run<'e> {
     outcome: Outcome,
 }
 
-/// What texts and events are called: by the id of a text, or its place in the stream from 1.
+/// External ids of texts and events; a text without an id is called by its position in the stream,
+/// from 1.
 #[derive(Default)]
 struct Names {
-    /// The ids of the texts of the window, from number `first` on.
+    /// The ids of the texts in the window, beginning with text number `first`.
     ids: VecDeque<Option<Box<str>>>,
     first: u64,
-    /// The ids of the texts that events began with.
+    /// The ids of the texts that began the current events.
     events: HashMap<u64, Box<str>>,
 }
 
@@ -233,7 +220,7 @@ impl Names {
 }
 
 impl Run<'_> {
-    /// Decides texts in their order, and adds their lines.
+    /// Decides texts in order and appends their lines.
     fn decide(&mut self, tweets: Vec<Tweet>) -> Result<(), EventsError> {
         for batch in tweets.chunks(BATCH) {
             let items = batch.iter().map(|tweet| Item { time: tweet.time, text: &tweet.text });
@@ -248,7 +235,8 @@ impl Run<'_> {
                     summary.take(tweet, number, decision, self.engine.model().normalisation());
                 }
             }
-            // After the batch, because what its last texts forgot may be named by its first.
+            // After the batch: its first texts may refer to ids that its last texts push out of the
+            // window.
             let next = self.stream.next();
             if first / SWEEP != next / SWEEP {
                 self.sweep(next)?;
@@ -276,7 +264,7 @@ impl Run<'_> {
         self.outcome.unscored += u64::from(without);
     }
 
-    /// Forgets names that the window needs no more, and ends events.
+    /// Removes ids that left the window, and ends events.
     fn sweep(&mut self, number: u64) -> Result<(), EventsError> {
         let kept = number.saturating_sub(self.stream.settings().limits.last as u64 + BATCH as u64);
         while self.names.first < kept && self.names.ids.pop_front().is_some() {
@@ -297,5 +285,52 @@ impl Run<'_> {
             out.flush().map_err(EventsError::Output)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::events::output::Order;
+    use crate::events::source::Tweet;
+
+    fn tweet(time: i64) -> Tweet {
+        Tweet { raw: "".into(), text: "".into(), id: None, time }
+    }
+
+    /// The times of texts in the order of their output, and how many were too late.
+    fn through(slack: i64, times: &[i64]) -> (Vec<i64>, usize) {
+        let mut order = Order::new(slack);
+        let mut left = Vec::new();
+        let mut late = 0;
+        for &time in times {
+            late += usize::from(order.take(tweet(time)));
+            left.extend(order.ready(false).into_iter().map(|tweet| tweet.time));
+        }
+        left.extend(order.ready(true).into_iter().map(|tweet| tweet.time));
+        (left, late)
+    }
+
+    #[test]
+    fn without_slack_texts_leave_as_they_come() {
+        assert_eq!(through(0, &[5, 3, 9, 9, 1]), (vec![5, 3, 9, 9, 1], 2));
+    }
+
+    #[test]
+    fn within_the_slack_texts_leave_in_order_and_later_ones_at_once() {
+        assert_eq!(through(10, &[5, 3, 9, 20, 12]), (vec![3, 5, 9, 12, 20], 0));
+        // The third is 27 behind the second; the order of the others is kept.
+        assert_eq!(through(10, &[5, 30, 3, 31]), (vec![5, 3, 30, 31], 1));
+    }
+
+    #[test]
+    fn a_text_waits_until_none_can_come_before_it() {
+        let mut order = Order::new(10);
+        order.take(tweet(100));
+        assert!(order.ready(false).is_empty());
+        order.take(tweet(109));
+        assert!(order.ready(false).is_empty());
+        order.take(tweet(110));
+        assert_eq!(order.ready(false).len(), 1);
+        assert_eq!(order.ready(true).len(), 2);
     }
 }

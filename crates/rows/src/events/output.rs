@@ -1,5 +1,5 @@
-//! Where the lines of a stream go: standard output, a file that is there only when it is whole, or
-//! one that grows from run to run.
+//! The output of a stream: standard output, a file that appears only when it is complete, or a file
+//! that grows from run to run; and the buffer that puts late texts in order.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -16,14 +16,14 @@ use crate::events::source::Tweet;
 
 pub enum Output {
     Standard(io::Stdout),
-    /// To the end of a file, for a stream that goes on from a state.
+    /// Appends to a file, for a stream that resumes from a state.
     Growing(PathBuf, File),
-    /// Into a temporary file that takes the place of another when all is written.
+    /// Writes a temporary file that replaces the target when it is complete.
     Whole(Target, PathBuf, File),
 }
 
 impl Output {
-    /// Opens what a path stands for; `-` is standard output. A file that `grows` is added to.
+    /// Opens the output at a path; `-` is standard output. A file that `grows` is appended to.
     pub fn open(path: &Path, grows: bool) -> Result<Self, EventsError> {
         let failed = |source| EventsError::Write { path: path.to_owned(), source };
         if path.as_os_str() == "-" {
@@ -40,7 +40,7 @@ impl Output {
         Ok(Self::Whole(target, temporary, file))
     }
 
-    /// Makes what was written last, and puts a whole file in its place.
+    /// Syncs the output, and moves a complete file to its target.
     pub fn finish(self) -> Result<(), EventsError> {
         let failed = |path: PathBuf| move |source| EventsError::Write { path, source };
         match self {
@@ -60,10 +60,10 @@ impl Output {
         }
     }
 
-    /// Removes what was written of a file that will not be whole.
+    /// Removes an incomplete temporary file.
     pub fn give_up(self) {
         if let Self::Whole(_, temporary, _) = self {
-            // A leftover is removed by the next writer.
+            // If this fails, the next writer removes the file.
             let _ = LocalDisk.remove(&temporary);
         }
     }
@@ -85,7 +85,7 @@ impl Write for Output {
     }
 }
 
-/// Texts that wait for others that may still come before them.
+/// Texts that wait because an earlier one may still arrive.
 pub(super) struct Order {
     slack: i64,
     newest: Option<i64>,
@@ -93,17 +93,17 @@ pub(super) struct Order {
     taken: u64,
 }
 
-/// A text that waits; the greatest is the earliest.
+/// A waiting text; in the heap the greatest is the earliest.
 struct Waiting {
     tweet: Tweet,
-    /// Texts of one time stay in the order in which they came.
+    /// Texts with equal times keep the order of their arrival.
     number: u64,
-    /// Whether it waits for nothing: it is too late for its place, or nothing is put in order.
+    /// Whether it can leave at once: it is late, or ordering is disabled.
     due: bool,
 }
 
 impl Waiting {
-    /// Those that wait for nothing come first, as they came.
+    /// The position in the order: texts that can leave come first, in the order of their arrival.
     fn key(&self) -> (bool, i64, u64) {
         match self.due {
             true => (false, 0, self.number),
@@ -133,13 +133,13 @@ impl PartialEq for Waiting {
 impl Eq for Waiting {}
 
 impl Order {
-    /// A text waits until one came that is `slack` milliseconds younger; without slack none waits, and
-    /// texts leave as they came.
+    /// A text waits until one has arrived that is `slack` milliseconds younger. With a slack of 0
+    /// no text waits, and the order of arrival is kept.
     pub(super) fn new(slack: i64) -> Self {
         Self { slack, newest: None, waiting: BinaryHeap::new(), taken: 0 }
     }
 
-    /// Takes a text in; whether it came later than the slack allows.
+    /// Adds a text; returns whether it was later than allowed.
     pub(super) fn take(&mut self, tweet: Tweet) -> bool {
         let (time, slack) = (tweet.time, self.slack);
         let late = self.newest.is_some_and(|newest| newest.saturating_sub(time) > slack);
@@ -150,7 +150,7 @@ impl Order {
         late
     }
 
-    /// The texts that no other can come before any more; all of them at the end.
+    /// The texts that no later arrival can precede; all of them at the end.
     pub(super) fn ready(&mut self, ended: bool) -> Vec<Tweet> {
         let mut ready = Vec::new();
         while let Some(first) = self.waiting.peek() {

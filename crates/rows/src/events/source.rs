@@ -1,4 +1,4 @@
-//! Records as texts with times and ids.
+//! Reads records as texts with times and ids.
 
 use cognate_files::input::shown;
 use cognate_files::progress::Progress;
@@ -7,23 +7,21 @@ use cognate_files::{ReadError, instant};
 
 use crate::events::{EventsError, EventsOptions};
 
-/// Names of the field that holds the time, where none is said; the first that is there.
-const TIMES: [&str; 4] = ["time", "time_utc", "created_at", "timestamp"];
-/// Names of the field that holds the id, where none is said.
+/// Default names of the id field; the first that exists is used.
 const IDS: [&str; 3] = ["id_str", "id", "tweet_id"];
 
-/// Which fields hold what.
+/// The names of the fields to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
     pub text: String,
     pub time: Option<String>,
-    /// The id, which the time can be read from, too, where it is one of Twitter's.
+    /// The id; if it is one of Twitter's, the time can be computed from it.
     pub id: Option<String>,
 }
 
 /// A text of a stream.
 pub(super) struct Tweet {
-    /// The record that it came in.
+    /// The record as read.
     pub(super) raw: Box<str>,
     pub(super) text: Box<str>,
     pub(super) id: Option<Box<str>>,
@@ -31,12 +29,12 @@ pub(super) struct Tweet {
     pub(super) time: i64,
 }
 
-/// Where times come from.
+/// Where the times of texts come from.
 enum Times {
     Field(Column),
-    /// The upper bits of an id.
+    /// The upper bits of Twitter ids.
     Snowflake(Column),
-    /// Nowhere: all are 0, and only numbers bound the window.
+    /// Nowhere: all times are 0, and the window is bounded only by its number of texts.
     None,
 }
 
@@ -57,7 +55,7 @@ impl Source {
             Some(name) => records.column(name).map(Some),
             None => usual.iter().copied().find(there).map(|name| records.column(name)).transpose(),
         };
-        let (time, id) = (named(&columns.time, &TIMES)?, named(&columns.id, &IDS)?);
+        let (time, id) = (named(&columns.time, &instant::FIELDS)?, named(&columns.id, &IDS)?);
         let needs_time = options.settings.limits.within.is_some() || options.slack > 0;
         let times = match (time, &id) {
             (Some(time), _) => Times::Field(time),
@@ -67,7 +65,7 @@ impl Source {
                 return Err(EventsError::Options(format!(
                     "no field with the time is there, which --within and --slack need: name it \
                      (--time), one of {}, or the id of tweets (--id)",
-                    TIMES.join(", ")
+                    instant::FIELDS.join(", ")
                 )));
             }
             _ => Times::None,
@@ -91,7 +89,7 @@ impl Source {
         self.records.follow(progress);
     }
 
-    /// Refuses to add fields that are there already.
+    /// Refuses to add fields that exist already.
     pub(super) fn refuse_fields(&mut self, added: &[String]) -> Result<(), EventsError> {
         let names = self.records.peek_names()?;
         match added.iter().find(|name| names.contains(name)) {

@@ -1,8 +1,9 @@
-//! What a stream got to, kept in a file so that another run goes on from it: JSON objects, one a
-//! line, and a digest of all before it in the last.
+//! The state of a stream in a file, from which another run resumes: JSON objects, one on each line,
+//! with a digest of all preceding lines in the last one.
 //!
-//! The file is replaced as a whole, so that a crash leaves the one before. It names the model and the
-//! settings, and nothing else can go on from it: another model would find other neighbours.
+//! The file is replaced whole, so after a crash the previous state remains. It states the model and
+//! the settings, and only a run with the same ones can resume: another model would find other
+//! neighbours.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::{EventsError, Run};
 
-/// Name and version of the shape.
+/// Name and version of the format.
 const FORMAT: &str = "cognate-events-1";
 const LINE_BYTES: usize = 16 << 20;
 
@@ -23,15 +24,13 @@ const LINE_BYTES: usize = 16 << 20;
 struct Head {
     format: String,
     fingerprint: String,
-    /// Everything that decides what belongs together, in words.
+    /// The settings that decide which texts belong together, as text.
     settings: String,
-    /// The number of the next text.
     next: u64,
     texts: usize,
     events: usize,
 }
 
-/// A text of the window.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
@@ -41,14 +40,13 @@ struct Text {
     event: u64,
 }
 
-/// An event of which the window holds a text.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Event {
     event: u64,
     id: Option<String>,
     size: u64,
-    /// The bits of the sum of its vectors, so that nothing is lost.
+    /// The sum of its vectors as bits, so that nothing is rounded.
     sum: Vec<u32>,
 }
 
@@ -73,7 +71,6 @@ fn described(settings: &Settings) -> String {
     )
 }
 
-/// Keeps what a stream got to.
 pub(super) fn save(path: &Path, run: &Run<'_>) -> Result<(), EventsError> {
     let (window, events) = (run.stream.window(), run.stream.events());
     let all = events.all();
@@ -109,11 +106,11 @@ pub(super) fn save(path: &Path, run: &Run<'_>) -> Result<(), EventsError> {
 }
 
 fn add(out: &mut String, line: &impl Serialize) {
-    // Every key is a string and no number a fraction, so nothing here can fail.
+    // Every key is a string and every number an integer, so serialising cannot fail.
     let _ = writeln!(out, "{}", serde_json::to_string(line).unwrap_or_default());
 }
 
-/// Goes on from a state, where there is one.
+/// Restores the state of an earlier run, if the file exists.
 pub(super) fn resume(path: &Path, run: &mut Run<'_>) -> Result<(), EventsError> {
     if !path.exists() {
         return Ok(());
@@ -123,7 +120,7 @@ pub(super) fn resume(path: &Path, run: &mut Run<'_>) -> Result<(), EventsError> 
     let mut input = Input::open(path)?;
     let head: Head = line(&mut input, path)?;
     if head.format != FORMAT {
-        return Err(wrong(format!("expected a state of the shape {FORMAT}, found another")));
+        return Err(wrong(format!("expected a state in the format {FORMAT}, found another")));
     }
     if head.fingerprint != run.engine.model().fingerprint() {
         return Err(wrong("the state was made with another model".to_owned()));
@@ -154,7 +151,7 @@ pub(super) fn resume(path: &Path, run: &mut Run<'_>) -> Result<(), EventsError> 
     Ok(())
 }
 
-/// Refuses a file whose last line is not the digest of what stands before it.
+/// Refuses a file whose last line is not the digest of the preceding lines.
 fn check(path: &Path) -> Result<(), EventsError> {
     let mut input = Input::open(path)?;
     let mut hasher = blake3::Hasher::new();

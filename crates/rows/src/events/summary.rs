@@ -1,9 +1,10 @@
-//! A table of the events of a stream: when, how many texts, how fast, which words tell an event from
-//! the rest of the stream, and the text that is nearest to the middle of it.
+//! A table of the events of a stream: time, number of texts, rate, the words that distinguish an
+//! event from the rest of the stream, and its most central text.
 //!
-//! A row is written when its event has ended, that is when the window holds none of its texts any
-//! more; what is kept until then is bounded by the window. Of a large event some texts stand for all,
-//! and of its words and those of the stream the rare ones are dropped when they become too many.
+//! A row is written when its event has ended, that is, when none of its texts is left in the
+//! window; the data kept until then is bounded by the window. A large event is represented by a
+//! sample of its texts; when there are too many distinct words in an event or the stream, the rare
+//! ones are dropped.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -20,11 +21,11 @@ use cognate_files::records::Added;
 use crate::events::source::Tweet;
 use crate::events::{EventsError, Names};
 
-/// Texts that stand for all of an event's.
+/// Maximum texts in the sample of an event.
 const TEXTS: usize = 24;
-/// Words that a row names.
+/// Number of words in a row.
 const NAMED: usize = 6;
-/// Most different words kept of an event, and of the stream.
+/// Maximum distinct words counted for an event, and for the stream.
 const WORDS: [usize; 2] = [1 << 10, 1 << 18];
 
 const HEADER: &str = "event\tstart\tend\ttexts\tper_hour\twords\tcentral\n";
@@ -38,7 +39,7 @@ pub(super) struct Summary {
     tokens: Tokens,
 }
 
-/// Words with how many texts they stand in.
+/// Words with the number of texts that contain them.
 #[derive(Default)]
 struct Words {
     texts: u64,
@@ -66,7 +67,7 @@ impl Words {
     }
 }
 
-/// What is kept of an event that goes on.
+/// The data of an event that has not ended.
 struct Event {
     start: i64,
     end: i64,
@@ -87,7 +88,7 @@ impl Summary {
         }
     }
 
-    /// Takes a text in that was decided.
+    /// Adds a text that was assigned to an event.
     pub(super) fn take(
         &mut self,
         tweet: &Tweet,
@@ -116,7 +117,7 @@ impl Summary {
         if event.texts.len() < TEXTS {
             event.texts.push(tweet.text.clone());
         } else if (event.size - 1).is_multiple_of(event.size.div_ceil(TEXTS as u64)) {
-            // Ever fewer are taken as the event grows, each in the place of another.
+            // The more texts an event has, the less often one replaces another in the sample.
             event.texts[(number % TEXTS as u64) as usize] = tweet.text.clone();
         }
         self.stream.take(words.into_iter(), WORDS[1]);
@@ -159,8 +160,8 @@ impl Summary {
         Ok(())
     }
 
-    /// The words that tell an event from the stream: those that stand in far more of its texts than
-    /// they would if they stood in as many as elsewhere.
+    /// The words that distinguish an event: those in a far higher share of its texts than elsewhere
+    /// in the stream.
     fn telling(&self, event: &Event) -> Vec<String> {
         let share = event.words.texts as f64 / self.stream.texts.max(1) as f64;
         let mut words: Vec<(f64, &str)> = Vec::with_capacity(event.words.counts.len());
@@ -173,7 +174,7 @@ impl Summary {
         words.into_iter().take(NAMED).map(|(_, word)| word.to_owned()).collect()
     }
 
-    /// Writes the rows of all events that are left, and the table.
+    /// Writes the rows of all remaining events, and the table.
     pub(super) fn finish(mut self, names: &Names, engine: &Engine) -> Result<(), EventsError> {
         self.end(names, engine, |_| true)?;
         let failed = |source| EventsError::Write { path: self.path.clone(), source };
@@ -181,7 +182,7 @@ impl Summary {
     }
 }
 
-/// The text that is most like the mean of those that stand for an event.
+/// The text most similar to the mean of an event's sample.
 fn central<'t>(event: &'t Event, engine: &Engine) -> Result<&'t str, EventsError> {
     let first = event.texts.first().map_or("", AsRef::as_ref);
     let method = engine.auto_embedding();
@@ -202,7 +203,7 @@ fn central<'t>(event: &'t Event, engine: &Engine) -> Result<&'t str, EventsError
     Ok(best.1)
 }
 
-/// A text on a line and in a column of its own.
+/// A text without line breaks and tabs.
 fn on_a_line(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }

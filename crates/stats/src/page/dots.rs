@@ -1,38 +1,34 @@
-//! Figures of many named things below each other, as dots on one axis.
+//! A dot plot: named figures one below the other on a common axis.
 //!
-//! Drawn in HTML, not in SVG: a drawing shrinks with the window, and its text with it, while here
-//! names and numbers keep their size on a telephone. What the figures are of is not known here.
+//! It is HTML, not SVG: a drawing shrinks with the window, and its text with it, while names and
+//! numbers here stay readable on a telephone. What the figures measure is not known here.
 
 use std::fmt::Write;
 
 use crate::page::frame::{Axis, escaped, number};
 
-/// Where the least figure is at most this part of the largest, the axis begins at 0.
+/// The axis begins at 0 if the smallest figure is at most this share of the largest.
 const NEAR_ZERO: f64 = 0.35;
 
-/// One figure: of what, how large, its interval if it has one.
+/// A named figure with its interval, if it has one.
 #[derive(Debug, Clone)]
 pub struct Dot {
-    /// What it is of.
     pub name: String,
-    /// How large it is.
     pub value: f64,
-    /// The ends of its interval.
     pub interval: Option<[f64; 2]>,
-    /// Whether the others are held against it.
     pub baseline: bool,
 }
 
-/// How figures are drawn.
+/// How the figures are shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Drawing<'d> {
-    /// Digits after the point.
+    /// Digits after the decimal point.
     pub digits: usize,
-    /// What the figures are, and in which unit.
+    /// Name and unit of the figures.
     pub label: &'d str,
 }
 
-/// The figures, the largest first and marked, with whiskers for intervals and a line at the baseline.
+/// The figures in falling order, with marks, whiskers for intervals, and a line at the baseline.
 pub fn dots(dots: &[Dot], drawing: Drawing<'_>) -> String {
     let Drawing { digits, label } = drawing;
     let mut order: Vec<&Dot> = dots.iter().collect();
@@ -95,7 +91,7 @@ pub fn dots(dots: &[Dot], drawing: Drawing<'_>) -> String {
     out
 }
 
-/// Whether the axis under these figures begins elsewhere than at 0, which a reader must be told.
+/// Whether the axis does not begin at 0, which a reader must be told.
 pub fn is_cut(dots: &[Dot]) -> bool {
     let axis = axis(dots);
     axis.low > 0.0 || axis.high < 0.0
@@ -143,7 +139,7 @@ mod tests {
         assert!(is_cut(&[dot("a", 72.3), dot("b", 74.8)]));
         assert!(!is_cut(&[dot("a", 2.0), dot("b", 74.8)]));
         assert!(!is_cut(&[dot("a", -2.0), dot("b", 3.0)]));
-        // Nothing that has no place is drawn outside.
+        // A figure without a position (NaN) is not drawn.
         let drawn = dots(&[dot("a", f64::NAN)], Drawing { digits: 1, label: "" });
         assert!(!drawn.contains("left:NaN"), "{drawn}");
     }

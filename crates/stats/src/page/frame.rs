@@ -1,11 +1,11 @@
-//! The frame of a plot: where numbers lie on the paper, axes with round ticks, and escaped text.
+//! The frame of a plot: axes with round ticks, and the mapping of numbers to coordinates.
 //!
-//! SVG is written by hand, a few shapes at a time: the page then carries its own colours for light
-//! and dark, and needs no drawing library. What is drawn in the frame is not known here.
+//! The SVG is written by hand, which allows the page's own colours for light and dark mode and
+//! needs no drawing library. What is plotted is not known here.
 
 use std::fmt::Write;
 
-/// Text that is safe between tags and in attributes.
+/// Text escaped for HTML content and attributes.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -21,17 +21,17 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// An axis: its range and what it shows.
+/// An axis: its range and its label.
 #[derive(Debug, Clone)]
 pub struct Axis {
     pub low: f64,
     pub high: f64,
-    /// What it shows, and in which unit.
+    /// Name and unit of the numbers.
     pub label: &'static str,
 }
 
 impl Axis {
-    /// An axis over these numbers, widened a little; one without room gets some.
+    /// An axis for these numbers, slightly widened; an empty range gets some width.
     pub fn over(numbers: impl Iterator<Item = f64>, label: &'static str) -> Self {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for number in numbers.filter(|number| number.is_finite()) {
@@ -44,18 +44,17 @@ impl Axis {
         Self { low: low - room, high: high + room, label }
     }
 
-    /// An axis from 0 to 1.
     pub fn share(label: &'static str) -> Self {
         Self { low: 0.0, high: 1.0, label }
     }
 
-    /// Where a number lies between the ends, from 0 to 1. Never NaN, whatever the number.
+    /// The relative position of a number, from 0 to 1; never NaN.
     pub fn place(&self, number: f64) -> f64 {
         let share = (number - self.low) / (self.high - self.low);
         if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// Round numbers along the axis, about five, and the digits they need.
+    /// About five round numbers along the axis, and the digits to show them with.
     pub fn ticks(&self) -> (Vec<f64>, usize) {
         let rough = (self.high - self.low) / 5.0;
         let unit = 10.0_f64.powf(rough.log10().floor());
@@ -77,11 +76,11 @@ impl Axis {
     }
 }
 
-/// Sizes of plots by how many stand in a row: one or two, three, four. Text is as large in each.
+/// Size of a plot if there are one or two in a row. Text has the same size in all plots.
 pub const WIDE: (f64, f64) = (480.0, 330.0);
-/// Three in a row.
+/// Size of a plot if there are three in a row.
 pub const MIDDLE: (f64, f64) = (330.0, 250.0);
-/// Four in a row.
+/// Size of a plot if there are four in a row.
 pub const SMALL: (f64, f64) = (250.0, 205.0);
 
 #[derive(Debug)]
@@ -95,19 +94,19 @@ pub struct Frame {
     svg: String,
 }
 
-/// Room below the drawing for ticks and the name of the axis.
+/// Space below the plot, for ticks and the axis label.
 const BELOW: f64 = 40.0;
-/// Room right of the drawing, for half a tick's text.
+/// Space to the right of the plot, for half a tick label.
 const RIGHT: f64 = 14.0;
-/// Room left of ticks, for the name of the axis.
+/// Space to the left of tick labels, for the axis label.
 const BESIDE: f64 = 24.0;
-/// Wider drawings shrink most on a telephone; their text is larger there.
+/// Width from which a plot gets larger text: wide plots shrink most on a telephone.
 const BROAD: f64 = 400.0;
-/// How much larger than drawn a plot may be shown: text would grow with it.
+/// Maximum magnification of a plot, because its text grows with it.
 const LARGEST: f64 = 1.25;
 
 impl Frame {
-    /// A frame with grid, ticks and the names of the axes. `what` is read to those who do not see.
+    /// A frame with grid, ticks and axis labels. `what` is the text for screen readers.
     pub fn new(size: (f64, f64), x: Axis, y: Axis, what: &str) -> Self {
         let (width, height) = size;
         let broad = width > BROAD;
@@ -135,12 +134,11 @@ impl Frame {
         self.width - RIGHT
     }
 
-    /// Where a number lies across; numbers outside the range are put at its end.
+    /// The x coordinate of a number; numbers outside the range are clamped.
     pub fn across(&self, x: f64) -> f64 {
         self.left + self.x.place(x) * (self.right() - self.left)
     }
 
-    /// Where a number lies up and down.
     pub fn up(&self, y: f64) -> f64 {
         self.bottom() + self.y.place(y) * (self.top - self.bottom())
     }
@@ -171,7 +169,7 @@ impl Frame {
         );
     }
 
-    /// A line between two places on the paper.
+    /// Adds a line between two points in coordinates.
     pub fn line(&mut self, class: &str, from: [f64; 2], to: [f64; 2]) {
         let _ = write!(
             self.svg,
@@ -180,7 +178,7 @@ impl Frame {
         );
     }
 
-    /// Text at a place on the paper.
+    /// Adds text at a point in coordinates.
     pub fn text(&mut self, class: &str, at: [f64; 2], anchor: &str, text: &str) {
         let _ = write!(
             self.svg,
@@ -191,7 +189,7 @@ impl Frame {
         );
     }
 
-    /// A line through points given in the units of the axes.
+    /// Adds a line through points in the units of the axes.
     pub fn curve(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>) {
         let mut path = String::new();
         for (place, (x, y)) in points.enumerate() {
@@ -201,7 +199,7 @@ impl Frame {
         let _ = write!(self.svg, "<path class=\"curve {class}\" d=\"{path}\"/>");
     }
 
-    /// Dots, as one path of lines without length that round ends make visible.
+    /// Adds dots, as one path of zero-length lines with round ends.
     pub fn dots(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>) {
         let mut path = String::new();
         for (x, y) in points {
@@ -210,7 +208,7 @@ impl Frame {
         let _ = write!(self.svg, "<path class=\"dots {class}\" d=\"{path}\"/>");
     }
 
-    /// The outline of steps standing on the axis, each from one edge to the next.
+    /// Adds a step line over bins, each from one edge to the next.
     pub fn steps(&mut self, class: &str, edges: &[f64], heights: &[f64]) {
         let base = self.bottom();
         let first = self.across(edges.first().copied().unwrap_or(0.0));
@@ -222,7 +220,7 @@ impl Frame {
         let _ = write!(self.svg, "<path class=\"steps {class}\" d=\"{path}\"/>");
     }
 
-    /// A line from top to bottom.
+    /// Adds a vertical line from top to bottom.
     pub fn mark(&mut self, class: &str, x: f64) {
         let at = self.across(x);
         let (top, bottom) = (self.top, self.bottom());
@@ -235,7 +233,7 @@ impl Frame {
     }
 }
 
-/// A number with a true minus sign; what rounds to 0 has none.
+/// Formats a number with a true minus sign, without a sign if it rounds to 0.
 pub fn number(number: f64, digits: usize) -> String {
     let shown = format!("{:.digits$}", number.abs());
     let zero = shown.bytes().all(|byte| byte == b'0' || byte == b'.');

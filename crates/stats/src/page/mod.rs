@@ -1,8 +1,8 @@
-//! One HTML page that needs nothing beside it: style and drawings are in it, nothing is fetched, no
-//! script runs.
+//! A self-contained HTML page: style and drawings are embedded, nothing is fetched, there are no
+//! scripts.
 //!
-//! What stands on a page, and in which words, belongs to the module that fills it: figures of an
-//! evaluation, the course of a training.
+//! What a page shows, and its wording, is decided by the callers: figures of an evaluation, the
+//! course of a training run.
 
 pub mod dots;
 pub mod frame;
@@ -11,15 +11,14 @@ use std::fmt::Write;
 
 use crate::page::frame::escaped;
 
-/// What a page says of itself at its top.
 #[derive(Debug, Clone)]
 pub struct Head<'h> {
-    /// The command that made it.
+    /// The command that made the page.
     pub kicker: &'h str,
     pub title: &'h str,
-    /// What the title is of, shown in the browser's tab beside it.
+    /// The subject, shown in the browser's tab next to the title.
     pub subject: &'h str,
-    /// Short facts, by name.
+    /// Short facts with their names.
     pub facts: &'h [(&'h str, String)],
 }
 
@@ -28,55 +27,52 @@ pub struct Page {
     out: String,
 }
 
-/// A table of a page.
 #[derive(Debug, Clone)]
 pub struct Table<'t> {
-    /// What the first column holds.
+    /// Heading of the first column.
     pub stub: &'t str,
-    /// The names of the other columns.
+    /// Headings of the other columns.
     pub columns: Vec<&'t str>,
-    /// The rows, by what stands in their first column.
+    /// The rows, each with the text of its first column.
     pub rows: Vec<(&'t str, Vec<Cell<'t>>)>,
     pub notes: Vec<&'t str>,
 }
 
-/// A cell of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct Cell<'t> {
     pub text: &'t str,
-    /// How it is set.
+    /// How its text is emphasised.
     pub emphasis: Emphasis,
-    /// What stands after it.
+    /// The sign after the text.
     pub sign: Sign,
 }
 
-/// How the text of a cell is set.
+/// How the text of a cell is emphasised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Emphasis {
     None,
-    /// Bold, as the best of its column.
+    /// Bold, for the best figure of a column.
     Best,
 }
 
-/// The sign that stands after the text of a cell.
+/// The sign after the text of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     None,
-    /// A plus in the colour of gains.
+    /// A plus in the colour of improvements.
     Plus,
     /// A minus in the colour of losses.
     Minus,
 }
 
 impl<'t> Cell<'t> {
-    /// A cell of text as any other.
+    /// A cell without emphasis or sign.
     pub fn plain(text: &'t str) -> Self {
         Self { text, emphasis: Emphasis::None, sign: Sign::None }
     }
 }
 
 impl Page {
-    /// A page with its head.
     pub fn new(head: &Head<'_>) -> Self {
         let mut page = Self { out: String::new() };
         let title = escaped(head.title);
@@ -99,7 +95,7 @@ impl Page {
         page
     }
 
-    /// Adds HTML as it stands.
+    /// Adds HTML without escaping.
     pub fn put(&mut self, html: impl AsRef<str>) {
         self.out.push_str(html.as_ref());
     }
@@ -109,18 +105,16 @@ impl Page {
         let _ = write!(self.out, "<section><h2>{}</h2>", escaped(title));
     }
 
-    /// Ends the section begun last.
     pub fn end_section(&mut self) {
         self.put("</section>");
     }
 
-    /// Adds a drawing with what it shows below it.
     pub fn figure(&mut self, caption: &str, drawing: &str) {
         let caption = escaped(caption);
         let _ = write!(self.out, "<figure>{drawing}<figcaption>{caption}</figcaption></figure>");
     }
 
-    /// Adds the names of what is drawn, each with the class that colours it.
+    /// Adds a legend: names, each with the CSS class of its colour.
     pub fn legend(&mut self, names: &[(&str, &str)]) {
         self.put("<p class=\"legend\">");
         for (class, name) in names {
@@ -130,12 +124,12 @@ impl Page {
         self.put("</p>");
     }
 
-    /// Adds a sentence in small print.
+    /// Adds a note in small print.
     pub fn note(&mut self, note: &str) {
         let _ = write!(self.out, "<p class=\"note\">{}</p>", escaped(note));
     }
 
-    /// Adds a table that can be scrolled where it is too wide.
+    /// Adds a table that scrolls if it is too wide.
     pub fn table(&mut self, table: &Table<'_>) {
         let label = escaped(table.stub);
         let _ = write!(

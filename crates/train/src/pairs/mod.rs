@@ -1,10 +1,11 @@
-//! `cognate pairs`: labelled pairs of texts, made from text that nobody labelled, after De Boom,
-//! Van Canneyt, Demeester and Dhoedt ("Representation learning for very short texts using weighted
-//! word embedding aggregation", 2016, section 4).
+//! `cognate pairs`: makes labelled pairs of texts from unlabelled text, after De Boom, Van Canneyt,
+//! Demeester and Dhoedt ("Representation learning for very short texts using weighted word
+//! embedding aggregation", 2016, section 4).
 //!
-//! Running text gives two pieces of one paragraph, tweets give two that share hashtags or an event
-//! within minutes. Either way there are as many non-related pairs as related ones, and the same
-//! seed gives the same bytes. What pairs are good for, and any word vector, is not known here.
+//! Running text gives related pairs from one paragraph; tweets give related pairs that share
+//! hashtags or an event within minutes. In both cases there are as many non-related pairs as
+//! related ones, and the same seed gives the same bytes. What the pairs are used for is not known
+//! here.
 
 mod passages;
 mod pool;
@@ -25,22 +26,20 @@ pub use passages::{Lengths, TextMade, TextOptions, from_text};
 use serde::Serialize;
 pub use tweets::{Columns, Filter, Rejections, Texts, TweetOptions, TweetsMade, from_tweets};
 
-/// Longest text that is written. `cognate eval pairs` and the service take as many characters.
+/// Maximum bytes of a written text. `cognate eval pairs` and the service accept as many characters.
 const TEXT_BYTES: usize = 8192;
 
-/// Why no pairs were made.
+/// Why no pairs were written.
 #[derive(Debug, thiserror::Error)]
 pub enum PairsError {
-    /// A file could not be read, or a row of it makes no sense.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// Options that contradict each other.
     #[error("{0}")]
     Options(String),
-    /// Files without enough in them to make pairs of either kind.
+    /// The files do not contain enough to make pairs of both kinds.
     #[error("{0}")]
     TooLittle(String),
-    /// The pairs could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
 }
@@ -53,11 +52,11 @@ enum Label {
     NonRelated,
 }
 
-/// Counts of the written file.
+/// How many rows of each label were written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Rows {
     pub path: PathBuf,
-    /// Rows, the header not counted.
+    /// Number of rows without the header.
     pub rows: u64,
     pub related: u64,
     pub non_related: u64,
@@ -88,7 +87,7 @@ enum Sink {
 }
 
 impl Output {
-    /// Makes sure that the file can be written, and that it is none of those that are read.
+    /// Checks that the file can be written and is not one of the input files.
     fn create(path: &Path, inputs: &[PathBuf]) -> Result<Self, PairsError> {
         let name = path.as_os_str().to_string_lossy();
         if name.ends_with(".zst") {
@@ -112,7 +111,7 @@ impl Output {
         Ok(output)
     }
 
-    /// Adds a pair; its texts hold neither tabs nor breaks.
+    /// Writes a pair; its texts must hold neither tabs nor line breaks.
     fn push(&mut self, label: Label, texts: [&str; 2]) -> Result<(), PairsError> {
         let (label, count) = match label {
             Label::Related => ("1\t", &mut self.written.related),
@@ -133,7 +132,7 @@ impl Output {
         &self.written
     }
 
-    /// Puts the rows in the place of the user's file.
+    /// Moves the finished file to the path that the user named.
     fn finish(self) -> Result<Rows, PairsError> {
         let Self { mut written, target, sink } = self;
         let failed = failed(&written.path);

@@ -1,8 +1,9 @@
-//! Pairs from running text: two chunks of one paragraph are related, two of two documents not.
+//! Pairs from running text: two chunks of one paragraph are related, two chunks of different
+//! documents are not.
 //!
-//! A sentence stands on a line; one empty line ends a paragraph, a second one the document, and so
-//! does the end of a file. The words of a paragraph go by once: only those are held that the next pair
-//! can still need, so memory does not grow with the text.
+//! Each line holds a sentence; one empty line ends a paragraph; two empty lines or the end of a
+//! file end a document. A paragraph is read once and only the words that the next pair may need are
+//! kept, so memory does not grow with the text.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,16 +20,15 @@ use serde::Serialize;
 use crate::pairs::pool::Pool;
 use crate::pairs::{Label, Output, PairsError, Rows, TEXT_BYTES};
 
-/// Options of `cognate pairs text`.
 #[derive(Debug, Clone)]
 pub struct TextOptions {
     pub files: Vec<PathBuf>,
     pub output: PathBuf,
-    /// Rows to write, half of them related; without it, as many as the text gives.
+    /// Rows to write, half of them related; if absent, as many as the text gives.
     pub rows: Option<u64>,
     pub lengths: Lengths,
-    /// Words between the starts of related pairs in a paragraph; without it, a pair starts
-    /// where the last one ends.
+    /// Words between the starts of two related pairs in a paragraph; if absent, a pair starts where
+    /// the last one ends.
     pub stride: Option<usize>,
     pub seed: u64,
     /// Rules that turn text into words.
@@ -43,12 +43,12 @@ pub struct TextMade {
     pub wanted: Option<u64>,
     pub documents: u64,
     pub paragraphs: u64,
-    /// Paragraphs that gave no related pair, most because they are too short.
+    /// Paragraphs that gave no related pair, most of them because they are too short.
     pub barren_paragraphs: u64,
     pub words_read: u64,
-    /// Pairs whose drawn lengths went beyond their paragraph.
+    /// Pairs left out because their drawn lengths went beyond the end of the paragraph.
     pub cut_off: u64,
-    /// Pairs with a text of more bytes than anything reads.
+    /// Pairs left out because a text has more than 8,192 bytes.
     pub too_long: u64,
 }
 
@@ -70,7 +70,7 @@ impl std::fmt::Display for TextMade {
             write!(f, "\n  {count} {what}")?;
         }
         if let Some(wanted) = self.wanted.filter(|&wanted| wanted > self.written.rows) {
-            write!(f, "\n  the text gives no more; {wanted} rows were asked for")?;
+            write!(f, "\n  the text gives no more; {wanted} rows were requested")?;
         }
         Ok(())
     }
@@ -102,7 +102,7 @@ struct Maker<'o> {
     output: Output,
     random: Random,
     paragraph: Paragraph,
-    /// Related pairs before this paragraph.
+    /// Number of related pairs written before this paragraph.
     before: u64,
     pool: Pool,
     made: TextMade,
@@ -114,7 +114,7 @@ impl Maker<'_> {
         input.skip_byte_order_mark()?;
         let progress = Progress::bytes("pairs");
         let mut tokens = Tokens::new();
-        // Empty lines since the last that holds something.
+        // Empty lines since the last line with text.
         let mut empty = 2_u64;
         while !self.is_done() {
             let Some(line) = input.read_line()? else { break };
@@ -151,7 +151,7 @@ impl Maker<'_> {
         self.output.written().related >= self.related
     }
 
-    /// Writes the related pairs whose words are all there.
+    /// Writes each related pair whose words have all been read.
     fn pairs(&mut self) -> Result<(), PairsError> {
         while !self.is_done() {
             let Some(texts) = self.paragraph.pair(self.cutting, &mut self.random) else { break };
@@ -201,13 +201,13 @@ impl Maker<'_> {
     }
 }
 
-/// Words between the two chunks of a related pair, so that no phrase runs from one into the other.
+/// Words between the two chunks of a related pair, so that no phrase spans both chunks.
 const GAP: usize = 2;
 
-/// Longest chunk; texts beyond it are no short texts, and models cut them.
+/// Maximum words of a chunk; longer chunks are not short texts, and models truncate them.
 const MOST_WORDS: usize = 500;
 
-/// How many words a chunk has: each length from the shortest to the longest is as likely.
+/// The range of chunk lengths in words; every length in it is equally likely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
     shortest: usize,
@@ -215,7 +215,7 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// Words that a paragraph needs to give any pair.
+    /// Minimum words that a paragraph needs for one pair.
     pub(super) fn fewest(self) -> usize {
         2 * self.shortest + GAP
     }
@@ -252,24 +252,24 @@ impl fmt::Display for Lengths {
     }
 }
 
-/// How pairs are cut from a paragraph.
+/// How a paragraph is cut into pairs of chunks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChunkRules {
     pub(super) lengths: Lengths,
-    /// Words between the starts of two pairs; without it, one starts where the other ends.
+    /// Words between the starts of two pairs; if absent, a pair starts where the last one ends.
     pub(super) stride: Option<usize>,
 }
 
-/// The words of a paragraph, from where its next pair starts.
+/// The words of a paragraph from the start of its next pair onwards.
 #[derive(Debug, Default)]
 pub(super) struct Paragraph {
-    /// Each word and a space after it.
+    /// The words, each followed by a space.
     text: String,
-    /// Where each word starts.
+    /// Byte offset of each word in `text`.
     starts: Vec<usize>,
-    /// The word at which the next pair starts; it may be still to come.
+    /// Index of the word at which the next pair starts; it may not have been read yet.
     next: usize,
-    /// The lengths drawn for that pair.
+    /// The two chunk lengths drawn for the next pair.
     drawn: Option<[usize; 2]>,
 }
 
@@ -280,7 +280,7 @@ impl Paragraph {
         self.text.push(' ');
     }
 
-    /// The next pair, once all its words are there.
+    /// The next pair, if all its words have been read.
     pub(super) fn pair(&mut self, cutting: ChunkRules, random: &mut Random) -> Option<[&str; 2]> {
         if !self.has_room(cutting) {
             return None;
@@ -298,7 +298,7 @@ impl Paragraph {
         Some([self.chunk(from, one), self.chunk(from + one + GAP, other)])
     }
 
-    /// Forgets the words that no further pair needs.
+    /// Drops the words before the next pair.
     pub(super) fn pass(&mut self) {
         let passed = self.next.min(self.starts.len());
         let bytes = self.starts.get(passed).copied().unwrap_or(self.text.len());
@@ -308,15 +308,15 @@ impl Paragraph {
         self.next -= passed;
     }
 
-    /// At the end of the paragraph: gives up the pair whose drawn lengths go beyond it. Where
-    /// pairs start at a stride, the next start may still find shorter lengths.
+    /// At the end of the paragraph: discards the drawn lengths that do not fit into it. With a
+    /// stride, a pair at the next start may draw shorter lengths that fit.
     pub(super) fn give_up(&mut self, cutting: ChunkRules) {
         self.drawn = None;
         let stride = cutting.stride.unwrap_or(usize::MAX);
         self.next = self.next.saturating_add(stride);
     }
 
-    /// Whether a pair of the shortest lengths has room.
+    /// Whether a pair of minimum length still fits.
     pub(super) fn has_room(&self, cutting: ChunkRules) -> bool {
         self.next.saturating_add(cutting.lengths.fewest()) <= self.starts.len()
     }
@@ -338,7 +338,7 @@ impl Paragraph {
 mod tests {
     use super::*;
 
-    /// The pairs of the numbers from 0 to `words` - 1, given `line` at a time.
+    /// The pairs made from the numbers 0 to `words` - 1, pushed `line` numbers at a time.
     fn pairs(words: usize, line: usize, cutting: ChunkRules) -> Vec<[String; 2]> {
         let (mut paragraph, mut random) = (Paragraph::default(), Random::seeded(7));
         let mut found = Vec::new();

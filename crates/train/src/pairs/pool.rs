@@ -1,33 +1,33 @@
-//! Chunks that wait for one of another document, so that non-related pairs are made while the
-//! text goes by, in memory that does not grow.
+//! A pool of chunks from earlier documents, so that non-related pairs can be made in one pass over
+//! the text with bounded memory.
 //!
-//! Every related pair brings two chunks. One goes into a non-related pair at once, with a chunk
-//! drawn from those that wait, whose place the other takes. So a text stands, as far as documents
-//! allow, exactly once under either label, and no text gives its label away. Until enough
-//! wait, non-related pairs are only counted as owed; they are made at the end of those that are left.
+//! Each related pair brings two chunks. One is paired at once with a random chunk of another
+//! document from the pool; the other takes that chunk's place. So, as far as the documents allow,
+//! each text occurs exactly once under each label, and no text reveals its label. Until the pool is
+//! large enough, non-related pairs are only counted as owed; they are made at the end from the
+//! chunks left in the pool.
 
 use cognate_kernels::random::Random;
 
 use crate::pairs::{Label, Output, PairsError};
 
-/// Maximum waiting chunks: some 400 articles of an encyclopaedia, a few megabytes.
+/// Maximum chunks in the pool: those of some 400 encyclopaedia articles, a few megabytes.
 const WAITING: usize = 1 << 14;
 
-/// A chunk and the document it is from.
 #[derive(Debug, Clone)]
 struct Chunk {
     document: u64,
     text: String,
 }
 
-/// The chunks that wait, those of the document being read at the end.
+/// Waiting chunks; those of the current document come last.
 #[derive(Debug)]
 pub(super) struct Pool {
     chunks: Vec<Chunk>,
-    /// How many are of earlier documents.
+    /// How many chunks belong to earlier documents.
     earlier: usize,
     document: u64,
-    /// Related pairs of this document so far.
+    /// Related pairs of the current document so far.
     seen: usize,
     /// Non-related pairs still to be made.
     owed: u64,
@@ -43,14 +43,14 @@ impl Pool {
         Self { chunks: Vec::new(), earlier: 0, document: 0, seen: 0, owed: 0, capacity }
     }
 
-    /// Takes in the chunks of a related pair and makes a non-related one, or owes it.
+    /// Adds the chunks of a related pair; makes a non-related pair, or counts it as owed.
     pub(super) fn take(
         &mut self,
         texts: [&str; 2],
         random: &mut Random,
         output: &mut Output,
     ) -> Result<(), PairsError> {
-        // No document may have more than half, or it could not be paired with others.
+        // With more than half of the pool, a document's chunks could not all be paired with others.
         let half = self.capacity / 2;
         let own = self.chunks.len() - self.earlier;
         self.seen += 1;
@@ -73,7 +73,8 @@ impl Pool {
                 place = self.earlier;
             }
         }
-        // Of a document with more than its share, every pair so far is as likely to wait.
+        // Reservoir sampling: each pair of an overlong document is equally likely to be in the
+        // pool.
         if let Some(chunk) = self.chunks.get_mut(place) {
             chunk.document = self.document;
             chunk.text.clear();
@@ -82,14 +83,13 @@ impl Pool {
         Ok(())
     }
 
-    /// Ends the document.
     pub(super) fn end_document(&mut self) {
         self.document += 1;
         self.earlier = self.chunks.len();
         self.seen = 0;
     }
 
-    /// Makes the owed pairs; `false` if all chunks are of one document.
+    /// Makes the owed pairs; `false` if all chunks belong to one document.
     pub(super) fn settle(
         mut self,
         random: &mut Random,
@@ -100,8 +100,8 @@ impl Pool {
         let mut write = |one: &Chunk, other: &Chunk| {
             output.push(Label::NonRelated, [one.text.as_str(), other.text.as_str()])
         };
-        // Sorted, a chunk and the one half the pool further are of two documents, unless one has
-        // more than half; so each is used once.
+        // After sorting, a chunk and the one half a pool further on belong to different documents,
+        // unless one document has more than half of the chunks. So each chunk is used once.
         let (lower, upper) = self.chunks.split_at(self.chunks.len() / 2);
         for (one, other) in lower.iter().zip(upper) {
             if self.owed > 0 && one.document != other.document {
@@ -113,7 +113,7 @@ impl Pool {
         if first.document == last.document {
             return Ok(false);
         }
-        // Few documents, or one very long first: chunks are used again.
+        // There were few documents, or one very long one: chunks are used more than once.
         for _ in 0..self.owed {
             let one = &self.chunks[random.below(self.chunks.len())];
             let from = self.chunks.partition_point(|chunk| chunk.document < one.document);
@@ -134,8 +134,8 @@ mod tests {
 
     use super::*;
 
-    /// The non-related pairs made of documents that give so many related pairs each, as the
-    /// names `document:pair:side` of their chunks; and what the documents left waiting.
+    /// The non-related pairs, given the number of related pairs of each document, as the names
+    /// `document:pair:side` of their chunks; and the chunks left in the pool.
     fn paid(capacity: usize, documents: &[usize]) -> (Vec<[String; 2]>, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("couples.tsv");
@@ -174,7 +174,7 @@ mod tests {
     fn every_chunk_is_used_once_where_no_document_is_too_long() {
         for documents in [vec![1, 1], vec![3, 2, 4], vec![7; 100], (0..30).collect()] {
             for capacity in [16, 64, 4096] {
-                // A document longer than half the pool is another test.
+                // Documents longer than half the pool are covered by another test.
                 if documents.iter().any(|&pairs| 4 * pairs > capacity) {
                     continue;
                 }

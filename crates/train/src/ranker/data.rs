@@ -1,9 +1,10 @@
-//! Judged posts as numbers: topics read from files and parted into those trained on and those that
-//! judge, every text looked up once, and examples of about the same length put together in batches.
+//! Judged posts as numbers: topics are read from files and divided into training and validation
+//! topics, every text is looked up once, and examples of similar length are grouped into batches.
 //!
-//! A text is looked up as serving will look it up in the written model: a token that the given model
-//! does not list, but that occurs often enough in the texts trained on, becomes a word of its own;
-//! words whose vectors are made for a text are left out, because nothing could be learned for them.
+//! A text is looked up as the service will look it up in the written model: a token that the given
+//! model does not list, but that occurs often enough in the training texts, becomes a new word;
+//! words whose vectors are composed for each text are left out, because no vector could be learned
+//! for them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -20,10 +21,9 @@ use crate::ranker::pool::Positions;
 use crate::run::trained_on;
 use crate::{TrainError, sampling};
 
-/// Purposes of random numbers.
 const PARTING: u64 = 0;
 
-/// A query and a post, by their numbers among the texts.
+/// A query and a post, by their indices among the texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Example {
     pub query: u32,
@@ -31,7 +31,7 @@ pub struct Example {
     pub relevant: bool,
 }
 
-/// Texts as numbers of words, one after another.
+/// Texts as lists of word numbers, stored one after another.
 #[derive(Debug, Default)]
 pub struct Texts {
     words: Vec<u32>,
@@ -39,7 +39,7 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Keeps a text, and gives it a number.
+    /// Adds a text and returns its index.
     pub fn add(&mut self, words: &[u32]) -> u32 {
         self.words.extend_from_slice(words);
         self.ends.push(self.words.len());
@@ -53,37 +53,36 @@ impl Texts {
     }
 }
 
-/// The words that texts consist of. Their numbers begin at 1: 0 stands for no word.
+/// The distinct words of the texts, numbered from 1; number 0 is padding.
 #[derive(Debug)]
 pub struct Words {
-    /// The id of each word in the model to be, by its number less 1.
+    /// The id of each word in the new model, indexed by word number minus 1.
     pub ids: Vec<u32>,
-    /// Words that the given model does not list; their ids follow the model's.
+    /// Words that the given model does not list; their ids follow the model's ids.
     pub new: Vec<String>,
 }
 
-/// Examples to train on, and queries that judge.
+/// Training examples and validation queries.
 #[derive(Debug)]
 pub struct Data {
     pub texts: Texts,
     pub words: Words,
-    /// Examples trained on.
     pub examples: Vec<Example>,
     pub queries: usize,
-    /// Queries that judge, with their candidates.
+    /// Validation queries with their candidates.
     pub judges: Vec<(Topic, Vec<Example>)>,
     pub files: [Vec<TrainingFile>; 2],
 }
 
 impl Data {
-    /// Reads the files, parts their topics and looks texts up.
+    /// Reads the files, divides their topics and looks up the texts.
     pub fn read(model: &Model, options: &RankerOptions) -> Result<Self, TrainError> {
         let (mut topics, files) = read(&options.files)?;
         let (mut judges, judging_files) = read(&options.valid)?;
         if options.valid.is_empty() {
             judges = hold_out(&mut topics, options);
         }
-        // Nothing can be learned from, or measured on, a query without both kinds.
+        // A query needs both kinds of candidates to be trained or measured on.
         let of_both = |topic: &Topic| {
             let relevant = topic.grades.iter().filter(|&&grade| grade > 0).count();
             relevant > 0 && relevant < topic.grades.len()
@@ -123,7 +122,7 @@ fn read(paths: &[PathBuf]) -> Result<(Vec<Topic>, Vec<TrainingFile>), TrainError
     Ok((found, files))
 }
 
-/// Takes a share of the topics out, drawn by the seed, at least one; in their order.
+/// Removes a random share of the topics, at least one; their order is kept.
 fn hold_out(topics: &mut Vec<Topic>, options: &RankerOptions) -> Vec<Topic> {
     let mut drawn: Vec<usize> = (0..topics.len()).collect();
     sampling::generator(options.seed, PARTING, [0, 0]).shuffle(&mut drawn);
@@ -139,15 +138,15 @@ pub struct Reader<'m> {
     phrase: Phrase<'m>,
     /// New words and their ids.
     new: HashMap<String, u32>,
-    /// The number of each word by its id.
+    /// The number of each word, by its id in the new model.
     numbers: HashMap<u32, u32>,
     /// The words of the texts looked up so far.
     pub words: Words,
 }
 
 impl<'m> Reader<'m> {
-    /// A reader that knows the model's words, and the tokens that the topics' texts hold `least`
-    /// times.
+    /// A reader for the model's words and for new tokens that occur at least `least` times in the
+    /// topics' texts.
     pub fn new(model: &'m Model, topics: &[Topic], least: u64) -> Self {
         let mut phrase = Phrase::new(model);
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
@@ -185,14 +184,14 @@ impl<'m> Reader<'m> {
     fn read(&mut self, text: &str) -> Vec<u32> {
         self.phrase.read(text);
         let mut ids = Vec::new();
-        let mut words = self.phrase.words().iter().peekable();
-        for (position, (token, _)) in (0..).zip(self.phrase.tokens().iter()) {
-            // What the model to be lists is looked up no further.
+        let mut words = self.phrase.origins().zip(self.phrase.words()).peekable();
+        for (position, token) in (0..).zip(self.phrase.tokens().texts()) {
+            // Tokens listed in the new model need no further look-up.
             let new = self.new.get(token).copied();
             ids.extend(new);
-            while let Some(word) = words.next_if(|word| word.token == position) {
+            while let Some((_, &word)) = words.next_if(|(origin, _)| origin.token == position) {
                 if new.is_none() {
-                    ids.extend(word.id);
+                    ids.extend(self.phrase.id(word));
                 }
             }
         }
@@ -208,59 +207,59 @@ impl<'m> Reader<'m> {
     }
 }
 
-/// The tokens of a text for which the model has no learned vector.
+/// The tokens of a text without a learned vector in the model.
 fn unlisted<'p>(phrase: &'p Phrase<'_>) -> impl Iterator<Item = &'p str> {
-    let mut known: Vec<u32> =
-        phrase.words().iter().filter(|word| word.id.is_some()).map(|word| word.token).collect();
+    let words = phrase.origins().zip(phrase.words());
+    let listed = words.filter(|(_, word)| phrase.id(**word).is_some());
+    let mut known: Vec<u32> = listed.map(|(origin, _)| origin.token).collect();
     known.dedup();
-    let tokens = (0..).zip(phrase.tokens().iter());
+    let tokens = (0..).zip(phrase.tokens().texts());
     tokens
         .filter(move |(position, _)| known.binary_search(position).is_err())
-        .map(|(_, (token, _))| token)
+        .map(|(_, token)| token)
 }
 
-/// Batches whose examples are put in order of length together: enough for lengths to be alike, few
-/// enough for batches to stay mixed.
+/// Number of batches that are sorted by length together: enough to make lengths similar, few enough
+/// to keep batches random.
 const CHUNK: usize = 24;
 
-/// Texts of a batch, filled up to the longest.
+/// Texts of a batch, padded to the longest.
 #[derive(Debug, Default)]
-pub struct Filled {
-    /// Where each position's row stands among [`Batch::words`]; 0 is the row of zeros.
+pub struct PaddedTexts {
+    /// For each position the index of its word in [`Batch::words`]; 0 is the padding row.
     pub places: Vec<u32>,
     /// Positions of a text, at least one.
     pub width: usize,
-    /// Positions of each text that are no filling.
+    /// Length of each text without padding.
     pub lengths: Vec<usize>,
 }
 
 /// Examples for one step.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The words of all texts; the first stands for filling and is none.
+    /// The distinct words of all texts; the first is padding.
     pub words: Vec<u32>,
-    pub queries: Filled,
-    pub posts: Filled,
+    pub queries: PaddedTexts,
+    pub posts: PaddedTexts,
     pub query_of: Vec<u32>,
-    /// 1 where the post is relevant.
+    /// 1 if the post is relevant, else 0.
     pub labels: Vec<u32>,
 }
 
-impl Filled {
-    /// The positions and the words they hold.
+impl PaddedTexts {
     pub fn positions(&self) -> Positions<'_> {
         Positions { places: &self.places, lengths: &self.lengths }
     }
 }
 
-/// Words of posts met by words of queries: each such pair once, and the posts as pairs, once for
-/// every word of the query.
+/// The distinct pairs of a query word and a post word that occur in an example, and the posts as
+/// lists of such pairs, one list for every word of the query.
 #[derive(Debug)]
-pub struct Met {
-    /// The places of both words of each pair; the first pair is filling.
+pub struct WordPairs {
+    /// The indices of the two words of each pair; the first pair is padding.
     pub words: [Vec<u32>; 2],
-    /// For each example and each position of its query, the post's positions as places of pairs.
-    pub texts: Filled,
+    /// For each example and query position, the post's positions as indices of pairs.
+    pub texts: PaddedTexts,
 }
 
 impl Batch {
@@ -282,17 +281,19 @@ impl Batch {
         }
     }
 
-    /// The pairs of words that meet.
-    pub fn met(&self) -> Met {
+    /// Collects the pairs of query words and post words.
+    pub fn word_pairs(&self) -> WordPairs {
         let (asking, width) = (self.queries.width, self.posts.width);
-        let mut met =
-            Met { words: [vec![0], vec![0]], texts: Filled { width, ..Filled::default() } };
+        let mut met = WordPairs {
+            words: [vec![0], vec![0]],
+            texts: PaddedTexts { width, ..PaddedTexts::default() },
+        };
         let mut places: HashMap<[u32; 2], u32> = HashMap::from([([0, 0], 0)]);
         for (&query, post) in self.query_of.iter().zip(self.posts.places.chunks_exact(width)) {
             let from = query as usize * asking;
             for &one in &self.queries.places[from..from + asking] {
                 for &other in post {
-                    // Filling of either kind meets nothing.
+                    // A padding position on either side makes a padding pair.
                     let pair = if one == 0 || other == 0 { [0, 0] } else { [one, other] };
                     let place = *places.entry(pair).or_insert_with(|| {
                         met.words[0].push(one);
@@ -308,7 +309,7 @@ impl Batch {
         met
     }
 
-    /// What each position of an example's query counts in the mean over its words.
+    /// The weight of each position of an example's query in the mean over its words.
     pub fn shares(&self) -> Vec<f32> {
         let share = |&query: &u32| {
             let length = self.queries.lengths[query as usize];
@@ -319,16 +320,16 @@ impl Batch {
     }
 }
 
-/// Words of a batch by the order in which they are met.
+/// Assigns numbers to a batch's words in the order of their first occurrence.
 struct Numbers {
     words: Vec<u32>,
     of: HashMap<u32, u32>,
 }
 
 impl Numbers {
-    fn fill<'t>(&mut self, texts: impl Iterator<Item = &'t [u32]> + Clone) -> Filled {
+    fn fill<'t>(&mut self, texts: impl Iterator<Item = &'t [u32]> + Clone) -> PaddedTexts {
         let width = texts.clone().map(<[u32]>::len).max().unwrap_or(0).max(1);
-        let mut filled = Filled { width, ..Filled::default() };
+        let mut filled = PaddedTexts { width, ..PaddedTexts::default() };
         for text in texts {
             for &word in text {
                 let next = self.words.len() as u32;
@@ -345,7 +346,7 @@ impl Numbers {
     }
 }
 
-/// Which examples stand in one batch.
+/// How examples are grouped into batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Grouping {
@@ -355,8 +356,8 @@ pub enum Grouping {
     Mixed,
 }
 
-/// The batches of an epoch, drawn at random: every example stands in one of them, beside others of
-/// about its length.
+/// The batches of an epoch in random order: every example is in exactly one batch, among examples
+/// of similar length.
 pub fn order(
     texts: &Texts,
     examples: &[Example],
@@ -380,7 +381,7 @@ pub fn order(
         Grouping::Query => {
             places.sort_by_key(|&place| of(place).query);
             for asked in places.chunk_by_mut(|&one, &other| of(one).query == of(other).query) {
-                // Which posts share a batch is left to chance; their lengths hardly differ.
+                // Posts are assigned to batches at random; their lengths hardly differ.
                 fill(asked, &|_| (0, 0));
             }
         }
@@ -409,7 +410,7 @@ mod tests {
             (&[0; 3][..], &[1, 0, 0][..])
         );
         assert_eq!(batch.shares(), [0.5; 6]);
-        let met = batch.met();
+        let met = batch.word_pairs();
         assert_eq!(met.words, [vec![0, 1, 1, 2, 2, 1, 2], vec![0, 2, 3, 2, 3, 4, 4]]);
         assert_eq!(met.texts.places[..6], [1, 1, 2, 3, 3, 4]);
         assert_eq!(met.texts.places[12..], [5, 0, 0, 6, 0, 0]);

@@ -1,19 +1,18 @@
-//! `cognate train ranker`: a network that says how well a post answers a query, learned from judged
-//! posts (Shi, Rao and Lin 2019, "samCNN").
+//! `cognate train ranker`: a network that predicts how well a post answers a query, learned from
+//! judged posts (Shi, Rao and Lin 2019, "samCNN").
 //!
-//! A convolution reads query and post apart; with attention, the post is read once more for every
-//! word of the query, its words weighted by how alike they are to that word. [`network`] is the
-//! computation, [`pool`] the part of it that attention would make slow, [`data`] and [`batch`] what
-//! goes in, [`trainer`] the way from the first step to the best state. What comes out is a model file:
-//! the vectors, fine-tuned, with the network as its section `ranker`.
+//! A convolution encodes query and post separately; with attention, the post is encoded once more
+//! for every word of the query, with its words weighted by their similarity to that word.
+//! [`network`] is the computation, [`pool`] its fused pooling step, [`data`] the input, [`trainer`]
+//! the epochs up to the best state. The outcome is a model file with fine-tuned vectors and the
+//! network as its section `ranker`.
 //!
 //! Where the paper and its authors' program differ, the paper is followed: the joint layer is
-//! rectified, then normalised; the encoders' layers are rectified, too; dropout is before the last
-//! layer alone. Momentum and the falling rate are the program's.
+//! rectified, then normalised; the encoders' layers are rectified, too; dropout comes before the
+//! last layer alone. Momentum and the falling rate are the program's.
 
 pub mod data;
 pub mod network;
-pub mod output;
 pub mod pool;
 pub mod trainer;
 
@@ -21,21 +20,29 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use candle_core::Device;
+use cognate::methods::Fitted;
+use cognate::methods::lexical::ql::QueryLikelihood;
 pub use cognate::methods::ranker::Encoder;
-use cognate::methods::ranker::Shape;
-use cognate::model::writer::Written;
-use cognate::model::{Model, OpenOptions};
+use cognate::methods::ranker::{MOST_WEIGHT, SECTION, Settings, Shape};
+use cognate::model::format::Dtype;
+use cognate::model::vocabulary::VocabularyTables;
+use cognate::model::writer::{Draft, Table, Written};
+use cognate::model::{Counts, Model, OpenOptions, Phrase};
+use cognate_files::topics::Topic;
 use cognate_kernels::random::Random;
+use cognate_stats::page::frame::{Axis, Frame, WIDE};
+use cognate_stats::ranking::JudgedRanking;
+use rayon::prelude::*;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::ranker::data::{Data, Grouping};
-use crate::ranker::trainer::{Epoch, Pace, Run, State};
+use crate::ranker::trainer::{Course, Epoch, Pace, Run, State};
 use crate::run::RunFiles;
-use crate::{TrainError, sampling};
+use crate::{TrainError, run, sampling};
 
-/// Purposes of random numbers.
 const START: u64 = 3;
-/// Numbers of a new word's vector lie within this of 0.
+/// Numbers of a new word's vector are drawn between this and its negative.
 const NEW_WORD: f64 = 0.05;
 
 /// The figure that chooses the best epoch.
@@ -47,13 +54,13 @@ pub enum Goal {
     P30,
 }
 
-/// What to train and how. What is serialised fixes the bits of the outcome, with the topics and the
-/// model.
+/// What to train and how. The serialised fields, the topics and the model fix every bit of the
+/// outcome.
 #[derive(Debug, Clone, Serialize)]
 pub struct RankerOptions {
     #[serde(skip)]
     pub files: Vec<PathBuf>,
-    /// Topics to judge by; without any, a share of those trained on.
+    /// Topics for validation; if empty, a share of the training topics.
     #[serde(skip)]
     pub valid: Vec<PathBuf>,
     pub valid_share: f64,
@@ -66,26 +73,26 @@ pub struct RankerOptions {
     /// Words that a kernel spans.
     pub kernel: usize,
     pub filters: usize,
-    /// Numbers of an encoded text.
+    /// Width of an encoded text.
     pub hidden: usize,
-    /// Numbers of the layer over both texts.
+    /// Width of the layer over both encoded texts.
     pub joint: usize,
     /// Maximum number of epochs.
     pub epochs: u32,
     /// Epochs without improvement after which the run ends.
     pub patience: u32,
     pub goal: Goal,
-    /// Examples of a step at most.
+    /// Maximum number of examples of a step.
     pub batch: usize,
     pub grouping: Grouping,
     /// Step size and regularisation of the first epoch.
     pub pace: Pace,
-    /// Factor of the rate, and the epochs between two applications.
+    /// Factor by which the rate falls, and the epochs between two falls.
     pub slowing: (f64, u32),
-    /// How often a token must occur in the texts trained on to become a word.
+    /// Minimum occurrences in the training texts for a token to become a word.
     pub least: u64,
     pub seed: u64,
-    /// How often a checkpoint is written within an epoch.
+    /// Interval between checkpoints within an epoch.
     #[serde(skip)]
     pub every: Duration,
     /// Licence that the model states.
@@ -105,24 +112,22 @@ impl RankerOptions {
 #[derive(Debug, Clone, Serialize)]
 pub struct Trained {
     pub encoder: Encoder,
-    /// Queries trained on, and queries that judged.
     pub queries: [usize; 2],
-    /// Ids of the queries that judged.
+    /// Ids of the validation queries.
     pub judges: Vec<String>,
-    /// Judged posts trained on.
     pub examples: usize,
-    /// Words of the texts, and how many of them the given model did not list.
+    /// Number of words in the texts, and how many of them are new.
     pub words: [usize; 2],
     pub epochs: Vec<Epoch>,
-    /// Which of them was the best, from 1.
+    /// The best epoch, counted from 1.
     pub best_epoch: usize,
-    /// Epochs and batches restored from a checkpoint.
+    /// The epochs and batches that were restored from a checkpoint.
     pub resumed_at: Option<(usize, usize)>,
-    /// Seconds of training and of judging in this process.
+    /// Seconds of training and of validation in this process.
     pub seconds: [f64; 2],
-    /// The weight of query likelihood beside the network's score, and mean average precision and
-    /// precision among the first thirty with it; nothing where the model has no counts.
-    pub with_ql: Option<output::WithQl>,
+    /// The weight of query likelihood beside the network's score, and the validation figures with
+    /// it; `None` if the model has no counts.
+    pub with_ql: Option<WithQl>,
     #[serde(flatten)]
     pub written: Written,
 }
@@ -137,14 +142,14 @@ impl std::fmt::Display for Trained {
         writeln!(f, "  {examples} posts of {trained_on} queries, judged by {judges} queries")?;
         writeln!(f, "  {words} words in the texts, {new} of them new")?;
         if let Some((epochs, batches)) = self.resumed_at {
-            writeln!(f, "  went on after {epochs} epochs and {batches} batches")?;
+            writeln!(f, "  resumed after {epochs} epochs and {batches} batches")?;
         }
         for (at, epoch) in self.epochs.iter().enumerate() {
             let Epoch { loss, map, p30 } = epoch;
-            let mark = if at + 1 == self.best_epoch { "  kept" } else { "" };
+            let mark = if at + 1 == self.best_epoch { "  best" } else { "" };
             writeln!(f, "  epoch {:2}  loss {loss:.4}  MAP {map:.4}  P30 {p30:.4}{mark}", at + 1)?;
         }
-        if let Some(output::WithQl { alpha, map, p30 }) = self.with_ql {
+        if let Some(WithQl { alpha, map, p30 }) = self.with_ql {
             writeln!(f, "  with {alpha} × ql  MAP {map:.4}  P30 {p30:.4}")?;
         }
         let [training, judging] = self.seconds;
@@ -165,8 +170,8 @@ pub fn train(options: &RankerOptions) -> Result<Trained, TrainError> {
     let mut state = State::new(shape, rows, device, &mut random)?;
     let run = Run { options, data: &data, checkpoint: &checkpoint };
     let course = run.go(&mut state)?;
-    let with_ql = output::with_ql(&run, &model, &mut state)?;
-    let output = output::Output { options, model: &model, data: &data, shape, course: &course };
+    let with_ql = self::with_ql(&run, &model, &mut state)?;
+    let output = Output { options, model: &model, data: &data, shape, course: &course };
     let written = output.write(&state, with_ql.as_ref())?;
     let trained = Trained {
         encoder: options.encoder,
@@ -181,11 +186,11 @@ pub fn train(options: &RankerOptions) -> Result<Trained, TrainError> {
         with_ql,
         written,
     };
-    options.run.finish(&checkpoint, || output::html(&trained, options))?;
+    options.run.finish(&checkpoint, || html(&trained, options))?;
     Ok(trained)
 }
 
-/// The sizes of the network, if the options make sense.
+/// The sizes of the network; refuses invalid options.
 fn shape(options: &RankerOptions, model: &Model) -> Result<Shape, TrainError> {
     let refuse = |problem: &str| Err(TrainError::Options(problem.to_owned()));
     let Pace { rate, momentum, decay, dropout, .. } = options.pace;
@@ -214,8 +219,8 @@ fn shape(options: &RankerOptions, model: &Model) -> Result<Shape, TrainError> {
     Ok(shape)
 }
 
-/// The first vector of each word: the model's, or within [`NEW_WORD`] of 0. The first row stands
-/// for no word.
+/// The initial vector of each word: the model's, or random within [`NEW_WORD`] of 0. The first row
+/// is padding.
 fn rows(model: &Model, data: &Data, random: &mut Random) -> Vec<f32> {
     let dims = model.vectors().dims();
     let mut rows = vec![0.0; (data.words.ids.len() + 1) * dims];
@@ -226,4 +231,251 @@ fn rows(model: &Model, data: &Data, random: &mut Random) -> Vec<f32> {
         }
     }
     rows
+}
+
+/// Number of query-likelihood weights to try: the authors' grid, 0 to 0.2.
+const ALPHAS: u32 = 2000;
+/// Steps of the grid in a weight of 1.
+const FINE: f64 = 10_000.0;
+
+/// The best weight of query likelihood, and the validation figures with it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct WithQl {
+    pub alpha: f64,
+    /// Mean average precision of the validation queries.
+    pub map: f64,
+    /// Their mean precision among the first thirty.
+    pub p30: f64,
+}
+
+/// For each candidate of a query: relevance, the network's score, the query-likelihood score.
+/// Candidates are ordered as ties are broken.
+struct Scored(Vec<(u32, f64, f64)>);
+
+impl Scored {
+    fn of(topic: &Topic, network: &[f64], likelihoods: &[f64]) -> Self {
+        let mut rows: Vec<(&String, (u32, f64, f64))> = topic
+            .documents
+            .iter()
+            .zip(&topic.grades)
+            .zip(network.iter().zip(likelihoods))
+            .map(|((document, &grade), (&score, &likelihood))| {
+                (document, (grade, score, likelihood))
+            })
+            .collect();
+        rows.sort_unstable_by(|a, b| a.0.cmp(b.0));
+        Self(rows.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// Average precision and precision at 30 with this weight.
+    fn judged(&self, alpha: f64) -> Option<[f64; 2]> {
+        let rows = || (0_u32..).zip(&self.0);
+        let run = rows().map(|(at, (_, score, likelihood))| (at, score + alpha * likelihood));
+        let grades = rows().map(|(at, (grade, ..))| (at, *grade)).collect();
+        let judged = JudgedRanking::of_run(run.collect(), &grades)?;
+        Some([judged.average_precision(), judged.precision_at(30)])
+    }
+}
+
+/// Finds the weight of query likelihood that is best on the validation queries; `None` if the model
+/// has no counts.
+pub fn with_ql(
+    run: &Run<'_>,
+    model: &Model,
+    state: &mut State,
+) -> Result<Option<WithQl>, TrainError> {
+    let Ok(likelihood) = QueryLikelihood::new(model) else { return Ok(None) };
+    let (mut query, mut post) = (Phrase::new(model), Phrase::new(model));
+    let mut scored = Vec::new();
+    for (topic, examples) in &run.data.judges {
+        query.read(&topic.query);
+        let mut prepared = likelihood.prepare(&query);
+        let likelihood_of = |text: &String| {
+            post.read(text);
+            prepared.log_likelihood(&post)
+        };
+        let likelihoods: Vec<f64> = topic.texts.iter().map(likelihood_of).collect();
+        scored.push(Scored::of(topic, &run.scores(state, examples)?, &likelihoods));
+    }
+    let try_alpha = |step: u32| {
+        let alpha = f64::from(step) / FINE;
+        let mut sums = [0.0; 2];
+        for topic in &scored {
+            for (sum, figure) in sums.iter_mut().zip(topic.judged(alpha)?) {
+                *sum += figure;
+            }
+        }
+        let [map, p30] = sums.map(|sum| sum / scored.len() as f64);
+        Some(WithQl { alpha, map, p30 })
+    };
+    let tried: Vec<WithQl> = (0..=ALPHAS).into_par_iter().filter_map(try_alpha).collect();
+    let figure = |with: &WithQl| match run.options.goal {
+        Goal::Map => with.map,
+        Goal::P30 => with.p30,
+    };
+    Ok(tried
+        .into_iter()
+        .reduce(|best, next| if figure(&next) > figure(&best) { next } else { best }))
+}
+
+pub struct Output<'o> {
+    pub options: &'o RankerOptions,
+    pub model: &'o Model,
+    pub data: &'o Data,
+    pub shape: Shape,
+    pub course: &'o Course,
+}
+
+impl Output<'_> {
+    pub fn write(&self, state: &State, with_ql: Option<&WithQl>) -> Result<Written, TrainError> {
+        let (model, new) = (self.model, &self.data.words.new);
+        let dims = model.vectors().dims();
+        let vocabulary = model.vocabulary();
+        let words: Vec<&str> = vocabulary.words().chain(new.iter().map(String::as_str)).collect();
+        let tables = VocabularyTables::build(words.into_iter());
+        let rows = self.rows(state);
+        let network = state.network.stored()?;
+        let sound = |number: &f32| number.abs() <= MOST_WEIGHT;
+        let numbers = network.iter().flat_map(|(.., numbers)| numbers);
+        if !rows.iter().all(|number| number.is_finite()) || !numbers.into_iter().all(sound) {
+            let problem = "the numbers grew beyond what can be served; try a smaller --rate";
+            return Err(TrainError::Options(problem.to_owned()));
+        }
+        let settings = self.settings(with_ql)?;
+        let section = Fitted { section: SECTION, settings, tensors: network };
+        let counts = self.counts();
+        let mut draft = Draft { metadata: self.metadata()?, tables: Vec::new() };
+        let count = rows.len() / dims.max(1);
+        draft.tables.push(Table::of("vectors", Dtype::F32, &[count, dims], &rows));
+        draft.push_vocabulary(&tables);
+        draft.push_counts(&counts);
+        run::carry_weights(model, &mut draft);
+        section.put_into(&mut draft);
+        Ok(draft.write(&self.options.run.output)?)
+    }
+
+    /// The vectors of all words: fine-tuned if a text contains the word, else unchanged.
+    fn rows(&self, state: &State) -> Vec<f32> {
+        let vectors = self.model.vectors();
+        let dims = vectors.dims();
+        let listed = self.model.vocabulary().len();
+        let mut rows = vec![0.0; (listed + self.data.words.new.len()) * dims];
+        for (id, row) in (0..).zip(rows.chunks_exact_mut(dims).take(listed)) {
+            if let Some(stored) = vectors.row(id) {
+                stored.copy_to(row);
+            }
+        }
+        for (&id, trained) in self.data.words.ids.iter().zip(state.rows.chunks_exact(dims).skip(1))
+        {
+            let from = id as usize * dims;
+            rows[from..from + dims].copy_from_slice(trained);
+        }
+        rows
+    }
+
+    /// The counts of the model's corpus; new words have none.
+    fn counts(&self) -> Counts {
+        let (vocabulary, new) = (self.model.vocabulary(), self.data.words.new.len());
+        let unseen = vocabulary.corpus.idf_unknown.unwrap_or(0.0);
+        Counts {
+            occurrences: vocabulary.counts.map(|counts| extended(counts, 0, new)),
+            documents: vocabulary.document_frequencies.map(|counts| extended(counts, 0, new)),
+            idf: vocabulary.idf.map(|idf| extended(idf, unseen, new)).unwrap_or_default(),
+            tokens: vocabulary.corpus.tokens,
+            document_total: vocabulary.corpus.documents,
+            idf_unknown: unseen,
+            skipped_lines: 0,
+        }
+    }
+
+    fn metadata(&self) -> Result<std::collections::BTreeMap<String, String>, TrainError> {
+        let mut metadata = Draft::of(self.model).metadata;
+        metadata.retain(|key, _| !key.starts_with("section."));
+        // The vectors of pieces were not trained along, so they no longer fit.
+        let unknown = run::without_pieces(self.model.unknown());
+        metadata.insert("unknown".to_owned(), run::json(&unknown)?);
+        metadata.insert("created_by".to_owned(), run::created_by());
+        if let Some(licence) = &self.options.licence {
+            metadata.insert("licence".to_owned(), licence.clone());
+        }
+        Ok(metadata)
+    }
+
+    fn settings(&self, with_ql: Option<&WithQl>) -> Result<String, TrainError> {
+        let RankerOptions { pace, batch, seed, goal, .. } = self.options;
+        let trained = json!({
+            "queries": [self.data.queries, self.data.judges.len()],
+            "examples": self.data.examples.len(),
+            "epochs": self.course.epochs,
+            "best_epoch": self.course.best + 1,
+            "goal": goal,
+            "with_ql": with_ql,
+            "rate": pace.rate,
+            "momentum": pace.momentum,
+            "decay": pace.decay,
+            "dropout": pace.dropout,
+            "batch": batch,
+            "seed": seed,
+            "from": self.model.fingerprint(),
+            "files": self.data.files,
+            "version": env!("CARGO_PKG_VERSION"),
+        });
+        let Shape { encoder, kernel, filters, hidden, joint, .. } = self.shape;
+        let alpha = with_ql.map_or(0.0, |with| with.alpha);
+        let trained = trained.as_object().cloned();
+        run::json(&Settings { encoder, kernel, filters, hidden, joint, alpha, trained })
+    }
+}
+
+fn extended<T: Copy>(numbers: &[T], with: T, more: usize) -> Vec<T> {
+    numbers.iter().copied().chain(std::iter::repeat_n(with, more)).collect()
+}
+
+/// The figure of an epoch that a curve shows.
+type Figure = fn(&Epoch) -> f64;
+
+fn html(trained: &Trained, options: &RankerOptions) -> String {
+    let [trained_on, judges] = trained.queries;
+    let mut facts = vec![
+        ("encoder", trained.encoder.name().to_owned()),
+        ("posts", trained.examples.to_string()),
+        ("queries", format!("{trained_on}, judged by {judges}")),
+        ("best epoch", trained.best_epoch.to_string()),
+        ("rate", options.pace.rate.to_string()),
+        ("momentum", options.pace.momentum.to_string()),
+        ("seed", options.seed.to_string()),
+        ("fingerprint", trained.written.fingerprint.clone()),
+    ];
+    if let Some(with) = trained.with_ql {
+        facts.push((
+            "with ql",
+            format!("α {}: MAP {:.4}, P30 {:.4}", with.alpha, with.map, with.p30),
+        ));
+    }
+    let mut page =
+        run::page(["cognate train ranker", "A ranker of posts"], &trained.written, &facts);
+    let plot = |what: &str, label: &'static str, curves: &[(&str, Figure)]| {
+        let last = trained.epochs.len() as f64;
+        let x = Axis { low: 1.0, high: last.max(2.0), label: "epoch" };
+        let numbers = curves.iter().flat_map(|(_, figure)| trained.epochs.iter().map(figure));
+        let y = Axis::over(numbers, label);
+        let mut frame = Frame::new(WIDE, x, y, what);
+        for (class, figure) in curves {
+            let points = trained.epochs.iter().enumerate();
+            frame.curve(class, points.map(|(at, epoch)| (at as f64 + 1.0, figure(epoch))));
+        }
+        frame.mark("threshold", trained.best_epoch as f64);
+        frame.finish()
+    };
+    page.section("Loss");
+    let drawing = plot("The loss by epoch", "mean loss of a post", &[("c0", |epoch| epoch.loss)]);
+    page.figure("Mean loss of the posts of each epoch, each measured before its step.", &drawing);
+    page.end_section();
+    page.section("Queries that judge");
+    page.legend(&[("c0", "mean average precision"), ("c1", "precision among the first thirty")]);
+    let curves: [(&str, Figure); 2] = [("c0", |epoch| epoch.map), ("c1", |epoch| epoch.p30)];
+    let drawing = plot("The figures by epoch", "mean over queries", &curves);
+    page.figure("After each epoch; the line marks the best one, which was stored.", &drawing);
+    page.end_section();
+    page.finish()
 }

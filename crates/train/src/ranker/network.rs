@@ -1,48 +1,48 @@
-//! The network as training sees it: parameters with gradients, and a forward pass over a batch of
+//! The network during training: parameters with gradients, and the forward pass over a batch of
 //! queries and posts.
 //!
-//! The convolution is written as one product of a batch's word vectors, each word once, with all taps
-//! of all kernels, followed by [`pool`]. Batch normalisation keeps running statistics, of which serving only knows
-//! the scale and shift they amount to.
+//! The convolution is one matrix product of the batch's distinct word vectors with all taps of all
+//! kernels, followed by [`pool`]. Batch normalisation keeps running statistics; the model file
+//! stores them as one scale and one shift.
 
 use candle_core::{D, DType, Device, Result, Tensor, Var};
 use cognate::methods::ranker::{Encoder, Shape};
 use cognate_kernels::random::Random;
 
-use crate::ranker::data::{Batch, Filled};
+use crate::ranker::data::{Batch, PaddedTexts};
 use crate::ranker::pool::pool;
 use crate::sampling;
 
-/// How much of the running statistics each batch replaces.
+/// Share of the running statistics that each batch replaces.
 const MOMENTUM: f64 = 0.1;
-/// Added to a variance, so that a unit that never changes is not divided by nothing.
+/// Added to a variance, to avoid a division by zero for a unit that never changes.
 const EPSILON: f64 = 1e-5;
-/// Added to a squared length, so that padding has a direction's slope of nothing.
+/// Added to a squared length, so that padding has a gradient of zero.
 const SHORTEST: f64 = 1e-24;
 
-/// Parameters by the names that the model file has for them.
+/// Parameters under their names in the model file.
 pub struct Network {
     shape: Shape,
     device: Device,
-    /// What is learned: name and numbers.
+    /// The learned parameters by name.
     pub parameters: Vec<(&'static str, Var)>,
-    /// Mean and variance of the joint layer's units, as they were of late.
+    /// Running mean and variance of the joint layer's units.
     pub running: [Vec<f32>; 2],
 }
 
 /// A tensor of the model file: name, shape, numbers.
 pub type Stored = (&'static str, Vec<usize>, Vec<f32>);
 
-/// What dropout leaves of the joint layer, in training; nothing is left out elsewhere.
+/// Whether a forward pass is for training or for scoring.
 pub enum Mode<'m> {
-    /// Statistics of the batch, and these factors `[examples × joint]`.
+    /// Statistics of the batch, and these dropout factors `[examples × joint]`.
     Train(&'m [f32]),
-    /// Statistics of the run so far.
+    /// Running statistics, no dropout.
     Judge,
 }
 
 impl Network {
-    /// A network with random numbers: each layer's uniform within `1 / √inputs`.
+    /// A network with random parameters, each layer uniform within `1 / √inputs`.
     pub fn new(shape: Shape, device: &Device, random: &mut Random) -> Result<Self> {
         let mut parameters = Vec::new();
         let mut inputs = 1;
@@ -50,7 +50,7 @@ impl Network {
             inputs = match sides.as_slice() {
                 [taps, _, dims] => taps * dims,
                 [_, inputs] => *inputs,
-                // What is added to a layer is drawn as the layer before it.
+                // The bias of a layer is drawn in the range of its weights.
                 _ => inputs,
             };
             let bound = 1.0 / (inputs as f64).sqrt();
@@ -67,12 +67,12 @@ impl Network {
         Ok(Self { shape, device: device.clone(), parameters, running })
     }
 
-    /// Units of the joint layer.
+    /// Number of units of the joint layer.
     pub fn joint(&self) -> usize {
         self.shape.joint
     }
 
-    /// Every number that a step may change, one after another.
+    /// All numbers that a step may change, one after another.
     pub fn numbers(&self) -> Result<Vec<f32>> {
         let mut numbers = Vec::new();
         for (_, parameter) in &self.parameters {
@@ -82,7 +82,7 @@ impl Network {
         Ok(numbers)
     }
 
-    /// Puts back what [`Network::numbers`] gave.
+    /// Restores the numbers that [`Network::numbers`] returned.
     pub fn set_numbers(&mut self, mut numbers: &[f32]) -> Result<()> {
         for (name, parameter) in &self.parameters {
             let Some((own, rest)) = numbers.split_at_checked(parameter.elem_count()) else {
@@ -106,7 +106,7 @@ impl Network {
         }
     }
 
-    /// Rows times a layer, and what is added to them.
+    /// Rows times a layer's weights, plus its bias.
     fn layer(&self, rows: &Tensor, [weight, offset]: [&str; 2]) -> Result<Tensor> {
         rows.matmul(&self.parameter(weight)?.t()?)?.broadcast_add(self.parameter(offset)?)
     }
@@ -118,25 +118,25 @@ impl Network {
         rows.matmul(&kernels.reshape((taps * count, dims))?.t()?)
     }
 
-    /// The general encoder: texts by the products of their words to `[texts, hidden]`.
-    fn general(&self, products: &Tensor, texts: &Filled) -> Result<Tensor> {
+    /// The general encoder: the products of the texts' words, encoded to `[texts, hidden]`.
+    fn general(&self, products: &Tensor, texts: &PaddedTexts) -> Result<Tensor> {
         let bias = self.parameter("general.bias")?;
         let pooled = pool(products, texts.positions(), None, bias, self.shape.kernel)?;
         self.layer(&pooled.squeeze(1)?, ["general.weight", "general.offset"])?.relu()
     }
 
-    /// What each word of each example's query finds: `[examples × words, kernels]`.
+    /// The attention encoder: posts encoded for each query word, `[examples × words, kernels]`.
     fn attended(&self, rows: &Tensor, batch: &Batch) -> Result<Tensor> {
         let bias = self.parameter("attention.bias")?;
         let taps = self.shape.kernel;
         if self.shape.encoder == Encoder::Qatt {
-            let met = batch.met();
+            let met = batch.word_pairs();
             let [asking, answering] = met.words.map(|words| Tensor::new(words, &self.device));
             let gated = (rows.index_select(&asking?, 0)? * rows.index_select(&answering?, 0)?)?;
             let products = self.products(&gated, "attention.kernels")?;
             return pool(&products, met.texts.positions(), None, bias, taps)?.squeeze(1);
         }
-        let rows_of = |texts: &Filled, unit: &Tensor| {
+        let rows_of = |texts: &PaddedTexts, unit: &Tensor| {
             let places = Tensor::new(texts.places.as_slice(), &self.device)?;
             unit.index_select(&places, 0)?.reshape((texts.lengths.len(), texts.width, ()))
         };
@@ -177,7 +177,7 @@ impl Network {
             let examples = joint.dim(0)?;
             let mean = joint.mean_keepdim(0)?;
             let variance = joint.broadcast_sub(&mean)?.sqr()?.mean_keepdim(0)?;
-            // Running statistics are of the population that batches are drawn from.
+            // Running statistics estimate the variance of the population, so it is made unbiased.
             let unbiased = examples as f64 / (examples as f64 - 1.0).max(1.0);
             for (running, now) in
                 self.running.iter_mut().zip([mean.clone(), (&variance * unbiased)?])
@@ -199,7 +199,7 @@ impl Network {
             .broadcast_add(self.parameter("norm.shift")?)
     }
 
-    /// Parameters as the model file has them: batch normalisation as one scale and one shift.
+    /// Parameters in the form of the model file: batch normalisation as one scale and one shift.
     pub fn stored(&self) -> Result<Vec<Stored>> {
         let mut stored = Vec::new();
         for (name, parameter) in &self.parameters {
@@ -221,7 +221,7 @@ impl Network {
     }
 }
 
-/// Rows brought to length 1; a row without length stays one.
+/// Rows scaled to length 1; a zero row stays zero.
 fn unit(rows: &Tensor) -> Result<Tensor> {
     let squares = rows.to_dtype(DType::F32)?.sqr()?.sum_keepdim(D::Minus1)?;
     rows.broadcast_div(&(squares + SHORTEST)?.sqrt()?)

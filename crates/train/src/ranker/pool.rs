@@ -1,13 +1,12 @@
-//! The convolution's second half in one step: the products of each position's word with the taps of
-//! the kernels are scaled, added up window by window, rectified, and the largest of each kernel is
-//! kept.
+//! The second half of the convolution as one operation: for each window the products of its words
+//! with the kernels' taps are scaled and summed, rectified, and the maximum of each kernel is kept.
 //!
-//! Products depend on the word alone, so they are made once for each word of a batch, and positions
-//! only say which word they hold. The scales are what makes attention cheap: a window whose positions
-//! are weighted for a query word has the same products as without weights, each times its position's
-//! weight, so that all words of a query share the products of a post. Written with tensors
-//! ([`composed`]) the same takes a dozen passes over a table of queries' words × windows × kernels;
-//! here it takes one, and a step back only touches the windows that were the largest.
+//! Products depend only on the word, so they are computed once for each distinct word of a batch;
+//! positions hold indices of words. The scales make attention cheap: in a post weighted for a query
+//! word, each product is the unweighted one times its position's weight, so all words of a query
+//! share the products of a post. The same computation with tensors ([`composed`]) takes a dozen
+//! passes over a table of query words × windows × kernels; here it takes one, and the backward pass
+//! only touches the windows with the maximum.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -15,22 +14,22 @@ use std::sync::OnceLock;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor};
 use rayon::prelude::*;
 
-/// No window is above 0.
+/// Marks that no window is above 0.
 const NONE: u32 = u32::MAX;
 
-/// Which word each position of each text holds.
+/// The word of each position of each text.
 #[derive(Debug, Clone, Copy)]
 pub struct Positions<'p> {
-    /// The words of a text after those of the text before, filled up to the longest.
+    /// Word indices of the texts one after another, each text padded to the longest.
     pub places: &'p [u32],
-    /// How many of each text are no filling.
+    /// Length of each text without padding.
     pub lengths: &'p [usize],
 }
 
-/// The largest of each kernel over the windows of each text.
+/// The maximum of each kernel over the windows of each text.
 ///
-/// `products` are `[words, taps × kernels]`, `scales` `[texts, asking, positions]` or nothing where
-/// every position counts in full, `bias` `[kernels]`. The outcome is `[texts, asking, kernels]`.
+/// `products` are `[words, taps × kernels]`, `scales` `[texts, asking, positions]` or `None` if
+/// every position has weight 1, `bias` `[kernels]`. The result is `[texts, asking, kernels]`.
 pub(super) fn pool(
     products: &Tensor,
     positions: Positions<'_>,
@@ -58,11 +57,11 @@ struct Pool {
     lengths: Vec<usize>,
     taps: usize,
     scaled: bool,
-    /// For each text, word and kernel the window that was the largest.
+    /// For each text, query word and kernel: the window with the maximum.
     largest: OnceLock<Vec<u32>>,
 }
 
-/// Sizes of one call.
+/// The dimensions of one call.
 #[derive(Clone, Copy)]
 struct Sizes {
     positions: usize,
@@ -72,7 +71,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// The taps of the window `at` that stand on a position, and the first such position.
+    /// The taps of window `at` that lie within the text, and the first position they cover.
     fn taps_on(&self, at: usize, length: usize) -> (Range<usize>, usize) {
         // The window `at` begins `taps − 1` positions before position `at`.
         let before = (self.taps - 1).saturating_sub(at);
@@ -98,7 +97,7 @@ impl Pool {
 
 fn floats<'s>(storage: &'s CpuStorage, layout: &Layout) -> Result<&'s [f32]> {
     let Some((from, to)) = layout.contiguous_offsets() else {
-        candle_core::bail!("expected a table without gaps");
+        candle_core::bail!("expected a contiguous tensor");
     };
     Ok(&storage.as_slice::<f32>()?[from..to])
 }
@@ -157,7 +156,7 @@ impl CustomOp3 for Pool {
             .zip(largest.par_chunks_mut(of_text))
             .enumerate()
             .for_each(forth);
-        // A first call alone is kept, and an operation is called once.
+        // Only the first call sets it, and each operation is called once.
         let _ = self.largest.set(largest);
         Ok((CpuStorage::F32(out), Shape::from((texts, sizes.asking, sizes.kernels))))
     }
@@ -172,7 +171,7 @@ impl CustomOp3 for Pool {
     ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
         let sizes = self.sizes(products.shape(), scales.shape())?;
         let Some(largest) = self.largest.get() else {
-            candle_core::bail!("a step back before the step forth");
+            candle_core::bail!("the backward pass came before the forward pass");
         };
         let slope = slope.contiguous()?;
         let device = slope.device().clone();
@@ -185,12 +184,12 @@ impl CustomOp3 for Pool {
             let mut tables = Vec::with_capacity(3);
             for (storage, layout) in storages.iter().zip(layouts) {
                 let Storage::Cpu(storage) = &**storage else {
-                    candle_core::bail!("expected a table of the processor's");
+                    candle_core::bail!("expected a tensor in CPU memory");
                 };
                 tables.push(floats(storage, layout)?);
             }
             let [products, scales, slope] = tables[..] else { candle_core::bail!("three tables") };
-            // One text after another, because they share words: so many windows there are not.
+            // Sequential over the texts, because they add to the gradients of the same words.
             let asking = (0..self.lengths.len() * sizes.asking)
                 .zip(largest.chunks_exact(sizes.kernels).zip(slope.chunks_exact(sizes.kernels)));
             for (row, (largest, slope)) in asking {
@@ -227,7 +226,7 @@ impl CustomOp3 for Pool {
     }
 }
 
-/// The same made of tensors, for devices that the one step is not written for.
+/// The same computation with tensors, for devices without the fused operation.
 pub(super) fn composed(
     products: &Tensor,
     positions: Positions<'_>,
@@ -246,7 +245,7 @@ pub(super) fn composed(
         if let Some(scales) = scales {
             part = part.broadcast_mul(&scales.unsqueeze(3)?)?;
         }
-        // Filling must not reach into windows of the text.
+        // Padding must not reach into windows of the text.
         part = part.broadcast_mul(&shown(positions, lengths, 0, &products)?)?;
         let part = part.contiguous()?.pad_with_zeros(2, taps - 1 - tap, tap)?;
         sums = Some(match sums {
@@ -259,7 +258,7 @@ pub(super) fn composed(
     sums.broadcast_mul(&shown(positions + taps - 1, lengths, taps - 1, &products)?)?.max(2)
 }
 
-/// 1 for what is no filling, else 0, as `[texts, 1, positions, 1]`.
+/// 1 for text and 0 for padding, as `[texts, 1, positions, 1]`.
 fn shown(positions: usize, lengths: &[usize], more: usize, like: &Tensor) -> Result<Tensor> {
     let shown = lengths.iter().flat_map(|&length| {
         (0..positions).map(move |at| if at < length + more { 1.0_f32 } else { 0.0 })
@@ -300,8 +299,13 @@ mod tests {
             let scales = random(&[texts, asking, positions], &mut chance);
             let bias = random(&[kernels], &mut chance);
             let toward = random(&[texts, asking, kernels], &mut chance);
-            let places: Vec<u32> =
-                (0..texts * positions).map(|_| chance.below(words) as u32).collect();
+            // No text repeats a word: for equal windows candle's `max` counts the slope twice.
+            let mut order: Vec<u32> = (0..words as u32).collect();
+            let mut places = Vec::new();
+            for _ in 0..texts {
+                chance.shuffle(&mut order);
+                places.extend_from_slice(&order[..positions]);
+            }
             let positions = Positions { places: &places, lengths: &lengths };
             for scaled in [Some(scales.as_tensor()), None] {
                 let one = pool(&products, positions, scaled, &bias, taps).unwrap();
@@ -318,5 +322,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn of_equal_windows_one_has_the_slope() {
+        let products = Var::from_vec(vec![2.0_f32], &[1, 1], &Device::Cpu).unwrap();
+        let bias = Var::from_vec(vec![0.0_f32], &[1], &Device::Cpu).unwrap();
+        let positions = Positions { places: &[0, 0], lengths: &[2] };
+        let slopes = pool(&products, positions, None, &bias, 1).unwrap().backward().unwrap();
+        close(slopes.get(&products).unwrap(), &products.ones_like().unwrap());
     }
 }

@@ -1,4 +1,4 @@
-//! The ranker's state, one step of it, and its epochs up to the best state, with checkpoints.
+//! The ranker's state, its training step, and the epochs up to the best state, with checkpoints.
 
 use std::time::{Duration, Instant};
 
@@ -18,18 +18,16 @@ use crate::ranker::network::{Mode, Network};
 use crate::ranker::{Goal, RankerOptions, data};
 use crate::{TrainError, sampling};
 
-/// Purposes of random numbers.
 const ORDER: u64 = 1;
 const DROPOUT: u64 = 2;
 
-/// How an epoch went.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Epoch {
-    /// Mean loss of its examples.
+    /// Mean loss of the examples.
     pub loss: f64,
-    /// Mean average precision of the queries that judge, after it.
+    /// Mean average precision of the validation queries after the epoch.
     pub map: f64,
-    /// Their mean precision among the first thirty.
+    /// Their mean precision at 30.
     pub p30: f64,
 }
 
@@ -45,27 +43,26 @@ impl Epoch {
 #[derive(Debug, Clone, Default)]
 struct Position {
     epochs: Vec<Epoch>,
-    /// Batches gone of the next.
+    /// Batches done of the current epoch.
     batches: usize,
-    /// Sum of their examples' losses, and how many examples there were.
+    /// Sum of the losses of the current epoch, and the number of examples in it.
     loss: (f64, usize),
 }
 
-/// A position as the checkpoint holds it, every number by its bits.
-type Kept = (Vec<[u64; 3]>, usize, (u64, usize));
+/// A position as stored in the checkpoint, every number as its bits.
+type StoredPosition = (Vec<[u64; 3]>, usize, (u64, usize));
 
 #[derive(Debug, Clone)]
 pub struct Course {
     pub epochs: Vec<Epoch>,
-    /// The best of them, by place.
+    /// Index of the best epoch.
     pub best: usize,
-    /// Epochs and batches restored from a checkpoint.
+    /// The epochs and batches that were restored from a checkpoint.
     pub resumed_at: Option<(usize, usize)>,
-    /// Seconds of training and of judging in this process.
+    /// Seconds of training and of validation in this process.
     pub seconds: [f64; 2],
 }
 
-/// A run with its inputs.
 pub struct Run<'r> {
     pub options: &'r RankerOptions,
     pub data: &'r Data,
@@ -73,7 +70,7 @@ pub struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Trains until nothing gets better, and leaves the state at its best.
+    /// Trains until the figures stop improving; leaves the best state in `state`.
     pub fn go(&self, state: &mut State) -> Result<Course, TrainError> {
         let (options, data) = (self.options, self.data);
         let progress = Progress::run("training");
@@ -127,7 +124,7 @@ impl Run<'_> {
         Ok(Course { epochs: position.epochs, best, resumed_at, seconds })
     }
 
-    /// Mean average precision, and precision among the first thirty, of the queries that judge.
+    /// Mean average precision and mean precision at 30 of the validation queries.
     fn judge(&self, state: &mut State) -> Result<[f64; 2], TrainError> {
         let mut sums = [0.0; 2];
         for (topic, examples) in &self.data.judges {
@@ -149,9 +146,9 @@ impl Run<'_> {
         Ok(scores)
     }
 
-    /// Restores the state of an earlier process, if it left one.
+    /// Restores the state that an earlier process saved, if there is one.
     fn load(&self, state: &mut State) -> Result<(Position, Numbers), TrainError> {
-        let Some(found) = self.checkpoint.load::<Kept>()? else {
+        let Some(found) = self.checkpoint.load::<StoredPosition>()? else {
             return Ok((Position::default(), Numbers::default()));
         };
         let table = |name: &str| -> Result<Vec<f32>, TrainError> {
@@ -192,7 +189,7 @@ impl Run<'_> {
         ];
         let epoch = |epoch: &Epoch| [epoch.loss, epoch.map, epoch.p30].map(f64::to_bits);
         let (loss, examples) = position.loss;
-        let kept: Kept = (
+        let kept: StoredPosition = (
             position.epochs.iter().map(epoch).collect(),
             position.batches,
             (loss.to_bits(), examples),
@@ -201,23 +198,22 @@ impl Run<'_> {
     }
 }
 
-/// The order that scores put a topic's candidates in, judged by its own labels.
+/// The ranking of a topic's candidates by `scores`, judged by the topic's labels.
 pub fn judged(topic: &Topic, scores: &[f64]) -> Result<JudgedRanking, TrainError> {
     let grades = topic.documents.iter().cloned().zip(topic.grades.iter().copied()).collect();
     let run = topic.documents.iter().cloned().zip(scores.iter().copied()).collect();
     JudgedRanking::of_run(run, &grades).ok_or_else(|| {
-        let problem = format!("the scores of query {} cannot be put in order", topic.id);
+        let problem = format!("the scores of query {} cannot be sorted", topic.id);
         TrainError::Options(problem)
     })
 }
 
-/// The first of the best epochs.
 fn best_of(epochs: &[Epoch], goal: Goal) -> usize {
     let figure = |place: usize| epochs[place].figure(goal);
     (0..epochs.len()).fold(0, |best, place| if figure(place) > figure(best) { place } else { best })
 }
 
-/// Whether all epochs are gone, or the best is long ago.
+/// Whether all epochs are done, or there was no improvement for too long.
 fn over(epochs: &[Epoch], options: &RankerOptions) -> bool {
     let since = epochs.len().saturating_sub(best_of(epochs, options.goal) + 1);
     epochs.len() >= options.epochs as usize || since >= options.patience as usize
@@ -234,38 +230,38 @@ fn said(position: &Position) -> String {
     }
 }
 
-/// How often the state is kept unless told otherwise; it is kept after every epoch in any case.
+/// Default interval between checkpoints; one is also written after every epoch.
 pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
 /// Step size and regularisation.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Pace {
     pub rate: f64,
-    /// The share of the step before that each step repeats.
+    /// Momentum: the share of the last step that each step repeats.
     pub momentum: f64,
-    /// The share of a parameter that each step of rate 1 takes away.
+    /// Weight decay at a rate of 1.
     pub decay: f64,
-    /// The share of the joint layer's units left out of a step.
+    /// Share of the joint layer's units that a training step drops.
     pub dropout: f64,
-    /// Whether the word vectors stay as they are.
+    /// Whether the word vectors stay unchanged.
     pub freeze: bool,
 }
 
-/// The network, the word vectors, and the last step.
+/// The network, the word vectors, and the velocity of the parameters.
 pub struct State {
     pub network: Network,
-    /// A row a word; the first stands for no word and stays zeros.
+    /// A row for each word; the first is padding and stays zero.
     pub rows: Vec<f32>,
     dims: usize,
     device: Device,
     velocity: Vec<Tensor>,
 }
 
-/// The numbers of a state, for checkpoints and for the best epoch.
+/// The numbers of a state, for checkpoints and for restoring the best epoch.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Numbers {
     pub network: Vec<f32>,
-    /// Of the word vectors.
+    /// The word vectors.
     pub rows: Vec<f32>,
 }
 
@@ -294,11 +290,11 @@ impl State {
         Tensor::from_vec(gathered, (words.len(), self.dims), &self.device)
     }
 
-    /// One step down the loss of a batch, which is given back: the mean of `−ln p(label)`.
+    /// One gradient step on a batch; returns its loss, the mean of `−ln p(label)`.
     ///
-    /// Parameters move with momentum and decay. The rows of the batch's words move by the plain
-    /// slope, at the rate that momentum amounts to in the long run: a velocity for every word would
-    /// have to be looked at in every step.
+    /// Parameters move with momentum and weight decay. The rows of the batch's words move by the
+    /// plain gradient, at the rate that momentum amounts to in the long run: a velocity for every
+    /// word would have to be updated in every step.
     pub fn step(
         &mut self,
         batch: &Batch,
@@ -336,19 +332,19 @@ impl State {
         Ok(f64::from(loss.to_scalar::<f32>()?))
     }
 
-    /// The logarithm of each example's chance to be relevant.
+    /// The logarithm of each example's probability to be relevant.
     pub fn scores(&mut self, batch: &Batch) -> candle_core::Result<Vec<f32>> {
         let rows = self.gathered(&batch.words)?;
         let logits = self.network.forward(&rows, batch, Mode::Judge)?;
         candle_nn::ops::log_softmax(&logits, 1)?.narrow(1, 1, 1)?.flatten_all()?.to_vec1()
     }
 
-    /// Every number that scores depend on.
+    /// All numbers that scores depend on.
     pub fn numbers(&self) -> candle_core::Result<Numbers> {
         Ok(Numbers { network: self.network.numbers()?, rows: self.rows.clone() })
     }
 
-    /// Restores numbers.
+    /// Restores the numbers of a state.
     pub fn set_numbers(&mut self, numbers: &Numbers) -> candle_core::Result<()> {
         if numbers.rows.len() != self.rows.len() {
             candle_core::bail!("{} numbers for {} of rows", numbers.rows.len(), self.rows.len());
@@ -358,7 +354,6 @@ impl State {
         Ok(())
     }
 
-    /// The last step of every parameter.
     pub fn velocity(&self) -> candle_core::Result<Vec<f32>> {
         let mut numbers = Vec::new();
         for velocity in &self.velocity {

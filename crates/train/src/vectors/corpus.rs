@@ -1,7 +1,7 @@
-//! Running text in memory: sentences of word numbers, sentence after sentence, document after
-//! document, with the words that occur often enough.
+//! Running text in memory as word numbers: sentences one after another, grouped by document,
+//! without rare words.
 //!
-//! Four bytes a word: text of a billion words takes four gigabytes. What is learned from the
+//! Four bytes a word, so text of a billion words takes four gigabytes. What is learned from the
 //! sentences is not known here.
 
 use std::collections::HashMap;
@@ -18,24 +18,24 @@ use cognate_files::progress::Progress;
 use crate::TrainError;
 use crate::run::unfit;
 
-/// Marks a word that is too rare.
+/// Number of a word that is too rare.
 const RARE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub struct Corpus {
-    /// Words in the order of their numbers, the most frequent first.
+    /// Words by falling frequency.
     pub words: Vec<String>,
-    /// Their numbers in sentences: their places here, unless renumbered.
+    /// The number of each word in the sentences: its index in `words`, unless renumbered.
     pub numbers: Vec<u32>,
     /// Occurrences of each word.
     pub counts: Vec<u64>,
-    /// Lines that hold each word.
+    /// Number of lines that contain each word.
     pub lines_with: Vec<u32>,
-    /// Words read, rare ones included.
+    /// Words read, including rare ones.
     pub tokens: u64,
     /// Lines read that are not blank.
     pub lines: u64,
-    /// BLAKE3 of what was read.
+    /// BLAKE3 of the text read.
     pub digest: String,
     text: Vec<u32>,
     ends: Vec<usize>,
@@ -43,9 +43,9 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Reads files of one sentence a line, where an empty line ends a paragraph and two end a
-    /// document, as a file does. Words below `least` occurrences are left out, and so are
-    /// sentences without any other.
+    /// Reads files with a sentence a line; an empty line ends a paragraph, two end a document, and
+    /// so does the end of a file. Words with fewer than `least` occurrences are left out, and so
+    /// are sentences without any other word.
     pub fn read(files: &[PathBuf], rules: &Normalisation, least: u64) -> Result<Self, TrainError> {
         let progress = Progress::bytes("reading");
         let mut draft = Draft::default();
@@ -78,12 +78,12 @@ impl Corpus {
         self.ends.len()
     }
 
-    /// Occurrences of kept words.
+    /// Number of words in the sentences, without rare ones.
     pub fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// Whether there is no word; never so for a corpus that was read.
+    /// Whether there is no word; never true for a corpus read from files.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
@@ -93,13 +93,11 @@ impl Corpus {
         &self.text[self.span(at..at + 1)]
     }
 
-    /// Where the words of these sentences stand.
     fn span(&self, sentences: Range<usize>) -> Range<usize> {
         let start = |at: usize| if at == 0 { 0 } else { self.ends[at - 1] };
         start(sentences.start)..start(sentences.end)
     }
 
-    /// How many words these sentences have.
     pub fn words_in(&self, sentences: Range<usize>) -> usize {
         self.span(sentences).len()
     }
@@ -109,19 +107,19 @@ impl Corpus {
         self.document_of[at]
     }
 
-    /// Whether two neighbouring sentences belong to one document.
+    /// Whether two sentences belong to one document.
     pub fn same_document(&self, at: usize, other: usize) -> bool {
         matches!((self.document_of.get(at), self.document_of.get(other)), (Some(a), Some(b)) if a == b)
     }
 
-    /// Numbers the words anew, for vectors of a larger vocabulary.
+    /// Replaces word numbers, for vectors of a larger vocabulary.
     pub fn renumber(&mut self, numbers: Vec<u32>) {
         self.text.iter_mut().for_each(|word| *word = numbers[*word as usize]);
         self.numbers = numbers;
     }
 }
 
-/// A corpus being read, when it is not yet known which words are rare.
+/// A corpus while it is read, before rare words are known.
 #[derive(Default)]
 struct Draft {
     numbers: HashMap<Box<str>, u32>,
@@ -171,7 +169,7 @@ impl Draft {
     fn finish(self, least: u64) -> Corpus {
         let mut kept: Vec<(Box<str>, u32)> = self.numbers.into_iter().collect();
         kept.retain(|(_, number)| self.counts[*number as usize] >= least);
-        // Equal counts go by the word, so that the order of reading does not show.
+        // Words of equal count are ordered by name, so that the order of reading does not matter.
         kept.sort_unstable_by(|(a, m), (b, n)| {
             let count = |number: &u32| self.counts[*number as usize];
             count(n).cmp(&count(m)).then_with(|| a.cmp(b))

@@ -1,30 +1,33 @@
-//! `cognate train vectors`: word vectors learned from running text, and a model file made of them.
+//! `cognate train vectors`: learns word vectors from running text and writes them as a model file.
 //!
-//! [`siamese`] is the method, [`word2vec`] the baselines; [`corpus`] reads for all of them and
-//! [`trainer`] takes their steps. The start is random, or the vectors of a model that shall know more.
+//! [`siamese`] is the method, [`word2vec`] the baselines; [`corpus`] reads the text for all of them
+//! and [`trainer`] runs their steps. Training starts from random vectors or from those of a given
+//! model.
 
 pub mod corpus;
-pub mod output;
 pub mod siamese;
 pub mod tables;
 pub mod trainer;
 pub mod word2vec;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::io;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cognate::model::format::Limits;
-use cognate::model::writer::Written;
-use cognate::model::{Model, OpenOptions};
+use cognate::model::disk::LocalDisk;
+use cognate::model::format::{AUTO_METHOD, Dtype, Limits};
+use cognate::model::vocabulary::VocabularyTables;
+use cognate::model::writer::{Draft, Table, Target, Written};
+use cognate::model::{Counts, Frequency, Model, OpenOptions, Unknown, disk};
 use cognate::text::Normalisation;
 use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
 use serde::Serialize;
 
-use crate::run::RunFiles;
+use crate::run::{RunFiles, TRAINED_VECTORS, carry_weights, json};
 use crate::vectors::corpus::Corpus;
-use crate::vectors::output::Output;
 use crate::vectors::siamese::{Others, Siamese};
 use crate::vectors::tables::Blocks;
 use crate::vectors::trainer::{Learner, Schedule, Tables, VectorsTrainer};
@@ -69,7 +72,8 @@ impl Objective {
     }
 }
 
-/// What to train and how. What is serialised fixes the bits of the outcome, with the text and the model.
+/// What to train and how. The serialised fields, the text and the model fix every bit of the
+/// outcome.
 #[derive(Debug, Clone, Serialize)]
 pub struct VectorsOptions {
     /// Running text: a sentence a line, an empty line after a paragraph, two after a document.
@@ -77,22 +81,21 @@ pub struct VectorsOptions {
     pub files: Vec<PathBuf>,
     #[serde(skip)]
     pub run: RunFiles,
-    /// A file for the vectors in word2vec's text format.
+    /// Path of a file for the vectors in word2vec's text format.
     #[serde(skip)]
     pub text: Option<PathBuf>,
     pub objective: Objective,
     /// A model whose vectors training starts from.
     #[serde(skip)]
     pub from: Option<PathBuf>,
-    /// Rules that turn texts into words; with a model to start from, its own.
+    /// Rules that turn texts into words; those of the base model, if there is one.
     #[serde(skip)]
     pub normalisation: Normalisation,
-    /// Dimensions; with a model to start from, its own.
+    /// Dimensions; those of the base model, if there is one.
     pub dims: usize,
-    /// Minimum count of a word.
+    /// Minimum occurrences of a word.
     pub least: u64,
     pub batch: usize,
-    /// Negative samples.
     pub negatives: usize,
     pub others: Others,
     /// Maximum words on each side, for word2vec.
@@ -111,19 +114,18 @@ pub struct Trained {
     pub objective: Objective,
     pub words: usize,
     pub dims: usize,
-    /// Words of the text, and how many of them are in the vocabulary.
+    /// Words in the text, and how many of them are in the vocabulary.
     pub tokens: [u64; 2],
     pub sentences: usize,
-    /// Seconds of training.
     pub seconds: f64,
     pub words_per_second: f64,
-    /// The share of the run restored from a checkpoint.
+    /// The share of the run that was restored from a checkpoint.
     pub resumed_at: Option<f64>,
-    /// Mean loss at each hundredth of the run, with the share of the run gone.
+    /// The loss curve: the share of the run done, and the mean loss there.
     pub losses: Vec<(f64, f64)>,
-    /// The ten words of smallest norm among the thousand most frequent, the smallest first.
+    /// Of the thousand most frequent words, the ten of smallest norm, the smallest first.
     pub smallest: Vec<(String, f32)>,
-    /// The ten of largest norm among them, the largest first.
+    /// Of these, the ten of largest norm, the largest first.
     pub largest: Vec<(String, f32)>,
     #[serde(flatten)]
     pub written: Written,
@@ -141,7 +143,7 @@ impl std::fmt::Display for Trained {
         let sentences = self.sentences;
         writeln!(f, "  {read} words of text, {known} in the vocabulary, {sentences} sentences")?;
         if let Some(share) = self.resumed_at {
-            writeln!(f, "  went on at {:.1} %", 100.0 * share)?;
+            writeln!(f, "  resumed at {:.1} %", 100.0 * share)?;
         }
         let rate = self.words_per_second / 1e6;
         writeln!(f, "  {:.1} s, {rate:.2} million words a second", self.seconds)?;
@@ -175,7 +177,7 @@ pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
         );
         return Err(TrainError::Options(problem));
     }
-    // Threads that work apart change the bits of word2vec.
+    // With word2vec, unsynchronised threads change the bits of the outcome.
     let apart = options.objective != Objective::SiameseCbow && !options.schedule.hogwild;
     let threads = if apart { options.schedule.threads } else { 0 };
     let data = (&corpus.digest, base.as_ref().map(Model::fingerprint), threads);
@@ -265,7 +267,7 @@ fn check(options: &VectorsOptions) -> Result<(), TrainError> {
     options.run.check(&[("--text", &options.text)], &options.files, options.from.as_ref())
 }
 
-/// Words that are frequent enough for their norm to mean something, by their norms.
+/// Number of most frequent words whose norms are reported; norms of rare words say little.
 const FREQUENT: usize = 1000;
 
 fn by_norm(words: &[String], busy: &[u64], rows: &[f32], dims: usize) -> [Vec<(String, f32)>; 2] {
@@ -281,7 +283,7 @@ fn by_norm(words: &[String], busy: &[u64], rows: &[f32], dims: usize) -> [Vec<(S
     [smallest, largest]
 }
 
-/// How often the state is kept unless told otherwise.
+/// Default interval between checkpoints.
 pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
 fn html(trained: &Trained, options: &VectorsOptions) -> String {
@@ -311,25 +313,24 @@ fn html(trained: &Trained, options: &VectorsOptions) -> String {
     page.finish()
 }
 
-/// Deviation of the first numbers of Siamese CBOW (section 3 of the paper).
+/// Standard deviation of the initial numbers of Siamese CBOW (section 3 of the paper).
 const DEVIATION: f64 = 0.01;
-/// Purposes of random numbers.
 const START: u64 = 0;
 
-/// Words and their first numbers.
+/// Words and their initial vectors.
 #[derive(Debug)]
 pub struct Start {
-    /// All words of the model to be.
+    /// All words of the new model.
     pub words: Vec<String>,
-    /// How often each occurs in the text.
+    /// Occurrences of each word in the text.
     pub busy: Vec<u64>,
     pub dims: usize,
     pub tables: Tables,
 }
 
 impl Start {
-    /// The words of the corpus with random vectors; with a model to start from, the model's words
-    /// with theirs, then those that are new. The corpus gets the numbers of these words.
+    /// The corpus's words with random vectors; with a base model, its words and vectors followed by
+    /// the new words. Renumbers the words of the corpus accordingly.
     pub fn new(corpus: &mut Corpus, base: Option<&Model>, options: &VectorsOptions) -> Self {
         let dims = base.map_or(options.dims, |model| model.vectors().dims());
         let mut words: Vec<String> = Vec::new();
@@ -345,7 +346,7 @@ impl Start {
         }
         let deviation = match rows.len() {
             0 => DEVIATION,
-            // New words are as long as the known ones are in the mean.
+            // Vectors of new words get the mean length of the known ones.
             count => {
                 let squares: f64 = rows.iter().map(|&value| f64::from(value).powi(2)).sum();
                 (squares / count as f64).sqrt()
@@ -372,7 +373,7 @@ impl Start {
         Self { words, busy, dims, tables: Tables { rows, beside } }
     }
 
-    /// The number of each word of the corpus among all words, new ones added.
+    /// The number of each corpus word in `words`; new words are appended.
     fn number(corpus: &Corpus, words: &mut Vec<String>) -> Vec<u32> {
         let known: HashMap<&str, u32> =
             words.iter().enumerate().map(|(number, word)| (word.as_str(), number as u32)).collect();
@@ -388,5 +389,188 @@ impl Start {
         }
         words.extend(new);
         numbers
+    }
+}
+
+#[derive(Debug)]
+pub struct Output<'o> {
+    pub options: &'o VectorsOptions,
+    pub base: Option<&'o Model>,
+    pub corpus: &'o Corpus,
+    pub words: &'o [String],
+    pub rows: &'o [f32],
+    pub dims: usize,
+    /// Mean loss in the last hundredth of the run.
+    pub loss: Option<f64>,
+}
+
+/// The settings that the model's section records.
+#[derive(Debug, serde::Serialize)]
+struct Settings<'s> {
+    objective: Objective,
+    from: Option<&'s str>,
+    text_digest: &'s str,
+    tokens: u64,
+    sentences: usize,
+    epochs: u32,
+    rate: f32,
+    optimiser: &'static str,
+    negatives: usize,
+    least: u64,
+    seed: u64,
+    /// Whether the same command gives the same bits.
+    repeatable: bool,
+    /// Number of threads, if the bits depend on it.
+    threads: Option<usize>,
+    loss: Option<f64>,
+}
+
+impl Output<'_> {
+    /// Writes the text file, if requested, and then the model: an existing model means that
+    /// everything was written.
+    pub fn write(&self) -> Result<Written, TrainError> {
+        if let Some(path) = &self.options.text {
+            self.write_text(path)
+                .map_err(|source| TrainError::Write { path: path.clone(), source })?;
+        }
+        let tables = VocabularyTables::build(self.words.iter().map(String::as_str));
+        let counts = self.counts();
+        let mut draft = Draft::default();
+        self.describe(&mut draft)?;
+        let shape = [self.words.len(), self.dims];
+        draft.tables.push(Table::of("vectors", Dtype::F32, &shape, self.rows));
+        draft.push_vocabulary(&tables);
+        draft.push_counts(&counts);
+        draft.set_section(TRAINED_VECTORS, self.settings()?, Vec::new());
+        if let Some(base) = self.base {
+            carry_weights(base, &mut draft);
+        }
+        Ok(draft.write(&self.options.run.output)?)
+    }
+
+    fn describe(&self, draft: &mut Draft<'_>) -> Result<(), TrainError> {
+        let rules = self.base.map_or(&self.options.normalisation, Model::normalisation);
+        // Rules with tables of their own do not fit the new vectors.
+        let unknown = self.base.map_or(Unknown::Skip, |base| run::without_pieces(base.unknown()));
+        let frequency = match (self.base, self.options.objective) {
+            (Some(base), _) => base.frequency(),
+            // Siamese CBOW gives uninformative words short vectors, so means need no other weights.
+            (None, Objective::SiameseCbow) => Frequency::InNorm,
+            (None, _) => Frequency::None,
+        };
+        let mut set = |key: &str, value: String| draft.metadata.insert(key.to_owned(), value);
+        set("dim", self.dims.to_string());
+        set("normalisation", json(rules)?);
+        set("unknown", json(&unknown)?);
+        set("frequency", frequency.name().to_owned());
+        set("created_by", run::created_by());
+        set("source_digest", self.corpus.digest.clone());
+        let licence = self.options.licence.as_ref();
+        if let Some(licence) = licence.or(self.base.and_then(|base| base.metadata().get("licence")))
+        {
+            set("licence", licence.clone());
+        }
+        let named = self.base.and_then(|base| base.metadata().get(AUTO_METHOD).cloned());
+        let made_for = (self.options.objective == Objective::SiameseCbow).then_some("avg-cos");
+        if let Some(method) = named.or(made_for.map(str::to_owned)) {
+            set(AUTO_METHOD, method);
+        }
+        Ok(())
+    }
+
+    fn settings(&self) -> Result<String, TrainError> {
+        let schedule = &self.options.schedule;
+        let apart = self.options.objective == Objective::SiameseCbow || schedule.threads == 1;
+        json(&Settings {
+            objective: self.options.objective,
+            from: self.base.map(Model::fingerprint),
+            text_digest: &self.corpus.digest,
+            tokens: self.corpus.tokens,
+            sentences: self.corpus.sentences(),
+            epochs: schedule.epochs,
+            rate: schedule.rate,
+            optimiser: if schedule.adagrad { "adagrad" } else { "sgd" },
+            negatives: self.options.negatives,
+            least: self.options.least,
+            seed: self.options.seed,
+            repeatable: !schedule.hogwild,
+            threads: if apart { None } else { Some(schedule.threads) },
+            loss: self.loss,
+        })
+    }
+
+    /// The counts of the text, added to those of the base model.
+    fn counts(&self) -> Counts {
+        let words = self.words.len();
+        let (mut occurrences, mut documents) = (vec![0_u64; words], vec![0_u32; words]);
+        for (at, &word) in self.corpus.numbers.iter().enumerate() {
+            occurrences[word as usize] = self.corpus.counts[at];
+            documents[word as usize] = self.corpus.lines_with[at];
+        }
+        let mut tokens = self.corpus.tokens;
+        let Some(before) = self.base.map(Model::vocabulary) else {
+            let mut counts = Counts::of_documents(documents, self.corpus.lines);
+            (counts.occurrences, counts.tokens) = (Some(occurrences), Some(tokens));
+            return counts;
+        };
+        for (sum, count) in occurrences.iter_mut().zip(before.counts.unwrap_or_default()) {
+            *sum = sum.saturating_add(*count);
+        }
+        tokens = tokens.saturating_add(before.corpus.tokens.unwrap_or(0));
+        match (before.document_frequencies, before.corpus.documents) {
+            (Some(of_base), Some(total)) => {
+                for (sum, count) in documents.iter_mut().zip(of_base) {
+                    *sum = sum.saturating_add(*count);
+                }
+                let total = total.saturating_add(self.corpus.lines);
+                let mut counts = Counts::of_documents(documents, total);
+                (counts.occurrences, counts.tokens) = (Some(occurrences), Some(tokens));
+                counts
+            }
+            _ => {
+                let smallest = occurrences.iter().copied().filter(|&count| count > 0).min();
+                let unseen = smallest.unwrap_or(1) as f64 / 2.0;
+                Counts::of_occurrences(occurrences, tokens, unseen)
+            }
+        }
+    }
+
+    /// Writes word2vec's text format: a line with the numbers of words and dimensions, then a line
+    /// for each word with its numbers.
+    fn write_text(&self, path: &Path) -> io::Result<()> {
+        let target = Target::of(path)?;
+        let mut size = Counted(0);
+        self.lines(&mut size)?;
+        disk::replace(&LocalDisk, &target, size.0, |file| {
+            let mut out = BufWriter::new(file);
+            self.lines(&mut out)?;
+            out.flush()
+        })
+    }
+
+    fn lines(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "{} {}", self.words.len(), self.dims)?;
+        for (word, row) in self.words.iter().zip(self.rows.chunks_exact(self.dims)) {
+            out.write_all(word.as_bytes())?;
+            for value in row {
+                write!(out, " {value}")?;
+            }
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+}
+
+/// A writer that only counts bytes.
+struct Counted(u64);
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -6,12 +6,12 @@
 //! sentence is the cross-entropy of `p` against `1/|S⁺|` on the neighbours (equations 1 to 3). Only
 //! the word vectors are trained; all sentences share them.
 //!
-//! Departures. A batch is made of runs of neighbouring sentences, drawn from all over the text: a
-//! sentence is then averaged once for all its parts (centre, neighbour, other), and its gradient is
-//! handed to its words once. And the random others are by default those of the same run
+//! Departures. A batch consists of runs of consecutive sentences, drawn from all over the text: a
+//! sentence is then averaged once for all its roles (centre, neighbour, negative), and its gradient is
+//! applied to its words once. By default the negative sentences are those of the same run
 //! ([`Others::Document`]): against sentences of other documents, as in the paper, neighbours can be
-//! told by the subject of their document alone, and all words of one subject end up alike. How
-//! steps become a run is `trainer`'s part.
+//! recognised by the subject of their document alone, and all words of one subject become similar. The
+//! loop over steps is in `trainer`.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -25,11 +25,10 @@ use crate::sampling;
 use crate::vectors::corpus::Corpus;
 use crate::vectors::tables::{Blocks, Update};
 
-/// Sentences of a run that are centres.
+/// Centre sentences of a run.
 const RUN: usize = 20;
-/// Attempts to draw a sentence of another document.
+/// Attempts to draw a sentence from another document.
 const DRAWS: usize = 16;
-/// Purposes of random numbers.
 const ORDER: u64 = 1;
 const OTHERS: u64 = 2;
 
@@ -46,19 +45,19 @@ pub struct Siamese<'c> {
     starts: Vec<usize>,
 }
 
-/// Where the random others are drawn from.
+/// Where negative sentences are drawn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Others {
-    /// The same document, near but not next to the centre: what tells neighbours from these is what
-    /// sentences say, not what the document is about
+    /// The same document, near but not next to the centre: neighbours then differ from these in what
+    /// sentences say, not in what the document is about
     Document,
     /// Other documents, as in the paper: what a document is about is enough to tell neighbours from
     /// these, in novels as in an encyclopaedia
     Text,
 }
 
-/// Neighbouring sentences, each the centre of one example.
+/// Consecutive sentences, each the centre of one example.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     first: usize,
@@ -66,8 +65,8 @@ struct Run {
 }
 
 impl<'c> Siamese<'c> {
-    /// Examples of every sentence that has a neighbour in its document, in batches of `batch`
-    /// examples at most, each with `negatives` random others.
+    /// Examples for every sentence with a neighbour in its document, in batches of at most `batch`
+    /// examples with `negatives` negative sentences each.
     pub fn new(
         corpus: &'c Corpus,
         batch: usize,
@@ -114,7 +113,7 @@ impl<'c> Siamese<'c> {
         self.runs.is_empty()
     }
 
-    /// Puts the runs into this epoch's order.
+    /// Shuffles the runs for this epoch.
     pub fn begin(&mut self, epoch: u64) {
         self.epoch = epoch;
         self.order.clone_from(&self.runs);
@@ -130,7 +129,7 @@ impl<'c> Siamese<'c> {
         }
     }
 
-    /// Batches of this epoch. Epochs may differ by a few, as runs fall into batches.
+    /// Number of batches of this epoch; it varies a little with the order of the runs.
     pub fn batches(&self) -> u64 {
         self.starts.len() as u64
     }
@@ -161,12 +160,12 @@ impl<'c> Siamese<'c> {
                 }));
             }
         }
-        // Each example's relations lie together, its neighbours first.
+        // The relations of an example are adjacent, its neighbours first.
         batch.relations.sort_by_key(|relation| relation.example);
     }
 
-    /// A random slot whose sentence is of another document than that of `centre`. Where there is
-    /// hardly any, as in a text of one document, any but the centre and its neighbours.
+    /// A random slot with a sentence of another document than `centre`; if there is hardly one, as
+    /// in a text of one document, any slot but the centre and its neighbours.
     fn far(&self, centre: usize, sentences: &[usize], random: &mut Random) -> Option<usize> {
         let document = self.corpus.document_of(sentences[centre]);
         let mut far = None;
@@ -183,7 +182,7 @@ impl<'c> Siamese<'c> {
     }
 }
 
-/// A random slot of a run that is neither `centre` nor beside it, if there is one.
+/// A random slot of a run that is neither `centre` nor next to it, if there is one.
 fn near(centre: usize, run: Range<usize>, random: &mut Random) -> Option<usize> {
     let before = run.start..centre.saturating_sub(1).max(run.start);
     let after = (centre + 2).min(run.end)..run.end;
@@ -199,7 +198,6 @@ fn near(centre: usize, run: Range<usize>, random: &mut Random) -> Option<usize> 
 pub struct Tally {
     pub loss: f64,
     pub examples: u64,
-    /// Words of the text gone through.
     pub words: u64,
 }
 
@@ -211,25 +209,25 @@ impl std::ops::AddAssign for Tally {
     }
 }
 
-/// Examples of one step, with its buffers.
+/// The examples of one step, and buffers.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The sentence in each slot, and its number of words.
+    /// The sentence of each slot, and its number of words.
     pub(super) sentences: Vec<usize>,
     sizes: Vec<usize>,
-    /// The slot of each example's centre, and the slots of its run.
+    /// The slot of each example's centre, and its run's range of slots.
     pub(super) centres: Vec<u32>,
     pub(super) runs: Vec<Range<usize>>,
     pub(super) relations: Vec<Relation>,
-    /// A row a slot: first the mean of the words' rows, then that divided by its length.
+    /// A row for each slot: the mean of the words' rows, later divided by its length.
     means: Vec<f32>,
     lengths: Vec<f32>,
-    /// A row a slot: what is to be added to the row of every word of the sentence, but for the rate.
+    /// A row for each slot: the change of every word of the sentence, before the rate is applied.
     gradients: Vec<f32>,
     mentions: Vec<Vec<(u32, u32)>>,
 }
 
-/// A sentence that an example's centre is compared with.
+/// A sentence that is compared with an example's centre.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Relation {
     pub(super) example: u32,
@@ -238,7 +236,7 @@ pub(super) struct Relation {
 }
 
 impl Batch {
-    /// Empties the batch and keeps its buffers.
+    /// Empties the batch, keeping its buffers.
     pub(super) fn clear(&mut self) {
         self.sentences.clear();
         self.sizes.clear();
@@ -247,7 +245,7 @@ impl Batch {
         self.relations.clear();
     }
 
-    /// Adds a sentence after the other as centres, with their neighbours.
+    /// Adds these sentences as centres, together with their neighbours.
     pub(super) fn add(&mut self, centres: Range<usize>, corpus: &Corpus) {
         let (first, end) = (centres.start, centres.end);
         let from =
@@ -271,8 +269,8 @@ impl Batch {
         }
     }
 
-    /// Learns from the batch, whose rows nobody else touches. The bits do not depend on how many
-    /// threads share the work.
+    /// Learns from the batch, with exclusive access to the rows. The bits do not depend on the
+    /// number of threads.
     pub fn step(
         &mut self,
         corpus: &Corpus,
@@ -320,7 +318,7 @@ impl Batch {
     }
 
     /// Learns from the batch while other threads learn from theirs: a row is locked only while it
-    /// is read or changed, and what others add in between is lost to nobody.
+    /// is read or changed, and changes by others in between are not lost.
     pub fn step_among_others(
         &mut self,
         corpus: &Corpus,
@@ -357,8 +355,9 @@ impl Batch {
         self.lengths.resize(slots, 0.0);
     }
 
-    /// From means to losses and gradients. With `û` a mean divided by its length, a relation whose
-    /// cosine has the derivative `c` pulls `a` along `c (û_b − cos û_a) / |a|`, and `b` likewise.
+    /// Computes losses and gradients from the means. With `û` a mean divided by its length, a
+    /// relation whose cosine has the derivative `c` pulls `a` along `c (û_b − cos û_a) / |a|`, and
+    /// `b` likewise.
     fn differentiate(&mut self, dims: usize) -> Tally {
         let Self { means, lengths, gradients, sizes, centres, relations, .. } = self;
         for (mean, length) in means.chunks_exact_mut(dims).zip(lengths.iter_mut()) {
@@ -401,10 +400,10 @@ impl Batch {
     }
 }
 
-/// The loss of an example and its derivative by each cosine.
+/// The loss of an example and its derivative by each of its cosines.
 fn cross_entropy(relations: &[Relation], cosines: &[f32], slopes: &mut Vec<f32>) -> f64 {
     let neighbours = relations.iter().filter(|to| to.neighbour).count() as f64;
-    // Cosines are at most 1, so nothing can overflow.
+    // Cosines are at most 1, so the exponentials cannot overflow.
     let total: f64 = cosines.iter().map(|&cosine| f64::from(cosine).exp()).sum();
     let mut loss = 0.0;
     slopes.clear();
@@ -418,4 +417,172 @@ fn cross_entropy(relations: &[Relation], cosines: &[f32], slopes: &mut Vec<f32>)
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use cognate::text::Normalisation;
+    use cognate_kernels::random::Random;
+
+    use super::*;
+    use crate::vectors::tables::{Blocks, Update};
+
+    const DIMS: usize = 7;
+
+    fn corpus() -> Corpus {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("text.txt");
+        let mut random = Random::seeded(11);
+        let mut text = String::new();
+        for document in 0..12 {
+            for _ in 0..4 {
+                for _ in 0..1 + random.below(6) {
+                    text.push_str(&format!("w{} ", (document * 3 + random.below(9)) % 40));
+                }
+                text.push('\n');
+            }
+            text.push_str("\n\n");
+        }
+        std::fs::write(&file, text).unwrap();
+        Corpus::read(&[file], &Normalisation::preset("plain").unwrap(), 1).unwrap()
+    }
+
+    fn rows(words: usize) -> Vec<f32> {
+        let mut random = Random::seeded(5);
+        (0..words * DIMS).map(|_| (random.below(2000) as f32 - 1000.0) / 1000.0).collect()
+    }
+
+    /// The loss of a batch computed naively from the paper's equations, in doubles.
+    fn loss(corpus: &Corpus, batch: &Batch, rows: &[f64]) -> f64 {
+        let mean = |slot: u32| -> Vec<f64> {
+            let words = corpus.sentence(batch.sentences[slot as usize]);
+            let at = |dim: usize| words.iter().map(move |&word| rows[word as usize * DIMS + dim]);
+            (0..DIMS).map(|dim| at(dim).sum::<f64>() / words.len() as f64).collect()
+        };
+        let cosine = |a: &[f64], b: &[f64]| {
+            let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+            dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+        };
+        let mut loss = 0.0;
+        for example in 0..batch.centres.len() {
+            let of = |to: &&Relation| to.example as usize == example;
+            let relations: Vec<&Relation> = batch.relations.iter().filter(of).collect();
+            let centre = mean(batch.centres[example]);
+            let weights: Vec<f64> =
+                relations.iter().map(|to| cosine(&centre, &mean(to.other)).exp()).collect();
+            let total: f64 = weights.iter().sum();
+            let neighbours = relations.iter().filter(|to| to.neighbour).count() as f64;
+            for (to, weight) in relations.iter().zip(weights) {
+                if to.neighbour {
+                    loss -= (weight / total).ln() / neighbours;
+                }
+            }
+        }
+        loss
+    }
+
+    fn step(siamese: &Siamese<'_>, rows: &mut [f32], squares: &mut [f32], update: Update) -> Tally {
+        let mut batch = Batch::default();
+        siamese.gather(0, &mut batch);
+        let blocks = Blocks::of_words(&siamese.corpus.counts, DIMS);
+        batch.step(siamese.corpus, &blocks, rows, squares, update)
+    }
+
+    #[test]
+    fn a_step_goes_down_the_gradient() {
+        let corpus = corpus();
+        let siamese = Siamese::new(&corpus, 20, (Others::Text, 3), 9);
+        let before = rows(corpus.words.len());
+        let mut batch = Batch::default();
+        siamese.gather(0, &mut batch);
+        let exact: Vec<f64> = before.iter().map(|&value| f64::from(value)).collect();
+        let mut after = before.clone();
+        let tally = step(&siamese, &mut after, &mut [], Update::Descend(1.0));
+        assert!((tally.loss - loss(&corpus, &batch, &exact)).abs() < 1e-4);
+        let mut largest = 0.0_f64;
+        for at in 0..before.len() {
+            let moved = |by: f64| {
+                let mut rows = exact.clone();
+                rows[at] += by;
+                loss(&corpus, &batch, &rows)
+            };
+            let difference = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+            let gradient = f64::from(before[at] - after[at]);
+            assert!((difference - gradient).abs() < 1e-4, "{at}: {difference} {gradient}");
+            largest = largest.max(gradient.abs());
+        }
+        assert!(largest > 0.01, "nothing was learned: {largest}");
+    }
+
+    #[test]
+    fn neighbours_are_of_the_document_and_others_are_not() {
+        let corpus = corpus();
+        let mut siamese = Siamese::new(&corpus, 20, (Others::Text, 3), 9);
+        siamese.begin(1);
+        let mut centres = Vec::new();
+        for number in 0..siamese.batches() {
+            let mut batch = Batch::default();
+            siamese.gather(number, &mut batch);
+            assert!(batch.centres.len() <= 20);
+            for to in &batch.relations {
+                let centre = batch.sentences[batch.centres[to.example as usize] as usize];
+                let other = batch.sentences[to.other as usize];
+                assert_eq!(to.neighbour, corpus.same_document(centre, other));
+                assert!(!to.neighbour || centre.abs_diff(other) == 1);
+            }
+            centres.extend(batch.centres.iter().map(|&slot| batch.sentences[slot as usize]));
+        }
+        // Every sentence is a centre once an epoch, because each document here has several
+        // sentences.
+        centres.sort_unstable();
+        assert_eq!(centres, (0..corpus.sentences()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn others_of_the_document_are_not_beside_the_centre() {
+        let corpus = corpus();
+        let siamese = Siamese::new(&corpus, 20, (Others::Document, 3), 9);
+        let mut batch = Batch::default();
+        siamese.gather(0, &mut batch);
+        for to in batch.relations.iter().filter(|to| !to.neighbour) {
+            let centre = batch.sentences[batch.centres[to.example as usize] as usize];
+            let other = batch.sentences[to.other as usize];
+            assert!(corpus.same_document(centre, other) && centre.abs_diff(other) > 1);
+        }
+        let mut random = Random::seeded(3);
+        let mut seen = [0; 9];
+        (0..600).for_each(|_| seen[near(4, 2..9, &mut random).unwrap()] += 1);
+        assert_eq!(
+            seen.map(|count| count > 100),
+            [0, 0, 1, 0, 0, 0, 1, 1, 1].map(|here| here == 1)
+        );
+        for (centre, run) in [(0, 0..2), (1, 0..3), (5, 5..6)] {
+            assert_eq!(near(centre, run, &mut random), None);
+        }
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_threads() {
+        let corpus = corpus();
+        let siamese = Siamese::new(&corpus, 40, (Others::Document, 2), 9);
+        for update in [Update::Descend(0.1), Update::Adagrad(0.1)] {
+            let trained = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let mut rows = rows(corpus.words.len());
+                let mut squares = vec![0.0; rows.len()];
+                pool.install(|| step(&siamese, &mut rows, &mut squares, update));
+                rows
+            };
+            let one = trained(1);
+            assert_eq!(one, trained(4));
+            assert_ne!(one, rows(corpus.words.len()));
+        }
+    }
+
+    #[test]
+    fn adagrad_divides_by_the_root_of_the_squares_so_far() {
+        let (mut row, mut squares) = (vec![1.0_f32; 2], vec![0.0_f32, 9.0]);
+        let gradients = [[3.0_f32, 1.0], [1.0, 3.0]];
+        let update = Update::Adagrad(0.5);
+        update.apply(&mut row, &mut squares, gradients.iter().map(<[f32; 2]>::as_slice));
+        assert_eq!(squares, [16.0, 25.0]);
+        assert!((row[0] - 0.5).abs() < 1e-6 && (row[1] - (1.0 - 0.5 * 4.0 / 5.0)).abs() < 1e-6);
+    }
+}

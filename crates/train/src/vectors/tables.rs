@@ -1,15 +1,22 @@
-//! Tables of rows being trained: how gradients change a row, how a table is cut into blocks that
-//! threads change at the same time, and three ways for a worker to hold a table: alone, shared with a
-//! lock a row, or as copies of the rows it touches whose changes are added afterwards in a fixed order.
+//! Tables of rows in training: how gradients change a row, how a table is split into blocks for
+//! threads, and three ways for a worker to access a table: exclusively, shared with a lock for each
+//! row, or through private copies of changed rows whose changes are added later in a fixed order.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use cognate_kernels::simd;
 
-use crate::vectors::word2vec::Table;
+/// A table of rows that a worker reads and updates.
+pub trait Table {
+    fn read(&mut self, word: u32, see: impl FnOnce(&[f32]));
 
-/// A table that one worker owns.
+    fn prefetch(&self, _word: u32) {}
+
+    fn change(&mut self, word: u32, change: impl FnOnce(&mut [f32]));
+}
+
+/// A table with exclusive access.
 #[derive(Debug)]
 pub struct Alone<'t> {
     pub values: &'t mut [f32],
@@ -36,7 +43,7 @@ impl Table for Alone<'_> {
     }
 }
 
-/// A table that other threads change at the same time.
+/// A table that several threads change at the same time.
 #[derive(Debug)]
 pub struct Among<'t, 'r>(pub &'t [Mutex<&'r mut [f32]>]);
 
@@ -50,11 +57,11 @@ impl Table for Among<'_, '_> {
     }
 }
 
-/// A worker's private changes to a table.
+/// A worker's private copies of rows, with its changes.
 #[derive(Debug)]
 pub struct Changes {
     dims: usize,
-    /// Where the copy of each word's row is, `NONE` for those not touched.
+    /// Index of each word's copy; `NONE` if its row was not touched.
     place: Vec<u32>,
     touched: Vec<u32>,
     copies: Vec<f32>,
@@ -105,12 +112,11 @@ impl Changes {
     }
 }
 
-/// A table seen through a worker's own changes to it.
+/// A table as one worker sees it, with that worker's changes.
 #[derive(Debug)]
 pub struct Through<'t> {
-    /// The table as all workers see it.
+    /// The table without changes, shared by all workers.
     pub table: &'t [f32],
-    /// The changes of this worker.
     pub changes: &'t mut Changes,
 }
 
@@ -124,17 +130,17 @@ impl Table for Through<'_> {
     }
 }
 
-/// The rule that changes rows.
+/// How gradients change a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Update {
     /// Plain gradient descent at this rate.
     Descend(f32),
-    /// Adagrad (Duchi et al. 2011): each number of a row goes by the rate divided by the root of
-    /// the squares of all its gradients so far.
+    /// Adagrad (Duchi et al. 2011): each number has its own rate, divided by the root of the sum of
+    /// its squared gradients so far.
     Adagrad(f32),
 }
 
-/// Keeps the first steps of Adagrad finite.
+/// Added to the sum of squares, to keep the first steps finite.
 const SMALLEST: f32 = 1e-8;
 
 impl Update {
@@ -144,16 +150,16 @@ impl Update {
         }
     }
 
-    /// Puts mentions of words, in the order of the batch, into the order that they are applied in.
-    /// Adagrad needs all gradients of a word together; for plain descent, where each is added on its
-    /// own, the order of words makes no difference.
+    /// Sorts mentions of words, given in the order of the batch, into the order in which they are
+    /// applied. Adagrad needs all gradients of a word together; plain descent adds each gradient
+    /// separately, so the order of words makes no difference.
     pub fn prepare(self, mentions: &mut [(u32, u32)]) {
         if matches!(self, Self::Adagrad(_)) {
             mentions.sort_unstable();
         }
     }
 
-    /// Changes a row by its gradients, one after another.
+    /// Applies gradients to a row one after another.
     pub fn apply<'g>(
         self,
         row: &mut [f32],
@@ -178,7 +184,7 @@ impl Update {
     }
 }
 
-/// A step of Adagrad. Of lists of one length the compiler makes vector code.
+/// One Adagrad step. Slices of equal length let the compiler vectorise the loop.
 fn by_own_rates(row: &mut [f32], squares: &mut [f32], gradient: &[f32], rate: f32) {
     let dims = row.len();
     let (squares, gradient) = (&mut squares[..dims], &gradient[..dims]);
@@ -188,7 +194,7 @@ fn by_own_rates(row: &mut [f32], squares: &mut [f32], gradient: &[f32], rate: f3
     }
 }
 
-/// A table cut into blocks of neighbouring rows that are about equally busy.
+/// A table split into blocks of consecutive rows with about equal numbers of updates.
 #[derive(Debug)]
 pub struct Blocks {
     bounds: Vec<usize>,
@@ -196,11 +202,11 @@ pub struct Blocks {
     dims: usize,
 }
 
-/// Blocks of a table, so many that no thread has to wait long for another.
+/// Number of blocks: enough that threads seldom wait for each other.
 const BLOCKS: u64 = 64;
 
 impl Blocks {
-    /// Blocks over rows that are used as often as `counts` says.
+    /// Blocks for rows that are used as often as `counts` says.
     pub fn of_words(counts: &[u64], dims: usize) -> Self {
         let total: u64 = counts.iter().sum();
         let (mut bounds, mut of) = (vec![0], Vec::with_capacity(counts.len()));
@@ -240,7 +246,7 @@ impl Blocks {
         self.bounds[block]
     }
 
-    /// A table in its blocks; an empty one in empty blocks.
+    /// Splits a table at the block boundaries; an empty table gives empty blocks.
     pub fn split<'t>(&self, mut table: &'t mut [f32]) -> Vec<&'t mut [f32]> {
         let whole = !table.is_empty();
         let sizes = self.bounds.windows(2).map(|ends| Range { start: ends[0], end: ends[1] });

@@ -1,6 +1,7 @@
-//! Steps of a run over vectors: rates, and workers that share a batch, work apart or all at once.
+//! The steps of a training run for vectors: rates, and workers that share a batch, work on private
+//! copies, or update without synchronisation.
 //!
-//! What a step learns is the objectives' part; the loop is the frame's.
+//! What a step learns is defined by the objectives; the loop is in [`run`](crate::run).
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -17,31 +18,30 @@ use crate::vectors::siamese::{Batch, Siamese, Tally};
 use crate::vectors::tables::{Alone, Among, Blocks, Changes, Through, Update};
 use crate::vectors::word2vec::Word2Vec;
 
-/// Batches between two looks at the clock.
+/// Batches between two checks of the clock.
 const BATCHES: u64 = 50;
-/// Chunks, or rounds of them, between two looks at the clock.
+/// Chunks, or rounds of chunks, between two checks of the clock.
 const CHUNKS: u64 = 8;
-/// The share of the first rate that is left at the end.
+/// The last rate as a share of the first.
 const LAST_RATE: f64 = 1e-4;
 
-/// Schedule of a run.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Schedule {
     pub epochs: u32,
-    /// Rate of the first step; it falls linearly to nothing, but for Adagrad.
+    /// Rate of the first step; it falls linearly, except with Adagrad.
     pub rate: f32,
-    /// Whether rows are changed by Adagrad.
+    /// Whether rows are updated by Adagrad.
     pub adagrad: bool,
     #[serde(skip)]
     pub threads: usize,
-    /// Whether threads update without order (Hogwild); bits then differ from run to run.
+    /// Whether threads update without synchronisation (Hogwild); the bits then differ between runs.
     pub hogwild: bool,
-    /// How often a checkpoint is written.
+    /// Interval between checkpoints.
     #[serde(skip)]
     pub every: Duration,
 }
 
-/// The objective, over its corpus.
+/// The objective, applied to its corpus.
 #[derive(Debug)]
 pub enum Learner<'c> {
     /// Vectors made for being averaged.
@@ -54,11 +54,11 @@ pub enum Learner<'c> {
 #[derive(Debug)]
 pub struct Tables {
     pub rows: Vec<f32>,
-    /// word2vec's other vectors, or Adagrad's squares; else empty.
+    /// The output vectors of word2vec, or the sums of squares of Adagrad; else empty.
     pub beside: Vec<f32>,
 }
 
-/// Vectors on their way through the epochs.
+/// The state of a training run.
 pub(super) struct VectorsTrainer<'r> {
     corpus: &'r Corpus,
     blocks: &'r Blocks,
@@ -125,13 +125,13 @@ impl Trainer for VectorsTrainer<'_> {
     }
 }
 
-/// State of the workers between steps.
+/// How threads share the work, with their buffers.
 enum Workers {
-    /// One batch at a time, shared by all threads.
+    /// All threads share one batch.
     Together(Box<Batch>),
-    /// A chunk at a time on the tables themselves.
+    /// One chunk at a time changes the tables directly.
     One,
-    /// As many chunks at a time as threads, each with its own changes to the two tables.
+    /// Each thread takes a chunk, with its own changes to the two tables.
     Apart(Vec<[Changes; 2]>),
     Hogwild,
 }
@@ -149,7 +149,7 @@ impl Workers {
         }
     }
 
-    /// Steps between two looks at the clock; workers apart do whole rounds.
+    /// Steps between two checks of the clock; workers with private copies do whole rounds.
     fn span(&self) -> u64 {
         match self {
             Self::Together(_) => BATCHES,
@@ -160,7 +160,7 @@ impl Workers {
     }
 }
 
-/// Some steps of a run.
+/// A range of steps with its inputs.
 struct Work<'w, 'c> {
     corpus: &'w Corpus,
     blocks: &'w Blocks,
@@ -203,13 +203,14 @@ impl Work<'_, '_> {
                     tally += word2vec.step(step, rate, &mut rows, &mut outputs);
                 }
             }
-            // Workers are made for their learner.
+            // Workers always match their learner.
             (_, Learner::Siamese(_)) => {}
         }
         tally
     }
 
-    /// A chunk a worker, all from the same tables; their changes are added in the workers' order.
+    /// A chunk for each worker, all from the same tables; changes are added in the order of the
+    /// workers.
     fn round(
         &self,
         word2vec: &Word2Vec<'_>,
@@ -281,7 +282,7 @@ impl Work<'_, '_> {
         })
     }
 
-    /// Every thread takes the next step as soon as it has done its last.
+    /// Every thread takes the next step as soon as it has finished one.
     fn at_once(
         &self,
         steps: Range<u64>,

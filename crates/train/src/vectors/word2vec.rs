@@ -1,11 +1,10 @@
 //! The two models of word2vec (Mikolov et al. 2013) with negative sampling and subsampling of
-//! frequent words: the baselines that Siamese CBOW is measured against, learned from the same
-//! corpus by the same loop.
+//! frequent words: the baselines for Siamese CBOW, trained on the same corpus by the same loop.
 //!
-//! A word is known by its neighbours: skip-gram learns to tell, from one word of the window, the
-//! word in its middle from random words; CBOW does so from the mean of the window's words. As in the
-//! authors' program, windows are shortened at random, the logistic function comes from a table and
-//! ends at ±6, and the rate falls linearly with the words gone through.
+//! Skip-gram predicts a word from each word of the window around it, CBOW from the mean of the
+//! window; both learn to distinguish it from random words. As in the authors' program, windows are
+//! shortened at random, the logistic function comes from a table that ends at ±6, and the rate
+//! falls linearly with the words processed.
 
 use std::ops::Range;
 
@@ -16,21 +15,21 @@ use crate::sampling;
 use crate::sampling::Draw;
 use crate::vectors::corpus::Corpus;
 use crate::vectors::siamese::Tally;
+use crate::vectors::tables::Table;
 
-/// Words of a chunk.
+/// Approximate number of words of a chunk.
 const CHUNK_WORDS: usize = 10_000;
-/// Steps of the table of the logistic function, and where it ends.
+/// Entries of the table of the logistic function, and the argument where it ends.
 const STEPS: usize = 1000;
 const END: f32 = 6.0;
-/// Purposes of random numbers.
 const ORDER: u64 = 3;
 const CHUNK: u64 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Model {
-    /// The word in the middle from the mean of its neighbours.
+    /// Predicts a word from the mean of its neighbours.
     Cbow,
-    /// The word in the middle from each neighbour.
+    /// Predicts a word from each of its neighbours.
     SkipGram,
 }
 
@@ -44,7 +43,7 @@ pub struct Word2Vec<'c> {
     seed: u64,
     keep: Vec<f32>,
     draw: Draw,
-    /// The logistic function and its logarithm, by steps.
+    /// The logistic function and its logarithm, by table entry.
     logistic: Vec<(f32, f32)>,
     chunks: Vec<Range<usize>>,
     order: Vec<Range<usize>>,
@@ -56,26 +55,16 @@ pub struct Word2Vec<'c> {
 pub struct Shape {
     pub model: Model,
     pub dims: usize,
-    /// Most words on each side of the middle.
+    /// Maximum words on each side of the predicted word.
     pub window: usize,
-    /// Random words for each word in the middle.
+    /// Number of random words for each predicted word.
     pub negatives: usize,
-    /// Subsampling threshold: more frequent words are left out at random; 0 for never.
+    /// Subsampling threshold: more frequent words are skipped at random; 0 disables it.
     pub sample: f64,
 }
 
-/// A table of rows that a worker reads and changes.
-pub trait Table {
-    fn read(&mut self, word: u32, see: impl FnOnce(&[f32]));
-
-    /// Prefetches a row.
-    fn prefetch(&self, _word: u32) {}
-
-    fn change(&mut self, word: u32, change: impl FnOnce(&mut [f32]));
-}
-
 impl<'c> Word2Vec<'c> {
-    /// Ready to learn from a corpus whose words occur as often as `counts` says.
+    /// Prepares to learn from a corpus whose words occur as often as `counts` says.
     pub fn new(corpus: &'c Corpus, counts: &[u64], shape: Shape, seed: u64) -> Self {
         let total = counts.iter().sum::<u64>() as f64;
         let keep = |&count: &u64| {
@@ -105,14 +94,13 @@ impl<'c> Word2Vec<'c> {
         made
     }
 
-    /// Puts the chunks into this epoch's order.
+    /// Shuffles the chunks for this epoch.
     pub fn begin(&mut self, epoch: u64) {
         self.epoch = epoch;
         self.order.clone_from(&self.chunks);
         sampling::generator(self.seed, ORDER, [epoch, 0]).shuffle(&mut self.order);
     }
 
-    /// Chunks of an epoch.
     pub fn chunks(&self) -> u64 {
         self.order.len() as u64
     }
@@ -163,7 +151,7 @@ impl<'c> Word2Vec<'c> {
     }
 }
 
-/// Neighbouring sentences with about as many words as a chunk should have.
+/// Groups consecutive sentences into chunks of about [`CHUNK_WORDS`] words.
 fn chunks(corpus: &Corpus) -> Vec<Range<usize>> {
     let (mut chunks, mut first, mut words) = (Vec::new(), 0, 0);
     for at in 0..corpus.sentences() {
@@ -222,13 +210,15 @@ impl Worker<'_, '_> {
         }
     }
 
-    /// The word in the middle should have a large product with the hidden layer, random ones a
-    /// small one. Their rows are changed; what the hidden layer should change by is left in `error`.
+    /// One prediction: raises the product of the hidden layer with the word's row and lowers those
+    /// with random words' rows. Changes the rows; leaves the gradient of the hidden layer in
+    /// `error`.
     fn tell_apart(&mut self, middle: u32, outputs: &mut impl Table, random: &mut Random) {
         self.error.fill(0.0);
         let mut random_words = std::mem::take(&mut self.random_words);
         random_words.clear();
-        // Rows of random words lie anywhere; asked for together, they are waited for once.
+        // Rows of random words are scattered in memory; prefetching them together hides the
+        // latency.
         outputs.prefetch(middle);
         for _ in 0..self.of.negatives {
             let word = self.of.draw.next(random);
@@ -254,7 +244,7 @@ impl Worker<'_, '_> {
             let step = ((product + END) * (STEPS as f32 / (2.0 * END))) as usize;
             let step = step.min(STEPS - 1);
             let probability = of.logistic[step].0;
-            // The function of the opposite is what is missing to 1.
+            // The logistic function of −x is 1 minus that of x.
             let right = if label > 0.0 { step } else { STEPS - 1 - step };
             tally.loss -= f64::from(of.logistic[right].1);
             let slope = (label - probability) * *rate;

@@ -1,5 +1,4 @@
-//! Couples of texts that are related or not: read, counted, and parted into those trained on and
-//! those the weights are judged by. What a couple weighs is not known here.
+//! Labelled couples of texts, read and divided into those for training and those for validation.
 
 use std::path::PathBuf;
 
@@ -11,38 +10,37 @@ use rayon::prelude::*;
 use crate::TrainError;
 use crate::run::trained_on;
 use crate::sampling::generator;
-use crate::weights::loss::Loss;
-use crate::weights::{FOLDS, HALF, HELD_OUT, Kappa, ORDER_OF_COUPLES, WeightsOptions};
+use crate::weights::{FOLDS, HALF, HELD_OUT, Kappa, Loss, ORDER_OF_COUPLES, WeightsOptions};
 
-/// Two texts and whether they belong together.
+/// Two texts and whether they are related.
 #[derive(Debug, Clone)]
 pub(super) struct Couple {
     pub(super) related: bool,
     pub(super) texts: (String, String),
 }
 
-/// Couples to train on, and couples to judge by.
+/// Training couples and validation couples.
 #[derive(Debug, Default)]
-pub(super) struct Parted {
-    /// Couples whose texts both have a known word.
+pub(super) struct CoupleSplit {
+    /// All couples of which both texts have a known word.
     pub(super) couples: Vec<Couple>,
-    /// Places of the couples trained on: related, unrelated.
+    /// Positions of the training couples: related, non-related.
     pub(super) by_label: [Vec<usize>; 2],
-    /// Places of the couples that judge.
-    pub(super) judged_by: Vec<usize>,
-    /// Couples with a text without a known word.
+    /// Positions of the validation couples.
+    pub(super) validation_places: Vec<usize>,
+    /// Number of couples left out because a text has no known word.
     pub(super) left_out: usize,
-    /// Files trained on, and separate files that judge.
+    /// Training files, and separate validation files.
     pub(super) files: [Vec<TrainingFile>; 2],
 }
 
-impl Parted {
-    /// Reads the couples and refuses too few of either label.
+impl CoupleSplit {
+    /// Reads the couples; refuses too few of either label.
     pub(super) fn read(model: &Model, options: &WeightsOptions) -> Result<Self, TrainError> {
         let mut found = Couples::read(model, &options.couples)?;
         let mut by_label = found.by_label();
         let mut files = [std::mem::take(&mut found.files), Vec::new()];
-        let judged_by = match &options.validation {
+        let validation_places = match &options.validation {
             Some(path) => {
                 let mut others = Couples::read(model, std::slice::from_ref(path))?;
                 let first = found.usable.len();
@@ -54,7 +52,7 @@ impl Parted {
             None => hold_out(&mut by_label, options.seed),
         };
         let Couples { usable: couples, left_out, .. } = found;
-        let parted = Self { couples, by_label, judged_by, left_out, files };
+        let parted = Self { couples, by_label, validation_places, left_out, files };
         parted.check(options)?;
         Ok(parted)
     }
@@ -62,7 +60,7 @@ impl Parted {
     fn check(&self, options: &WeightsOptions) -> Result<(), TrainError> {
         let searched = options.loss == Loss::Median && options.kappa == Kappa::Searched;
         let (least, way_out) = match searched {
-            // What is left without a fold must fill a minibatch.
+            // The couples outside a fold must fill a minibatch.
             true => ((HALF * FOLDS).div_ceil(FOLDS - 1), ", or fewer with --kappa"),
             false => (HALF, ""),
         };
@@ -74,9 +72,9 @@ impl Parted {
                  {related} with 1 and {others} with 0, and {out} with a text without a known word"
             )));
         }
-        let judged = self.judged_by.iter().map(|&place| self.couples[place].related);
+        let judged = self.validation_places.iter().map(|&place| self.couples[place].related);
         let related = judged.filter(|&related| related).count();
-        let others = self.judged_by.len() - related;
+        let others = self.validation_places.len() - related;
         if related == 0 || others == 0 {
             return Err(self.unfit(&format!(
                 "expected couples of either label to judge by, found {related} with 1 and \
@@ -101,7 +99,7 @@ struct Couples {
 }
 
 impl Couples {
-    /// Reads files and looks their texts up.
+    /// Reads files and looks up the words of their texts.
     fn read(model: &Model, paths: &[PathBuf]) -> Result<Self, TrainError> {
         let mut couples = Self::default();
         for path in paths {
@@ -130,7 +128,7 @@ impl Couples {
         Ok(couples)
     }
 
-    /// Places of related couples and of unrelated ones.
+    /// Positions of related and of non-related couples.
     fn by_label(&self) -> [Vec<usize>; 2] {
         let of = |wanted: bool| {
             let places = (0..self.usable.len()).zip(&self.usable);
@@ -140,8 +138,8 @@ impl Couples {
     }
 }
 
-/// Takes a share of the places of either label out, drawn by the seed, at least one of each; gives
-/// them back in order.
+/// Removes a random share of the positions of each label, at least one of each; returns them
+/// sorted.
 fn hold_out(by_label: &mut [Vec<usize>; 2], seed: u64) -> Vec<usize> {
     let mut held_out = Vec::new();
     for (label, places) in by_label.iter_mut().enumerate() {

@@ -1,12 +1,14 @@
-//! Gradient descent on the weights (epochs of minibatches with as many related couples as others, one
-//! lowering of the rate, and when to stop), and the search for κ by five-fold cross-validation.
+//! Gradient descent on the weights (epochs of minibatches with as many related couples as others,
+//! one reduction of the rate, and the stopping rule), and the search for κ by five-fold
+//! cross-validation.
 //!
-//! A descent is fixed by its settings and couples. Its state between two epochs is all it needs to go
-//! on, because the order of an epoch is drawn from the seed and the epoch's number alone.
+//! A descent is determined by its settings and couples. The order of an epoch depends only on the
+//! seed and the epoch's number, so the state between two epochs is all that is needed to resume.
 //!
-//! The grid of κ is of powers of two and grows where its best is at an edge. For each κ and fold, weights
-//! are trained without the fold, the threshold is found on the couples they were trained on, and
-//! the fold tells the split error; the κ of the lowest mean wins, of equal ones the smallest.
+//! The grid of κ consists of powers of two and is extended while the best value is at an edge. For
+//! each κ and fold, weights are trained without the fold, the threshold is chosen on the training
+//! couples, and the split error is measured on the fold; the κ with the lowest mean error wins, the
+//! smallest of equal ones.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,23 +16,23 @@ use std::sync::{Mutex, PoisonError};
 use cognate::methods::Measure;
 use cognate::model::provenance::Separation;
 use cognate_files::progress::Progress;
+use cognate_kernels::simd;
 use cognate_stats::classification::Confusion;
-use cognate_stats::divergence::jensen_shannon;
+use cognate_stats::distribution::jensen_shannon;
 use cognate_stats::threshold::{Criterion, best_threshold};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::TrainError;
 use crate::sampling::generator;
-use crate::weights::forms::{FIRST_WEIGHT, Forms, KEPT_BYTES, Ruler};
-use crate::weights::loss::{Objective, Slope, Workbench};
+use crate::weights::forms::{DistanceBuffers, DistanceScale, FIRST_WEIGHT, Forms, KEPT_BYTES};
 use crate::weights::{FOLDS, HALF, ORDER_OF_BATCHES, ORDER_OF_COUPLES, SEARCHED, forms};
 
-/// The learning rate, and what it is lowered to.
+/// The learning rate before and after its reduction.
 const RATES: [f64; 2] = [0.01, 0.001];
-/// A loss falls if it falls by more than this share of itself.
+/// Minimum relative decrease of the loss that counts as progress.
 const LEAST_FALL: f64 = 0.0005;
-/// Minibatches whose forms are at hand at a time.
+/// Minibatches whose forms are held in memory at a time.
 const BATCHES: usize = 64;
 
 pub(super) struct Descent<'f> {
@@ -38,7 +40,7 @@ pub(super) struct Descent<'f> {
     pub(super) objective: Objective,
     pub(super) seed: u64,
     pub(super) epochs: usize,
-    /// The places of related couples and of others, at least [`HALF`] of either.
+    /// Positions of related and of non-related couples, at least [`HALF`] of each.
     pub(super) by_label: [&'f [usize]; 2],
 }
 
@@ -47,7 +49,7 @@ pub(super) struct Descent<'f> {
 pub(super) struct State {
     pub(super) weights: Vec<f64>,
     pub(super) losses: Vec<f64>,
-    /// Whether the second rate is in use.
+    /// Whether the rate has been reduced.
     pub(super) lowered: bool,
     pub(super) finished: bool,
 }
@@ -68,8 +70,8 @@ impl State {
 }
 
 impl Descent<'_> {
-    /// Goes on from a state to the end, and shows `after` the state after every epoch; an error of
-    /// it ends the run.
+    /// Continues from `state` to the end. Calls `after` with the state after every epoch; an error
+    /// from it ends the run.
     pub(super) fn run(
         &self,
         state: &mut State,
@@ -87,11 +89,11 @@ impl Descent<'_> {
         self.by_label.iter().map(|places| places.len() / HALF).min().unwrap_or(0)
     }
 
-    /// One pass over the couples; its loss lowers the rate or ends the descent.
+    /// One pass over the couples; its loss may reduce the rate or end the descent.
     fn epoch(&self, state: &mut State, progress: &Progress) {
         let (number, batches) = (state.losses.len(), self.batches());
         let rate = RATES[usize::from(state.lowered)];
-        let (mut work, mut made) = (Workbench::default(), Vec::new());
+        let (mut work, mut made) = (LossBuffers::default(), Vec::new());
         let (mut sum, mut gone) = (0.0, 0);
         for places in self.order(number).chunks(BATCHES * 2 * HALF) {
             let block = self.forms.block(places, &mut made);
@@ -104,7 +106,7 @@ impl Descent<'_> {
                 }
                 gone += 1;
             }
-            // So many that they cannot be counted are as good as any number for a bar.
+            // If the number overflows, any value is good enough for a progress bar.
             let all = self.epochs.saturating_mul(batches);
             progress.at((number * batches + gone) as u64, all as u64);
             progress.say(format!("epoch {}  loss {:.5}", number + 1, sum / gone as f64));
@@ -119,8 +121,8 @@ impl Descent<'_> {
         state.finished |= state.losses.len() >= self.epochs || !state.is_finite();
     }
 
-    /// The places of an epoch, half of each minibatch related. What is left over after the last
-    /// whole one has its turn in another epoch, when it comes earlier.
+    /// The order of an epoch: each minibatch is half related, half not. Couples left over after the
+    /// last full minibatch are used in other epochs.
     fn order(&self, epoch: usize) -> Vec<usize> {
         let mut by_label = self.by_label.map(<[usize]>::to_vec);
         for (label, places) in by_label.iter_mut().enumerate() {
@@ -134,23 +136,23 @@ impl Descent<'_> {
 }
 
 const COUPLES: usize = 20_000;
-/// The smallest and the largest power of two ever tried.
+/// Exponents of the smallest and the largest κ that are tried.
 const WIDEST: [i32; 2] = [-8, 14];
 
-/// The split error of each run that is finished, by the power of two that κ is and by the fold.
+/// The split error of each finished training, by the exponent of κ and the fold.
 pub(super) type Finished = BTreeMap<(i32, usize), f64>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tried {
-    /// κ, in multiples of one over the unit.
+    /// κ in multiples of 1 / unit.
     pub kappa: f64,
     /// Mean split error over the folds.
     pub split_error: f64,
 }
 
-/// Powers of two tried at first. Where frequent words point one way, cosines begin close together
-/// and end far apart, so what is steep at the end must look flat in the first unit; a κ that is
-/// steep from the beginning never leaves it.
+/// Exponents of κ that are tried first. If frequent words share a direction, cosines are close
+/// together at first and far apart later, so a loss that is steep at the end must look flat in the
+/// first unit; with a κ that is steep from the beginning, training never leaves its start.
 fn first(measure: Measure) -> std::ops::RangeInclusive<i32> {
     match measure {
         Measure::Euclidean => 0..=7,
@@ -158,12 +160,12 @@ fn first(measure: Measure) -> std::ops::RangeInclusive<i32> {
     }
 }
 
-/// Most couples that can take part where each takes the room of these weights' forms.
+/// Maximum couples whose forms, for this measure and number of ranks, fit into memory.
 pub(super) fn most_couples(measure: Measure, ranks: usize) -> usize {
     COUPLES.min(KEPT_BYTES / forms::bytes(measure, ranks))
 }
 
-/// Draws the couples that take part, as many of either label where there are enough.
+/// Draws the couples for the search, as many of each label if there are enough.
 pub(super) fn draw(by_label: &[Vec<usize>; 2], seed: u64, most: usize) -> [Vec<usize>; 2] {
     [0, 1].map(|label| {
         let mut places = by_label[label].clone();
@@ -176,16 +178,16 @@ pub(super) fn draw(by_label: &[Vec<usize>; 2], seed: u64, most: usize) -> [Vec<u
 
 pub(super) struct Search<'f> {
     pub(super) forms: &'f Forms<'f>,
-    pub(super) ruler: Ruler,
+    pub(super) scale: DistanceScale,
     pub(super) lambda: f64,
     pub(super) seed: u64,
     pub(super) epochs: usize,
-    /// The places of related couples and of others.
+    /// Positions of related and of non-related couples.
     pub(super) by_label: [Vec<usize>; 2],
 }
 
 impl Search<'_> {
-    /// Runs the missing folds; calls `after` with all finished folds after each.
+    /// Runs the missing folds; calls `after` with all finished folds after each one.
     pub(super) fn run(
         &self,
         finished: Finished,
@@ -215,7 +217,7 @@ impl Search<'_> {
         Ok(finished.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The share of a fold on the wrong side under weights trained without it.
+    /// The split error on a fold of weights trained without it.
     fn split_error(&self, power: i32, fold: usize) -> Result<f64, TrainError> {
         let part = |inside: bool| {
             self.by_label.each_ref().map(|places| -> Vec<usize> {
@@ -228,7 +230,7 @@ impl Search<'_> {
         let slope = Slope::Median { kappa: f64::from(power).exp2() };
         let descent = Descent {
             forms: self.forms,
-            objective: Objective { ruler: self.ruler, slope, lambda: self.lambda },
+            objective: Objective { scale: self.scale, slope, lambda: self.lambda },
             seed: self.seed,
             epochs: self.epochs,
             by_label: [related, others],
@@ -239,17 +241,17 @@ impl Search<'_> {
             let places = by_label.concat();
             Measured {
                 related: places.iter().map(|&place| self.forms.related(place)).collect(),
-                distances: self.ruler.all(self.forms, &places, &state.weights),
+                distances: self.scale.all(self.forms, &places, &state.weights),
             }
         };
         let threshold = measured(&part(false)).threshold();
-        // Weights that left the finite numbers part nothing.
+        // Weights that are not finite separate nothing.
         let error = threshold.and_then(|found| measured(&part(true)).split_error(found));
         Ok(error.unwrap_or(1.0))
     }
 }
 
-/// Every κ that was tried, the smallest first.
+/// Every κ that was tried, in rising order.
 pub(super) fn tried(finished: &Finished) -> Vec<Tried> {
     let kappa = |power: i32| f64::from(power).exp2();
     let tried = by_power(finished).into_iter();
@@ -262,7 +264,7 @@ pub(super) fn best(finished: &Finished) -> Option<f64> {
     best.map(|best| best.kappa)
 }
 
-/// The mean split error of each power, over the folds finished.
+/// The mean split error of each exponent over its finished folds.
 fn by_power(finished: &Finished) -> BTreeMap<i32, f64> {
     let mut folds: BTreeMap<i32, Vec<f64>> = BTreeMap::new();
     for ((power, _), error) in finished {
@@ -272,7 +274,7 @@ fn by_power(finished: &Finished) -> BTreeMap<i32, f64> {
     folds.into_iter().map(|(power, errors)| (power, mean(errors))).collect()
 }
 
-/// The next power to try, where the best is at an edge.
+/// The next exponent to try, if the best one is at an edge.
 fn further(tried: &BTreeMap<i32, f64>) -> Option<i32> {
     let best = tried.iter().min_by(|(_, a), (_, b)| a.total_cmp(b));
     let (&best, _) = best?;
@@ -290,19 +292,19 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// The distance that parts these couples best: related ones are at most as far.
+    /// The threshold that separates these couples best; related couples are at most this far apart.
     pub(super) fn threshold(&self) -> Option<f64> {
         best_threshold(&self.related, &self.likeness(), Criterion::Accuracy)
             .map(|likeness| -likeness)
     }
 
-    /// The share of these couples on the wrong side of a distance.
+    /// The share of these couples on the wrong side of a threshold.
     pub(super) fn split_error(&self, threshold: f64) -> Option<f64> {
         let confusion = Confusion::at(-threshold, &self.related, &self.likeness())?;
         Some(confusion.split_error())
     }
 
-    /// What a threshold found elsewhere, and the distances by themselves, make of these couples.
+    /// The separation of these couples, with a threshold chosen on other couples.
     pub(super) fn parting(&self, threshold: f64) -> Option<Separation> {
         let split_error = self.split_error(threshold)?;
         let js_divergence = jensen_shannon(&self.of(true), &self.of(false))?;
@@ -314,8 +316,123 @@ impl Measured {
         couples.filter(|(related, _)| **related == wanted).map(|(_, distance)| *distance).collect()
     }
 
-    /// Larger for more alike, as measures want it.
+    /// Negated distances: larger means more similar, as the measures expect.
     fn likeness(&self) -> Vec<f64> {
         self.distances.iter().map(|distance| -distance).collect()
+    }
+}
+
+/// A loss function with its parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Slope {
+    Contrastive,
+    Median {
+        /// The steepness κ.
+        kappa: f64,
+    },
+}
+
+impl Slope {
+    /// The mean loss of a batch; writes its derivative by each distance into `slopes`.
+    pub(super) fn of(self, related: &[bool], distances: &[f64], slopes: &mut Vec<f64>) -> f64 {
+        slopes.clear();
+        let count = distances.len() as f64;
+        let signs = related.iter().map(|&related| if related { 1.0 } else { -1.0 });
+        let couples = signs.zip(distances);
+        match self {
+            Self::Contrastive => {
+                let terms = couples.map(|(sign, distance)| {
+                    slopes.push(sign / count);
+                    sign * distance
+                });
+                terms.sum::<f64>() / count
+            }
+            Self::Median { kappa } => {
+                let [low, high] = middle(distances);
+                let median = f64::midpoint(distances[low], distances[high]);
+                let terms = couples.map(|(sign, distance)| {
+                    let steepness = -kappa * sign * (median - distance);
+                    slopes.push(kappa * sign * logistic(steepness) / count);
+                    softplus(steepness)
+                });
+                let loss = terms.sum::<f64>() / count;
+                let shift = 0.5 * slopes.iter().sum::<f64>();
+                slopes[low] -= shift;
+                slopes[high] -= shift;
+                loss
+            }
+        }
+    }
+}
+
+/// Indices of the two middle distances; equal if the number of distances is odd.
+fn middle(distances: &[f64]) -> [usize; 2] {
+    let mut order: Vec<usize> = (0..distances.len()).collect();
+    order.sort_by(|&a, &b| distances[a].total_cmp(&distances[b]));
+    [order[(order.len() - 1) / 2], order[order.len() / 2]]
+}
+
+/// `ln(1 + eˣ)`.
+fn softplus(x: f64) -> f64 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+/// `1 / (1 + e⁻ˣ)`.
+fn logistic(x: f64) -> f64 {
+    let small = (-x.abs()).exp();
+    if x >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) }
+}
+
+/// The objective that training minimises.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Objective {
+    pub(super) scale: DistanceScale,
+    pub(super) slope: Slope,
+    /// Weight of the L2 penalty.
+    pub(super) lambda: f64,
+}
+
+/// Buffers for the objective, and its derivative by each weight.
+#[derive(Debug, Default)]
+pub(super) struct LossBuffers {
+    pub(super) gradient: Vec<f64>,
+    bench: DistanceBuffers,
+    related: Vec<bool>,
+    distances: Vec<f64>,
+    by_distance: Vec<f64>,
+    by_weight: Vec<f64>,
+}
+
+impl Objective {
+    /// The mean loss of couples, given as forms and labels, plus the penalty; writes the derivative
+    /// into the workbench.
+    pub(super) fn of(
+        &self,
+        couples: &[(&[f32], bool)],
+        weights: &[f64],
+        work: &mut LossBuffers,
+    ) -> f64 {
+        let ranks = weights.len();
+        work.by_weight.resize(couples.len() * ranks, 0.0);
+        work.related.clear();
+        work.distances.clear();
+        let slopes = work.by_weight.chunks_exact_mut(ranks);
+        for (at, ((form, related), slope)) in couples.iter().zip(slopes).enumerate() {
+            // Forms are scattered in memory: prefetch the next one.
+            if let Some((next, _)) = couples.get(at + 1) {
+                simd::prefetch(next);
+            }
+            work.related.push(*related);
+            work.distances.push(self.scale.slope(form, weights, &mut work.bench, slope));
+        }
+        let loss = self.slope.of(&work.related, &work.distances, &mut work.by_distance);
+        work.gradient.clear();
+        work.gradient.extend(weights.iter().map(|weight| 2.0 * self.lambda * weight));
+        for (by_weight, by_distance) in work.by_weight.chunks_exact(ranks).zip(&work.by_distance) {
+            for (sum, slope) in work.gradient.iter_mut().zip(by_weight) {
+                *sum += by_distance * slope;
+            }
+        }
+        loss + self.lambda * weights.iter().map(|weight| weight * weight).sum::<f64>()
     }
 }

@@ -1,15 +1,15 @@
-//! For each couple of texts the products that its distance is made of, whatever the weights; and the
+//! The forms of a couple of texts, which are products that do not depend on the weights; and the
 //! distance under given weights, with its derivative.
 //!
-//! With a row a rank, let `A` hold the sums of one text's word vectors, each times the share with
-//! which its word stands at the rank and divided by the number of words, and `B` the same of the
-//! other text. Under weights ω the texts' vectors are `Aᵀω` and `Bᵀω`, so with `D = A − B`
+//! Row r of the matrix `A` is the sum of one text's word vectors, each multiplied by the word's share
+//! in rank r and divided by the number of words; `B` is the same for the other text. Under weights ω the
+//! vectors of the texts are `Aᵀω` and `Bᵀω`, so with `D = A − B`
 //!
 //! - the squared Euclidean distance is `ωᵀ(DDᵀ)ω`,
 //! - the cosine is `ωᵀ(ABᵀ)ω / sqrt(ωᵀ(AAᵀ)ω · ωᵀ(BBᵀ)ω)`,
 //!
-//! and an epoch never touches a word vector. Forms that are too many to be kept are made again at each
-//! use; which it is follows from the counts alone and changes no bit.
+//! and an epoch needs no word vectors. Forms that do not fit into memory are computed again at each
+//! use; their number alone decides this, and it changes no bit.
 
 use cognate::methods::Measure;
 use cognate::methods::means::learned_idf;
@@ -21,28 +21,28 @@ use rayon::prelude::*;
 
 use crate::weights::couples::Couple;
 
-/// Most bytes of forms that are kept.
+/// Maximum bytes of forms held in memory.
 pub(super) const KEPT_BYTES: usize = 4 << 30;
 
-/// The forms of some couples, by their places.
+/// The forms of couples, by position.
 pub(super) struct Forms<'c> {
     model: &'c Model,
     measure: Measure,
     ranks: usize,
     couples: &'c [Couple],
-    /// All forms, if they fit in memory.
+    /// All forms, if they fit into memory.
     kept: Option<Vec<f32>>,
 }
 
 pub(super) struct Block<'b> {
     numbers: &'b [f32],
-    /// Places of the requested forms, where all forms are kept.
+    /// Positions of the requested forms, if all forms are held in memory.
     places: Option<&'b [usize]>,
     size: usize,
 }
 
 impl Block<'_> {
-    /// The form of the couple requested as number `at`.
+    /// The form of the requested couple number `at`.
     pub(super) fn form(&self, at: usize) -> &[f32] {
         let place = self.places.map_or(at, |places| places[at]);
         &self.numbers[place * self.size..(place + 1) * self.size]
@@ -57,7 +57,7 @@ struct FormScratch<'c> {
 }
 
 impl<'c> Forms<'c> {
-    /// The forms of these couples for weights of `ranks` ranks, kept where they take at most
+    /// The forms of these couples for weights of `ranks` ranks; held in memory if they take at most
     /// `most_bytes`.
     pub(super) fn new(
         model: &'c Model,
@@ -83,7 +83,7 @@ impl<'c> Forms<'c> {
         self.ranks
     }
 
-    /// Whether the couple at a place is related.
+    /// Whether the couple at a position is related.
     pub(super) fn related(&self, place: usize) -> bool {
         self.couples[place].related
     }
@@ -92,7 +92,7 @@ impl<'c> Forms<'c> {
         numbers(self.measure, self.ranks)
     }
 
-    /// The forms at these places; `made` is room for those that are not kept.
+    /// The forms at these positions; `made` is a buffer for forms that are not held in memory.
     pub(super) fn block<'b>(&'b self, places: &'b [usize], made: &'b mut Vec<f32>) -> Block<'b> {
         match &self.kept {
             Some(kept) => Block { numbers: kept, places: Some(places), size: self.size() },
@@ -103,7 +103,7 @@ impl<'c> Forms<'c> {
         }
     }
 
-    /// Every form in its own slot, so that no bit depends on the number of threads.
+    /// Computes each form into its own slot, so that no bit depends on the number of threads.
     fn make(&self, places: &[usize], out: &mut Vec<f32>) {
         out.resize(places.len() * self.size(), 0.0);
         let slots = out.par_chunks_mut(self.size()).zip(places);
@@ -120,7 +120,8 @@ impl<'c> Forms<'c> {
         let [one, other] = &mut bench.sides;
         match self.measure {
             Measure::Euclidean => {
-                // Both sums are made before they meet, so that equal texts have no difference.
+                // Both sums are complete before they are subtracted, so that equal texts give
+                // exactly 0.
                 one.iter_mut().zip(&*other).for_each(|(one, other)| *one -= other);
                 simd::gram(Packed { values: one, dims }, dims, out);
             }
@@ -142,7 +143,7 @@ impl<'c> FormScratch<'c> {
         Self { phrase: Phrase::new(model), sides: Default::default(), products: Vec::new() }
     }
 
-    /// Sums the vectors of a text's words at the ranks they stand at.
+    /// Sums the vectors of a text's words by rank.
     fn look_up(&mut self, side: usize, text: &str, (ranks, dims): (usize, usize)) {
         self.phrase.read(text);
         let sums = &mut self.sides[side];
@@ -150,7 +151,7 @@ impl<'c> FormScratch<'c> {
         sums.resize(ranks * dims, 0.0);
         let words = self.phrase.words();
         for (place, between) in learned_idf::standing(&self.phrase, ranks) {
-            let row = self.phrase.row(&words[place]);
+            let row = self.phrase.row(words[place]);
             let n = words.len() as f64;
             let mut add = |rank: usize, share: f64| {
                 let sum = &mut sums[rank * dims..(rank + 1) * dims];
@@ -164,7 +165,7 @@ impl<'c> FormScratch<'c> {
     }
 }
 
-/// The mean of a square matrix and its mirror image, which gives the same form.
+/// The mean of a square matrix and its transpose, which has the same quadratic form.
 fn mirrored(matrix: &[f32], side: usize, out: &mut [f32]) {
     for row in 0..side {
         for column in 0..side {
@@ -186,27 +187,27 @@ pub(super) fn bytes(measure: Measure, ranks: usize) -> usize {
     numbers(measure, ranks) * size_of::<f32>()
 }
 
-/// The weight that every rank begins with.
+/// The initial weight of every rank.
 pub(super) const FIRST_WEIGHT: f64 = 0.5;
-/// Couples measured at a time where forms are not kept.
+/// Couples measured at a time if forms are not held in memory.
 const BLOCK: usize = 4096;
 
 /// Measures couples by their forms.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ruler {
+pub(super) struct DistanceScale {
     measure: Measure,
     unit: f64,
 }
 
 /// Buffers for measuring a distance.
 #[derive(Debug, Default)]
-pub(super) struct Bench {
+pub(super) struct DistanceBuffers {
     images: [Vec<f64>; 3],
 }
 
-impl Ruler {
-    /// A ruler whose unit is the median distance of these couples under the untrained weights;
-    /// `None` if that is 0.
+impl DistanceScale {
+    /// A scale whose unit is the median distance of these couples under the initial weights; `None`
+    /// if that is 0.
     pub(super) fn of(forms: &Forms<'_>, places: &[usize]) -> Option<Self> {
         let bare = Self { measure: forms.measure(), unit: 1.0 };
         let first = vec![FIRST_WEIGHT; forms.ranks()];
@@ -214,21 +215,25 @@ impl Ruler {
         (unit > 0.0).then_some(Self { unit, ..bare })
     }
 
-    /// The unit of distances.
     pub(super) fn unit(&self) -> f64 {
         self.unit
     }
 
-    pub(super) fn distance(&self, form: &[f32], weights: &[f64], bench: &mut Bench) -> f64 {
+    pub(super) fn distance(
+        &self,
+        form: &[f32],
+        weights: &[f64],
+        bench: &mut DistanceBuffers,
+    ) -> f64 {
         self.measured(form, weights, bench).0
     }
 
-    /// The distance of a couple; its derivative by each weight goes into `slope`.
+    /// The distance of a couple; writes its derivative by each weight into `slope`.
     pub(super) fn slope(
         &self,
         form: &[f32],
         weights: &[f64],
-        bench: &mut Bench,
+        bench: &mut DistanceBuffers,
         slope: &mut [f64],
     ) -> f64 {
         let (distance, factors) = self.measured(form, weights, bench);
@@ -239,9 +244,14 @@ impl Ruler {
         distance
     }
 
-    /// The distance, and what each image counts in its derivative. Where it has none, at 0 and for
-    /// a text without direction, all count nothing.
-    fn measured(&self, form: &[f32], weights: &[f64], bench: &mut Bench) -> (f64, [f64; 3]) {
+    /// The distance, and the coefficient of each image in its derivative. All coefficients are 0
+    /// where the derivative does not exist: at distance 0 and for a zero vector.
+    fn measured(
+        &self,
+        form: &[f32],
+        weights: &[f64],
+        bench: &mut DistanceBuffers,
+    ) -> (f64, [f64; 3]) {
         let square = weights.len() * weights.len();
         let mut squares = [0.0; 3];
         for ((form, image), found) in
@@ -269,21 +279,24 @@ impl Ruler {
         }
     }
 
-    /// The distances of the couples at these places, each in its own slot.
+    /// The distances of the couples at these positions.
     pub(super) fn all(&self, forms: &Forms<'_>, places: &[usize], weights: &[f64]) -> Vec<f64> {
         let mut distances = vec![0.0; places.len()];
         let mut made = Vec::new();
         for (places, slots) in places.chunks(BLOCK).zip(distances.chunks_mut(BLOCK)) {
             let block = forms.block(places, &mut made);
-            slots.par_iter_mut().enumerate().for_each_init(Bench::default, |bench, (at, slot)| {
-                *slot = self.distance(block.form(at), weights, bench);
-            });
+            slots.par_iter_mut().enumerate().for_each_init(
+                DistanceBuffers::default,
+                |bench, (at, slot)| {
+                    *slot = self.distance(block.form(at), weights, bench);
+                },
+            );
         }
         distances
     }
 }
 
-/// `ωᵀFω` of a symmetric form; `Fω` goes into `image`.
+/// `ωᵀFω` of a symmetric form; writes `Fω` into `image`.
 fn quadratic(form: &[f32], weights: &[f64], image: &mut Vec<f64>) -> f64 {
     image.resize(weights.len(), 0.0);
     simd::image(form, weights, image);

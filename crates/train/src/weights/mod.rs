@@ -1,25 +1,23 @@
-//! `cognate train weights`: weights for the ranks of a text's words by idf, learned from couples of
-//! texts that are related or not (De Boom et al. 2016).
+//! `cognate train weights`: learns weights for the words of a text by the rank of their idf, from
+//! couples of texts that are related or not (De Boom et al. 2016).
 //!
-//! What the weights are used for is [`learned_idf`]'s business. Departures from the paper:
+//! [`learned_idf`] applies the weights. Departures from the paper:
 //!
-//! - distances are measured in units of their median under the untrained weights, so that learning
+//! - distances are measured in units of their median under the initial weights, so that learning
 //!   rate, κ and λ mean the same for word vectors of any length;
-//! - weights can be trained for the cosine too, as `1 − cosine`.
+//! - weights can be trained for the cosine, too, as `1 − cosine`.
 //!
-//! Weights mostly fall with the rank. Where lengths differ, the second and third can yet be the
-//! largest: only long texts use them, whose means lie closer together than those of short ones, and
-//! the median loss evens that out. The first is lower where the rarest words have poor vectors.
+//! Weights mostly fall with the rank. If texts differ in length, the second and third may still be the
+//! largest: only long texts use them, and the means of long texts are closer together than those of
+//! short ones, which the median loss evens out. The first is lower if the rarest words have poor vectors.
 //!
-//! Weights for the Euclidean distance are stored times what makes the median distance of the couples
-//! trained on 1, so that its score `1 / (1 + distance)` is a half there, whatever λ and κ made of
-//! their size; those for the cosine, whose every multiple scores alike, as training leaves them.
+//! Weights for the Euclidean distance are stored with a factor that makes the median distance of the
+//! training couples 1, so that its score `1 / (1 + distance)` is a half, whatever size λ and κ gave the
+//! weights. Weights for the cosine are stored as trained, because a factor does not change it.
 
 mod couples;
 mod descent;
 mod forms;
-mod loss;
-mod report;
 mod set;
 #[cfg(test)]
 mod tests;
@@ -30,10 +28,13 @@ use std::path::PathBuf;
 
 use cognate::methods::Measure;
 use cognate::methods::means::learned_idf;
+use cognate::model::provenance::Separation;
+use cognate::model::writer::Written;
 use cognate::model::{Model, OpenOptions};
+use cognate_stats::distribution::{equal_edges, histogram};
+use cognate_stats::page::frame::{Axis, Frame, WIDE};
+use cognate_stats::page::{Cell, Head, Page, Table};
 pub use descent::Tried;
-pub use loss::Loss;
-pub use report::{Course, Trained};
 use serde::Serialize;
 pub use set::{ImportOptions, Imported, MOST_RANKS, NamedSet, Use, import};
 
@@ -42,33 +43,51 @@ use crate::weights::forms::KEPT_BYTES;
 use crate::weights::trainer::Run;
 use crate::{TrainError, run};
 
-/// Purposes of random numbers: streams of different purposes are independent.
 const ORDER_OF_BATCHES: u64 = 1;
 const ORDER_OF_COUPLES: u64 = 2;
-/// Orders of couples: to hold some out, and to search for κ with some.
+/// Streams for the orders of couples: of the validation set, and of the search for κ.
 const HELD_OUT: u64 = 0;
 const SEARCHED: u64 = 1;
-/// Couples of either label in a minibatch.
+/// Couples of each label in a minibatch.
 const HALF: usize = 50;
 /// Folds of the cross-validation.
 const FOLDS: usize = 5;
 
-/// How steep the median loss is, κ, in multiples of one over the median distance.
+/// The loss that training minimises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loss {
+    /// Couples shall lie on their side of the batch's median distance
+    Median,
+    /// Related couples shall be near, others far
+    Contrastive,
+}
+
+impl Loss {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Median => "median",
+            Self::Contrastive => "contrastive",
+        }
+    }
+}
+
+/// The steepness κ of the median loss, in multiples of 1 / median distance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub enum Kappa {
-    /// The best value by cross-validation.
+    /// Chosen by cross-validation.
     Searched,
     Given(f64),
 }
 
-/// What to train and how. What is serialised fixes the bits of the outcome, with the couples and the
-/// model.
+/// What to train and how. The serialised fields, the couples and the model fix every bit of the
+/// outcome.
 #[derive(Debug, Clone, Serialize)]
 pub struct WeightsOptions {
-    /// Files of couples: label, text, text a row.
+    /// Files of couples, with the columns label, text, text.
     #[serde(skip)]
     pub couples: Vec<PathBuf>,
-    /// Couples that judge the weights; default: a tenth of the others.
+    /// Couples for validation; default: a tenth of the training couples.
     #[serde(skip)]
     pub validation: Option<PathBuf>,
     #[serde(skip)]
@@ -78,14 +97,13 @@ pub struct WeightsOptions {
     /// Name of the set; default: loss and measure.
     #[serde(skip)]
     pub set: Option<String>,
-    /// Which set the model uses afterwards.
+    /// Which set of weights the model uses afterwards.
     #[serde(skip)]
     pub usage: Use,
     /// The objective that training minimises.
     pub loss: Loss,
     /// The measure that compares texts.
     pub measure: Measure,
-    /// How many weights, M.
     pub max_length: usize,
     /// Weight of the L2 penalty.
     pub lambda: f64,
@@ -93,7 +111,7 @@ pub struct WeightsOptions {
     pub seed: u64,
     /// Maximum number of epochs.
     pub epochs: usize,
-    /// Default: one a core. Threads change no bit.
+    /// Default: one for each core. The number of threads changes no bit.
     #[serde(skip)]
     pub threads: Option<NonZeroUsize>,
     #[serde(skip)]
@@ -104,8 +122,8 @@ pub fn train(options: &WeightsOptions) -> Result<Trained, TrainError> {
     train_until(options, KEPT_BYTES, &|| Ok(()))
 }
 
-/// [`train`] with room for so many bytes of forms, asking after every step that was kept whether to
-/// go on.
+/// [`train`] with at most this many bytes for forms; calls `go_on` after every checkpoint and stops
+/// if it returns an error.
 fn train_until(
     options: &WeightsOptions,
     most_bytes: usize,
@@ -128,7 +146,7 @@ fn train_until(
         set::export(&course.set, path)?;
     }
     let (written, in_use) = course.set.write_into(&model, options.usage, &options.run.output)?;
-    options.run.finish(&checkpoint, || report::html(&course, &model))?;
+    options.run.finish(&checkpoint, || html(&course, &model))?;
     Ok(Trained { course, in_use, written })
 }
 
@@ -154,4 +172,250 @@ fn check(options: &WeightsOptions) -> Result<(), TrainError> {
     }
     let read = options.couples.iter().chain(&options.validation);
     options.run.check(&[("--export", &options.export)], read, Some(&options.model))
+}
+
+/// Bins of the drawn histograms; the divergence uses bins of its own.
+const BINS: usize = 50;
+
+fn html(course: &Course, model: &Model) -> String {
+    let set = &course.set;
+    let facts = facts(course, model);
+    let mut page = Page::new(&Head {
+        kicker: "cognate train weights",
+        title: "Weights by rank of idf",
+        subject: &set.set,
+        facts: &facts,
+    });
+    page.section("Weights");
+    let ranks = set.weights.iter().enumerate();
+    let points = ranks.map(|(rank, &weight)| (rank as f64 + 1.0, f64::from(weight)));
+    page.put("<div class=\"grid two\">");
+    let caption = "What each rank counts; the word of the highest idf has the first. Texts of \
+                   another length spread these weights over their words.";
+    let drawing = curve("Weights by rank", ["rank by idf", "weight"], Some(0.0), points);
+    page.figure(caption, &drawing);
+    let epochs = course.losses.iter().enumerate();
+    let points = epochs.map(|(epoch, &loss)| (epoch as f64 + 1.0, loss));
+    let caption = "Mean loss of each epoch, the penalty included.";
+    page.figure(caption, &curve("Loss by epoch", ["epoch", "mean loss"], None, points));
+    page.put("</div>");
+    page.end_section();
+    if !course.tried.is_empty() {
+        page.section("κ");
+        page.put("<div class=\"grid two\">");
+        let tried = course.tried.iter();
+        let points = tried.map(|tried| (tried.kappa.log2(), 100.0 * tried.split_error));
+        let caption = "Mean split error of five-fold cross-validation on the pairs trained on; κ in \
+                       multiples of one over the median distance.";
+        let labels = ["κ, as a power of two", "split error, %"];
+        page.figure(caption, &curve("Split error by κ", labels, None, points));
+        page.put("</div>");
+        page.end_section();
+    }
+    judged(&mut page, course);
+    page.finish()
+}
+
+fn facts(course: &Course, model: &Model) -> Vec<(&'static str, String)> {
+    let set = &course.set;
+    let stem = model.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let mut facts = vec![
+        ("model", stem),
+        ("set", set.set.clone()),
+        ("measure", set.measure.name().to_owned()),
+        ("weights", set.weights.len().to_string()),
+    ];
+    if let Some(trained) = &set.trained {
+        facts.push(("loss", trained.loss.clone()));
+        facts.extend(trained.kappa.map(|kappa| ("κ", kappa.to_string())));
+        facts.push(("unit of distance", format!("{:.4}", trained.unit)));
+        facts.push(("λ", trained.lambda.to_string()));
+        facts.push(("pairs", trained.couples.to_string()));
+        facts.push(("left out", trained.left_out.to_string()));
+        facts.push(("epochs", trained.epochs.to_string()));
+        facts.push(("seed", trained.seed.to_string()));
+        let files = trained.files.iter().map(|file| file.name.as_str());
+        facts.push(("files", files.collect::<Vec<_>>().join(", ")));
+        facts.push(("vectors", trained.vectors.clone()));
+    }
+    facts
+}
+
+fn judged(page: &mut Page, course: &Course) {
+    let judged = &course.judged;
+    page.section("Pairs not trained on");
+    let sides = [("before", &judged.before), ("after", &judged.after)];
+    let figures = sides.map(|(name, side)| {
+        let Separation { split_error, js_divergence } = side.parting;
+        (name, [format!("{:.2} %", 100.0 * split_error), format!("{js_divergence:.4}")])
+    });
+    let rows = figures
+        .iter()
+        .map(|(name, figures)| (*name, figures.iter().map(|figure| Cell::plain(figure)).collect()));
+    page.table(&Table {
+        stub: "weights",
+        columns: vec!["split error", "JS divergence"],
+        rows: rows.collect(),
+        notes: vec![
+            "Split error at the threshold that is best for the pairs trained on; Jensen-Shannon \
+             divergence to base 2, over 100 equal bins of the joint range. Before: the same weight \
+             for every rank.",
+        ],
+    });
+    page.legend(&[("c0", "related"), ("c1", "unrelated"), ("line", "threshold")]);
+    page.put("<div class=\"grid two\">");
+    for (name, side) in sides {
+        page.figure(&format!("Distances {name} training"), &distances(&judged.related, side));
+    }
+    page.put("</div>");
+    page.end_section();
+}
+
+/// A curve with dots; its y axis reaches down to `low`, if given.
+fn curve(
+    what: &str,
+    [across, up]: [&'static str; 2],
+    low: Option<f64>,
+    points: impl Iterator<Item = (f64, f64)>,
+) -> String {
+    let points: Vec<_> = points.collect();
+    let x = Axis::over(points.iter().map(|point| point.0), across);
+    let y = Axis::over(points.iter().map(|point| point.1).chain(low), up);
+    let mut frame = Frame::new(WIDE, x, y, what);
+    frame.curve("c0", points.iter().copied());
+    frame.dots("c0", points.into_iter());
+    frame.finish()
+}
+
+fn distances(related: &[bool], side: &ValidationSide) -> String {
+    let numbers = side.distances.iter().copied().chain([side.threshold]);
+    let x = Axis::over(numbers, "distance");
+    let edges = equal_edges(x.low, x.high, BINS);
+    let shares = |wanted: bool| -> Vec<f64> {
+        let couples = related.iter().zip(&side.distances);
+        let of: Vec<f64> =
+            couples.filter(|(label, _)| **label == wanted).map(|(_, distance)| *distance).collect();
+        let counts = histogram(&of, &edges).unwrap_or_default();
+        counts.into_iter().map(|count| 100.0 * count as f64 / of.len().max(1) as f64).collect()
+    };
+    let (related, others) = (shares(true), shares(false));
+    let highest = related.iter().chain(&others).copied().fold(0.1, f64::max);
+    let y = Axis { low: 0.0, high: 1.05 * highest, label: "% of pairs" };
+    let mut frame = Frame::new(WIDE, x, y, "Distances of related and unrelated pairs");
+    frame.steps("c1", &edges, &others);
+    frame.steps("c0", &edges, &related);
+    frame.mark("threshold", side.threshold);
+    frame.finish()
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Trained {
+    #[serde(flatten)]
+    pub course: Course,
+    pub in_use: bool,
+    #[serde(flatten)]
+    pub written: Written,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Course {
+    #[serde(flatten)]
+    pub set: NamedSet,
+    pub tried: Vec<Tried>,
+    pub losses: Vec<f64>,
+    /// What was restored from the checkpoint.
+    pub resumed: Resumed,
+    /// Seconds that this process spent on each part.
+    pub seconds: Seconds,
+    /// The distances behind the figures, for plots.
+    #[serde(skip)]
+    pub judged: ValidationDistances,
+}
+
+/// What was restored from a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Resumed {
+    pub runs: usize,
+    pub epochs: usize,
+}
+
+/// Seconds that a process spent on each part of a run.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Seconds {
+    /// Reading couples and looking up their words.
+    pub reading: f64,
+    pub forms: f64,
+    pub search: f64,
+    pub training: f64,
+    /// Computing the split errors before and after.
+    pub judging: f64,
+}
+
+/// The validation couples under the initial and the trained weights.
+#[derive(Debug, Clone, Default)]
+pub struct ValidationDistances {
+    pub related: Vec<bool>,
+    /// Under the initial weights.
+    pub before: ValidationSide,
+    /// Under the trained weights.
+    pub after: ValidationSide,
+}
+
+/// The validation couples under one set of weights.
+#[derive(Debug, Clone, Default)]
+pub struct ValidationSide {
+    pub distances: Vec<f64>,
+    /// The threshold that separates the training couples best.
+    pub threshold: f64,
+    /// How well the distances separate the labels.
+    pub parting: Separation,
+}
+
+impl std::fmt::Display for Trained {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Course { set, resumed, seconds, losses, judged, .. } = &self.course;
+        writeln!(f, "{}", self.written.path.display())?;
+        let usage = if self.in_use { "in use" } else { "not in use" };
+        let count = set.weights.len();
+        writeln!(f, "  set {} ({usage}): {count} weights for {}", set.set, set.measure.name())?;
+        if let Some(trained) = &set.trained {
+            let out = trained.left_out;
+            let judged = judged.related.len();
+            writeln!(
+                f,
+                "  {} couples trained on, {judged} judged by, {out} left out for a text without a \
+                 known word",
+                trained.couples
+            )?;
+            if let Some(kappa) = trained.kappa {
+                let tried = self.course.tried.len();
+                let found =
+                    if tried > 0 { format!(", the best of {tried}") } else { String::new() };
+                writeln!(f, "  κ {kappa}{found}")?;
+            }
+        }
+        if *resumed != Resumed::default() {
+            let Resumed { runs, epochs } = resumed;
+            writeln!(f, "  resumed after {runs} runs of the search and {epochs} epochs")?;
+        }
+        if let (Some(first), Some(last)) = (losses.first(), losses.last()) {
+            let epochs = losses.len();
+            writeln!(
+                f,
+                "  {epochs} epochs, mean loss {first:.5} in the first, {last:.5} in the last"
+            )?;
+        }
+        let Seconds { forms, search, training, .. } = seconds;
+        writeln!(f, "  {forms:.1} s for forms, {search:.1} s for κ, {training:.1} s for epochs")?;
+        writeln!(f, "            split error   JS divergence")?;
+        for (name, side) in [("before", &judged.before), ("after", &judged.after)] {
+            let Separation { split_error, js_divergence } = side.parting;
+            writeln!(f, "  {name:6}    {:9.2} %   {js_divergence:13.4}", 100.0 * split_error)?;
+        }
+        let shown = |weights: &[f32]| -> String {
+            weights.iter().map(|weight| format!("{weight:.3}")).collect::<Vec<_>>().join(" ")
+        };
+        writeln!(f, "  weights {}", shown(&set.weights))?;
+        write!(f, "{}", self.written)
+    }
 }

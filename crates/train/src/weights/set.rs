@@ -18,18 +18,17 @@ use cognate_files::ReadError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::weights::set;
 use crate::{TrainError, run};
 
-/// Most weights of a set.
+/// Maximum weights of a set.
 pub const MOST_RANKS: usize = 512;
-/// Longest name of a set.
+/// Maximum bytes of a set's name.
 const NAME_BYTES: usize = 64;
 
-/// Which set a model uses once it has this one.
+/// Which set a model uses after this one was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    /// The set it uses already; this set if it had none.
+    /// The set in use before; this set if there was none.
     AsBefore,
     This,
 }
@@ -38,13 +37,13 @@ pub enum Use {
 pub struct NamedSet {
     pub set: String,
     pub measure: Measure,
-    /// The weights, that of the highest idf first.
+    /// The weights, beginning with that of the highest idf.
     pub weights: Vec<f32>,
-    /// How it was trained, where that is known.
+    /// The record of its training, if known.
     pub trained: Option<TrainingRecord>,
 }
 
-/// Refuses a name that could not be typed or listed.
+/// Refuses a name that cannot be typed or listed.
 pub(super) fn check_name(name: &str) -> Result<(), TrainError> {
     let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if name.is_empty() || name.len() > NAME_BYTES || !name.bytes().all(fine) {
@@ -56,7 +55,7 @@ pub(super) fn check_name(name: &str) -> Result<(), TrainError> {
 }
 
 impl NamedSet {
-    /// Writes the model with this set, in place of one of the same name; tells whether it is the one
+    /// Writes the model with this set, replacing one of the same name; returns whether this set is
     /// in use.
     pub(super) fn write_into(
         &self,
@@ -68,7 +67,7 @@ impl NamedSet {
         let model = update.model();
         let of_model = learned_idf::settings(model)?;
         let section = model.section(learned_idf::SECTION);
-        // What this version does not know of other sets stays as it is.
+        // Fields of other sets that this version does not know are kept.
         let stored = section.and_then(|section| serde_json::from_str(section.settings).ok());
         let mut settings: Value = stored.unwrap_or_else(|| json!({"sets": {}}));
         let set = WeightSet { measure: self.measure, trained: self.trained.clone() };
@@ -101,7 +100,7 @@ impl NamedSet {
 
 /// Name and version of the file format.
 const FORMAT: &str = "cognate-weights-1";
-/// Largest file of weights.
+/// Maximum bytes of a file of weights.
 const FILE_BYTES: u64 = 1 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -124,7 +123,7 @@ pub(super) fn export(set: &NamedSet, path: &Path) -> Result<(), TrainError> {
         weights: set.weights.clone(),
         trained: set.trained.clone(),
     };
-    // Every key is a string and every number finite, so nothing here can fail.
+    // Every key is a string and every number finite, so serialising cannot fail.
     let json = serde_json::to_string_pretty(&exchanged).unwrap_or_default() + "\n";
     run::write(path, &json)
 }
@@ -134,7 +133,7 @@ pub struct ImportOptions {
     pub file: PathBuf,
     pub model: PathBuf,
     pub output: PathBuf,
-    /// A new name for the set.
+    /// A new name for the set, if given.
     pub set: Option<String>,
     /// Which set the model uses afterwards.
     pub usage: Use,
@@ -160,14 +159,14 @@ impl std::fmt::Display for Imported {
     }
 }
 
-/// Puts weights that were trained elsewhere into a model.
+/// Adds weights that were trained elsewhere to a model.
 pub fn import(options: &ImportOptions) -> Result<Imported, TrainError> {
     run::check_outputs(&options.output, &[], [&options.file], Some(&options.model))?;
     let mut set = read(&options.file)?;
     if let Some(name) = &options.set {
         set.set = name.clone();
     }
-    set::check_name(&set.set)?;
+    check_name(&set.set)?;
     let model = Model::open(&options.model, &OpenOptions::default())?;
     if let Some(reason) = learned_idf::without_ranks(&model) {
         return Err(TrainError::Options(format!("{}: {reason}", options.model.display())));

@@ -1,5 +1,5 @@
-//! What training is held to: its arithmetic against plain differences and the method's own vectors,
-//! and its bits against threads, room and interruptions.
+//! Tests of the arithmetic against finite differences and the method's own vectors, and of equal
+//! bits for any number of threads, amount of memory and interruption.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,8 +14,8 @@ use cognate_kernels::random::Random;
 use cognate_stats::distribution::quantile;
 
 use super::couples::Couple;
-use super::forms::{Forms, KEPT_BYTES, Ruler};
-use super::loss::{Objective, Slope, Workbench};
+use super::descent::{LossBuffers, Objective, Slope};
+use super::forms::{DistanceScale, Forms, KEPT_BYTES};
 use super::{FOLDS, *};
 use crate::checkpoint;
 
@@ -28,7 +28,8 @@ fn share(random: &mut Random) -> f32 {
     random.below(1 << 20) as f32 / (1 << 20) as f32 - 0.5
 }
 
-/// A model in which the rare words of a topic point the same way and frequent words anywhere.
+/// A model in which the rare words of a topic share a direction and frequent words have random
+/// ones.
 fn model(folder: &Path) -> PathBuf {
     let mut random = Random::seeded(3);
     let (mut words, mut counts, mut rows) = (Vec::new(), Vec::new(), Vec::new());
@@ -70,7 +71,7 @@ fn open(path: &Path) -> Model {
     Model::open(path, &OpenOptions::default()).unwrap()
 }
 
-/// Couples of which related ones share a topic; every text has a few words of one topic among many
+/// Couples whose related texts share a topic; every text has a few words of one topic among many
 /// frequent ones.
 fn couples(count: usize, seed: u64) -> Vec<Couple> {
     let mut random = Random::seeded(seed);
@@ -133,11 +134,11 @@ fn gradients_are_those_of_small_differences() {
     let mut random = Random::seeded(2);
     for measure in [Measure::Euclidean, Measure::Cosine] {
         let forms = Forms::new(&model, &couples, (measure, 5), KEPT_BYTES);
-        let ruler = Ruler::of(&forms, &places).unwrap();
+        let scale = DistanceScale::of(&forms, &places).unwrap();
         let weights: Vec<f64> = (0..5).map(|_| 0.7 + f64::from(share(&mut random))).collect();
         for slope in [Slope::Contrastive, Slope::Median { kappa: 3.0 }] {
-            let objective = Objective { ruler, slope, lambda: 0.01 };
-            let mut work = Workbench::default();
+            let objective = Objective { scale, slope, lambda: 0.01 };
+            let mut work = LossBuffers::default();
             let mut loss = |weights: &[f64]| {
                 let mut made = Vec::new();
                 let block = forms.block(&places, &mut made);
@@ -180,7 +181,7 @@ fn the_median_is_moved_by_its_two_couples_alone() {
         assert!((slope - expected).abs() < 1e-8, "{at}: {slope} {expected}");
     }
     let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
-    // What the couple in the first place would have if the median stood still, at 1.
+    // The derivative for the first couple if the median stayed at 1.
     let still = 2.0 * logistic(2.0 * (0.9 - 1.0)) / 4.0;
     assert!((slopes[0] - still).abs() > 0.01, "the median moves with it");
     let far = 2.0 * logistic(-2.0 * (1.4 - 1.0)) / 4.0;
@@ -204,9 +205,9 @@ fn distances_of_forms_are_those_of_the_vectors_that_the_method_makes() {
             panic!("the set is not usable")
         };
         let forms = Forms::new(&bare, &couples, (measure, weights.len()), KEPT_BYTES);
-        let ruler = Ruler::of(&forms, &places).unwrap();
+        let scale = DistanceScale::of(&forms, &places).unwrap();
         let wide: Vec<f64> = weights.iter().copied().map(f64::from).collect();
-        let found = ruler.all(&forms, &places, &wide);
+        let found = scale.all(&forms, &places, &wide);
         for (couple, found) in couples.iter().zip(found) {
             let [one, other] = [&couple.texts.0, &couple.texts.1].map(|text| {
                 let mut vector = vec![0.0; DIMS];
@@ -218,7 +219,7 @@ fn distances_of_forms_are_those_of_the_vectors_that_the_method_makes() {
                 Measure::Euclidean => 1.0 / score - 1.0,
                 Measure::Cosine => 1.0 - score,
             };
-            let found = found * ruler.unit();
+            let found = found * scale.unit();
             assert!((found - expected).abs() < 1e-5, "{measure:?}: {found}, made {expected}");
         }
     }
@@ -234,11 +235,11 @@ fn texts_of_the_same_words_have_no_distance_and_do_not_pull() {
     couples[0].texts.1 = turned.join(" ");
     let places: Vec<usize> = (0..couples.len()).collect();
     let forms = Forms::new(&model, &couples, (Measure::Euclidean, 4), KEPT_BYTES);
-    let ruler = Ruler::of(&forms, &places).unwrap();
+    let scale = DistanceScale::of(&forms, &places).unwrap();
     let mut made = Vec::new();
     let mut slope = [9.0; 4];
     let form = forms.block(&places, &mut made);
-    let distance = ruler.slope(form.form(0), &[0.5; 4], &mut Default::default(), &mut slope);
+    let distance = scale.slope(form.form(0), &[0.5; 4], &mut Default::default(), &mut slope);
     assert_eq!((distance, slope), (0.0, [0.0; 4]));
 }
 
@@ -257,7 +258,7 @@ fn losses_fall_and_the_rarest_words_come_to_count_most() {
         let trained = train(&options).unwrap();
         let Course { set, losses, judged, tried, .. } = &trained.course;
         assert!(losses[0] > losses[losses.len() - 1], "{losses:?}");
-        // Two words of a text are of its topic; the others say nothing.
+        // The two rarest words of a text belong to its topic; the others carry no information.
         let others = set.weights[2..].iter().copied().fold(f32::MIN, f32::max);
         assert!(set.weights[0] > set.weights[1] && set.weights[1] > others, "{:?}", set.weights);
         let [before, after] = [&judged.before, &judged.after].map(|side| side.parting);
@@ -318,7 +319,7 @@ fn a_run_ended_anywhere_goes_on_to_the_same_bits() {
         let went_on = train(&options).unwrap();
         assert_eq!(went_on.written.digest, whole.written.digest, "ended after {after} steps");
         let done = went_on.course.resumed;
-        // Runs of the search that were under way beside the one that ended are kept, too.
+        // Folds that were running when the search was stopped are saved, too.
         assert!(done.runs >= after.min(runs), "{done:?}");
         assert_eq!(done.epochs, after.saturating_sub(runs));
         assert!(!options.run.checkpoint.exists());

@@ -1,5 +1,5 @@
-//! A run from its couples to its weights, with its checkpoints: the finished folds of the search for κ,
-//! then the state between two epochs.
+//! A training run from its couples to its weights, with checkpoints: the finished folds of the
+//! search for κ, then the state between two epochs.
 
 use std::time::Instant;
 
@@ -12,17 +12,18 @@ use cognate_stats::distribution::quantile;
 
 use crate::TrainError;
 use crate::checkpoint::Checkpoint;
-use crate::weights::couples::{Couple, Parted};
-use crate::weights::descent::{Descent, Finished, Measured, Search, State};
-use crate::weights::forms::{FIRST_WEIGHT, Forms, Ruler};
-use crate::weights::loss::{Loss, Objective, Slope};
-use crate::weights::report::{Course, Judged, Resumed, Seconds, Side};
-use crate::weights::{Kappa, NamedSet, WeightsOptions, descent};
+use crate::weights::couples::{Couple, CoupleSplit};
+use crate::weights::descent::{Descent, Finished, Measured, Objective, Search, Slope, State};
+use crate::weights::forms::{DistanceScale, FIRST_WEIGHT, Forms};
 
-/// Called after every checkpoint; an error ends the run there.
+use crate::weights::{
+    Course, Kappa, Loss, NamedSet, Resumed, Seconds, ValidationDistances, ValidationSide,
+    WeightsOptions, descent,
+};
+
+/// Called after every checkpoint; an error ends the run.
 pub(super) type GoOn<'g> = &'g (dyn Fn() -> Result<(), TrainError> + Sync);
 
-/// A run with its inputs.
 pub(super) struct Run<'r> {
     pub(super) options: &'r WeightsOptions,
     pub(super) model: &'r Model,
@@ -31,12 +32,12 @@ pub(super) struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Reads, searches, descends and judges.
+    /// Reads couples, searches for κ, trains the weights and validates them.
     pub(super) fn go(&self, name: &str) -> Result<(Course, Checkpoint), TrainError> {
         let (options, model) = (self.options, self.model);
         let mut clock = Instant::now();
         let mut lap = || std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64();
-        let parted = Parted::read(model, options)?;
+        let parted = CoupleSplit::read(model, options)?;
         let checkpoint = checkpoint(options, model, &parted.files)?;
         let (mut finished, state) = load(&checkpoint, options.max_length)?;
         let epochs = state.as_ref().map_or(0, |state| state.losses.len());
@@ -45,18 +46,18 @@ impl Run<'_> {
 
         let forms = self.forms(&parted.couples);
         let trained_on = parted.by_label.concat();
-        let ruler = Ruler::of(&forms, &trained_on).ok_or_else(|| {
+        let scale = DistanceScale::of(&forms, &trained_on).ok_or_else(|| {
             parted.unfit("half of the couples have texts of the same words, at no distance")
         })?;
         seconds.forms = lap();
 
-        let slope = self.slope(&parted, ruler, &mut finished, &checkpoint)?;
+        let slope = self.slope(&parted, scale, &mut finished, &checkpoint)?;
         seconds.search = lap();
 
         let [related, others] = &parted.by_label;
         let descent = Descent {
             forms: &forms,
-            objective: Objective { ruler, slope, lambda: options.lambda },
+            objective: Objective { scale, slope, lambda: options.lambda },
             seed: options.seed,
             epochs: options.epochs,
             by_label: [related, others],
@@ -68,15 +69,15 @@ impl Run<'_> {
         })?;
         seconds.training = lap();
 
-        let weights = stored(&forms, &ruler, &trained_on, &state.weights);
+        let weights = stored(&forms, &scale, &trained_on, &state.weights);
         if !state.is_finite() || weights.iter().any(|weight| !weight.is_finite()) {
             let problem = "the weights left the finite numbers; try a smaller --lambda or --kappa";
             return Err(TrainError::Options(problem.to_owned()));
         }
-        let judged = judge(&forms, &ruler, [&trained_on, &parted.judged_by], &weights)
+        let judged = judge(&forms, &scale, [&trained_on, &parted.validation_places], &weights)
             .ok_or_else(|| parted.unfit("the distances have no figures"))?;
         seconds.judging = lap();
-        let trained = self.facts(&parted, &ruler, slope, (&state, &judged));
+        let trained = self.facts(&parted, &scale, slope, (&state, &judged));
         let measure = options.measure;
         let set = NamedSet { set: name.to_owned(), measure, weights, trained: Some(trained) };
         let (losses, tried) = (state.losses, descent::tried(&finished));
@@ -88,11 +89,11 @@ impl Run<'_> {
         Forms::new(self.model, couples, shape, self.most_bytes)
     }
 
-    /// The loss with its κ, given or searched for.
+    /// The loss with its κ, given or found by the search.
     fn slope(
         &self,
-        parted: &Parted,
-        ruler: Ruler,
+        parted: &CoupleSplit,
+        scale: DistanceScale,
         finished: &mut Finished,
         checkpoint: &Checkpoint,
     ) -> Result<Slope, TrainError> {
@@ -111,7 +112,7 @@ impl Run<'_> {
         });
         let search = Search {
             forms: &self.forms(&couples),
-            ruler,
+            scale,
             lambda: options.lambda,
             seed: options.seed,
             epochs: options.epochs,
@@ -125,13 +126,13 @@ impl Run<'_> {
         Ok(Slope::Median { kappa })
     }
 
-    /// The record of the run that the model keeps beside the weights.
+    /// The record of the run that the model stores with the weights.
     fn facts(
         &self,
-        parted: &Parted,
-        ruler: &Ruler,
+        parted: &CoupleSplit,
+        scale: &DistanceScale,
         slope: Slope,
-        (state, judged): (&State, &Judged),
+        (state, judged): (&State, &ValidationDistances),
     ) -> provenance::TrainingRecord {
         let options = self.options;
         provenance::TrainingRecord {
@@ -140,7 +141,7 @@ impl Run<'_> {
                 Slope::Median { kappa } => Some(kappa),
                 Slope::Contrastive => None,
             },
-            unit: ruler.unit(),
+            unit: scale.unit(),
             lambda: options.lambda,
             max_length: options.max_length,
             seed: options.seed,
@@ -149,7 +150,7 @@ impl Run<'_> {
             epochs: state.losses.len(),
             final_loss: state.losses.last().copied().unwrap_or_default(),
             validation: Some(Validation {
-                couples: parted.judged_by.len(),
+                couples: parted.validation_places.len(),
                 before: judged.before.parting,
                 after: judged.after.parting,
             }),
@@ -160,54 +161,59 @@ impl Run<'_> {
     }
 }
 
-/// Trained weights, scaled as they are stored.
-fn stored(forms: &Forms<'_>, ruler: &Ruler, trained_on: &[usize], weights: &[f64]) -> Vec<f32> {
+/// The trained weights, scaled as they are stored.
+fn stored(
+    forms: &Forms<'_>,
+    scale: &DistanceScale,
+    trained_on: &[usize],
+    weights: &[f64],
+) -> Vec<f32> {
     let median = match forms.measure() {
         Measure::Cosine => None,
-        Measure::Euclidean => quantile(&ruler.all(forms, trained_on, weights), 0.5),
+        Measure::Euclidean => quantile(&scale.all(forms, trained_on, weights), 0.5),
     };
-    let size = median.filter(|median| *median > 0.0).map_or(1.0, |median| median * ruler.unit());
+    let size = median.filter(|median| *median > 0.0).map_or(1.0, |median| median * scale.unit());
     weights.iter().map(|weight| (weight / size) as f32).collect()
 }
 
-/// What the untrained and the trained weights make of the couples they are judged by, with the
-/// thresholds that are best for the couples trained on.
+/// The figures of the initial and the trained weights on the validation couples, each with the
+/// threshold that is best on the training couples.
 fn judge(
     forms: &Forms<'_>,
-    ruler: &Ruler,
-    [trained_on, judged_by]: [&[usize]; 2],
+    scale: &DistanceScale,
+    [trained_on, validation_places]: [&[usize]; 2],
     weights: &[f32],
-) -> Option<Judged> {
+) -> Option<ValidationDistances> {
     let related = |places: &[usize]| -> Vec<bool> {
         places.iter().map(|&place| forms.related(place)).collect()
     };
     let side = |weights: &[f64]| {
         let measured = |places: &[usize]| {
-            let mut distances = ruler.all(forms, places, weights);
-            distances.iter_mut().for_each(|distance| *distance *= ruler.unit());
+            let mut distances = scale.all(forms, places, weights);
+            distances.iter_mut().for_each(|distance| *distance *= scale.unit());
             Measured { related: related(places), distances }
         };
         let threshold = measured(trained_on).threshold()?;
-        let judged = measured(judged_by);
+        let judged = measured(validation_places);
         let parting = judged.parting(threshold)?;
-        Some(Side { distances: judged.distances, threshold, parting })
+        Some(ValidationSide { distances: judged.distances, threshold, parting })
     };
     let after: Vec<f64> = weights.iter().copied().map(f64::from).collect();
-    Some(Judged {
-        related: related(judged_by),
+    Some(ValidationDistances {
+        related: related(validation_places),
         before: side(&vec![FIRST_WEIGHT; weights.len()])?,
         after: side(&after)?,
     })
 }
 
-/// The beginning of the digest of a model's word vectors, which more sections do not change.
+/// The first digits of the digest of a model's word vectors, which do not depend on its sections.
 fn fingerprint_of_vectors(model: &Model) -> String {
     let digest = model.metadata().get("b3.vectors").map(String::as_str).unwrap_or_default();
     digest.chars().take(16).collect()
 }
 
-/// The checkpoint of a run on these files of couples. The model is known by its metadata and the digests
-/// of its tables, without learned weights: they are what is written, maybe into the same file.
+/// The checkpoint of a run on these files. The model is identified by its metadata and the digests
+/// of its tables, without learned weights: the run writes those, possibly into the same file.
 fn checkpoint(
     options: &WeightsOptions,
     model: &Model,
@@ -222,12 +228,13 @@ fn checkpoint(
     options.run.checkpoint(options, &(files, model))
 }
 
-/// What a checkpoint holds, every number by its bits: the finished folds by power and fold, and once the
-/// search is over weights, losses, and whether the rate is lowered and the descent finished.
-type Kept = (Vec<(i32, usize, u64)>, Option<(Vec<u64>, Vec<u64>, bool, bool)>);
+/// The checkpoint's content, every number as its bits: the finished folds by exponent and fold;
+/// after the search the weights, the losses, and whether the rate is reduced and the descent
+/// finished.
+type StoredRun = (Vec<(i32, usize, u64)>, Option<(Vec<u64>, Vec<u64>, bool, bool)>);
 
 fn load(checkpoint: &Checkpoint, ranks: usize) -> Result<(Finished, Option<State>), TrainError> {
-    let Some(found) = checkpoint.load::<Kept>()? else { return Ok(Default::default()) };
+    let Some(found) = checkpoint.load::<StoredRun>()? else { return Ok(Default::default()) };
     let (finished, state) = found.position;
     let numbers = |bits: Vec<u64>| bits.into_iter().map(f64::from_bits).collect();
     let state = state.map(|(weights, losses, lowered, finished)| State {
@@ -253,6 +260,6 @@ fn save(
     let runs = finished.iter().map(|((power, fold), error)| (*power, *fold, error.to_bits()));
     let state = state
         .map(|state| (bits(&state.weights), bits(&state.losses), state.lowered, state.finished));
-    let kept: Kept = (runs.collect(), state);
+    let kept: StoredRun = (runs.collect(), state);
     checkpoint.save(&kept, &[])
 }

@@ -1,7 +1,7 @@
-//! The words that generated texts are made of, written for this purpose: in every list words or short
-//! phrases, a comma between two.
+//! The words of generated texts, written for this purpose: each list contains words or short
+//! phrases separated by commas.
 
-/// Words that a headline leaves out.
+/// Words that headlines omit.
 pub(crate) const FUNCTION_WORDS: &str = "\
     a,an,and,are,as,at,be,been,being,by,for,had,has,have,her,his,is,it,its,of,that,the,\
     their,these,this,those,to,was,were,which,who,will,with,would";
@@ -12,15 +12,15 @@ pub(crate) const WHO: &str = "\
     kitten,horse,cow,sheep,bird,duck,monkey,elephant,tiger,lion,bear,panda,rabbit,couple,\
     group,crowd,team,family,band";
 
-/// What they and things are like.
+/// Adjectives for people and things.
 pub(crate) const ADJECTIVES: &str = "\
     young,old,small,large,little,tall,brown,black,white,red,blue,green,yellow,happy,tired,\
     wet,big,new,wooden,empty,busy";
 
-/// How many there are, if more than one.
+/// Quantities greater than one.
 pub(crate) const COUNTS: &str = "two,three,some,several,many,";
 
-/// What they are doing to things.
+/// What people are doing to things.
 pub(crate) const DOES: &str = "\
     playing,riding,holding,carrying,cutting,slicing,chopping,peeling,cooking,eating,\
     drinking,pouring,mixing,washing,cleaning,painting,drawing,writing,reading,throwing,\
@@ -31,13 +31,13 @@ pub(crate) const DOES: &str = "\
     shooting,folding,tying,stirring,frying,boiling,grating,spreading,putting away,\
     taking out";
 
-/// What is done to things.
+/// What is being done to things.
 pub(crate) const DONE: &str = "\
     played,held,carried,cut,sliced,chopped,peeled,cooked,eaten,mixed,washed,cleaned,painted,\
     thrown,caught,kicked,pushed,pulled,driven,opened,closed,lifted,folded,stirred,fried,\
     boiled,broken,bought,sold";
 
-/// What they do by themselves.
+/// What people are doing without an object.
 pub(crate) const STANDS: &str = "\
     sits,stands,lies,waits,plays,runs,walks,jumps,sleeps,looks,swims";
 
@@ -57,23 +57,21 @@ pub(crate) const WHERE: &str = "\
     near a river,in the rain,on the floor,behind a fence,by the road,in a room,on a hill,\
     at a table,under a tree";
 
-/// How questions and advice begin.
+/// Beginnings of questions and advice.
 pub(crate) const ASKS: &str = "\
     how do I,should I,can you,why does,what is the best way to,is it okay to,you should,\
     I want to,do not";
 
-/// What may be done to things.
+/// What one may do to things.
 pub(crate) const ACTS: &str = "\
     clean,cook,cut,fix,build,paint,carry,play,buy,sell,open,close,wash,store,use,move,\
     replace,remove,keep,hold,find,choose";
 
-/// Whom the news is of.
 pub(crate) const COUNTRIES: &str = "\
     China,Russia,India,Pakistan,Iran,Iraq,Syria,Egypt,Israel,Gaza,Turkey,Greece,Spain,Italy,\
     France,Germany,Britain,UK,US,Ukraine,Japan,Korea,Afghanistan,Libya,Sudan,Nigeria,Kenya,\
     Brazil,Mexico,Canada,Australia,Indonesia,Philippines,Bangladesh,Thailand,EU,UN,NATO";
 
-/// Who acts in the news.
 pub(crate) const PEOPLE: &str = "\
     president,prime minister,police,government,opposition,court,judge,army,rebels,\
     protesters,minister,senator,bank,company,union,workers,students,officials,lawmakers,\
@@ -92,23 +90,23 @@ pub(crate) const EVENTS: &str = "\
     ferry sinking,coup,hostage crisis,referendum,world cup,final,game,tour,visit,law,ban,\
     report,investigation";
 
-/// What becomes of them.
+/// What happens to people.
 pub(crate) const HARMED: &str = "\
     killed,injured,dead,missing,arrested,wounded,trapped,rescued,evacuated";
 
-/// What is bought and sold.
+/// Traded goods.
 pub(crate) const MARKETS: &str = "\
     stocks,shares,oil prices,gold prices,sales,profits,the dollar,the euro,exports,\
     house prices,unemployment";
 
-/// What ties it to an event.
+/// Connections of a market movement with an event.
 pub(crate) const BECAUSE: &str = "after,on,ahead of,amid,despite";
 
-/// How many it happens to.
+/// How many people are affected.
 pub(crate) const MANY: &str = "two,three,four,five,dozens,hundreds,thousands,many,at least ten";
 
 /// What an event does to a country.
 pub(crate) const HITS: &str = "hits,kills,rocks,shakes,strikes,threatens,divides";
 
-/// How a price goes.
+/// How a price moves.
 pub(crate) const MOVES: &str = "rise,fall,jump,drop,surge,slump,rally,slip,climb,tumble";

@@ -1,28 +1,28 @@
-//! The linear map from what teachers say of a word to the word's vector: ridge regression over words
-//! that have both.
+//! A linear map from the teachers' vectors of a word to the word's vector: ridge regression over
+//! words that have both.
 //!
-//! Vectors of rare words are nearly such a map already, for few texts moved them from their start. It
-//! gives a direction to words that were not trained: misspellings, names, compounds.
+//! Vectors of rare words are almost such a map already, because few texts changed their initial
+//! values. It gives vectors to words that were not trained: misspellings, names, compounds.
 
 use ndarray::Array2;
 use rayon::prelude::*;
 
 const RIDGE: f64 = 1.0;
-/// Words that a thread takes at a time; sums are joined in their order.
+/// Words that a thread processes at a time; partial sums are added in order.
 const PART: usize = 4096;
 
 /// A linear map with an offset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Map {
-    /// A row for each number that goes in, and one for the offset.
+    /// A row for each input number, and one for the offset.
     weights: Array2<f64>,
 }
 
-/// Writes what goes in for a word of this place.
+/// Writes the input vector of the word at an index.
 pub type Fill<'f> = &'f (dyn Fn(usize, &mut [f32]) + Sync);
 
 impl Map {
-    /// The map that is nearest to the rows of these words.
+    /// The map with the least squared error for the rows of these words.
     pub fn fit(words: &[usize], fill: Fill<'_>, width: usize, rows: &[f32], dims: usize) -> Self {
         let inputs = width + 1;
         let of_part = |words: &[usize]| {
@@ -49,7 +49,6 @@ impl Map {
         Self { weights: solve(all, inputs) }
     }
 
-    /// Where the map puts an input.
     pub fn apply(&self, input: &[f32]) -> Vec<f32> {
         let inputs = self.weights.nrows();
         let mut sums = self.weights.row(inputs - 1).to_vec();
@@ -60,8 +59,8 @@ impl Map {
     }
 }
 
-/// Solves a positive definite system, its right sides beside it, by Cholesky's decomposition. The
-/// ridge keeps the diagonal above 0.
+/// Solves a positive definite system by Cholesky decomposition; the right sides are extra columns.
+/// The ridge keeps the diagonal above 0.
 fn solve(mut system: Array2<f64>, size: usize) -> Array2<f64> {
     let all = system.ncols();
     for at in 0..size {

@@ -1,11 +1,11 @@
 //! Vectors of pieces of words, so that a word that is not listed gets a vector from its parts.
 //!
-//! A teacher's vector of a rare word is nearly a sum over the pieces that its tokenizer cuts the word
-//! into. Here rows are fitted to many words whose direction is known: the rows R that make
-//! Σ_w ω_w |z_w - Σ_{g in pieces(w)} R_g|² + λ |R|² smallest, for unit vectors z_w.
+//! A teacher's vector of a rare word is almost a sum over the pieces into which its tokenizer splits the
+//! word. Rows are fitted to many words with known directions: the rows R that minimise
+//! Σ_w ω_w |z_w - Σ_{g in pieces(w)} R_g|² + λ |R|² for unit vectors z_w.
 //!
-//! The pieces most used are kept, and words are cut by these alone, so that the list is all that a
-//! reader needs. How words are cut is [`model::pieces`](cognate::model::pieces)'s part.
+//! Only the most used pieces are kept, and words are split into these alone, so a reader needs nothing
+//! but their list. [`model::pieces`](cognate::model::pieces) defines how words are split.
 
 pub mod map;
 pub mod rare;
@@ -23,27 +23,27 @@ use crate::space;
 
 const RIDGE: f32 = 2.0;
 
-/// A word whose direction is known.
+/// A word with a known direction.
 #[derive(Debug, Clone, Copy)]
 pub struct Example<'e> {
     pub word: &'e str,
     /// A vector of length 1.
     pub direction: &'e [f32],
-    /// ω: what it counts.
+    /// The weight ω of the word.
     pub weight: f32,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitted {
-    /// The pieces, marks included, the most used first.
+    /// The pieces with their marks, the most used first.
     pub pieces: Vec<String>,
     /// Their rows, one after another.
     pub rows: Vec<f32>,
-    /// The mean cosine of the words' directions and what their pieces give.
+    /// The mean cosine between a word's direction and the sum of its pieces.
     pub agreement: f64,
 }
 
-/// A list of pieces by which words are cut, as a model that is served cuts them.
+/// Splits words into pieces as a served model does.
 #[derive(Debug)]
 struct Cutter<'p> {
     places: HashMap<&'p str, u32>,
@@ -51,17 +51,20 @@ struct Cutter<'p> {
 }
 
 impl<'p> Cutter<'p> {
-    /// A cutter by these pieces, none of which is too long for a model.
+    /// A cutter for these pieces; `None` if one is too long for a model.
     fn new(pieces: &[&'p str]) -> Option<Self> {
         let lengths = PieceLengths::of(pieces.iter().copied(), MARK)?;
         let places = (0..).zip(pieces).map(|(place, &piece)| (piece, place)).collect();
         Some(Self { places, lengths })
     }
 
-    /// Adds the places of a word's pieces.
+    /// Appends the indices of a word's pieces.
     fn cut(&self, word: &str, found: &mut Vec<u32>) {
-        let known = |piece: &str| self.places.get(piece).copied();
-        cut::longest_pieces(word, MARK, &self.lengths, known, found);
+        let find = |inside: bool, piece: &str| {
+            let mark = if inside { MARK } else { "" };
+            self.places.get([mark, piece].concat().as_str()).copied()
+        };
+        cut::longest_pieces(word, &self.lengths, find, found);
     }
 }
 
@@ -72,7 +75,7 @@ pub fn fit(candidates: &[String], examples: &[Example<'_>], most: usize, dims: u
     let short: Vec<&str> = short.filter(|piece| bare(piece) <= LONGEST_PIECE_BYTES).collect();
     let mut kept = by_use(&short, examples);
     kept.truncate(most);
-    // Cut by those kept alone, some are not met again: a longer one stands in their place.
+    // With only these pieces, some are no longer used: a longer one takes their place.
     let pieces = by_use(&kept, examples);
     let cuts = cut_all(&pieces, examples);
     let weights = examples.iter().map(|example| example.weight);
@@ -83,7 +86,6 @@ pub fn fit(candidates: &[String], examples: &[Example<'_>], most: usize, dims: u
     Fitted { pieces: pieces.into_iter().map(str::to_owned).collect(), rows, agreement }
 }
 
-/// The places of the pieces of every example.
 fn cut_all(pieces: &[&str], examples: &[Example<'_>]) -> Vec<Vec<u32>> {
     let cutter = Cutter::new(pieces);
     let cut = |example: &Example<'_>| {
@@ -96,7 +98,7 @@ fn cut_all(pieces: &[&str], examples: &[Example<'_>]) -> Vec<Vec<u32>> {
     examples.par_iter().map(cut).collect()
 }
 
-/// The pieces that examples are cut into, the most used first; equals in the order of the list.
+/// The pieces that examples are split into, the most used first; equally used ones in list order.
 fn by_use<'c>(candidates: &[&'c str], examples: &[Example<'_>]) -> Vec<&'c str> {
     let mut uses = vec![0_u64; candidates.len()];
     for piece in cut_all(candidates, examples).into_iter().flatten() {
@@ -107,7 +109,7 @@ fn by_use<'c>(candidates: &[&'c str], examples: &[Example<'_>]) -> Vec<&'c str> 
     order.into_iter().map(|piece| candidates[piece]).collect()
 }
 
-/// For every piece, the weighted sum of the directions of words that hold it.
+/// For every piece, the weighted sum of the directions of words that contain it.
 fn right_side(cuts: &[Vec<u32>], examples: &[Example<'_>], pieces: usize, dims: usize) -> Vec<f32> {
     let mut holders = vec![Vec::new(); pieces];
     for (word, cut) in cuts.iter().enumerate() {

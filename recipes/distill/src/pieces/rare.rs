@@ -1,5 +1,5 @@
-//! Words that pieces are fitted to beside those that were trained: rare words of a list, and
-//! misspellings and compounds made of frequent ones, which is what unlisted words mostly are.
+//! Words that pieces are fitted to in addition to the trained ones: rare words from a file, and
+//! misspellings and compounds of frequent words, which most unlisted words are.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -10,30 +10,29 @@ use cognate_train::{TrainError, sampling};
 
 use crate::words::WordList;
 
-/// What random choices are for.
 const MISSPELL: u64 = 13;
 const COMPOUND: u64 = 14;
-/// Misspellings and compounds at most, and at most so many for each word that they are made of.
+/// Maximum number of misspellings and compounds, and maximum for each original word.
 const MISSPELLINGS: usize = 50_000;
 const COMPOUNDS: usize = 10_000;
 const EACH: usize = 3;
-/// Words before this place are mostly function words, which are not written wrong in ways of their
-/// own; of a short list, a tenth.
+/// Index of the first word to misspell: words before are mostly function words, which have no
+/// typical misspellings. For a short list, a tenth of it is skipped.
 const FROM: usize = 300;
-/// Places up to which words are frequent enough to be misspelt, or compounded.
+/// Words up to this index are frequent enough to be misspelt or compounded.
 const MISSPELT_TO: usize = 16_000;
 const COMPOUNDED_TO: usize = 6000;
-/// Fewest letters of a word that is misspelt; letters of words that are compounded.
+/// Minimum letters of a word to misspell; range of letters of words to compound.
 const MISSPELT: usize = 5;
 const COMPOUNDED: std::ops::RangeInclusive<usize> = 3..=7;
 
-/// Letters beside each letter from a to z on a keyboard.
+/// The neighbours of each letter from a to z on a keyboard.
 const BESIDE: [&str; 26] = [
     "s", "vn", "xv", "sf", "wr", "dg", "fh", "gj", "uo", "hk", "jl", "k", "n", "bm", "ip", "o",
     "wa", "et", "ad", "ry", "yi", "cb", "qe", "zc", "tu", "x",
 ];
 
-/// Words that are not listed, each once: those of the file, misspellings, compounds.
+/// Distinct words that are not listed: those of the file, misspellings, compounds.
 pub fn words(
     file: Option<&Path>,
     listed: &[String],
@@ -87,8 +86,8 @@ pub fn words(
     Ok(found)
 }
 
-/// A word of small letters with one mistake after its first letter: a letter left out, two swapped,
-/// one doubled, one from beside it on the keyboard, another vowel, or any other letter.
+/// A lower-case word with one mistake after its first letter: a letter omitted, swapped, doubled,
+/// or replaced by a keyboard neighbour, another vowel, or any letter.
 fn misspelt(word: &str, random: &mut Random) -> String {
     let mut letters = word.as_bytes().to_vec();
     let at = 1 + random.below(letters.len() - 1);

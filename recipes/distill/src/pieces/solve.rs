@@ -1,17 +1,17 @@
-//! Symmetric positive definite systems with few entries a row and many right sides, by conjugate
-//! gradients (Hestenes and Stiefel 1952) with the diagonal as preconditioner.
+//! Solves sparse symmetric positive definite systems with many right sides by conjugate gradients
+//! (Hestenes and Stiefel 1952) with the diagonal as preconditioner.
 //!
-//! Every right side is solved by itself, but all of them walk through the matrix together, so that it
-//! is read once a step. Sums are taken by parts of fixed size, joined in their order.
+//! The right sides are independent, but each step reads the matrix once for all of them. Sums are
+//! computed in parts of fixed size and added in order.
 
 use cognate_kernels::simd;
 use rayon::prelude::*;
 
-/// Steps at most; a few dozen are usual.
+/// Maximum steps; a few dozen are usual.
 const STEPS: usize = 300;
-/// A right side is solved when what is left of it is this share of it.
+/// A right side is solved when its residual is this share of it.
 const SOLVED: f64 = 1e-5;
-/// Rows that a thread takes at a time.
+/// Rows that a thread processes at a time.
 const STRIPE: usize = 64;
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Symmetric {
 }
 
 impl Symmetric {
-    /// Σ_w ω_w a_w a_w' + ridge, where a_w counts how often the unknowns stand in the list w.
+    /// Σ_w ω_w a_w a_w' + ridge, where a_w counts the unknowns in list w.
     pub(super) fn of_products(
         lists: &[Vec<u32>],
         weights: impl Iterator<Item = f32>,
@@ -36,7 +36,7 @@ impl Symmetric {
             }
         }
         pairs.extend((0..unknowns as u32).map(|row| ((row, row), ridge)));
-        // Stable, so that equal places are summed in the order of lists.
+        // A stable sort, so that entries of one place are summed in the order of the lists.
         pairs.par_sort_by_key(|(place, _)| *place);
         let mut matrix =
             Self { starts: vec![0], entries: Vec::new(), diagonal: Vec::with_capacity(unknowns) };
@@ -55,7 +55,7 @@ impl Symmetric {
         matrix
     }
 
-    /// The unknowns, a row of `columns` numbers each, one number a right side.
+    /// The solution: for each unknown a row with a number for each right side.
     pub(super) fn solve(&self, right: Vec<f32>, columns: usize) -> Vec<f32> {
         let mut unknown = vec![0.0_f32; right.len()];
         let wanted = sums(&right, &right, columns);
@@ -89,7 +89,7 @@ impl Symmetric {
         unknown
     }
 
-    /// The product with the matrix.
+    /// Multiplies by the matrix.
     fn apply(&self, from: &[f32], to: &mut [f32], columns: usize) {
         let rows = to.par_chunks_mut(columns).enumerate();
         rows.with_min_len(STRIPE / 4).for_each(|(row, to)| {
@@ -101,7 +101,7 @@ impl Symmetric {
         });
     }
 
-    /// Every row divided by the diagonal.
+    /// Divides every row by the diagonal.
     fn scaled(&self, rows: &[f32], columns: usize) -> Vec<f32> {
         let mut scaled = rows.to_vec();
         for (row, diagonal) in scaled.chunks_exact_mut(columns).zip(&self.diagonal) {
@@ -111,7 +111,7 @@ impl Symmetric {
     }
 }
 
-/// For each column the sum of products of two tables.
+/// For each column, the sum of products of two tables.
 fn sums(a: &[f32], b: &[f32], columns: usize) -> Vec<f64> {
     let part = |(a, b): (&[f32], &[f32])| {
         let mut sums = vec![0.0_f64; columns];
@@ -131,14 +131,14 @@ fn sums(a: &[f32], b: &[f32], columns: usize) -> Vec<f64> {
     all
 }
 
-/// Quotients, 0 where there is nothing to divide by: a column that is solved.
+/// Quotients; 0 if the divisor is 0, as for a solved column.
 fn shares(above: &[f64], below: &[f64]) -> Vec<f32> {
     let share =
         |(above, below): (&f64, &f64)| if *below > 0.0 { (above / below) as f32 } else { 0.0 };
     above.iter().zip(below).map(share).collect()
 }
 
-/// `to += sign · factor · from`, a factor a column.
+/// `to += sign · factor · from`, with a factor for each column.
 fn add(to: &mut [f32], factors: &[f32], from: &[f32], sign: f32) {
     let columns = factors.len();
     let rows = to.par_chunks_mut(columns).zip(from.par_chunks(columns));
@@ -167,7 +167,8 @@ mod tests {
         for (back, right) in back.iter().zip(&right) {
             assert!((back - right).abs() < 1e-4, "{back} {right}");
         }
-        // By hand: both together in a list of weight 2, and the second twice in one of weight 3.
+        // Computed by hand: both unknowns in a list of weight 2, and the second twice in one of
+        // weight 3.
         let matrix =
             Symmetric::of_products(&[vec![0, 1], vec![1, 1]], [2.0, 3.0].into_iter(), 2, 1.0);
         assert_eq!(matrix.entries, [(0, 3.0), (1, 2.0), (0, 2.0), (1, 15.0)]);

@@ -1,19 +1,18 @@
-//! The forward pass of BERT (Devlin et al. 2019) and MPNet (Song et al. 2020) encoders over texts of
-//! one length, so that nothing is padded and nothing masked.
+//! The forward pass of BERT (Devlin et al. 2019) and MPNet (Song et al. 2020) encoders over texts
+//! with equal numbers of tokens, so that neither padding nor masks are needed.
 
 use candle_core::{D, Device, Tensor};
 use candle_nn::ops::{layer_norm, softmax_last_dim};
 use cognate_train::TrainError;
 
-use crate::teacher::folder::{Kind, MPNET_BUCKETS, Pooling, Shape};
+use crate::teacher::folder::{Kind, MPNET_BUCKETS, Pooling, Shape, Tensors};
 use crate::teacher::gelu::gelu;
-use crate::teacher::tensors::Tensors;
 
 type Result<T> = std::result::Result<T, candle_core::Error>;
 
-/// A product with a matrix, and an offset.
+/// A matrix product with an offset.
 struct Linear {
-    /// Turned so that rows of the input are multiplied by its columns.
+    /// Transposed: rows of the input are multiplied by its columns.
     weight: Tensor,
     offset: Tensor,
 }
@@ -24,7 +23,7 @@ impl Linear {
     }
 }
 
-/// Rows brought to mean 0 and variance 1, then scaled and shifted.
+/// Normalises rows to mean 0 and variance 1, then scales and shifts them.
 struct Norm {
     scale: Tensor,
     shift: Tensor,
@@ -38,7 +37,7 @@ impl Norm {
 }
 
 struct Layer {
-    /// Queries, keys and values in one product.
+    /// Queries, keys and values as one product.
     attention: Linear,
     joined: Linear,
     after_attention: Norm,
@@ -47,22 +46,20 @@ struct Layer {
     after: Norm,
 }
 
-/// An encoder with its numbers.
 pub(super) struct Encoder {
     shape: Shape,
     words: Tensor,
     positions: Tensor,
-    /// What every token of a BERT text gets for its type of segment.
+    /// The segment embedding, which every token of a BERT text gets.
     segment: Option<Tensor>,
     norm: Norm,
     layers: Vec<Layer>,
-    /// A row of biases, one a head, for each bucket of relative distances.
+    /// For each bucket of relative distances, the attention bias of each head.
     distances: Option<Tensor>,
     device: Device,
 }
 
 impl Encoder {
-    /// The encoder of this shape.
     pub(super) fn new(
         shape: &Shape,
         tensors: &Tensors<'_>,
@@ -98,8 +95,7 @@ impl Encoder {
         })
     }
 
-    /// One row a text. `ids` are the tokens of texts that all have `length` of them, at most as many
-    /// as the shape allows.
+    /// The vectors of texts, one row each. `ids` are the tokens of texts with `length` tokens each.
     pub(super) fn encode(&self, ids: &[u32], length: usize) -> Result<Vec<f32>> {
         let hidden = self.shape.hidden;
         let texts = ids.len() / length;
@@ -124,7 +120,7 @@ impl Encoder {
         pooled.flatten_all()?.to_vec1()
     }
 
-    /// The bias of attention by relative distance: a matrix of tokens by tokens for each head.
+    /// The attention bias by relative distance: for each head a matrix of tokens by tokens.
     fn bias(&self, length: usize) -> Result<Option<Tensor>> {
         let Some(distances) = &self.distances else { return Ok(None) };
         let mut buckets = Vec::with_capacity(length * length);
@@ -209,12 +205,12 @@ fn norm(shape: &Shape, tensors: &Tensors<'_>, name: &str) -> std::result::Result
     Ok(Norm { scale, shift, epsilon: shape.epsilon as f32 })
 }
 
-/// The bucket of a relative distance (as in T5, Raffel et al. 2020): half the buckets for tokens
-/// behind, half for tokens ahead; of each half, 8 for distances below 8, the others for ranges that
-/// double in two steps, up to 128.
+/// The bucket of a relative distance (as in T5, Raffel et al. 2020): half of the buckets are for
+/// earlier tokens, half for later ones; of each half, 8 are for distances below 8, the others for
+/// ranges that double in two steps, up to 128.
 ///
-/// Logarithms of whole numbers are taken in whole numbers, so that a distance at the edge of a range
-/// has one bucket on every machine.
+/// Logarithms are computed in whole numbers, so that a distance at the edge of a range is in the
+/// same bucket on every machine.
 fn bucket(from: usize, to: usize) -> u32 {
     const EXACT: usize = MPNET_BUCKETS / 4;
     let half = MPNET_BUCKETS / 2;
@@ -222,7 +218,7 @@ fn bucket(from: usize, to: usize) -> u32 {
     let within = if distance < EXACT {
         distance
     } else {
-        // floor(2 log2(distance / 8)): the square doubles where the range does.
+        // floor(2 log2(distance / 8)), computed by squaring.
         let steps = (distance * distance / (EXACT * EXACT)).ilog2() as usize;
         (EXACT + steps).min(half - 1)
     };

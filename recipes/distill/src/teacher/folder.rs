@@ -1,73 +1,77 @@
-//! What a sentence-transformers folder says of its encoder: sizes, pooling, longest text.
+//! A sentence-transformers folder: the settings of the encoder (sizes, pooling, maximum text
+//! length) and its tensors.
 //!
-//! Every number is checked against a bound before anything is made of it. The tensors are read by
-//! [`tensors`](super::tensors).
+//! Every number is checked against a limit before it is used.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use candle_core::safetensors::Load;
+use candle_core::{DType, Device, Tensor};
+use cognate_files::ReadError;
 use cognate_files::input::Input;
 use cognate_train::TrainError;
+use safetensors::SafeTensors;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Largest file of settings.
+/// Maximum size of a settings file.
 const SETTINGS_BYTES: usize = 1 << 20;
-/// Bounds of what a configuration may ask for, far above every published sentence encoder.
+/// Limits for a configuration, far above every published sentence encoder.
 const MOST_HIDDEN: usize = 8192;
 const MOST_INNER: usize = 65_536;
 const MOST_LAYERS: usize = 128;
 const MOST_POSITIONS: usize = 65_536;
 const MOST_ENTRIES: usize = 1 << 22;
-/// Fewest tokens that a text may have: room for the marks around it and some of its own.
+/// Minimum number of tokens that an encoder must accept: special tokens and some of the text.
 const FEWEST_TOKENS: usize = 8;
-/// The position of the first token of an MPNet encoder: places up to its padding index are left.
+/// The position of the first token of an MPNet encoder: positions up to the padding index are
+/// unused.
 const MPNET_FIRST: usize = 2;
-/// Buckets of relative distances of MPNet, of which there is one published choice.
+/// Number of buckets of relative distances; all published MPNet models have this one.
 pub(super) const MPNET_BUCKETS: usize = 32;
 
-/// The architectures that are read.
+/// The supported architectures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Absolute positions and a type of segment.
+    /// Absolute positions and segment embeddings.
     Bert,
-    /// Absolute positions, and a bias by relative distance that all layers share.
+    /// Absolute positions, and an attention bias by relative distance that all layers share.
     Mpnet,
 }
 
-/// How the vectors of a text's tokens become one.
+/// How the vectors of tokens are combined into one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pooling {
     Mean,
-    /// That of the first token.
+    /// The vector of the first token.
     First,
-    /// The largest number of each column.
+    /// The maximum of each column.
     Max,
 }
 
-/// The sizes of an encoder and what comes after it.
+/// The sizes of an encoder, and how its output is processed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
     pub kind: Kind,
     pub hidden: usize,
-    /// Numbers a token between the two products of a layer.
+    /// Width of the inner layer.
     pub inner: usize,
     pub layers: usize,
     pub heads: usize,
-    /// Rows of the table of positions.
     pub positions: usize,
-    /// The position of the first token.
     pub first_position: usize,
-    /// Rows of the table of tokens.
+    /// Number of tokens in the table.
     pub entries: usize,
-    /// Rows of BERT's table of types of segments.
+    /// Number of segments in BERT's table.
     pub segments: usize,
-    /// What is added to a variance before its root is taken.
+    /// Added to a variance before its root is taken.
     pub epsilon: f64,
-    /// How tokens become one vector.
     pub pooling: Pooling,
-    /// Tokens of the longest text; the rest is cut off.
+    /// Maximum tokens of a text; longer texts are truncated.
     pub longest: usize,
-    /// Whether texts are lower-cased before the tokenizer sees them.
+    /// Whether texts are lower-cased before tokenisation.
     pub lower_case: bool,
 }
 
@@ -124,7 +128,6 @@ struct Lengths {
 }
 
 impl Shape {
-    /// Reads the settings of a folder.
     pub fn read(folder: &Path) -> Result<Self, TrainError> {
         let modules = folder.join("modules.json");
         let pooling = match list(&modules)? {
@@ -140,7 +143,7 @@ impl Shape {
     }
 }
 
-/// Types of segments where the configuration says nothing of them.
+/// The default number of segments.
 fn two() -> usize {
     2
 }
@@ -169,7 +172,7 @@ impl Config {
         }
         if !self.hidden_size.is_multiple_of(self.num_attention_heads) {
             let (hidden, heads) = (self.hidden_size, self.num_attention_heads);
-            return Err(format!("hidden_size {hidden} is no multiple of {heads} heads"));
+            return Err(format!("hidden_size {hidden} is not a multiple of {heads} heads"));
         }
         if !(self.layer_norm_eps > 0.0 && self.layer_norm_eps < 1.0) {
             let found = self.layer_norm_eps;
@@ -215,7 +218,7 @@ impl Config {
     }
 }
 
-/// The folder of the pooling module; every module must be one that is known.
+/// The folder of the pooling module; all modules must be known ones.
 fn list(path: &Path) -> Result<Option<PathBuf>, TrainError> {
     let modules: Vec<Module> = json(path)?;
     let mut pooling = None;
@@ -224,7 +227,7 @@ fn list(path: &Path) -> Result<Option<PathBuf>, TrainError> {
             Some("Transformer") if module.path.is_empty() => {}
             Some("Transformer") => {
                 let problem = format!(
-                    "the encoder lies in the folder `{}`; expected it beside this file",
+                    "the encoder is in the folder `{}`; expected it next to this file",
                     module.path
                 );
                 return Err(wrong(path, problem));
@@ -233,12 +236,13 @@ fn list(path: &Path) -> Result<Option<PathBuf>, TrainError> {
                 let inside = Path::new(&module.path);
                 let plain = |part| matches!(part, std::path::Component::Normal(_));
                 if !inside.components().all(plain) {
-                    let problem = format!("the pooling module lies outside: `{}`", module.path);
+                    let problem =
+                        format!("the pooling module is outside the folder: `{}`", module.path);
                     return Err(wrong(path, problem));
                 }
                 pooling = Some(inside.to_owned());
             }
-            // Only directions count here, so every vector is brought to length 1 in any case.
+            // Every vector is scaled to length 1 in any case.
             Some("Normalize") => {}
             _ => {
                 let problem = format!(
@@ -274,7 +278,7 @@ fn json<T: DeserializeOwned>(path: &Path) -> Result<T, TrainError> {
     serde_json::from_slice(&bytes).map_err(|error| wrong(path, error.to_string()))
 }
 
-/// A file that must not be larger than `most` bytes.
+/// Reads a file of at most `most` bytes.
 pub(super) fn small(path: &Path, most: usize) -> Result<Vec<u8>, TrainError> {
     let mut input = Input::open(path)?;
     let bytes = input.peek(most.saturating_add(1))?;
@@ -284,7 +288,94 @@ pub(super) fn small(path: &Path, most: usize) -> Result<Vec<u8>, TrainError> {
     Ok(bytes.to_vec())
 }
 
-/// The error that a file of the folder makes no sense.
+/// The error for a malformed file of the folder.
 pub(super) fn wrong(path: &Path, problem: impl Into<String>) -> TrainError {
     TrainError::Data { file: path.display().to_string(), problem: problem.into() }
+}
+
+/// Maximum size of the file of tensors.
+const MOST_BYTES: u64 = 8 << 30;
+/// Prefixes of tensor names that some programs write.
+const PREFIXES: [&str; 3] = ["", "bert.", "mpnet."];
+/// A tensor that every encoder has.
+const ALWAYS: &str = "embeddings.word_embeddings.weight";
+
+pub(super) fn read_tensors(folder: &Path) -> Result<Vec<u8>, TrainError> {
+    let path = folder.join("model.safetensors");
+    let pickle = folder.join("pytorch_model.bin");
+    if !path.exists() && pickle.exists() {
+        let problem = "a pickle, which is a program and not read; convert it with \
+                       `SentenceTransformer(FOLDER).save(OTHER, safe_serialization=True)`";
+        return Err(wrong(&pickle, problem));
+    }
+    let failed = |source| ReadError::Io { path: path.clone(), source };
+    let metadata = path.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(wrong(&path, "not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(&path).map_err(failed)?;
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(wrong(&path, format!("more than {MOST_BYTES} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// Tensors by name, on one device.
+pub(super) struct Tensors<'b> {
+    file: &'b Path,
+    found: SafeTensors<'b>,
+    prefix: &'static str,
+    device: &'b Device,
+}
+
+impl<'b> Tensors<'b> {
+    /// The tensors in `bytes`, which were read from `file`.
+    pub(super) fn of(
+        bytes: &'b [u8],
+        file: &'b Path,
+        device: &'b Device,
+    ) -> Result<Self, TrainError> {
+        let found = SafeTensors::deserialize(bytes)
+            .map_err(|error| wrong(file, format!("not a safetensors file: {error}")))?;
+        let begins = |prefix: &&str| found.tensor(&format!("{prefix}{ALWAYS}")).is_ok();
+        let prefix = PREFIXES.into_iter().find(begins).unwrap_or_default();
+        Ok(Self { file, found, prefix, device })
+    }
+
+    /// A tensor with this shape, in single precision.
+    pub(super) fn take(&self, name: &str, shape: &[usize]) -> Result<Tensor, TrainError> {
+        let name = format!("{}{name}", self.prefix);
+        let view = self
+            .found
+            .tensor(&name)
+            .map_err(|_| wrong(self.file, format!("no tensor `{name}`")))?;
+        if view.shape() != shape {
+            let found = view.shape();
+            let problem = format!("tensor `{name}`: expected shape {shape:?}, found {found:?}");
+            return Err(wrong(self.file, problem));
+        }
+        let known = [
+            safetensors::Dtype::F32,
+            safetensors::Dtype::F16,
+            safetensors::Dtype::BF16,
+            safetensors::Dtype::F64,
+        ];
+        if !known.contains(&view.dtype()) {
+            let found = view.dtype();
+            let problem =
+                format!("tensor `{name}`: expected floating-point numbers, found {found}");
+            return Err(wrong(self.file, problem));
+        }
+        let tensor = view.load(self.device)?.to_dtype(DType::F32)?;
+        // The sum of squares is finite only if every number is.
+        if !tensor.sqr()?.sum_all()?.to_vec0::<f32>()?.is_finite() {
+            return Err(wrong(
+                self.file,
+                format!("tensor `{name}` has a value that is not a number"),
+            ));
+        }
+        Ok(tensor)
+    }
 }

@@ -1,14 +1,13 @@
 //! The Gaussian error linear unit (Hendrycks and Gimpel 2016), x Φ(x), of many numbers.
 //!
-//! On a CPU it is computed here: candle takes erf from a library of scalars, which costs a sixth of all
-//! the time that a small encoder takes, and shares each call out among threads of its own, although
-//! every thread has a batch to itself already.
+//! candle computes erf with a scalar library, which takes a sixth of the time of a small encoder,
+//! and splits each call into threads, although every thread already has its own batch. So on a CPU
+//! it is computed here.
 
 use candle_core::{CpuStorage, CustomOp1, Layout, Shape, Tensor};
 
 type Result<T> = std::result::Result<T, candle_core::Error>;
 
-/// x Φ(x) of every number.
 pub(super) fn gelu(numbers: &Tensor) -> Result<Tensor> {
     if numbers.device().is_cpu() { numbers.apply_op1_no_bwd(&Gelu) } else { numbers.gelu_erf() }
 }
@@ -23,7 +22,7 @@ impl CustomOp1 for Gelu {
     fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let numbers = storage.as_slice::<f32>()?;
         let Some((from, to)) = layout.contiguous_offsets() else {
-            candle_core::bail!("gelu of numbers that do not lie one after another");
+            candle_core::bail!("gelu of a tensor that is not contiguous");
         };
         let done = numbers[from..to].iter().map(|&x| unit(x)).collect();
         Ok((CpuStorage::F32(done), layout.shape().clone()))
@@ -35,8 +34,8 @@ fn unit(x: f32) -> f32 {
     0.5 * x * (1.0 + erf(x * std::f32::consts::FRAC_1_SQRT_2))
 }
 
-/// The error function as a quotient of polynomials, within 5e-7: the one of Eigen and XLA, which the
-/// compiler makes vector code of.
+/// The error function as a quotient of polynomials, accurate to 5e-7: the one of Eigen and XLA,
+/// which the compiler can vectorise.
 #[inline]
 fn erf(x: f32) -> f32 {
     const ABOVE: [f32; 7] = [

@@ -1,17 +1,16 @@
-//! A sentence transformer: a text becomes a vector of length 1.
+//! A sentence transformer: converts a text into a vector of length 1.
 //!
-//! A folder as sentence-transformers writes it is read: `modules.json`, `config.json`,
+//! The folder has the format of sentence-transformers: `modules.json`, `config.json`,
 //! `sentence_bert_config.json`, `tokenizer.json`, `model.safetensors` and the pooling module's
-//! `config.json`. Texts of one number of tokens go through the encoder together: nothing is padded,
-//! and a text's vector does not depend on the longest of its batch. Batches are the same whatever the
-//! number of threads, which share them out.
+//! `config.json`. Texts with equal numbers of tokens form a batch: nothing is padded, and a text's
+//! vector does not depend on the other texts. Batches do not depend on the number of threads, each
+//! of which takes whole batches.
 //!
-//! What the vectors are wanted for is not known here.
+//! What the vectors are used for is not known here.
 
 mod encoder;
 mod folder;
 mod gelu;
-mod tensors;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -27,15 +26,14 @@ use tokenizers::{ModelWrapper, Tokenizer, TruncationParams};
 
 use crate::teacher::encoder::Encoder;
 pub use crate::teacher::folder::{Kind, Pooling, Shape};
-use crate::teacher::folder::{small, wrong};
-use crate::teacher::tensors::Tensors;
+use crate::teacher::folder::{Tensors, read_tensors, small, wrong};
 
-/// Largest tokenizer; the largest in use has 20 MB.
+/// Maximum size of a tokenizer; the largest in use has 20 MB.
 const TOKENIZER_BYTES: usize = 256 << 20;
-/// Tokens of a batch: enough for products to be fast, few enough for their results to stay near.
+/// Tokens of a batch: enough for fast matrix products, few enough for the cache.
 const BATCH_TOKENS: usize = 2048;
 
-/// A sentence transformer ready to be asked.
+/// A loaded sentence transformer.
 pub struct Teacher {
     folder: PathBuf,
     shape: Shape,
@@ -53,7 +51,7 @@ impl Teacher {
         }
         let shape = Shape::read(folder)?;
         let mut digest = blake3::Hasher::new();
-        // What is read of the settings, in place of their bytes: other fields change nothing.
+        // The parsed settings, not the bytes of their files: other fields change nothing.
         digest.update(format!("{shape:?}").as_bytes());
         let path = folder.join("tokenizer.json");
         let bytes = small(&path, TOKENIZER_BYTES)?;
@@ -61,36 +59,34 @@ impl Teacher {
         let tokenizer = tokenizer(&bytes, &shape).map_err(|problem| wrong(&path, problem))?;
         let device = Device::cuda_if_available(0)?;
         let path = folder.join("model.safetensors");
-        let bytes = tensors::read(folder)?;
+        let bytes = read_tensors(folder)?;
         digest.update(blake3::hash(&bytes).as_bytes());
         let encoder = Encoder::new(&shape, &Tensors::of(&bytes, &path, &device)?, &device)?;
         let digest = digest.finalize().to_hex().to_string();
         Ok(Self { folder: folder.to_owned(), shape, tokenizer, encoder, digest, device })
     }
 
-    /// What the folder says of the encoder.
+    /// The settings of the encoder.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Numbers of a text's vector.
+    /// Dimensions of its vectors.
     pub fn width(&self) -> usize {
         self.shape.hidden
     }
 
-    /// BLAKE3 of everything that decides about a vector.
+    /// BLAKE3 of everything that its vectors depend on.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// The last part of the folder's path.
     pub fn name(&self) -> String {
         let name = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
         name.file_name().unwrap_or(name.as_os_str()).to_string_lossy().into_owned()
     }
 
-    /// The pieces that the tokenizer cuts words into, if it is of WordPiece's kind: those inside a word
-    /// bear the mark `##`.
+    /// The pieces of the tokenizer, if it is a WordPiece one: those inside a word begin with `##`.
     pub fn pieces(&self) -> Option<Vec<String>> {
         let ModelWrapper::WordPiece(model) = self.tokenizer.get_model() else { return None };
         if model.continuing_subword_prefix != MARK {
@@ -108,8 +104,8 @@ impl Teacher {
         Some(entries.into_iter().map(|(entry, _)| entry).collect())
     }
 
-    /// The vectors of texts, one after another, each of length 1; zeros for a text of which the
-    /// tokenizer leaves nothing. `done` is told how many more there are after every batch.
+    /// The vectors of texts, one after another, each of length 1; zeros for a text without tokens.
+    /// Calls `done` after every batch with its number of texts.
     pub fn embed(
         &self,
         texts: &[String],
@@ -161,7 +157,10 @@ impl Teacher {
             text
         };
         let encoding = self.tokenizer.encode(text, true).map_err(|error| {
-            wrong(&self.folder.join("tokenizer.json"), format!("a text is not cut: {error}"))
+            wrong(
+                &self.folder.join("tokenizer.json"),
+                format!("a text cannot be tokenised: {error}"),
+            )
         })?;
         let mut ids = encoding.get_ids().to_vec();
         ids.truncate(self.shape.longest);
@@ -177,7 +176,8 @@ impl Teacher {
         for row in rows.chunks_exact_mut(self.width()) {
             let norm = vector::norm(Row::F32(row));
             if !norm.is_finite() {
-                let problem = "the encoder gave what is no number; its tensors are damaged";
+                let problem =
+                    "the encoder returned a value that is not a number; its tensors are damaged";
                 return Err(wrong(&self.folder, problem));
             }
             if norm > 0.0 {
@@ -188,7 +188,7 @@ impl Teacher {
     }
 }
 
-/// The tokenizer, cutting texts where they are too long and padding none.
+/// The tokenizer, with truncation and without padding.
 fn tokenizer(bytes: &[u8], shape: &Shape) -> Result<Tokenizer, String> {
     let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(|error| error.to_string())?;
     let vocabulary = tokenizer.get_vocab(true);

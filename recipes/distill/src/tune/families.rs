@@ -1,14 +1,14 @@
-//! Families of texts: a text and seven that were made of it, each a little or a lot unlike it.
+//! Families of texts: a text and seven variants of it, some similar and some not.
 //!
-//! Words are replaced by near ones and by any, left out, moved and swapped, a text is negated, cut, or
-//! joined with another. What that does to the meaning is for the teacher to say.
+//! Words are replaced by similar or random ones, left out, moved and swapped; a text is negated,
+//! cut, or joined with another. How this changes the meaning is decided by the teacher.
 
 use std::collections::{HashMap, HashSet};
 
 use cognate::text;
 use cognate::text::Tokens;
-use cognate_kernels::vector;
 use cognate_kernels::random::Random;
+use cognate_kernels::vector;
 use cognate_train::sampling;
 use rayon::prelude::*;
 
@@ -17,29 +17,27 @@ use crate::generated::lists::FUNCTION_WORDS;
 use crate::texts::{EDGES, Texts};
 use crate::{sources, space};
 
-/// What random choices are for.
 const FAMILIES: u64 = 16;
 /// Texts of a family.
 pub(super) const MEMBERS: usize = 8;
-/// Words of the text that a family is made of.
+/// Number of words of a family's original text.
 const WORDS: std::ops::RangeInclusive<usize> = 4..=20;
-/// Words of a clause that others are joined with, at most.
+/// Maximum words of a clause to append.
 const SHORT: usize = 5;
-/// The most frequent words, which are replaced by near ones of themselves, and how many near ones each
-/// of them has.
+/// Number of most frequent words that are replaced by similar ones among themselves, and number of
+/// similar words for each.
 const FREQUENT: usize = 20_000;
 const NEAR: usize = 11;
-/// Words whose neighbours a thread looks for at a time.
+/// Words whose neighbours a thread searches at a time.
 const STRIPE: usize = 64;
-/// The mean place of a word that replaces another at random.
+/// Mean index of a random replacement.
 const FAR: f64 = 4000.0;
-/// Ways to change a text.
+/// Number of ways to change a text.
 const WAYS: usize = 15;
-/// Words that "not" stands behind, and words that deny.
+/// Words that "not" follows, and words that negate.
 const AUXILIARIES: &str =
     "is,are,was,were,can,could,will,would,has,have,had,does,did,should,may,must";
 const DENIALS: &str = "not,no,never";
-/// Words that numbers are written with.
 const NUMBERS: &str = "one,two,three,four,five,six,seven,eight,nine,ten,twelve,twenty,hundred";
 
 /// The families of texts, one after another, [`MEMBERS`] texts each.
@@ -86,7 +84,7 @@ pub(super) fn families(
     found
 }
 
-/// Words near to frequent words.
+/// The most similar words of frequent words.
 struct Near<'w> {
     places: HashMap<&'w str, usize>,
     near: Vec<Vec<u32>>,
@@ -137,7 +135,7 @@ struct Maker<'w> {
 type Changed = Option<Vec<String>>;
 
 impl Maker<'_> {
-    /// A text changed in one of [`WAYS`]; nothing where that cannot be.
+    /// A text changed in one of [`WAYS`]; `None` if that is impossible.
     fn changed(&mut self, way: usize, text: &[&str]) -> Changed {
         let own: Vec<String> = text.iter().map(|&word| word.to_owned()).collect();
         match way {
@@ -162,7 +160,7 @@ impl Maker<'_> {
         }
     }
 
-    /// With a near word in place of one.
+    /// Replaces a word by a similar one.
     fn near(&mut self, mut text: Vec<String>) -> Changed {
         let place = self.content(&text)?;
         let word = bare(&text[place]);
@@ -170,7 +168,7 @@ impl Maker<'_> {
         Some(text)
     }
 
-    /// With any word in place of one, frequent ones more often.
+    /// Replaces a word by a random one, frequent ones more often.
     fn far(&mut self, mut text: Vec<String>) -> Changed {
         let place = self.content(&text)?;
         let far = -(1.0 - sampling::share(&mut self.random)).ln() * FAR;
@@ -179,7 +177,7 @@ impl Maker<'_> {
         Some(text)
     }
 
-    /// The place of one of the words that carry the meaning and are known.
+    /// The index of a known content word.
     fn content(&mut self, text: &[String]) -> Option<usize> {
         let fits = |place: &usize| {
             let word = bare(&text[*place]);
@@ -189,7 +187,7 @@ impl Maker<'_> {
         places.get(self.random.below(places.len())).copied()
     }
 
-    /// A word like another: another number for a number.
+    /// A similar word; for a number another number.
     fn like(&mut self, word: &str) -> Option<String> {
         if is_in(NUMBERS, word) {
             let all: Vec<&str> = NUMBERS.split(',').collect();
@@ -203,7 +201,7 @@ impl Maker<'_> {
         self.words.get(place as usize).cloned()
     }
 
-    /// Without so many words; two stay.
+    /// Omits `count` words, but keeps two.
     fn without(&mut self, mut text: Vec<String>, count: usize) -> Vec<String> {
         for _ in 0..count {
             if text.len() > 2 {
@@ -213,7 +211,7 @@ impl Maker<'_> {
         text
     }
 
-    /// The end before the beginning.
+    /// Moves the end of the text before its beginning.
     fn turned(&mut self, mut text: Vec<String>) -> Vec<String> {
         if text.len() > 1 {
             let begin = 1 + self.random.below(text.len() - 1);
@@ -222,7 +220,7 @@ impl Maker<'_> {
         text
     }
 
-    /// Two words of meaning in each other's place.
+    /// Swaps two content words.
     fn swapped(&mut self, mut text: Vec<String>) -> Changed {
         let content = |place: &usize| !is_in(FUNCTION_WORDS, &text[*place].to_lowercase());
         let mut places: Vec<usize> = (0..text.len()).filter(content).collect();
@@ -232,7 +230,7 @@ impl Maker<'_> {
         Some(text)
     }
 
-    /// The beginning or the end, at least half of it.
+    /// Keeps the beginning or the end, at least half of the text.
     fn cut(&mut self, mut text: Vec<String>) -> Changed {
         if text.len() < SHORT {
             return None;
@@ -246,7 +244,7 @@ impl Maker<'_> {
         Some(text.split_off(text.len() - kept))
     }
 
-    /// With a short clause behind it.
+    /// Appends a short clause.
     fn joined(&mut self, mut text: Vec<String>) -> Vec<String> {
         let clause = self.short.get(self.random.below(self.short.len()));
         text.extend(clause.into_iter().flat_map(|clause| clause.split(' ')).map(str::to_owned));
@@ -254,7 +252,7 @@ impl Maker<'_> {
     }
 }
 
-/// A word in small letters without the marks around it.
+/// A word in lower case without surrounding punctuation.
 fn bare(word: &str) -> String {
     word.to_lowercase().trim_matches(EDGES).to_owned()
 }
@@ -263,7 +261,7 @@ fn is_in(list: &str, word: &str) -> bool {
     list.split(',').any(|other| other == word)
 }
 
-/// Denied, or no longer; nothing where no word says where.
+/// Negates the text, or removes a negation; `None` if there is no place for either.
 fn negated(mut text: Vec<String>) -> Changed {
     let place = |list: &str| text.iter().position(|word| is_in(list, &word.to_lowercase()));
     if let Some(denial) = place(DENIALS) {
@@ -275,7 +273,7 @@ fn negated(mut text: Vec<String>) -> Changed {
     Some(text)
 }
 
-/// Without function words; nothing where one word is left.
+/// Omits function words; `None` if one word is left.
 fn telegram(mut text: Vec<String>) -> Changed {
     text.retain(|word| !is_in(FUNCTION_WORDS, &word.to_lowercase()));
     (text.len() > 1).then_some(text)
@@ -286,7 +284,7 @@ mod tests {
     use cognate::text::Normalisation;
 
     use super::*;
-    use crate::sources::Apart;
+    use crate::sources::ExcludedTexts;
 
     fn split(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_owned).collect()
@@ -328,7 +326,7 @@ mod tests {
             ..Texts::default()
         };
         let rules = Normalisation::preset("plain").unwrap();
-        let apart = Apart::default();
+        let apart = ExcludedTexts::default();
         let make = |seed| {
             let wanted = Wanted { most: 20, rules: &rules, apart: &apart, seed };
             families(&texts, &words, (&rows, 5), &wanted)

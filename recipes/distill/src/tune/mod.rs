@@ -1,17 +1,16 @@
-//! Vectors tuned through the score of pairs.
+//! Tunes vectors on the scores of pairs.
 //!
-//! Sums that point where the teacher does make a good average. Methods that compare word with word
-//! get better, too, once the score itself is drawn towards the teacher's cosine, on [`families`] of
-//! texts, at a small rate: larger ones forget what sums had learned. [`score`] has the loss and its
-//! gradient.
+//! Vectors trained on sums make good averages. Methods that compare word with word improve as well
+//! if the score itself is fitted to the teacher's cosine, on [`families`] of texts, at a small
+//! rate: larger rates lose what sums had learned. [`score`] has the loss and its gradient.
 
 mod families;
 mod score;
 
 use cognate::text::Normalisation;
 use cognate_files::progress::Progress;
-use cognate_kernels::vector;
 use cognate_kernels::random::Random;
+use cognate_kernels::vector;
 use cognate_train::{TrainError, sampling};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -25,37 +24,34 @@ use crate::tune::families::MEMBERS;
 use crate::tune::score::{Block, Pull, Scales};
 use crate::words::{Lookup, LookupMemory};
 
-/// What random choices are for.
 const ORDER: u64 = 17;
-/// Families of a block, near each other as the teacher sees them.
+/// Families in a block; they are neighbours in the teacher's space.
 const BLOCK: usize = 4;
-/// Most words of a text by which blocks are told apart, and blocks of a step: short texts make less
+/// For texts with at most this many words, the number of blocks in a step: short texts need less
 /// work.
 const STEPS: [(usize, usize); 2] = [(10, 16), (20, 8)];
-/// The first rate, and the share of it that is left at the end.
+/// The first rate, and the last one as a share of it.
 const RATE: f64 = 2e-4;
 const LAST_RATE: f64 = 0.02;
-/// The rate of a_S and b_S, and where they begin: what least squares find for vectors that were
-/// trained on sums.
+/// The rate of a_S and b_S, and their initial values: the least-squares solution for vectors that
+/// were trained on sums.
 const SCALE_RATE: f64 = 0.01;
 const SCALES: [[f64; 2]; 3] = [[1.0, -0.03], [0.87, 0.08], [1.04, -0.08]];
-/// Adam's means go by these shares.
+/// Decay rates of Adam's running means.
 const FIRST: f64 = 0.9;
 const SECOND: f64 = 0.99;
-/// The share of the steps at either end that is told about.
+/// Share of the steps at each end whose error is reported.
 const ENDS: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tuned {
     pub families: usize,
-    /// How far scores are from the teacher's cosines: the root of the mean square of the first steps
-    /// and of the last.
+    /// Root mean square difference between scores and the teacher's cosines in the first steps.
     pub before: f64,
-    /// The same of the last.
+    /// The same in the last steps.
     pub after: f64,
 }
 
-/// What is tuned, and by whom the texts are read.
 pub(super) struct Tuning<'t> {
     pub(super) words: &'t [String],
     pub(super) rules: &'t Normalisation,
@@ -74,7 +70,7 @@ pub(super) fn families(
 }
 
 impl Tuning<'_> {
-    /// Goes through families once. `said` is what teachers say of their texts.
+    /// Tunes on all families once. `said` has the teachers' vectors of their texts.
     pub(super) fn go(
         &self,
         student: &mut Student,
@@ -120,7 +116,6 @@ impl Tuning<'_> {
         Ok(Tuned { families: families.len() / MEMBERS, before, after })
     }
 
-    /// The words of every text.
     fn bags(&self, texts: &[String]) -> Vec<Vec<u32>> {
         let lookup = Lookup::new(self.words, self.rules);
         let mut memory = LookupMemory::default();
@@ -132,8 +127,8 @@ impl Tuning<'_> {
         texts.iter().map(of_text).collect()
     }
 
-    /// Steps of blocks of families, all in random order. Families with an empty text, or with one
-    /// that is too long, are left out.
+    /// The blocks of each step, in random order. Families with an empty or overlong text are left
+    /// out.
     fn steps(&self, bags: &[Vec<u32>], said: &Views) -> Vec<Vec<Vec<u32>>> {
         let mut random = sampling::generator(self.seed, ORDER, [0, 0]);
         let mut means = vec![0.0; bags.len() / MEMBERS * said.width()];
@@ -168,7 +163,7 @@ impl Tuning<'_> {
         shuffled(steps, &mut random)
     }
 
-    /// Where every block of a step pulls.
+    /// The gradients of every block of a step.
     fn pulls(
         &self,
         step: &[Vec<u32>],
@@ -196,7 +191,7 @@ impl Tuning<'_> {
         blocks.par_iter().map(pull).collect()
     }
 
-    /// A step of every word's vector.
+    /// An Adam step for every word's vector.
     fn follow(&self, student: &mut Student, pulls: &[Pull], rate: f32) {
         let words = pulls.iter().flat_map(|pull| &pull.words);
         let gradients: Vec<f32> = pulls.iter().flat_map(|pull| &pull.gradients).copied().collect();
@@ -207,7 +202,7 @@ impl Tuning<'_> {
     }
 }
 
-/// How far Adam goes by this slope, for a rate of 1.
+/// Adam's step for a gradient, at a rate of 1.
 fn adam([first, second]: &mut [f64; 2], slope: f64, step: usize) -> f64 {
     *first = FIRST * *first + (1.0 - FIRST) * slope;
     *second = SECOND * *second + (1.0 - SECOND) * slope * slope;

@@ -1,43 +1,42 @@
-//! What the scores of all pairs of some texts say against their teacher's cosines, and where that
-//! pulls the vectors of their words.
+//! The loss of the scores of all pairs in a block of texts against the teacher's cosines, and its
+//! gradient by the word vectors.
 //!
 //! The score of two texts is the mean of two: the cosine of their sums, and how well each of them
-//! covers the other, D(X, Y) = (Σ_j∈X w_j max_k∈Y c_jk + Σ_k∈Y w_k max_j∈X c_jk) / (Σ_X w + Σ_Y w), with
-//! c = max(0, cosine) and w_j = |v_j|^1.5: `avg-cos` and `dynamax-weighted`. With t the teacher's
-//! cosine, the loss is Σ_S f_S · 20 · m (a_S S + b_S - t)² over S of the mean, the cosine and the
-//! coverage, where m = 0.1 + max(0, t) and a_S, b_S are learned along.
+//! covers the other, D(X, Y) = (Σ_j∈X w_j max_k∈Y c_jk + Σ_k∈Y w_k max_j∈X c_jk) / (Σ_X w + Σ_Y w),
+//! with c = max(0, cosine) and w_j = |v_j|^1.5: `avg-cos` and `dynamax-weighted`. With t the
+//! teacher's cosine, the loss is Σ_S f_S · 20 · m (a_S S + b_S - t)² over S of the mean, the cosine
+//! and the coverage, where m = 0.1 + max(0, t), and a_S, b_S are learned along.
 
 use cognate_kernels::{simd, vector};
 
-/// f_S: what the mean, the cosine and the coverage count.
+/// The weights f_S of the mean, the cosine and the coverage.
 const COUNTS: [f32; 3] = [1.0, 0.3, 0.3];
 const SQUARES: f32 = 20.0;
-/// What a pair of cosine 0 counts.
+/// The weight of a pair with cosine 0.
 const UNLIKE: f32 = 0.1;
-/// Shorter than this, a vector has no direction.
+/// Vectors shorter than this have no direction.
 const SHORTEST: f32 = 1e-6;
 
 /// a_S and b_S of the mean, the cosine and the coverage.
 pub(super) type Scales = [[f32; 2]; 3];
 
-/// Some texts, every pair of which is scored.
+/// Texts that are scored in all pairs.
 pub(super) struct Block<'b> {
-    /// The words of each of them by their places; no text is empty.
+    /// The words of each text as indices; no text is empty.
     pub(super) texts: Vec<&'b [u32]>,
-    /// The teacher's cosines, a row a text.
+    /// The teacher's cosines, a row for each text.
     pub(super) wanted: Vec<f32>,
 }
 
-/// What a block says.
+/// The loss and gradients of a block.
 #[derive(Debug, Default)]
 pub(super) struct Pull {
     /// The words of all texts, one text after another.
     pub(super) words: Vec<u32>,
-    /// A gradient for each of them.
     pub(super) gradients: Vec<f32>,
-    /// A gradient for a_S and b_S.
+    /// The gradients of a_S and b_S.
     pub(super) scales: Scales,
-    /// The part of the loss that the mean is.
+    /// The part of the loss that belongs to the mean.
     pub(super) loss: f64,
 }
 
@@ -49,12 +48,12 @@ impl Block<'_> {
         pairs.map(|pair| f64::from(UNLIKE + self.wanted[pair].max(0.0))).sum()
     }
 
-    /// Where the block pulls, each pair counting `share` of its weight.
+    /// Computes the gradients of a block; each pair's weight is multiplied by `share`.
     pub(super) fn pull(&self, rows: &[f32], dims: usize, scales: &Scales, share: f32) -> Pull {
         let words = Words::of(self, rows, dims);
         let mut pull = Pull { words: self.texts.concat(), ..Pull::default() };
         let texts = self.texts.len();
-        let mut found = Found {
+        let mut found = ScoreGradients {
             to_units: vec![0.0; words.units.len()],
             to_sums: vec![0.0; words.sums.len()],
             to_weights: vec![0.0; pull.words.len()],
@@ -94,30 +93,29 @@ impl Block<'_> {
     }
 }
 
-/// The words of a block: their directions, lengths and weights, and the directions of their texts.
+/// The words of a block with directions, lengths and weights, and the directions of the texts.
 struct Words {
     dims: usize,
-    /// Where the words of each text begin, and at last where all end.
+    /// The index of each text's first word, and finally the number of words.
     starts: Vec<usize>,
     units: Vec<f32>,
     lengths: Vec<f32>,
     weights: Vec<f32>,
-    /// Cosines of all words with all words.
     gram: Vec<f32>,
-    /// Unit sums of texts, their lengths, and their cosines.
+    /// The texts' unit sums, the lengths of the sums, and the cosines between texts.
     sums: Vec<f32>,
     sum_lengths: Vec<f32>,
     cosines: Vec<f32>,
 }
 
-/// Gradients by directions of words, by those of texts, and by weights of words.
-struct Found {
+/// Gradients by word directions, by text directions, and by word weights.
+struct ScoreGradients {
     to_units: Vec<f32>,
     to_sums: Vec<f32>,
     to_weights: Vec<f32>,
 }
 
-/// A word's best partner in the other text, and their cosine, at least 0.
+/// The most similar word of the other text, and the cosine, at least 0.
 type Best = (usize, f32);
 
 impl Words {
@@ -147,7 +145,7 @@ impl Words {
         self.starts[text]..self.starts[text + 1]
     }
 
-    /// D of two texts. Leaves the best partner of every word of the one, then of the other.
+    /// The coverage D of two texts. Writes the best partner of every word into `best`.
     fn coverage(&self, x: usize, y: usize, best: &mut Vec<Best>) -> f32 {
         let all = self.lengths.len();
         best.clear();
@@ -170,8 +168,15 @@ impl Words {
         covered / whole.max(SHORTEST)
     }
 
-    /// Hands the slope by D on to the words of the pair.
-    fn spread(&self, pair: [usize; 2], coverage: f32, slope: f32, best: &[Best], to: &mut Found) {
+    /// Propagates the gradient by D to the words of the pair.
+    fn spread(
+        &self,
+        pair: [usize; 2],
+        coverage: f32,
+        slope: f32,
+        best: &[Best],
+        to: &mut ScoreGradients,
+    ) {
         let dims = self.dims;
         let words = || pair.into_iter().flat_map(|text| self.places(text));
         let whole: f32 = words().map(|word| self.weights[word]).sum();
@@ -188,10 +193,10 @@ impl Words {
         }
     }
 
-    /// Gradients by the vectors of words.
-    fn gradients(&self, found: Found) -> Vec<f32> {
+    /// Combines the gradients by the word vectors.
+    fn gradients(&self, found: ScoreGradients) -> Vec<f32> {
         let dims = self.dims;
-        let Found { to_units: mut gradients, mut to_sums, to_weights } = found;
+        let ScoreGradients { to_units: mut gradients, mut to_sums, to_weights } = found;
         across(&mut to_sums, &self.sums, &self.sum_lengths, dims);
         across(&mut gradients, &self.units, &self.lengths, dims);
         for text in 0..self.starts.len() - 1 {
@@ -207,7 +212,7 @@ impl Words {
     }
 }
 
-/// Brings rows to length 1, or to zeros, and gives back their lengths.
+/// Scales rows to length 1, or to zeros, and returns their lengths.
 fn normalise(rows: &mut [f32], dims: usize) -> Vec<f32> {
     let unit = |row: &mut [f32]| {
         let length = simd::dot(row, row).sqrt();
@@ -219,8 +224,8 @@ fn normalise(rows: &mut [f32], dims: usize) -> Vec<f32> {
     rows.chunks_exact_mut(dims).map(unit).collect()
 }
 
-/// Turns gradients by directions into gradients by vectors: what lies along goes, the rest is divided
-/// by the length.
+/// Turns gradients by directions into gradients by vectors: removes the radial part and divides by
+/// the length.
 fn across(gradients: &mut [f32], units: &[f32], lengths: &[f32], dims: usize) {
     let rows = gradients.chunks_exact_mut(dims).zip(units.chunks_exact(dims));
     for ((row, unit), &length) in rows.zip(lengths) {
@@ -238,10 +243,10 @@ mod tests {
 
     use super::*;
 
-    /// A step of the rows or of the scales.
+    /// A change of the rows or of the scales.
     type Change<'c> = &'c dyn Fn(&mut [f64], &mut [[f64; 2]; 3], f64);
 
-    /// The loss as its definition says, in double precision.
+    /// The loss computed by its definition, in double precision.
     fn loss(block: &Block<'_>, rows: &[f64], dims: usize, scales: &[[f64; 2]; 3]) -> f64 {
         let row = |word: u32| &rows[word as usize * dims..(word as usize + 1) * dims];
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();

@@ -174,7 +174,7 @@ struct NearEntry<'m> {
 }
 
 impl<'m> MatchedEntry<'m> {
-    /// What was found of the text of this name.
+    /// The answer for the text of this name.
     pub(crate) fn of(id: &'m str, matched: &'m Matched) -> Self {
         let near = |(id, score): &'m (std::sync::Arc<str>, f32)| NearEntry { id, score: *score };
         Self {
@@ -217,7 +217,7 @@ pub(crate) async fn list(
 pub(crate) struct Against {
     collection: Arc<dyn Collection>,
     caller: Caller,
-    /// What was written and is not known to last.
+    /// Writes that may not be durable yet.
     pending: Mutex<Vec<Pending>>,
 }
 
@@ -254,11 +254,11 @@ impl Against {
     }
 
     /// Waits until all that was written lasts.
-    pub(crate) async fn settle(&self, app: &App) -> Result<(), ApiError> {
+    pub(crate) async fn wait_durable(&self, app: &App) -> Result<(), ApiError> {
         let pending = std::mem::take(&mut *self.pending());
         let collection = Arc::clone(&self.collection);
         let settle = move || {
-            let mut each = pending.into_iter().map(|pending| collection.settle(pending));
+            let mut each = pending.into_iter().map(|pending| collection.wait_durable(pending));
             each.try_for_each(|settled| settled.map_err(|error| call::of(&error, "/items")))
         };
         call::aside(app, settle).await

@@ -32,7 +32,7 @@ use crate::http::work::turns::Turn;
 const BYTES_PER_ITEM: usize = 128;
 const DISK_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the path of a collection or an item says; a path that is not UTF-8 names nothing.
+/// The names in the path of a collection or an item; a path that is not UTF-8 names nothing.
 pub(super) type Named<T> = Result<Path<T>, axum::extract::rejection::PathRejection>;
 
 /// The collection of a path, if the caller reaches it.
@@ -114,7 +114,7 @@ pub(super) async fn read<T: Send + 'static>(
     read.unwrap_or_else(|error| Err(ApiError::internal(&error.to_string())))
 }
 
-/// Does what waits for a disk or a database that is written to.
+/// Runs work that waits for a disk or a database on a thread that may wait.
 pub(super) async fn aside<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
@@ -168,7 +168,7 @@ pub(super) async fn write(
         let written = collection.write(wanted, now);
         drop(turn);
         let (applied, pending) = written.map_err(|error| refused(&error))?;
-        collection.settle(pending).map_err(|error| refused(&error))?;
+        collection.wait_durable(pending).map_err(|error| refused(&error))?;
         Ok(applied)
     };
     aside(app, work).await
@@ -205,7 +205,7 @@ pub(super) fn no_item() -> ApiError {
     ApiError::new(Code::NotFound, "the collection has no item of this name")
 }
 
-/// The refusal of an item, which stands at `of`.
+/// The refusal of an item; `of` is its place in the body.
 pub(crate) fn of_item(problem: &ItemProblem, of: impl Into<Pointer>) -> ApiError {
     let code = match (problem.too_long, problem.field) {
         (true, _) => Code::TextTooLong,
@@ -215,13 +215,13 @@ pub(crate) fn of_item(problem: &ItemProblem, of: impl Into<Pointer>) -> ApiError
     ApiError::at(code, Pointer::from(problem.field).within(of), problem.to_string())
 }
 
-/// The refusal of a filter, which stands at `at`.
+/// The refusal of a filter; `at` is its place in the body.
 pub(crate) fn of_filter(problem: &FilterProblem, at: &'static str) -> ApiError {
     let pointer = Pointer::parse(&problem.pointer).within(at);
     ApiError::at(Code::InvalidField, pointer, problem.what)
 }
 
-/// The refusal of what a collection cannot do, of items that stand under `items`.
+/// The refusal of a change; `items` is the place of the items in the body.
 pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
     match error {
         CollectionError::Unknown => no_collection(),
@@ -304,6 +304,7 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
         CollectionError::Read { .. }
         | CollectionError::InUse { .. }
         | CollectionError::Damaged { .. }
+        | CollectionError::EarlierFormat { .. }
         | CollectionError::NoLog { .. }
         | CollectionError::NotSetUp { .. }
         | CollectionError::Database { .. } => ApiError::internal(&error.to_string()),
@@ -316,7 +317,7 @@ fn with_cause(error: &CollectionError, code: Code, detail: &'static str) -> ApiE
     ApiError { cause, ..ApiError::new(code, detail) }
 }
 
-/// The refusal of a question to `/rank` about what a collection cannot do.
+/// The refusal of a `/rank` question about a collection.
 pub(crate) fn of_named(error: &CollectionError) -> ApiError {
     match error {
         CollectionError::Unknown => {
@@ -327,7 +328,7 @@ pub(crate) fn of_named(error: &CollectionError) -> ApiError {
     }
 }
 
-/// The refusal of items that cannot be chosen. Why they are not wanted any more is for the job to say.
+/// The refusal when items cannot be chosen. If the request was cancelled, the job knows why.
 pub(crate) fn of_choice(
     error: ChooseError,
     of: impl FnOnce(&CollectionError) -> ApiError,

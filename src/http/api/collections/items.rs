@@ -147,7 +147,7 @@ pub(crate) async fn put(
         // the units do not pay for.
         let pay = |units| app_of.admission.top_up(&mut permit, units);
         let items = items(&body, lines, (&*asked, &app_of), pay)?;
-        app_of.admission.settle(&mut permit, items.len());
+        app_of.admission.wait_durable(&mut permit, items.len());
         Ok((items, permit))
     });
     let (items, permit) = read.await?;

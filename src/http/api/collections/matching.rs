@@ -45,7 +45,7 @@ const BYTES_A_NUMBER: u64 = 4;
 /// The word for no second method.
 const NO_SECOND: &str = "none";
 
-/// How texts are matched, as a body or a query string says it.
+/// The options of a match, from a body or a query string.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted<'w> {
     pub(crate) model: Option<&'w str>,
@@ -116,7 +116,7 @@ impl Wanted<'_> {
         Ok((resolved, MatchOptions { stream, duplicate }))
     }
 
-    /// The least score at which a text belongs to what it is near.
+    /// The least score at which a text joins an event or is a duplicate.
     fn least(&self, scoring: Method, resolved: &Resolved) -> Result<f32, ApiError> {
         let Some(threshold) = self.min_score else {
             return usual::threshold(scoring).ok_or_else(|| {
@@ -261,7 +261,7 @@ impl Question for Matching<'_> {
         app.collections.is_remote()
     }
 
-    /// It may wait for others, and for a disk.
+    /// A match may wait for the collection's writer and for a disk.
     fn is_long(&self) -> bool {
         true
     }
@@ -373,6 +373,6 @@ pub(crate) async fn matching(
     let of_app = Arc::clone(&app);
     let answer = pipeline::answer::<Matching<'_>>(of_app, Arc::clone(&against), request).await?;
     // Items are written by now; the answer waits until they are durable.
-    against.settle(&app).await?;
+    against.wait_durable(&app).await?;
     Ok(answer)
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use cognate::engine::{Counts, Place, Query};
+use cognate::engine::{Counts, Page, Place, Query, WordShare};
 use cognate_collections::{
     Attributes, Cancellation, Choice, Chosen, Collection, Filter, Item, ItemSelector,
     SHORTLIST_METHOD, Shortlist, usual_shortlist,
@@ -14,8 +14,9 @@ use utoipa::ToSchema;
 use crate::http::api::collections::call;
 use crate::http::api::collections::items::oldest;
 use crate::http::api::pipeline::{AnyQuestion, Endpoint, Plan, Question};
+use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::plan::Computed;
-use crate::http::api::rank::{Page, RankRequest, SharedWord};
+use crate::http::api::rank::response::SharedWord;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Pointer, Segment};
@@ -33,39 +34,39 @@ use crate::http::work::unsent::{Answer, Charge, Unsent};
 const RESULTS: usize = 10;
 /// Bytes that an item takes while it is ranked: its place in the lists, and its score or why it has none.
 const ITEM_BYTES: usize = size_of::<(u64, Arc<Item>)>() + size_of::<Candidate<'_>>() + 64;
-/// Bytes of what callers hang on an item, as a candidate has it.
+/// Bytes of a candidate's `data` and scores.
 const CALLERS_BYTES: usize = 96;
 /// Bytes of another number of an item, with its place.
 const NUMBER_BYTES: usize = 16;
-/// Bytes that a byte of a text takes where tokens are kept: a token is a letter and a blank at least.
+/// Bytes for each byte of a text where tokens are stored: a token is a letter and a blank at least.
 const TOKEN_BYTES: usize = 4;
 
 /// A question to `/rank`.
 pub(crate) struct Ranked<'b> {
     request: RankRequest<'b>,
     caller: Caller,
-    /// What was found in the collection, once that was looked up.
+    /// The items found in the collection, once they were looked up.
     held: OnceLock<Held>,
 }
 
-/// What a question finds in a collection.
+/// The items of a collection that a question ranks.
 pub(super) struct Held {
     collection: Arc<dyn Collection>,
     /// The items that are ranked, with their numbers.
     pub(super) items: Vec<(u64, Arc<Item>)>,
-    /// How many items that is, or of how many these are the ones that may be among the best.
+    /// Number of items selected by the question; `items` may be the ones among them that can be best.
     pub(super) meant: usize,
-    /// How many were taken for each text, where not all are.
+    /// Length of the shortlist for each text, if there is one.
     pub(super) shortlist: Option<usize>,
     /// The items that are liked and disliked, by their places in the request.
     liked: Vec<Option<Arc<Item>>>,
     disliked: Vec<Option<Arc<Item>>>,
-    /// What ranking them takes.
+    /// The memory charged for ranking the items.
     _memory: Option<Charge>,
 }
 
 impl Held {
-    /// What is asked of a collection.
+    /// Looks up the items of a question.
     fn of(
         request: &RankRequest<'_>,
         (caller, name): (&Caller, &str),
@@ -87,7 +88,7 @@ impl Held {
         let (items, meant) = (Vec::new(), 0);
         let held =
             Self { collection, items, meant, shortlist: None, liked, disliked, _memory: None };
-        // What is liked is known already, and what is excluded is not wanted.
+        // Liked and disliked items are no results, nor are excluded ones.
         let named = held.liked.iter().chain(&held.disliked).flatten();
         let named = named.map(|item| Cow::from(&*item.id));
         let excluded = request.exclude.iter().flat_map(|list| &list.items);
@@ -100,7 +101,7 @@ impl Held {
         let shortlist = match request.shortlist {
             Some(shortlist) => shortlist.length(),
             None => {
-                // In a database no vectors are kept for rankings.
+                // A database stores no vectors for rankings.
                 let reads_texts = app.collections.is_remote() || !request.keeps_vectors(&resolved);
                 usual_shortlist(count()?, reads_texts)
             }
@@ -118,7 +119,7 @@ impl Held {
         Ok(Self { items, meant, shortlist, _memory: Some(memory), ..held })
     }
 
-    /// How many of the items are scored, where those are not all that are meant.
+    /// Number of scored items, if not all selected items are scored.
     fn length(&self) -> Option<usize> {
         let narrowed = (self.items.len() < self.meant).then_some(self.items.len());
         self.shortlist.or(narrowed)
@@ -142,11 +143,12 @@ fn memory(
         None => !engine.ranks_in_parts(resolved.query.method),
     };
     if let Some(queries) = &asked.queries {
-        // What a query without a known word leaves unscored is listed, and without a number of results
-        // that are wanted all are.
+        // A query without a known word leaves all items unscored, and these are listed; without a number
+        // of results all items are listed.
         let known = engine.embed(&queries.items, &Query::new(SHORTLIST_METHOD));
         let unknown = known.map_or(queries.items.len(), |made| made.unscored.len());
-        let whole = if asked.needed().is_some() { unknown } else { queries.items.len() };
+        let needed = asked.page_options(resolved)?.needed();
+        let whole = if needed.is_some() { unknown } else { queries.items.len() };
         each += whole * NUMBER_BYTES;
     }
     let of_item = |(_, item): &(u64, Arc<Item>)| {
@@ -217,14 +219,14 @@ impl<'b> RankRequest<'b> {
         asked.candidates = Some(List { length: candidates.len(), items: candidates });
         asked.top_k = Some(asked.top_k.unwrap_or(Count(RESULTS)));
         asked.shortlist = Some(held.length().into());
-        // They were left out when the items were looked up.
+        // They were excluded when the items were looked up.
         asked.exclude = None;
         asked
     }
 }
 
 impl RankRequest<'_> {
-    /// Which of the items are ranked: those of a shortlist of this length, if there is one.
+    /// Which items are ranked: those of a shortlist of this length, if there is one.
     fn choice<'s>(
         &'s self,
         shortlist: Option<usize>,
@@ -262,7 +264,7 @@ fn told_of_kept(
     asked.told(plan, app, work, kept.as_deref())
 }
 
-/// A fault of an item stands in no body: the collection is what is at fault.
+/// A fault of an item has no place in the body, so it is a fault of the collection.
 fn of_items(mut error: ApiError) -> ApiError {
     for fault in &mut error.faults {
         if let [Segment::Field("candidates"), ..] = fault.pointer.segments() {
@@ -290,7 +292,7 @@ impl Question for Ranked<'_> {
         self.request.collection.is_some() && app.collections.is_remote()
     }
 
-    /// To look through a large collection takes longer than the runtime's threads should be held.
+    /// Looking through a large collection holds a thread for longer than the runtime can spare.
     fn is_long(&self) -> bool {
         self.request.collection.is_some()
     }
@@ -347,7 +349,13 @@ impl Question for Ranked<'_> {
         let told = told.map_err(of_items)?;
         let return_text = asked.return_text.unwrap_or(false);
         let name = self.request.collection.as_deref().unwrap_or_default();
-        let ranking = ItemRanking::of(&told, held, &plan.resolved, (name, return_text), &asked);
+        let ranking = ItemRanking::of(
+            &told,
+            held,
+            &plan.resolved,
+            (name, return_text),
+            asked.queries.is_some(),
+        );
         answer.write_json(&ranking)?;
         Ok(told.counts)
     }
@@ -443,7 +451,8 @@ pub(super) struct RankedItem<'r> {
     like: Option<usize>,
     /// With `explain`, the words with the largest shares of its score.
     #[serde(skip_serializing_if = "Option::is_none")]
-    words: Option<&'r [SharedWord]>,
+    #[schema(value_type = Option<Vec<SharedWord>>)]
+    words: Option<&'r [WordShare]>,
 }
 
 /// An item that is nearly the same as a better one.
@@ -458,16 +467,15 @@ struct DuplicateItem<'r> {
 }
 
 impl<'r> ItemRanking<'r> {
-    /// What was told of the items of a collection of this name.
+    /// The answer for the items of the collection of this name.
     pub(super) fn of(
         told: &'r Computed,
         held: &'r Held,
         resolved: &'r Resolved,
         (name, return_text): (&'r str, bool),
-        asked: &RankRequest<'_>,
+        several: bool,
     ) -> Self {
-        let results = |page: &'r Page| page.items(held, asked.passed_over(), return_text);
-        let several = asked.queries.is_some();
+        let results = |page: &'r Page| ranked_items(page, held, return_text);
         let one = told.pages.first().filter(|_| !several);
         let rankings = told.pages.iter().map(|page| ItemResults {
             results: results(page),
@@ -494,35 +502,26 @@ impl<'r> ItemRanking<'r> {
     }
 }
 
-impl Page {
-    /// The scored items of the page, after the first `offset`.
-    fn items<'r>(
-        &'r self,
-        held: &'r Held,
-        offset: usize,
-        return_text: bool,
-    ) -> Vec<RankedItem<'r>> {
-        let item = |index: usize| held.items.get(index).map(|(_, item)| item.as_ref());
-        let results = self.ranking.results.iter().skip(offset).enumerate();
-        let results = results.filter_map(|(place, ranked)| {
-            let of = item(ranked.index)?;
-            let reason = self.reason(place);
-            let duplicates = self.duplicates_of(ranked.index).iter().filter_map(|duplicate| {
-                let (score, similarity) = (duplicate.ranked.score, duplicate.similarity);
-                Some(DuplicateItem { id: &item(duplicate.ranked.index)?.id, score, similarity })
-            });
-            Some(RankedItem {
-                id: &of.id,
-                score: ranked.score,
-                known: self.ranking.known.get(ranked.index).copied(),
-                text: return_text.then_some(&*of.text),
-                attributes: Some(&of.attributes).filter(|list| return_text && !list.is_empty()),
-                data: of.data.as_deref().map(CallersData::stored),
-                duplicates: duplicates.collect(),
-                like: reason.and_then(|(like, _)| *like),
-                words: reason.map(|(_, words)| words.as_slice()),
-            })
+/// The scored items of a page.
+fn ranked_items<'r>(page: &'r Page, held: &'r Held, return_text: bool) -> Vec<RankedItem<'r>> {
+    let item = |index: usize| held.items.get(index).map(|(_, item)| item.as_ref());
+    let results = page.results().filter_map(|result| {
+        let (of, score) = (item(result.index)?, result.score?);
+        let duplicates = result.duplicates.iter().filter_map(|duplicate| {
+            let (score, similarity) = (duplicate.ranked.score, duplicate.similarity);
+            Some(DuplicateItem { id: &item(duplicate.ranked.index)?.id, score, similarity })
         });
-        results.collect()
-    }
+        Some(RankedItem {
+            id: &of.id,
+            score,
+            known: page.ranking.known.get(result.index).copied(),
+            text: return_text.then_some(&*of.text),
+            attributes: Some(&of.attributes).filter(|list| return_text && !list.is_empty()),
+            data: of.data.as_deref().map(CallersData::stored),
+            duplicates: duplicates.collect(),
+            like: result.reason.and_then(|reason| reason.like),
+            words: result.reason.map(|reason| reason.words.as_slice()),
+        })
+    });
+    results.collect()
 }

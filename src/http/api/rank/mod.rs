@@ -11,12 +11,11 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use held::{ItemRanking, Ranked};
-pub(crate) use page::{Page, Placed};
 pub(crate) use plan::{NEGATIVE_BOOST, UNUSED_SCORES};
 pub use request::RankRequest;
 pub(crate) use request::{Asked, BoostRule, Diversify, LikeStrategy};
 use response::EitherRanking;
-pub(crate) use response::{RankResponse, RankedCandidate, SharedWord};
+pub(crate) use response::{RankResponse, RankedCandidate};
 
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;

@@ -1,35 +1,23 @@
 //! What a request is refused for, and how much work it is.
 
-use std::collections::HashSet;
-use std::ops::{Range, RangeInclusive};
-
-use cognate::engine::fuse::{FuseSession, PartScores};
-use cognate::engine::{
-    BoostBy, Boosts, Counts, Engine, KeptFor, KeptText, Likes, Measure, Place, QueryError,
-    RankOptions, RankSession, Ranking, Rankings, Strategy, UnscoredLikes,
-};
-use cognate_collections::{SHORTLIST_METHOD, TopQuery};
+use cognate::engine::{Counts, KeptText, Likes, Page, PageOptions, RankedFor, UnscoredLikes};
+use cognate_collections::TopQuery;
 
 use crate::http::api::explain::explaining;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::{ANSWER_HEAD, INDEX_BYTES, NUMBER_BYTES, Plan, Question};
-use crate::http::api::rank::page::{MOST_EXPLAINED, WORDS};
 use crate::http::api::rank::request::{Asked, BoostRule};
 use crate::http::api::rank::response::RankingsResponse;
-use crate::http::api::rank::{Page, RankRequest, RankResponse};
+use crate::http::api::rank::{RankRequest, RankResponse};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::observe::metrics::RankPart;
 use crate::http::registry::models::Models;
-use crate::http::request::fields::{
-    Candidate, CandidateId, Count, MeasureName, ShortlistLength, Text,
-};
+use crate::http::request::fields::{Candidate, CandidateId, Count, MeasureName, ShortlistLength};
 use crate::http::request::query::{Resolved, Selection};
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
-/// Weights of liked texts with which scores keep their digits.
-const PLAIN_WEIGHTS: RangeInclusive<f32> = 1e-3..=1e3;
 /// Bytes of a result beside its numbers: `{"index":,"score":},`.
 const RESULT_BYTES: usize = 20;
 /// Bytes of an id beside itself: `"id":"",`.
@@ -43,14 +31,14 @@ const DATA_BYTES: usize = 8;
 /// Bytes of a word with its share.
 const WORD_BYTES: usize = 60;
 
-/// What is wrong with a boost below 0 that a score would be multiplied by.
+/// The refusal of a negative boost that would multiply a score.
 pub(crate) const NEGATIVE_BOOST: &str =
     "a score is multiplied by a boost of 0 or more; `boost_by` may also be `add`";
-/// What is wrong with scores of the caller's own.
+/// The refusal of scores that no part of the fusion uses.
 pub(crate) const UNUSED_SCORES: &str = "nothing in the question uses `scores`";
 
 impl RankRequest<'_> {
-    /// Refuses what candidates bring that cannot be used.
+    /// Refuses fields of candidates that cannot be used.
     fn check_extras(&self, resolved: &Resolved, app: &App) -> Result<(), ApiError> {
         let (excluded, limit) =
             (self.exclude.as_ref().map_or(0, |list| list.length), app.settings.max_candidates);
@@ -92,7 +80,7 @@ impl RankRequest<'_> {
             id + data + text
         };
         let length = self.candidates().len();
-        // Duplicates are told beside the results.
+        // Duplicates are listed with the results.
         let most = self.top_k.filter(|_| self.collapse.is_none());
         let wanted = most.map_or(length, |Count(most)| most.min(length));
         let (all, longest) = self
@@ -103,25 +91,26 @@ impl RankRequest<'_> {
         let share = if self.coverage == Some(true) { SHARE_BYTES } else { 0 };
         let alike = if self.collapse.is_some() { SHARE_BYTES } else { 0 };
         let each = RESULT_BYTES + NUMBER_BYTES + INDEX_BYTES + share + alike;
-        let explained = if self.explain == Some(true) { wanted.min(MOST_EXPLAINED) } else { 0 };
+        let explained =
+            if self.explain == Some(true) { wanted.min(PageOptions::MOST_EXPLAINED) } else { 0 };
         let ranking = ANSWER_HEAD
             .saturating_add(wanted.saturating_mul(each))
             .saturating_add(longest.saturating_mul(wanted).min(all))
-            .saturating_add(explained * WORDS * WORD_BYTES);
+            .saturating_add(explained * PageOptions::WORDS * WORD_BYTES);
         ranking.saturating_mul(self.queries.as_ref().map_or(1, |queries| queries.items.len()))
     }
 
     /// Multiplications that comparing candidates with each other takes, at least and at most, where
     /// comparing them with what is asked takes so many.
-    fn comparing(&self, candidates: usize, asked: u64) -> [u64; 2] {
+    fn comparing(&self, page: &PageOptions, candidates: usize, asked: u64) -> [u64; 2] {
         let (texts, all) = (self.asked_length().max(1) as u64, candidates as u64);
         let each = asked / texts.saturating_mul(all).max(1);
         let rankings = self.queries.as_ref().map_or(1, |queries| queries.items.len() as u64);
-        let wanted = self.wanted().map_or(all, |wanted| (wanted as u64).min(all));
-        let pool = self.pool().map_or(0, |pool| (pool as u64).min(all));
+        let wanted = page.end().map_or(all, |wanted| (wanted as u64).min(all));
+        let pool = (page.pool() as u64).min(all);
         let diversified = pool.saturating_mul(wanted.min(pool)) / 2;
         let (least, most) = match self.collapse {
-            // Each is compared with those that stand for themselves.
+            // Each candidate is compared with all results before it.
             Some(_) => (all, all.saturating_mul(wanted.max(pool))),
             None => (0, 0),
         };
@@ -141,14 +130,16 @@ impl RankRequest<'_> {
         let asked = longest(&mut self.asked_places().map(|(_, text)| text));
         let candidate = longest(&mut self.candidates().iter().map(AsRef::as_ref));
         let rankings = self.queries.as_ref().map_or(1, |queries| queries.items.len() as u64);
-        let wanted = self.top_k.map_or(MOST_EXPLAINED, |Count(most)| most.min(MOST_EXPLAINED));
+        let wanted = self.top_k.map_or(PageOptions::MOST_EXPLAINED, |Count(most)| {
+            most.min(PageOptions::MOST_EXPLAINED)
+        });
         let likes = self.like.as_ref().map_or(1, |like| like.items.len() as u64);
         explaining(&asked, &candidate, resolved)
             .saturating_mul(wanted as u64)
             .saturating_mul(rankings.saturating_mul(likes))
     }
 
-    /// What is asked beyond an order.
+    /// The parts of a ranking that the request uses, for metrics.
     pub(crate) fn parts(&self) -> impl Iterator<Item = RankPart> {
         let boosted = || self.candidates().iter().any(|one| one.boost().is_some());
         let parts = [
@@ -166,7 +157,7 @@ impl RankRequest<'_> {
 }
 
 impl Question for RankRequest<'_> {
-    /// The text of a candidate or of a liked text that is an object stands in a field.
+    /// The text of a candidate or a liked text given as an object is in the field `text`.
     fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
         let is_object = match *pointer.segments() {
             [Segment::Field("candidates"), Segment::Index(index)] => {
@@ -190,22 +181,24 @@ impl Question for RankRequest<'_> {
         self.check_extras(&resolved, app)?;
         resolved.model.engine.check(&resolved.query)?;
         self.check_method(&resolved)?;
-        let contenders = self.contenders();
-        let texts = contenders.each().map(AsRef::as_ref);
+        let candidates = self.ranked_candidates();
+        let texts = candidates.ranked().iter().map(|candidate| candidate.as_ref());
         let asked = self.asked_places().map(|(_, text)| text);
         let bytes = asked.clone().chain(texts.clone()).map(str::len).sum::<usize>();
-        let only_best = self.needed().is_some() || self.min_score.is_some();
+        let page = self.page_options(&resolved)?;
+        let only_best = page.needed().is_some() || self.min_score.is_some();
         let mut work = [0_u64; 2];
         if self.keeps_vectors(&resolved) {
-            // Nothing is read but what is asked.
+            // Only the texts of the query are read.
             let dims = resolved.model.engine.model().vectors().dims() as u64;
-            work = [dims.saturating_mul((contenders.len() * self.asked_length()) as u64); 2];
+            work =
+                [dims.saturating_mul((candidates.ranked().len() * self.asked_length()) as u64); 2];
         }
         for text in asked.filter(|_| !self.keeps_vectors(&resolved)) {
             let of_text = resolved.multiplications_of_ranking(text, texts.clone(), only_best);
             work = [work[0].saturating_add(of_text[0]), work[1].saturating_add(of_text[1])];
         }
-        let more = self.comparing(contenders.len(), work[1]);
+        let more = self.comparing(&page, candidates.ranked().len(), work[1]);
         let work = [work[0].saturating_add(more[0]), work[1].saturating_add(more[1])];
         let (answer, asked) = (self.answer_bytes(), self.asked_length());
         let explained = self.explaining(&resolved);
@@ -223,10 +216,10 @@ impl Question for RankRequest<'_> {
     ) -> Result<Counts, ApiError> {
         let told = self.told(plan, app, work, None)?;
         if self.queries.is_some() {
-            let listed = told.pages.iter().map(|page| (&page.ranking, page.results(self)));
+            let listed = told.pages.iter().map(|page| (&page.ranking, self.results(page)));
             answer.write_json(&RankingsResponse::of(listed, &plan.resolved))?;
         } else if let Some(page) = told.pages.first() {
-            let results = page.results(self);
+            let results = self.results(page);
             let response = RankResponse::of(&page.ranking, results, &plan.resolved);
             answer.write_json(&response.passing(&told.passed))?;
         }
@@ -234,7 +227,7 @@ impl Question for RankRequest<'_> {
     }
 }
 
-/// What is told of candidates.
+/// The computed ranking, before it is serialised.
 pub(super) struct Computed {
     pub(super) pages: Vec<Page>,
     /// Liked and disliked texts that are part of no score.
@@ -243,7 +236,7 @@ pub(super) struct Computed {
 }
 
 impl RankRequest<'_> {
-    /// What is told of the candidates, of which vectors may have been kept.
+    /// Ranks the candidates, by stored vectors if there are any.
     pub(super) fn told(
         &self,
         plan: &Plan,
@@ -259,29 +252,28 @@ impl RankRequest<'_> {
                 Some(kept) => self.rankings_of_kept(queries, kept, plan, work)?,
             };
             let pages = rankings.into_iter().zip(queries).map(|(ranking, query)| {
-                self.page(ranking, options, &Asked::Query(query), resolved, work)
+                self.page(ranking, &options, RankedFor::Query(query.as_ref()), resolved, work)
             });
             let pages = pages.collect::<Result<Vec<_>, _>>()?;
             return Ok(Computed { pages, passed: UnscoredLikes::default(), counts });
         }
-        let (ranking, options, counts) = match (kept, &asked) {
-            (None, _) | (_, Asked::Queries(_)) => self.ranking(plan, app, work)?,
-            (Some(kept), Asked::Query(text)) => {
-                self.ranking_of_kept(KeptFor::Query(text.as_ref()), kept, plan, work)?
-            }
-            (Some(kept), Asked::Likes(likes)) => {
-                self.ranking_of_kept(KeptFor::Likes(likes), kept, plan, work)?
-            }
+        let asked = match &asked {
+            Asked::Likes(likes) => RankedFor::Likes(likes),
+            Asked::Query(_) | Asked::Queries(_) => RankedFor::Query(self.query_text()),
         };
-        let passed = match &asked {
-            Asked::Likes(likes) => resolved.model.engine.passed_likes(likes, &options)?,
-            Asked::Query(_) | Asked::Queries(_) => UnscoredLikes::default(),
+        let (ranking, options, counts) = match kept {
+            None => self.ranking(plan, app, work)?,
+            Some(kept) => self.ranking_of_kept(asked, kept, plan, work)?,
         };
-        let page = self.page(ranking, options, &asked, resolved, work)?;
+        let passed = match asked {
+            RankedFor::Likes(likes) => resolved.model.engine.passed_likes(likes, &options)?,
+            RankedFor::Query(_) | RankedFor::QueryOf(..) => UnscoredLikes::default(),
+        };
+        let page = self.page(ranking, &options, asked, resolved, work)?;
         Ok(Computed { pages: vec![page], passed, counts })
     }
 
-    /// Finds the model and what ranks.
+    /// Finds the model, and the method or fusion that ranks.
     pub(super) fn resolve(&self, models: &Models) -> Result<Resolved, ApiError> {
         let selection = Selection {
             measure: self.measure.map(|MeasureName(measure)| measure),
@@ -305,25 +297,18 @@ impl RankRequest<'_> {
     /// Which of the items of a collection are wanted, where that can be told by the bounds of their
     /// vectors: the best by the cosine, without a look at how alike any two of them are.
     pub(super) fn best<'s>(&'s self, resolved: &'s Resolved, app: &App) -> Option<TopQuery<'s>> {
-        // What is wrong with the question is told where it is planned.
+        // Faults of the question are reported by `plan`.
         self.check_lengths(app).ok()?;
-        let query = &resolved.query;
-        let by_cosine = query.method == SHORTLIST_METHOD && resolved.measure() == Measure::Cosine;
-        let plain = by_cosine && self.keeps_vectors(resolved) && self.unlike.is_none();
-        let length = self.needed().filter(|_| plain)?;
-        let (texts, summed) = match self.asked().ok()? {
-            Asked::Query(text) => (vec![(text.as_ref(), 1.0)], false),
-            Asked::Queries(texts) => (texts.iter().map(|one| (one.as_ref(), 1.0)).collect(), false),
-            Asked::Likes(likes) => {
-                if likes.liked.iter().any(|liked| !PLAIN_WEIGHTS.contains(&liked.weight)) {
-                    return None;
-                }
-                let texts = likes.liked.iter().map(|liked| (liked.text, liked.weight));
-                (texts.collect(), likes.strategy != Strategy::Best)
-            }
+        let length = self.page_options(resolved).ok()?.needed()?;
+        if !self.keeps_vectors(resolved) {
+            return None;
+        }
+        let likes = match self.asked().ok()? {
+            Asked::Query(text) => Likes::any_of([text.as_ref()]),
+            Asked::Queries(texts) => Likes::any_of(texts.iter().map(AsRef::as_ref)),
+            Asked::Likes(likes) => likes,
         };
-        let engine = &resolved.model.engine;
-        Some(TopQuery { engine, texts, summed, length })
+        TopQuery::of(&resolved.model.engine, &resolved.query, &likes, length)
     }
 
     /// Most tokens of all texts together; those of a collection were taken before.
@@ -355,179 +340,5 @@ impl RankRequest<'_> {
         };
         let limit = ("max_candidates", app.settings.max_candidates);
         pipeline::check_length("/candidates", "candidates", candidates.length, limit)
-    }
-}
-
-/// The candidates that are ranked.
-pub(super) struct Candidates<'r, 'b> {
-    all: &'r [Candidate<'b>],
-    /// Nothing where none is excluded.
-    kept: Option<Kept<'r, 'b>>,
-    by: BoostBy,
-    /// One each, or none at all.
-    boosts: Vec<Option<f32>>,
-}
-
-/// Candidates that are not excluded.
-struct Kept<'r, 'b> {
-    list: Vec<&'r Candidate<'b>>,
-    places: Vec<usize>,
-}
-
-impl<'r, 'b> Candidates<'r, 'b> {
-    /// Those of a list that none of these names excludes.
-    pub(super) fn of(
-        all: &'r [Candidate<'b>],
-        exclude: &[CandidateId<'_>],
-        by: BoostBy,
-    ) -> Candidates<'r, 'b> {
-        let mut contenders = Candidates { all, kept: None, by, boosts: Vec::new() };
-        if !exclude.is_empty() {
-            let names: HashSet<&CandidateId<'_>> = exclude.iter().collect();
-            let stays =
-                |candidate: &Candidate<'_>| candidate.id().is_none_or(|id| !names.contains(id));
-            let kept = all.iter().enumerate().filter(|(_, candidate)| stays(candidate));
-            let (places, list) = kept.unzip();
-            contenders.kept = Some(Kept { list, places });
-        }
-        if contenders.each().any(|candidate| candidate.boost().is_some()) {
-            contenders.boosts = contenders.each().map(Candidate::boost).collect();
-        }
-        contenders
-    }
-
-    /// How many there are.
-    pub(super) fn len(&self) -> usize {
-        self.kept.as_ref().map_or(self.all.len(), |kept| kept.list.len())
-    }
-
-    /// One after the other.
-    pub(super) fn each(&self) -> impl Iterator<Item = &'r Candidate<'b>> + Clone + use<'_, 'r, 'b> {
-        let kept = self.kept.as_ref().map_or(&[][..], |kept| &kept.list);
-        let all = if self.kept.is_none() { self.all } else { &[] };
-        all.iter().chain(kept.iter().copied())
-    }
-
-    /// Their texts, each with its place in the request.
-    pub(super) fn places(&self) -> impl Iterator<Item = (Place, &'r str)> + Clone {
-        let text = |(index, candidate): (usize, &'r Candidate<'b>)| {
-            (Place::Candidate(self.place(index)), candidate.as_ref())
-        };
-        self.each().enumerate().map(text)
-    }
-
-    /// The place among all candidates of one of those that are ranked.
-    pub(super) fn place(&self, index: usize) -> usize {
-        let kept = self.kept.as_ref().and_then(|kept| kept.places.get(index));
-        kept.copied().unwrap_or(index)
-    }
-
-    /// Ranks some of them.
-    pub(super) fn rank(
-        &self,
-        part: Range<usize>,
-        session: &mut RankSession<'_, '_>,
-        go_on: impl FnMut() -> bool,
-    ) -> Result<Ranking, QueryError> {
-        let boosts = self.boosts(&part);
-        match &self.kept {
-            None => session.rank_boosted(self.all.get(part).unwrap_or_default(), &boosts, go_on),
-            Some(kept) => {
-                session.rank_boosted(kept.list.get(part).unwrap_or_default(), &boosts, go_on)
-            }
-        }
-    }
-
-    /// Scores some of them by every method of a fusion.
-    pub(super) fn score(
-        &self,
-        part: Range<usize>,
-        session: &mut FuseSession<'_, '_>,
-        go_on: impl FnMut() -> bool,
-    ) -> Result<PartScores, QueryError> {
-        match &self.kept {
-            None => session.score(self.all.get(part).unwrap_or_default(), go_on),
-            Some(kept) => session.score(kept.list.get(part).unwrap_or_default(), go_on),
-        }
-    }
-
-    /// What their scores are changed by.
-    pub(super) fn all_boosts(&self) -> Boosts<'_> {
-        Boosts { by: self.by, of: &self.boosts }
-    }
-
-    /// Ranks some of them for each of several queries.
-    pub(super) fn rank_each(
-        &self,
-        part: Range<usize>,
-        engine: &Engine,
-        queries: &[Text<'_>],
-        options: &RankOptions,
-        go_on: impl FnMut() -> bool,
-    ) -> Result<Rankings, QueryError> {
-        let boosts = self.boosts(&part);
-        match &self.kept {
-            None => {
-                let part = self.all.get(part).unwrap_or_default();
-                engine.rank_each(queries, part, &boosts, options, go_on)
-            }
-            Some(kept) => {
-                let part = kept.list.get(part).unwrap_or_default();
-                engine.rank_each(queries, part, &boosts, options, go_on)
-            }
-        }
-    }
-
-    /// Ranks some of them by liked and disliked texts.
-    pub(super) fn rank_liked(
-        &self,
-        part: Range<usize>,
-        engine: &Engine,
-        likes: &Likes<'_>,
-        options: &RankOptions,
-        go_on: impl FnMut() -> bool,
-    ) -> Result<Ranking, QueryError> {
-        let boosts = self.boosts(&part);
-        match &self.kept {
-            None => {
-                let part = self.all.get(part).unwrap_or_default();
-                engine.rank_liked(likes, part, &boosts, options, go_on)
-            }
-            Some(kept) => {
-                let part = kept.list.get(part).unwrap_or_default();
-                engine.rank_liked(likes, part, &boosts, options, go_on)
-            }
-        }
-    }
-
-    fn boosts(&self, part: &Range<usize>) -> Boosts<'_> {
-        Boosts { by: self.by, of: self.boosts.get(part.clone()).unwrap_or_default() }
-    }
-
-    /// Gives the candidates of a ranking the places they have in the request.
-    pub(super) fn restore(&self, ranking: &mut Ranking) {
-        let Some(kept) = &self.kept else { return };
-        let listed = ranking.unscored.iter_mut().chain(&mut ranking.truncated);
-        listed.for_each(|index| *index = self.place(*index));
-        ranking.results.iter_mut().for_each(|one| one.index = self.place(one.index));
-        if !ranking.known.is_empty() {
-            let mut known = vec![0.0; self.all.len()];
-            for (&place, &share) in kept.places.iter().zip(&ranking.known) {
-                if let Some(of_place) = known.get_mut(place) {
-                    *of_place = share;
-                }
-            }
-            ranking.known = known;
-        }
-    }
-
-    /// Gives a fault the place that it has in the request.
-    pub(super) fn restored(&self, error: ApiError) -> ApiError {
-        error.renamed(|pointer| match *pointer.segments() {
-            [Segment::Field("candidates"), Segment::Index(index)] => {
-                Pointer::from("/candidates").index(self.place(index))
-            }
-            _ => pointer,
-        })
     }
 }

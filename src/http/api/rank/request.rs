@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use cognate::engine::{BoostBy, Liked, Likes, Place, Strategy};
-use cognate::methods::Kind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -57,7 +56,7 @@ pub struct RankRequest<'b> {
     /// which must hold. `{"lang": "en"}` or `["en", "de"]` asks for a value, `{"year": {"gte": 2020}}`
     /// has any of `eq`, `ne`, `in`, `gt`, `gte`, `lt`, `lte`, `exists`; under `any` stands a list of
     /// filters of which one must hold, under `not` one that must not.
-    // Read, and counted meanwhile, once it is known that a collection is asked.
+    // Read, and counted, once the collection is known.
     #[serde(borrow)]
     #[schema(value_type = Option<Object>)]
     pub(crate) filter: Option<&'b RawValue>,
@@ -172,7 +171,7 @@ impl<'b> RankRequest<'b> {
         self.candidates.as_ref().map_or(&[], |list| &list.items)
     }
 
-    /// All candidates in order, as the default model and method have it.
+    /// A request without options: the default model and method, all candidates.
     pub(crate) fn of(query: Text<'b>, candidates: List<Candidate<'b>>) -> Self {
         Self {
             query: Some(query),
@@ -207,9 +206,6 @@ impl<'b> RankRequest<'b> {
     }
 }
 
-/// What the best score with a disliked text is multiplied by unless a request says otherwise.
-const UNLIKE_WEIGHT: f32 = 0.5;
-
 /// What candidates are compared with.
 pub(crate) enum Asked<'r, 'b> {
     Query(&'r Text<'b>),
@@ -225,7 +221,7 @@ impl<'b> RankRequest<'b> {
         self.query.as_ref().map_or("", AsRef::as_ref)
     }
 
-    /// What candidates are compared with, or the refusal of fields that do not go together.
+    /// The query, queries or liked texts, or the refusal of fields that exclude each other.
     pub(crate) fn asked(&self) -> Result<Asked<'_, 'b>, ApiError> {
         let wrong = |pointer: &'static str, detail: &'static str| {
             Err(ApiError::at(Code::InvalidField, pointer, detail))
@@ -275,7 +271,7 @@ impl<'b> RankRequest<'b> {
             liked: like.iter().map(liked).collect(),
             disliked: disliked.map(AsRef::as_ref).collect(),
             strategy: self.strategy.unwrap_or_default().into(),
-            unlike_weight: self.unlike_weight.map_or(UNLIKE_WEIGHT, |Weight(weight)| weight),
+            unlike_weight: self.unlike_weight.map_or(Likes::UNLIKE_WEIGHT, |Weight(weight)| weight),
         }
     }
 
@@ -294,42 +290,18 @@ impl<'b> RankRequest<'b> {
         Ok(())
     }
 
-    /// Refuses what the method cannot do.
+    /// Refuses options that the method does not support.
     pub(crate) fn check_method(&self, resolved: &Resolved) -> Result<(), ApiError> {
-        let only_ranks =
-            resolved.fused.is_some() || resolved.query.method.info().kind == Kind::Ranker;
-        let method = resolved.method_name();
         if resolved.fused.is_some() && self.queries.is_some() {
             let detail = "rankings are made one for one query: send several queries by themselves";
             return Err(ApiError::at(Code::InvalidField, "/queries", detail));
         }
-        let compared = [
-            ("/like", self.like.is_some()),
-            ("/collapse", self.collapse.is_some()),
-            ("/diversify", self.diversify.is_some()),
-        ];
-        let compared = compared.into_iter().find(|(_, is_given)| *is_given);
-        if let Some((pointer, _)) = compared.filter(|_| only_ranks) {
-            let detail = format!(
-                "`{}` needs a method whose scores say how alike two texts are, and {method} only ranks",
-                pointer.trim_start_matches('/')
-            );
-            return Err(ApiError::at(Code::MethodOnlyRanks, pointer, detail));
-        }
-        if self.explain == Some(true) {
-            if resolved.fused.is_some() {
-                let detail = format!("what {method} scores does not divide into words");
-                return Err(ApiError::at(Code::MethodUnavailable, "/explain", detail));
-            }
-            let explains = resolved.check_explains();
-            explains.map_err(|error| error.renamed(|it| it.renamed("method", "/explain")))?;
-        }
+        resolved.check_page(self.like.is_some(), &self.page_options(resolved)?)?;
         self.least(resolved)?;
-        self.sameness(resolved)?;
         Ok(())
     }
 
-    /// From which similarity on a candidate is a duplicate of a better one.
+    /// The least similarity at which a candidate is a duplicate of a better one.
     pub(super) fn sameness(&self, resolved: &Resolved) -> Result<Option<f32>, ApiError> {
         let cutoff = self.collapse.map(|threshold| threshold.resolve(resolved, "/collapse"));
         Ok(cutoff.transpose()?.map(Cutoff::least))
@@ -347,7 +319,7 @@ impl<'b> RankRequest<'b> {
         query.chain(queries).chain(like).chain(unlike)
     }
 
-    /// How many texts candidates are compared with.
+    /// Number of texts that candidates are compared with.
     pub(super) fn asked_length(&self) -> usize {
         let lengths = [
             self.query.iter().len(),

@@ -1,18 +1,19 @@
 //! The answer of `POST /rank`, as it is written.
 
+use std::collections::HashSet;
+
 use cognate::engine::{
-    Counts, Duplicate, ExplainedWord, Explanation, KeptFor, KeptText, Place, RankOptions, Ranking,
-    Rankings, Reason, UnknownToken, UnscoredLikes,
+    Candidates, Counts, Duplicate, KeptText, Page, PageResult, Place, RankOptions, RankedFor,
+    Ranking, Rankings, Reason, UnscoredLikes, WordShare,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::api::pipeline::Plan;
-use crate::http::api::rank::plan::Candidates;
 use crate::http::api::rank::request::Asked;
 use crate::http::api::rank::{ItemRanking, RankRequest};
 use crate::http::app::App;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Pointer, Segment};
 use crate::http::request::fields::{CallersData, Candidate, CandidateId, Text};
 use crate::http::request::query::Resolved;
 use crate::http::request::threshold::Cutoff;
@@ -139,7 +140,8 @@ pub(crate) struct RankedCandidate<'r> {
     /// With `explain`, the words with the largest shares of its score, boost aside, with the query, or
     /// with that liked text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    words: Option<&'r [SharedWord]>,
+    #[schema(value_type = Option<Vec<SharedWord>>)]
+    words: Option<&'r [WordShare]>,
 }
 
 /// A candidate that is nearly the same as a better one.
@@ -156,8 +158,10 @@ pub(super) struct DuplicateCandidate<'r> {
     similarity: f32,
 }
 
+// The schema of `WordShare`.
 /// A word that speaks for a result.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(ToSchema)]
+#[allow(dead_code)]
 pub(crate) struct SharedWord {
     /// The token, as it was looked up.
     token: String,
@@ -168,40 +172,14 @@ pub(crate) struct SharedWord {
 }
 
 /// One of two texts that were compared.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[allow(dead_code)]
 enum Side {
     /// The query, or the liked text.
     Query,
     /// The candidate.
     Candidate,
-}
-
-impl std::fmt::Display for SharedWord {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({:.2})", self.token, self.share)
-    }
-}
-
-impl SharedWord {
-    /// The words with the largest shares, most first; of equals those of the query, in the order of the
-    /// text.
-    pub(super) fn largest(explained: &Explanation, most: usize) -> Vec<Self> {
-        let words = |words: &[ExplainedWord], unknown: &[UnknownToken], of: Side| {
-            let words = words.iter().map(|word| (word.token.clone(), word.share));
-            let unknown = unknown.iter().map(|token| (token.token.clone(), token.share));
-            let shared = words.chain(unknown);
-            let shared =
-                shared.filter_map(|(token, share)| Some(Self { token, of, share: share? }));
-            shared.collect::<Vec<_>>()
-        };
-        let mut all = words(&explained.one, &explained.one_unknown, Side::Query);
-        all.extend(words(&explained.other, &explained.other_unknown, Side::Candidate));
-        all.retain(|word| word.share > 0.0);
-        all.sort_by(|a, b| b.share.total_cmp(&a.share));
-        all.truncate(most);
-        all
-    }
 }
 
 impl<'r> DuplicateCandidate<'r> {
@@ -213,7 +191,7 @@ impl<'r> DuplicateCandidate<'r> {
 }
 
 impl<'r> RankResponse<'r> {
-    /// What the engine ranked of a question, with these of its results.
+    /// The answer for a ranking and these results.
     pub(crate) fn of(
         ranking: &'r Ranking,
         results: Vec<RankedCandidate<'r>>,
@@ -235,7 +213,7 @@ impl<'r> RankResponse<'r> {
         }
     }
 
-    /// The same answer with the liked and disliked texts that are part of no score.
+    /// The same answer with the liked and disliked texts that have no known word.
     pub(crate) fn passing(self, passed: &'r UnscoredLikes) -> Self {
         Self { like_unscored: &passed.liked, unlike_unscored: &passed.disliked, ..self }
     }
@@ -266,64 +244,80 @@ impl<'r> RankingsResponse<'r> {
 }
 
 impl<'r> RankedCandidate<'r> {
-    /// A candidate without a name; one that cannot be scored has score 0.
-    pub(crate) fn of(index: usize, score: Option<f32>, text: Option<&'r str>) -> Self {
+    /// The results of a page of candidates that are texts alone.
+    pub(crate) fn all<T: AsRef<str>>(page: &'r Page, texts: &'r [T]) -> Vec<Self> {
+        let result = |result: PageResult<'r>| {
+            let duplicates = result.duplicates.iter();
+            let duplicates = duplicates.map(|duplicate| DuplicateCandidate::of(duplicate, None));
+            let text = texts.get(result.index).map(AsRef::as_ref);
+            Self::of(&result, text).stands_for(duplicates.collect())
+        };
+        page.results().map(result).collect()
+    }
+
+    /// A result without its name and its duplicates; one that cannot be scored has score 0.
+    pub(super) fn of(result: &PageResult<'r>, text: Option<&'r str>) -> Self {
         Self {
-            index,
+            index: result.index,
             id: None,
-            score: score.unwrap_or(0.0),
+            score: result.score.unwrap_or(0.0),
             known: None,
             text,
             data: None,
             duplicates: Vec::new(),
-            like: None,
-            words: None,
+            like: result.reason.and_then(|reason| reason.like),
+            words: result.reason.map(|reason| reason.words.as_slice()),
         }
     }
 
-    /// Its place among the candidates.
-    pub(super) fn index(&self) -> usize {
-        self.index
+    /// The same result with the candidates that were merged into it.
+    pub(super) fn stands_for(self, duplicates: Vec<DuplicateCandidate<'r>>) -> Self {
+        Self { duplicates, ..self }
     }
 
-    /// Notes which liked text and which words speak for it.
-    pub(super) fn explained_by(&mut self, like: Option<usize>, words: &'r [SharedWord]) {
-        self.like = like;
-        self.words = Some(words);
-    }
-
-    /// Notes which candidates it stands for.
-    pub(super) fn stand_for(&mut self, duplicates: Vec<DuplicateCandidate<'r>>) {
-        self.duplicates = duplicates;
-    }
-
-    /// The same candidate with what came with it, and the share of its tokens that the model lists.
+    /// The same result with the candidate's id and data, and its share of known tokens.
     pub(super) fn with(self, candidate: &'r Candidate<'_>, known: Option<f32>) -> Self {
         Self { id: candidate.id(), data: candidate.data(), known, ..self }
     }
 }
 
+/// Gives a fault of a candidate the place that it has in the request.
+pub(super) fn restored<T>(candidates: &Candidates<'_, T>, error: ApiError) -> ApiError {
+    error.renamed(|pointer| match *pointer.segments() {
+        [Segment::Field("candidates"), Segment::Index(index)] => {
+            Pointer::from("/candidates").index(candidates.place(index))
+        }
+        _ => pointer,
+    })
+}
+
 /// Fewest candidates that are compared with several texts at once.
 const LEAST_PART: usize = 64;
-/// Kept candidates of a part: some hundred microseconds for each text that they are compared with.
+/// Stored vectors in a part: some hundred microseconds for each text of the query.
 const KEPT_PART: usize = 4096;
 /// Parts that a list is cut into for each thread.
 const PARTS_PER_THREAD: usize = 2;
 
 impl<'b> RankRequest<'b> {
     /// The candidates that are ranked.
-    pub(super) fn contenders(&self) -> Candidates<'_, 'b> {
+    pub(super) fn ranked_candidates(&self) -> Candidates<'_, Candidate<'b>> {
         let exclude = self.exclude.as_ref().map_or(&[][..], |list| &list.items);
+        let names: HashSet<&CandidateId<'_>> = exclude.iter().collect();
+        let excludes = |one: &Candidate<'_>| one.id().is_some_and(|id| names.contains(id));
+        let excludes = Some(excludes).filter(|_| !names.is_empty());
         let by = self.boost_by.unwrap_or_default().into();
-        Candidates::of(self.candidates(), exclude, by)
+        Candidates::of(self.candidates(), excludes, Candidate::boost, by)
     }
 
     /// The texts that are read, with their places.
     pub(super) fn places<'r>(
         &'r self,
-        contenders: &Candidates<'r, 'b>,
+        candidates: &Candidates<'r, Candidate<'b>>,
     ) -> impl Iterator<Item = (Place, &'r str)> + Clone {
-        self.asked_places().chain(contenders.places())
+        let text = |(index, candidate): (usize, &&'r Candidate<'b>)| {
+            (Place::Candidate(candidates.place(index)), (*candidate).as_ref())
+        };
+        self.asked_places().chain(candidates.ranked().iter().enumerate().map(text))
     }
 
     pub(crate) fn least(&self, resolved: &Resolved) -> Result<Option<f32>, ApiError> {
@@ -331,14 +325,14 @@ impl<'b> RankRequest<'b> {
         Ok(cutoff.transpose()?.map(Cutoff::least))
     }
 
-    /// What is wanted of the ranking.
+    /// The options of the ranking.
     pub(super) fn options(&self, resolved: &Resolved) -> Result<RankOptions, ApiError> {
-        let min_score = self.least(resolved)?;
-        Ok(RankOptions { query: resolved.query, top_k: self.needed(), min_score })
+        let (min_score, page) = (self.least(resolved)?, self.page_options(resolved)?);
+        Ok(RankOptions { query: resolved.query, top_k: page.needed(), min_score })
     }
 
-    /// The candidates in the order of their scores, what was wanted of them, and what was read. Not of
-    /// several queries.
+    /// Ranks the candidates for one query or for likes; returns the options and the counts of what was
+    /// read.
     pub(crate) fn ranking(
         &self,
         plan: &Plan,
@@ -349,43 +343,47 @@ impl<'b> RankRequest<'b> {
         if let Some(fused) = &resolved.fused {
             return self.fused_ranking(&fused.fusion, plan, app, work);
         }
-        let (engine, contenders) = (&resolved.model.engine, self.contenders());
-        let places = self.places(&contenders);
+        let (engine, candidates) = (&resolved.model.engine, self.ranked_candidates());
+        let places = self.places(&candidates);
         resolved.check_total(places.clone(), self.most_tokens(app))?;
         let options = self.options(resolved)?;
         let in_parts = engine.ranks_in_parts(resolved.query.method);
         let go_on = || work.check().is_ok();
         let ranked = match self.asked()? {
             Asked::Likes(likes) => {
-                let per_part = self.per_part(contenders.len(), app);
-                work.in_parts(contenders.len(), per_part, |part| {
-                    contenders.rank_liked(part, engine, &likes, &options, go_on)
+                let per_part = self.per_part(candidates.ranked().len(), app);
+                work.in_parts(candidates.ranked().len(), per_part, |part| {
+                    let (part, boosts) = candidates.part(part);
+                    engine.rank_liked(&likes, part, &boosts, &options, go_on)
                 })
             }
             Asked::Query(_) | Asked::Queries(_) => {
-                let per_part = if in_parts { plan.per_part() } else { contenders.len() };
-                work.in_parts_by(contenders.len(), per_part, |parts| {
+                let per_part = if in_parts { plan.per_part() } else { candidates.ranked().len() };
+                work.in_parts_by(candidates.ranked().len(), per_part, |parts| {
                     engine.rank_session(self.query_text(), &options, |session| {
-                        parts.each(|part| contenders.rank(part, session, go_on));
+                        parts.each(|part| {
+                            let (part, boosts) = candidates.part(part);
+                            session.rank_boosted(part, &boosts, go_on)
+                        });
                     })
                 })
             }
         };
         let mut ranking =
-            ranked.map_err(|error| resolved.explain(contenders.restored(error), places))?;
+            ranked.map_err(|error| resolved.explain(restored(&candidates, error), places))?;
         if self.like.is_some() || !in_parts {
             // A part that was given up is not whole, and by then the job is late.
             work.check()?;
         }
         Resolved::check_read(ranking.counts.tokens as usize, self.most_tokens(app))?;
         ranking.order(&options);
-        contenders.restore(&mut ranking);
+        candidates.restore(&mut ranking);
         let mut counts = ranking.counts;
         counts.add(Counts { texts: self.asked_length() as u64, ..Counts::default() });
         Ok((ranking, options, counts))
     }
 
-    /// The same for each of several queries.
+    /// Ranks the candidates for each of several queries.
     pub(super) fn rankings(
         &self,
         queries: &[Text<'_>],
@@ -394,35 +392,36 @@ impl<'b> RankRequest<'b> {
         work: &JobContext,
     ) -> Result<(Vec<Ranking>, RankOptions, Counts), ApiError> {
         let resolved = &plan.resolved;
-        let (engine, contenders) = (&resolved.model.engine, self.contenders());
-        let places = self.places(&contenders);
+        let (engine, candidates) = (&resolved.model.engine, self.ranked_candidates());
+        let places = self.places(&candidates);
         resolved.check_total(places.clone(), self.most_tokens(app))?;
         let options = self.options(resolved)?;
         let in_parts = engine.ranks_in_parts(resolved.query.method);
-        let length = contenders.len();
+        let length = candidates.ranked().len();
         let per_part = if in_parts { self.per_part(length, app) } else { length };
         let go_on = || work.check().is_ok();
         let ranked = work.in_parts(length, per_part, |part| {
-            contenders.rank_each(part, engine, queries, &options, go_on)
+            let (part, boosts) = candidates.part(part);
+            engine.rank_each(queries, part, &boosts, &options, go_on)
         });
         let Rankings(mut rankings) =
-            ranked.map_err(|error| resolved.explain(contenders.restored(error), places))?;
+            ranked.map_err(|error| resolved.explain(restored(&candidates, error), places))?;
         // A part that was given up is not whole, and by then the job is late.
         work.check()?;
         let mut counts = rankings.first().map_or(Counts::default(), |ranking| ranking.counts);
         Resolved::check_read(counts.tokens as usize, self.most_tokens(app))?;
         for ranking in &mut rankings {
             ranking.order(&options);
-            contenders.restore(ranking);
+            candidates.restore(ranking);
         }
         counts.add(Counts { texts: queries.len() as u64, ..Counts::default() });
         Ok((rankings, options, counts))
     }
 
-    /// The candidates in the order of their scores, by vectors of them that were kept.
+    /// Ranks candidates by their stored vectors.
     pub(super) fn ranking_of_kept(
         &self,
-        asked: KeptFor<'_>,
+        asked: RankedFor<'_>,
         kept: &[KeptText<'_>],
         plan: &Plan,
         work: &JobContext,
@@ -445,7 +444,7 @@ impl<'b> RankRequest<'b> {
         Ok((ranking, options, counts))
     }
 
-    /// The same for each of several queries.
+    /// Ranks candidates by their stored vectors for each of several queries.
     pub(super) fn rankings_of_kept(
         &self,
         queries: &[Text<'_>],
@@ -456,7 +455,7 @@ impl<'b> RankRequest<'b> {
         let mut rankings = Vec::with_capacity(queries.len());
         let (mut options, mut counts) = (self.options(&plan.resolved)?, Counts::default());
         for (place, text) in queries.iter().enumerate() {
-            let asked = KeptFor::QueryOf(place, text.as_ref());
+            let asked = RankedFor::QueryOf(place, text.as_ref());
             let (ranking, of_one, read) = self.ranking_of_kept(asked, kept, plan, work)?;
             (options, counts) = (of_one, read);
             rankings.push(ranking);

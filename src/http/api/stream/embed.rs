@@ -5,41 +5,18 @@ use std::sync::Arc;
 use axum::extract::Request;
 use axum::response::Response;
 use cognate::engine::{Counts, Embeddings, QueryError, Reason};
-use serde::{Deserialize, Serialize};
-use utoipa::IntoParams;
+use serde::Serialize;
 
-use crate::http::api::embed::{Encoding, UnknownVector, Vector, resolve, set_length_1};
+use crate::http::api::embed::{
+    EmbedParameters, Encoding, UnknownVector, Vector, resolve, set_length_1,
+};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, TextLine, parse, write};
 use crate::http::api::stream::{LineQuestion, Opening, settings};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Pointer, Segment};
-use crate::http::request::fields::{ModelName, VectorMethod};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, WRITING, estimate};
 use crate::http::work::pool::items_per_part;
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct EmbedParameters {
-    /// `application/x-ndjson` only: the model.
-    #[param(value_type = Option<ModelName<'_>>)]
-    model: Option<String>,
-    /// `application/x-ndjson` only: the method.
-    #[param(value_type = Option<VectorMethod<'_>>)]
-    method: Option<String>,
-    /// `application/x-ndjson` only: give every vector length 1.
-    normalize: Option<bool>,
-    /// `application/x-ndjson` only: how vectors are written.
-    encoding: Option<Encoding>,
-    /// `application/x-ndjson` only: what to do with a text that has no vector. It is answered by `null`
-    /// and a reason, or by an error.
-    oov: Option<OovPolicy>,
-    /// `application/x-ndjson` only: what stands in the place of the vector of a text that has none.
-    unknown: Option<UnknownVector>,
-    /// `application/x-ndjson` only: cut a text with too many tokens rather than refuse it.
-    truncate: Option<bool>,
-}
 
 struct Texts {
     resolved: Resolved,
@@ -72,10 +49,10 @@ pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, 
 struct Embedded<'l> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<LineId<'l>>,
-    /// Nothing for a text without a known word.
+    /// None for a text without a known word.
     embedding: Option<Vector>,
     tokens: usize,
-    /// Those that a word was found for.
+    /// Number of tokens that a word was found for.
     known: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Reason>,

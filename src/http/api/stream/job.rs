@@ -15,7 +15,7 @@ use crate::http::observe::streams::{Named, Outcome};
 use crate::http::work::pool::JobContext;
 use crate::http::work::spool::{Full, Stopped};
 
-/// How long to wait before asking again for room to compute.
+/// Pause before asking again for room to compute.
 const RETRY: Duration = Duration::from_millis(2);
 /// Bytes of answers after which a job ends.
 const ENOUGH: usize = 64 << 10;
@@ -26,12 +26,12 @@ const LINE_BYTES: usize = 24;
 #[derive(Default)]
 pub(super) struct Part<K> {
     pub(super) answer: Vec<u8>,
-    /// How many lines were answered, in whatever way.
+    /// Number of lines answered, errors included.
     pub(super) lines: usize,
-    /// Those among them that did not fail.
+    /// Number of lines answered without an error.
     pub(super) sound: usize,
     pub(super) counts: Counts,
-    /// What they leave for the end of the answer.
+    /// What the lines leave for the end of the answer.
     pub(super) kept: K,
 }
 
@@ -72,14 +72,14 @@ impl<Q: LineQuestion> Stream<Q> {
                             job,
                         );
                         match run.await {
-                            Ok(Ok(answered)) => match self.question.settle().await {
+                            Ok(Ok(answered)) => match self.question.wait_durable().await {
                                 Ok(()) => return answered,
                                 Err(error) => {
                                     end = first + answered.lines;
                                     break error;
                                 }
                             },
-                            // One line among them took too long: it alone must fail.
+                            // One line took too long: only this line fails.
                             Ok(Err(error))
                                 if error.code == Code::DeadlineExceeded && end - first > 1 =>
                             {
@@ -107,7 +107,7 @@ impl<Q: LineQuestion> Stream<Q> {
         part
     }
 
-    /// Computes on the pool what is left once all lines were read.
+    /// Computes on the pool what remains after the last line.
     pub(super) async fn finish_on_pool(self: &Arc<Self>) -> Result<(), ApiError> {
         let app = &self.app;
         let permit = app.admission.admit_for(&self.caller.client)?;
@@ -152,7 +152,8 @@ impl<Q: LineQuestion> Stream<Q> {
     ) -> Result<(), ApiError> {
         let question = &self.question;
         let sound: Vec<&Q::Item<'_>> = items.iter().flatten().collect();
-        // Mostly all lines are sound; one that is not spoils the answer, and then each is asked alone.
+        // Usually all lines are sound. If one is not, the joint answer fails, and each line is asked
+        // alone.
         let together = question.ask(&sound).ok();
         let mut place = 0;
         for (line, item) in lines.iter().zip(items) {
@@ -195,8 +196,8 @@ impl<Q: LineQuestion> Stream<Q> {
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) outcome: Outcome,
-    /// For the last line: the number of the first line without an answer, and why. None if the
-    /// client has gone.
+    /// The number and the error of the first line without an answer, for the last line; none if the client
+    /// has gone.
     pub(super) last: Option<(u64, ApiError)>,
 }
 
@@ -278,7 +279,7 @@ impl Record {
     }
 
     /// Settles how the stream ended.
-    pub(super) async fn settle(mut self, outcome: Outcome) {
+    pub(super) async fn wait_durable(mut self, outcome: Outcome) {
         self.named.known().await;
         self.outcome = outcome;
     }

@@ -23,7 +23,7 @@ impl LineId<'_> {
         self.0.get()
     }
 
-    /// As it was written, borrowing nothing.
+    /// The id as it was written, owned.
     pub(super) fn written(self) -> Box<RawValue> {
         self.0.to_owned()
     }
@@ -68,7 +68,7 @@ forms!(TextLine<'b>: "a string or an object with `text`";
     text(text) => Ok(TextLine { id: None, text: Text(text) });
     object(NamedText { id, text } in NamedText<'de>) => Ok(TextLine { id, text }););
 
-/// What a line holds; one that is too long holds nothing.
+/// Parses a line; a line that is too long has no bytes.
 pub(super) fn parse<'b, T: Deserialize<'b>>(bytes: Option<&'b [u8]>) -> Result<T, ApiError> {
     let bytes = bytes.ok_or_else(|| {
         let detail = format!("the line has more than {MOST_LINE_BYTES} bytes");
@@ -77,7 +77,7 @@ pub(super) fn parse<'b, T: Deserialize<'b>>(bytes: Option<&'b [u8]>) -> Result<T
     json::read(bytes)
 }
 
-/// The name of a line that is at fault, if it stands before the fault.
+/// The id of a faulty line, if the id stands before the fault.
 pub(super) fn id_of(line: &Line) -> Option<LineId<'_>> {
     struct Search<'s, 'b>(&'s mut Option<LineId<'b>>);
     impl<'de: 'b, 'b> Visitor<'de> for Search<'_, 'b> {
@@ -100,7 +100,7 @@ pub(super) fn id_of(line: &Line) -> Option<LineId<'_>> {
     }
     let mut id = None;
     let mut reader = serde_json::Deserializer::from_slice(line.bytes.as_deref()?);
-    // What is wrong was found out before.
+    // The fault is known already.
     let _ = reader.deserialize_map(Search(&mut id));
     id
 }
@@ -145,9 +145,9 @@ pub(crate) struct Line {
 /// Lines that were taken together.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// Those that have an answer.
+    /// Lines that get an answer.
     pub lines: Vec<Line>,
-    /// How many there were, with those of white space.
+    /// Number of lines, blank ones included.
     pub passed: usize,
 }
 
@@ -169,7 +169,7 @@ impl Lines {
         self.arrived.push_back(bytes);
     }
 
-    /// What stands after the last end of a line is a line, too.
+    /// Bytes behind the last line end are a line too.
     pub(crate) fn finish(&mut self) {
         self.finished = true;
     }

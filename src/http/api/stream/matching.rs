@@ -122,7 +122,7 @@ impl LineQuestion for Items {
         Ok(LineItem(item))
     }
 
-    /// An item is called by its own name, which stands in the answer.
+    /// The answer names an item by its own id.
     fn id<'i>(_: &'i LineItem) -> Option<LineId<'i>> {
         None
     }
@@ -135,11 +135,11 @@ impl LineQuestion for Items {
         self.against.turn(app)
     }
 
-    fn settle(&self) -> impl Future<Output = Result<(), ApiError>> + Send {
-        self.against.settle(&self.app)
+    fn wait_durable(&self) -> impl Future<Output = Result<(), ApiError>> + Send {
+        self.against.wait_durable(&self.app)
     }
 
-    /// One scan of the window serves a batch of texts; over a very large window a batch takes too
+    /// One scan of the window serves a batch of texts. Over a very large window a batch would take too
     /// long.
     fn per_part(&self, items: &[&LineItem]) -> usize {
         let bytes = items.iter().map(|LineItem(item)| item.text.len()).sum();

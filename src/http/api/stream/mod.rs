@@ -47,10 +47,10 @@ const CHUNK: usize = 256;
 /// Bytes that a client must send within the body's timeout if it completes no line in it.
 const LEAST_PROGRESS: usize = 1 << 10;
 
-/// A question that is asked line by line: what a line holds, and what it is answered by.
+/// A question asked line by line: how a line is read, answered and written.
 trait LineQuestion: Send + Sync + 'static {
     type Item<'b>;
-    /// What the engine answers to some items.
+    /// The engine's answers to some items.
     type Answers;
     /// What lines leave for the end of the answer.
     type Kept: Default + Send + 'static;
@@ -62,22 +62,22 @@ trait LineQuestion: Send + Sync + 'static {
 
     fn id<'i>(item: &'i Self::Item<'_>) -> Option<LineId<'i>>;
 
-    /// Whether it waits for another machine.
+    /// Whether answering waits for another machine.
     fn waits(&self, _: &App) -> bool {
         false
     }
 
-    /// Waits, without a thread, for the turn to compute what is computed one at a time.
+    /// Waits for the turn to compute, if questions are computed one at a time; holds no thread.
     fn turn(&self, _: &App) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
         async { Ok(None) }
     }
 
-    /// Waits, without a thread that computes, for what must be certain before answers are sent.
-    fn settle(&self) -> impl Future<Output = Result<(), ApiError>> + Send {
+    /// Waits until what was written is durable, before answers are sent; holds no thread of the pool.
+    fn wait_durable(&self) -> impl Future<Output = Result<(), ApiError>> + Send {
         async { Ok(()) }
     }
 
-    /// How many of some items are asked together.
+    /// Number of these items that are asked together.
     fn per_part(&self, items: &[&Self::Item<'_>]) -> usize;
 
     /// Asks items together. A fault of one is a fault of all.
@@ -95,27 +95,27 @@ trait LineQuestion: Send + Sync + 'static {
         part: &mut Part<Self::Kept>,
     );
 
-    /// Where a line has what the faults of native questions call `pointer`, if it is asked alone.
+    /// The place in a line of a fault that a native question has at `pointer`.
     fn pointer_in_line(pointer: Pointer) -> Pointer {
         pointer
     }
 
-    /// Takes over what lines left, in the order of the lines.
+    /// Takes over what the lines left, in the order of the lines.
     fn keep(&self, _: &mut Part<Self::Kept>) -> Result<(), ApiError> {
         Ok(())
     }
 
-    /// Whether there is more to compute once all lines were read.
+    /// Whether work remains after the last line.
     fn is_unfinished(&self) -> bool {
         false
     }
 
-    /// Computes what is left once all lines were read.
+    /// Does the work that remains after the last line.
     fn finish(&self, _: &JobContext) -> Result<(), ApiError> {
         Ok(())
     }
 
-    /// What is answered once all lines were read, piece by piece; nothing after the last.
+    /// The end of the answer, piece by piece; none after the last piece.
     fn conclude(&self) -> Option<Vec<u8>> {
         None
     }
@@ -178,7 +178,7 @@ impl Opening {
         let mut body = body;
         tokio::spawn(async move {
             let ended = talk.read_all(&mut body, lines).await;
-            // What is computed from here on is nothing.
+            // From here on nothing is computed.
             drop(permit);
             talk.end(ended, body, &delivery).await;
         });
@@ -186,7 +186,7 @@ impl Opening {
     }
 }
 
-/// What lines are answered by.
+/// A stream of lines and its answers.
 struct Stream<Q> {
     app: Arc<App>,
     question: Q,
@@ -299,7 +299,7 @@ impl<Q: LineQuestion> Talk<Q> {
         Ok(())
     }
 
-    /// Writes what is answered once all lines were read.
+    /// Writes the end of the answer.
     async fn conclude(&mut self) -> Result<(), End> {
         let last = self.record.lines + 1;
         if self.stream.question.is_unfinished() {
@@ -313,7 +313,7 @@ impl<Q: LineQuestion> Talk<Q> {
         Ok(())
     }
 
-    /// Writes the last line, waits until the client has read everything, and tells how that went.
+    /// Writes the last line, waits until the client has read everything, and notes the outcome.
     async fn end(self, ended: Result<(), End>, body: Body, delivery: &Delivery) {
         let Self { stream, mut writer, place, record } = self;
         let (mut outcome, mut last) = (Outcome::Complete, Vec::new());
@@ -326,9 +326,9 @@ impl<Q: LineQuestion> Talk<Q> {
                 fail(&mut last, line, None, &error);
             }
         }
-        // The model is not held for a client that reads slowly.
+        // A client that reads slowly must not hold the model.
         drop(stream);
-        // From here on the client must read at the pace of an answer of this length.
+        // From here on the client must read at the pace required for an answer of this length.
         delivery.set_answer_bytes(writer.waiting());
         writer.finish(last);
         // A client that sends everything before it reads finds the last line only once the rest is
@@ -350,7 +350,7 @@ impl<Q: LineQuestion> Talk<Q> {
                 (false, false) => Outcome::ClientGone,
             };
         }
-        record.settle(outcome).await;
+        record.wait_durable(outcome).await;
     }
 }
 
@@ -361,7 +361,7 @@ async fn throw_away(mut body: Body, most: Duration) {
     }
     let rest = async {
         while let Some(Ok(_)) = body.frame().await {
-            // There may be no end of it.
+            // The body may be endless.
             yield_now().await;
         }
     };

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
-/// How long a batch may take, the answer included.
+/// Timeout of a batch, the answer included.
 const MOST: Duration = Duration::from_secs(1);
 /// Largest answer; good ones are empty.
 const ANSWER_BYTES: usize = 64 << 10;
@@ -27,7 +27,7 @@ const LOG_EVERY: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(super) struct Collector(Mutex<Lost>);
 
-/// What did not arrive since the last log line.
+/// Spans lost since the last log line.
 #[derive(Debug, Default)]
 struct Lost {
     batches: u64,

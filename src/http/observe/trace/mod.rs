@@ -18,7 +18,7 @@ pub(crate) use otlp::{Span, Tracer, check_endpoint};
 #[cfg(not(feature = "otlp"))]
 pub(crate) use unseen::{Span, Tracer, check_endpoint};
 
-/// What a span tells when its request is answered. Neither texts nor headers.
+/// The attributes of a span when its request is answered: neither texts nor headers.
 #[derive(Debug)]
 pub struct Answered<'a> {
     pub id: &'a str,
@@ -52,7 +52,7 @@ pub struct Parent {
 }
 
 impl Parent {
-    /// What a request says of it; none if it says so twice, or something that is not valid.
+    /// The parent span named by a request; none if the header is repeated or invalid.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all("traceparent").iter();
         let (first, second) = (values.next()?, values.next());

@@ -22,9 +22,9 @@ use crate::http::observe::trace::{Answered, Parent, TraceId};
 /// Spans that wait to be sent, less than a KiB each; more are lost.
 const WAITING_SPANS: usize = 4096;
 const BATCH_SPANS: usize = 512;
-/// How long spans wait for others at most.
+/// Longest wait before spans are sent.
 const EVERY: Duration = Duration::from_secs(1);
-/// How long the end of the service waits for the last spans.
+/// Longest wait for the last spans at the end of the service.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// Whether spans can be sent there: plain HTTP, since the collector is meant to stand beside the
@@ -38,7 +38,7 @@ fn target(endpoint: &str) -> Result<Uri, String> {
     let target = format!("{}/v1/traces", endpoint.trim_end_matches('/')).parse::<Uri>();
     let plain = |uri: &Uri| {
         let host = uri.authority().is_some_and(|authority| {
-            // Neither a name and a password, nor a port that is none.
+            // No user name or password, and only a valid port.
             let port = authority.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
             let host = authority.host();
             !host.is_empty() && authority.as_str() == format!("{host}{port}")
@@ -104,7 +104,7 @@ impl Tracer {
         Span { parent, recorded: Some(tracer.build_with_context(span, &around)) }
     }
 
-    /// Sends what waits, and gives up after a while. There are no spans afterwards.
+    /// Sends the waiting spans, for a limited time. No spans are made afterwards.
     pub(crate) fn finish(&self) {
         if let Some((provider, _)) = &self.0
             && provider.shutdown_with_timeout(LAST_WAIT).is_err()

@@ -67,7 +67,7 @@ impl<'b> From<CandidateFields<'b>> for NamedCandidate<'b> {
 }
 
 impl<'b> Candidate<'b> {
-    /// An item that was stored, with its name and what was hung on it.
+    /// A stored item, with its id and data.
     pub(crate) fn stored(id: &'b str, text: &'b str, data: Option<&'b RawValue>) -> Self {
         let more = data.map(|data| {
             Box::new(More { data: Some(CallersData::stored(data)), ..More::default() })
@@ -90,7 +90,7 @@ impl<'b> Candidate<'b> {
         }
     }
 
-    /// What its score is changed by.
+    /// The change of its score.
     pub(crate) fn boost(&self) -> Option<f32> {
         self.more()?.boost
     }
@@ -163,7 +163,7 @@ const MOST_BYTES: usize = 4096;
 pub(crate) struct CallersData<'b>(&'b RawValue);
 
 impl<'b> CallersData<'b> {
-    /// What was checked when it was stored.
+    /// Data that was checked when it was stored.
     pub(crate) fn stored(data: &'b RawValue) -> Self {
         Self(data)
     }
@@ -198,7 +198,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for CallersData<'b> {
         if written.len() > MOST_BYTES {
             return fault("a longer one", "an object of at most 4096 bytes");
         }
-        // What comes back must not be an answer that its reader's parser refuses.
+        // Data that a JSON parser refuses would make the answer unreadable.
         if serde_json::from_str::<Readable>(written).is_err() {
             return fault("another one", "an object that every parser of JSON can read");
         }
@@ -251,7 +251,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for CallersScores<'b> {
     }
 }
 
-/// A name, borrowed from the body where it stands there as it is.
+/// A name, borrowed from the body if it has no escapes.
 #[derive(Deserialize)]
 struct Name<'b>(#[serde(borrow)] Cow<'b, str>);
 

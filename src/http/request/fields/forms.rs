@@ -26,7 +26,7 @@ macro_rules! forms {
             }
         }
     };
-    // A string, as it stands in the body where it has no escapes.
+    // A string, borrowed from the body if it has no escapes.
     (@text $expected:expr; $text:pat => $made:expr) => {
         fn visit_borrowed_str<E: serde::de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
             let $text: std::borrow::Cow<'de, str> = std::borrow::Cow::Borrowed(text);

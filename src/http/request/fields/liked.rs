@@ -11,7 +11,7 @@ use crate::http::request::fields::{CandidateId, NonEmptyText, Text, Weight, desc
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LikedText<'b> {
     pub text: Text<'b>,
-    /// What it weighs; nothing for 1.
+    /// Its weight; 1 if none.
     pub weight: Option<Weight>,
     pub named: bool,
     /// The item of a collection whose text it is, in the place of a text.

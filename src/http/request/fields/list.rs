@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Most items of any list that are kept, whatever the settings; the others are only counted.
+/// Most stored items of a list, whatever the settings; the others are only counted.
 const MOST_KEPT: usize = 100_000;
 
-/// A list of which at most `MOST_KEPT` items are kept.
+/// A list of which at most `MOST_KEPT` items are stored.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct List<T> {
     pub items: Vec<T>,

@@ -25,7 +25,7 @@ pub(crate) fn only<E: Error>(word: &str, known: &str, expected: &dyn Expected) -
 }
 
 /// A score.
-// Kept as it was written: the parser would turn what is too large for an f32 into infinity.
+// As it was written: the parser would turn a number beyond f32 into infinity.
 #[derive(Debug, Clone, Copy, PartialEq, ToSchema)]
 #[schema(minimum = -1e6, maximum = 1e6)]
 pub(crate) struct Score(pub f64);
@@ -102,10 +102,6 @@ whole_numbers! {
     Offset: 0 to 100000;
 }
 
-impl Pool {
-    pub(crate) const MOST: usize = 1000;
-}
-
 /// The number, if it is one of these.
 pub(crate) fn within<E: Error>(
     number: impl Into<i128>,
@@ -119,7 +115,7 @@ pub(crate) fn within<E: Error>(
 
 /// The whole number that JSON also lets be written as `3.0`.
 pub(crate) fn whole<E: Error>(number: f64, expected: &dyn Expected) -> Result<i64, E> {
-    // Beyond this not every whole number has a float of its own.
+    // Beyond this, not every whole number is a float.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match number.fract() == 0.0 {
         true if number.abs() <= EXACT => Ok(number as i64),

@@ -16,7 +16,7 @@ const EXPECTED: &str = "\"all\" or a whole number from 1 to 100000";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShortlistLength {
     All,
-    /// So many for each text that is asked about.
+    /// This many items for each text of the query.
     Items(usize),
 }
 

@@ -18,7 +18,7 @@ pub(crate) enum Texts<'b> {
 }
 
 impl<'b> Texts<'b> {
-    /// The texts that are kept.
+    /// The stored texts.
     pub(crate) fn items(&self) -> &[Text<'b>] {
         match self {
             Self::One(text) => slice::from_ref(text),

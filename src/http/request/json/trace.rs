@@ -20,7 +20,7 @@ const NAME_CHARS: usize = 64;
 pub(super) enum Kind {
     /// The parser cannot read it.
     Syntax,
-    /// Of another type than this, or of another form.
+    /// The value has another type, or another form, than expected.
     Type(String),
     /// A list or an object of another length.
     Length(String),
@@ -44,7 +44,7 @@ impl Problem {
     pub(super) fn pointer(&self) -> Pointer {
         let at = self.at.clone().unwrap_or_default();
         match self.kind {
-            // The name of what is the caller's own is not known here.
+            // A repeated name of the caller's own is not known here.
             Kind::Twice("") => at,
             Kind::Twice(field) => at.field(field),
             _ => at,
@@ -106,7 +106,7 @@ impl Error for Problem {
     }
 }
 
-/// Where the reader is, and the problem on its way through errors of the parser.
+/// The position of the reader, and the problem behind a parser error.
 #[derive(Debug, Default)]
 pub(super) struct Trace {
     path: RefCell<Vec<Segment>>,
@@ -131,7 +131,7 @@ impl Trace {
         Some(self.path.borrow().iter().take(depth).cloned().collect())
     }
 
-    /// Holds a problem of the value at this depth while an error of the parser stands for it.
+    /// Stores the problem of the value at this depth behind a parser error.
     fn hold<T, E: Error>(&self, read: Result<T, Problem>, depth: usize) -> Result<T, E> {
         read.map_err(|problem| {
             let at = problem.at.or_else(|| self.pointer(depth));
@@ -140,18 +140,18 @@ impl Trace {
         })
     }
 
-    /// The problem that an error of the parser stands for; else the parser's own.
+    /// The problem behind a parser error; without one, the parser's own.
     fn release<E>(&self, _: E) -> Problem {
         let own = || Problem { kind: Kind::Syntax, at: self.pointer(usize::MAX) };
         self.problem.borrow_mut().take().unwrap_or_else(own)
     }
 }
 
-/// A part of the parser, or of what it reads for, that notes where the reader is.
+/// A reader that notes its position.
 pub(super) struct Traced<'t, T> {
     inner: T,
     trace: &'t Trace,
-    /// Of the value that it reads.
+    /// The depth of the value that it reads.
     depth: usize,
     items: usize,
 }
@@ -195,7 +195,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Traced<'_, D> {
         self.deserialize_any(Word(visitor))
     }
 
-    // Whatever is asked for, the type of what is there decides; so a wrong one is found by its visitor.
+    // The type of the value decides, so a wrong type is found by the visitor.
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct seq
         tuple tuple_struct map struct identifier

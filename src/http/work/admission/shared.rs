@@ -11,7 +11,7 @@ use crate::http::auth::client::{Client, Resource};
 use crate::http::error::ApiError;
 use crate::http::work::admission::{Permit, Reason};
 
-/// The units of all requests, and those who wait for them.
+/// The units of all requests, and the queue for them.
 pub(super) struct Shared {
     pub(super) all: usize,
     /// Units up to which a request is small.
@@ -24,21 +24,21 @@ pub(super) struct Shared {
     pub(super) share: usize,
     /// Requests of a client that wait at most.
     pub(super) waiting_share: usize,
-    /// How long each waits at most.
+    /// Longest wait of a request.
     pub(super) patience: Duration,
     pub(super) state: Mutex<State>,
 }
 
 pub(super) struct State {
     used: usize,
-    /// Those of them that small requests use.
+    /// Units in use by small requests.
     used_by_small: usize,
-    /// In the order in which they came.
+    /// The queue, in order of arrival.
     waiting: VecDeque<Waiting>,
     /// Seconds in which somebody waited, and units that became free in them: the older, the less they
     /// count.
     seen: (f64, f64),
-    /// Up to when they are counted.
+    /// The end of the period that is counted.
     seen_until: Instant,
 }
 
@@ -102,7 +102,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Whether it still waits: neither was its time over nor did its client go away.
+    /// Whether the request still waits: neither has it timed out nor has its client gone.
     fn is_there(&self) -> bool {
         !self.admitted.is_closed()
     }
@@ -162,8 +162,7 @@ impl Shared {
         grown
     }
 
-    /// A place to wait for `units` units, or a refusal where that is hopeless. `held` units are
-    /// given back meanwhile.
+    /// Queues for `units` units, or refuses if there is no hope. `held` units are returned meanwhile.
     pub(super) fn queue(
         self: &Arc<Self>,
         state: &mut State,
@@ -172,7 +171,7 @@ impl Shared {
         units: usize,
     ) -> Result<Place, ApiError> {
         self.check_wait(state, client, held, units)?;
-        // The first waits whatever is expected: what is seen meanwhile is what the next expect.
+        // The first in the queue waits whatever the estimate: its wait improves the estimate.
         if state.waiting.is_empty() {
             state.seen_until = Instant::now();
         }
@@ -250,7 +249,7 @@ impl Shared {
             state.charge(self, &waiting.client, 0, units);
             let permit = Permit { shared: Arc::clone(self), client: waiting.client, units };
             if let Err(mut permit) = waiting.admitted.send(permit) {
-                // Gone in this moment. The permit's own end would ask for the state, which is held.
+                // The request has just gone. Dropping its permit would lock the state, which is locked.
                 state.charge(self, &permit.client, std::mem::take(&mut permit.units), 0);
             }
         }

@@ -35,7 +35,7 @@ pub struct Spools {
     /// Bytes after which a stream's next file is begun: the room of a file is free again once all of it
     /// was read.
     file_bytes: u64,
-    /// Whether it was said that no file can be had.
+    /// Whether the lack of files was logged.
     told: AtomicBool,
     threads: FileThreads,
 }
@@ -83,7 +83,7 @@ impl Spools {
         (Writer::new(Arc::clone(self), shared, unsent.clone(), patience), reader)
     }
 
-    /// Reserves `bytes` bytes, if all streams leave so much.
+    /// Reserves `bytes` bytes, if the streams leave as much.
     fn reserve(&self, bytes: u64) -> Option<Reserved> {
         let take = |used: u64| used.checked_add(bytes).filter(|&used| used <= self.all);
         self.used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, take).ok()?;
@@ -123,7 +123,7 @@ impl Folder {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         match rustix::fs::openat(CWD, &self.0, flags, Mode::RUSR | Mode::WUSR) {
             Ok(file) => Ok(file.into()),
-            // Not every file system has files that never had a name.
+            // Some file systems have no nameless files.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => self.unlinked(),
             Err(error) => Err(error.into()),
         }
@@ -148,11 +148,11 @@ impl fmt::Display for Folder {
     }
 }
 
-/// What the writer and the reader of one answer share.
+/// State that the writer and the reader of one answer share.
 #[derive(Debug, Default)]
 struct Shared {
     waiting: Mutex<Waiting>,
-    /// There is more to read, or there will never be.
+    /// Notified when there is more to read, or the answer ends.
     more: Notify,
     /// The reader took something, or reads no more.
     room: Notify,
@@ -168,9 +168,9 @@ impl Shared {
 enum Phase {
     #[default]
     Open,
-    /// Only this, after all else.
+    /// The last bytes, after all else.
     Finished(Bytes),
-    /// It was to come, and will not.
+    /// The answer was broken off.
     Broken,
 }
 
@@ -179,7 +179,7 @@ enum Reading {
     #[default]
     Going,
     Whole,
-    /// Nobody reads the rest.
+    /// The reader has gone.
     Left,
     Failed,
 }
@@ -188,7 +188,7 @@ enum Reading {
 struct Waiting {
     memory: VecDeque<Bytes>,
     in_memory: usize,
-    /// All of it is newer than what is in memory.
+    /// Files hold newer bytes than memory does.
     files: VecDeque<Segment>,
     /// Whether the last file is being written to.
     writing: bool,

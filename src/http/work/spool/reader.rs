@@ -26,7 +26,7 @@ pub(crate) struct Reader {
 
 enum Next {
     Bytes(Bytes),
-    /// So many bytes of a file, from this place on.
+    /// A part of a file: the file, its length, and its position.
     File(Arc<File>, u64, u64),
     Wait,
     End,
@@ -54,7 +54,7 @@ impl Reader {
                         self.shared.lock().reading = Reading::Failed;
                     }));
                 }
-                // The writer's note is kept, even if the reader does not wait yet.
+                // A notification is stored even if the reader does not wait yet.
                 Next::Wait => self.shared.more.notified().await,
                 Next::End => return None,
                 Next::Broken => {
@@ -103,7 +103,7 @@ impl Reader {
         });
         let bytes = read.await.map_err(io::Error::other)??;
         let bytes = self.unsent.charge(bytes).unwrap_or_else(|mut bytes| {
-            // What is small is free.
+            // Small answers are free.
             bytes.truncate(FREE_BYTES);
             cut(&mut bytes);
             bytes.shrink_to_fit();

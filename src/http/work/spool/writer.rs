@@ -13,11 +13,11 @@ use crate::http::work::spool::{IN_MEMORY, Phase, Reading, Reserved, Segment, Sha
 use crate::http::work::streams::Place;
 use crate::http::work::unsent::Unsent;
 
-/// What a reader must take in its time for it to count as reading.
+/// Bytes that a client must read within a period to count as reading.
 const LEAST_PROGRESS: u64 = 64 << 10;
-/// Share of what waits that must be taken or added in that time, so that none holds much for long.
+/// Share of the waiting bytes that must be read or added within that period.
 const SHARE: u64 = 64;
-/// How long to wait before asking again for room that others take.
+/// Pause before asking again for room.
 const RETRY: Duration = Duration::from_millis(20);
 
 /// Writes an answer. It never waits while there is room, whether or not the client reads.
@@ -33,9 +33,9 @@ pub(crate) struct Writer {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Stopped {
-    /// Nobody reads any more.
+    /// The reader has gone.
     Gone,
-    /// There is no room, and the client does not make any by reading.
+    /// There is no room, and the client makes none by reading.
     Full(Full),
     /// The order to end came while there was no room.
     Ordered,
@@ -78,7 +78,7 @@ impl Writer {
                 let waiting = self.shared.lock();
                 (waiting.taken, waiting.taken == waiting.given)
             };
-            // It is not for this client to make room where others take the memory.
+            // If others use the memory, the client cannot make room by reading.
             if now_taken - taken >= LEAST_PROGRESS || nothing_waits {
                 (since, taken) = (Instant::now(), now_taken);
             } else if since.elapsed() >= self.patience {
@@ -131,7 +131,7 @@ impl Writer {
             let fits = |last: &&Segment| last.written + length <= spools.file_bytes;
             let last = waiting.files.back().filter(fits);
             let last = last.map(|last| (Arc::clone(&last.file), last.written));
-            // It must not be closed meanwhile, though all of it may be read.
+            // The file must stay open while it is written to, even if all of it was read.
             waiting.writing = last.is_some();
             last
         };

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::embedded::log::HEAD;
+use crate::embedded::frame::HEAD;
 use crate::embedded::storage::Storage;
 use crate::embedded::tests::item;
 use crate::embedded::tests::simulated::Simulated;
@@ -160,7 +160,7 @@ fn with_unsynced(count: usize) -> (Simulated, EmbeddedHome, Arc<EmbeddedCollecti
     let (news, _) = collections.make("news", Settings::default(), 0).unwrap();
     news.put(vec![item(0, "synced", 0)], 0).unwrap();
     for at in 1..=count {
-        let _unsettled = news.write(Write::Put(vec![item(at, "not synced", 0)]), 0).unwrap();
+        let _not_durable = news.write(Write::Put(vec![item(at, "not synced", 0)]), 0).unwrap();
     }
     (disk, collections, news)
 }
@@ -223,7 +223,7 @@ fn a_log_at_rest_says_that_all_of_it_was_synced() {
     // It goes on behind the seal.
     let (_, pending) = news.write(Write::Put(vec![item(1, "more", 0)]), 0).unwrap();
     let turn = news.turn();
-    news.settle(pending).unwrap();
+    news.wait_durable(pending).unwrap();
     let unsealed = bytes();
     drop(turn);
     news.tidy(0).unwrap();
@@ -238,8 +238,8 @@ fn what_could_not_be_synced_is_not_shown() {
     let second = news.write(Write::Remove(vec!["n0".into()]), 0).unwrap().1;
     disk.fail(1..2);
     // The first who waits syncs for both.
-    assert!(matches!(news.settle(second), Err(CollectionError::Unsynced { .. })));
-    assert!(matches!(news.settle(first), Err(CollectionError::Unsynced { .. })));
+    assert!(matches!(news.wait_durable(second), Err(CollectionError::Unsynced { .. })));
+    assert!(matches!(news.wait_durable(first), Err(CollectionError::Unsynced { .. })));
     let bytes = collections.bytes();
     assert_eq!(holds(&collections).unwrap().1, [("n0".to_owned(), "synced".to_owned())]);
     assert_eq!((news.get("n1", 0).is_none(), news.get("n0", 0).is_some()), (true, true));

@@ -3,11 +3,14 @@
 
 mod cancelled;
 mod clock;
+mod earlier;
 mod faults;
+mod killed;
 mod lengths;
 mod narrow;
 mod places;
 mod replica;
+mod rewriting;
 mod shortlists;
 mod simulated;
 mod windows;

@@ -144,7 +144,7 @@ fn what_the_process_does_itself_is_not_taken_for_it() {
     let (folder, home, news) = holding(2);
     let (_, pending) = news.write(Write::Put(vec![item(5, "a", 0)]), 0).unwrap();
     news.compact(0).unwrap();
-    news.settle(pending).unwrap();
+    news.wait_durable(pending).unwrap();
     put(&news, 6).unwrap();
     // The new log is this process's alone, as the old one was.
     fs::remove_file(folder.path().join(".lock")).unwrap();
@@ -155,7 +155,7 @@ fn what_the_process_does_itself_is_not_taken_for_it() {
     let news = home.named("news").unwrap();
     let (_, pending) = news.write(Write::Put(vec![item(7, "a", 0)]), 0).unwrap();
     home.remove("news").unwrap();
-    news.settle(pending).expect("it was written before the collection was deleted");
+    news.wait_durable(pending).expect("it was written before the collection was deleted");
     assert_eq!(home.unwritable(), 0);
 }
 

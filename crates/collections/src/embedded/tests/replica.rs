@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{item, log_of, open, with_batches, with_killed_batches};
 use crate::embedded::EmbeddedHome;
-use crate::embedded::held::Items;
+use crate::embedded::items::Items;
 use crate::embedded::log::Change;
 use crate::{
     Applied, Behind, Cancellation, Choice, CollectionError, Home, ItemSelector, Limits, MatchError,
@@ -108,9 +108,9 @@ fn what_was_not_synced_is_not_shown() {
     assert_eq!(count(), 2);
     assert!(bytes_behind(&replica) > 0);
     // Who waits for one waits for both.
-    news.settle(first).unwrap();
+    news.wait_durable(first).unwrap();
     assert_eq!((count(), bytes_behind(&replica)), (4, 0));
-    news.settle(second).unwrap();
+    news.wait_durable(second).unwrap();
     assert_eq!(count(), 4);
 }
 

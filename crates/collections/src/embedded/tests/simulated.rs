@@ -4,15 +4,20 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard};
 
+use crate::embedded::log::UNWHOLE;
 use crate::embedded::storage::{Storage, Stored};
 
 /// Bytes that are written as a whole or not at all.
 const SECTOR: usize = 64;
 
 #[derive(Debug, Default, Clone)]
-pub(super) struct Simulated(Arc<Mutex<State>>);
+pub(super) struct Simulated {
+    state: Arc<Mutex<State>>,
+    /// Where who makes the file of a log that is not whole yet waits twice, for a test.
+    gate: Option<Arc<Barrier>>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -158,8 +163,13 @@ impl Simulated {
         disk
     }
 
+    /// The same disk, on which who makes the file of a log that is not whole yet waits twice.
+    pub(super) fn with_gate(&self, gate: &Arc<Barrier>) -> Self {
+        Self { state: Arc::clone(&self.state), gate: Some(Arc::clone(gate)) }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap()
+        self.state.lock().unwrap()
     }
 
     /// Steps that were asked for.
@@ -176,7 +186,8 @@ impl Simulated {
     /// The disk as another process finds it after this one was killed.
     pub(super) fn killed(&self) -> Self {
         let nodes = self.state().nodes.clone();
-        Self(Arc::new(Mutex::new(State { nodes, ..State::default() })))
+        let state = Arc::new(Mutex::new(State { nodes, ..State::default() }));
+        Self { state, gate: None }
     }
 
     /// The disk after its power went: `chance` says of each sector whether it was written.
@@ -255,6 +266,11 @@ impl Storage for Simulated {
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
+        let is_copy = path.extension().is_some_and(|extension| extension == UNWHOLE);
+        if let Some(gate) = self.gate.as_ref().filter(|_| is_copy) {
+            gate.wait();
+            gate.wait();
+        }
         let mut state = self.state();
         state.step()?;
         let node = state.add(path, Node::file())?;

@@ -53,7 +53,7 @@ fn matched(
 ) -> Vec<Matched> {
     let items = ids.iter().map(|&at| item(at, &text(at), now)).collect();
     let (matched, pending) = news.follow(engine.clone(), &how, items, now).unwrap();
-    news.settle(pending).unwrap();
+    news.wait_durable(pending).unwrap();
     matched
 }
 
@@ -94,7 +94,7 @@ fn a_window_is_paid_for_and_gives_way_to_items() {
     // Long texts stand in the window once more, and long names in its lists.
     let long = (1..200).map(|at| item(at, &format!("{} {}", text(at), "quake ".repeat(500)), 0));
     let (_, pending) = news.follow(engine.clone(), &how(500, 0.3), long.collect(), 0).unwrap();
-    news.settle(pending).unwrap();
+    news.wait_durable(pending).unwrap();
     assert!(items() > window + 199 * 3000, "{} after {window}", items());
     // Two more windows, and then what is known is too much: the one that was not asked for longest goes.
     matched(&news, &engine, how(400, 0.3), &[200], 0);

@@ -13,7 +13,7 @@
 
 use crate::engine::fuse::FuseBy;
 
-/// What is added to each rank: how little the first places count above those after them.
+/// Added to each rank, so that the first places do not outweigh all others.
 const RANKS: f64 = 60.0;
 
 /// The score of each candidate from a column of scores a part, in which what is no finite number is
@@ -65,7 +65,7 @@ pub fn standardised(scores: &[f64]) -> Vec<f64> {
     scores.iter().map(value).collect()
 }
 
-/// One over each rank and what is added to it; 0 where there is no score.
+/// The reciprocals of rank plus [`RANKS`]; 0 for a candidate without a score.
 fn reciprocal_ranks(scores: &[f64]) -> Vec<f64> {
     // Adding 0 turns -0 into 0: the two are equal scores.
     let finite = scores.iter().map(|score| score + 0.0).enumerate();

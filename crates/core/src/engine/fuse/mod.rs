@@ -24,14 +24,14 @@ use crate::methods::{Measure, Method, Reads};
 /// Most parts of a fusion.
 pub const MOST_PARTS: usize = 16;
 
-/// How the rankings become one.
+/// How rankings are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FuseBy {
     /// Reciprocal rank fusion: by the candidates' places alone.
     #[default]
     Rrf,
-    /// By scores that are standardised within the query: mean 0, deviation 1.
+    /// By scores standardised within the query: mean 0, deviation 1.
     Zscore,
 }
 
@@ -55,7 +55,7 @@ impl FuseBy {
         }
     }
 
-    /// Where it comes from.
+    /// The paper of the rule.
     pub fn paper(self) -> &'static str {
         match self {
             Self::Rrf => "Cormack, Clarke & Büttcher 2009",
@@ -64,7 +64,7 @@ impl FuseBy {
     }
 }
 
-/// Where the scores of a part come from.
+/// The source of a part's scores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A method; without a measure by its own.
@@ -73,12 +73,12 @@ pub enum Source {
     Run(String),
 }
 
-/// One of the rankings.
+/// One of the combined rankings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// Where its scores come from.
+    /// The source of its scores.
     pub source: Source,
-    /// What it weighs beside the others.
+    /// Its weight.
     pub weight: f64,
 }
 
@@ -92,7 +92,7 @@ pub struct Fusion {
 /// Why rankings cannot be fused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FuseError {
-    /// There are none, or too many.
+    /// There are no parts, or too many.
     #[error("expected 1 to {MOST_PARTS} parts, got {0}")]
     Parts(usize),
     /// A weight that is not a number from 0 up.
@@ -123,7 +123,7 @@ impl Fusion {
         Ok(Self { by, parts })
     }
 
-    /// How they become one.
+    /// The rule that combines the rankings.
     pub fn by(&self) -> FuseBy {
         self.by
     }

@@ -18,11 +18,11 @@ pub struct PartScores {
     pub(super) truncated: Vec<usize>,
     /// Whether the query was cut short.
     pub(super) query_truncated: bool,
-    /// The share of listed words of each candidate, if that was wanted.
+    /// The share of listed words of each candidate, if requested.
     pub(super) known: Vec<f32>,
-    /// The share of listed words of the query, if that was wanted.
+    /// The share of listed words of the query, if requested.
     pub(super) query_known: Option<f32>,
-    /// What was read, the query left out.
+    /// Counts of what was read, without the query.
     pub counts: Counts,
 }
 
@@ -43,7 +43,7 @@ impl Parts for PartScores {
 }
 
 impl PartScores {
-    /// What is known of candidates that no method of a fusion read.
+    /// The scores of candidates when no method reads them.
     pub fn unread(fusion: &Fusion, candidates: usize) -> Self {
         let columns = fusion.methods().map(|_| vec![f64::NEG_INFINITY; candidates]);
         Self { candidates, columns: columns.collect(), ..Self::default() }
@@ -84,7 +84,7 @@ impl PartScores {
         let boosted = |(index, &score): (usize, &f64)| match boosts.of.get(index) {
             Some(&Some(boost)) => match boosts.by {
                 BoostBy::Add => (index, score + f64::from(boost)),
-                // What has no score does not get one.
+                // A boost gives no score to a candidate without one.
                 BoostBy::Multiply if score.is_finite() => (index, score * f64::from(boost)),
                 BoostBy::Multiply => (index, score),
             },

@@ -48,7 +48,7 @@ impl Engine {
             let info = method.info();
             let scorer = self.scorer(method)?;
             let measure = self.measure(scorer, info, &Query { method, measure, ..*query })?;
-            // Each has memory of its own: all are prepared at once.
+            // Each method has its own memory, since all are prepared at once.
             let mut scratch = Scratch::default();
             let known = scorable(&one, info);
             if !known {
@@ -80,9 +80,9 @@ pub struct FuseSession<'s, 'e> {
     /// How texts are read.
     query: Query,
     query_truncated: bool,
-    /// The share of listed words of the text, if that is wanted.
+    /// The share of listed words of the query, if requested.
     query_share: Option<f32>,
-    /// One a method, in the order of the fusion.
+    /// One for each method, in the order of the fusion.
     scorings: Vec<Scoring<'s>>,
     /// Used again for every block.
     free: Vec<Phrase<'e>>,
@@ -93,7 +93,7 @@ struct Scoring<'s> {
     info: &'static Info,
     /// Whether a candidate's score depends on the others: by the tokens of all.
     whole: bool,
-    /// Nothing for a text that has nothing to be scored by.
+    /// None if the query has nothing to be scored by.
     against: Option<Box<dyn Against + 's>>,
     scratch: Scratch,
 }
@@ -132,7 +132,7 @@ impl<'e> FuseSession<'_, 'e> {
             // The caller's numbers alone: no text has to be read.
             return Ok(answer);
         }
-        // Of candidates that are scored as a list only the tokens are kept.
+        // For methods that score candidates as a list, only the tokens are stored.
         let (mut posts, mut places) = (Posts::default(), Vec::new());
         let keeps = self.scorings.iter().any(|scoring| scoring.whole);
         for (number, chunk) in candidates.chunks(BLOCK).enumerate() {
@@ -232,7 +232,7 @@ impl Scoring<'_> {
         self.note(&scores, indexes, column)
     }
 
-    /// The same of candidates of which the tokens were kept.
+    /// Scores candidates of which the tokens were stored.
     fn score_list(
         &mut self,
         posts: &Posts,

@@ -18,7 +18,7 @@ use crate::model::draft::Draft;
 use crate::model::{Model, ModelError};
 
 const SECTION: &str = "fused";
-/// What the names of fused methods begin with.
+/// Prefix of the names of fused methods.
 pub const PREFIX: &str = "fused:";
 /// Most characters of a name behind [`PREFIX`].
 const LONGEST_NAME: usize = 64;
@@ -27,11 +27,11 @@ const LONGEST_NAME: usize = 64;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredFusion {
-    /// How the rankings become one.
+    /// The rule that combines the rankings.
     pub by: FuseBy,
     /// The rankings.
     pub parts: Vec<StoredPart>,
-    /// What the weights were learned from.
+    /// The data that the weights were learned from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned: Option<Learned>,
 }
@@ -43,17 +43,17 @@ pub struct StoredPart {
     /// The method, or none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// What the method's vectors are compared by; none: its own.
+    /// The measure of the method's vectors; none for the method's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<String>,
     /// The name of the caller's numbers, where there is no method.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<String>,
-    /// What it weighs.
+    /// Its weight.
     pub weight: f64,
 }
 
-/// What weights were learned from.
+/// The data that weights were learned from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Learned {
@@ -79,12 +79,12 @@ impl FusedMethod {
         &self.name
     }
 
-    /// What the model file holds.
+    /// The fusion as the model file stores it.
     pub fn stored(&self) -> &StoredFusion {
         &self.stored
     }
 
-    /// What is fused, in a sentence.
+    /// The parts of the fusion, in a sentence.
     pub fn summary(&self) -> String {
         let term = |part: &StoredPart| {
             let name = part.method.as_deref().or(part.scores.as_deref()).unwrap_or_default();
@@ -101,7 +101,7 @@ impl FusedMethod {
     }
 }
 
-/// Why a fusion cannot be kept.
+/// Why a fusion cannot be stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeepError {
     /// A name that requests could not call it by.
@@ -120,7 +120,7 @@ pub enum KeepError {
 pub struct Fusions(BTreeMap<String, FusedMethod>);
 
 impl Fusions {
-    /// What a model file holds; nothing if it holds no such section. A malformed one is an error.
+    /// Reads the fusions of a model file, if it has any. A malformed section is an error.
     pub fn read(model: &Model) -> Result<Self, ModelError> {
         let Some(section) = model.section(SECTION) else { return Ok(Self::default()) };
         let again = |problem: String| {
@@ -173,7 +173,7 @@ impl Fusions {
     }
 }
 
-/// The fusion that is stored, or why this version cannot fuse it; what no version could is an error.
+/// The stored fusion, or why this version cannot use it; a fusion that no version could use is an error.
 fn fusion(stored: &StoredFusion) -> Result<Result<Fusion, Unavailable>, String> {
     let mut parts = Vec::new();
     let mut unavailable = None;
@@ -206,7 +206,7 @@ fn fusion(stored: &StoredFusion) -> Result<Result<Fusion, Unavailable>, String> 
     Ok(unavailable.map_or(Ok(fusion), Err))
 }
 
-/// What candidates are ranked by.
+/// What ranks candidates: a method or a fusion.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Ranker<'e> {
     /// A method.
@@ -221,10 +221,10 @@ pub enum FusedProblem {
     /// The model has none of that name.
     #[error("is none of the model's fused methods; it has {}", listed(.0))]
     Unknown(Vec<Arc<str>>),
-    /// It was asked for something else than a ranking.
+    /// A fusion can only rank.
     #[error("only ranks candidates for a query")]
     OnlyRanks,
-    /// It was asked for by a measure.
+    /// A fusion has no measure.
     #[error("has a measure for each of its parts and cannot use another")]
     Measured,
     /// The model lacks what a part needs.
@@ -242,7 +242,7 @@ impl Engine {
         &self.fusions
     }
 
-    /// What ranks by that name: a method, an alias, `auto`, or a fused method of the model.
+    /// The method or fusion of that name: a method, an alias, `auto`, or a fusion of the model.
     pub fn ranker(&self, name: &str) -> Result<Ranker<'_>, QueryError> {
         match self.fused(name) {
             Some(fused) => fused.map(Ranker::Fused),

@@ -7,7 +7,7 @@ use crate::engine::workspace::Workspace;
 use crate::engine::{Engine, Place, Query, QueryError, Ranked};
 use crate::model::Phrase;
 
-/// A candidate that stands for others.
+/// A candidate and its duplicates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fold {
     /// The best of them.
@@ -21,7 +21,7 @@ pub struct Fold {
 pub struct Duplicate {
     /// The candidate.
     pub ranked: Ranked,
-    /// How alike the two are.
+    /// The similarity of the two.
     pub similarity: f32,
 }
 
@@ -65,7 +65,7 @@ impl Engine {
                 check()?;
                 let Some(phrase) = phrases.get_mut(place) else { continue };
                 let head = std::mem::replace(phrase, Phrase::new(&self.model));
-                tokens += head.token_keys().len();
+                tokens += head.tokens_read();
                 together(tokens)?;
                 let found = panel.alike(&head, &phrases, place + 1, least, &mut workspace)?;
                 let mut fold = Fold { best, duplicates: Vec::new() };
@@ -90,7 +90,7 @@ impl Fold {
 }
 
 impl Panel<'_> {
-    /// Which texts from a place on are at least so much like a text, and how much.
+    /// The texts from a place on whose similarity to a text is at least `least`, with the similarity.
     fn alike(
         &self,
         one: &Phrase<'_>,

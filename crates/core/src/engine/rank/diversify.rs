@@ -6,7 +6,33 @@ use crate::engine::workspace::Workspace;
 use crate::engine::{Engine, Place, Query, QueryError, Ranked};
 use crate::model::Phrase;
 
-/// Most tokens of texts that are compared with each other, all of which are held at once.
+/// How much results should differ from each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Diversify {
+    /// The factor of a candidate's score, against its similarity to the results before it: 1 leaves the
+    /// order of scores as it is.
+    pub lambda: f64,
+    /// How many of the best are reordered; none means [`Diversify::POOL`] times the results
+    /// wanted, or [`Diversify::MOST_POOL`] where all are.
+    pub pool: Option<usize>,
+}
+
+impl Diversify {
+    /// How many candidates are reordered for each result wanted.
+    pub const POOL: usize = 4;
+    /// Most candidates that are reordered.
+    pub const MOST_POOL: usize = 1000;
+    /// The factor of a score where nothing else is asked.
+    pub const LAMBDA: f64 = 0.7;
+}
+
+impl Default for Diversify {
+    fn default() -> Self {
+        Self { lambda: Self::LAMBDA, pool: None }
+    }
+}
+
+/// Most tokens of texts that are compared with each other: all of them are in memory at once.
 pub(super) const MOST_TOKENS: usize = 1 << 16;
 
 /// A candidate of the pool that is not chosen yet.
@@ -14,12 +40,12 @@ struct Left {
     /// Its place in the order of scores.
     place: usize,
     ranked: Ranked,
-    /// How much it is like the chosen one that it is most like.
+    /// Its similarity to the most similar chosen candidate.
     nearest: Option<f32>,
 }
 
 impl Left {
-    /// What is gained by choosing it next.
+    /// Its marginal relevance: the value of choosing it next.
     fn value(&self, lambda: f64) -> f64 {
         let nearest = self.nearest.map_or(0.0, f64::from);
         lambda * f64::from(self.ranked.score) - (1.0 - lambda) * nearest
@@ -89,7 +115,7 @@ impl Engine {
             let mut phrase = Phrase::new(&self.model);
             let text = candidates.get(ranked.index).map_or("", AsRef::as_ref);
             self.read(&mut phrase, text, query, Place::Candidate(ranked.index))?;
-            tokens += phrase.token_keys().len();
+            tokens += phrase.tokens_read();
             together(tokens)?;
             phrases.push(phrase);
         }
@@ -97,7 +123,7 @@ impl Engine {
     }
 }
 
-/// Refuses texts of so many tokens, of which each would be held to be compared with the others.
+/// Refuses more tokens than may be in memory to be compared with each other.
 pub(super) fn together(tokens: usize) -> Result<(), QueryError> {
     match tokens > MOST_TOKENS {
         true => Err(QueryError::TooMuchTogether { limit: MOST_TOKENS, actual: tokens }),

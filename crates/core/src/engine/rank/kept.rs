@@ -11,23 +11,23 @@ use crate::methods::Scorer;
 
 /// Candidates that are scored together.
 const BLOCK: usize = 256;
-/// From this score on two texts may consist of the same words, which is looked at then.
+/// From this score on two texts may consist of the same words, which is then checked.
 const NEARLY_SAME: f32 = 0.99;
-/// Results beyond those wanted after which the others are thrown away.
+/// Results beyond the wanted ones that are stored before the rest is dropped.
 const SPARE: usize = 4096;
 
-/// What was made of a candidate before.
+/// The stored vector of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum KeptText<'k> {
     /// Its vector.
     Vector(&'k [f32]),
-    /// It has none.
+    /// The candidate has no vector.
     Unscored(Reason),
 }
 
-/// What kept candidates are compared with.
+/// What candidates are ranked for.
 #[derive(Debug, Clone, Copy)]
-pub enum KeptFor<'t> {
+pub enum RankedFor<'t> {
     /// One text.
     Query(&'t str),
     /// The text at this place of several.
@@ -48,7 +48,7 @@ impl Engine {
     /// says no, what is answered is not whole. What a candidate says is asked of `text_of`.
     pub fn rank_kept<'t>(
         &self,
-        asked: KeptFor<'_>,
+        asked: RankedFor<'_>,
         kept: &[KeptText<'_>],
         text_of: impl Fn(usize) -> &'t str,
         options: &RankOptions,
@@ -57,12 +57,12 @@ impl Engine {
         let (query, one) = (&options.query, Likes::default());
         let panel = Panel::of(self, query)?;
         let (sides, likes) = match asked {
-            KeptFor::Likes(likes) => {
+            RankedFor::Likes(likes) => {
                 self.check_likes(options)?;
                 (Sides::read(self, likes, options)?, likes)
             }
-            KeptFor::Query(text) => (self.one_side(text, query, Place::Query)?, &one),
-            KeptFor::QueryOf(place, text) => {
+            RankedFor::Query(text) => (self.one_side(text, query, Place::Query)?, &one),
+            RankedFor::QueryOf(place, text) => {
                 (self.one_side(text, query, Place::QueryOf(place))?, &one)
             }
         };
@@ -149,7 +149,7 @@ impl Ranking {
 }
 
 impl Default for Likes<'_> {
-    /// Nothing that is liked, and scores as they are.
+    /// No liked text; scores are not changed.
     fn default() -> Self {
         let strategy = Strategy::Best;
         Self { liked: Vec::new(), disliked: Vec::new(), strategy, unlike_weight: 0.0 }
@@ -159,7 +159,7 @@ impl Default for Likes<'_> {
 #[cfg(test)]
 mod tests {
     use crate::engine::{
-        Boosts, Engine, KeptFor, KeptText, Liked, Likes, Measure, Query, RankOptions, Ranking,
+        Boosts, Engine, KeptText, Liked, Likes, Measure, Query, RankOptions, RankedFor, Ranking,
         Strategy,
     };
     use crate::methods::Method;
@@ -207,7 +207,7 @@ mod tests {
                 for (top_k, min_score) in [(None, None), (Some(7), None), (Some(50), Some(0.4))] {
                     let options = RankOptions { query, top_k, min_score };
                     for text in ["strong earthquake in lima", "the city of lima shakes", "%"] {
-                        let asked = KeptFor::Query(text);
+                        let asked = RankedFor::Query(text);
                         let found = engine.rank_kept(asked, &kept, text_of, &options, || true);
                         let expected = engine.rank_best(text, &candidates, &options).unwrap();
                         assert_eq!(told(&found.unwrap()), told(&expected), "{method:?} {text}");
@@ -218,7 +218,7 @@ mod tests {
                         let liked = liked.map(|(text, weight)| Liked { text, weight }).to_vec();
                         let disliked = vec!["cat", "old town"];
                         let likes = Likes { liked, disliked, strategy, unlike_weight: 0.5 };
-                        let asked = KeptFor::Likes(&likes);
+                        let asked = RankedFor::Likes(&likes);
                         let found = engine.rank_kept(asked, &kept, text_of, &options, || true);
                         let boosts = Boosts::default();
                         let expected =

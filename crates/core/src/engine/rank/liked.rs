@@ -1,7 +1,6 @@
-//! Candidates by how alike they are to texts that are liked, and not to texts that are disliked.
-//!
-//! Each text's scores are those of a ranking for it alone. Texts are taken in the order of their bytes,
-//! whatever the order they were given in, so that sums have the same bits.
+//! Candidates by their similarity to liked texts and dissimilarity to disliked ones. The scores with each
+//! text are those of a ranking for it alone. Texts are added up in the order of their bytes, not as given,
+//! so that sums have the same bits.
 
 use crate::engine::rank::many::{Asked, blocks};
 use crate::engine::rank::panel::Panel;
@@ -15,11 +14,11 @@ use crate::methods::Kind;
 pub struct Liked<'t> {
     /// The text.
     pub text: &'t str,
-    /// What its scores are multiplied by; more than 0.
+    /// The factor of its scores; above 0.
     pub weight: f32,
 }
 
-/// What the scores with several liked texts make of a candidate.
+/// How the scores with several liked texts are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Strategy {
     /// The best of the weighted scores.
@@ -38,19 +37,29 @@ pub struct Likes<'t> {
     pub liked: Vec<Liked<'t>>,
     /// Texts that it should not be like.
     pub disliked: Vec<&'t str>,
-    /// What is made of the scores with the liked texts.
+    /// How the scores with the liked texts are combined.
     pub strategy: Strategy,
-    /// What the best score with a disliked text is multiplied by before it is taken off.
+    /// The factor of the best score with a disliked text, which is then subtracted.
     pub unlike_weight: f32,
 }
 
-/// Liked or disliked texts that are no part of any score: by their places, those without what the
-/// method needs.
+impl<'t> Likes<'t> {
+    /// Texts that count alike, of which the best score counts.
+    pub fn any_of(texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let liked = texts.into_iter().map(|text| Liked { text, weight: 1.0 });
+        Self { liked: liked.collect(), ..Self::default() }
+    }
+
+    /// The factor of the best score with a disliked text where nothing else is asked.
+    pub const UNLIKE_WEIGHT: f32 = 0.5;
+}
+
+/// Places of the liked and disliked texts that have nothing to be scored by.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnscoredLikes {
-    /// Of the liked.
+    /// Places of liked texts.
     pub liked: Vec<usize>,
-    /// Of the disliked.
+    /// Places of disliked texts.
     pub disliked: Vec<usize>,
 }
 
@@ -122,7 +131,7 @@ impl Engine {
         Ok(ranking)
     }
 
-    /// Which of the texts have nothing to be scored by, or what is wrong with one.
+    /// The liked and disliked texts that have nothing to be scored by, or an error of one.
     pub fn passed_likes(
         &self,
         likes: &Likes<'_>,
@@ -144,7 +153,7 @@ impl Engine {
     }
 }
 
-/// The texts of both sides, looked up, in the order of their bytes.
+/// The liked and disliked texts, read, in the order of their bytes.
 pub(super) struct Sides<'e> {
     pub(super) liked: Vec<(Asked<'e>, f32)>,
     pub(super) disliked: Vec<Asked<'e>>,
@@ -251,9 +260,9 @@ impl BoostBy {
 /// The boosts of a list of candidates.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Boosts<'b> {
-    /// What they do.
+    /// How boosts change scores.
     pub by: BoostBy,
-    /// One a candidate, in order; none at all where no candidate has one.
+    /// One for each candidate, in order; empty if no candidate has one.
     pub of: &'b [Option<f32>],
 }
 

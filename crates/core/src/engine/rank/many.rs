@@ -61,7 +61,7 @@ impl Engine {
         let mut rankings: Vec<Ranking> = asked.iter().map(start).collect();
         let mut workspace = Workspace::of(&self.model);
         let mut reader = Reader::of(self, query);
-        // Of candidates that are scored as a list only the tokens are kept.
+        // For methods that score candidates as a list, only the tokens are stored.
         let (mut posts, mut places) = (Posts::default(), Vec::new());
         for (first, block) in blocks(candidates) {
             let mut read = Ranking::default();
@@ -135,8 +135,8 @@ pub(super) fn blocks<T: AsRef<str>>(candidates: &[T]) -> impl Iterator<Item = (u
 }
 
 impl Ranking {
-    /// Notes what was read of candidates with these indexes; without a word of the text known none of
-    /// them can be scored.
+    /// Notes what was read of these candidates; if the query has no known word, none of them can be
+    /// scored.
     pub(super) fn note(&mut self, read: &Self, indexes: std::ops::Range<usize>, known: bool) {
         self.truncated.extend(&read.truncated);
         self.known.extend(&read.known);
@@ -188,7 +188,7 @@ impl RankedBlock<'_, '_> {
             });
             let mut bounds = bounds.collect::<Result<Vec<_>, QueryError>>()?;
             bounds.sort_unstable_by(Ranked::order);
-            // What is worse than the last of the best so far is not wanted any more.
+            // Scores below the last of the best so far are not needed.
             let last = ranking.results.last().filter(|_| full).map(|last| last.score);
             let options =
                 RankOptions { min_score: last.or(self.options.min_score), ..*self.options };
@@ -214,8 +214,7 @@ impl RankedBlock<'_, '_> {
         Ok(())
     }
 
-    /// Adds what is wanted of candidates that are scored as a list, whose indexes stand in the same
-    /// order.
+    /// Adds the results of candidates scored as a list; `indexes` are in the same order.
     fn add_list(
         &self,
         one: &Phrase<'_>,

@@ -2,18 +2,23 @@
 //! disliked ones; and what is made of a ranking: one of a kind, and not all of one kind.
 
 mod best;
+mod candidates;
 mod collapse;
 mod diversify;
 mod kept;
 mod liked;
 mod many;
+mod page;
 mod panel;
 mod session;
 
+pub use candidates::Candidates;
 pub use collapse::{Duplicate, Fold};
-pub use kept::{KeptFor, KeptText};
+pub use diversify::Diversify;
+pub use kept::{KeptText, RankedFor};
 pub use liked::{BoostBy, Boosts, Liked, Likes, Strategy, UnscoredLikes};
 pub use many::Rankings;
+pub use page::{Page, PageOptions, PageResult, RankQuestion, ResultReason, Side, WordShare};
 pub use session::RankSession;
 
 use crate::engine::rank::session::Reader;
@@ -37,8 +42,7 @@ impl Engine {
         self.rank_best(text, candidates, &RankOptions::all(*query))
     }
 
-    /// The best of what [`Engine::rank`] answers: the same results, cut at the least score and at
-    /// the number wanted.
+    /// The first results of [`Engine::rank`], down to the least score and up to the number wanted.
     pub fn rank_best<T: AsRef<str>>(
         &self,
         text: &str,

@@ -5,7 +5,7 @@ use crate::engine::{Engine, Query, QueryError, finite};
 use crate::methods::{Against, Embed, Info, Measure, Posts, Scorer, Scratch};
 use crate::model::Phrase;
 
-/// A method, and what it made of the texts of the panel.
+/// A method and its prepared texts, which one text after another is compared with.
 pub(super) struct Panel<'e> {
     scorer: &'e Scorer,
     pub(super) info: &'static Info,

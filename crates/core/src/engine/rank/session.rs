@@ -15,11 +15,11 @@ pub struct RankSession<'s, 'e> {
     pub(super) info: &'static Info,
     pub(super) measure: Measure,
     pub(super) query_truncated: bool,
-    /// The share of listed words of the text, if that is wanted.
+    /// The share of listed words of the query, if requested.
     pub(super) query_share: Option<f32>,
     /// Whether a candidate's score depends on the others.
     pub(super) scores_lists: bool,
-    /// Nothing for a text that has nothing to be scored by.
+    /// None if the query has nothing to be scored by.
     pub(super) against: Option<Box<dyn Against + 's>>,
     pub(super) reader: Reader<'s, 'e>,
     pub(super) workspace: &'s mut Workspace<'e>,
@@ -89,7 +89,7 @@ impl RankSession<'_, '_> {
         Ok(answer)
     }
 
-    /// The best of candidates that are scored as a list, of which only the tokens are kept.
+    /// Ranks candidates that are scored as a list; only their tokens are stored.
     fn rank_list<T: AsRef<str>>(
         &mut self,
         candidates: &[T],

@@ -2,19 +2,16 @@
 //! rows, neither it nor that of the other text need be written down for one comparison; for many, the
 //! text's own is.
 
-use cognate_kernels::row_sum::RowSum;
+use cognate_kernels::simd::Picked;
+use cognate_kernels::simd::sums::{Rows, Sum};
+use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
-use cognate_kernels::{row_sum, vector};
 
 use crate::methods::Embed;
 use crate::model::Phrase;
 
-/// What sums are made in; kept from one comparison to the next.
-#[derive(Default)]
-pub(crate) struct Sums {
-    rows: [RowSum<'static>; 2],
-    coefficients: Vec<f32>,
-}
+/// The weights of both texts' words, reused for the next comparison.
+pub(crate) type Weights = [Vec<f32>; 2];
 
 /// A text whose vector is made when it is needed.
 pub(crate) struct TextVector<'q> {
@@ -48,23 +45,27 @@ impl<'q> TextVector<'q> {
 
     /// The cosine with the vector of another text, the only one there is to compare or one of many:
     /// the bits are the same.
-    pub(crate) fn cosine(&mut self, other: &Phrase<'_>, only: bool, sums: &mut Sums) -> f32 {
-        let Sums { rows, coefficients } = sums;
-        let [mut own, mut of_other]: [RowSum<'_>; 2] = std::mem::take(rows);
-        let mut summed = take_sum(self.embedder, other, coefficients, &mut of_other);
-        if only && !self.made {
-            summed = summed && take_sum(self.embedder, self.one, coefficients, &mut own);
-        } else {
-            self.make();
-            let vector = (1.0, Row::F32(self.vectors[0].as_slice()));
-            summed = summed && own.fill(1.0, std::iter::once(vector));
+    pub(crate) fn cosine(
+        &mut self,
+        other: &Phrase<'_>,
+        only: bool,
+        [weights, of_other]: &mut Weights,
+    ) -> f32 {
+        let apart = only && !self.made;
+        let own = if apart { sum(self.embedder, self.one, weights) } else { None };
+        let other_sum = sum(self.embedder, other, of_other);
+        if let (Some(own), Some(other)) = (own, other_sum) {
+            return vector::cosine_of_sums(own, other);
         }
-        let cosine = summed.then(|| row_sum::cosine(&own, &of_other));
-        *rows = [own.emptied(), of_other.emptied()];
-        cosine.unwrap_or_else(|| {
-            let [own, of_other] = self.with(other);
-            vector::cosine(Row::F32(own), Row::F32(of_other))
-        })
+        self.make();
+        if let Some(other) = other_sum {
+            let vector = self.vectors[0].as_slice();
+            let tables = [vector, &[]];
+            let rows = Rows::F32(Picked { tables, numbers: &[0], dims: vector.len() });
+            return vector::cosine_of_sums(Sum { rows, weights: &[1.0], share: 1.0 }, other);
+        }
+        let [own, of_other] = self.with(other);
+        vector::cosine(Row::F32(own), Row::F32(of_other))
     }
 
     /// The memory of the vectors, which are made again if they are needed again.
@@ -81,19 +82,16 @@ impl<'q> TextVector<'q> {
     }
 }
 
-/// Takes the rows that the vector of a text is a sum of; `false` if it is none of rows of one type.
-fn take_sum<'p>(
+/// The vector of a text as a sum of rows; `None` if it is none of rows of one type.
+fn sum<'p>(
     embedder: &dyn Embed,
     phrase: &'p Phrase<'_>,
-    coefficients: &mut Vec<f32>,
-    out: &mut RowSum<'p>,
-) -> bool {
-    coefficients.clear();
-    let share = embedder.coefficients(phrase, coefficients);
-    share.is_some_and(|share| {
-        let rows = coefficients.iter().zip(phrase.bag());
-        out.fill(share, rows.map(|(&coefficient, word)| (coefficient, phrase.row(word))))
-    })
+    weights: &'p mut Vec<f32>,
+) -> Option<Sum<'p>> {
+    weights.clear();
+    let share = embedder.coefficients(phrase, weights)?;
+    phrase.scale(weights);
+    Some(Sum { rows: phrase.bag_rows()?, weights, share })
 }
 
 /// Writes the vector of a text.

@@ -3,15 +3,15 @@
 
 use cognate_kernels::simd::bytes;
 use cognate_kernels::simd::bytes::{ByteRows, Columns};
+use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
-use cognate_kernels::{simd, vector};
 
 use crate::methods::common::unit_rows;
 use crate::methods::{Embed, Shares};
 use crate::model::Phrase;
 use crate::model::phrase::Word;
 
-/// What rows lie in; kept from one text to the next.
+/// Memory of the rows, reused for the next text.
 #[derive(Default)]
 pub(crate) struct Memory {
     floats: Vec<f32>,
@@ -27,7 +27,7 @@ pub(crate) struct UnitRows<'p> {
     bytes: ByteRows<'p>,
 }
 
-/// What products are made in.
+/// Working memory of products.
 #[derive(Default)]
 pub(crate) struct Work {
     matrix: Vec<f32>,
@@ -42,6 +42,26 @@ pub(crate) struct Products<'w> {
 }
 
 impl<'w> Products<'w> {
+    /// A matrix whose rows are `stride` numbers apart, of which the first `columns` count.
+    pub(crate) fn new(numbers: &'w [f32], stride: usize, columns: usize) -> Self {
+        Self { numbers, stride, columns }
+    }
+
+    /// All its numbers.
+    pub(crate) fn numbers(&self) -> &'w [f32] {
+        self.numbers
+    }
+
+    /// A matrix of the same form.
+    pub(crate) fn of<'n>(&self, numbers: &'n [f32]) -> Products<'n> {
+        Products { numbers, stride: self.stride, columns: self.columns }
+    }
+
+    /// How far its rows are apart.
+    pub(crate) fn stride(&self) -> usize {
+        self.stride
+    }
+
     pub(crate) fn rows(&self) -> impl Iterator<Item = &'w [f32]> + use<'w> {
         let columns = self.columns;
         self.numbers.chunks_exact(self.stride.max(1)).filter_map(move |row| row.get(..columns))
@@ -49,18 +69,22 @@ impl<'w> Products<'w> {
 }
 
 impl<'p> UnitRows<'p> {
-    /// The rows of a text; writes the lengths that they had.
-    pub(crate) fn of(phrase: &'p Phrase<'_>, memory: Memory, lengths: &mut Vec<f32>) -> Self {
+    /// The rows of words; writes the lengths that they had.
+    pub(crate) fn of(
+        words: impl ExactSizeIterator<Item = (&'p Phrase<'p>, Word)> + Clone,
+        dims: usize,
+        memory: Memory,
+        lengths: &mut Vec<f32>,
+    ) -> Self {
         let Memory { mut floats, bytes } = memory;
         let mut bytes: ByteRows<'p> = bytes;
-        let dims = phrase.model().vectors().dims();
-        let of_bytes = unit_rows::bytes(phrase, |_| 1.0, &mut bytes);
+        let of_bytes = unit_rows::bytes(words.clone(), dims, |_, _| 1.0, &mut bytes);
         if of_bytes {
             bytes.to_unit_length(lengths);
         } else {
             lengths.clear();
-            floats.resize(phrase.words().len() * dims, 0.0);
-            for (word, unit) in phrase.bag().zip(floats.chunks_exact_mut(dims)) {
+            floats.resize(words.len() * dims, 0.0);
+            for ((phrase, word), unit) in words.zip(floats.chunks_exact_mut(dims)) {
                 let row = phrase.row(word);
                 let length = vector::norm(row);
                 lengths.push(length);
@@ -70,7 +94,7 @@ impl<'p> UnitRows<'p> {
         Self { dims, of_bytes, floats, bytes }
     }
 
-    /// The memory, for another text.
+    /// Returns the memory for the next text.
     pub(crate) fn into_memory(self) -> Memory {
         Memory { floats: self.floats, bytes: self.bytes.emptied() }
     }
@@ -101,7 +125,7 @@ impl<'p> UnitRows<'p> {
         Products { numbers: &work.matrix, stride: words.0, columns: words.1 }
     }
 
-    /// For each row its largest product with all of them; 0 where all are below.
+    /// For each row its largest product with all rows; 0 if all are below.
     pub(crate) fn largest_within(&self, work: &mut Work, out: &mut Vec<f32>) {
         if self.of_bytes {
             bytes::within(&self.bytes, &mut work.columns, out);
@@ -159,25 +183,49 @@ pub(crate) const SIF_A: f64 = 1e-3;
 
 /// The SIF weight of a word (SCIENCE: Arora et al. 2017, equation 1): `a / (a + p(w))`; 1 for a
 /// word that was not counted.
-pub(crate) fn sif_weight(phrase: &Phrase<'_>, word: &Word) -> f32 {
+pub(crate) fn sif_weight(phrase: &Phrase<'_>, word: Word) -> f32 {
     (SIF_A / (SIF_A + phrase.probability(word))) as f32
 }
 
 /// Writes the rows of a text one after another.
 pub(crate) fn plain(phrase: &Phrase<'_>, out: &mut Vec<f32>) {
-    let dims = phrase.model().vectors().dims();
-    out.resize(phrase.words().len() * dims, 0.0);
-    for (word, row) in phrase.bag().zip(out.chunks_exact_mut(dims)) {
-        phrase.row(word).copy_to(row);
-    }
+    write(bag(phrase), phrase.model().vectors().dims(), |_, _| 1.0, out);
 }
 
-/// Lists the rows of a text where they lie, if they are all of f32; `false` if one is not.
-pub(crate) fn borrowed<'p>(phrase: &'p Phrase<'_>, out: &mut Vec<&'p [f32]>) -> bool {
-    phrase.bag().all(|word| match phrase.row(word) {
+/// The words of a text's bag, each with its text.
+pub(crate) fn bag<'p>(
+    phrase: &'p Phrase<'p>,
+) -> impl ExactSizeIterator<Item = (&'p Phrase<'p>, Word)> + Clone {
+    phrase.bag().iter().map(move |&word| (phrase, word))
+}
+
+/// Takes the rows of words where they lie, each with its scale times its weight, if they are all of
+/// bytes; `false` if one is not.
+pub(crate) fn bytes<'p>(
+    words: impl Iterator<Item = (&'p Phrase<'p>, Word)>,
+    dims: usize,
+    weight: impl Fn(&Phrase<'_>, Word) -> f32,
+    out: &mut ByteRows<'p>,
+) -> bool {
+    let mut all = true;
+    let rows = words.map_while(|(phrase, word)| match phrase.row(word) {
+        Row::I8(row, scale) => Some((row, weight(phrase, word) * scale)),
+        Row::F32(_) | Row::F16(_) => {
+            all = false;
+            None
+        }
+    });
+    out.fill(dims, rows);
+    all
+}
+
+/// Lists the rows of words where they lie, if they are all of f32; `false` if one is not.
+pub(crate) fn borrowed<'p>(
+    mut words: impl Iterator<Item = (&'p Phrase<'p>, Word)>,
+    out: &mut Vec<&'p [f32]>,
+) -> bool {
+    words.all(|(phrase, word)| match phrase.row(word) {
         Row::F32(row) => {
-            // It is read when all are listed; until then it can come near.
-            simd::prefetch(row);
             out.push(row);
             true
         }
@@ -185,41 +233,24 @@ pub(crate) fn borrowed<'p>(phrase: &'p Phrase<'_>, out: &mut Vec<&'p [f32]>) -> 
     })
 }
 
-/// Takes the rows of a text where they lie, each with its scale times its weight, if they are all of
-/// bytes; `false` if one is not.
-pub(crate) fn bytes<'p>(
-    phrase: &'p Phrase<'_>,
-    weight: impl Fn(&Word) -> f32,
-    out: &mut ByteRows<'p>,
-) -> bool {
-    let rows = phrase.bag().map_while(|word| match phrase.row(word) {
-        Row::I8(row, scale) => Some((row, weight(word) * scale)),
-        Row::F32(_) | Row::F16(_) => None,
-    });
-    out.fill(phrase.model().vectors().dims(), rows);
-    out.count() == phrase.words().len()
-}
-
-/// Adds the rows of a text to others, one after another, each times its weight.
-pub(crate) fn append(phrase: &Phrase<'_>, weight: impl Fn(&Word) -> f32, out: &mut Vec<f32>) {
-    let (start, dims) = (out.len(), phrase.model().vectors().dims());
-    out.resize(start + phrase.words().len() * dims, 0.0);
-    let rows = out.get_mut(start..).unwrap_or_default();
-    for (word, row) in phrase.bag().zip(rows.chunks_exact_mut(dims)) {
-        phrase.row(word).scale_to(weight(word), row);
+/// Writes the rows of words one after another, each times its weight.
+pub(crate) fn write<'p>(
+    words: impl ExactSizeIterator<Item = (&'p Phrase<'p>, Word)>,
+    dims: usize,
+    weight: impl Fn(&Phrase<'_>, Word) -> f32,
+    out: &mut Vec<f32>,
+) {
+    out.resize(words.len() * dims, 0.0);
+    for ((phrase, word), row) in words.zip(out.chunks_exact_mut(dims)) {
+        phrase.row(word).scale_to(weight(phrase, word), row);
     }
-}
-
-/// Writes the rows of a text one after another, each times its weight.
-pub(crate) fn weighted(phrase: &Phrase<'_>, weight: impl Fn(&Word) -> f32, out: &mut Vec<f32>) {
-    out.clear();
-    append(phrase, weight, out);
 }
 
 /// Writes the rows of a text one after another, each brought to length 1. A row without length
 /// becomes zeros.
 pub(crate) fn unit(phrase: &Phrase<'_>, out: &mut Vec<f32>) {
-    weighted(phrase, |word| inverse(vector::norm(phrase.row(word))), out);
+    let dims = phrase.model().vectors().dims();
+    write(bag(phrase), dims, |_, word| inverse(vector::norm(phrase.row(word))), out);
 }
 
 /// The factor that brings a row of this length to length 1; 0 for a row without length.
@@ -231,7 +262,7 @@ pub(crate) fn inverse(norm: f32) -> f32 {
 /// Puts numbers that stand in the order of the bag into the order of the text.
 pub(crate) fn in_text_order<T: Copy + Default>(phrase: &Phrase<'_>, of_bag: &[T]) -> Vec<T> {
     let mut of_text = vec![T::default(); phrase.words().len()];
-    for (place, &number) in phrase.bag_order().zip(of_bag) {
+    for (place, &number) in phrase.bag_order().into_iter().zip(of_bag) {
         of_text[place] = number;
     }
     of_text

@@ -13,7 +13,7 @@ use crate::methods::Unavailable;
 use crate::model::phrase::Word;
 use crate::model::{Model, Phrase, WordId};
 
-/// Numbers that are kept at most, 4 MiB of them; after that it forgets and starts anew.
+/// Most numbers stored, 4 MiB of them; then the table starts anew.
 const MOST_NUMBERS: usize = 1 << 20;
 /// A text of more words is not worth remembering words for: their products fill the memory faster
 /// than they come back.
@@ -25,9 +25,9 @@ pub(crate) struct WordsMet {
     /// Words of the text that met them.
     words: usize,
     places: HashMap<WordId, u32, BuildHasherDefault<Spread>>,
-    /// For each word met, its product with every word of the text.
+    /// For each stored word, its product with every word of the text.
     products: Vec<f32>,
-    /// For each word met, its membership in the text.
+    /// For each stored word, its membership in the text.
     memberships: Vec<f32>,
 }
 
@@ -107,7 +107,7 @@ impl Hasher for Spread {
     }
 }
 
-/// What to do about a model without counts.
+/// The advice for a model without counts.
 const REMEDY: &str = "pack the model again with --counts or --corpus";
 
 /// Why a method that weights words by their share of the corpus cannot be used, if it cannot.
@@ -129,7 +129,7 @@ fn missing(what: &str) -> Unavailable {
 }
 
 /// The idf of a word, where [`without_idf`] found nothing amiss.
-pub(crate) fn idf(phrase: &Phrase<'_>, word: &Word) -> f32 {
+pub(crate) fn idf(phrase: &Phrase<'_>, word: Word) -> f32 {
     phrase.idf(word).unwrap_or(0.0)
 }
 
@@ -137,9 +137,9 @@ pub(crate) fn idf(phrase: &Phrase<'_>, word: &Word) -> f32 {
 /// by where they stand, so that word order cannot change a score.
 pub(crate) fn places_by_idf(phrase: &Phrase<'_>) -> Vec<usize> {
     let words = phrase.words();
-    let mut places: Vec<usize> = phrase.bag_order().collect();
+    let mut places = phrase.bag_order();
     let order = |a: &usize, b: &usize| match (words.get(*a), words.get(*b)) {
-        (Some(a), Some(b)) => idf(phrase, b).total_cmp(&idf(phrase, a)),
+        (Some(&a), Some(&b)) => idf(phrase, b).total_cmp(&idf(phrase, a)),
         _ => Ordering::Equal,
     };
     // The bag is in the order of keys already, and the sort is stable.
@@ -148,12 +148,12 @@ pub(crate) fn places_by_idf(phrase: &Phrase<'_>) -> Vec<usize> {
 }
 
 /// The different words in the order of their keys, which is the same for every order of the text.
-pub(crate) fn distinct<'p>(phrase: &'p Phrase<'_>) -> impl Iterator<Item = (&'p Word, usize)> {
-    let mut bag = phrase.bag().peekable();
+pub(crate) fn distinct(phrase: &Phrase<'_>) -> impl Iterator<Item = (Word, usize)> {
+    let mut bag = phrase.bag().iter().copied().peekable();
     std::iter::from_fn(move || {
         let word = bag.next()?;
         let mut times = 1;
-        while bag.next_if(|next| next.key == word.key).is_some() {
+        while bag.next_if(|&next| phrase.key(next) == phrase.key(word)).is_some() {
             times += 1;
         }
         Some((word, times))

@@ -28,9 +28,9 @@ pub const INFO: Info = Info {
     weights_frequency: false,
 };
 
-/// How soon more occurrences of a token stop adding.
+/// Saturation: how soon further occurrences of a token stop adding.
 const K1: f64 = 0.9;
-/// How much length counts.
+/// The influence of the length.
 const B: f64 = 0.4;
 
 const COST: Cost = Cost { pair: tokens, candidate: tokens, bound: None };
@@ -47,7 +47,7 @@ pub fn load(model: &Model) -> Loaded {
 
 struct Bm25;
 
-/// A query's tokens by their keys, and what each weighs.
+/// A query's tokens by their keys, with their weights.
 struct WeightedQuery {
     tokens: Vec<(u64, f64)>,
     mean_length: Option<f64>,
@@ -61,7 +61,7 @@ impl WeightedQuery {
         Self { tokens, mean_length: collection.mean_length() }
     }
 
-    /// What each token adds to the score, by its key.
+    /// The part of the score of each token, by its key.
     fn parts<'a>(&'a self, post: &'a TokenBag) -> impl Iterator<Item = (u64, f64)> + 'a {
         let length = match self.mean_length {
             Some(mean) => 1.0 - B + B * post.length() as f64 / mean,
@@ -85,7 +85,7 @@ impl Compare for Bm25 {
     }
 }
 
-/// A query's tokens and what they weigh, and room for a post's.
+/// A query's weighted tokens, and memory for a post's tokens.
 struct Prepared<'q> {
     query: &'q Phrase<'q>,
     weighted: WeightedQuery,
@@ -97,7 +97,7 @@ impl Against for Prepared<'_> {
         let post = &mut self.bags[1];
         for (phrase, score) in many.iter().zip(out) {
             post.read(phrase);
-            // Not `sum`, which is -0 for nothing.
+            // Not `sum`, which is -0 for an empty sum.
             *score = self.weighted.parts(post).fold(0.0, |sum, (_, part)| sum + part) as f32;
         }
     }

@@ -15,12 +15,12 @@ use crate::methods::common::words_met;
 use crate::methods::lexical::token_bag::TokenBag;
 use crate::model::{Model, Phrase, Vocabulary};
 
-/// What to do about a model without a collection.
+/// The advice for a model without a collection.
 const REMEDY: &str = "pack the model again with --corpus FILE, the posts' collection, a post a \
                       line, or with --counts";
 /// Occurrences of a token that the collection does not know.
 const UNSEEN: f64 = 0.5;
-/// What Dirichlet's prior weighs against the tokens of a post.
+/// The weight of Dirichlet's prior, in tokens of a post.
 const MU: f64 = 2500.0;
 
 /// Multiplications that the logarithm and the look-up of one token of a query take, about.
@@ -95,7 +95,7 @@ fn place(key: u64) -> Option<usize> {
     u32::try_from(key).ok().map(|id| id as usize)
 }
 
-/// Tokens with a weight each, by which posts are scored: a query, or what became of one.
+/// Weighted tokens by which posts are scored: a query, or an expanded one.
 pub(crate) struct WeightedTokens {
     tokens: Vec<Weighted>,
 }
@@ -129,11 +129,11 @@ impl WeightedTokens {
     /// The logarithm of how likely a post is to bring forth these tokens, each as often as it
     /// weighs: `Σ weight · ln((tf + μ p(w|C)) / (|P| + μ))`.
     pub(crate) fn log_likelihood(&self, post: &TokenBag) -> f64 {
-        // Not `sum`, which is -0 for nothing.
+        // Not `sum`, which is -0 for an empty sum.
         self.parts(post).fold(0.0, |sum, (_, part)| sum + part)
     }
 
-    /// What each token adds to that, by its key.
+    /// The part of the score of each token, by its key.
     pub(crate) fn parts<'a>(&'a self, post: &'a TokenBag) -> impl Iterator<Item = (u64, f64)> + 'a {
         let length = post.length() as f64 + MU;
         self.tokens.iter().map(move |token| {
@@ -146,9 +146,9 @@ impl WeightedTokens {
 /// The tokens of posts, in the order in which these came.
 #[derive(Debug, Clone, Default)]
 pub struct Posts {
-    /// Those of each post, sorted.
+    /// The keys of each post, sorted.
     keys: Vec<u64>,
-    /// Where each post ends among them.
+    /// Where the keys of each post end.
     ends: Vec<usize>,
 }
 
@@ -156,14 +156,14 @@ impl Posts {
     /// Adds a post.
     pub fn push(&mut self, post: &Phrase<'_>) {
         let start = self.keys.len();
-        self.keys.extend_from_slice(post.token_keys());
+        self.keys.extend(post.token_keys());
         if let Some(added) = self.keys.get_mut(start..) {
             added.sort_unstable();
         }
         self.ends.push(self.keys.len());
     }
 
-    /// How many posts there are.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -173,7 +173,7 @@ impl Posts {
         self.ends.is_empty()
     }
 
-    /// Tells the bag of each post.
+    /// Passes on the bag of each post.
     pub(super) fn each(&self, mut tell: impl FnMut(&TokenBag)) {
         let (mut bag, mut start) = (TokenBag::default(), 0);
         for &end in &self.ends {

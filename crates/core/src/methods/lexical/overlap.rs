@@ -14,7 +14,7 @@ struct Overlap {
 }
 
 impl Overlap {
-    /// How often a token counts that occurs so often.
+    /// The count of a token that occurs `times` times.
     fn counted(&self, times: u32) -> u64 {
         if self.repeats { u64::from(times) } else { 1 }
     }

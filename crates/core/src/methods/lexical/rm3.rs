@@ -41,7 +41,7 @@ pub const INFO: Info = Info {
 const POSTS: usize = 10;
 /// Tokens that they widen it by.
 const TOKENS: usize = 10;
-/// What the query itself weighs against these.
+/// The weight of the query itself against the feedback.
 const QUERY: f64 = 0.5;
 
 const COST: Cost = Cost { pair: two_rounds, candidate: two_rounds, bound: None };

@@ -78,7 +78,7 @@ impl Against for Prepared<'_> {
             }
             let lengths = (self.squared_length * squared_length(&vocabulary, other)).sqrt();
             let products = one.shared(other).map(|(key, a, b)| product(&vocabulary, key, a, b));
-            // Not `sum`, which is -0 for nothing.
+            // Not `sum`, which is -0 for an empty sum.
             let sum = products.fold(0.0, |sum, product| sum + product);
             *score = if lengths > 0.0 { (sum / lengths).clamp(0.0, 1.0) as f32 } else { 0.0 };
         }

@@ -1,5 +1,5 @@
-//! The tokens of a text as a bag: each that was read, known or not, and how often. It does not
-//! know what tokens weigh.
+//! The tokens of a text as a bag: every token, whether or not the model knows it, with its count. What
+//! tokens weigh is not kept here.
 
 use crate::methods::Shares;
 use crate::model::Phrase;
@@ -8,7 +8,7 @@ use crate::model::Phrase;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct TokenBag {
     sorted: Vec<u64>,
-    /// A key and how often it stands there.
+    /// Keys of tokens, and their numbers of occurrences.
     pub(crate) tokens: Vec<(u64, u32)>,
 }
 
@@ -23,12 +23,12 @@ impl TokenBag {
     /// Replaces the bag by the tokens of another text.
     pub(crate) fn read(&mut self, phrase: &Phrase<'_>) {
         self.sorted.clear();
-        self.sorted.extend_from_slice(phrase.token_keys());
+        self.sorted.extend(phrase.token_keys());
         self.sorted.sort_unstable();
         self.count();
     }
 
-    /// The same by the sorted keys of the tokens.
+    /// The same from sorted keys.
     pub(crate) fn read_sorted(&mut self, keys: &[u64]) {
         self.sorted.clear();
         self.sorted.extend_from_slice(keys);
@@ -42,12 +42,12 @@ impl TokenBag {
         self.tokens.extend(counted);
     }
 
-    /// How many tokens there are, each as often as it occurs.
+    /// Number of tokens, repetitions included.
     pub(crate) fn length(&self) -> usize {
         self.sorted.len()
     }
 
-    /// How often a token stands there.
+    /// Number of occurrences of a token.
     pub(crate) fn times(&self, key: u64) -> u32 {
         let at = self.tokens.binary_search_by_key(&key, |&(known, _)| known).ok();
         at.and_then(|at| self.tokens.get(at)).map_or(0, |&(_, times)| times)
@@ -78,9 +78,9 @@ impl TokenBag {
         let adds: Vec<(u64, f64)> =
             one.shared(other).map(|(key, a, b)| (key, adds(key, a, b))).collect();
         let side = |text: &Phrase<'_>, bag: &Self| {
-            let share = |key: &u64| {
-                let added = adds.binary_search_by_key(key, |(key, _)| *key).ok();
-                let times = bag.tokens.binary_search_by_key(key, |(key, _)| *key).ok();
+            let share = |key: u64| {
+                let added = adds.binary_search_by_key(&key, |(key, _)| *key).ok();
+                let times = bag.tokens.binary_search_by_key(&key, |(key, _)| *key).ok();
                 match (added.and_then(|at| adds.get(at)), times.and_then(|at| bag.tokens.get(at))) {
                     (Some((_, added)), Some((_, times))) => {
                         (added / 2.0 / f64::from(*times)) as f32
@@ -88,7 +88,7 @@ impl TokenBag {
                     _ => 0.0,
                 }
             };
-            text.token_keys().iter().map(share).collect()
+            text.token_keys().map(share).collect()
         };
         let (of_one, of_other) = (side(texts[0], one), side(texts[1], other));
         Shares { one: of_one, other: of_other, memberships: None }
@@ -99,14 +99,14 @@ impl TokenBag {
     /// those of the post.
     pub(crate) fn lay_on_query(&self, texts: [&Phrase<'_>; 2], adds: &[(u64, f64)]) -> Shares {
         let [query, post] = texts;
-        let share = |&key: &u64| {
+        let share = |key: u64| {
             let at = adds.binary_search_by_key(&key, |&(known, _)| known).ok();
             let added = at.and_then(|at| adds.get(at)).map_or(0.0, |&(_, added)| added);
             (added / f64::from(self.times(key).max(1))) as f32
         };
         Shares {
-            one: query.token_keys().iter().map(share).collect(),
-            other: vec![0.0; post.token_keys().len()],
+            one: query.token_keys().map(share).collect(),
+            other: vec![0.0; post.tokens_read()],
             memberships: None,
         }
     }

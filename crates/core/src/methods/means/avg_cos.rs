@@ -32,7 +32,7 @@ pub(crate) struct Mean;
 impl Embed for Mean {
     fn embed(&self, phrase: &Phrase<'_>, out: &mut [f32]) {
         let share = 1.0 / phrase.words().len() as f32;
-        vector::add_all(out, phrase.bag().map(|word| (1.0, phrase.row(word))));
+        vector::add_all(out, phrase.bag().iter().map(|&word| (1.0, phrase.row(word))));
         out.iter_mut().for_each(|value| *value *= share);
     }
 
@@ -44,7 +44,7 @@ impl Embed for Mean {
 
     fn shares(&self, phrase: &Phrase<'_>, other: &[f32], shares: &mut [f32]) -> bool {
         let weight = 1.0 / phrase.words().len() as f32;
-        for (word, share) in phrase.words().iter().zip(shares) {
+        for (&word, share) in phrase.words().iter().zip(shares) {
             *share = weight * vector::dot(phrase.row(word), vector::Row::F32(other));
         }
         true

@@ -6,7 +6,7 @@
 use crate::methods::{Cost, Embed, Info, Scorer};
 use crate::model::Phrase;
 
-/// Which words of a text take part: their places in it, in the order of the bag.
+/// The words of a text that take part, by their places in the order of the bag.
 pub(crate) type Choice = fn(&Phrase<'_>) -> Vec<usize>;
 
 struct Extremes {
@@ -14,7 +14,7 @@ struct Extremes {
     choice: Choice,
 }
 
-/// A scorer by the maxima of the chosen words, and by their minima too if these are wanted.
+/// A scorer by the maxima of the chosen words, and by their minima if `minima` is set.
 pub(crate) fn scorer(minima: bool, choice: Choice) -> Scorer {
     Scorer::Embed(Box::new(Extremes { minima, choice }))
 }
@@ -26,7 +26,7 @@ impl Extremes {
         let dims = phrase.model().vectors().dims();
         let mut row = vec![0.0; dims];
         for (number, place) in (self.choice)(phrase).into_iter().enumerate() {
-            let Some(word) = phrase.words().get(place) else { continue };
+            let Some(&word) = phrase.words().get(place) else { continue };
             phrase.row(word).copy_to(&mut row);
             for (at, &value) in row.iter().enumerate() {
                 let sides = [Some(at), self.minima.then_some(dims + at)];
@@ -56,7 +56,7 @@ impl Embed for Extremes {
         let mut row = vec![0.0; dims];
         let (maxima, minima) = out.split_at_mut(dims.min(out.len()));
         for (number, place) in (self.choice)(phrase).into_iter().enumerate() {
-            let Some(word) = phrase.words().get(place) else { continue };
+            let Some(&word) = phrase.words().get(place) else { continue };
             phrase.row(word).copy_to(&mut row);
             if number == 0 {
                 maxima.copy_from_slice(&row);
@@ -91,7 +91,7 @@ const COST: Cost =
     Cost { pair: |n, m, d| (n + m) * 6 * d, candidate: |_, m, d| m * 6 * d, bound: None };
 
 fn all(phrase: &Phrase<'_>) -> Vec<usize> {
-    phrase.bag_order().collect()
+    phrase.bag_order()
 }
 
 /// The largest number of each dimension.

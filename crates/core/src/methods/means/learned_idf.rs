@@ -34,7 +34,7 @@ pub const INFO: Info = Info {
 /// [`tensor`]`(name)`, F32 `[M]`.
 pub const SECTION: &str = "learned-idf";
 
-/// What the section says.
+/// The settings of the section.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Settings {
     /// The set in use.
@@ -43,12 +43,12 @@ pub struct Settings {
     pub sets: BTreeMap<String, WeightSet>,
 }
 
-/// What is said of one set of weights.
+/// The settings of one set of weights.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct WeightSet {
     /// The measure that it was trained for.
     pub measure: Measure,
-    /// How it was trained, where that is known.
+    /// The record of its training, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trained: Option<TrainingRecord>,
 }
@@ -63,7 +63,7 @@ pub fn without_ranks(model: &Model) -> Option<Unavailable> {
     words_met::without_idf(model)
 }
 
-/// What a model's section says, if it has one.
+/// The settings of a model's section, if it has one.
 pub fn settings(model: &Model) -> Result<Option<Settings>, ModelError> {
     model.section(SECTION).map(|section| section.parse_settings()).transpose()
 }
@@ -97,7 +97,7 @@ fn coefficients(phrase: &Phrase<'_>, weights: &[f32]) -> Vec<f32> {
             *coefficient = between.of(weights) / words as f32;
         }
     }
-    phrase.bag_order().filter_map(|place| of_text.get(place).copied()).collect()
+    phrase.bag_order().into_iter().filter_map(|place| of_text.get(place).copied()).collect()
 }
 
 /// The words of a text, the highest idf first: the place of each in the text, and where it stands
@@ -106,12 +106,12 @@ pub fn standing(phrase: &Phrase<'_>, m: usize) -> impl Iterator<Item = (usize, B
     words_met::places_by_idf(phrase).into_iter().zip(ranks(phrase.words().len(), m))
 }
 
-/// Where between two neighbouring weights a word stands.
+/// The position of a word between two neighbouring weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Between {
     /// The index of the weight before, `⌊I⌋ − 1`.
     pub lower: usize,
-    /// How far on the way to the next, `I − ⌊I⌋`.
+    /// The fraction of the way to the next weight, `I − ⌊I⌋`.
     pub fraction: f64,
 }
 
@@ -126,11 +126,11 @@ impl Between {
     }
 }
 
-/// Where the words of a text of `n`, sorted by idf, stand among `m` weights.
+/// The positions of the `n` words of a text, sorted by idf, among `m` weights.
 pub fn ranks(n: usize, m: usize) -> impl Iterator<Item = Between> {
     let gaps = n.saturating_sub(1).max(1);
     (0..n).map(move |before| {
-        // In whole numbers, so that a word that falls on a weight falls on it exactly.
+        // In whole numbers, so that a word at a weight's position gets exactly that weight.
         let steps = before.saturating_mul(m.saturating_sub(1));
         let fraction = (steps % gaps) as f64 / gaps as f64;
         Between { lower: steps / gaps, fraction }

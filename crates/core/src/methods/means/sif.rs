@@ -105,12 +105,12 @@ pub mod pca {
     }
 }
 
-/// How a component was fitted.
+/// The record of a fitted component.
 #[derive(Debug, serde::Serialize)]
 struct Made {
     a: f64,
     sentences: u64,
-    /// How much of the sentence vectors' squared length lies along the component.
+    /// The share of the sentence vectors' squared length along the component.
     share: f64,
 }
 

@@ -12,7 +12,7 @@ use crate::model::{Model, Phrase};
 fn rarest(phrase: &Phrase<'_>) -> Vec<usize> {
     let mut chosen = words_met::places_by_idf(phrase);
     chosen.truncate(chosen.len().saturating_mul(3).div_ceil(10));
-    let key = |place: &usize| phrase.words().get(*place).map_or(u64::MAX, |word| word.key);
+    let key = |place: &usize| phrase.words().get(*place).map(|&word| phrase.key(word));
     chosen.sort_by_key(key);
     chosen
 }
@@ -27,7 +27,7 @@ fn coefficients(phrase: &Phrase<'_>) -> Vec<f32> {
             *coefficient = share;
         }
     }
-    phrase.bag_order().filter_map(|place| of_text.get(place).copied()).collect()
+    phrase.bag_order().into_iter().filter_map(|place| of_text.get(place).copied()).collect()
 }
 
 /// The mean of the rarest words' vectors.

@@ -53,10 +53,10 @@ pub const SECTION: &str = "usif";
 
 const COMPONENTS: usize = 5;
 
-/// The constants, and what they come from.
+/// The constants and their sources.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Settings {
-    /// What a word's weight is made from.
+    /// The constant of the word weights.
     pub a: f64,
     /// The share of words that a text is expected to hold.
     pub alpha: f64,
@@ -130,7 +130,7 @@ impl Weights {
 fn norms(phrase: &Phrase<'_>) -> Vec<f32> {
     let dims = phrase.model().vectors().dims();
     let (mut row, mut squares) = (vec![0.0; dims], vec![0.0_f64; dims]);
-    for word in phrase.bag() {
+    for &word in phrase.bag() {
         phrase.row(word).copy_to(&mut row);
         for (square, &value) in squares.iter_mut().zip(&row) {
             *square += f64::from(value) * f64::from(value);

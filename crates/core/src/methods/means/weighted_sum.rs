@@ -44,25 +44,26 @@ impl<C: Fn(&Phrase<'_>) -> Vec<f32> + Send + Sync> Embed for WeightedSum<C> {
 }
 
 /// The coefficients of a mean in which each word has a weight: `weight / n`.
-pub(crate) fn coefficients(phrase: &Phrase<'_>, weight: impl Fn(&Word) -> f32) -> Vec<f32> {
+pub(crate) fn coefficients(phrase: &Phrase<'_>, weight: impl Fn(Word) -> f32) -> Vec<f32> {
     let words = phrase.words().len() as f32;
-    phrase.bag().map(|word| weight(word) / words).collect()
+    phrase.bag().iter().map(|&word| weight(word) / words).collect()
 }
 
 /// `out += Σ c_i v(w_i)`, in the order of the bag.
 pub(crate) fn add_up(phrase: &Phrase<'_>, coefficients: &[f32], out: &mut [f32]) {
-    let rows = phrase.bag().zip(coefficients);
-    vector::add_all(out, rows.map(|(word, &coefficient)| (coefficient, phrase.row(word))));
+    let rows = phrase.bag().iter().zip(coefficients);
+    vector::add_all(out, rows.map(|(&word, &coefficient)| (coefficient, phrase.row(word))));
 }
 
-/// What each word, in the order of the text, adds to the product of the sum with `other`.
+/// For each word, in the order of the text, its part of the product of the sum with `other`.
 pub(crate) fn take_apart(
     phrase: &Phrase<'_>,
     coefficients: &[f32],
     other: &[f32],
     shares: &mut [f32],
 ) {
-    for ((place, word), coefficient) in phrase.bag_order().zip(phrase.bag()).zip(coefficients) {
+    let bag = phrase.bag_order().into_iter().zip(phrase.bag());
+    for ((place, &word), coefficient) in bag.zip(coefficients) {
         if let Some(share) = shares.get_mut(place) {
             *share = coefficient * vector::dot(phrase.row(word), Row::F32(other));
         }

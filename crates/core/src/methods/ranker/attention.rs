@@ -17,7 +17,7 @@ use crate::model::Phrase;
 /// Words of the post that are reported for each word of the query.
 pub const MOST_ATTENDED: usize = 16;
 
-/// What a word of the query was read from.
+/// The words of the other text that a word of the query attends to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attention {
     /// The word's place among the words of the query.
@@ -33,12 +33,12 @@ pub struct Attended {
     pub word: usize,
     /// The share of the kernels whose best answer came from a window that holds it.
     pub weight: f32,
-    /// What its vector was multiplied with, by `patt`: the cosine of both words.
+    /// The cosine of both words, the factor of its vector under `patt`.
     pub cosine: Option<f32>,
 }
 
 impl Network {
-    /// What each word of the query that was prepared was read from; nothing where texts are encoded apart.
+    /// The attention of each word of the prepared query; none if texts are encoded apart.
     pub(super) fn attention(
         &self,
         query: &Phrase<'_>,
@@ -75,7 +75,7 @@ impl Network {
             };
             let of_words = places.iter().zip(&answers).zip(cosines);
             let mut to: Vec<Attended> = of_words.map(attended).collect();
-            // A stable sort: of equals the first of the text.
+            // The sort is stable: words of equal weight stay in the order of the text.
             to.sort_by(|a, b| b.weight.total_cmp(&a.weight));
             to.truncate(MOST_ATTENDED);
             found.push(Attention { word, to });
@@ -83,8 +83,8 @@ impl Network {
         Some(found)
     }
 
-    /// For each word the share of the kernels whose best answer, above 0, is that of a window that
-    /// holds it.
+    /// For each word the share of the kernels whose best positive response comes from a window with that
+    /// word.
     fn answers(&self, words: &[&[f32]], scales: &[f32]) -> Vec<f32> {
         let (width, kernel) = (self.weights.width, self.weights.shape.kernel);
         let (mut best, mut of) = (vec![f32::NEG_INFINITY; width], vec![0; width]);
@@ -120,5 +120,5 @@ impl Network {
 /// The places of a text's listed words.
 fn listed(phrase: &Phrase<'_>) -> Vec<usize> {
     let words = phrase.words().iter().enumerate();
-    words.filter(|(_, word)| word.id.is_some()).map(|(place, _)| place).collect()
+    words.filter(|(_, word)| phrase.id(**word).is_some()).map(|(place, _)| place).collect()
 }

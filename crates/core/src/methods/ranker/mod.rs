@@ -48,12 +48,12 @@ const JOINT: u64 = 100;
 const TAPS: u64 = 2 * FILTERS;
 /// Of a window of two words: each number is read, weighted, added and compared.
 const A_WINDOW: u64 = 4 * TAPS;
-/// One word in this many is found neither among those kept nor among those met.
+/// One word in this many is in neither table.
 const RARE: u64 = 8;
 
 struct Ranker {
     network: Network,
-    /// What is added to its score, and with which weight: `ln p(relevant) + α · ln p(query | post)`.
+    /// The weight of the query likelihood that is added: `ln p(relevant) + α · ln p(query | post)`.
     likelihood: Option<(QueryLikelihood, f64)>,
 }
 
@@ -70,7 +70,7 @@ impl Compare for Ranker {
     }
 }
 
-/// A query, read by the network, and what it learnt of the posts' words.
+/// A query encoded by the network, and the products of the posts' words seen so far.
 struct Prepared<'q> {
     network: &'q Network,
     query: &'q Phrase<'q>,
@@ -98,7 +98,7 @@ impl Against for Prepared<'_> {
     }
 }
 
-/// The model's network and what is said of it, or why there is none.
+/// The model's network and its settings, or why there is none.
 fn stored(model: &Model) -> Result<Result<(Network, Settings), Unavailable>, ModelError> {
     let missing = || Unavailable {
         missing: "the model has no trained ranker".to_owned(),
@@ -123,7 +123,7 @@ fn load(model: &Model, encoder: Encoder) -> Loaded {
     }))
 }
 
-/// The kernels' products with the words of a post that are not kept.
+/// The kernels' products with the words of a post that are not stored.
 const fn words(m: u64, d: u64, kernels: u64) -> u64 {
     m * d * (TAPS * kernels / RARE)
 }
@@ -193,7 +193,7 @@ pub mod qatt {
     }
 }
 
-/// The post also read with each word weighted by its cosine to each query word.
+/// A ranker that also reads the post with each word weighted by its cosine to each query word.
 pub mod patt {
     use super::*;
 

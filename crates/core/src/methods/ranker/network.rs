@@ -13,7 +13,7 @@ use cognate_kernels::simd::Packed;
 use cognate_kernels::{convolution, elementary, simd};
 
 use crate::methods::ranker::section::{Encoder, Encoding, Weights};
-use crate::methods::ranker::words::{Kept, Memory, Met, Query, Work};
+use crate::methods::ranker::words::{Kept, Memory, Met, Query, Work, known, read_rows};
 use crate::model::{Phrase, WordId};
 
 /// Numbers of words and posts that are worked on together, 8 MiB of them: what a block of long posts
@@ -22,11 +22,10 @@ const BLOCK_NUMBERS: usize = 1 << 21;
 /// A query that a word takes more numbers for, by `qatt`, does not remember words.
 const CROSSED_NUMBERS: usize = 1 << 16;
 
-/// A network, and what it keeps of words.
+/// A network, and its table of frequent words.
 pub(super) struct Network {
     pub(super) weights: Weights,
-    /// What words are multiplied with: the kernels of the general encoder, and for `patt` those of
-    /// the other.
+    /// The factors of words: the kernels of the general encoder, and for `patt` those of the other.
     kernels: Vec<f32>,
     kept: Kept,
 }
@@ -42,7 +41,7 @@ impl Network {
         Self { weights, kernels, kept }
     }
 
-    /// The same network, which keeps the numbers of the first `words` words.
+    /// The same network with a table of the first `words` words.
     #[cfg(test)]
     pub(super) fn keeping(self, words: usize) -> Self {
         Self { kept: Kept::of_first(words), ..self }
@@ -76,7 +75,7 @@ impl Network {
         }
     }
 
-    /// How many of the posts to work on at once, at least one.
+    /// Number of posts to work on at once, at least one.
     fn together(&self, posts: &[Phrase<'_>], words_of_query: usize) -> usize {
         let a_word = self.each() + self.crossed(words_of_query);
         let a_post = (words_of_query + 1).saturating_mul(self.weights.width);
@@ -88,7 +87,7 @@ impl Network {
         posts.iter().take_while(fits).count().max(1)
     }
 
-    /// Prepares what belongs to a query.
+    /// Prepares a query.
     pub(super) fn prepare(&self, query: &Phrase<'_>, memory: &mut Memory) {
         memory.query.ids.clear();
         memory.query.ids.extend(known(query));
@@ -283,23 +282,6 @@ impl Network {
     }
 }
 
-/// The words of a text that were trained: those whose vectors were made for it are left out.
-pub(super) fn known(phrase: &Phrase<'_>) -> impl Iterator<Item = WordId> {
-    phrase.words().iter().filter_map(|word| word.id)
-}
-
-/// Replaces `out` by the vectors of words, in their order.
-pub(super) fn read_rows(phrase: &Phrase<'_>, ids: &[WordId], dims: usize, out: &mut Vec<f32>) {
-    let vectors = phrase.model().vectors();
-    out.clear();
-    out.resize(ids.len() * dims, 0.0);
-    for (&id, out) in ids.iter().zip(out.chunks_exact_mut(dims)) {
-        if let Some(row) = vectors.row(id) {
-            row.copy_to(out);
-        }
-    }
-}
-
 /// Replaces `out` by the products of each row of `a` with each of `b`, a row for each of `a`.
 pub(super) fn products(a: &[f32], b: &[f32], dims: usize, out: &mut Vec<f32>) {
     out.clear();
@@ -342,7 +324,7 @@ pub(super) fn length(row: &[f32]) -> f32 {
     simd::dot(row, row).sqrt()
 }
 
-/// So many more numbers at the end of a list.
+/// Adds `count` zeros to a list.
 pub(super) fn more(list: &mut Vec<f32>, count: usize) -> &mut [f32] {
     let start = list.len();
     list.resize(start + count, 0.0);

@@ -38,7 +38,7 @@ pub enum Encoder {
 }
 
 impl Encoder {
-    /// As the file and the list of methods spell it.
+    /// The name in the file and in the list of methods.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bicnn => "bicnn",
@@ -48,7 +48,7 @@ impl Encoder {
     }
 }
 
-/// What the section says.
+/// The settings of the section.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Settings {
     /// How texts are encoded.
@@ -64,7 +64,7 @@ pub struct Settings {
     /// The weight of query likelihood beside the network's score.
     #[serde(default)]
     pub alpha: f64,
-    /// How it was trained, for people.
+    /// A record of the training, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trained: Option<serde_json::Map<String, serde_json::Value>>,
 }
@@ -179,13 +179,13 @@ pub(super) struct Weights {
     pub scale: Vec<f32>,
     /// `[J]`.
     pub shift: Vec<f32>,
-    /// What the first output reads more than the second, `[J]`.
+    /// The weights of one output minus those of the other, `[J]`.
     pub output: Vec<f64>,
-    /// How much higher the first output starts.
+    /// The difference of the offsets of both outputs.
     pub output_offset: f64,
 }
 
-/// What a model's section says, if it has one.
+/// The settings of a model's section, if it has one.
 pub fn settings(model: &Model) -> Result<Option<Settings>, ModelError> {
     let Some(section) = model.section(SECTION) else { return Ok(None) };
     let settings: Settings = section.parse_settings()?;
@@ -252,7 +252,7 @@ fn numbers(section: &Section<'_>, name: &str, sides: &[usize]) -> Result<Vec<f32
     }
 }
 
-/// Rows of `length` with zeros after each, up to `wanted`.
+/// Rows of `length`, padded with zeros to `wanted`.
 fn padded(numbers: &[f32], length: usize, wanted: usize) -> Vec<f32> {
     let zeros = std::iter::repeat_n(0.0, wanted.saturating_sub(length));
     let rows = numbers.chunks_exact(length.max(1));

@@ -8,7 +8,6 @@ use std::hash::BuildHasherDefault;
 use std::sync::OnceLock;
 
 use crate::methods::common::words_met::Spread;
-use crate::methods::ranker::network::{known, read_rows};
 use crate::model::{Phrase, WordId};
 
 /// Bytes of numbers that a network keeps for as long as it is served: 16,000 words for kernels of
@@ -25,7 +24,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Place for as many of the words as may be kept with `numbers` numbers each.
+    /// A table for the frequent words, with `numbers` numbers each.
     pub(super) fn new(words: usize, numbers: usize) -> Self {
         let most = KEPT_BYTES / (numbers * size_of::<f32>()).max(1);
         Self::of_first(words.min(most))
@@ -86,7 +85,7 @@ impl Met {
     }
 }
 
-/// Numbers of memory that is kept for the next question.
+/// Numbers of memory kept for the next question.
 const KEPT_NUMBERS: usize = 1 << 20;
 
 #[derive(Default)]
@@ -105,7 +104,7 @@ pub(super) struct Query {
     /// Vectors of its words, and their lengths.
     pub(super) rows: Vec<f32>,
     pub(super) norms: Vec<f32>,
-    /// What the joint layer reads of it, with that layer's offset.
+    /// The joint layer's input, with that layer's offset.
     pub(super) joint: Vec<f32>,
 }
 
@@ -126,7 +125,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Gives back what only a long question needed.
+    /// Frees memory that only a long question needed.
     pub(super) fn trim(&mut self) {
         let lists = [&self.rows, &self.scaled, &self.products, &self.pooled, &self.attended];
         if lists.iter().map(|list| list.capacity()).sum::<usize>() > KEPT_NUMBERS {
@@ -141,12 +140,29 @@ impl Work {
         read_rows(text, &self.ids, dims, &mut self.rows);
     }
 
-    /// Replaces the ids by those of texts' words that are wanted, each once.
+    /// Collects the ids of the texts' words that are missing, each once.
     pub(super) fn gather(&mut self, texts: &[Phrase<'_>], wanted: impl Fn(WordId) -> bool) {
         self.ids.clear();
         self.ids.extend(texts.iter().flat_map(known).filter(|id| wanted(*id)));
         self.ids.sort_unstable();
         self.ids.dedup();
+    }
+}
+
+/// The words of a text that were trained: those whose vectors were made for it are left out.
+pub(super) fn known(phrase: &Phrase<'_>) -> impl Iterator<Item = WordId> {
+    phrase.words().iter().filter_map(|&word| phrase.id(word))
+}
+
+/// Replaces `out` by the vectors of words, in their order.
+pub(super) fn read_rows(phrase: &Phrase<'_>, ids: &[WordId], dims: usize, out: &mut Vec<f32>) {
+    let vectors = phrase.model().vectors();
+    out.clear();
+    out.resize(ids.len() * dims, 0.0);
+    for (&id, out) in ids.iter().zip(out.chunks_exact_mut(dims)) {
+        if let Some(row) = vectors.row(id) {
+            row.copy_to(out);
+        }
     }
 }
 

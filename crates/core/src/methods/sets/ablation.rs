@@ -101,7 +101,7 @@ struct UnitMean;
 impl Embed for UnitMean {
     fn embed(&self, phrase: &Phrase<'_>, out: &mut [f32]) {
         let share = 1.0 / phrase.words().len() as f32;
-        for word in phrase.bag() {
+        for &word in phrase.bag() {
             let row = phrase.row(word);
             vector::add_scaled(out, share * unit_rows::inverse(vector::norm(row)), row);
         }
@@ -116,7 +116,7 @@ impl Averaged {
         out.clear();
         out.resize(phrase.model().vectors().dims(), 0.0);
         let share = 1.0 / phrase.words().len() as f32;
-        for word in phrase.bag() {
+        for &word in phrase.bag() {
             vector::add_scaled(out, share, phrase.row(word));
         }
         out.iter_mut().for_each(|value| *value = value.max(0.0));
@@ -149,7 +149,7 @@ impl Against for PreparedMean<'_> {
     }
 }
 
-/// What takes the place of the maximum over a text's words.
+/// What replaces the maximum over a text's words.
 #[derive(Debug, Clone, Copy)]
 enum Pool {
     Mean,
@@ -231,7 +231,7 @@ impl Against for PreparedRows<'_> {
     }
 }
 
-/// Any seed would do; this one is kept so that figures can be had again.
+/// A fixed seed, so that figures can be reproduced.
 const SEED: u64 = 0x5eed_0001;
 
 /// A square matrix of standard normal numbers (Box and Muller 1958).

@@ -15,10 +15,12 @@
 //! settings of its section: `{"alpha": 1.75, "p": 0.75}`. Both are multiples of a quarter, because
 //! square roots and products are the same on every processor, and powers are not.
 
+use cognate_kernels::simd;
 use serde::Deserialize;
 
+use crate::methods::common::union::Union;
 use crate::methods::common::unit_rows;
-use crate::methods::common::unit_rows::UnitRows;
+use crate::methods::common::unit_rows::{Products, UnitRows};
 use crate::methods::sets::{dynamax_weighted, fuzzy};
 use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares};
 use crate::model::{Model, ModelError, Phrase};
@@ -42,7 +44,7 @@ pub(crate) const COST: Cost = dynamax_weighted::COST;
 /// The section whose settings hold the exponents.
 pub const SECTION: &str = "coverage";
 
-/// Beyond this a text would be its longest vector and nothing else.
+/// With a larger exponent the longest vector would decide alone.
 const LARGEST_EXPONENT: f64 = 4.0;
 
 /// Needs vectors alone.
@@ -108,33 +110,16 @@ impl Quarters {
         }
     }
 
-    /// The sum over cosines, those below 0 taken as 0, of their squares to this power.
-    fn squares(self, cosines: &[f32]) -> f64 {
+    /// Raises the squares of cosines, those below 0 taken as 0, to this power.
+    fn raise_squares(self, cosines: &[f32], out: &mut Vec<f32>) {
+        out.clear();
+        let cosines = cosines.iter().map(|&c| if c > 0.0 { c } else { 0.0 });
         match self.0 {
-            3 => sum(cosines, |c| c * c.sqrt()),
-            4 => sum(cosines, |c| c * c),
-            _ => sum(cosines, |c| self.power(f64::from(c * c)) as f32),
+            3 => out.extend(cosines.map(|c| c * c.sqrt())),
+            4 => out.extend(cosines.map(|c| c * c)),
+            _ => out.extend(cosines.map(|c| self.power(f64::from(c * c)) as f32)),
         }
     }
-}
-
-/// Terms that are added side by side.
-const LANES: usize = 8;
-
-/// The sum of `term` over numbers, those below 0 taken as 0; always in the same order, which any
-/// width of register can follow.
-fn sum(numbers: &[f32], term: impl Fn(f32) -> f32) -> f64 {
-    let mut lanes = [0.0_f32; LANES];
-    let (chunks, rest) = numbers.as_chunks::<LANES>();
-    for chunk in chunks {
-        for (lane, &number) in lanes.iter_mut().zip(chunk) {
-            *lane += term(number.max(0.0));
-        }
-    }
-    for (lane, &number) in lanes.iter_mut().zip(rest) {
-        *lane += term(number.max(0.0));
-    }
-    lanes.iter().map(|&lane| f64::from(lane)).sum()
 }
 
 /// Coverage under these exponents.
@@ -145,16 +130,21 @@ pub(crate) struct Coverage {
     cosine: Quarters,
 }
 
-/// What one text brings to the comparison, but for its rows.
+/// One text's lengths and weights.
 #[derive(Default)]
 pub(crate) struct Side {
     /// The lengths of its words' vectors, in the order of the bag.
     lengths: Vec<f32>,
+    /// The squares of its words' cosines, raised.
+    squares: Vec<f32>,
+    /// How often the text repeats each word; of a text alone, for the words at these places.
+    repeated: Vec<f64>,
+    places: Vec<u32>,
     /// `q_j` of its words.
     weights: Vec<f64>,
     /// Their sum.
     total: f64,
-    /// How far the other text covers each of its words.
+    /// For each word the degree to which the other text covers it.
     covered: Vec<f32>,
 }
 
@@ -167,15 +157,42 @@ impl Side {
         memory: unit_rows::Memory,
         work: &mut unit_rows::Work,
     ) -> UnitRows<'p> {
-        let rows = UnitRows::of(phrase, memory, &mut self.lengths);
+        let dims = phrase.model().vectors().dims();
+        let rows = UnitRows::of(unit_rows::bag(phrase), dims, memory, &mut self.lengths);
         let cosines = rows.gram(work);
+        method.cosine.raise_squares(cosines.numbers(), &mut self.squares);
+        self.places.clear();
+        self.places.extend(0..self.lengths.len() as u32);
+        self.repeated.resize(cosines.stride(), 0.0);
+        simd::sum_of_rows(&self.squares, &self.places, &mut self.repeated);
+        let words = self.lengths.iter().zip(&self.repeated);
         self.weights.clear();
-        self.weights.extend(self.lengths.iter().zip(cosines.rows()).map(|(&length, cosines)| {
-            let weight = method.length.power(f64::from(length));
-            positive_ratio(weight, method.cosine.squares(cosines))
-        }));
+        self.weights.extend(words.map(|(&length, &repeated)| method.weight(length, repeated)));
         self.total = self.weights.iter().sum();
         rows
+    }
+
+    /// Takes in the words of one of two united texts, and how far the other covers them: the lengths and
+    /// the raised squares of the cosines are those of the union's words.
+    fn measure_united(
+        &mut self,
+        side: usize,
+        method: &Coverage,
+        union: &Union,
+        lengths: &[f32],
+        squares: &Products<'_>,
+    ) {
+        // In the order of the bag, in which they are added up.
+        let places = union.places(side);
+        self.repeated.resize(squares.stride(), 0.0);
+        simd::sum_of_rows(squares.numbers(), places, &mut self.repeated);
+        self.weights.clear();
+        let words = places.iter().map(|&at| (lengths[at as usize], self.repeated[at as usize]));
+        self.weights.extend(words.map(|(length, repeated)| method.weight(length, repeated)));
+        self.total = self.weights.iter().sum();
+        union.memberships(side, 1 - side, &mut self.covered);
+        // Powers keep the order of cosines, so that the largest is raised alone.
+        method.cosine.raise(&mut self.covered);
     }
 
     /// `Σ q_j max_k c_jk`.
@@ -188,7 +205,7 @@ impl Side {
         fuzzy::ratio(self.met(), self.total)
     }
 
-    /// What each of the words adds to half of `score`.
+    /// The share of half of `score` of each word.
     fn shares(&self, score: f64) -> Vec<f32> {
         let half = positive_ratio(score / 2.0, self.met());
         let words = self.weights.iter().zip(&self.covered);
@@ -206,63 +223,95 @@ fn score(one: &Side, other: &Side) -> f64 {
     (one.coverage() * other.coverage()).sqrt()
 }
 
-impl Compare for Coverage {
-    type Against<'q> = Prepared<'q>;
+impl Coverage {
+    /// What a word counts: its length over how often its own text repeats it.
+    fn weight(&self, length: f32, repeated: f64) -> f64 {
+        positive_ratio(self.length.power(f64::from(length)), repeated)
+    }
 
-    fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
-        let memory = std::mem::take(&mut scratch.unit_rows[0]);
-        let mut side = std::mem::take(&mut scratch.coverage[0]);
-        let rows = side.measure(one, self, memory, &mut scratch.products);
-        Prepared { method: self, one, rows, side }
+    /// One text against one: each different word of both is multiplied with every other once.
+    fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) -> f64 {
+        let Scratch { union, products, unit_rows: [memory, _], .. } = scratch;
+        let (lengths, squares) = (&mut scratch.one_numbers, &mut scratch.cross);
+        let (texts, dims) = ([one, other], one.model().vectors().dims());
+        union.unite(texts);
+        let rows = UnitRows::of(union.words(texts), dims, std::mem::take(memory), lengths);
+        let cosines = rows.gram(products);
+        union.compare(&cosines);
+        let [one, other] = &mut scratch.coverage;
+        self.cosine.raise_squares(cosines.numbers(), squares);
+        let squares = cosines.of(squares);
+        one.measure_united(0, self, union, lengths, &squares);
+        other.measure_united(1, self, union, lengths, &squares);
+        *memory = rows.into_memory();
+        score(one, other)
     }
 }
 
-/// A text's rows, and what it brings to comparisons.
+impl Compare for Coverage {
+    type Against<'q> = Prepared<'q>;
+
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, _scratch: &mut Scratch) -> Prepared<'q> {
+        Prepared { method: self, one, many: None }
+    }
+}
+
+/// A text. Its rows, lengths and weights pay only for several comparisons.
 pub(crate) struct Prepared<'q> {
     method: &'q Coverage,
     one: &'q Phrase<'q>,
-    rows: UnitRows<'q>,
-    side: Side,
+    many: Option<(UnitRows<'q>, Side)>,
 }
 
 impl Prepared<'_> {
-    fn complete(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) {
-        let (side, work) = (&mut scratch.coverage[1], &mut scratch.products);
-        let memory = std::mem::take(&mut scratch.unit_rows[1]);
-        let rows = side.measure(other, self.method, memory, work);
+    /// Compares the text with another; gives back what was found of either.
+    fn complete<'s>(&'s mut self, other: &Phrase<'_>, scratch: &'s mut Scratch) -> [&'s Side; 2] {
+        let (method, one, work) = (self.method, self.one, &mut scratch.products);
+        let [memory, of_other] = &mut scratch.unit_rows;
+        let [prepared, side] = &mut scratch.coverage;
+        let (rows, own) = self.many.get_or_insert_with(|| {
+            let mut own = std::mem::take(prepared);
+            let rows = own.measure(one, method, std::mem::take(memory), work);
+            (rows, own)
+        });
+        let others = side.measure(other, method, std::mem::take(of_other), work);
         // Powers keep the order of cosines, so that the largest is raised alone.
-        self.rows.largest_across(&rows, work, [&mut self.side.covered, &mut side.covered]);
-        scratch.unit_rows[1] = rows.into_memory();
-        self.method.cosine.raise(&mut self.side.covered);
-        self.method.cosine.raise(&mut side.covered);
+        rows.largest_across(&others, work, [&mut own.covered, &mut side.covered]);
+        *of_other = others.into_memory();
+        method.cosine.raise(&mut own.covered);
+        method.cosine.raise(&mut side.covered);
+        [own, side]
     }
 }
 
 impl Against for Prepared<'_> {
     fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
+        let only = many.len() == 1 && self.many.is_none();
         for (other, out) in many.iter().zip(out) {
-            if self.one.same_bag(other) {
-                *out = 1.0;
-                continue;
-            }
-            self.complete(other, scratch);
-            *out = score(&self.side, &scratch.coverage[1]) as f32;
+            *out = if self.one.same_bag(other) {
+                1.0
+            } else if only {
+                self.method.pair(self.one, other, scratch) as f32
+            } else {
+                let [one, other] = self.complete(other, scratch);
+                score(one, other) as f32
+            };
         }
     }
 
-    /// Either text's words share half of the score, each by what it adds to its text's coverage.
+    /// The words of either text share half of the score, by their parts of the text's coverage.
     fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
-        self.complete(other, scratch);
-        let (one_side, other_side) = (&self.side, &scratch.coverage[1]);
+        let one = self.one;
+        let [one_side, other_side] = self.complete(other, scratch);
         let score = score(one_side, other_side);
         let own = |side: &Side| -> Vec<f32> {
             side.weights.iter().map(|&weight| if weight > 0.0 { 1.0 } else { 0.0 }).collect()
         };
         Some(Shares {
-            one: unit_rows::in_text_order(self.one, &one_side.shares(score)),
+            one: unit_rows::in_text_order(one, &one_side.shares(score)),
             other: unit_rows::in_text_order(other, &other_side.shares(score)),
             memberships: Some(fuzzy::memberships(
-                [self.one, other],
+                [one, other],
                 [&own(one_side), &one_side.covered],
                 [&other_side.covered, &own(other_side)],
             )),
@@ -270,8 +319,10 @@ impl Against for Prepared<'_> {
     }
 
     fn give_back(&mut self, scratch: &mut Scratch) {
-        scratch.unit_rows[0] = std::mem::take(&mut self.rows).into_memory();
-        scratch.coverage[0] = std::mem::take(&mut self.side);
+        if let Some((rows, side)) = self.many.take() {
+            scratch.unit_rows[0] = rows.into_memory();
+            scratch.coverage[0] = side;
+        }
     }
 }
 
@@ -290,11 +341,12 @@ mod tests {
                     "{base} {power:?}"
                 );
             }
-            let cosines = [0.25, -0.5, 1.0, 0.5];
-            let squares: f64 = [0.25_f64, 1.0, 0.5].iter().map(|c| c.powf(2.0 * exponent)).sum();
-            // What is not above 0 counts nothing, but for 0 to the power of 0.
-            let zero = 0.0_f64.powf(2.0 * exponent);
-            assert!((power.squares(&cosines) - squares - zero).abs() < 1e-6, "{power:?}");
+            let (cosines, mut squares) = ([0.25, -0.5, 1.0, 0.5], Vec::new());
+            power.raise_squares(&cosines, &mut squares);
+            for (square, cosine) in squares.into_iter().zip([0.25_f64, 0.0, 1.0, 0.5]) {
+                let expected = cosine.powf(2.0 * exponent);
+                assert!((f64::from(square) - expected).abs() < 1e-6, "{power:?} {cosine}");
+            }
             let mut raised = [0.5_f32];
             power.raise(&mut raised);
             assert!((f64::from(raised[0]) - 0.5_f64.powf(exponent)).abs() < 1e-7, "{power:?}");
@@ -306,12 +358,5 @@ mod tests {
         for exponent in [-0.25, 0.7, 4.25, f64::NAN, f64::INFINITY] {
             assert_eq!(Quarters::of(exponent), None, "{exponent}");
         }
-    }
-
-    #[test]
-    fn the_order_of_a_sum_does_not_depend_on_its_length() {
-        let numbers: Vec<f32> = (0..19).map(|n| (n as f32 * 0.37).sin()).collect();
-        let slow: f64 = numbers.iter().map(|&n| f64::from(n.max(0.0))).sum();
-        assert!((sum(&numbers, |n| n) - slow).abs() < 1e-6);
     }
 }

@@ -48,7 +48,7 @@ const fn products(words: u64, d: u64) -> u64 {
 /// The section whose settings hold the exponents.
 pub const SECTION: &str = "dynamax-weighted";
 
-/// Beyond this a text would be its longest vector and nothing else, and squares would overflow.
+/// With a larger exponent the longest vector would decide alone, and squares would overflow.
 const LARGEST_EXPONENT: f64 = 4.0;
 
 /// Needs vectors alone.
@@ -69,7 +69,7 @@ pub(crate) fn method(model: &Model) -> Result<Weighted, ModelError> {
     Ok(Weighted { exponents })
 }
 
-/// How much a vector's length counts: for a universe word (`alpha`) and for a member (`beta`).
+/// The exponents of a vector's length: for a universe word (`alpha`) and for a member (`beta`).
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Exponents {
@@ -88,7 +88,7 @@ pub(crate) struct Weighted {
     pub(crate) exponents: Exponents,
 }
 
-/// What one text brings to the comparison, but for its rows.
+/// One text's lengths and weights.
 #[derive(Default)]
 pub(crate) struct Side {
     /// The lengths of its words' vectors.
@@ -112,7 +112,8 @@ impl Side {
         memory: unit_rows::Memory,
         work: &mut unit_rows::Work,
     ) -> UnitRows<'p> {
-        let rows = UnitRows::of(phrase, memory, &mut self.lengths);
+        let dims = phrase.model().vectors().dims();
+        let rows = UnitRows::of(unit_rows::bag(phrase), dims, memory, &mut self.lengths);
         let powers = |exponent| self.lengths.iter().map(move |&r| power(f64::from(r), exponent));
         self.weights.clear();
         self.weights.extend(powers(exponents.alpha));
@@ -137,8 +138,8 @@ impl Side {
     }
 }
 
-/// `length^exponent`. The exponents that models are made with are computed from what every
-/// processor does exactly and fast.
+/// `length^exponent`. The usual exponents are computed by operations that every processor does exactly and
+/// fast.
 fn power(length: f64, exponent: f64) -> f64 {
     match exponent {
         0.0 => 1.0,
@@ -163,7 +164,7 @@ fn farthest_in_rows<'r>(rows: impl Iterator<Item = &'r [f32]>, reach: &[f32], ou
     }));
 }
 
-/// The largest number of each of so many columns times its row's reach, or 0 if all are below.
+/// For each column the largest number times its row's reach; 0 if all are below.
 fn farthest_in_columns<'r>(
     rows: impl Iterator<Item = &'r [f32]>,
     columns: usize,
@@ -190,7 +191,7 @@ impl Compare for Weighted {
     }
 }
 
-/// A text's rows, and what it brings to comparisons.
+/// A text's rows, lengths and weights.
 pub(crate) struct Prepared<'q> {
     exponents: Exponents,
     one: &'q Phrase<'q>,

@@ -66,7 +66,7 @@ pub fn load(model: &Model) -> Loaded {
     Ok(Ok(Scorer::Compare(Box::new(FixedUniverse { universe, unit: false }))))
 }
 
-/// What a universe is made of.
+/// The members of a universe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Universe {
@@ -88,7 +88,7 @@ impl std::str::FromStr for Universe {
     }
 }
 
-/// How a universe was made.
+/// The record of how a universe was made.
 #[derive(Serialize)]
 struct Made {
     kind: Universe,

@@ -11,7 +11,7 @@ use crate::methods::common::unit_rows;
 use crate::methods::{Against, Compare, Memberships, Scratch, Shares};
 use crate::model::Phrase;
 
-/// What texts are sets of.
+/// The universe that texts are fuzzy sets over.
 pub(crate) enum Universe {
     /// The dimensions of the vectors, `U = I`.
     Dimensions,
@@ -65,7 +65,7 @@ fn intersection_and_union(a: &[f32], b: &[f32]) -> (f64, f64) {
 }
 
 impl FixedUniverse {
-    /// For each word of the bag, its product with every member of the universe.
+    /// For each word of the bag, its products with the members of the universe.
     fn activations<'s>(
         &self,
         phrase: &Phrase<'_>,
@@ -86,7 +86,7 @@ impl FixedUniverse {
         }
     }
 
-    /// How many members the universe has.
+    /// The number of members of the universe.
     fn size(&self, phrase: &Phrase<'_>) -> usize {
         let dims = phrase.model().vectors().dims();
         match &self.universe {

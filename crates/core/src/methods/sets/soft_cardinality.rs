@@ -73,11 +73,12 @@ fn unite(one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) {
     rows.clear();
     [&mut *of_one, of_other, of_union].into_iter().for_each(Vec::clear);
     let (mut ones, mut others) = (distinct(one).peekable(), distinct(other).peekable());
-    while let Some(key) =
-        [ones.peek(), others.peek()].into_iter().flatten().map(|(word, _)| word.key).min()
-    {
-        let in_one = ones.next_if(|(word, _)| word.key == key);
-        let in_other = others.next_if(|(word, _)| word.key == key);
+    loop {
+        let keys =
+            [ones.peek().map(|(w, _)| one.key(*w)), others.peek().map(|(w, _)| other.key(*w))];
+        let Some(key) = keys.into_iter().flatten().min() else { return };
+        let in_one = ones.next_if(|(word, _)| one.key(*word) == key);
+        let in_other = others.next_if(|(word, _)| other.key(*word) == key);
         let row = in_one.map(|(word, _)| one.row(word));
         let row = row.or(in_other.map(|(word, _)| other.row(word)));
         let start = rows.len();

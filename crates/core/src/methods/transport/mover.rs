@@ -33,7 +33,7 @@ const fn distances(n: u64, m: u64, d: u64) -> u64 {
     n * m * (2 * d + 256)
 }
 
-/// What points are and how far they are apart.
+/// The points and their distances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mover {
     /// Vectors as they are, all occurrences of equal mass, Euclidean distance.
@@ -62,7 +62,7 @@ impl Mover {
             let start = points.len();
             points.resize(start + dims, 0.0);
             vector::add_scaled(&mut points[start..], scale, row);
-            // What has no direction cannot be weighed.
+            // A vector without a direction has no weight.
             masses.push(if scale > 0.0 { times as f64 * f64::from(mass) } else { 0.0 });
         }
     }
@@ -116,7 +116,7 @@ pub(crate) struct Prepared<'q> {
 }
 
 impl Prepared<'_> {
-    /// Scores every candidate by what `price` says its transport costs.
+    /// Scores every candidate by the price of its transport.
     fn each(
         &self,
         many: &[Phrase<'_>],
@@ -164,7 +164,10 @@ impl Against for Prepared<'_> {
         // Of several cheapest plans the solver may find another when sides are exchanged, so the
         // text whose words have the lower keys is always the first.
         let one = self.one;
-        let exchanged = one.bag().map(|word| word.key).gt(other.bag().map(|word| word.key));
+        let keys = |phrase: &Phrase<'_>| -> Vec<u64> {
+            phrase.bag().iter().map(|&word| phrase.key(word)).collect()
+        };
+        let exchanged = keys(one) > keys(other);
         let [first, second] = if exchanged { [other, one] } else { [one, other] };
         let (mut points, mut supply) = (Vec::new(), Vec::new());
         self.method.fill(first, &mut points, &mut supply);
@@ -189,7 +192,7 @@ impl Against for Prepared<'_> {
     }
 }
 
-/// Splits what each different word adds evenly among its occurrences, in the order of the text.
+/// Divides the share of each different word evenly among its occurrences, in the order of the text.
 fn laid_on_occurrences(phrase: &Phrase<'_>, shares: &[f64]) -> Vec<f32> {
     let mut of_bag = Vec::with_capacity(phrase.words().len());
     for ((_, times), share) in distinct(phrase).zip(shares) {

@@ -1,16 +1,21 @@
-//! A text looked up in a model: its words with their rows, and the tokens that were not found.
+//! A text looked up in a model: its words as the numbers of their rows, and the tokens that were not
+//! found.
 //!
 //! This is the only place where tokens meet the vocabulary, so packing, training, evaluation and
 //! serving cannot disagree about what a text consists of. What words weigh and how texts compare
 //! is the methods' part.
 
+mod met;
 mod unlisted;
 
 use cognate_kernels::simd::bytes;
+use cognate_kernels::simd::sums;
 use cognate_kernels::vector::Row;
 use cognate_kernels::{simd, vector};
 
+use crate::model::phrase::unlisted::Unlisted;
 use crate::model::unlisted::UnlistedWords;
+use crate::model::vocabulary::EMPTY;
 use crate::model::{
     LONGEST, Model, Vectors, Verify, Vocabulary, WordId, subword, unknown, vocabulary,
 };
@@ -20,25 +25,24 @@ use crate::text::Tokens;
 /// Tokens longer than this are not looked up by their parts: nobody means them as words.
 pub const TOKEN_BYTES: usize = subword::LONGEST_WORD_BYTES;
 
-/// Up to so many listed words are put in order by counting, for each, those that come before it:
-/// more comparisons than a sort makes, but many at once and none whose outcome has to be guessed.
-const COUNTED_WORDS: usize = 32;
-/// Ids below this leave room for a place beside them in 31 bits, and for unlisted words behind them.
-const COUNTED_IDS: u64 = (1 << 31) / COUNTED_WORDS as u64 - 1;
 /// Keys of words that are not listed have this bit.
 const UNLISTED: u64 = 1 << 63;
 
-/// How a word of a phrase was found.
+/// A word of a phrase: the number of its row. Rows of the vocabulary's words have their ids; those
+/// that were made for the text come behind them.
+pub type Word = u32;
+
+/// The rule that found a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Found {
-    /// It is listed.
+    /// The token is listed.
     Listed,
-    /// It is listed with its drawn-out letters shortened.
+    /// The token is listed with its drawn-out letters shortened.
     Shortened,
     /// Its stem is listed.
     Stem,
-    /// It is a listed part of the token.
+    /// The word is a listed part of the token.
     Part,
     /// Its vector was made from its n-grams.
     NGrams,
@@ -48,19 +52,13 @@ pub enum Found {
     Hash,
 }
 
-/// One word of a phrase.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Word {
-    /// Which token it comes from.
+/// Where a word of a phrase comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// The token.
     pub token: u32,
-    /// Its id, unless its vector was made for this text.
-    pub id: Option<WordId>,
-    /// How it was found.
+    /// The rule that found it.
     pub found: Found,
-    /// What tells words apart whatever the text: the id, or the hash of an unlisted word with the
-    /// highest bit set. Sorting by it gives the same order for the same bag of words.
-    pub key: u64,
-    made: u32,
 }
 
 /// What a phrase is made of, apart from the model it was looked up in: memory that one phrase can
@@ -68,20 +66,29 @@ pub struct Word {
 #[derive(Debug, Default)]
 pub struct PhraseMemory {
     tokens: Tokens,
+    /// For each token that was read its id, or [`EMPTY`].
+    ids: Vec<u32>,
+    /// The words in the order of the text, and in the order of their keys.
     words: Vec<Word>,
-    bag: Vec<u32>,
-    token_keys: Vec<u64>,
+    bag: Vec<Word>,
+    /// A word a token that is not listed, or several.
+    resolved: Vec<Origin>,
     unknown: Vec<u32>,
-    /// Rows made for this text, one after another.
-    made: Vec<f32>,
-    /// The same as bytes with their scales, where the model's rows are bytes.
-    made_bytes: Vec<i8>,
-    made_scales: Vec<f32>,
+    made: Made,
     buffer: String,
     pieces: Vec<u32>,
-    /// Of the tokens that are looked up, their hashes and the words that they are.
-    hashes: Vec<u64>,
-    found: Vec<Option<WordId>>,
+    look_up: vocabulary::Work,
+}
+
+/// The words whose rows were made for the text.
+#[derive(Debug, Default)]
+struct Made {
+    keys: Vec<u64>,
+    /// Their rows, one after another.
+    rows: Vec<f32>,
+    /// The rows as bytes with scales, if the model's rows are bytes.
+    bytes: Vec<i8>,
+    scales: Vec<f32>,
 }
 
 /// A text looked up. Reading another text into it reuses its memory.
@@ -118,86 +125,49 @@ impl<'m> Phrase<'m> {
     /// Replaces the phrase by the first `most` tokens of another text, and gives back how many
     /// tokens there were.
     pub fn read_up_to(&mut self, text: &str, most: usize) -> usize {
-        self.memory.words.clear();
-        self.memory.token_keys.clear();
-        self.memory.unknown.clear();
-        self.memory.made.clear();
-        text::tokenise(self.model.normalisation(), text, &mut self.memory.tokens);
-        // The tokens are read while words are written, so they leave the memory for that time.
-        let tokens = std::mem::take(&mut self.memory.tokens);
-        self.look_up(&tokens, most);
-        self.memory.tokens = tokens;
-        if self.vectors.are_bytes() {
-            self.quantise_made();
+        let PhraseMemory { tokens, ids, words, resolved, unknown, made, look_up, .. } =
+            &mut self.memory;
+        resolved.clear();
+        unknown.clear();
+        made.clear();
+        text::tokenise(self.model.normalisation(), text, tokens);
+        ids.clear();
+        let (text, places) = tokens.places();
+        let (vocabulary, vectors) = (self.vocabulary, self.vectors);
+        // The row will be read when all words are known.
+        let seen = |id| vectors.prefetch(id);
+        vocabulary.find_all(text, places.take(most), look_up, ids, seen);
+        words.clear();
+        if ids.contains(&EMPTY) {
+            self.read_words();
+        } else {
+            words.extend_from_slice(ids);
         }
         self.sort_bag();
         self.memory.tokens.len()
     }
 
-    /// Brings the rows that were made to the type of those that are listed, so that every product is
-    /// one of bytes.
-    fn quantise_made(&mut self) {
-        let PhraseMemory { made, made_bytes, made_scales, .. } = &mut self.memory;
-        made_scales.clear();
-        made_bytes.resize(made.len(), 0);
-        let dims = self.vectors.dims();
-        for (row, of_row) in made.chunks_exact(dims).zip(made_bytes.chunks_exact_mut(dims)) {
-            made_scales.push(bytes::quantise(row, of_row));
-        }
-    }
-
-    /// Finds the words of the first `most` tokens. Each step is taken for all tokens before the next:
-    /// the memory that a later step of one token reads comes near while the others are looked at.
-    fn look_up(&mut self, tokens: &Tokens, most: usize) {
-        let (vocabulary, vectors) = (self.vocabulary, self.vectors);
-        let (text, places) = tokens.places();
-        let places = places.take(most);
-        let memory = &mut self.memory;
-        memory.hashes.clear();
-        memory.hashes.extend(places.clone().map(|[start, end]| {
-            let hash = vocabulary::hash(text.get(start..end).unwrap_or_default());
-            vocabulary.prefetch_slot(hash);
-            hash
-        }));
-        memory.found.clear();
-        memory.found.extend(memory.hashes.iter().map(|&hash| {
-            let candidate = vocabulary.candidates(hash).next();
-            if let Some(id) = candidate {
-                vocabulary.prefetch_ends(id);
-                // The row will be read when all words are known.
-                vectors.prefetch(id);
-            }
-            candidate
-        }));
-        memory.found.iter().flatten().for_each(|&id| vocabulary.prefetch_bytes(id));
-        for ((found, &hash), place) in memory.found.iter_mut().zip(&memory.hashes).zip(places) {
-            if found.is_some_and(|id| !vocabulary.is_word(id, text, place)) {
-                // Another word has the same tag.
-                *found =
-                    vocabulary.candidates(hash).find(|&id| vocabulary.is_word(id, text, place));
-            }
-        }
-        memory.words.reserve(memory.hashes.len());
-        memory.token_keys.reserve(memory.hashes.len());
-        let found = std::mem::take(&mut memory.found);
-        for (position, &id) in (0..).zip(&found) {
-            match id {
-                Some(id) => {
-                    self.memory.token_keys.push(u64::from(id));
-                    self.push(position, id, Found::Listed);
+    /// Finds the words of tokens that are not listed.
+    fn read_words(&mut self) {
+        // The tokens are read while words are written, so they leave the memory for that time.
+        let tokens = std::mem::take(&mut self.memory.tokens);
+        let ids = std::mem::take(&mut self.memory.ids);
+        met::with(self.model.number(), self.vectors.dims(), |met| {
+            for (token, &id) in (0..).zip(&ids) {
+                if id != EMPTY {
+                    self.memory.words.push(id);
+                    continue;
                 }
-                None => self.read_unlisted(position, tokens.text(position as usize)),
+                let before = self.memory.words.len();
+                let text = tokens.text(token as usize);
+                self.read_unlisted(Unlisted { token, text, key: key_of_unlisted(text) }, met);
+                if self.memory.words.len() == before {
+                    self.memory.unknown.push(token);
+                }
             }
-        }
-        self.memory.found = found;
-    }
-
-    fn read_unlisted(&mut self, position: u32, token: &str) {
-        let before = self.memory.words.len();
-        self.resolve_unlisted(position, token);
-        if self.memory.words.len() == before {
-            self.memory.unknown.push(position);
-        }
+        });
+        self.memory.tokens = tokens;
+        self.memory.ids = ids;
     }
 
     /// Keeps the first `most` words.
@@ -212,27 +182,21 @@ impl<'m> Phrase<'m> {
     pub fn keep_tokens_alone(&mut self) {
         self.memory.words.clear();
         self.memory.bag.clear();
-        self.memory.made = Vec::new();
-        self.memory.made_bytes = Vec::new();
+        self.memory.made = Made::default();
     }
 
     fn sort_bag(&mut self) {
-        let memory = &mut self.memory;
-        memory.bag.clear();
-        let few = memory.words.len() <= COUNTED_WORDS;
-        let counted = |word: &Word| word.key < COUNTED_IDS || word.key >= UNLISTED;
-        if few && memory.words.iter().all(counted) {
-            memory.bag.resize(memory.words.len(), 0);
-            if memory.words.len() <= COUNTED_WORDS / 2 {
-                count_into::<{ COUNTED_WORDS / 2 }>(&memory.words, &mut memory.bag);
-            } else {
-                count_into::<COUNTED_WORDS>(&memory.words, &mut memory.bag);
-            }
-            return;
+        let PhraseMemory { words, bag, made, .. } = &mut self.memory;
+        bag.clear();
+        bag.extend_from_slice(words);
+        simd::sort(bag);
+        if made.keys.len() > 1 {
+            // Rows that were made are the last, but their order is that of their keys.
+            let listed = self.vectors.len() as Word;
+            let first = bag.partition_point(|&word| word < listed);
+            let key = |word: &Word| made.keys.get((word - listed) as usize).copied();
+            bag.get_mut(first..).unwrap_or_default().sort_by_key(key);
         }
-        memory.bag.extend(0..memory.words.len() as u32);
-        let words = &memory.words;
-        memory.bag.sort_by_key(|&at| words.get(at as usize).map_or(u64::MAX, |word| word.key));
     }
 
     /// The tokens of the text.
@@ -240,44 +204,103 @@ impl<'m> Phrase<'m> {
         &self.memory.tokens
     }
 
+    /// Number of tokens that were read.
+    pub fn tokens_read(&self) -> usize {
+        self.memory.ids.len()
+    }
+
     /// The words found, in the order of the text.
     pub fn words(&self) -> &[Word] {
         &self.memory.words
     }
 
+    /// For each word, in the order of the text, where it comes from.
+    pub fn origins(&self) -> impl Iterator<Item = Origin> {
+        let listed = (0..).zip(&self.memory.ids).filter(|(_, id)| **id != EMPTY);
+        let listed = listed.map(|(token, _)| Origin { token, found: Found::Listed });
+        let mut listed = listed.peekable();
+        let mut resolved = self.memory.resolved.iter().copied().peekable();
+        let next = move || match (listed.peek(), resolved.peek()) {
+            (Some(one), Some(other)) if one.token > other.token => resolved.next(),
+            (None, _) => resolved.next(),
+            _ => listed.next(),
+        };
+        std::iter::from_fn(next).take(self.memory.words.len())
+    }
+
     /// The words found, sorted by their keys: the same order for every order of the text, so that
     /// sums over it do not depend on where a word stands.
-    pub fn bag(&self) -> impl ExactSizeIterator<Item = &Word> + Clone {
-        self.memory.bag.iter().map(|&at| &self.memory.words[at as usize])
+    pub fn bag(&self) -> &[Word] {
+        &self.memory.bag
+    }
+
+    /// The words of the bag that are listed, which are its first.
+    pub fn listed_in_bag(&self) -> &[Word] {
+        let (bag, made) = (&self.memory.bag, &self.memory.made.keys);
+        let listed = self.vectors.len() as Word;
+        let words = match made.is_empty() {
+            true => bag.len(),
+            false => bag.partition_point(|&word| word < listed),
+        };
+        bag.get(..words).unwrap_or_default()
     }
 
     /// For each word of the bag, its place in the text.
-    pub fn bag_order(&self) -> impl ExactSizeIterator<Item = usize> + Clone {
-        self.memory.bag.iter().map(|&at| at as usize)
+    pub fn bag_order(&self) -> Vec<usize> {
+        let mut places: Vec<usize> = (0..self.memory.words.len()).collect();
+        places.sort_by_key(|&place| self.memory.words.get(place).map(|&word| self.key(word)));
+        places
     }
 
     /// Whether both texts consist of the same words, each as often.
     pub fn same_bag(&self, other: &Self) -> bool {
-        self.memory.bag.len() == other.memory.bag.len()
-            && self.bag().zip(other.bag()).all(|(a, b)| a.key == b.key)
+        let (one, other_made) = (&self.memory, &other.memory.made.keys);
+        if one.made.keys.is_empty() && other_made.is_empty() {
+            return one.bag == other.memory.bag;
+        }
+        one.bag.len() == other.memory.bag.len()
+            && one.bag.iter().zip(&other.memory.bag).all(|(&a, &b)| self.key(a) == other.key(b))
+    }
+
+    /// What tells a word apart whatever the text: the id, or the hash of an unlisted word with the
+    /// highest bit set.
+    pub fn key(&self, word: Word) -> u64 {
+        match self.made_at(word) {
+            None => u64::from(word),
+            Some(at) => self.memory.made.keys.get(at).copied().unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The id of a word, unless its row was made for this text.
+    #[inline]
+    pub fn id(&self, word: Word) -> Option<WordId> {
+        self.made_at(word).is_none().then_some(word)
+    }
+
+    /// The place of a word among those whose rows were made, if it is one of them.
+    #[inline]
+    fn made_at(&self, word: Word) -> Option<usize> {
+        (word as usize).checked_sub(self.vectors.len())
     }
 
     /// What tells the tokens that were read apart, in the order of the text: the id of a listed
     /// one, else its hash with the highest bit set. Unlike words these are not stemmed.
-    pub fn token_keys(&self) -> &[u64] {
-        &self.memory.token_keys
+    pub fn token_keys(&self) -> impl ExactSizeIterator<Item = u64> {
+        self.memory.ids.iter().enumerate().map(|(token, &id)| match id {
+            EMPTY => key_of_unlisted(self.memory.tokens.text(token)),
+            id => u64::from(id),
+        })
     }
 
     /// The share of the tokens that were read that the vocabulary lists, by their stem or a part at
     /// least; 0 for a text without tokens. A vector made for this text is no listed word.
     pub fn known_share(&self) -> f32 {
-        let mut listed = self.memory.words.iter().filter(|word| word.id.is_some()).peekable();
-        let mut known = 0_u32;
-        while let Some(word) = listed.next() {
-            // A token can have become several words.
-            known += u32::from(listed.peek().is_none_or(|next| next.token != word.token));
-        }
-        known as f32 / self.memory.token_keys.len().max(1) as f32
+        let words = self.origins().zip(self.words());
+        let listed = words.filter(|(_, word)| self.id(**word).is_some());
+        // A token can have become several words.
+        let mut tokens: Vec<u32> = listed.map(|(origin, _)| origin.token).collect();
+        tokens.dedup();
+        tokens.len() as f32 / self.tokens_read().max(1) as f32
     }
 
     /// Tokens that no word was found for.
@@ -285,54 +308,65 @@ impl<'m> Phrase<'m> {
         &self.memory.unknown
     }
 
-    /// The pieces that the vector of a word was made from, in their order; none where it was not
-    /// [`Found::Pieces`].
-    pub fn pieces(&self, word: &Word) -> Vec<&'m str> {
+    /// The pieces that the vector of a word from there was made from, in their order; none where it was
+    /// not [`Found::Pieces`].
+    pub fn pieces(&self, origin: Origin) -> Vec<&'m str> {
         let UnlistedWords::Fallback(_, Some(table)) = self.model.unlisted() else {
             return Vec::new();
         };
-        if word.found != Found::Pieces {
+        if origin.found != Found::Pieces {
             return Vec::new();
         }
         let (pieces, mut cut) = (table.pieces(self.model), Vec::new());
-        pieces.cut(self.tokens().text(word.token as usize), &mut cut);
+        pieces.cut(self.tokens().text(origin.token as usize), &mut cut);
         cut.into_iter().map(|piece| pieces.name(piece)).collect()
     }
 
     /// The vector of one of this phrase's words. Where the model's rows are bytes, one that was made for
     /// the text is of bytes, too.
     #[inline]
-    pub fn row(&self, word: &Word) -> Row<'_> {
-        let listed = word.id.and_then(|id| self.vectors.row(id));
-        listed.unwrap_or_else(|| self.made_row(word.made as usize))
+    pub fn row(&self, word: Word) -> Row<'_> {
+        self.vectors.row(word).unwrap_or_else(|| self.made_row(word))
     }
 
-    /// The row that was made for this text and begins at `start`.
+    /// A row that was made for this text.
     #[cold]
-    fn made_row(&self, start: usize) -> Row<'_> {
-        let (memory, dims) = (&self.memory, self.vectors.dims());
-        let scale = memory.made_scales.get(start / dims).filter(|_| self.vectors.are_bytes());
-        match scale.zip(memory.made_bytes.get(start..start + dims)) {
+    fn made_row(&self, word: Word) -> Row<'_> {
+        let (made, dims) = (&self.memory.made, self.vectors.dims());
+        let at = self.made_at(word).unwrap_or(usize::MAX);
+        let range = at.saturating_mul(dims)..at.saturating_add(1).saturating_mul(dims);
+        match made.scales.get(at).zip(made.bytes.get(range.clone())) {
             Some((&scale, bytes)) => Row::I8(bytes, scale),
-            None => Row::F32(memory.made.get(start..start + dims).unwrap_or(&[])),
+            None => Row::F32(made.rows.get(range).unwrap_or(&[])),
         }
+    }
+
+    /// The rows of the bag where they lie, if all are of one type.
+    pub fn bag_rows(&self) -> Option<sums::Rows<'_>> {
+        let PhraseMemory { bag, made, .. } = &self.memory;
+        self.vectors.pick(bag, &made.rows, &made.bytes)
+    }
+
+    /// Multiplies a weight for each word of the bag by the scale of its row, if rows have scales.
+    pub fn scale(&self, weights: &mut [f32]) {
+        self.vectors.scale(&self.memory.bag, &self.memory.made.scales, weights);
     }
 
     /// Whether no vector of these words is longer than [`LONGEST`] or holds what is no number, as is
     /// certain of a model of which every byte was checked.
     pub fn has_sound_rows(&self) -> bool {
-        let sound = |word: &Word| vector::norm(self.row(word)) <= LONGEST;
+        let sound = |word: &Word| vector::norm(self.row(*word)) <= LONGEST;
         self.model.verified() == Verify::Full || self.words().iter().all(sound)
     }
 
     /// The idf of one of this phrase's words, where the model has one.
-    pub fn idf(&self, word: &Word) -> Option<f32> {
-        self.vocabulary.idf(word.id)
+    pub fn idf(&self, word: Word) -> Option<f32> {
+        self.vocabulary.idf(self.id(word))
     }
 
     /// The share of the counted corpus that this word is.
-    pub fn probability(&self, word: &Word) -> f64 {
-        word.id.map_or(0.0, |id| self.vocabulary.probability(id))
+    pub fn probability(&self, word: Word) -> f64 {
+        self.id(word).map_or(0.0, |id| self.vocabulary.probability(id))
     }
 
     /// The model this phrase was looked up in.
@@ -340,46 +374,50 @@ impl<'m> Phrase<'m> {
         self.model
     }
 
-    fn push(&mut self, token: u32, id: WordId, found: Found) {
-        self.memory.words.push(Word { token, id: Some(id), found, key: u64::from(id), made: 0 });
+    fn push(&mut self, origin: Origin, id: WordId) {
+        self.memory.words.push(id);
+        self.memory.resolved.push(origin);
     }
 
-    /// Adds a word whose vector is made for this text, and gives back the row to fill.
-    fn make(&mut self, position: u32, token: &str, found: Found) -> &mut [f32] {
-        let made = self.memory.made.len();
-        let key = key_of_unlisted(token);
-        self.memory.words.push(Word { token: position, id: None, found, key, made: made as u32 });
-        self.memory.made.resize(made + self.vectors.dims(), 0.0);
-        self.memory.made.get_mut(made..).unwrap_or_default()
+    /// Adds a word whose row was just made.
+    fn push_made(&mut self, origin: Origin, key: u64) {
+        let word = self.vectors.len() + self.memory.made.keys.len();
+        self.memory.made.keys.push(key);
+        self.push(origin, word as Word);
     }
-}
 
-/// Writes the places of at most `N` words into `bag` in the order of their keys: each word's rank
-/// is the number of words before it.
-fn count_into<const N: usize>(words: &[Word], bag: &mut [u32]) {
-    let mut keys = [i32::MAX; N];
-    for (place, (key, word)) in keys.iter_mut().zip(words).enumerate() {
-        *key = if word.key < UNLISTED {
-            word.key as i32 * COUNTED_WORDS as i32 + place as i32
-        } else {
-            i32::MAX - COUNTED_WORDS as i32 + unlisted_before(words, place)
-        };
-    }
-    let ranks = simd::ranks(&keys, words.len());
-    for ((place, _), rank) in (0..).zip(words).zip(ranks) {
-        if let Some(at) = bag.get_mut(rank as usize) {
-            *at = place;
+    /// Adds a word whose vector is made for this text by `fill`, which is given a row of zeros; `false`,
+    /// and nothing added, where it makes none.
+    fn make(&mut self, origin: Origin, key: u64, fill: impl FnOnce(&mut [f32]) -> bool) -> bool {
+        let (made, dims) = (&mut self.memory.made, self.vectors.dims());
+        let (are_bytes, start) = (self.vectors.are_bytes(), made.keys.len() * dims);
+        // Rows that are brought to bytes need not stay.
+        let from = if are_bytes { 0 } else { start };
+        made.rows.truncate(from);
+        made.rows.resize(from + dims, 0.0);
+        let row = made.rows.get_mut(from..).unwrap_or_default();
+        if !fill(row) {
+            made.rows.truncate(from);
+            return false;
         }
+        if are_bytes {
+            // Every product is then one of bytes.
+            made.bytes.resize(start + dims, 0);
+            let bytes = made.bytes.get_mut(start..).unwrap_or_default();
+            made.scales.push(bytes::quantise(row, bytes));
+        }
+        self.push_made(origin, key);
+        true
     }
 }
 
-/// How many unlisted words come before the unlisted one at `place` in the order of keys. There are few.
-#[cold]
-fn unlisted_before(words: &[Word], place: usize) -> i32 {
-    let key = words.get(place).map_or(u64::MAX, |word| word.key);
-    let before = |(at, word): &(usize, &Word)| (word.key, *at) < (key, place);
-    let unlisted = words.iter().enumerate().filter(|(_, word)| word.key >= UNLISTED);
-    unlisted.filter(before).count() as i32
+impl Made {
+    fn clear(&mut self) {
+        self.keys.clear();
+        self.rows.clear();
+        self.bytes.clear();
+        self.scales.clear();
+    }
 }
 
 fn key_of_unlisted(token: &str) -> u64 {

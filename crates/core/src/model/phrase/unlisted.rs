@@ -2,7 +2,8 @@
 
 use cognate_kernels::vector;
 
-use crate::model::phrase::{Found, Phrase, TOKEN_BYTES, key_of_unlisted};
+use crate::model::phrase::met::{Met, Outcome};
+use crate::model::phrase::{Found, Origin, Phrase, TOKEN_BYTES};
 use crate::model::pieces::{PieceTable, Pieces};
 use crate::model::subword::NGrams;
 use crate::model::unigram::Scale;
@@ -12,10 +13,61 @@ use crate::model::{Vectors, subword, unigram, unknown};
 use crate::text;
 use crate::text::Elongations;
 
+/// A token that is not listed.
+#[derive(Clone, Copy)]
+pub(super) struct Unlisted<'t> {
+    /// Its place.
+    pub(super) token: u32,
+    pub(super) text: &'t str,
+    pub(super) key: u64,
+}
+
+impl Unlisted<'_> {
+    fn found(&self, found: Found) -> Origin {
+        Origin { token: self.token, found }
+    }
+}
+
 impl Phrase<'_> {
-    /// Adds the words that stand for a token which is not listed; none where no rule finds any.
-    pub(super) fn resolve_unlisted(&mut self, position: u32, token: &str) {
-        self.memory.token_keys.push(key_of_unlisted(token));
+    /// Adds the words found for a token that is not listed, as they were found when the thread met it
+    /// before or by the model's rules; none if no rule finds any.
+    pub(super) fn read_unlisted(&mut self, unlisted: Unlisted<'_>, met: &mut Met) {
+        match met.find(unlisted.text, unlisted.key) {
+            Some((found, Outcome::Words(words))) => {
+                words.iter().for_each(|&id| self.push(unlisted.found(found), id));
+            }
+            Some((found, Outcome::Made(bytes, scale))) => {
+                self.memory.made.bytes.extend_from_slice(bytes);
+                self.memory.made.scales.push(scale);
+                self.push_made(unlisted.found(found), unlisted.key);
+            }
+            None => {
+                let before = self.memory.words.len();
+                self.resolve(unlisted);
+                self.remember(unlisted, before, met);
+            }
+        }
+    }
+
+    /// Remembers the words from `before` on.
+    fn remember(&self, unlisted: Unlisted<'_>, before: usize, met: &mut Met) {
+        let (words, made) = (&self.memory.words[before..], &self.memory.made);
+        let (Some(origin), Some(&first)) = (self.memory.resolved.last(), words.first()) else {
+            return;
+        };
+        let outcome = match (self.made_at(first), made.scales.last()) {
+            (None, _) => Outcome::Words(words),
+            (Some(at), Some(&scale)) => {
+                Outcome::Made(&made.bytes[at * self.vectors.dims()..], scale)
+            }
+            // Rows that are not of bytes are large, and models that make them are rare.
+            (Some(_), None) => return,
+        };
+        met.remember(unlisted.text, unlisted.key, origin.found, outcome);
+    }
+
+    fn resolve(&mut self, unlisted: Unlisted<'_>) {
+        let token = unlisted.text;
         if token.len() > TOKEN_BYTES {
             return;
         }
@@ -24,20 +76,20 @@ impl Phrase<'_> {
                 if text::shortened(token, run, &mut self.memory.buffer)
                     && let Some(id) = self.vocabulary.lookup(&self.memory.buffer)
                 {
-                    return self.push(position, id, Found::Shortened);
+                    return self.push(unlisted.found(Found::Shortened), id);
                 }
             }
         }
         match self.model.unlisted() {
             UnlistedWords::None => {}
             UnlistedWords::Fallback(rules, pieces) => {
-                self.fall_back(rules, pieces.as_ref(), position, token);
+                self.fall_back(rules, pieces.as_ref(), unlisted);
             }
             UnlistedWords::NGrams { rule, dtype, rows, scales, kept } => {
                 let (rows, scales) = (self.model.slice(rows), self.model.slice(scales));
                 if let Some(table) = Vectors::new(*dtype, rows, scales, self.vectors.dims()) {
                     let kept = kept.as_ref().map(|kept| self.model.table(kept));
-                    self.make_from_ngrams(rule, &table, kept, position, token);
+                    self.make_from_ngrams(rule, &table, kept, unlisted);
                 }
             }
             UnlistedWords::WordPiece { prefix } => {
@@ -46,19 +98,19 @@ impl Phrase<'_> {
                 pieces.clear();
                 if subword::wordpieces(token, prefix, |p| vocabulary.lookup(p), &mut pieces) {
                     for &id in &pieces {
-                        self.push(position, id, Found::Part);
+                        self.push(unlisted.found(Found::Part), id);
                     }
                 }
                 self.memory.pieces = pieces;
             }
             UnlistedWords::Unigram { scale, scores } => {
                 let scores: &[u64] = self.model.table(scores);
-                self.push_scored_pieces(*scale, scores, position, token);
+                self.push_scored_pieces(*scale, scores, unlisted);
             }
         }
     }
 
-    fn push_scored_pieces(&mut self, scale: Scale, scores: &[u64], position: u32, token: &str) {
+    fn push_scored_pieces(&mut self, scale: Scale, scores: &[u64], unlisted: Unlisted<'_>) {
         let vocabulary = self.vocabulary;
         let mut pieces = std::mem::take(&mut self.memory.pieces);
         let mut buffer = std::mem::take(&mut self.memory.buffer);
@@ -67,65 +119,48 @@ impl Phrase<'_> {
             let id = unigram::find(entry, &mut buffer, |name| vocabulary.lookup(name))?;
             Some((id, f64::from_bits(*scores.get(id as usize)?)))
         };
-        unigram::pieces(token, scale, known, &mut pieces);
+        unigram::pieces(unlisted.text, scale, known, &mut pieces);
         for &id in &pieces {
-            self.push(position, id, Found::Part);
+            self.push(unlisted.found(Found::Part), id);
         }
         (self.memory.pieces, self.memory.buffer) = (pieces, buffer);
     }
 
-    fn fall_back(
-        &mut self,
-        rules: &Fallback,
-        pieces: Option<&PieceTable>,
-        position: u32,
-        token: &str,
-    ) {
-        let vocabulary = self.vocabulary;
+    fn fall_back(&mut self, rules: &Fallback, pieces: Option<&PieceTable>, unlisted: Unlisted<'_>) {
+        let (vocabulary, token) = (self.vocabulary, unlisted.text);
         let known = |word: &str| vocabulary.lookup(word);
         if let Some(id) = rules.stem(token, &mut self.memory.buffer, known) {
-            return self.push(position, id, Found::Stem);
+            return self.push(unlisted.found(Found::Stem), id);
         }
         if rules.parts && token.contains('\'') {
             let before = self.memory.words.len();
             for id in token.split('\'').filter_map(|part| vocabulary.lookup(part)) {
-                self.push(position, id, Found::Part);
+                self.push(unlisted.found(Found::Part), id);
             }
             if self.memory.words.len() > before {
                 return;
             }
         }
         if let (Some(norm), Some(table)) = (rules.piece_norm, pieces)
-            && self.make_from_pieces(&table.pieces(self.model), norm, position, token)
+            && self.make_from_pieces(&table.pieces(self.model), norm, unlisted)
         {
             return;
         }
         if let Some(norm) = rules.hash_norm {
-            let row = self.make(position, token, Found::Hash);
-            unknown::hash_vector(token, norm, row);
+            self.make(unlisted.found(Found::Hash), unlisted.key, |row| {
+                unknown::hash_vector(token, norm, row);
+                true
+            });
         }
     }
 
     /// Whether the token has pieces that its vector could be made of.
-    fn make_from_pieces(
-        &mut self,
-        pieces: &Pieces<'_>,
-        norm: f32,
-        position: u32,
-        token: &str,
-    ) -> bool {
+    fn make_from_pieces(&mut self, pieces: &Pieces<'_>, norm: f32, unlisted: Unlisted<'_>) -> bool {
         let mut cut = std::mem::take(&mut self.memory.pieces);
         cut.clear();
-        pieces.cut(token, &mut cut);
-        let mut made = !cut.is_empty();
-        if made {
-            let row = self.make(position, token, Found::Pieces);
-            made = pieces.sum(&cut, norm, row);
-            if !made {
-                self.memory.words.pop();
-                self.memory.made.truncate(self.memory.made.len() - self.vectors.dims());
-            }
-        }
+        pieces.cut(unlisted.text, &mut cut);
+        let fill = |row: &mut [f32]| pieces.sum(&cut, norm, row);
+        let made = !cut.is_empty() && self.make(unlisted.found(Found::Pieces), unlisted.key, fill);
         self.memory.pieces = cut;
         made
     }
@@ -135,24 +170,23 @@ impl Phrase<'_> {
         rule: &NGrams,
         table: &Vectors<'_>,
         kept: Option<&[u32]>,
-        position: u32,
-        token: &str,
+        unlisted: Unlisted<'_>,
     ) {
         let row_of = |bucket: u64| match kept {
             None => Some(bucket as u32),
             Some(kept) => kept.binary_search(&(bucket as u32)).ok().map(|row| row as u32),
         };
-        let rows = || rule.ids(token.as_bytes()).filter_map(row_of);
+        let rows = || rule.ids(unlisted.text.as_bytes()).filter_map(row_of);
         let count = rows().count();
         if count == 0 {
             return;
         }
-        let made = self.make(position, token, Found::NGrams);
-        for row in rows().filter_map(|row| table.row(row)) {
-            vector::add_scaled(made, 1.0, row);
-        }
-        for value in made {
-            *value /= count as f32;
-        }
+        self.make(unlisted.found(Found::NGrams), unlisted.key, |made| {
+            for row in rows().filter_map(|row| table.row(row)) {
+                vector::add_scaled(made, 1.0, row);
+            }
+            made.iter_mut().for_each(|value| *value /= count as f32);
+            true
+        });
     }
 }

@@ -6,7 +6,7 @@ use crate::model::subword::LONGEST_WORD_BYTES;
 pub const LONGEST_PIECE_BYTES: usize = u32::BITS as usize - 1;
 const LENGTH_BUCKETS: usize = 4096;
 
-/// Which lengths the pieces have that begin with the same two bytes: what need not be looked up.
+/// The lengths of the pieces that begin with the same two bytes: other lengths need no look-up.
 #[derive(Debug, Clone)]
 pub struct PieceLengths {
     /// Bit `n` of a bucket: some piece of it has `n` bytes.
@@ -27,7 +27,7 @@ impl PieceLengths {
             }
             let bit = 1 << bare.len();
             match bare.as_bytes() {
-                // What follows a piece of one byte can be anything.
+                // Any byte may follow a piece of one byte.
                 [only] => {
                     (0..=u8::MAX).for_each(|next| buckets[bucket(inside, *only, next)] |= bit)
                 }
@@ -57,19 +57,17 @@ fn bucket(inside: bool, first: u8, second: u8) -> usize {
 /// [`wordpieces`](crate::model::subword::wordpieces) does, for pieces whose lengths are known; where no piece begins with the next
 /// character, that character is passed over. Nothing if more than half of the characters are, since
 /// the pieces then say little of the word, and nothing for a word of more than
-/// [`LONGEST_WORD_BYTES`].
+/// [`LONGEST_WORD_BYTES`]. `find` is asked for a piece, inside the word or at its beginning.
 pub fn longest_pieces(
     word: &str,
-    mark: &str,
     lengths: &PieceLengths,
-    mut known: impl FnMut(&str) -> Option<u32>,
+    mut find: impl FnMut(bool, &str) -> Option<u32>,
     out: &mut Vec<u32>,
 ) {
     if word.len() > LONGEST_WORD_BYTES {
         return;
     }
     let before = out.len();
-    let mut entry = String::with_capacity(mark.len() + LONGEST_PIECE_BYTES);
     let (mut rest, mut found, mut passed) = (word, 0, 0);
     while let Some(first) = rest.chars().next() {
         let inside = rest.len() < word.len();
@@ -78,16 +76,13 @@ pub fn longest_pieces(
             let Some(bytes) = left.checked_ilog2().map(|bytes| bytes as usize) else { break None };
             left &= !(1 << bytes);
             let Some(piece) = rest.get(..bytes) else { continue };
-            entry.clear();
-            entry.push_str(if inside { mark } else { "" });
-            entry.push_str(piece);
-            if let Some(id) = known(&entry) {
-                break Some((id, piece));
+            if let Some(number) = find(inside, piece) {
+                break Some((number, piece));
             }
         };
         let bytes = match piece {
-            Some((id, piece)) => {
-                out.push(id);
+            Some((number, piece)) => {
+                out.push(number);
                 found += piece.chars().count();
                 piece.len()
             }
@@ -113,12 +108,15 @@ mod tests {
         #[test]
         fn known_lengths_hide_no_piece(word in "[abcäé]{0,12}") {
             const ENTRIES: [&str; 8] = ["a", "ab", "bc", "c", "##a", "##b", "##ca", "##äé"];
-            let find = |entry: &str| ENTRIES.iter().position(|&e| e == entry).map(|at| at as u32);
+            let find = |inside: bool, piece: &str| {
+                let mark = if inside { "##" } else { "" };
+                ENTRIES.iter().position(|&e| e == [mark, piece].concat()).map(|at| at as u32)
+            };
             let lengths = PieceLengths::of(ENTRIES.into_iter(), "##").unwrap();
             let every = PieceLengths { buckets: vec![u32::MAX; LENGTH_BUCKETS].into() };
             let pieces = |lengths: &PieceLengths| {
                 let mut ids = Vec::new();
-                longest_pieces(&word, "##", lengths, find, &mut ids);
+                longest_pieces(&word, lengths, find, &mut ids);
                 ids
             };
             prop_assert_eq!(pieces(&lengths), pieces(&every));
@@ -127,18 +125,18 @@ mod tests {
 
     #[test]
     fn characters_that_begin_no_piece_are_passed_over() {
-        let find = |entry: &str| match entry {
-            "un" => Some(1),
-            "unable" => Some(2),
-            "##able" => Some(3),
-            "able" => Some(4),
+        let find = |inside: bool, piece: &str| match (inside, piece) {
+            (false, "un") => Some(1),
+            (false, "unable") => Some(2),
+            (true, "able") => Some(3),
+            (false, "able") => Some(4),
             _ => None,
         };
         let lengths =
             PieceLengths::of(["un", "unable", "##able", "able"].into_iter(), "##").unwrap();
         let pieces = |word: &str| {
             let mut ids = vec![9];
-            longest_pieces(word, "##", &lengths, find, &mut ids);
+            longest_pieces(word, &lengths, find, &mut ids);
             ids[1..].to_vec()
         };
         assert_eq!(pieces("unxéable"), [1, 3]);

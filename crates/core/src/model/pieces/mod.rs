@@ -22,6 +22,8 @@ use serde::{Deserialize, Serialize};
 use crate::model::bytes::numbers;
 use crate::model::draft::{Draft, Table};
 use crate::model::format::{Dtype, Limits, Tensor};
+use crate::model::lines;
+use crate::model::lines::{Key, Lines};
 use crate::model::pieces::cut::PieceLengths;
 use crate::model::profile::{Shape, accept};
 use crate::model::vocabulary::VocabularyTables;
@@ -30,10 +32,10 @@ use crate::model::{FormatError, Model, Vectors, Vocabulary, check, format};
 /// The section that holds the pieces.
 pub const PIECES_SECTION: &str = "pieces";
 
-/// What a piece that does not begin a word begins with.
+/// Prefix of a piece that continues a word.
 pub const MARK: &str = "##";
 
-/// A sum of rows has no direction if it is shorter than this share of what was added.
+/// A sum of rows shorter than this share of the added lengths has no direction.
 const SHORTEST_SHARE: f32 = 1e-5;
 
 /// The settings of the section.
@@ -42,12 +44,12 @@ const SHORTEST_SHARE: f32 = 1e-5;
 struct Settings {
     /// The longest probe sequence of the index.
     max_probe: u32,
-    /// What the rows were read from.
+    /// Digest of the file that the rows were read from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source_digest: Option<String>,
 }
 
-/// Where a model's pieces lie, checked when it is opened.
+/// The extents of a model's pieces, checked when it is opened.
 #[derive(Debug, Clone)]
 pub(crate) struct PieceTable {
     bytes: Range<usize>,
@@ -58,6 +60,7 @@ pub(crate) struct PieceTable {
     rows: Range<usize>,
     scales: Range<usize>,
     lengths: PieceLengths,
+    lines: Lines,
 }
 
 impl PieceTable {
@@ -116,6 +119,7 @@ impl PieceTable {
             rows: rows.range.clone(),
             scales: scales.map(|tensor| tensor.range.clone()).unwrap_or_default(),
             lengths,
+            lines: Lines::of(strings.all_bytes()),
         })
     }
 
@@ -137,6 +141,7 @@ impl PieceTable {
             strings: self.strings(model),
             rows: Vectors::new(self.dtype, rows, scales, dims).unwrap_or(Vectors::empty(dims)),
             lengths: &self.lengths,
+            lines: &self.lines,
         }
     }
 }
@@ -151,6 +156,7 @@ pub(crate) struct Pieces<'m> {
     strings: Vocabulary<'m>,
     rows: Vectors<'m>,
     lengths: &'m PieceLengths,
+    lines: &'m Lines,
 }
 
 impl<'m> Pieces<'m> {
@@ -160,8 +166,17 @@ impl<'m> Pieces<'m> {
         if token.chars().any(char::is_numeric) {
             return;
         }
-        let known = |piece: &str| self.strings.lookup(piece);
-        cut::longest_pieces(token, MARK, self.lengths, known, out);
+        let find = |inside: bool, piece: &str| {
+            let mark = if inside { MARK } else { "" };
+            if mark.len() + piece.len() > lines::LONGEST {
+                return self.strings.lookup(&[mark, piece].concat());
+            }
+            let key = Key::of(piece.as_bytes());
+            let number = self.lines.find(if inside { key.behind(*b"##") } else { key })?;
+            self.rows.prefetch(number);
+            Some(number)
+        };
+        cut::longest_pieces(token, self.lengths, find, out);
     }
 
     /// A piece, its mark included.
@@ -173,10 +188,14 @@ impl<'m> Pieces<'m> {
     /// `false`, and `out` as it was, where the sum has no direction.
     pub(crate) fn sum(&self, pieces: &[u32], norm: f32, out: &mut [f32]) -> bool {
         let mut added = 0.0;
-        for row in pieces.iter().filter_map(|&piece| self.rows.row(piece)) {
-            vector::add_scaled(out, 1.0, row);
-            added += vector::norm(row);
-        }
+        let rows = pieces.iter().filter_map(|&piece| self.rows.row(piece));
+        vector::add_all(
+            out,
+            rows.map(|row| {
+                added += vector::norm(row);
+                (1.0, row)
+            }),
+        );
         let length = vector::norm(Row::F32(out));
         if !(length > SHORTEST_SHARE * added && length.is_finite()) {
             out.fill(0.0);

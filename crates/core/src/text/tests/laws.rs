@@ -206,6 +206,20 @@ proptest! {
     }
 
     #[test]
+    fn stretches_between_spaces_can_be_cut_alone(rules in some_rules(), input in any_text()) {
+        let presets: Vec<_> = Normalisation::PRESETS.iter().map(|name| preset(name)).collect();
+        for rules in presets.iter().chain([&rules]) {
+            if !rules.writes_tags() {
+                let (mut cut, mut whole) = (Tokens::new(), Tokens::new());
+                tokenise(rules, &input, &mut cut);
+                whole.begin(&input, rules.case == Case::Lower);
+                plain::scan(rules, &Plain::of(rules), &input, 0..input.len(), &mut whole);
+                prop_assert!(cut.iter().eq(whole.iter()), "{:?} under {:?}", input, rules);
+            }
+        }
+    }
+
+    #[test]
     fn composed_and_decomposed_text_agree(rules in some_rules(), input in any_text()) {
         // Which of nine marks is dropped depends on the order in which they are written.
         let crowded = input.nfd().collect::<String>().split(|c: char| c.is_alphanumeric())

@@ -233,5 +233,5 @@ fn kinds_say_what_a_token_was() {
     assert_eq!(kinds, expected);
     tokenise(&preset("plain"), "route 66", &mut tokens);
     assert_eq!(tokens.text(1), "66");
-    assert_eq!(tokens.iter().next_back().map(|(_, token)| token.kind), Some(Kind::Number));
+    assert_eq!(tokens.iter().last().map(|(_, token)| token.kind), Some(Kind::Number));
 }

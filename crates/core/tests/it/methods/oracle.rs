@@ -14,7 +14,7 @@ use cognate::model::Frequency;
 use cognate::text::Normalisation;
 use cognate_pack::counts::Documents;
 use cognate_pack::intake::{BadUtf8, FlawedRows, Policy};
-use cognate_pack::readers::format::Source;
+use cognate_pack::readers::Source;
 use cognate_pack::transform::Changes;
 use cognate_pack::{PackOptions, UnknownChoice, pack};
 use cognate_testing as support;

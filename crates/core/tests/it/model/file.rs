@@ -75,14 +75,11 @@ fn a_section_is_added_without_touching_the_rest() {
 fn a_text_is_looked_up_with_the_rules_of_the_model() {
     let model = support::tiny_model();
     let phrase = model.phrase("Quakes hit O'Neill's CITY, 2024");
-    let found: Vec<_> = phrase
-        .words()
-        .iter()
-        .map(|word| {
-            let name = word.id.map_or("-", |id| model.vocabulary().word(id));
-            (word.token, name, word.found)
-        })
-        .collect();
+    let words = phrase.origins().zip(phrase.words()).map(|(origin, &word)| {
+        let name = phrase.id(word).map_or("-", |id| model.vocabulary().word(id));
+        (origin.token, name, origin.found)
+    });
+    let found: Vec<_> = words.collect();
     let expected = [
         (0, "quake", Found::Stem),
         (1, "-", Found::Hash),
@@ -92,7 +89,7 @@ fn a_text_is_looked_up_with_the_rules_of_the_model() {
     ];
     assert_eq!(found, expected);
     assert!(phrase.unknown().is_empty());
-    let hashed = &phrase.words()[4];
+    let hashed = phrase.words()[4];
     let mut row = vec![0.0; support::DIMS];
     phrase.row(hashed).copy_to(&mut row);
     let mut expected = vec![0.0; support::DIMS];
@@ -165,7 +162,8 @@ fn the_default_model_is_sound_and_small() {
     assert!(model.bytes() <= 14_000_000, "{} bytes", model.bytes());
     assert!(model.metadata()["licence"].contains("CC BY-SA"));
     let phrase = model.phrase("Quake hits L.A.!! #NewYork2020 yesssss");
-    let words = phrase.words().iter().map(|word| word.id.map(|id| model.vocabulary().word(id)));
+    let names = |&word: &u32| phrase.id(word).map(|id| model.vocabulary().word(id));
+    let words = phrase.words().iter().map(names);
     let expected = ["quake", "hits", "la", "new", "york", "2020", "yes"];
     assert_eq!(words.collect::<Vec<_>>(), expected.map(Some));
 }

@@ -31,7 +31,7 @@ use wasm as least;
 use crate::simd::Width;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::width;
-use crate::simd::{LANES, Tile, prefetch};
+use crate::simd::{LANES, Tile};
 
 /// Most dimensions of a row: as many products of two bytes, 2¹⁴ each at most, stay below 2³¹.
 pub const MOST_DIMS: usize = 1 << 16;
@@ -39,7 +39,7 @@ pub const MOST_DIMS: usize = 1 << 16;
 /// Rows of a block.
 const SIDE: usize = 4;
 
-/// Whether this processor multiplies bytes by AVX-512 VNNI.
+/// Whether this processor has AVX-512 VNNI.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn has_vnni() -> bool {
@@ -166,7 +166,6 @@ impl<'r> ByteRows<'r> {
         self.factors.clear();
         for (row, factor) in rows {
             assert_eq!(row.len(), dims, "rows of the same length");
-            prefetch(row);
             self.rows.push(row);
             self.factors.push(factor);
         }
@@ -232,11 +231,11 @@ impl<'r> ByteRows<'r> {
     }
 }
 
-/// What [`within`] and [`across`] work in.
+/// Working memory of [`within`] and [`across`].
 #[derive(Debug, Default)]
 pub struct Columns(Vec<Tile>);
 
-/// For every row its largest product with all of them, itself included; 0 where all are below.
+/// For every row its largest product with all rows, itself included; 0 if all are below.
 pub fn within(rows: &ByteRows<'_>, columns: &mut Columns, out: &mut Vec<f32>) {
     out.resize(rows.stride(), 0.0);
     if rows.count > 0 {

@@ -1,4 +1,4 @@
-//! The reader of a model2vec folder.
+//! The reader of a model2vec folder: its settings, tokenizer entries and tensors.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use cognate::model::unigram;
 use cognate::model::unigram::Scale;
 use safetensors::Dtype;
+use safetensors::tensor::Metadata;
 use serde::de::IgnoredAny;
 use tokenizers::models::unigram::Unigram;
 use tokenizers::{ModelWrapper, Tokenizer};
 
-use crate::readers::format::STATIC_FOLDER;
-use crate::readers::model2vec::tensors::{Header, Tensor};
+use crate::readers::STATIC_FOLDER;
 use crate::readers::positioned::Source;
 use crate::readers::{Budget, Place, ReadError, Subword, VectorReader};
 
@@ -23,7 +23,7 @@ pub struct Model2VecReader {
     embeddings: Tensor,
     weights: Option<Tensor>,
     mapping: Option<Tensor>,
-    /// Entries that are words, in the order of their ids.
+    /// Entries that are words, sorted by id.
     words: Vec<Entry>,
     subword: Option<Subword>,
     settings: Settings,
@@ -34,7 +34,7 @@ pub struct Model2VecReader {
 }
 
 impl Model2VecReader {
-    /// Opens a folder and checks all of it but the numbers in its tensors.
+    /// Opens a folder and checks everything but the numbers in its tensors.
     pub fn open(folder: &Path, budget: Budget) -> Result<Self, ReadError> {
         let Layout { config, tokenizer, tensors } = Layout::of(folder);
         let config = config.map(|path| Source::open(&path)).transpose()?;
@@ -43,7 +43,7 @@ impl Model2VecReader {
         Self::over(tensors, &tokenizer, config.as_ref(), budget)
     }
 
-    /// As [`open`](Self::open), for the files from anywhere; there may be no settings.
+    /// As [`open`](Self::open), for files from any source; the settings may be absent.
     pub fn over(
         tensors: Source,
         tokenizer: &Source,
@@ -86,12 +86,12 @@ impl Model2VecReader {
         })
     }
 
-    /// What model2vec does with the mean vector of a text, and with long texts.
+    /// How model2vec normalises text vectors, and the maximum length of its texts.
     pub fn settings(&self) -> Settings {
         self.settings
     }
 
-    /// The row of the embeddings that an entry has.
+    /// The index of an entry's row in the embeddings.
     fn row_of(&self, id: u32) -> Result<u64, ReadError> {
         let Some(mapping) = self.mapping else {
             return Ok(u64::from(id));
@@ -116,7 +116,7 @@ impl Model2VecReader {
 
     fn numbers(&mut self, tensor: Tensor, row: u64, out: &mut [f32]) -> Result<(), ReadError> {
         self.place = tensor.at(row, out.len() as u64);
-        // A row has at most `Budget::dims` numbers, each of a few bytes.
+        // A row has at most `Budget::dims` numbers of a few bytes each.
         self.bytes.resize(out.len() * tensor.number_bytes() as usize, 0);
         self.tensors.read_at(self.place, &mut self.bytes)?;
         match tensor.dtype {
@@ -186,25 +186,25 @@ impl VectorReader for Model2VecReader {
     }
 }
 
-/// All bytes of a file that is not too long.
+/// Reads a whole file of limited size.
 pub(super) fn whole(source: &Source, most: u64) -> Result<Vec<u8>, ReadError> {
     if source.len() > most {
         let problem = format!("{} bytes, at most {most} are taken", source.len());
         return Err(source.unsupported(problem));
     }
-    // At most a few hundred megabytes, and as many as the file really has.
+    // A few hundred megabytes at most, and never more than the file's real size.
     let mut bytes = vec![0; source.len() as usize];
     source.read_at(0, &mut bytes)?;
     Ok(bytes)
 }
 
 const MOST_CONFIG_BYTES: u64 = 1 << 20;
-/// The settings' names, the likelier first.
+/// Names of the settings file, the more likely one first.
 const CONFIGS: [&str; 2] = ["config.json", "config_sentence_transformers.json"];
-/// Tokens of a text that model2vec reads where nothing is said.
+/// model2vec's default maximum number of tokens.
 const USUAL_MAX_LENGTH: u64 = 512;
 
-/// The files of a folder.
+/// The paths of the files of a folder.
 pub(super) struct Layout {
     pub(super) tokenizer: PathBuf,
     pub(super) tensors: PathBuf,
@@ -212,7 +212,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Looks where the files are. One that is nowhere is named where model2vec has it.
+    /// Finds the files. A file that is missing gets the path where model2vec expects it.
     pub(super) fn of(folder: &Path) -> Self {
         let inner = folder.join(STATIC_FOLDER);
         let nested = !folder.join("model.safetensors").exists() && inner.is_dir();
@@ -226,17 +226,17 @@ impl Layout {
     }
 }
 
-/// What model2vec for Python takes from the settings; what is missing there has its defaults.
+/// The settings that model2vec for Python reads; missing values have its defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Whether the mean vector of a text is scaled to unit length.
     pub normalize: bool,
-    /// Tokens of a text that are read; all of them where there is no bound.
+    /// Maximum tokens of a text; `None` for no limit.
     pub max_length: Option<u64>,
 }
 
 impl Settings {
-    /// Where there are none.
+    /// The settings of a folder without a settings file.
     pub(super) const USUAL: Self = Self { normalize: false, max_length: Some(USUAL_MAX_LENGTH) };
 
     pub(super) fn read(source: &Source) -> Result<Self, ReadError> {
@@ -258,24 +258,23 @@ impl Settings {
     }
 }
 
-/// The largest in use has half a million entries in 20 MB.
+/// Maximum size of a tokenizer: the largest in use has half a million entries in 20 MB.
 const MOST_TOKENIZER_BYTES: u64 = 256 << 20;
 
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Which row it has.
+    /// Its index in the embeddings or mapping.
     pub(super) id: u32,
-    /// Its name in the vocabulary.
     pub(super) name: String,
-    /// Its score, where entries have scores.
+    /// Its score, if entries have scores.
     pub(super) score: Option<f64>,
 }
 
-/// The entries of a tokenizer, special tokens and the one for unknown text left out.
+/// The entries of a tokenizer, without special tokens and the one for unknown text.
 pub(super) struct Entries {
-    /// In the order of their ids.
+    /// Sorted by id.
     pub(super) entries: Vec<Entry>,
-    /// How words that are not listed are cut.
+    /// The rule that splits unlisted words.
     pub(super) subword: Option<Subword>,
 }
 
@@ -349,8 +348,8 @@ impl Entries {
     }
 }
 
-/// The library panics on JSON that breaks off inside some parts and on some faulty normalisers. A
-/// panic must not be reachable from a file, so the syntax is checked first and the rest is caught.
+/// Parses a tokenizer. The library panics on some truncated JSON and some invalid normalisers. A
+/// file must never cause a panic, so the syntax is checked first and panics are caught.
 fn parse(source: &Source) -> Result<Tokenizer, ReadError> {
     let bytes = whole(source, MOST_TOKENIZER_BYTES)?;
     let refuse =
@@ -372,21 +371,21 @@ fn listed(tokenizer: &Tokenizer, special: &[u32], unknown: &str) -> Vec<Entry> {
     entries
 }
 
-/// Whether spaces become the mark that words begin with: by the pre-tokenizer Metaspace, or by a
-/// normaliser that writes the mark.
+/// Whether spaces are replaced by the mark that words begin with, by the pre-tokenizer Metaspace or
+/// by a normaliser.
 fn marks_words(tokenizer: &Tokenizer) -> bool {
     let splits = serde_json::to_string(&tokenizer.get_pre_tokenizer()).unwrap_or_default();
     let normalises = serde_json::to_string(&tokenizer.get_normalizer()).unwrap_or_default();
     splits.contains("\"Metaspace\"") || normalises.contains(unigram::WORD_MARK)
 }
 
-/// Whether the mark stands in an entry behind something else.
+/// Whether the mark occurs after the beginning of an entry.
 fn spans_words(entry: &str) -> bool {
     entry.trim_start_matches(unigram::WORD_MARK).contains(unigram::WORD_MARK)
 }
 
-/// Every entry with its score. One that begins a word has that word's name if the word is cut into
-/// nothing but this entry.
+/// Every entry with its score. An entry that begins a word is named after the word if the word is
+/// split into this entry alone.
 fn scored(model: &Unigram, special: &[u32]) -> Entries {
     let ids: HashMap<&str, (u32, f64)> = (0..)
         .zip(model.iter())
@@ -411,4 +410,100 @@ fn scored(model: &Unigram, special: &[u32]) -> Entries {
     let longest = u32::try_from(longest).unwrap_or(u32::MAX);
     let subword = Some(Subword::Unigram { unknown_score: scale.unknown, longest });
     Entries { entries, subword }
+}
+
+const MOST_HEADER_BYTES: u64 = 1 << 20;
+
+/// A tensor's position and type. Its numbers were checked to lie within the file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tensor {
+    pub(super) dtype: Dtype,
+    pub(super) begin: u64,
+    pub(super) rows: u64,
+    pub(super) dims: usize,
+}
+
+impl Tensor {
+    pub(super) fn number_bytes(self) -> u64 {
+        self.dtype.bitsize() as u64 / 8
+    }
+
+    /// Byte offset of a row of `dims` numbers; cannot overflow for an existing row.
+    pub(super) fn at(self, row: u64, dims: u64) -> u64 {
+        self.begin + row * dims * self.number_bytes()
+    }
+}
+
+pub(super) struct Header {
+    pub(super) embeddings: Tensor,
+    pub(super) weights: Option<Tensor>,
+    pub(super) mapping: Option<Tensor>,
+}
+
+impl Header {
+    /// Reads the header and checks every tensor that is used against it and the file's size.
+    pub(super) fn read(source: &Source, budget: Budget) -> Result<Self, ReadError> {
+        let mut length = [0; 8];
+        source.read_at(0, &mut length)?;
+        let length = u64::from_le_bytes(length);
+        // Eight bytes were read, so the source has at least eight.
+        if length > MOST_HEADER_BYTES.min(source.len() - 8) {
+            let problem = format!("a header of {length} bytes does not fit");
+            return Err(source.malformed(0, problem));
+        }
+        let mut json = vec![0; length as usize];
+        source.read_at(8, &mut json)?;
+        let metadata: Metadata = serde_json::from_slice(&json)
+            .map_err(|error| source.malformed(8, format!("expected a header: {error}")))?;
+        let begin = 8 + length;
+        let data = source.len() - begin;
+        if metadata.data_len() as u64 != data {
+            let problem = format!("expected {} bytes of data, found {data}", metadata.data_len());
+            return Err(source.malformed(begin, problem));
+        }
+        let embeddings = ["embeddings", "0", "embedding.weight"]
+            .iter()
+            .find_map(|&name| metadata.info(name).map(|info| (name, info)));
+        let Some((name, info)) = embeddings else {
+            return Err(source.malformed(8, "expected a tensor `embeddings`, found none"));
+        };
+        let [rows, dims] = info.shape[..] else {
+            let problem = format!("expected `{name}` with two dimensions, found {:?}", info.shape);
+            return Err(source.malformed(8, problem));
+        };
+        if dims == 0 || dims > budget.dims {
+            let problem = format!("expected vectors of 1 to {} numbers, found {dims}", budget.dims);
+            return Err(source.malformed(8, problem));
+        }
+        check_dtype(source, name, info.dtype, &[Dtype::F32, Dtype::F16, Dtype::I8])?;
+        let at = begin + info.data_offsets.0 as u64;
+        let embeddings = Tensor { dtype: info.dtype, begin: at, rows: rows as u64, dims };
+        let column = |name: &str, dtypes: &[Dtype]| {
+            let Some(info) = metadata.info(name) else {
+                return Ok(None);
+            };
+            let [rows] = info.shape[..] else {
+                let problem = format!("expected `{name}` in one row, found {:?}", info.shape);
+                return Err(source.malformed(8, problem));
+            };
+            check_dtype(source, name, info.dtype, dtypes)?;
+            let begin = begin + info.data_offsets.0 as u64;
+            Ok(Some(Tensor { dtype: info.dtype, begin, rows: rows as u64, dims: 1 }))
+        };
+        let weights = column("weights", &[Dtype::F64, Dtype::F32, Dtype::F16])?;
+        let mapping = column("mapping", &[Dtype::I32, Dtype::I64])?;
+        Ok(Self { embeddings, weights, mapping })
+    }
+}
+
+fn check_dtype(
+    source: &Source,
+    name: &str,
+    found: Dtype,
+    taken: &[Dtype],
+) -> Result<(), ReadError> {
+    if taken.contains(&found) {
+        return Ok(());
+    }
+    Err(source.unsupported(format!("`{name}` of type {found}; one of {taken:?} is taken")))
 }

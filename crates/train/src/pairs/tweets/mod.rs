@@ -1,11 +1,11 @@
-//! Pairs from tweets: two that share hashtags, or an event, within minutes are related; two that
-//! share none are not.
+//! Pairs from tweets: two tweets that share hashtags (or an event) within minutes are related; two
+//! that share none are not.
 //!
 //! The rules are those of De Boom et al. (2016, section 4.2): #breaking, #update and #news do not
-//! count; either tweet has at least five words besides hashtags, names and addresses; the Jaccard
-//! similarity of their hashtags is 0.5 or more (0 for non-related ones), that of their words below
-//! 0.5. Where the paper is silent: a leading `RT` belongs to no text, so a retweet is a repeat; a
-//! tweet without a hashtag is in no pair, because nobody knows what it is about.
+//! count; each tweet has at least five words besides hashtags, names and addresses; the Jaccard
+//! similarity of their hashtags is at least 0.5 (0 for non-related pairs), that of their words
+//! below 0.5. Where the paper is silent: a leading `RT` is not part of the text, so a retweet is a
+//! repeat; a tweet without a hashtag is left out, because its subject is unknown.
 
 mod pairing;
 
@@ -25,7 +25,6 @@ use serde_json::{Map, Value};
 use crate::pairs::tweets::pairing::{Key, Outcome, Pairing, Reader, Tweets};
 use crate::pairs::{Label, Output, PairsError, Rows};
 
-/// Options of `cognate pairs tweets`.
 #[derive(Debug, Clone)]
 pub struct TweetOptions {
     /// Files of tweets: rows under a header, or JSON objects if the name ends in .ndjson or .jsonl.
@@ -34,12 +33,12 @@ pub struct TweetOptions {
     pub columns: Columns,
     /// Maximum minutes between related tweets.
     pub minutes: u32,
-    /// Maximum pairs of each label that a tweet appears in.
+    /// Maximum pairs of each label in which a tweet is used.
     pub per_tweet: u32,
-    /// Rows to write, half of them related; without it, as many as the tweets give.
+    /// Rows to write, half of them related; if absent, as many as the tweets give.
     pub rows: Option<u64>,
     pub seed: u64,
-    /// The rules that tell which texts are the same, and how they are written if normalised.
+    /// Rules that decide which texts are equal, and that normalised texts are written by.
     pub normalisation: Normalisation,
     pub texts: Texts,
 }
@@ -47,10 +46,9 @@ pub struct TweetOptions {
 /// How the texts of pairs are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Texts {
-    /// As the tweets have them, but for the hashtags of both and for breaks: what a service sees.
+    /// As in the tweets, without shared hashtags and line breaks: what a service receives.
     AsTheyAre,
-    /// As the words that rules make of them, but for the hashtags of both, general ones and a leading
-    /// `RT`.
+    /// As normalised words, without shared and general hashtags and a leading `RT`.
     Normalised,
 }
 
@@ -60,20 +58,20 @@ pub struct TweetsMade {
     pub written: Rows,
     /// Rows requested.
     pub wanted: Option<u64>,
-    /// Rows read, those that the filters leave out included.
+    /// Rows read, including those that the filters left out.
     pub tweets: u64,
     /// Rows that the filters left out.
     pub filtered: u64,
     /// Tweets of fewer than five words.
     pub too_short: u64,
-    /// Tweets of more bytes than anything reads.
+    /// Tweets longer than the maximum number of bytes.
     pub too_long: u64,
-    /// Tweets without a hashtag, or without an event where events count.
+    /// Tweets without a hashtag, or without an event if tweets are grouped by event.
     pub without_key: u64,
-    /// Tweets that say what one before said, as normalised.
+    /// Tweets whose normalised text equals that of an earlier tweet.
     pub repeated: u64,
     pub kept: u64,
-    /// Related pairs left out for want of non-related ones.
+    /// Related pairs left out because there were too few non-related ones.
     pub unmatched: u64,
     /// Reasons why candidates of related pairs were rejected.
     pub related_rejected: Rejections,
@@ -81,33 +79,33 @@ pub struct TweetsMade {
     pub non_related_rejected: Rejections,
 }
 
-/// Reasons why two drawn tweets make no pair; the first that applies counts.
+/// Counts of rejected candidate pairs by reason; a pair counts under the first reason that applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Rejections {
-    /// A tweet has reached its limit for the label.
+    /// A tweet has reached its maximum number of pairs for this label.
     pub used_up: u64,
-    /// They are a pair already.
+    /// The two tweets are a pair already.
     pub repeated: u64,
-    /// They share too few hashtags to be related, or any to be non-related.
+    /// They share too few hashtags for a related pair, or one for a non-related pair.
     pub hashtags: u64,
-    /// Half of their words or more are the same.
+    /// At least half of their words are the same.
     pub words: u64,
 }
 
 impl std::fmt::Display for TweetsMade {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}{}", self.written, Reading(self))?;
+        write!(f, "{}{}", self.written, ReadingReport(self))?;
         if let Some(wanted) = self.wanted.filter(|&wanted| wanted > self.written.rows) {
-            write!(f, "\n  the tweets give no more; {wanted} rows were asked for")?;
+            write!(f, "\n  the tweets give no more; {wanted} rows were requested")?;
         }
         Ok(())
     }
 }
 
-/// What was read, and why there are not more pairs.
-struct Reading<'m>(&'m TweetsMade);
+/// Displays what was read and why there are not more pairs.
+struct ReadingReport<'m>(&'m TweetsMade);
 
-impl std::fmt::Display for Reading<'_> {
+impl std::fmt::Display for ReadingReport<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self(made) = self;
         write!(f, "  read: {} tweets, of which {} are used", made.tweets, made.kept)?;
@@ -167,7 +165,7 @@ pub fn from_tweets(options: &TweetOptions) -> Result<TweetsMade, PairsError> {
     if output.written().rows == 0 {
         let related = made.unmatched;
         let found = format!("found {related} related pairs and no non-related one");
-        return Err(PairsError::TooLittle(format!("{found}\n{}", Reading(&made))));
+        return Err(PairsError::TooLittle(format!("{found}\n{}", ReadingReport(&made))));
     }
     made.written = output.finish()?;
     Ok(made)
@@ -194,11 +192,8 @@ fn read(options: &TweetOptions, key: Key, made: &mut TweetsMade) -> Result<Tweet
     Ok(tweets)
 }
 
-/// Longest row; an object of Twitter's with all its fields is some thousand bytes.
+/// Maximum bytes of a row; Twitter's full JSON objects have some thousand.
 const ROW_BYTES: usize = 1 << 20;
-
-/// Names of the column that holds the time, where none is said; the first that is there.
-const TIMES: [&str; 4] = ["time", "time_utc", "created_at", "timestamp"];
 
 #[derive(Debug, Clone)]
 pub struct Columns {
@@ -207,11 +202,11 @@ pub struct Columns {
     pub time: Option<String>,
     /// The event of a tweet; replaces its hashtags.
     pub event: Option<String>,
-    /// Conditions on rows; all must hold.
+    /// Conditions that a row must meet, all of them.
     pub filters: Vec<Filter>,
 }
 
-/// A value that a column must have.
+/// A column and the value it must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
     column: String,
@@ -231,17 +226,16 @@ impl FromStr for Filter {
     }
 }
 
-/// A row that passes the filters.
 struct Row<'r> {
     text: Cow<'r, str>,
     time: i64,
-    /// What it is about; empty where it does not say.
+    /// The event of the tweet; empty if the row names none.
     event: Cow<'r, str>,
 }
 
 impl Columns {
-    /// Hands every row of a file to `take`, with `None` for one that is not meant. What `take` says
-    /// is wrong is reported with file and line.
+    /// Passes every row of a file to `take`; `None` for a row that the filters leave out. An error
+    /// of `take` is reported with file and line.
     fn each(
         &self,
         path: &Path,
@@ -273,7 +267,7 @@ impl Columns {
 
     fn object(&self, line: &str) -> Result<Map<String, Value>, String> {
         serde_json::from_str(line).map_err(|error| match error.classify() {
-            // That would hold what was found, of whatever length.
+            // serde_json's message would quote the value found, of any length.
             Category::Data => format!("expected a JSON object, found {}", shown(line.as_bytes())),
             _ => format!("expected a JSON object: {error}"),
         })
@@ -289,8 +283,11 @@ impl Columns {
         let named = |name: &str| object.get(name).map(|value| (name.to_owned(), value));
         let (name, time) = match &self.time {
             Some(name) => named(name).ok_or_else(|| format!("expected a field `{name}` (--time)")),
-            None => TIMES.iter().find_map(|name| named(name)).ok_or_else(|| {
-                format!("expected a field with the time (--time), one of {}", TIMES.join(", "))
+            None => instant::FIELDS.iter().find_map(|name| named(name)).ok_or_else(|| {
+                format!(
+                    "expected a field with the time (--time), one of {}",
+                    instant::FIELDS.join(", ")
+                )
             }),
         }?;
         let time = scalar(Some(time)).unwrap_or_default();
@@ -332,8 +329,11 @@ impl Table {
         };
         let time = match &columns.time {
             Some(name) => find(name, "--time")?,
-            None => TIMES.iter().find_map(|name| place(name)).ok_or_else(|| {
-                missing(format!("a column with the time (--time), one of {}", TIMES.join(", ")))
+            None => instant::FIELDS.iter().find_map(|name| place(name)).ok_or_else(|| {
+                missing(format!(
+                    "a column with the time (--time), one of {}",
+                    instant::FIELDS.join(", ")
+                ))
             })?,
         };
         let event = columns.event.as_ref().map(|name| find(name, "--event-column")).transpose()?;
@@ -370,7 +370,7 @@ fn milliseconds(column: &str, value: &str) -> Result<i64, String> {
     })
 }
 
-/// A value that is neither list nor object, as it would stand in a table.
+/// A string, number or boolean as a table would show it; `None` for anything else.
 fn scalar(value: Option<&Value>) -> Option<Cow<'_, str>> {
     match value? {
         Value::String(text) => Some(text.into()),
@@ -380,7 +380,7 @@ fn scalar(value: Option<&Value>) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether the name says that lines are JSON objects.
+/// Whether the file's name says that its lines are JSON objects.
 fn is_objects(path: &Path) -> bool {
     let unpacked = match path.extension().and_then(|ending| ending.to_str()) {
         Some("gz" | "zst") => path.with_extension(""),

@@ -1,10 +1,11 @@
-//! Tweets in memory, about 200 bytes each, and which two of them make a pair.
+//! Tweets in memory, about 200 bytes each, and the choice of tweets that form pairs.
 //!
-//! Related pairs are drawn in rounds: in each, every tweet in turn draws one partner, and all
-//! that share a hashtag with it within its minutes are as likely. So a burst of thousands gives no
-//! tweet more than its round, and a limit is spread over all. Non-related pairs are drawn from
-//! the tweets of the related ones, each as often as it stands there, so that no text gives its label
-//! away; only those left over at the end take partners from all tweets.
+//! Related pairs are drawn in rounds: in each round every tweet draws one partner, uniformly from
+//! the tweets that share a hashtag with it within the allowed minutes. So a burst of thousands of
+//! tweets gives no tweet more than one pair a round, and a limit is spread over all tweets.
+//! Non-related pairs are drawn from the tweets of the related pairs, each as often as it occurs
+//! there, so that no text reveals its label; only tweets left over at the end take partners from
+//! all tweets.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -18,16 +19,16 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::pairs::tweets::{Row, Texts};
 use crate::pairs::{Rejections, TEXT_BYTES};
 
-/// Partners that a tweet draws before it gives up.
+/// Partners that a tweet tries before it gives up.
 const DRAWS: usize = 64;
 
-/// Tweets, what was drawn of them, and why not more.
+/// The tweets, the pairs drawn so far, and counts of rejected candidates.
 pub(super) struct Pairing<'t> {
     tweets: &'t Tweets,
     key: Key,
     milliseconds: i64,
     per_tweet: u32,
-    /// Tweets under what they are about, each such group by time.
+    /// Entries (key, tweet), sorted by key and then by time.
     groups: Vec<(u32, u32)>,
     pairs: HashSet<[u32; 2]>,
     pub(super) related_rejected: Rejections,
@@ -63,7 +64,7 @@ impl<'t> Pairing<'t> {
                 break;
             }
             random.shuffle(&mut turns);
-            // Who found nobody will find nobody later: partners only become fewer.
+            // A tweet without a partner now will not find one later: candidates only become fewer.
             turns.retain(|&tweet| {
                 if drawn.len() >= wanted || uses[tweet as usize] >= self.per_tweet {
                     return false;
@@ -79,7 +80,7 @@ impl<'t> Pairing<'t> {
         drawn
     }
 
-    /// As many non-related pairs, or fewer where tweets do not give them.
+    /// As many non-related pairs as `related` has, or fewer if the tweets do not allow more.
     pub(super) fn non_related(
         &mut self,
         related: &[[u32; 2]],
@@ -115,7 +116,7 @@ impl<'t> Pairing<'t> {
         [one, other]
     }
 
-    /// One of the tweets that may be related to this one.
+    /// Draws a partner that is related to this tweet.
     fn partner(&mut self, tweet: u32, uses: &[u32], random: &mut Random) -> Option<u32> {
         let windows: Vec<Range<usize>> =
             self.tweets.keys(self.key, tweet).iter().map(|&key| self.window(key, tweet)).collect();
@@ -133,7 +134,7 @@ impl<'t> Pairing<'t> {
         Some(partner)
     }
 
-    /// The tweets of a group within the minutes of this one.
+    /// The range of `groups` with this key and a time within the allowed minutes of the tweet.
     fn window(&self, key: u32, tweet: u32) -> Range<usize> {
         let time = self.tweets.time(tweet);
         let earliest = (key, time.saturating_sub(self.milliseconds));
@@ -143,10 +144,10 @@ impl<'t> Pairing<'t> {
         from..self.groups.partition_point(|entry| at(entry) <= latest)
     }
 
-    /// Whether two tweets within the minutes, found under `key`, are related.
+    /// Whether two tweets found under `key`, close enough in time, are related.
     fn belong(&mut self, one: u32, other: u32, key: u32, uses: &[u32]) -> bool {
         let (first, second) = (self.tweets.keys(self.key, one), self.tweets.keys(self.key, other));
-        // Two that share several hashtags are met under each, and would be drawn more often.
+        // Tweets that share several hashtags occur in several groups; only the first may draw them.
         if one == other || common(first, second).next() != Some(key) {
             return false;
         }
@@ -204,7 +205,7 @@ fn alike([one, other]: [&[u32]; 2]) -> bool {
     2 * shared >= one.len() + other.len() - shared
 }
 
-/// The values that both have; either is in order and has each once.
+/// The values in both lists; each list is sorted and without repeats.
 fn common<'v>(one: &'v [u32], other: &'v [u32]) -> impl Iterator<Item = u32> + 'v {
     let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
     std::iter::from_fn(move || {
@@ -223,7 +224,7 @@ fn common<'v>(one: &'v [u32], other: &'v [u32]) -> impl Iterator<Item = u32> + '
     })
 }
 
-/// Places below `total` to look at: each once where there are few.
+/// Random positions below `total` to try: a permutation of all if there are few.
 fn draws(total: usize, random: &mut Random) -> Vec<usize> {
     if total > DRAWS {
         return (0..DRAWS).map(|_| random.below(total)).collect();
@@ -233,13 +234,13 @@ fn draws(total: usize, random: &mut Random) -> Vec<usize> {
     places
 }
 
-/// Fewest words that a tweet must have.
+/// Minimum words of a tweet.
 const FEWEST_WORDS: usize = 5;
 
 /// Hashtags that say nothing of what a tweet is about.
 const GENERAL: [&str; 3] = ["#breaking", "#update", "#news"];
 
-/// Why a tweet was dropped, or that it was kept.
+/// Whether a tweet was kept, or why it was left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Kept,
@@ -249,21 +250,21 @@ pub(super) enum Outcome {
     Repeated,
 }
 
-/// What tweets are grouped by.
+/// The property by which tweets are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     Hashtags,
     Event,
 }
 
-/// A hashtag, or in a normalised text a word of one: which hashtag, and its bytes.
+/// Position of a hashtag in the text (of one of its words, if the text is normalised).
 #[derive(Debug, Clone)]
 struct Place {
     tag: u32,
     bytes: Range<usize>,
 }
 
-/// Where a tweet's share of each array ends; it starts where the one before ends.
+/// Where a tweet's part of each array ends; it begins where the previous tweet's part ends.
 #[derive(Debug, Clone, Copy, Default)]
 struct Ends {
     text: usize,
@@ -272,7 +273,7 @@ struct Ends {
     places: usize,
 }
 
-/// Tweets that may be part of pairs.
+/// The tweets that may be used in pairs.
 #[derive(Debug, Default)]
 pub(super) struct Tweets {
     text: String,
@@ -311,7 +312,7 @@ impl Tweets {
         }
     }
 
-    /// Writes a tweet's text on one line and without the hashtags that `other` has, too.
+    /// Writes a tweet's text on one line, without the hashtags that it shares with `other`.
     pub(super) fn write_text(&self, tweet: u32, other: u32, out: &mut String) {
         let (from, to) = self.share(tweet);
         let text = &self.text[from.text..to.text];
@@ -337,7 +338,6 @@ impl Tweets {
     }
 }
 
-/// Numbers for names, the same for the same name.
 #[derive(Debug, Default)]
 struct Names {
     ids: HashMap<Box<str>, u32>,
@@ -355,12 +355,12 @@ impl Names {
     }
 }
 
-/// What reading tweets needs and pairing them does not.
+/// Reads tweets; holds the state that pairing does not need.
 pub(super) struct Reader<'o> {
     key: Key,
     rules: &'o Normalisation,
     texts: Texts,
-    /// The rules that words and hashtags are found by, whatever the rules they are written by.
+    /// Rules for finding words and hashtags, independent of those for writing texts.
     finding: Normalisation,
     tokens: Tokens,
     found: Tokens,
@@ -371,7 +371,7 @@ pub(super) struct Reader<'o> {
     /// The tweet being read, normalised.
     text: String,
     words: Vec<u32>,
-    /// Pieces of the input: hashtags by their number, and what is left out.
+    /// Parts of the input that are hashtags, with their numbers, or that are left out.
     cuts: Vec<(Range<u32>, Option<u32>)>,
     places: Vec<Place>,
 }
@@ -396,7 +396,7 @@ impl<'o> Reader<'o> {
         }
     }
 
-    /// Adds a tweet if it may be part of pairs.
+    /// Adds a tweet if it qualifies for pairs.
     pub(super) fn read(&mut self, row: &Row<'_>, tweets: &mut Tweets) -> Result<Outcome, String> {
         if self.find(&row.text)? < FEWEST_WORDS {
             return Ok(Outcome::TooShort);
@@ -440,7 +440,7 @@ impl<'o> Reader<'o> {
         Ok(Outcome::Kept)
     }
 
-    /// Finds words and hashtags; the number of words, repeated ones counted again.
+    /// Finds words and hashtags; returns the number of words, repeats included.
     fn find(&mut self, input: &str) -> Result<usize, String> {
         text::tokenise(&self.finding, input, &mut self.found);
         self.words.clear();
@@ -449,7 +449,7 @@ impl<'o> Reader<'o> {
             let tag = match token.kind {
                 Kind::Hashtag if GENERAL.contains(&name) => None,
                 Kind::Hashtag => Some(self.names.id(name)?),
-                // Also the second of a retweet of a retweet.
+                // Also the second `RT` of a retweeted retweet.
                 Kind::Word if name == "rt" && self.words.is_empty() => None,
                 Kind::Word | Kind::Number => {
                     self.words.push(self.names.id(name)?);
@@ -462,8 +462,8 @@ impl<'o> Reader<'o> {
         Ok(self.words.len())
     }
 
-    /// Adds a tweet as it is, and notes where its hashtags stand instead of their words. Breaks and
-    /// tabs, which would end its row or column, become spaces of as many bytes, so that places hold.
+    /// Adds a tweet's text unchanged and records the positions of its hashtags. Line breaks and
+    /// tabs, which would end a row or column, become as many spaces, so that positions stay valid.
     fn keep(&mut self, input: &str, text: &mut String) {
         for c in input.chars() {
             match c.is_control() {
@@ -478,7 +478,7 @@ impl<'o> Reader<'o> {
         );
     }
 
-    /// Joins the tokens that stay, and notes which of them are hashtags.
+    /// Joins the remaining tokens and records which of them are hashtags.
     fn normalise(&mut self, input: &str) {
         text::tokenise(self.rules, input, &mut self.tokens);
         self.text.clear();
@@ -503,7 +503,7 @@ impl<'o> Reader<'o> {
     }
 }
 
-/// Sorts what stands from `from` on and leaves each value once.
+/// Sorts the values from index `from` onwards and removes repeats.
 fn sort_distinct(values: &mut Vec<u32>, from: usize) {
     values[from..].sort_unstable();
     let mut kept = from;

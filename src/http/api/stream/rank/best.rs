@@ -3,16 +3,15 @@
 use std::cmp::Ordering;
 use std::vec;
 
-use cognate::engine::{RankOptions, Reason};
+use cognate::engine::{RankOptions, Reason, WordShare};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::http::api::rank::SharedWord;
 use crate::http::api::stream::line::write;
 use crate::http::error::ApiError;
 use crate::http::work::unsent::Growing;
 
-/// Results beside those wanted that are held before the worst of them are left out.
+/// Results beyond the wanted ones that are stored before the worst are dropped.
 const SURPLUS: usize = 256;
 
 /// A candidate that may be among the results.
@@ -26,15 +25,15 @@ pub(super) struct Held {
     pub(super) score: Option<f32>,
     /// Why it cannot.
     pub(super) reason: Option<Reason>,
-    /// The text, if it is told or looked at again.
+    /// The text, if it is returned or compared again.
     pub(super) text: Option<Box<str>>,
-    /// What comes back with it.
+    /// The candidate's data.
     pub(super) data: Option<Box<RawValue>>,
-    /// What is told beside that, which few have.
+    /// The optional fields of the result.
     pub(super) more: Option<Box<More>>,
 }
 
-/// What is told of a result that more is made of than a place in an order.
+/// Optional fields of a result: duplicates, liked text, words.
 #[derive(Debug, Serialize)]
 pub(super) struct More {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -42,7 +41,7 @@ pub(super) struct More {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) like: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) words: Option<Vec<SharedWord>>,
+    pub(super) words: Option<Vec<WordShare>>,
 }
 
 /// A candidate that is nearly the same as a better one.
@@ -75,7 +74,7 @@ struct Ranked<'r> {
 }
 
 impl Held {
-    /// Best first, equal scores by index; what cannot be scored comes last.
+    /// Best first, equal scores by index; unscored candidates last.
     fn order(&self, other: &Self) -> Ordering {
         let scores = match (self.score, other.score) {
             (Some(one), Some(another)) => another.total_cmp(&one),
@@ -106,7 +105,7 @@ impl Held {
     }
 }
 
-/// The best of the candidates so far, and what was counted.
+/// The best candidates so far, and counts.
 #[derive(Debug)]
 pub(super) struct Best {
     most: usize,
@@ -116,9 +115,9 @@ pub(super) struct Best {
     held: Vec<Held>,
     bytes: usize,
     memory: Growing,
-    /// The results that are not told yet, once all candidates are known.
+    /// The results that are not written yet, once all candidates are known.
     results: Option<vec::IntoIter<Held>>,
-    /// Whether what was counted is told, too.
+    /// Whether the summary line was written.
     pub(super) is_told: bool,
     pub(super) candidates: u64,
     pub(super) excluded: u64,
@@ -178,20 +177,20 @@ impl Best {
         }
     }
 
-    /// All that are held, best first, once no more candidates come.
+    /// All stored candidates, best first, after the last line.
     pub(super) fn take_out(&mut self) -> Vec<Held> {
         self.leave_out();
         self.held.sort_unstable_by(Held::order);
         std::mem::take(&mut self.held)
     }
 
-    /// Tells these results, in this order.
+    /// Sets the results to be written, in this order.
     pub(super) fn tell(&mut self, results: Vec<Held>) {
         self.results = Some(results.into_iter());
     }
 
-    /// The next of the results, once no more candidates come: unless others are told, best first, but
-    /// for so many.
+    /// The next result after the last line: of the given ones, or of the best without the first
+    /// `passed_over`.
     pub(super) fn next(&mut self, passed_over: usize) -> Option<Held> {
         if self.results.is_none() {
             let mut results = self.take_out();

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use cognate::engine::{BoostBy, Liked, Likes, RankOptions, Ranked, Ranking, Strategy};
+use cognate::engine::{BoostBy, Liked, Likes, RankOptions, Ranked, RankedFor, Ranking, Strategy};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::http::api::rank::{
-    Asked, BoostRule, Diversify, LikeStrategy, NEGATIVE_BOOST, Placed, RankRequest, UNUSED_SCORES,
+    Asked, BoostRule, Diversify, LikeStrategy, NEGATIVE_BOOST, RankRequest, UNUSED_SCORES,
 };
 use crate::http::api::stream::line::LineId;
 use crate::http::api::stream::rank::best::{Folded, Held, More};
@@ -66,7 +66,7 @@ pub(super) struct FirstQuestion {
     /// Empty where texts are liked.
     pub(super) query: String,
     likes: Option<OwnedLikes>,
-    /// What is wanted of the candidates that are held.
+    /// The options of the ranking.
     pub(super) options: RankOptions,
     pub(super) return_text: bool,
     pub(super) offset: usize,
@@ -125,14 +125,15 @@ impl FirstQuestion {
         }
         request.check_method(&resolved)?;
         let most = app.settings.max_candidates;
-        let wanted = request.wanted().unwrap_or(most);
+        let page = request.page_options(&resolved)?;
+        let wanted = page.end().unwrap_or(most);
         if wanted > most {
             let field = if request.offset.is_some() { "/offset" } else { "/top_k" };
             return Err(ApiError::beyond(Code::TooManyItems, field, "results", most, wanted));
         }
         let options = RankOptions {
             query: resolved.query,
-            top_k: Some(request.needed().unwrap_or(most)),
+            top_k: Some(page.needed().unwrap_or(most)),
             min_score: request.least(&resolved)?,
         };
         let names = request.exclude.iter().flat_map(|list| &list.items);
@@ -140,11 +141,11 @@ impl FirstQuestion {
         let makes_pages = request.collapse.is_some()
             || request.diversify.is_some()
             || request.explain == Some(true);
-        let (return_text, offset) = (request.return_text.unwrap_or(false), request.passed_over());
+        let (return_text, offset) = (request.return_text.unwrap_or(false), page.offset);
         let by = request.boost_by.unwrap_or_default().into();
         let query = request.query_text().to_owned();
         request.parts().for_each(|part| app.metrics.ranked_with(part));
-        // It borrows from the line.
+        // The request borrows from the line, which is moved below.
         drop(request);
         Ok(Self {
             line,
@@ -279,7 +280,7 @@ impl AsRef<str> for CandidateLine<'_> {
 }
 
 impl<'b> CandidateLine<'b> {
-    /// Refuses what it brings that cannot be used.
+    /// Refuses fields of a candidate that cannot be used.
     pub(super) fn check(&self, by: BoostBy) -> Result<(), ApiError> {
         if by == BoostBy::Multiply && self.boost.is_some_and(|boost| boost < 0.0) {
             return Err(ApiError::at(Code::OutOfRange, "/boost", NEGATIVE_BOOST));
@@ -325,7 +326,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for CandidateLine<'b> {
     }
 }
 
-/// The page of the candidates that are held, best first, the unscored last.
+/// The page of the stored candidates, best first, the unscored last.
 pub(super) fn page(
     first: &FirstQuestion,
     held: Vec<Held>,
@@ -339,30 +340,29 @@ pub(super) fn page(
     let measure = first.resolved.measure();
     let ranking = Ranking { measure, results: scored.collect(), ..Ranking::default() };
     let unscored = held.iter().filter(|held| held.score.is_none()).count();
-    let page = request.page(ranking, first.options, &request.asked()?, &first.resolved, work)?;
+    let likes = first.likes();
+    let asked = likes.as_ref().map_or(RankedFor::Query(&first.query), RankedFor::Likes);
+    let page = request.page(ranking, &first.options, asked, &first.resolved, work)?;
     let most = request.top_k.map_or(usize::MAX, |Count(most)| most);
-    let (placed, passed_over) = page.placed(first.offset);
     let all = held.len();
     let mut held: Vec<Option<Held>> = held.into_iter().map(Some).collect();
-    let folded = |held: &[Option<Held>], placed: &Placed| {
-        let folded = placed.duplicates.iter().filter_map(|duplicate| {
+    let mut told = Vec::new();
+    for result in page.results().take(most) {
+        let duplicates = result.duplicates.iter().filter_map(|duplicate| {
             let other = held.get(duplicate.ranked.index)?.as_ref()?;
             let (score, similarity) = (duplicate.ranked.score, duplicate.similarity);
             Some(Folded { index: other.index, id: other.id.clone(), score, similarity })
         });
-        folded.collect::<Vec<_>>()
-    };
-    let mut told = Vec::with_capacity(placed.len());
-    for placed in placed.into_iter().take(most) {
-        let duplicates = folded(&held, &placed);
-        let Some(mut result) = held.get_mut(placed.index).and_then(Option::take) else { continue };
-        let Placed { like, words, .. } = placed;
-        result.more = Some(Box::new(More { duplicates, like, words }));
-        told.push(result);
+        let duplicates = duplicates.collect();
+        let Some(mut line) = held.get_mut(result.index).and_then(Option::take) else { continue };
+        let (like, words) =
+            result.reason.cloned().map(|reason| (reason.like, reason.words)).unzip();
+        line.more = Some(Box::new(More { duplicates, like: like.flatten(), words }));
+        told.push(line);
     }
-    // Those without a score follow, where everything is wanted.
+    // Unscored candidates follow, if they are listed.
     let rest = held.drain(all - unscored..).flatten();
-    let left = first.offset - passed_over;
-    told.extend(rest.skip(left).take(most.saturating_sub(told.len())));
+    let skipped = first.offset.saturating_sub(page.ranking.results.len());
+    told.extend(rest.skip(skipped).take(most.saturating_sub(told.len())));
     Ok(told)
 }

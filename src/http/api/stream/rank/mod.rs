@@ -32,7 +32,7 @@ use crate::http::work::pool::items_per_part;
 /// Bytes of results that are written at once.
 const PIECE: usize = 32 << 10;
 
-/// How candidates are ranked, and the best so far.
+/// The question, and the best candidates so far.
 struct Candidates {
     first: Arc<FirstQuestion>,
     /// Liked and disliked texts that are part of no score.
@@ -94,7 +94,7 @@ fn of_first_line(error: ApiError) -> ApiError {
 impl Candidates {
     /// The question of the first line, unless it cannot be asked.
     async fn of(app: &App, client: &Client, first: Line) -> Result<Self, ApiError> {
-        // One that is too long is refused as every line.
+        // A first line that is too long is refused like any other.
         let bytes = first.bytes.map_or_else(|| parse(None), Ok)?;
         let first = Arc::new(FirstQuestion::read(app, bytes)?);
         let patience = Duration::from_millis(app.settings.compute_deadline_ms);
@@ -120,18 +120,18 @@ impl Candidates {
     }
 }
 
-/// What became of a candidate.
+/// The outcome for a candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Standing {
     /// The question leaves it out.
     Excluded,
-    /// It is not among the best.
+    /// Its score is below the best so far.
     Beaten,
     Scored(f32),
     Unscored(Reason),
 }
 
-/// What the engine answers to some candidates.
+/// The engine's answers to some candidates.
 struct Standings {
     each: Vec<Standing>,
     truncated: Vec<usize>,
@@ -139,7 +139,7 @@ struct Standings {
     counts: Counts,
 }
 
-/// What some candidates leave for the end.
+/// What candidates leave for the end of the answer.
 #[derive(Default)]
 struct Kept {
     held: Vec<Held>,
@@ -149,7 +149,7 @@ struct Kept {
     query_truncated: bool,
 }
 
-/// The last line: what the results were chosen from.
+/// The last line: counts, and what ranked.
 #[derive(Serialize)]
 struct Summary<'s> {
     model: &'s str,
@@ -158,26 +158,25 @@ struct Summary<'s> {
     fingerprint: &'s str,
     /// Lines after the first that are not blank.
     candidates: u64,
-    /// Those that the question leaves out.
+    /// Candidates that the question excludes.
     #[serde(skip_serializing_if = "is_zero")]
     excluded: u64,
-    /// Those that cannot be scored.
+    /// Candidates without a score.
     unscored: u64,
-    /// Those that were cut.
+    /// Candidates that were cut.
     truncated: u64,
-    /// Those that were answered by an error.
+    /// Candidates answered by an error.
     failed: u64,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     query_truncated: bool,
     /// Places of liked texts that are part of no score.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     like_unscored: &'s [usize],
-    /// The same of disliked texts.
+    /// Places of disliked texts that are part of no score.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unlike_unscored: &'s [usize],
 }
 
-/// Whether a count need not be told.
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
@@ -270,7 +269,7 @@ impl LineQuestion for Candidates {
             Some(&Standing::Scored(score)) => (Some(score), None),
             Some(&Standing::Unscored(reason)) => {
                 kept.unscored += 1;
-                // As in a list, a least score leaves these out.
+                // As in a list, a least score leaves out unscored candidates.
                 if self.first.options.min_score.is_some() {
                     return;
                 }
@@ -282,7 +281,7 @@ impl LineQuestion for Candidates {
             }
             Some(Standing::Beaten) | None => return,
         };
-        // What is compared with the others at the end is looked up again.
+        // Texts that are compared with each other at the end are stored.
         let keeps_text = self.first.return_text || self.first.makes_pages;
         kept.held.push(Held {
             // The first line is the question.

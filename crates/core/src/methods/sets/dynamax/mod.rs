@@ -11,11 +11,13 @@
 //! Sums run over the one text's words and the other's apart and are added last, which makes the
 //! score symmetric bit for bit.
 
+use cognate_kernels::simd::bytes;
 use cognate_kernels::simd::bytes::ByteRows;
-use cognate_kernels::simd::{Columns, Packed, bytes};
 use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
 
+use crate::methods::common::union::Union;
+use crate::methods::common::unit_rows::Products;
 use crate::methods::common::words_met::WordsMet;
 use crate::methods::common::{unit_rows, words_met};
 use crate::methods::sets::fuzzy;
@@ -33,27 +35,23 @@ struct Dynamax {
 /// Memory that comparisons reuse.
 #[derive(Default)]
 pub(crate) struct Buffers {
-    /// Rows of the other text, or of both one after the other.
+    union: Union,
+    /// Rows of words, if they have weights and are not bytes.
     rows: Vec<f32>,
-    /// Rows of both where they lie. Always empty: only its memory is kept.
+    /// Rows of words where they lie, of floats or of bytes. Always empty here: only its memory is reused.
     borrowed: Vec<&'static [f32]>,
-    /// Rows of either text, if they are bytes. Always empty, too.
-    bytes: [ByteRows<'static>; 2],
+    bytes: ByteRows<'static>,
     products: Vec<f32>,
-    columns: Columns,
-    byte_columns: bytes::Columns,
     /// Memberships of the one's words in the one and in the other.
     of_one: [Vec<f32>; 2],
     /// Memberships of the other's words in the other and in the one.
     of_other: [Vec<f32>; 2],
-    /// Memberships of the words of both in either text.
-    both: [Vec<f32>; 2],
-    /// Where the words of the texts at hand lie among those met, one text after the other.
+    /// Places of the texts' words in the table of seen words, one text after the other.
     places: Vec<u32>,
 }
 
 impl Dynamax {
-    fn weight(&self, phrase: &Phrase<'_>, word: &Word) -> f32 {
+    fn weight(&self, phrase: &Phrase<'_>, word: Word) -> f32 {
         if self.sif { unit_rows::sif_weight(phrase, word) } else { 1.0 }
     }
 
@@ -65,25 +63,14 @@ impl Dynamax {
         other: &Phrase<'_>,
         buffers: &'b mut Buffers,
     ) -> [Side<'b>; 2] {
-        let [mut rows, mut others] = std::mem::take(&mut buffers.bytes);
-        let of_bytes = unit_rows::bytes(one, |word| self.weight(one, word), &mut rows)
-            && unit_rows::bytes(other, |word| self.weight(other, word), &mut others);
-        if of_bytes {
-            let columns = &mut buffers.byte_columns;
-            let ([own, in_other], [other_own, in_one]) =
-                (&mut buffers.of_one, &mut buffers.of_other);
-            bytes::within(&rows, columns, own);
-            bytes::across(&rows, &others, columns, [in_other, in_one]);
-            bytes::within(&others, columns, other_own);
-        } else {
-            self.products(&[one, other], one.words().len(), buffers);
-        }
-        buffers.bytes = [rows.emptied(), others.emptied()];
-        if !of_bytes {
-            return sides(&buffers.both, one.words().len());
+        self.compare([one, other], buffers);
+        let Buffers { union, of_one, of_other, .. } = buffers;
+        for (side, memberships) in [&mut *of_one, &mut *of_other].into_iter().enumerate() {
+            union.memberships(side, side, &mut memberships[0]);
+            union.memberships(side, 1 - side, &mut memberships[1]);
         }
         let side = |[own, other]: &'b [Vec<f32>; 2]| Side { own, other };
-        [side(&buffers.of_one), side(&buffers.of_other)]
+        [side(of_one), side(of_other)]
     }
 
     /// One text against one: all products of the words of both at once.
@@ -92,52 +79,43 @@ impl Dynamax {
         self.ratio.of(one, other)
     }
 
-    /// The memberships of a text's words in the text itself, as the first of `both`.
-    fn within(&self, phrase: &Phrase<'_>, buffers: &mut Buffers) {
-        let mut rows: ByteRows<'_> = std::mem::take(&mut buffers.bytes[0]);
-        if unit_rows::bytes(phrase, |word| self.weight(phrase, word), &mut rows) {
-            bytes::within(&rows, &mut buffers.byte_columns, &mut buffers.both[0]);
-        } else {
-            self.products(&[phrase], phrase.words().len(), buffers);
-        }
-        buffers.bytes[0] = rows.emptied();
+    /// The memberships of a text's words in the text itself.
+    fn within(&self, phrase: &Phrase<'_>, buffers: &mut Buffers, out: &mut Vec<f32>) {
+        self.compare([phrase; 2], buffers);
+        buffers.union.memberships(0, 0, out);
     }
 
-    /// Multiplies all words of all texts with each other; `split` is where the first text ends.
-    fn products(&self, texts: &[&Phrase<'_>], split: usize, buffers: &mut Buffers) {
-        let dims = texts.first().map_or(1, |text| text.model().vectors().dims());
-        let (columns, both) = (&mut buffers.columns, &mut buffers.both);
+    /// Multiplies all different words of two texts with each other.
+    fn compare(&self, texts: [&Phrase<'_>; 2], buffers: &mut Buffers) {
+        let Buffers { union, rows: floats, bytes: memory, products, .. } = buffers;
         let mut borrowed: Vec<&[f32]> = std::mem::take(&mut buffers.borrowed);
-        if !self.sif && texts.iter().all(|text| unit_rows::borrowed(text, &mut borrowed)) {
-            vector::memberships(borrowed.as_slice(), split, dims, columns, both);
+        let dims = texts[0].model().vectors().dims();
+        union.unite(texts);
+        let weight = |phrase: &Phrase<'_>, word: Word| self.weight(phrase, word);
+        let mut rows: ByteRows<'_> = std::mem::take(memory);
+        let count = union.words(texts).len();
+        let stride = if unit_rows::bytes(union.words(texts), dims, weight, &mut rows) {
+            bytes::gram(&rows, products);
+            rows.stride()
+        } else if !self.sif && unit_rows::borrowed(union.words(texts), &mut borrowed) {
+            vector::gram_of(borrowed.as_slice(), dims, products);
+            count
         } else {
-            buffers.rows.clear();
-            for text in texts {
-                unit_rows::append(text, |word| self.weight(text, word), &mut buffers.rows);
-            }
-            let rows = Packed { values: &buffers.rows, dims };
-            vector::memberships(rows, split, dims, columns, both);
-        }
+            unit_rows::write(union.words(texts), dims, weight, floats);
+            vector::gram(floats, dims, products);
+            count
+        };
+        *memory = rows.emptied();
         buffers.borrowed = emptied(borrowed);
+        union.compare(&Products::new(products, stride, count));
     }
 }
 
-/// The list's memory, which is kept from one text to the next, without what it held.
+/// The memory of a list, emptied for the next texts.
 fn emptied(mut rows: Vec<&[f32]>) -> Vec<&'static [f32]> {
     rows.clear();
-    // Collecting nothing in place is what hands the memory on to a list of another lifetime.
+    // Collecting in place hands the memory on to a list of another lifetime.
     rows.into_iter().map(|_| -> &'static [f32] { &[] }).collect()
-}
-
-/// The memberships of the words of both texts in either, seen from the words of the one, which are
-/// the first so many, and from those of the other.
-fn sides([of_one, of_other]: &[Vec<f32>; 2], words: usize) -> [Side<'_>; 2] {
-    let (one_in_one, other_in_one) = of_one.split_at(words);
-    let (one_in_other, other_in_other) = of_other.split_at(words);
-    [
-        Side { own: one_in_one, other: one_in_other },
-        Side { own: other_in_other, other: other_in_one },
-    ]
 }
 
 impl Compare for Dynamax {
@@ -148,8 +126,7 @@ impl Compare for Dynamax {
     }
 }
 
-/// A text. What is worth preparing for many others would be wasted on one, so it is done when the
-/// second comes.
+/// A text. Preparing it pays only for several comparisons, so it is done when the second comes.
 struct Prepared<'q> {
     method: &'q Dynamax,
     one: &'q Phrase<'q>,
@@ -169,7 +146,7 @@ impl Against for Prepared<'_> {
         }
         let mut first = 0;
         for (other, score) in many.iter().zip(out) {
-            let listed = || other.words().iter().all(|word| word.id.is_some());
+            let listed = || other.words().iter().all(|&word| other.id(word).is_some());
             *score = match &for_many {
                 _ if one.same_bag(other) => 1.0,
                 Some(for_many) if listed() => for_many.score(method, other, first, buffers),
@@ -300,7 +277,7 @@ variant!(
     "Fuzzy sets over the words of both texts, each weighted by how rare it is."
 );
 
-/// What belongs to a text that is compared with many.
+/// The state of a text that is compared with many.
 struct ForMany<'q> {
     rows: Rows<'q>,
     /// Memberships of the text's words in itself.
@@ -316,13 +293,15 @@ enum Rows<'q> {
 
 impl<'q> ForMany<'q> {
     fn of(method: &Dynamax, one: &'q Phrase<'q>, buffers: &mut Buffers) -> Self {
-        method.within(one, buffers);
-        let own = std::mem::take(&mut buffers.both[0]);
+        let mut own = Vec::new();
+        method.within(one, buffers, &mut own);
+        let dims = one.model().vectors().dims();
         let (mut floats, mut of_bytes) = (Vec::new(), ByteRows::default());
-        let rows = if unit_rows::bytes(one, |word| method.weight(one, word), &mut of_bytes) {
+        let weight = |phrase: &Phrase<'_>, word: Word| method.weight(phrase, word);
+        let rows = if unit_rows::bytes(unit_rows::bag(one), dims, weight, &mut of_bytes) {
             Rows::Bytes(of_bytes)
         } else {
-            unit_rows::weighted(one, |word| method.weight(one, word), &mut floats);
+            unit_rows::write(unit_rows::bag(one), dims, weight, &mut floats);
             Rows::Floats(floats)
         };
         Self { rows, own, met: WordsMet::by(one.words().len()) }
@@ -338,22 +317,23 @@ impl<'q> ForMany<'q> {
         let dims = many.first().map_or(1, |other| other.model().vectors().dims());
         let (met, places) = (&mut self.met, &mut buffers.places);
         places.clear();
-        let words = many.iter().flat_map(|other| other.bag().map(move |word| (other, word)));
+        let words =
+            many.iter().flat_map(|other| other.bag().iter().map(move |&word| (other, word)));
         let new = words.filter_map(|(other, word)| {
-            let place = word.id.map(|id| met.place(id));
+            let place = other.id(word).map(|id| met.place(id));
             places.push(place.map_or(u32::MAX, |(place, _)| place));
             place.filter(|(_, new)| *new).map(|_| (other, word))
         });
         let stride = match &self.rows {
             Rows::Bytes(rows) => {
-                let mut others: ByteRows<'_> = std::mem::take(&mut buffers.bytes[0]);
+                let mut others: ByteRows<'_> = std::mem::take(&mut buffers.bytes);
                 let of_bytes = new.filter_map(|(other, word)| match other.row(word) {
                     Row::I8(row, scale) => Some((row, method.weight(other, word) * scale)),
                     Row::F32(_) | Row::F16(_) => None,
                 });
                 others.fill(dims, of_bytes);
                 bytes::products(&others, rows, &mut buffers.products);
-                buffers.bytes[0] = others.emptied();
+                buffers.bytes = others.emptied();
                 rows.stride()
             }
             Rows::Floats(rows) => {
@@ -379,8 +359,9 @@ impl<'q> ForMany<'q> {
         first: usize,
         buffers: &mut Buffers,
     ) -> f32 {
-        method.within(other, buffers);
-        std::mem::swap(&mut buffers.of_other[0], &mut buffers.both[0]);
+        let mut own = std::mem::take(&mut buffers.of_other[0]);
+        method.within(other, buffers, &mut own);
+        buffers.of_other[0] = own;
         let places = buffers.places.get(first..first + other.words().len()).unwrap_or_default();
         let into = [&mut buffers.of_one[1], &mut buffers.of_other[1]];
         self.met.memberships(places, into);

@@ -1,0 +1,353 @@
+//! Every collection of a process, in memory or in a folder.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use cognate::model::disk::drawn_name;
+use cognate::model::writer::directory_of;
+
+use crate::embedded::durable::DurableItems;
+use crate::embedded::items::Items;
+use crate::embedded::log::{Change, Log, LogCopy};
+use crate::embedded::storage::{LocalStorage, Storage, Stored};
+use crate::embedded::{Cut, EmbeddedCollection, log, replay};
+use crate::{
+    Applied, Budget, Collection, CollectionError, Home, Item, Limits, Settings, Totals, check_name,
+};
+
+/// Every collection of a process.
+#[derive(Debug)]
+pub struct EmbeddedHome {
+    limits: Limits,
+    budget: Arc<Budget>,
+    all: RwLock<BTreeMap<Box<str>, Arc<EmbeddedCollection>>>,
+    /// Collections come and go one at a time.
+    changing: Mutex<()>,
+    folder: Option<Folder>,
+}
+
+impl EmbeddedHome {
+    /// Collections that end with the process.
+    pub fn in_memory(limits: Limits) -> Self {
+        Self {
+            limits,
+            budget: Arc::new(Budget::new(limits.bytes)),
+            all: RwLock::default(),
+            changing: Mutex::default(),
+            folder: None,
+        }
+    }
+
+    /// The collections of a folder, which is made if it is not there; and what a crash had left unwhole
+    /// at the ends of their logs.
+    pub fn open(path: &Path, limits: Limits) -> Result<(Self, Vec<Cut>), CollectionError> {
+        Self::open_in(Arc::new(LocalStorage), path, limits)
+    }
+
+    /// Opens the collections of a folder on any storage.
+    pub(super) fn open_in(
+        storage: Arc<dyn Storage>,
+        path: &Path,
+        limits: Limits,
+    ) -> Result<(Self, Vec<Cut>), CollectionError> {
+        let folder = Folder::open(storage, path)?;
+        let mut collections = Self::in_memory(limits);
+        let (mut all, mut cuts) = (BTreeMap::new(), Vec::new());
+        for name in folder.names()? {
+            let (mut held, mut applied) = (Items::default(), Applied::default());
+            let (log, cut) = folder.read(&name, |change| held.apply(change, &mut applied))?;
+            cuts.extend(cut);
+            let (budget, kept) = (Arc::clone(&collections.budget), Some(folder.keep(log)));
+            let collection = EmbeddedCollection::new(&name, limits, budget, held, kept);
+            all.insert(name.into(), Arc::new(collection));
+        }
+        // With the locks of all logs this process has the folder to itself.
+        folder.sweep()?;
+        collections.all = RwLock::new(all);
+        collections.folder = Some(folder);
+        Ok((collections, cuts))
+    }
+
+    /// Whether collections outlive the process.
+    pub fn are_kept(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        self.budget.used()
+    }
+
+    /// The collection of this name.
+    pub fn named(&self, name: &str) -> Result<Arc<EmbeddedCollection>, CollectionError> {
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        all.get(name).cloned().ok_or(CollectionError::Unknown)
+    }
+
+    /// Every collection, by name.
+    pub fn each(&self) -> Vec<Arc<EmbeddedCollection>> {
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        all.values().cloned().collect()
+    }
+
+    /// Makes a collection, or gives the one of this name other settings; whether it is new.
+    pub fn make(
+        &self,
+        name: &str,
+        settings: Settings,
+        now: i64,
+    ) -> Result<(Arc<EmbeddedCollection>, bool), CollectionError> {
+        check_name(name)?;
+        self.limits.check_kept(settings)?;
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(known) = self.named(name) {
+            known.set(settings, now)?;
+            return Ok((known, false));
+        }
+        if self.each().len() >= self.limits.collections {
+            return Err(CollectionError::TooMany { limit: self.limits.collections });
+        }
+        self.check_folder()?;
+        let folder = self.folder.as_ref();
+        let kept = folder.map(|folder| folder.create(name, settings).map(|log| folder.keep(log)));
+        let (held, budget) = (Items::keeping(settings), Arc::clone(&self.budget));
+        let kept = kept.transpose()?;
+        let collection = Arc::new(EmbeddedCollection::new(name, self.limits, budget, held, kept));
+        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
+        all.insert(name.into(), Arc::clone(&collection));
+        Ok((collection, true))
+    }
+
+    pub fn remove(&self, name: &str) -> Result<(), CollectionError> {
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let collection = self.named(name)?;
+        // A folder that another process put in its place must not be deleted.
+        self.check_folder()?;
+        let mut turn = collection.turn();
+        turn.look()?;
+        let part = self.folder.as_ref().map(|folder| folder.put_aside(name)).transpose()?;
+        // From here on the collection is deleted, whatever happens to its files: no write may be
+        // acknowledged.
+        turn.end();
+        drop(turn);
+        self.all.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        match (&self.folder, part) {
+            (Some(folder), Some(part)) => folder.remove(&part),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the folder still belongs to this process; reports the loss once. To be called every few
+    /// seconds.
+    pub fn look_after(&self) -> Result<(), CollectionError> {
+        let is_known = self.folder.as_ref().is_some_and(Folder::is_lost);
+        self.check_folder().or_else(|error| if is_known { Ok(()) } else { Err(error) })
+    }
+
+    /// Number of collections that accept no changes; at least one if no collection can be made.
+    pub fn unwritable(&self) -> usize {
+        let ended = self.each().iter().filter(|one| one.is_ended()).count();
+        ended.max(usize::from(self.folder.as_ref().is_some_and(Folder::is_lost)))
+    }
+
+    /// Refuses changes where the folder is not this process's any more, and ends all logs there.
+    fn check_folder(&self) -> Result<(), CollectionError> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        folder.check().inspect_err(|_| {
+            self.each().iter().for_each(|one| one.turn().end_away(&folder.lock_path()));
+        })
+    }
+}
+
+/// The file that one process at a time holds.
+pub(super) const LOCK: &str = ".lock";
+/// The log of a collection, in its folder.
+pub(super) const LOG: &str = "items.log";
+/// Prefix of folders that are incomplete or being deleted.
+pub(super) const UNWHOLE: &str = ".cognate-part-";
+
+/// The folder of all collections.
+#[derive(Debug)]
+pub(super) struct Folder {
+    storage: Arc<dyn Storage>,
+    path: PathBuf,
+    /// Open as long as the process lives, which has the folder to itself by it.
+    lock: Arc<dyn Stored>,
+    /// Whether the lock was found not to be where it was opened any more.
+    is_lost: AtomicBool,
+}
+
+impl Folder {
+    /// Takes a folder, which is made if it is not there, for this process alone.
+    pub(super) fn open(storage: Arc<dyn Storage>, path: &Path) -> Result<Self, CollectionError> {
+        let failed = |source| CollectionError::Write { path: path.to_owned(), source };
+        storage.make_folder(path).map_err(failed)?;
+        let lock = storage.lock(&path.join(LOCK)).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => CollectionError::InUse { path: path.to_owned() },
+            _ => failed(error),
+        })?;
+        Ok(Self { storage, path: path.to_owned(), lock, is_lost: AtomicBool::new(false) })
+    }
+
+    /// The path of the lock file.
+    pub(super) fn lock_path(&self) -> PathBuf {
+        self.path.join(LOCK)
+    }
+
+    /// Whether the lock was found not to be there any more.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Acquire)
+    }
+
+    /// Refuses changes once the lock is not where it was: the folder is another one, or another process
+    /// may have it.
+    pub(super) fn check(&self) -> Result<(), CollectionError> {
+        let path = self.lock_path();
+        if matches!(self.lock.is_at(&path), Ok(false)) {
+            self.is_lost.store(true, Ordering::Release);
+        }
+        if self.is_lost() { Err(CollectionError::Away { path }) } else { Ok(()) }
+    }
+
+    /// The names of the folders that can be collections.
+    pub(super) fn names(&self) -> Result<Vec<String>, CollectionError> {
+        let mut names = Vec::new();
+        for name in self.all_names()?.into_iter().filter(|name| check_name(name).is_ok()) {
+            let path = self.path.join(&name);
+            match self.storage.is_folder(&path) {
+                Ok(true) => names.push(name),
+                Ok(false) => {}
+                Err(source) => return Err(CollectionError::Read { path, source }),
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Removes what a crash left of collections that were being made or deleted: neither their names nor
+    /// their items were told to anybody.
+    pub(super) fn sweep(&self) -> Result<(), CollectionError> {
+        for name in self.all_names()?.iter().filter(|name| name.starts_with(UNWHOLE)) {
+            let _ = self.storage.remove_folder(&self.path.join(name));
+        }
+        Ok(())
+    }
+
+    fn all_names(&self) -> Result<Vec<String>, CollectionError> {
+        let failed = |source| CollectionError::Read { path: self.path.clone(), source };
+        self.storage.names(&self.path).map_err(failed)
+    }
+
+    /// Opens the log of a collection and passes on each of its changes.
+    pub(super) fn read(
+        &self,
+        name: &str,
+        tell: impl FnMut(Change),
+    ) -> Result<(Log, Option<Cut>), CollectionError> {
+        let path = self.path.join(name).join(LOG);
+        let opened = replay::open(&self.storage, &path, tell)?;
+        // An unfinished copy of the log, left by a crash. Only the holder of the log may remove it.
+        let _ = self.storage.remove_file(&path.with_extension(log::UNWHOLE));
+        Ok(opened)
+    }
+
+    /// A log as its collection keeps it.
+    pub(super) fn keep(&self, log: Log) -> DurableItems {
+        DurableItems::of(Arc::clone(&self.storage), log)
+    }
+
+    /// Makes the folder of a collection, with a log of these settings. It is there as a whole or not at
+    /// all.
+    pub(super) fn create(&self, name: &str, settings: Settings) -> Result<Log, CollectionError> {
+        let (part, path) = (self.part()?, self.path.join(name));
+        let failed = |source| CollectionError::Write { path: path.clone(), source };
+        let storage = &*self.storage;
+        let made = storage.make_folder(&part).map_err(failed).and_then(|()| {
+            let nothing = std::iter::empty::<&Item>();
+            let log = LogCopy::of(&self.storage, &part.join(LOG), settings, nothing, 0)?;
+            let log = log.into_place()?;
+            storage.rename(&part, &path).map_err(failed)?;
+            Ok(log)
+        });
+        let log = made.inspect_err(|_| drop(storage.remove_folder(&part)))?;
+        // Another process may have taken the folder meanwhile, unaware of the new collection.
+        let kept = storage.sync_folder(&self.path).map_err(failed).and_then(|()| self.check());
+        kept.inspect_err(|_| {
+            // Then another collection of this name can be made.
+            let _ = storage.rename(&path, &part).and_then(|()| storage.remove_folder(&part));
+        })?;
+        Ok(log.moved(path.join(LOG)))
+    }
+
+    /// Takes the folder of a collection out of those that are opened; where it is now.
+    pub(super) fn put_aside(&self, name: &str) -> Result<PathBuf, CollectionError> {
+        let (part, path) = (self.part()?, self.path.join(name));
+        let failed = |source| CollectionError::Write { path: path.clone(), source };
+        self.storage.rename(&path, &part).map_err(failed)?;
+        Ok(part)
+    }
+
+    /// Removes a folder that was put aside.
+    pub(super) fn remove(&self, part: &Path) -> Result<(), CollectionError> {
+        let synced = self.storage.sync_folder(directory_of(part));
+        // If this fails, the folder is removed at the next start.
+        let _ = self.storage.remove_folder(part);
+        // The collection is deleted, but a power failure may bring it back.
+        synced.map_err(|_| CollectionError::Unsynced { path: self.path.clone() })
+    }
+
+    /// A fresh name for an incomplete folder.
+    fn part(&self) -> Result<PathBuf, CollectionError> {
+        let failed = |source| CollectionError::Write { path: self.path.clone(), source };
+        drawn_name(&self.path, UNWHOLE).map_err(failed)
+    }
+}
+
+impl Home for EmbeddedHome {
+    fn limits(&self) -> &Limits {
+        self.limits()
+    }
+
+    fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError> {
+        Ok(self.named(name)?)
+    }
+
+    fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError> {
+        Ok(self.each().into_iter().map(|one| one as Arc<dyn Collection>).collect())
+    }
+
+    fn set(
+        &self,
+        name: &str,
+        settings: Settings,
+        now: i64,
+    ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
+        let (collection, is_new) = self.make(name, settings, now)?;
+        Ok((collection, is_new))
+    }
+
+    fn delete(&self, name: &str) -> Result<(), CollectionError> {
+        self.remove(name)
+    }
+
+    fn totals(&self, now: i64) -> Totals {
+        let all = self.each();
+        let items = all.iter().map(|one| one.told(now).items).sum();
+        Totals { collections: all.len(), items, bytes: self.bytes(), behind: None }
+    }
+
+    fn look_after(&self) -> Result<(), CollectionError> {
+        self.look_after()
+    }
+
+    fn unwritable(&self) -> usize {
+        self.unwritable()
+    }
+}

@@ -1,0 +1,230 @@
+//! What a collection holds in memory, and how a change changes it. The same changes in the same order
+//! give the same, whether they are made or read back.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use crate::embedded::Table;
+use crate::embedded::log::Change;
+use crate::{Applied, Item, Settings};
+
+/// Bytes of a number's place among those in the order of their times: a tree that grows at its end is
+/// little more than half full.
+const TIME_BYTES: usize = 40;
+/// Spare places of a map, for each that is used, from which on it is made smaller.
+const SPARE: usize = 4;
+/// Places up to which a map is not made smaller.
+const LEAST_PLACES: usize = 256;
+
+/// An item, by its name.
+#[derive(Debug)]
+struct ByName(Arc<Item>);
+
+impl Borrow<str> for ByName {
+    fn borrow(&self) -> &str {
+        &self.0.id
+    }
+}
+
+impl PartialEq for ByName {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+impl Eq for ByName {}
+
+impl Hash for ByName {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.id.hash(state);
+    }
+}
+
+/// The items of a collection in memory, and indexes of them.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    pub(super) table: Arc<Table>,
+    /// The number of each item, by its name.
+    numbers: HashMap<ByName, u64>,
+    /// The number of the next item.
+    next: u64,
+    /// Items ordered by time, if the collection expires items.
+    times: BTreeSet<(i64, u64)>,
+    pub(super) settings: Settings,
+    /// Bytes of memory of all items, with their places in these lists.
+    pub(super) bytes: usize,
+}
+
+impl Items {
+    /// No items, under these settings.
+    pub(super) fn keeping(settings: Settings) -> Self {
+        Self { settings, ..Self::default() }
+    }
+
+    /// The number of the item of this name.
+    pub(super) fn number(&self, id: &str) -> Option<u64> {
+        self.numbers.get(id).copied()
+    }
+
+    /// The number that the next item will have.
+    pub(super) fn next_number(&self) -> u64 {
+        self.next
+    }
+
+    /// The item of this name.
+    pub(super) fn item(&self, id: &str) -> Option<&Arc<Item>> {
+        self.table.get(self.number(id)?)
+    }
+
+    /// Applies a change and counts its bytes. Limits were checked before.
+    pub(super) fn apply(&mut self, change: Change, applied: &mut Applied) {
+        match change {
+            Change::Format(_) => {}
+            Change::Set(settings) => self.set(settings),
+            Change::Put(item) => match self.put(Arc::new(*item)) {
+                true => applied.replaced += 1,
+                false => applied.added += 1,
+            },
+            Change::Expire(oldest) => self.expire(oldest),
+            Change::Remove(id) => applied.removed += usize::from(self.remove(&id)),
+        }
+        applied.left += self.shrink();
+    }
+
+    /// Whether an item is older than this time, in a collection that expires items.
+    pub(super) fn has_older(&self, oldest: i64) -> bool {
+        self.times.first().is_some_and(|&(time, _)| time < oldest)
+    }
+
+    /// Removes items older than this time.
+    fn expire(&mut self, oldest: i64) {
+        while let Some(&(time, number)) = self.times.first()
+            && time < oldest
+        {
+            self.take(number);
+            // Without this an entry of a removed item would be visited at every expiry.
+            self.times.remove(&(time, number));
+        }
+    }
+
+    /// Number of items that are not older than this time.
+    pub(super) fn count(&self, oldest: Option<i64>) -> usize {
+        let old = oldest.map_or(0, |oldest| self.times.range(..(oldest, 0)).count());
+        self.table.len().saturating_sub(old)
+    }
+
+    /// The changes that turn these items into those of `other`. Items that both have in the same order
+    /// keep their numbers.
+    pub(super) fn towards(&self, other: &Self) -> Vec<Change> {
+        let (mut kept, mut last, mut puts) = (HashSet::new(), None, Vec::new());
+        for (_, item) in other.table.iter() {
+            let number = self.number(&item.id);
+            let number = number.filter(|number| puts.is_empty() && Some(*number) > last);
+            match number.filter(|number| self.table.get(*number).is_some_and(|own| own.is(item))) {
+                Some(number) => {
+                    kept.insert(number);
+                    last = Some(number);
+                }
+                None => puts.push(Change::put(Item::clone(item))),
+            }
+        }
+        let others = self.table.iter().filter(|(number, _)| !kept.contains(number));
+        let mut changes: Vec<Change> =
+            others.map(|(_, item)| Change::Remove(item.id.clone())).collect();
+        changes.push(Change::Set(other.settings));
+        changes.append(&mut puts);
+        changes
+    }
+
+    /// Restores an earlier state. Numbers are not used again, since vectors are stored by number.
+    pub(super) fn restore(&mut self, table: Arc<Table>, settings: Settings) {
+        let named = |(number, item): (u64, &Arc<Item>)| (ByName(Arc::clone(item)), number);
+        self.numbers = table.iter().map(named).collect();
+        self.table = table;
+        self.settings = settings;
+        self.times.clear();
+        self.order_by_time();
+        let bytes: usize = self.table.iter().map(|(_, item)| item.bytes()).sum();
+        self.bytes = bytes + self.table.len() * self.time_bytes();
+    }
+
+    /// Bytes that changes take, whatever those that are replaced or removed give back.
+    pub(super) fn bytes_of(&self, changes: &[Change]) -> usize {
+        let (mut bytes, mut items, mut each) = (0, self.table.len(), self.time_bytes());
+        for change in changes {
+            match change {
+                Change::Put(item) => {
+                    bytes += item.bytes() + each;
+                    items += 1;
+                }
+                Change::Set(settings) if settings.ttl_ms.is_some() && each == 0 => {
+                    each = TIME_BYTES;
+                    bytes += items * each;
+                }
+                Change::Set(_) | Change::Format(_) | Change::Remove(_) | Change::Expire(_) => {}
+            }
+        }
+        bytes
+    }
+
+    /// Bytes of an item's place among the times.
+    fn time_bytes(&self) -> usize {
+        self.settings.ttl_ms.map_or(0, |_| TIME_BYTES)
+    }
+
+    fn set(&mut self, settings: Settings) {
+        self.bytes = self.bytes.saturating_sub(self.table.len() * self.time_bytes());
+        self.settings = settings;
+        self.times.clear();
+        self.order_by_time();
+        self.bytes += self.table.len() * self.time_bytes();
+    }
+
+    fn order_by_time(&mut self) {
+        if self.settings.ttl_ms.is_some() {
+            self.times = self.table.iter().map(|(number, item)| (item.time, number)).collect();
+        }
+    }
+
+    fn put(&mut self, item: Arc<Item>) -> bool {
+        let replaces = self.remove(&item.id);
+        let number = self.next;
+        self.next += 1;
+        self.bytes += item.bytes() + self.time_bytes();
+        self.numbers.insert(ByName(Arc::clone(&item)), number);
+        if self.settings.ttl_ms.is_some() {
+            self.times.insert((item.time, number));
+        }
+        Arc::make_mut(&mut self.table).push(number, item);
+        replaces
+    }
+
+    fn remove(&mut self, id: &str) -> bool {
+        let number = self.numbers.get(id).copied();
+        number.is_some_and(|number| self.take(number))
+    }
+
+    fn take(&mut self, number: u64) -> bool {
+        let Some(item) = Arc::make_mut(&mut self.table).remove(number) else { return false };
+        self.numbers.remove(&*item.id);
+        self.times.remove(&(item.time, number));
+        self.bytes = self.bytes.saturating_sub(item.bytes() + self.time_bytes());
+        if self.numbers.capacity() > SPARE * self.numbers.len().max(LEAST_PLACES) {
+            self.numbers.shrink_to(2 * self.numbers.len());
+        }
+        true
+    }
+
+    /// Takes out the oldest of too many.
+    fn shrink(&mut self) -> usize {
+        let most = self.settings.max_items.unwrap_or(usize::MAX);
+        let mut left = 0;
+        while self.table.len() > most {
+            let Some(first) = self.table.first() else { break };
+            left += usize::from(self.take(first));
+        }
+        left
+    }
+}

@@ -1,0 +1,401 @@
+//! The vectors of a collection's items as signed bytes, by which shortlists are found: made once, and
+//! kept from one question to the next in blocks by the items' numbers.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
+
+use cognate::engine::{Engine, KeptText, Query};
+use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
+use cognate_kernels::vector;
+use cognate_kernels::vector::Row;
+
+use crate::embedded::{EmbeddedCollection, View};
+use crate::{
+    Budget, Cancellation, ChooseError, Chosen, Item, ItemSelector, SHORTLIST_METHOD, Shortlist,
+    Vectors,
+};
+
+/// Tiles of a block.
+pub(super) const TILES: usize = 8;
+/// Items of a block.
+pub(super) const BLOCK: u64 = (TILES * ROWS) as u64;
+/// Number of blocks that are made before they are shared.
+const TOLD: usize = 16;
+
+/// Items of a block, a bit each.
+pub(super) type Bits = [u64; TILES];
+
+/// The rows of items, as they were at one moment.
+#[derive(Debug, Clone)]
+pub(super) struct QuantisedVectors {
+    fingerprint: Arc<str>,
+    dims: usize,
+    blocks: BTreeMap<u64, Arc<Block>>,
+}
+
+/// Rows of items whose numbers follow each other.
+#[derive(Debug)]
+pub(super) struct Block {
+    /// Items that were looked at.
+    known: Bits,
+    /// Rows that have a vector.
+    pub(super) rows: Bits,
+    pub(super) shelf: Shelf,
+    /// The budget that pays for this block; none if there was no memory, and the block is used once.
+    budget: Option<Arc<Budget>>,
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if let Some(budget) = &self.budget {
+            budget.give_back(bytes(self.shelf.dims()));
+        }
+    }
+}
+
+/// Bytes of a block.
+fn bytes(dims: usize) -> usize {
+    Shelf::bytes_of(dims, BLOCK as usize) + 2 * size_of::<Bits>()
+}
+
+impl Block {
+    /// A block without anything, or as another is.
+    fn of(like: Option<&Self>, dims: usize, budget: &Arc<Budget>) -> Self {
+        let (known, rows, shelf) = match like {
+            Some(like) => (like.known, like.rows, like.shelf.clone()),
+            None => ([0; TILES], [0; TILES], Shelf::new(dims, BLOCK as usize)),
+        };
+        let taken = budget.take_spare(bytes(shelf.dims())).is_ok();
+        Self { known, rows, shelf, budget: taken.then(|| Arc::clone(budget)) }
+    }
+
+    /// Notes the vector of an item, if it has one.
+    fn put(&mut self, place: usize, vector: Option<&[f32]>) {
+        let (tile, bit) = (place / ROWS, 1 << (place % ROWS));
+        self.known[tile] |= bit;
+        if let Some(row) = vector.and_then(unit) {
+            self.rows[tile] |= bit;
+            self.shelf.put(place, &row);
+        }
+    }
+}
+
+/// A vector brought to length 1, if it has a direction.
+pub(super) fn unit(vector: &[f32]) -> Option<Vec<f32>> {
+    let length = vector::norm(Row::F32(vector));
+    let sound = length.is_finite() && length > 0.0;
+    sound.then(|| vector.iter().map(|number| number / length).collect())
+}
+
+/// The quantised rows of a collection for one query: stored ones, and those made for it.
+pub(super) struct ShelfMaker<'l> {
+    collection: &'l EmbeddedCollection,
+    engine: &'l Engine,
+    /// Vectors stored for rankings.
+    vectors: Option<Arc<Vectors>>,
+    shelves: Arc<QuantisedVectors>,
+    /// Blocks that are not shared yet.
+    fresh: Vec<u64>,
+}
+
+impl<'l> ShelfMaker<'l> {
+    pub(super) fn of(
+        collection: &'l EmbeddedCollection,
+        engine: &'l Engine,
+    ) -> Result<Self, ChooseError> {
+        let (fingerprint, dims) =
+            (engine.model().fingerprint(), engine.embedding_dims(SHORTLIST_METHOD)?);
+        let kept = collection.shelves().clone();
+        let kept = kept.filter(|kept| (&*kept.fingerprint, kept.dims) == (fingerprint, dims));
+        let none =
+            || QuantisedVectors { fingerprint: fingerprint.into(), dims, blocks: BTreeMap::new() };
+        let vectors = collection.kept_vectors().clone();
+        Ok(Self {
+            collection,
+            engine,
+            vectors: vectors.filter(|kept| kept.are_of(fingerprint, SHORTLIST_METHOD)),
+            shelves: kept.unwrap_or_else(|| Arc::new(none())),
+            fresh: Vec::new(),
+        })
+    }
+
+    /// A block in which the rows of these items are, of those that have one.
+    pub(super) fn block(
+        &mut self,
+        at: u64,
+        wanted: &Bits,
+        view: &View,
+    ) -> Result<Arc<Block>, ChooseError> {
+        let known = self.shelves.blocks.get(&at);
+        let is_known = |block: &&Arc<Block>| {
+            block.known.iter().zip(wanted).all(|(known, wanted)| wanted & !known == 0)
+        };
+        if let Some(known) = known.filter(is_known) {
+            return Ok(Arc::clone(known));
+        }
+        let known = known.map(Arc::as_ref);
+        let mut block = Block::of(known, self.shelves.dims, self.collection.budget());
+        let (mut places, mut texts) = (Vec::new(), Vec::new());
+        for (tile, wanted) in wanted.iter().enumerate() {
+            let mut missing = wanted & !block.known[tile];
+            while missing != 0 {
+                let place = tile * ROWS + missing.trailing_zeros() as usize;
+                missing &= missing - 1;
+                let number = at * BLOCK + place as u64;
+                match self.vectors.as_ref().and_then(|vectors| vectors.of(number)) {
+                    Some(KeptText::Vector(vector)) => block.put(place, Some(vector)),
+                    Some(KeptText::Unscored(_)) => block.put(place, None),
+                    None => {
+                        if let Some(item) = view.item(number) {
+                            places.push(place);
+                            texts.push(&*item.text);
+                        }
+                    }
+                }
+            }
+        }
+        let made = self.engine.embed(&texts, &Query::new(SHORTLIST_METHOD))?;
+        for (place, vector) in places.into_iter().zip(made.vectors) {
+            block.put(place, vector.as_deref());
+        }
+        let block = Arc::new(block);
+        if block.budget.is_some() {
+            Arc::make_mut(&mut self.shelves).blocks.insert(at, Arc::clone(&block));
+            self.fresh.push(at);
+            if self.fresh.len() >= TOLD {
+                self.tell();
+            }
+        }
+        Ok(block)
+    }
+
+    /// Shares the blocks made so far with later queries.
+    pub(super) fn tell(&mut self) {
+        if self.fresh.is_empty() {
+            return;
+        }
+        // Drops blocks of which all items have left.
+        let first = self.collection.first_number().map_or(0, |number| number / BLOCK);
+        let mut kept = self.collection.shelves();
+        match kept.as_mut().filter(|kept| kept.fingerprint == self.shelves.fingerprint) {
+            Some(kept) => {
+                let kept = Arc::make_mut(kept);
+                for at in &self.fresh {
+                    if let Some(block) = self.shelves.blocks.get(at) {
+                        kept.blocks.insert(*at, Arc::clone(block));
+                    }
+                }
+                kept.blocks = kept.blocks.split_off(&first);
+            }
+            None => *kept = Some(Arc::clone(&self.shelves)),
+        }
+        self.fresh.clear();
+    }
+}
+
+impl Drop for ShelfMaker<'_> {
+    /// Blocks made for a cancelled query are shared too.
+    fn drop(&mut self) {
+        self.tell();
+    }
+}
+
+/// Most candidates in memory for all texts of a query together: 16 MB.
+const MOST_HELD: usize = 1 << 20;
+
+impl EmbeddedCollection {
+    /// The items that are nearest to each of the texts of a shortlist, in the order in which they were
+    /// added; none that has no vector.
+    pub(super) fn nearest(
+        &self,
+        which: &ItemSelector<'_>,
+        shortlist: &Shortlist<'_>,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Chosen, ChooseError> {
+        let made = shortlist.engine.embed(&shortlist.texts, &Query::new(SHORTLIST_METHOD))?;
+        let rows = made.vectors.iter().flatten().filter_map(|vector| unit(vector));
+        let probes: Vec<Probe> = rows.map(|row| Probe::new(&row)).collect();
+        let (view, wanted) = self.wanted(which, now, cancel)?;
+        let mut maker = ShelfMaker::of(self, shortlist.engine)?;
+        let items: usize = wanted.iter().map(|(_, bits)| ones(bits)).sum();
+        let length = shortlist.length.min(items).max(1);
+        let together = (MOST_HELD / length).max(1).next_multiple_of(QUERIES);
+        let mut found = BTreeSet::new();
+        for probes in probes.chunks(together) {
+            let mut searches: Vec<Search<'_>> =
+                probes.iter().map(|probe| Search::of(probe, length)).collect();
+            for (at, bits) in &wanted {
+                cancel.check()?;
+                let block = maker.block(*at, bits, &view)?;
+                look(*at, &block, bits, &mut searches);
+            }
+            found.extend(
+                searches.iter().flat_map(|search| search.best.iter().map(|one| one.number)),
+            );
+        }
+        let item = |number| Some((number, Arc::clone(view.item(number)?)));
+        Ok(Chosen::all(found.into_iter().filter_map(item).collect()))
+    }
+
+    /// The items that are meant, in blocks.
+    pub(super) fn wanted(
+        &self,
+        which: &ItemSelector<'_>,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<(View, Vec<(u64, Bits)>), ChooseError> {
+        let (view, without) = self.view_with(which.without.iter().map(AsRef::as_ref), now);
+        let mut wanted: Vec<(u64, Bits)> = Vec::new();
+        let mut want = |number: u64| {
+            let (at, place) = (number / BLOCK, (number % BLOCK) as usize);
+            if wanted.last().is_none_or(|(last, _)| *last != at) {
+                wanted.push((at, [0; TILES]));
+            }
+            if let Some((_, bits)) = wanted.last_mut() {
+                bits[place / ROWS] |= 1 << (place % ROWS);
+            }
+        };
+        if which.filter.is_empty() && which.oldest.is_none() {
+            // An item that nothing has to be asked of is not touched.
+            view.numbered().for_each(|(number, _)| want(number));
+        } else {
+            which.each(view.numbered(), cancel, |number, _| want(number))?;
+        }
+        for number in without {
+            let found = wanted.binary_search_by_key(&(number / BLOCK), |(at, _)| *at);
+            if let Some((_, bits)) = found.ok().and_then(|at| wanted.get_mut(at)) {
+                let place = (number % BLOCK) as usize;
+                bits[place / ROWS] &= !(1 << (place % ROWS));
+            }
+        }
+        Ok((view, wanted))
+    }
+}
+
+/// The items of a view that stand in blocks of it, numbered and in order.
+pub(super) fn items_of(view: &View, wanted: &[(u64, Bits)]) -> Vec<(u64, Arc<Item>)> {
+    let mut blocks = wanted.iter().peekable();
+    let mut is_wanted = |number: u64| {
+        while blocks.next_if(|(at, _)| *at < number / BLOCK).is_some() {}
+        let place = (number % BLOCK) as usize;
+        let block = blocks.peek().filter(|(at, _)| *at == number / BLOCK);
+        block.is_some_and(|(_, bits)| bits[place / ROWS] >> (place % ROWS) & 1 == 1)
+    };
+    let items = view.numbered().filter(|(number, _)| is_wanted(*number));
+    items.map(|(number, item)| (number, Arc::clone(item))).collect()
+}
+
+pub(super) fn ones(bits: &Bits) -> usize {
+    bits.iter().map(|bits| bits.count_ones() as usize).sum()
+}
+
+/// A search over quantised rows: keeps rows whose score can reach the threshold.
+pub(super) trait Seek {
+    fn probe(&self) -> &Probe;
+
+    /// The threshold: rows below it are skipped.
+    fn least(&self) -> f32;
+
+    /// The rows of a tile that can reach each query.
+    fn reach(shelf: &Shelf, tile: usize, probes: [(&Probe, f32); QUERIES]) -> [u64; QUERIES];
+
+    /// Takes a row that reached it.
+    fn offer(&mut self, shelf: &Shelf, place: usize, number: u64);
+}
+
+/// Offers the rows of a block to the searches.
+pub(super) fn look<S: Seek>(at: u64, block: &Block, wanted: &Bits, seekers: &mut [S]) {
+    for (tile, (wanted, rows)) in wanted.iter().zip(&block.rows).enumerate() {
+        let wanted = wanted & rows;
+        if wanted == 0 {
+            continue;
+        }
+        for four in seekers.chunks_mut(QUERIES) {
+            let last = four.len() - 1;
+            let probe = |at: usize| {
+                let seeker = &four[at.min(last)];
+                (seeker.probe(), seeker.least())
+            };
+            let reached = S::reach(&block.shelf, tile, [probe(0), probe(1), probe(2), probe(3)]);
+            for (seeker, reached) in four.iter_mut().zip(reached) {
+                let mut reached = reached & wanted;
+                while reached != 0 {
+                    let place = tile * ROWS + reached.trailing_zeros() as usize;
+                    reached &= reached - 1;
+                    seeker.offer(&block.shelf, place, at * BLOCK + place as u64);
+                }
+            }
+        }
+    }
+}
+
+/// The rows nearest to one text so far.
+struct Search<'p> {
+    probe: &'p Probe,
+    length: usize,
+    best: BinaryHeap<Found>,
+}
+
+/// A row that can be among the nearest.
+pub(super) struct Found {
+    pub(super) score: f32,
+    pub(super) number: u64,
+}
+
+impl<'p> Search<'p> {
+    fn of(probe: &'p Probe, length: usize) -> Self {
+        Self { probe, length, best: BinaryHeap::new() }
+    }
+}
+
+impl Seek for Search<'_> {
+    fn probe(&self) -> &Probe {
+        self.probe
+    }
+
+    /// A score that is not above this is not among the nearest.
+    fn least(&self) -> f32 {
+        match self.best.peek() {
+            Some(worst) if self.best.len() >= self.length => worst.score,
+            _ => f32::NEG_INFINITY,
+        }
+    }
+
+    fn reach(shelf: &Shelf, tile: usize, probes: [(&Probe, f32); QUERIES]) -> [u64; QUERIES] {
+        shelf.near(tile, probes)
+    }
+
+    fn offer(&mut self, shelf: &Shelf, place: usize, number: u64) {
+        let found = Found { score: shelf.product(place, self.probe), number };
+        if self.best.len() < self.length {
+            self.best.push(found);
+        } else if let Some(mut worst) = self.best.peek_mut()
+            && found < *worst
+        {
+            *worst = found;
+        }
+    }
+}
+
+/// The worse one is the greater: that of the lower score, and of equal ones the newer.
+impl Ord for Found {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.score.total_cmp(&self.score).then(self.number.cmp(&other.number))
+    }
+}
+
+impl PartialOrd for Found {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Found {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Found {}

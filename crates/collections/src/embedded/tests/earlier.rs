@@ -1,0 +1,104 @@
+//! Logs of the format before are written anew when they are opened; whatever fails on the way, the old log
+//! is there as it was, or the new one as a whole.
+
+use std::fs;
+use std::path::Path;
+
+use crate::CollectionError;
+use crate::embedded::EmbeddedHome;
+use crate::embedded::tests::faults::{Chance, LOG, open};
+use crate::embedded::tests::simulated::Simulated;
+use crate::embedded::tests::{item, log_of, with_killed_batches};
+use crate::{Limits, ReplicaHome, Settings};
+
+/// A log as the program wrote it that had this format: items added, replaced and taken out, settings
+/// changed.
+const EARLIER: &[u8] =
+    include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/items-cgc1.log"));
+
+/// A disk with a collection whose log is this.
+fn with_log(bytes: &[u8]) -> Simulated {
+    let disk = Simulated::new();
+    drop(open(&disk).unwrap().make("news", Settings::default(), 0).unwrap());
+    let disk = disk.killed();
+    disk.set_bytes(Path::new(LOG), bytes);
+    disk
+}
+
+fn texts(home: &EmbeddedHome) -> Vec<(String, String)> {
+    let news = home.named("news").unwrap();
+    assert_eq!(news.settings(), Settings { max_items: Some(3), ttl_ms: Some(1_000_000) });
+    news.view(7000).iter().map(|item| (item.id.to_string(), item.text.to_string())).collect()
+}
+
+fn expected() -> Vec<(String, String)> {
+    [("a", "Lima: a strong quake"), ("d", "the river"), ("e", "the lake")]
+        .map(|(id, text)| (id.to_owned(), text.to_owned()))
+        .to_vec()
+}
+
+#[test]
+fn an_earlier_log_is_converted_once() {
+    let disk = with_log(EARLIER);
+    let home = open(&disk).unwrap();
+    assert_eq!(texts(&home), expected());
+    assert!(disk.bytes(Path::new(LOG)).unwrap().starts_with(b"cgc2"));
+    home.named("news").unwrap().put(vec![item(7, "after", 7000)], 7000).unwrap();
+    drop(home);
+    let again = open(&disk.killed()).unwrap();
+    assert_eq!(texts(&again).last().unwrap().1, "after");
+}
+
+#[test]
+fn a_torn_end_is_left_out_and_damage_is_refused() {
+    let whole = EARLIER.len();
+    let last = EARLIER.windows(4).rposition(|four| four == b"cgc1").unwrap();
+    for length in [last + 1, last + 20, last + 40, whole - 1] {
+        let disk = with_log(&EARLIER[..length]);
+        let home = open(&disk).unwrap();
+        let found: Vec<String> = texts(&home).into_iter().map(|(id, _)| id).collect();
+        assert_eq!(found, ["c", "a"], "{length} bytes");
+    }
+    for place in [40, 200, last - 1] {
+        let mut bytes = EARLIER.to_vec();
+        bytes[place] ^= 1;
+        let disk = with_log(&bytes);
+        assert!(matches!(open(&disk), Err(CollectionError::Damaged { .. })), "byte {place}");
+        assert_eq!(disk.bytes(Path::new(LOG)).unwrap(), bytes, "byte {place}");
+    }
+}
+
+#[test]
+fn a_conversion_that_fails_leaves_the_log_as_it_was() {
+    let disk = with_log(EARLIER);
+    disk.fail(0..0);
+    open(&disk).unwrap();
+    let steps = disk.steps();
+    for step in 1..=steps {
+        for fails in [step..step + 1, step..usize::MAX] {
+            let disk = with_log(EARLIER);
+            disk.fail(fails.clone());
+            let _ = open(&disk);
+            disk.fail(0..0);
+            for seed in 0..4 {
+                let mut chance = Chance(seed);
+                let found = open(&disk.without_power(|| chance.next())).unwrap();
+                assert_eq!(texts(&found), expected(), "steps {fails:?}, seed {seed}");
+            }
+            assert_eq!(texts(&open(&disk.killed()).unwrap()), expected(), "steps {fails:?}");
+        }
+    }
+}
+
+#[test]
+fn a_replica_refuses_an_earlier_log_and_leaves_it_as_it_is() {
+    let folder = with_killed_batches(1);
+    fs::write(log_of(&folder), EARLIER).unwrap();
+    let refused = ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap_err();
+    assert!(matches!(refused, CollectionError::EarlierFormat { .. }), "{refused}");
+    assert_eq!(fs::read(log_of(&folder)).unwrap(), EARLIER);
+    // Who writes it converts it, and the replica reads it then.
+    let (home, _) = EmbeddedHome::open(folder.path(), Limits::DEFAULT).unwrap();
+    assert_eq!(texts(&home), expected());
+    ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap();
+}

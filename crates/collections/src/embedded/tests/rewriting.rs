@@ -1,0 +1,152 @@
+//! A log is written anew while others write to it: what they were told lasts, whatever fails and wherever
+//! the power goes, and they do not wait for the copy.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use crate::embedded::EmbeddedHome;
+use crate::embedded::log::UNWHOLE;
+use crate::embedded::store::LAST_PIECE;
+use crate::embedded::tests::faults::{Chance, LOG, open};
+use crate::embedded::tests::item;
+use crate::embedded::tests::simulated::Simulated;
+use crate::{CollectionError, Limits, Settings};
+
+fn names(home: &EmbeddedHome) -> Vec<String> {
+    let news = home.named("news").unwrap();
+    news.view(0).iter().map(|item| item.id.to_string()).collect()
+}
+
+/// Items are added and taken out between the copy of a log and its taking the log's place, while some
+/// steps of the disk fail; how many steps there were.
+fn run(fails: Range<usize>, seeds: u64) -> usize {
+    let told = format!("steps {fails:?} fail");
+    let disk = Simulated::new();
+    let home = open(&disk).unwrap();
+    let (news, _) = home.make("news", Settings::default(), 0).unwrap();
+    let first: Vec<_> = (0..20).map(|at| item(at, "there before the copy", 0)).collect();
+    news.put(first, 0).unwrap();
+    let fails_once = fails.len() == 1;
+    disk.fail(fails);
+    let copy = news.log_copy();
+    let has_copy = copy.is_ok();
+    let (mut kept, mut gone) = ((0..20).collect::<Vec<usize>>(), Vec::new());
+    // What is not known to last may be there or not.
+    let mut unknown = Vec::new();
+    let note = |answer: Result<_, CollectionError>, at, list: &mut Vec<usize>| match answer {
+        Ok(_) => list.push(at),
+        Err(CollectionError::Write { .. }) => {}
+        Err(CollectionError::Unsynced { .. }) => unknown.push(at),
+        Err(other) => panic!("{told}: {other}"),
+    };
+    let mut note = note;
+    for at in 20..26 {
+        note(news.put(vec![item(at, "came meanwhile", 0)], 0), at, &mut kept);
+    }
+    let removed = news.remove(&["n3"], 0);
+    note(removed, 3, &mut gone);
+    if let Ok(Some(copy)) = copy {
+        let _ = news.turn().replace_log(copy);
+    }
+    note(news.put(vec![item(26, "came after", 0)], 0), 26, &mut kept);
+    kept.retain(|at| !gone.contains(at) && !unknown.contains(at));
+    let steps = disk.steps();
+    if fails_once {
+        // Who cannot copy the log leaves nothing behind, and the log goes on.
+        assert!(disk.bytes(&Path::new(LOG).with_extension(UNWHOLE)).is_none(), "{told}");
+        assert!(has_copy || kept.contains(&26), "{told}: {kept:?}");
+    }
+    let check = |disk: &Simulated| {
+        let found = open(disk).unwrap_or_else(|error| panic!("{told}: {error}"));
+        let found = names(&found);
+        for at in &kept {
+            assert!(found.contains(&format!("n{at}")), "{told}: n{at} of {found:?}");
+        }
+        for at in &gone {
+            assert!(!found.contains(&format!("n{at}")), "{told}: n{at} of {found:?}");
+        }
+    };
+    check(&disk.killed());
+    for seed in 0..seeds {
+        let mut chance = Chance(seed);
+        check(&disk.without_power(|| chance.next()));
+    }
+    steps
+}
+
+#[test]
+fn what_is_written_during_a_copy_lasts_whatever_fails() {
+    let steps = run(0..0, 8);
+    assert!(steps > 20, "{steps}");
+    for step in 1..=steps {
+        run(step..step + 1, 4);
+        run(step..usize::MAX, 4);
+    }
+}
+
+#[test]
+fn writers_do_not_wait_for_the_copy() {
+    let gate = Arc::new(Barrier::new(2));
+    let disk = Simulated::new();
+    drop(open(&disk).unwrap().make("news", Settings::default(), 0).unwrap());
+    let storage = Arc::new(disk.with_gate(&gate));
+    let (home, _) = EmbeddedHome::open_in(storage, Path::new("/data"), Limits::DEFAULT).unwrap();
+    let news = home.named("news").unwrap();
+    news.put(vec![item(0, "before", 0)], 0).unwrap();
+    thread::scope(|scope| {
+        let copied = scope.spawn(|| news.compact(0));
+        gate.wait();
+        // The copy is being written now.
+        news.put(vec![item(1, "meanwhile", 0)], 0).unwrap();
+        assert_eq!(names(&open(&disk.killed()).unwrap()), ["n0", "n1"]);
+        gate.wait();
+        copied.join().unwrap().unwrap();
+    });
+    news.put(vec![item(2, "after", 0)], 0).unwrap();
+    assert_eq!(names(&open(&disk.killed()).unwrap()), ["n0", "n1", "n2"]);
+}
+
+#[test]
+fn writers_wait_for_the_last_of_what_was_written_meanwhile_only() {
+    let gate = Arc::new(Barrier::new(2));
+    let disk = Simulated::new();
+    drop(open(&disk).unwrap().make("news", Settings::default(), 0).unwrap());
+    let storage = Arc::new(disk.with_gate(&gate));
+    let (home, _) = EmbeddedHome::open_in(storage, Path::new("/data"), Limits::DEFAULT).unwrap();
+    let news = home.named("news").unwrap();
+    news.put(vec![item(0, "before", 0)], 0).unwrap();
+    let copy = thread::scope(|scope| {
+        let copied = scope.spawn(|| news.log_copy());
+        gate.wait();
+        let before = news.told(0).log_bytes.unwrap();
+        let text = "a long text ".repeat(1000);
+        for at in 1..30 {
+            news.put(vec![item(at, &text, 0)], 0).unwrap();
+        }
+        assert!(news.told(0).log_bytes.unwrap() > before + LAST_PIECE);
+        gate.wait();
+        copied.join().unwrap().unwrap().unwrap()
+    });
+    assert!(copy.missing(news.told(0).log_bytes.unwrap()) <= LAST_PIECE);
+    news.put(vec![item(30, "after", 0)], 0).unwrap();
+    news.turn().replace_log(copy).unwrap();
+    let expected: Vec<String> = (0..31).map(|at| format!("n{at}")).collect();
+    assert_eq!(names(&home), expected);
+    assert_eq!(names(&open(&disk.killed()).unwrap()), expected);
+}
+
+#[test]
+fn a_copy_of_a_deleted_collection_leaves_the_next_one_alone() {
+    let disk = Simulated::new();
+    let home = open(&disk).unwrap();
+    let (news, _) = home.make("news", Settings::default(), 0).unwrap();
+    news.put(vec![item(0, "before", 0)], 0).unwrap();
+    let copy = news.log_copy().unwrap().unwrap();
+    home.remove("news").unwrap();
+    home.make("news", Settings::default(), 0).unwrap().0.put(vec![item(1, "next", 0)], 0).unwrap();
+    assert!(matches!(news.turn().replace_log(copy), Err(CollectionError::Unknown)));
+    assert_eq!(names(&home), ["n1"]);
+    assert_eq!(names(&open(&disk.killed()).unwrap()), ["n1"]);
+}

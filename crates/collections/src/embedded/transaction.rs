@@ -1,0 +1,274 @@
+//! The turn to write to a collection: one at a time, in the log first and then in memory.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, MutexGuard};
+
+use crate::embedded::EmbeddedCollection;
+use crate::embedded::durable::{DurableItems, Snapshot};
+use crate::embedded::log::{Change, Lasting, LogCopy};
+use crate::embedded::storage::Stored;
+use crate::windows::{Following, Windows};
+use crate::{Applied, Budget, CollectionError, Item, Pending, Settings};
+
+/// What only one at a time may use.
+pub(super) struct Writer {
+    /// Nothing where the collection lives in memory alone.
+    kept: Option<DurableItems>,
+    /// Whether it was deleted.
+    gone: bool,
+    /// Counts changes in any other way than by items that were added or became too old or too many.
+    revision: u64,
+}
+
+impl Writer {
+    pub(super) fn of(kept: Option<DurableItems>) -> Self {
+        Self { kept, gone: false, revision: 0 }
+    }
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Writer({})", self.revision)
+    }
+}
+
+/// The turn to write to a collection; it ends when this is dropped.
+pub(super) struct WriteTransaction<'c> {
+    pub(super) collection: &'c EmbeddedCollection,
+    pub(super) writer: MutexGuard<'c, Writer>,
+}
+
+impl WriteTransaction<'_> {
+    /// Whether anything can be written.
+    pub(super) fn takes_more(&self) -> bool {
+        !self.writer.gone && !self.writer.kept.as_ref().is_some_and(DurableItems::has_ended)
+    }
+
+    /// Whether it was deleted.
+    pub(super) fn is_gone(&self) -> bool {
+        self.writer.gone
+    }
+
+    /// Nothing is written any more.
+    pub(super) fn end(&mut self) {
+        self.writer.gone = true;
+    }
+
+    /// Bytes of the log; nothing where there is none, or nothing is written to it any more.
+    pub(super) fn log_bytes(&self) -> Option<u64> {
+        let kept = self.writer.kept.as_ref().filter(|_| !self.writer.gone);
+        kept.map(DurableItems::length)
+    }
+
+    /// Makes changes: in the log first, then in memory; all of them or none. What is too old by now is
+    /// taken out before.
+    pub(super) fn write(
+        &mut self,
+        mut changes: Vec<Change>,
+        now: i64,
+    ) -> Result<(Applied, Pending), CollectionError> {
+        let collection = self.collection;
+        if self.writer.gone {
+            return Err(CollectionError::Unknown);
+        }
+        // Not even of what is as it should be is anybody told that it lasts.
+        self.writer.kept.as_ref().map_or(Ok(()), DurableItems::check)?;
+        let oldest = collection.settings().oldest(now);
+        let more = collection.room(&changes, oldest)?;
+        if let Some(oldest) = oldest.filter(|oldest| collection.held().has_older(*oldest)) {
+            changes.insert(0, Change::Expire(oldest));
+        }
+        if changes.is_empty() {
+            // What is as it should be may have been written by another who still waits.
+            return Ok((Applied::default(), self.pending()));
+        }
+        collection.take_memory(more)?;
+        let written = self.writer.kept.as_mut().map(|kept| kept.append(&changes)).transpose();
+        if let Err(error) = written {
+            collection.budget().give_back(more);
+            self.note();
+            return Err(error);
+        }
+        let mut held = collection.held_mut();
+        let (before, mut applied) = (held.bytes, Applied::default());
+        let sets = changes.iter().any(|change| matches!(change, Change::Set(_)));
+        for change in changes {
+            held.apply(change, &mut applied);
+        }
+        // Of what was taken all that replaced or removed items had is free again.
+        collection.budget().give_back((before + more).saturating_sub(held.bytes));
+        self.writer.revision += u64::from(sets || applied.replaced + applied.removed > 0);
+        self.writer.kept.iter_mut().for_each(|kept| kept.note(&held));
+        drop(held);
+        self.note();
+        Ok((applied, self.pending()))
+    }
+
+    /// Takes back what a log could not be made to keep; whether it was this collection's.
+    pub(super) fn take_back(&mut self, failed: &Arc<Lasting>) -> bool {
+        let Some(kept) = &mut self.writer.kept else { return false };
+        let Some((table, settings)) = kept.certain(failed) else { return false };
+        let mut held = self.collection.held_mut();
+        let before = held.bytes;
+        held.restore(table, settings);
+        let budget = self.collection.budget();
+        budget.give_back(before.saturating_sub(held.bytes));
+        budget.charge_unchecked(held.bytes.saturating_sub(before));
+        drop(held);
+        // The disk may take as long as it likes: nobody who reads waits for it.
+        kept.take_back();
+        self.writer.revision += 1;
+        self.note();
+        true
+    }
+
+    /// What the log is written anew from, if there is one.
+    pub(super) fn snapshot(&self) -> Result<Option<Snapshot>, CollectionError> {
+        let kept = self.writer.kept.as_ref().filter(|_| !self.writer.gone);
+        kept.map(|kept| kept.snapshot(&self.collection.held())).transpose()
+    }
+
+    /// The file of the log and how long it is; nothing where nothing is written to it any more.
+    pub(super) fn log(&self) -> Option<(Arc<dyn Stored>, u64)> {
+        let kept = self.writer.kept.as_ref().filter(|_| !self.writer.gone);
+        kept.map(DurableItems::file)
+    }
+
+    /// Takes a copy in the place of the log.
+    pub(super) fn replace_log(&mut self, copy: LogCopy) -> Result<(), CollectionError> {
+        if self.writer.gone {
+            return Err(CollectionError::Unknown);
+        }
+        let Some(kept) = &mut self.writer.kept else { return Ok(()) };
+        let replaced = kept.replace(copy, &self.collection.held());
+        self.note();
+        replaced
+    }
+
+    /// Says in the log that all of it lasts, if that is so.
+    pub(super) fn seal(&mut self) -> Result<(), CollectionError> {
+        let sealed = self.writer.kept.as_mut().map(DurableItems::seal);
+        self.note();
+        sealed.unwrap_or(Ok(()))
+    }
+
+    /// Ends the log if it is not where it was opened any more.
+    pub(super) fn look(&self) -> Result<(), CollectionError> {
+        let looked = self.writer.kept.as_ref().map(DurableItems::look);
+        self.note();
+        looked.unwrap_or(Ok(()))
+    }
+
+    /// Takes nothing more, since this file is not where it was opened any more.
+    pub(super) fn end_away(&self, path: &Path) {
+        self.writer.kept.iter().for_each(|kept| kept.end_away(path.to_owned()));
+        self.note();
+    }
+
+    /// Writes beside the log how much of it lasts.
+    pub(super) fn record(&mut self) -> Result<(), CollectionError> {
+        if self.writer.gone {
+            return Ok(());
+        }
+        let recorded = self.writer.kept.as_mut().map(DurableItems::record);
+        self.note();
+        recorded.unwrap_or(Ok(()))
+    }
+
+    fn pending(&self) -> Pending {
+        let written = self.writer.kept.as_ref().map(DurableItems::written);
+        Pending(written.map(|(lasting, bytes)| (lasting as _, bytes)))
+    }
+
+    /// Notes what is told of the log to those who do not wait for a turn.
+    fn note(&self) {
+        let kept = self.writer.kept.iter();
+        kept.for_each(|kept| self.collection.note(kept.length(), kept.has_ended()));
+    }
+}
+
+impl Following for WriteTransaction<'_> {
+    fn settings(&self) -> Settings {
+        self.collection.settings()
+    }
+
+    fn revision(&self) -> u64 {
+        self.writer.revision
+    }
+
+    fn next_number(&self) -> u64 {
+        self.collection.held().next_number()
+    }
+
+    fn known(
+        &mut self,
+        mut names: HashSet<Box<str>>,
+    ) -> Result<HashSet<Box<str>>, CollectionError> {
+        let held = self.collection.held();
+        names.retain(|id| held.number(id).is_some());
+        Ok(names)
+    }
+
+    fn last(
+        &mut self,
+        most: usize,
+        except: &HashSet<Box<str>>,
+        now: i64,
+    ) -> Result<Vec<Arc<Item>>, CollectionError> {
+        let view = self.collection.view(now);
+        let items = view.iter().rev().filter(|item| !except.contains(&item.id));
+        let mut items: Vec<Arc<Item>> = items.take(most).cloned().collect();
+        items.reverse();
+        Ok(items)
+    }
+
+    fn since(&mut self, number: u64, most: usize) -> Result<Vec<Arc<Item>>, CollectionError> {
+        let view = self.collection.view(i64::MIN);
+        let mut items: Vec<Arc<Item>> = view.since(number).take(most).cloned().collect();
+        items.reverse();
+        Ok(items)
+    }
+
+    fn windows(&self) -> &Windows {
+        self.collection.windows()
+    }
+
+    fn budget(&self) -> &Arc<Budget> {
+        self.collection.budget()
+    }
+
+    fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
+        self.collection.take_memory(bytes)
+    }
+}
+
+impl EmbeddedCollection {
+    /// Makes changes that another process wrote. Its limits hold, not those of this one.
+    pub(super) fn take_over(&self, changes: Vec<Change>) {
+        let mut held = self.held_mut();
+        let (before, mut applied) = (held.bytes, Applied::default());
+        changes.into_iter().for_each(|change| held.apply(change, &mut applied));
+        self.budget().give_back(before.saturating_sub(held.bytes));
+        self.budget().charge_unchecked(held.bytes.saturating_sub(before));
+    }
+
+    /// Bytes that changes add at most, or the refusal of more items than there may be.
+    fn room(&self, changes: &[Change], oldest: Option<i64>) -> Result<usize, CollectionError> {
+        let held = self.held();
+        let mut fresh = HashSet::new();
+        for change in changes {
+            if let Change::Put(item) = change
+                && held.number(&item.id).is_none()
+            {
+                fresh.insert(&*item.id);
+            }
+        }
+        let (wanted, limit) = (held.count(oldest) + fresh.len(), self.limits().items);
+        match held.settings.max_items.is_none() && !fresh.is_empty() && wanted > limit {
+            true => Err(CollectionError::TooManyItems { wanted, limit }),
+            false => Ok(held.bytes_of(changes)),
+        }
+    }
+}

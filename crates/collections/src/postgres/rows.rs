@@ -1,0 +1,103 @@
+//! Items as rows of their table, written and read.
+
+use std::sync::Arc;
+
+use postgres::Row;
+use postgres::binary_copy::BinaryCopyInWriter;
+use postgres::types::{Json, Type};
+use serde_json::value::RawValue;
+
+use crate::postgres::pool::Failed;
+use crate::postgres::session::Session;
+use crate::{Attribute, Attributes, CollectionError, Event, Item, ItemProblem};
+
+/// The columns of an item, with its number.
+pub(super) const COLUMNS: &str =
+    "i.number, i.id, i.text, i.time, i.attributes, i.data, i.event, i.event_size";
+const TYPES: [Type; 8] = [
+    Type::INT8,
+    Type::TEXT,
+    Type::TEXT,
+    Type::INT8,
+    Type::JSONB,
+    Type::JSON,
+    Type::TEXT,
+    Type::INT8,
+];
+
+/// The item of a row of [`COLUMNS`], with its number.
+pub(super) fn item(row: &Row) -> Result<(u64, Arc<Item>), Failed> {
+    let number: i64 = row.try_get(0)?;
+    let Json(attributes): Json<Attributes> = row.try_get(4)?;
+    let data: Option<Json<Box<RawValue>>> = row.try_get(5)?;
+    let event: Option<String> = row.try_get(6)?;
+    let size: Option<i64> = row.try_get(7)?;
+    let event = event.map(|id| Event { id: id.into(), size: size.map_or(1, unsigned) });
+    let item = Item {
+        id: row.try_get::<_, &str>(1)?.into(),
+        text: row.try_get::<_, &str>(2)?.into(),
+        time: row.try_get(3)?,
+        attributes,
+        data: data.map(|Json(data)| data),
+        event,
+    };
+    Ok((unsigned(number), Arc::new(item)))
+}
+
+/// Items with their numbers.
+pub(super) fn items(rows: &[Row]) -> Result<Vec<(u64, Arc<Item>)>, Failed> {
+    rows.iter().map(item).collect()
+}
+
+/// Adds items of these numbers to a table.
+pub(super) fn copy<'i>(
+    session: &mut Session<'_>,
+    table: i64,
+    items: impl Iterator<Item = (i64, &'i Item)>,
+) -> Result<(), Failed> {
+    let text = format!(
+        "COPY cognate.items_{table} (number, id, text, time, attributes, data, event, event_size) \
+         FROM STDIN BINARY"
+    );
+    let sink = session.transaction.copy_in(text.as_str())?;
+    let mut writer = BinaryCopyInWriter::new(sink, &TYPES);
+    for (number, item) in items {
+        let (attributes, data) = (Json(&item.attributes), item.data.as_deref().map(Json));
+        let event = item.event.as_ref().map(|event| &*event.id);
+        let size = item.event.as_ref().map(|event| signed(event.size));
+        let (id, text) = (&*item.id, &*item.text);
+        writer.write(&[&number, &id, &text, &item.time, &attributes, &data, &event, &size])?;
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+/// Refuses items with the character U+0000, which PostgreSQL cannot store in a text.
+pub(super) fn check(items: &[Item]) -> Result<(), CollectionError> {
+    let has_nul = |text: &str| text.contains('\0');
+    for (index, item) in items.iter().enumerate() {
+        let mut attributes = item.attributes.iter();
+        let field = if has_nul(&item.text) {
+            "/text"
+        } else if attributes.any(|(name, value)| {
+            has_nul(name) || matches!(value, Attribute::Text(text) if has_nul(text))
+        }) {
+            "/attributes"
+        } else {
+            continue;
+        };
+        let what = "a database keeps no text with the character U+0000".to_owned();
+        let problem = ItemProblem { field, what, too_long: false };
+        return Err(CollectionError::Item { index, problem });
+    }
+    Ok(())
+}
+
+/// A number that is never negative, as the database has it.
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}

@@ -1,0 +1,28 @@
+//! What the collections of a database share: connections, limits, memory and windows.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::postgres::pool::Pool;
+use crate::windows::Windows;
+use crate::{Budget, Limits};
+
+/// What the collections of a database share: connections, limits, memory, windows.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) pool: Pool,
+    pub(super) limits: Limits,
+    pub(super) budget: Arc<Budget>,
+    /// Windows that texts are matched against, by the collections' ids.
+    pub(super) windows: Mutex<HashMap<i64, Arc<Windows>>>,
+    /// Collections and items, as they were counted last.
+    pub(super) counted: Mutex<(usize, usize)>,
+}
+
+impl Shared {
+    /// The windows of a collection.
+    pub(super) fn windows(&self, id: i64) -> Arc<Windows> {
+        let mut all = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(id).or_default())
+    }
+}

@@ -1,0 +1,289 @@
+//! The turn to write to a collection: whoever has the lock of its row, on whatever server.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use postgres::Row;
+
+use crate::outcome::Outcome;
+use crate::postgres::pool::Failed;
+use crate::postgres::rows;
+use crate::postgres::rows::{COLUMNS, signed, unsigned};
+use crate::postgres::session::Session;
+use crate::windows::{Following, Windows};
+use crate::{Applied, Budget, CollectionError, Item, Limits, Settings};
+
+/// The columns of a collection's row.
+pub(super) const ENTRY: &str = "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items";
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Entry {
+    pub(super) id: i64,
+    pub(super) settings: Settings,
+    /// The number of the next item.
+    pub(super) next: i64,
+    pub(super) revision: i64,
+    /// Number of items, expired ones included.
+    pub(super) items: usize,
+}
+
+impl Entry {
+    /// The first columns of a row are those of [`ENTRY`].
+    pub(super) fn of(row: &Row) -> Result<Self, Failed> {
+        let max_items: Option<i64> = row.try_get(1)?;
+        Ok(Self {
+            id: row.try_get(0)?,
+            settings: Settings { max_items: max_items.map(count), ttl_ms: row.try_get(2)? },
+            next: row.try_get(3)?,
+            revision: row.try_get(4)?,
+            items: count(row.try_get(5)?),
+        })
+    }
+
+    /// The row of the collection of this name.
+    pub(super) fn read(session: &mut Session<'_>, name: &str) -> Result<Self, Failed> {
+        Ok(Self::select(session, name, "")?.ok_or(CollectionError::Unknown)?)
+    }
+
+    /// Reads the entry with a locking clause, if it is there.
+    fn select(
+        session: &mut Session<'_>,
+        name: &str,
+        locking: &str,
+    ) -> Result<Option<Self>, Failed> {
+        let text = format!("SELECT {ENTRY} FROM cognate.collections c WHERE c.name = $1 {locking}");
+        session.query(&text, &[&name])?.first().map(Self::of).transpose()
+    }
+
+    /// Number of items that are not expired.
+    pub(super) fn live(&self, session: &mut Session<'_>, now: i64) -> Result<usize, Failed> {
+        let Some(oldest) = self.settings.oldest(now) else { return Ok(self.items) };
+        let text = format!("SELECT count(*) FROM cognate.items_{} WHERE time < $1", self.id);
+        let rows = session.query(&text, &[&oldest])?;
+        let old: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
+        Ok(self.items.saturating_sub(count(old)))
+    }
+}
+
+fn count(number: i64) -> usize {
+    usize::try_from(number).unwrap_or(0)
+}
+
+/// The turn to write to a collection, which ends with its transaction.
+pub(super) struct WriteTransaction<'s, 'c> {
+    session: &'s mut Session<'c>,
+    /// The row as it will be written by [`end`](Self::end).
+    pub(super) entry: Entry,
+    was: Entry,
+    windows: &'s Windows,
+    budget: &'s Arc<Budget>,
+}
+
+impl<'s, 'c> WriteTransaction<'s, 'c> {
+    /// The turn of the collection whose row was locked.
+    pub(super) fn of(
+        session: &'s mut Session<'c>,
+        entry: Entry,
+        (windows, budget): (&'s Windows, &'s Arc<Budget>),
+    ) -> Self {
+        Self { session, entry, was: entry, windows, budget }
+    }
+
+    /// Waits for the lock of a collection's row.
+    pub(super) fn lock(session: &mut Session<'_>, name: &str) -> Result<Entry, Failed> {
+        Ok(Entry::select(session, name, "FOR UPDATE")?.ok_or(CollectionError::Unknown)?)
+    }
+
+    /// The entry, locked; none if another transaction holds the lock.
+    pub(super) fn lock_if_free(
+        session: &mut Session<'_>,
+        name: &str,
+    ) -> Result<Option<Entry>, Failed> {
+        Entry::select(session, name, "FOR UPDATE SKIP LOCKED")
+    }
+
+    /// Adds items, each in the place of another of its name, if there is room for them.
+    pub(super) fn put(
+        &mut self,
+        items: &[Item],
+        limits: &Limits,
+        now: i64,
+    ) -> Result<Applied, Failed> {
+        let names: Vec<&str> = items.iter().map(|item| &*item.id).collect();
+        let mut known = self.numbers(&names)?;
+        let distinct: HashSet<&str> = names.iter().copied().collect();
+        let fresh = distinct.iter().filter(|name| !known.contains_key(**name)).count();
+        let (wanted, limit) = (self.entry.live(self.session, now)? + fresh, limits.items);
+        if self.entry.settings.max_items.is_none() && fresh > 0 && wanted > limit {
+            return Err(CollectionError::TooManyItems { wanted, limit }.into());
+        }
+        if self.expire(now)? > 0 {
+            known = self.numbers(&names)?;
+        }
+        let most = self.entry.settings.max_items;
+        let oldest = match most {
+            Some(_) => self.oldest(items.len())?,
+            None => BTreeSet::new(),
+        };
+        let outcome = Outcome::of(&names, self.entry.next, (known, oldest), self.entry.items, most);
+        self.delete(&outcome.gone)?;
+        let stays = outcome.stays.iter().filter_map(|place| {
+            let number = self.entry.next + signed(*place as u64);
+            items.get(*place).map(|item| (number, item))
+        });
+        rows::copy(self.session, self.entry.id, stays)?;
+        self.entry.next += signed(items.len() as u64);
+        self.entry.items = outcome.items;
+        self.entry.revision += i64::from(outcome.applied.replaced > 0);
+        Ok(outcome.applied)
+    }
+
+    /// Takes out the items of these names.
+    pub(super) fn remove(&mut self, names: &[&str], now: i64) -> Result<Applied, Failed> {
+        self.expire(now)?;
+        let text = format!("DELETE FROM cognate.items_{} WHERE id = ANY ($1)", self.entry.id);
+        let removed = self.session.execute(&text, &[&names])? as usize;
+        self.entry.items = self.entry.items.saturating_sub(removed);
+        self.entry.revision += i64::from(removed > 0);
+        Ok(Applied { removed, ..Applied::default() })
+    }
+
+    /// Keeps by other settings from now on.
+    pub(super) fn set(&mut self, settings: Settings, now: i64) -> Result<Applied, Failed> {
+        self.expire(now)?;
+        if settings == self.entry.settings {
+            return Ok(Applied::default());
+        }
+        self.entry.settings = settings;
+        self.entry.revision += 1;
+        let most = settings.max_items.unwrap_or(usize::MAX);
+        let many = self.entry.items.saturating_sub(most);
+        let oldest: Vec<i64> = self.oldest(many)?.into_iter().collect();
+        self.delete(&oldest)?;
+        self.entry.items -= oldest.len().min(self.entry.items);
+        Ok(Applied { left: oldest.len(), ..Applied::default() })
+    }
+
+    /// Removes expired items; returns their number.
+    pub(super) fn expire(&mut self, now: i64) -> Result<usize, Failed> {
+        let Some(oldest) = self.entry.settings.oldest(now) else { return Ok(0) };
+        let text = format!("DELETE FROM cognate.items_{} WHERE time < $1", self.entry.id);
+        let gone = self.session.execute(&text, &[&oldest])? as usize;
+        self.entry.items = self.entry.items.saturating_sub(gone);
+        Ok(gone)
+    }
+
+    /// Writes the row.
+    pub(super) fn end(self) -> Result<Entry, Failed> {
+        let Self { session, entry, was, .. } = self;
+        if entry == was {
+            return Ok(entry);
+        }
+        let Settings { max_items, ttl_ms } = entry.settings;
+        let (max_items, items) =
+            (max_items.map(|most| signed(most as u64)), signed(entry.items as u64));
+        session.execute(
+            "UPDATE cognate.collections SET max_items = $2, ttl_ms = $3, next = $4, revision = $5, \
+             items = $6 WHERE id = $1",
+            &[&entry.id, &max_items, &ttl_ms, &entry.next, &entry.revision, &items],
+        )?;
+        Ok(entry)
+    }
+
+    /// The numbers of the items of these names that are there.
+    fn numbers(&mut self, names: &[&str]) -> Result<HashMap<String, i64>, Failed> {
+        let text =
+            format!("SELECT id, number FROM cognate.items_{} WHERE id = ANY ($1)", self.entry.id);
+        let rows = self.session.query(&text, &[&names])?;
+        let each = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+        each.collect()
+    }
+
+    /// The numbers of the oldest items.
+    fn oldest(&mut self, count: usize) -> Result<BTreeSet<i64>, Failed> {
+        if count == 0 {
+            return Ok(BTreeSet::new());
+        }
+        let text =
+            format!("SELECT number FROM cognate.items_{} ORDER BY number LIMIT $1", self.entry.id);
+        let rows = self.session.query(&text, &[&signed(count as u64)])?;
+        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    }
+
+    fn delete(&mut self, numbers: &[i64]) -> Result<(), Failed> {
+        if !numbers.is_empty() {
+            let text =
+                format!("DELETE FROM cognate.items_{} WHERE number = ANY ($1)", self.entry.id);
+            self.session.execute(&text, &[&numbers])?;
+        }
+        Ok(())
+    }
+
+    fn last_of(
+        &mut self,
+        condition: &str,
+        values: [&(dyn postgres::types::ToSql + Sync); 2],
+        most: usize,
+    ) -> Result<Vec<Arc<Item>>, CollectionError> {
+        let text = format!(
+            "SELECT {COLUMNS} FROM cognate.items_{} i WHERE {condition} ORDER BY i.number DESC LIMIT $3",
+            self.entry.id
+        );
+        let most = signed(most as u64);
+        let rows = self.session.query(&text, &[values[0], values[1], &most])?;
+        let mut items = rows::items(&rows)?;
+        items.reverse();
+        Ok(items.into_iter().map(|(_, item)| item).collect())
+    }
+}
+
+impl Following for WriteTransaction<'_, '_> {
+    fn settings(&self) -> Settings {
+        self.entry.settings
+    }
+
+    fn revision(&self) -> u64 {
+        unsigned(self.entry.revision)
+    }
+
+    fn next_number(&self) -> u64 {
+        unsigned(self.entry.next)
+    }
+
+    fn known(
+        &mut self,
+        mut names: HashSet<Box<str>>,
+    ) -> Result<HashSet<Box<str>>, CollectionError> {
+        let asked: Vec<&str> = names.iter().map(|name| &**name).collect();
+        let there = self.numbers(&asked)?;
+        names.retain(|name| there.contains_key(&**name));
+        Ok(names)
+    }
+
+    fn last(
+        &mut self,
+        most: usize,
+        except: &HashSet<Box<str>>,
+        now: i64,
+    ) -> Result<Vec<Arc<Item>>, CollectionError> {
+        let except: Vec<&str> = except.iter().map(|name| &**name).collect();
+        let oldest = self.entry.settings.oldest(now).unwrap_or(i64::MIN);
+        self.last_of("i.id <> ALL ($1) AND i.time >= $2", [&except, &oldest], most)
+    }
+
+    fn since(&mut self, number: u64, most: usize) -> Result<Vec<Arc<Item>>, CollectionError> {
+        self.last_of(
+            "i.number >= $1 AND i.number < $2",
+            [&signed(number), &self.entry.next.clone()],
+            most,
+        )
+    }
+
+    fn windows(&self) -> &Windows {
+        self.windows
+    }
+
+    fn budget(&self) -> &Arc<Budget> {
+        self.budget
+    }
+}

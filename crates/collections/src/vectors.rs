@@ -1,0 +1,139 @@
+//! The vectors of a collection's items by one method of one model, made once and kept from one question
+//! to the next, in blocks by the items' numbers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cognate::engine::{KeptText, Reason};
+use cognate::methods::Method;
+
+use crate::{Budget, CollectionError};
+
+/// Items of a block.
+const BLOCK: u64 = 512;
+
+/// The vectors of items, as they were at one moment.
+#[derive(Debug, Clone)]
+pub struct Vectors {
+    fingerprint: Arc<str>,
+    method: Method,
+    dims: usize,
+    blocks: BTreeMap<u64, Arc<Block>>,
+}
+
+/// Vectors of items whose numbers follow each other.
+#[derive(Debug)]
+struct Block {
+    states: Vec<State>,
+    rows: Vec<f32>,
+    budget: Arc<Budget>,
+}
+
+/// The state of an item's vector.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum State {
+    Unread,
+    Vector,
+    Unscored(Reason),
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        self.budget.give_back(bytes(self.rows.len()));
+    }
+}
+
+fn bytes(numbers: usize) -> usize {
+    numbers * size_of::<f32>() + BLOCK as usize * size_of::<State>()
+}
+
+impl Block {
+    /// A block without anything, if there is memory for it.
+    fn new(dims: usize, budget: &Arc<Budget>) -> Result<Self, CollectionError> {
+        let numbers = BLOCK as usize * dims;
+        budget.take_spare(bytes(numbers))?;
+        Ok(Self {
+            states: vec![State::Unread; BLOCK as usize],
+            rows: vec![0.0; numbers],
+            budget: Arc::clone(budget),
+        })
+    }
+
+    fn copy(&self, dims: usize) -> Result<Self, CollectionError> {
+        let mut copy = Self::new(dims, &self.budget)?;
+        copy.states.copy_from_slice(&self.states);
+        copy.rows.copy_from_slice(&self.rows);
+        Ok(copy)
+    }
+}
+
+/// The block of a number, and its place there.
+fn place(number: u64) -> (u64, usize) {
+    (number / BLOCK, (number % BLOCK) as usize)
+}
+
+impl Vectors {
+    /// Forgets blocks of which all items have lower numbers than this.
+    pub(crate) fn forget_before(&mut self, number: u64) {
+        self.blocks = self.blocks.split_off(&place(number).0);
+    }
+
+    pub(crate) fn new(fingerprint: Arc<str>, method: Method, dims: usize) -> Self {
+        Self { fingerprint, method, dims, blocks: BTreeMap::new() }
+    }
+
+    /// Whether these vectors are of this method and this model.
+    pub(crate) fn are_of(&self, fingerprint: &str, method: Method) -> bool {
+        (&*self.fingerprint, self.method) == (fingerprint, method)
+    }
+
+    /// The vector of the item of this number, or why it has none; none if it was not computed.
+    pub fn of(&self, number: u64) -> Option<KeptText<'_>> {
+        let (block, place) = place(number);
+        let block = self.blocks.get(&block)?;
+        match block.states.get(place)? {
+            State::Unread => None,
+            State::Vector => {
+                let row = block.rows.get(place * self.dims..(place + 1) * self.dims)?;
+                Some(KeptText::Vector(row))
+            }
+            State::Unscored(reason) => Some(KeptText::Unscored(*reason)),
+        }
+    }
+
+    /// Adds vectors of items.
+    pub(crate) fn add(
+        &mut self,
+        made: Vec<(u64, Result<Vec<f32>, Reason>)>,
+        budget: &Arc<Budget>,
+    ) -> Result<(), CollectionError> {
+        let mut made = made.into_iter().peekable();
+        while let Some(&(first, _)) = made.peek() {
+            let (at, _) = place(first);
+            let mut block = match self.blocks.get(&at) {
+                Some(block) => block.copy(self.dims)?,
+                None => Block::new(self.dims, budget)?,
+            };
+            while let Some((number, vector)) = made.next_if(|(number, _)| place(*number).0 == at) {
+                let (_, place) = place(number);
+                let state = match vector {
+                    Ok(vector) => {
+                        let row = place * self.dims..(place + 1) * self.dims;
+                        if let Some(row) = block.rows.get_mut(row)
+                            && row.len() == vector.len()
+                        {
+                            row.copy_from_slice(&vector);
+                        }
+                        State::Vector
+                    }
+                    Err(reason) => State::Unscored(reason),
+                };
+                if let Some(known) = block.states.get_mut(place) {
+                    *known = state;
+                }
+            }
+            self.blocks.insert(at, Arc::new(block));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,358 @@
+//! The windows that texts are matched against: the last items of a collection, kept from one request to the
+//! next, and what a home does in the turn in which it matches and adds.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cognate::engine::Engine;
+use cognate::window::stream::{Settings as StreamSettings, Stream};
+use cognate::window::{BATCH, Near, stream};
+
+use crate::{Budget, CollectionError, Event, Item, MatchError, Matched, Settings, SharedEngine};
+
+/// Most windows of a collection.
+const MOST_WINDOWS: usize = 4;
+
+/// A turn to match texts against a collection.
+pub(super) trait Following {
+    /// The settings of the collection.
+    fn settings(&self) -> Settings;
+
+    /// Counts changes in any other way than by items that were added or became too old or too many.
+    fn revision(&self) -> u64;
+
+    /// The number that the next item will have.
+    fn next_number(&self) -> u64;
+
+    /// Those of the names that items have, expired items included.
+    fn known(&mut self, names: HashSet<Box<str>>) -> Result<HashSet<Box<str>>, CollectionError>;
+
+    /// At most `most` of the last items in order, without those of some names.
+    fn last(
+        &mut self,
+        most: usize,
+        except: &HashSet<Box<str>>,
+        now: i64,
+    ) -> Result<Vec<Arc<Item>>, CollectionError>;
+
+    /// At most `most` of the last items in order, none before this number.
+    fn since(&mut self, number: u64, most: usize) -> Result<Vec<Arc<Item>>, CollectionError>;
+
+    /// The windows of the collection.
+    fn windows(&self) -> &Windows;
+
+    /// The memory that they share.
+    fn budget(&self) -> &Arc<Budget>;
+
+    /// Takes memory; windows, which can be made again, are dropped if it is short.
+    fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
+        if self.budget().take(bytes).is_ok() {
+            return Ok(());
+        }
+        self.windows().clear();
+        self.budget().take(bytes)
+    }
+}
+
+/// Windows that texts are matched against, for the next request.
+#[derive(Debug, Default)]
+pub(super) struct Windows(Mutex<Vec<HeldWindow>>);
+
+impl Windows {
+    /// Takes out the window of these settings, if there is one that can go on. Others that cannot are
+    /// dropped.
+    pub(super) fn take(
+        &self,
+        settings: &stream::Settings,
+        engine: &Engine,
+        revision: u64,
+    ) -> Option<HeldWindow> {
+        let mut windows = self.all();
+        windows.retain(|window| window.can_go_on(engine, revision));
+        let place = windows.iter().position(|window| window.settings() == settings)?;
+        Some(windows.remove(place))
+    }
+
+    /// Keeps a window, in the place of the one that was not asked for longest.
+    pub(super) fn keep(&self, window: HeldWindow) {
+        let mut windows = self.all();
+        windows.push(window);
+        let many = windows.len().saturating_sub(MOST_WINDOWS);
+        windows.drain(..many);
+    }
+
+    /// Drops all of them.
+    pub(super) fn clear(&self) {
+        self.all().clear();
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.all().len()
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<HeldWindow>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes of the name of an item or an event beside its own, with its place in the lists.
+const NAME_BYTES: usize = 64;
+
+/// The last items of a collection.
+pub(super) struct HeldWindow {
+    stream: Stream<SharedEngine>,
+    fingerprint: String,
+    /// The revision of the collection that this holds.
+    revision: u64,
+    /// The number in the collection of the next item that this does not hold.
+    next: u64,
+    names: Names,
+    /// Whether an item has the name of one that began an event of this window before it. Names then do
+    /// not tell which of both events an item belongs to, so the next request makes the window anew.
+    is_ambiguous: bool,
+    /// Memory that was taken for it.
+    paid: Paid,
+}
+
+/// Memory that is given back when this is dropped.
+struct Paid {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+impl Drop for Paid {
+    fn drop(&mut self) {
+        self.budget.give_back(self.bytes);
+    }
+}
+
+impl Paid {
+    /// Pays for `bytes` in all; what can be made again is dropped if memory is short.
+    fn pay(&mut self, bytes: usize, turn: &dyn Following) -> Result<(), CollectionError> {
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => turn.take_memory(more)?,
+            None => self.budget.give_back(self.bytes - bytes),
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+}
+
+/// Ids of the items and events that the stream numbers.
+#[derive(Default)]
+struct Names {
+    /// Ids of the window's items, from number `first` on.
+    ids: VecDeque<Arc<str>>,
+    first: u64,
+    /// Bytes of these names.
+    bytes: usize,
+    /// Ids of the items that events began with, and the sizes of the events, by the events' numbers.
+    events: HashMap<u64, (Arc<str>, u64)>,
+    /// The numbers of events by these names: of two of one name, the later one's.
+    numbers: HashMap<Arc<str>, u64>,
+    /// Number of events that began before the window did. Their numbers are the highest.
+    outside: u64,
+}
+
+impl Names {
+    fn of(&self, number: u64) -> Option<&Arc<str>> {
+        self.ids.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+
+    /// The number of an event that is called by the item that it began with.
+    fn number(&mut self, begun: &str) -> u64 {
+        if let Some(known) = self.numbers.get(begun) {
+            return *known;
+        }
+        self.outside += 1;
+        u64::MAX - self.outside
+    }
+
+    /// The event as it is known; by this id if it is new.
+    fn event(&mut self, event: u64, begun: &Arc<str>) -> &mut (Arc<str>, u64) {
+        self.events.entry(event).or_insert_with(|| {
+            self.numbers.insert(Arc::clone(begun), event);
+            (Arc::clone(begun), 0)
+        })
+    }
+
+    /// Adds the next item to an event, which this one begins if none is known; the event's name, and
+    /// how many items it has by now.
+    fn join(&mut self, id: &Arc<str>, event: u64) -> (Arc<str>, u64) {
+        self.ids.push_back(Arc::clone(id));
+        self.bytes += id.len();
+        let known = self.event(event, id);
+        known.1 += 1;
+        (Arc::clone(&known.0), known.1)
+    }
+
+    /// Forgets the items before a number.
+    fn forget_before(&mut self, number: u64) {
+        while self.first < number
+            && let Some(id) = self.ids.pop_front()
+        {
+            self.bytes -= id.len();
+            self.first += 1;
+        }
+    }
+
+    /// Forgets events of which the window has nothing more.
+    fn forget_events(&mut self, is_known: impl Fn(u64) -> bool) {
+        self.events.retain(|&event, _| is_known(event));
+        self.numbers.retain(|_, event| is_known(*event));
+    }
+
+    /// Bytes of memory that they take, roughly. The names of events are those of items, as a rule of the
+    /// window.
+    fn memory(&self) -> usize {
+        self.bytes + NAME_BYTES * (self.ids.len() + 2 * self.events.len())
+    }
+}
+
+impl std::fmt::Debug for HeldWindow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "HeldWindow({} items)", self.names.ids.len())
+    }
+}
+
+impl HeldWindow {
+    /// An empty window of a collection, if there is memory for it.
+    pub(super) fn new(
+        turn: &dyn Following,
+        engine: SharedEngine,
+        settings: StreamSettings,
+    ) -> Result<Self, MatchError> {
+        let fingerprint = engine.model().fingerprint().to_owned();
+        let dims = engine.embedding_dims(settings.method)?;
+        let budget = Arc::clone(turn.budget());
+        let mut paid = Paid { budget, bytes: 0 };
+        // Before the window itself takes the memory.
+        paid.pay(stream::least_bytes(dims, &settings), turn)?;
+        let stream = Stream::new(engine, settings)?;
+        let (revision, next, names) = (turn.revision(), 0, Names::default());
+        Ok(Self { stream, fingerprint, revision, next, names, is_ambiguous: false, paid })
+    }
+
+    pub(super) fn settings(&self) -> &StreamSettings {
+        self.stream.settings()
+    }
+
+    /// Whether the window can be continued for this revision: only added items are missing.
+    pub(super) fn can_go_on(&self, engine: &Engine, revision: u64) -> bool {
+        self.revision == revision
+            && !self.is_ambiguous
+            && self.fingerprint == engine.model().fingerprint()
+    }
+
+    /// Marks the window as complete for a revision and the number of the next item.
+    pub(super) fn is_of(&mut self, revision: u64, next: u64) {
+        (self.revision, self.next) = (revision, next);
+    }
+
+    /// Items from before this time are near to none.
+    pub(super) fn leave_out_before(&mut self, oldest: i64) {
+        self.stream.leave_out_before(oldest);
+    }
+
+    /// Takes in the last items of a collection, except those of some names.
+    pub(super) fn fill(
+        &mut self,
+        turn: &mut dyn Following,
+        now: i64,
+        except: &HashSet<Box<str>>,
+    ) -> Result<(), MatchError> {
+        let items = turn.last(self.settings().limits.last, except, now)?;
+        self.next = turn.next_number();
+        self.remember(&items)?;
+        Ok(self.pay(turn)?)
+    }
+
+    /// Adds the items that were added to the collection since.
+    pub(super) fn catch_up(&mut self, turn: &mut dyn Following) -> Result<(), MatchError> {
+        let next = turn.next_number();
+        if self.next == next {
+            return Ok(());
+        }
+        let added = turn.since(self.next, self.settings().limits.last)?;
+        self.next = next;
+        self.remember(&added)
+    }
+
+    /// Pays for the memory that it takes.
+    pub(super) fn pay(&mut self, turn: &dyn Following) -> Result<(), CollectionError> {
+        let bytes = self.stream.bytes() + self.names.memory();
+        self.paid.pay(bytes, turn)
+    }
+
+    /// Takes in items whose events are known.
+    fn remember(&mut self, items: &[Arc<Item>]) -> Result<(), MatchError> {
+        for item in items {
+            let (number, id) = (self.stream.next(), Arc::from(&*item.id));
+            let begun = item.event.as_ref().map_or(&*item.id, |event| &*event.id);
+            let begins = begun == &*item.id;
+            let known = self.names.numbers.get(begun);
+            let is_left = |event: &u64| self.stream.events().size(*event) == 0;
+            self.is_ambiguous |= known.is_some_and(|event| begins || is_left(event));
+            let event = if begins { number } else { self.names.number(begun) };
+            let size = item.event.as_ref().map_or(1, |event| event.size);
+            let known = self.names.event(event, &Arc::from(begun));
+            // Items that were loaded after it do not count in its size.
+            let size = size.max(known.1);
+            known.1 = size - 1;
+            self.names.join(&id, event);
+            let text = stream::Item { time: item.time, text: &item.text };
+            self.stream.remember(text, event)?;
+            self.stream.events_mut().restore(event, size, Vec::new());
+            self.sweep();
+        }
+        Ok(())
+    }
+
+    /// Decides some items, which are then to be written.
+    pub(super) fn decide(
+        &mut self,
+        batch: Vec<Item>,
+        duplicate: f32,
+        all: &mut Vec<Matched>,
+        decided: &mut Vec<Item>,
+    ) -> Result<(), MatchError> {
+        let texts = batch.iter().map(|item| stream::Item { time: item.time, text: &item.text });
+        let texts: Vec<stream::Item<'_>> = texts.collect();
+        let mut decisions = Vec::with_capacity(batch.len());
+        self.stream
+            .follow_with(&texts, |decision, near| decisions.push((decision, near.to_vec())))?;
+        for (mut item, (decision, near)) in batch.into_iter().zip(decisions) {
+            let id: Arc<str> = (&*item.id).into();
+            // An item is matched again, or has the name that another had before.
+            self.is_ambiguous |= self.names.numbers.contains_key(&id);
+            let (event, size) = self.names.join(&id, decision.event);
+            item.event = Some(Event { id: (&*event).into(), size });
+            let name = |near: &Near| Some((Arc::clone(self.names.of(near.number)?), near.score));
+            let least = self.settings().rule.threshold;
+            let reached = near.iter().filter(|near| near.score >= least);
+            let duplicate = near.first().filter(|near| near.score >= duplicate);
+            all.push(Matched {
+                nearest: reached.filter_map(name).collect(),
+                event,
+                new: decision.new,
+                score: decision.score,
+                nearest_of_event: decision.nearest.and_then(|near| Some(name(&near)?.0)),
+                duplicate_of: duplicate.and_then(|near| Some(name(near)?.0)),
+            });
+            decided.push(item);
+        }
+        self.sweep();
+        Ok(())
+    }
+
+    /// Forgets names that the window needs no more.
+    fn sweep(&mut self) {
+        let last = self.settings().limits.last as u64;
+        self.names.forget_before(self.stream.next().saturating_sub(last));
+        let events = self.stream.events();
+        if self.names.events.len() > 2 * events.len() + BATCH {
+            self.names.forget_events(|event| events.size(event) > 0);
+        }
+    }
+}

@@ -1,0 +1,434 @@
+//! A page of a ranking: duplicates merged, the best made to differ, the results from an offset on, and
+//! why they are there. How a page is asked for and written is not known.
+
+use std::collections::HashMap;
+
+use crate::engine::explain::{ExplainedWord, Explanation, UnknownToken};
+use crate::engine::fuse::{FuseSession, Fusion};
+use crate::engine::rank::RankedFor;
+use crate::engine::{
+    Candidates, Diversify, Duplicate, Engine, Likes, Query, QueryError, RankOptions, RankSession,
+    Ranked, Ranking, UnscoredLikes,
+};
+
+/// What a page is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PageOptions {
+    /// How many of the first results are skipped.
+    pub offset: usize,
+    /// Most results after those; none means all.
+    pub top_k: Option<usize>,
+    /// From which similarity on a candidate is a duplicate of a better one.
+    pub collapse: Option<f32>,
+    /// Whether, and how much, results should differ.
+    pub diversify: Option<Diversify>,
+    /// Whether the words with the largest shares of the first scores are wanted.
+    pub explain: bool,
+}
+
+impl PageOptions {
+    /// Most results of a page that are explained.
+    pub const MOST_EXPLAINED: usize = 20;
+    /// Words of an explanation.
+    pub const WORDS: usize = 5;
+
+    /// How many results there are to the end of the page; none means all.
+    pub fn end(&self) -> Option<usize> {
+        self.top_k.map(|most| most.saturating_add(self.offset))
+    }
+
+    /// How many of the best candidates are reordered.
+    pub fn pool(&self) -> usize {
+        let most = Diversify::MOST_POOL;
+        let of_page = || self.top_k.map_or(most, |wanted| wanted.saturating_mul(Diversify::POOL));
+        self.diversify.map_or(0, |diversify| diversify.pool.unwrap_or_else(of_page).min(most))
+    }
+
+    /// How many candidates are needed in the order of their scores; none means all, as duplicates may
+    /// stand anywhere.
+    pub fn needed(&self) -> Option<usize> {
+        self.end().filter(|_| self.collapse.is_none()).map(|end| end.max(self.pool()))
+    }
+}
+
+/// Which of two texts that were compared a word stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The query, or the liked text.
+    Query,
+    /// The candidate.
+    Candidate,
+}
+
+/// A word and its share of a score.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct WordShare {
+    /// The token, as it was looked up.
+    pub token: String,
+    /// The text that it stands in.
+    pub of: Side,
+    /// What it adds to the score.
+    pub share: f32,
+}
+
+impl std::fmt::Display for WordShare {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({:.2})", self.token, self.share)
+    }
+}
+
+impl Explanation {
+    /// The words with the largest shares, the largest first; of equals those of the query, in the order
+    /// of the text.
+    pub fn largest_shares(&self, most: usize) -> Vec<WordShare> {
+        let words = |words: &[ExplainedWord], unknown: &[UnknownToken], of: Side| {
+            let words = words.iter().map(|word| (word.token.clone(), word.share));
+            let unknown = unknown.iter().map(|token| (token.token.clone(), token.share));
+            let shared = words.chain(unknown).filter_map(|(token, share)| {
+                share.filter(|&share| share > 0.0).map(|share| WordShare { token, of, share })
+            });
+            shared.collect::<Vec<_>>()
+        };
+        let mut all = words(&self.one, &self.one_unknown, Side::Query);
+        all.extend(words(&self.other, &self.other_unknown, Side::Candidate));
+        all.sort_by(|a, b| b.share.total_cmp(&a.share));
+        all.truncate(most);
+        all
+    }
+}
+
+/// Why a result is there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResultReason {
+    /// The place of the liked text that the result is most like, weights included.
+    pub like: Option<usize>,
+    /// The words with the largest shares of the score.
+    pub words: Vec<WordShare>,
+}
+
+/// A page of a ranking.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// The ranking up to the end of the page.
+    pub ranking: Ranking,
+    offset: usize,
+    options: RankOptions,
+    /// The duplicates of results, by the index of the result.
+    duplicates: HashMap<usize, Vec<Duplicate>>,
+    /// Reasons of the first results of the page.
+    reasons: Vec<ResultReason>,
+}
+
+/// A result of a page.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PageResult<'p> {
+    /// Its place among the candidates.
+    pub index: usize,
+    /// Its score; none where it has none.
+    pub score: Option<f32>,
+    /// Candidates that were merged into it, best first.
+    pub duplicates: &'p [Duplicate],
+    /// Why it is there, where that was asked.
+    pub reason: Option<&'p ResultReason>,
+}
+
+impl Page {
+    /// The results of the page, best first; the unscored last, where no least score was asked for.
+    pub fn results(&self) -> impl Iterator<Item = PageResult<'_>> {
+        let listed = self.ranking.listed(&self.options).skip(self.offset).enumerate();
+        listed.map(|(place, (index, score))| PageResult {
+            index,
+            score,
+            duplicates: self.duplicates.get(&index).map_or(&[], Vec::as_slice),
+            reason: self.reasons.get(place),
+        })
+    }
+}
+
+/// A whole question: what is asked, what scores the candidates, and which page of them is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct RankQuestion<'q> {
+    /// What candidates are ranked for.
+    pub asked: RankedFor<'q>,
+    /// Method, measure, and what to do with unknown and overlong texts.
+    pub query: Query,
+    /// Several rankings fused, by methods alone; it scores in the place of the method.
+    pub fusion: Option<&'q Fusion>,
+    /// The least score wanted; none means any.
+    pub min_score: Option<f32>,
+    /// Which page is wanted, and what it is made of.
+    pub page: PageOptions,
+}
+
+impl Engine {
+    /// Ranks candidates and makes the page that is asked for; also tells which liked and disliked texts
+    /// are part of no score. `check` is asked again and again, and ends the work by its error.
+    pub fn rank_page<T: AsRef<str>, E: From<QueryError>>(
+        &self,
+        question: &RankQuestion<'_>,
+        candidates: &Candidates<'_, T>,
+        mut check: impl FnMut() -> Result<(), E>,
+    ) -> Result<(Page, UnscoredLikes), E> {
+        let RankQuestion { asked, query, fusion, min_score, page } = *question;
+        let options = RankOptions { query, top_k: page.needed(), min_score };
+        let (ranked, boosts) = candidates.part(0..candidates.ranked().len());
+        let mut unscored = UnscoredLikes::default();
+        let mut go_on = || check().is_ok();
+        let mut ranking = match (asked, fusion) {
+            (RankedFor::Likes(likes), None) => {
+                unscored = self.passed_likes(likes, &options)?;
+                self.rank_liked(likes, ranked, &boosts, &options, &mut go_on)?
+            }
+            (RankedFor::Likes(_), Some(_)) => {
+                return Err(QueryError::OnlyRanks { method: "a fusion" }.into());
+            }
+            (RankedFor::Query(text) | RankedFor::QueryOf(_, text), None) => {
+                let rank = |session: &mut RankSession<'_, '_>| {
+                    session.rank_boosted(ranked, &boosts, &mut go_on)
+                };
+                self.rank_session(text, &options, rank)??
+            }
+            (RankedFor::Query(text) | RankedFor::QueryOf(_, text), Some(fusion)) => {
+                let score = |session: &mut FuseSession<'_, '_>| session.score(ranked, &mut go_on);
+                let scores = self.fuse_session(text, fusion, &query, score)??;
+                let none: &[Vec<f64>] = &[];
+                let fused = scores.fused(fusion, none);
+                scores.ranking(&fused, &options, &boosts)
+            }
+        };
+        // A ranking that was given up is incomplete.
+        check()?;
+        candidates.restore(&mut ranking);
+        let page = self.page(ranking, candidates.all(), asked, (&page, &options), check)?;
+        Ok((page, unscored))
+    }
+
+    /// Makes a page of a ranking of these candidates for what was asked. `check` is asked again and
+    /// again, and ends the work by its error.
+    pub fn page<T: AsRef<str>, E: From<QueryError>>(
+        &self,
+        ranking: Ranking,
+        candidates: &[T],
+        asked: RankedFor<'_>,
+        (page, options): (&PageOptions, &RankOptions),
+        mut check: impl FnMut() -> Result<(), E>,
+    ) -> Result<Page, E> {
+        let mut made = Page {
+            ranking,
+            offset: page.offset,
+            options: RankOptions { top_k: page.end(), ..*options },
+            duplicates: HashMap::new(),
+            reasons: Vec::new(),
+        };
+        let (results, query) = (&mut made.ranking.results, &options.query);
+        let end = page.end().unwrap_or(usize::MAX);
+        if let Some(least) = page.collapse {
+            let most = end.max(page.pool());
+            let folds = self.collapse(results, candidates, (least, most), query, &mut check)?;
+            results.clear();
+            for fold in folds {
+                results.push(fold.best);
+                if !fold.duplicates.is_empty() {
+                    made.duplicates.insert(fold.best.index, fold.duplicates);
+                }
+            }
+        }
+        if let Some(Diversify { lambda, .. }) = page.diversify {
+            let pool = page.pool().min(results.len());
+            let pool = results.get_mut(..pool).unwrap_or_default();
+            self.diversify(pool, candidates, (lambda, end), query, &mut check)?;
+        }
+        results.truncate(end);
+        if page.explain {
+            let explained = results.iter().skip(page.offset).take(PageOptions::MOST_EXPLAINED);
+            for &Ranked { index, .. } in explained {
+                check()?;
+                let candidate = candidates.get(index).map_or("", AsRef::as_ref);
+                made.reasons.push(self.reason(asked, candidate, query)?);
+            }
+        }
+        Ok(made)
+    }
+
+    /// Why a candidate has its score.
+    fn reason(
+        &self,
+        asked: RankedFor<'_>,
+        candidate: &str,
+        query: &Query,
+    ) -> Result<ResultReason, QueryError> {
+        let (text, like) = match asked {
+            RankedFor::Query(text) | RankedFor::QueryOf(_, text) => (text, None),
+            RankedFor::Likes(likes) => self.nearest_liked(likes, candidate, query)?,
+        };
+        let explained = self.explain(text, candidate, query)?;
+        if explained.shares.is_none() && !explained.unscored {
+            return Err(QueryError::NoShares { method: query.method.name() });
+        }
+        Ok(ResultReason { like, words: explained.largest_shares(PageOptions::WORDS) })
+    }
+
+    /// The liked text with the best weighted score, and its place.
+    fn nearest_liked<'t>(
+        &self,
+        likes: &Likes<'t>,
+        candidate: &str,
+        query: &Query,
+    ) -> Result<(&'t str, Option<usize>), QueryError> {
+        let texts: Vec<&str> = likes.liked.iter().map(|liked| liked.text).collect();
+        // Scores are the same in either order of the texts.
+        let ranking = self.rank(candidate, &texts, query)?;
+        let weighted = ranking.results.iter().filter_map(|ranked| {
+            let liked = likes.liked.get(ranked.index)?;
+            Some((f64::from(liked.weight) * f64::from(ranked.score), ranked.index, liked.text))
+        });
+        let better =
+            |a: &(f64, usize, &str), b: &(f64, usize, &str)| b.0 > a.0 || (b.0 == a.0 && b.1 < a.1);
+        let best = weighted.reduce(|a, b| if better(&a, &b) { b } else { a });
+        Ok(best.map_or(("", None), |(_, index, text)| (text, Some(index))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::BoostBy;
+    use crate::methods::Method;
+
+    const TEXTS: [&str; 8] = [
+        "Strong earthquake shakes Lima",
+        "strong earthquake shakes Lima!",
+        "An earthquake in Peru",
+        "my cat sleeps on the keyboard",
+        "",
+        "Quake hits the capital of Peru",
+        "earthquake damages houses in Lima",
+        "Floods in the north of Peru",
+    ];
+
+    fn engine() -> Engine {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/default.safetensors");
+        Engine::open(path.as_ref(), &Default::default()).unwrap()
+    }
+
+    fn all() -> Candidates<'static, &'static str> {
+        Candidates::of(&TEXTS, None::<fn(&&str) -> bool>, |_| None, BoostBy::Add)
+    }
+
+    fn go_on() -> Result<(), QueryError> {
+        Ok(())
+    }
+
+    fn page_of(engine: &Engine, page: &PageOptions) -> Page {
+        let query = Query::new(Method::AvgCos);
+        let asked = RankedFor::Query("earthquake in Lima");
+        let question = RankQuestion { asked, query, fusion: None, min_score: None, page: *page };
+        let (made, unscored) = engine.rank_page(&question, &all(), go_on).unwrap();
+        assert_eq!(unscored, UnscoredLikes::default());
+        made
+    }
+
+    fn indexes(page: &Page) -> Vec<usize> {
+        page.results().map(|result| result.index).collect()
+    }
+
+    #[test]
+    fn what_is_needed_follows_from_the_page() {
+        let ten = PageOptions { top_k: Some(10), offset: 5, ..PageOptions::default() };
+        assert_eq!((ten.end(), ten.pool(), ten.needed()), (Some(15), 0, Some(15)));
+        let varied = PageOptions { diversify: Some(Diversify::default()), ..ten };
+        assert_eq!((varied.pool(), varied.needed()), (40, Some(40)));
+        let many = PageOptions { top_k: Some(999), ..varied };
+        assert_eq!((many.pool(), many.needed()), (1000, Some(1004)));
+        let own = Diversify { pool: Some(7), ..Diversify::default() };
+        assert_eq!(PageOptions { diversify: Some(own), ..ten }.needed(), Some(15));
+        let merged = PageOptions { collapse: Some(0.9), ..ten };
+        assert_eq!((merged.end(), merged.needed()), (Some(15), None));
+        assert_eq!(PageOptions { diversify: Some(own), ..PageOptions::default() }.needed(), None);
+    }
+
+    #[test]
+    fn pages_are_slices_of_the_whole_list() {
+        let engine = engine();
+        let collapse = Some(0.95);
+        let diversify = Some(Diversify { lambda: 0.5, pool: Some(8) });
+        for (collapse, diversify) in
+            [(None, None), (collapse, None), (None, diversify), (collapse, diversify)]
+        {
+            let whole = PageOptions { collapse, diversify, ..PageOptions::default() };
+            let all = indexes(&page_of(&engine, &whole));
+            for (offset, top_k) in [(0, 3), (2, 2), (6, 5), (9, 1)] {
+                let page = PageOptions { offset, top_k: Some(top_k), ..whole };
+                let expected: Vec<usize> = all.iter().copied().skip(offset).take(top_k).collect();
+                assert_eq!(indexes(&page_of(&engine, &page)), expected, "{page:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn duplicates_stand_with_the_result_that_they_were_merged_into() {
+        let page = PageOptions {
+            collapse: Some(0.99),
+            top_k: Some(2),
+            explain: true,
+            ..Default::default()
+        };
+        let made = page_of(&engine(), &page);
+        let merged: Vec<usize> = made
+            .results()
+            .flat_map(|result| result.duplicates.iter().map(|duplicate| duplicate.ranked.index))
+            .collect();
+        assert_eq!(merged, [1]);
+        for result in made.results() {
+            let words = &result.reason.unwrap().words;
+            assert!(!words.is_empty() && words.len() <= PageOptions::WORDS);
+            assert!(words.is_sorted_by(|a, b| a.share >= b.share));
+        }
+    }
+
+    #[test]
+    fn liked_texts_explain_and_a_check_ends_the_work() {
+        let engine = engine();
+        let liked = |text, weight| crate::engine::Liked { text, weight };
+        let likes = Likes {
+            liked: vec![liked("cats and keyboards", 1.0), liked("earthquake", 1.0)],
+            unlike_weight: Likes::UNLIKE_WEIGHT,
+            ..Likes::default()
+        };
+        let (asked, query) = (RankedFor::Likes(&likes), Query::new(Method::AvgCos));
+        let page = PageOptions { explain: true, top_k: Some(5), ..PageOptions::default() };
+        let question = RankQuestion { asked, query, fusion: None, min_score: None, page };
+        let (made, _) = engine.rank_page(&question, &all(), go_on).unwrap();
+        for result in made.results() {
+            let expected = if result.index == 3 { 0 } else { 1 };
+            assert_eq!(result.reason.unwrap().like, Some(expected), "{result:?}");
+        }
+        let stop = || Err(QueryError::NoShares { method: "stopped" });
+        let stopped = engine.rank_page(&question, &all(), stop);
+        assert_eq!(stopped.unwrap_err(), QueryError::NoShares { method: "stopped" });
+    }
+
+    #[test]
+    fn who_is_excluded_keeps_its_place_and_boosts_count() {
+        let engine = engine();
+        let excludes = Some(|text: &&str| text.starts_with("strong"));
+        let boost = |text: &&str| text.contains("cat").then_some(2.0);
+        let candidates = Candidates::of(&TEXTS, excludes, boost, BoostBy::Add);
+        let asked = RankedFor::Query("earthquake in Lima");
+        let (query, page) = (Query::new(Method::AvgCos), PageOptions::default());
+        let question = RankQuestion { asked, query, fusion: None, min_score: None, page };
+        let (made, _) = engine.rank_page(&question, &candidates, go_on).unwrap();
+        let indexes = indexes(&made);
+        assert_eq!((indexes[0], indexes.len()), (3, TEXTS.len() - 1));
+        assert!(!indexes.contains(&1) && indexes.last() == Some(&4));
+        let plain = page_of(&engine, &page);
+        let score = |page: &Page, index: usize| {
+            page.results().find(|result| result.index == index).unwrap().score
+        };
+        for index in [0, 2, 5, 6, 7] {
+            assert_eq!(score(&made, index), score(&plain, index));
+        }
+        assert_eq!(score(&made, 3), score(&plain, 3).map(|score| score + 2.0));
+    }
+}

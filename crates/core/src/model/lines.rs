@@ -1,0 +1,278 @@
+//! Short strings with their numbers, made when a model is opened for words and pieces that are few
+//! enough: a look-up costs one short hash and one line of memory, which holds the string itself.
+//!
+//! A filter says of nearly every string that is not there that it is not, without asking for its line.
+
+use cognate_kernels::simd;
+
+/// The number of no string.
+pub(crate) const EMPTY: u32 = u32::MAX;
+
+/// Most strings that lines are made of: a hundred times as many would take longer to place than a
+/// model takes to open.
+pub(crate) const MOST: usize = 1 << 17;
+
+/// Bytes of the longest string that a line holds.
+pub(crate) const LONGEST: usize = 15;
+
+/// Strings of a line.
+const WIDTH: usize = 3;
+
+/// For each length the mask of the bytes of a string of that length.
+const MASKS: [u128; LONGEST + 1] = {
+    let mut masks = [0; LONGEST + 1];
+    let mut length = 0;
+    while length <= LONGEST {
+        masks[length] = (1 << (8 * length)) - 1;
+        length += 1;
+    }
+    masks
+};
+
+/// A string of at most [`LONGEST`] bytes and its length, so that no two strings are the same key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Key(u128);
+
+impl Key {
+    /// The key of the string in a range of `text`; the key of no string where it is too long or empty.
+    #[inline]
+    pub(crate) fn at(text: &[u8], [start, end]: [usize; 2]) -> Self {
+        let length = end.wrapping_sub(start);
+        let chunk = text.get(start..).and_then(|rest| rest.first_chunk());
+        match (chunk, MASKS.get(length)) {
+            (Some(chunk), Some(mask)) => {
+                Self(u128::from_le_bytes(*chunk) & mask | (length as u128) << (8 * LONGEST))
+            }
+            _ => Self::of(text.get(start..end).unwrap_or_default()),
+        }
+    }
+
+    /// The key of a string.
+    #[inline]
+    pub(crate) fn of(string: &[u8]) -> Self {
+        let length = string.len();
+        // Two loads that meet or overlap, where the bytes are the same.
+        let bytes = match (string.first_chunk::<8>(), string.last_chunk::<8>()) {
+            _ if length > LONGEST => return Self::default(),
+            (Some(first), Some(last)) => {
+                let [first, last] =
+                    [first, last].map(|bytes| u128::from(u64::from_le_bytes(*bytes)));
+                first | last << (8 * (length - 8))
+            }
+            _ => match (string.first_chunk::<4>(), string.last_chunk::<4>()) {
+                (Some(first), Some(last)) => {
+                    let [first, last] =
+                        [first, last].map(|bytes| u128::from(u32::from_le_bytes(*bytes)));
+                    first | last << (8 * (length - 4))
+                }
+                _ => string.iter().rev().fold(0, |bytes, &byte| bytes << 8 | u128::from(byte)),
+            },
+        };
+        Self(bytes | (length as u128) << (8 * LONGEST))
+    }
+
+    /// The key of two bytes and then this string, which is of at most [`LONGEST`] - 2 bytes.
+    #[inline]
+    pub(crate) fn behind(self, mark: [u8; 2]) -> Self {
+        let length = (self.0 >> (8 * LONGEST)) + mark.len() as u128;
+        let string = self.0 & MASKS[LONGEST - mark.len()];
+        Self(string << 16 | u128::from(u16::from_le_bytes(mark)) | length << (8 * LONGEST))
+    }
+
+    /// One wide multiplication: no branch on the length, which a processor cannot guess.
+    #[inline]
+    fn hash(self) -> u64 {
+        let low = (self.0 as u64 ^ 0x243F_6A88_85A3_08D3).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let high = (self.0 >> 64) as u64 ^ 0x1319_8A2E_0370_7345;
+        let wide = u128::from(low ^ high) * 0xD6E8_FEB8_6659_FD93;
+        wide as u64 ^ (wide >> 64) as u64
+    }
+}
+
+/// Some strings, each found by its own key alone.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+struct Line {
+    keys: [Key; WIDTH],
+    numbers: [u32; WIDTH],
+    /// Whether a string that belongs here stands in a later line, because there was no room.
+    more: u32,
+}
+
+impl Line {
+    const FREE: Self = Self { keys: [Key(0); WIDTH], numbers: [EMPTY; WIDTH], more: 0 };
+
+    /// The number of a string, or [`EMPTY`]; all three are compared, and none is guessed.
+    #[inline]
+    fn find(&self, key: Key) -> u32 {
+        let [a, b, c] = self.keys.map(|other| other == key);
+        let [first, second, third] = self.numbers;
+        let found = if c { third } else { EMPTY };
+        let found = if b { second } else { found };
+        if a { first } else { found }
+    }
+}
+
+/// Strings with their numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct Lines {
+    lines: Box<[Line]>,
+    /// A bit for every string, of at least sixteen a string.
+    filter: Box<[u64]>,
+}
+
+/// Working memory of [`Lines::find_all`].
+#[derive(Debug, Default)]
+pub(crate) struct Work(Vec<(Key, u32)>);
+
+impl Lines {
+    /// Places strings, the most frequent first, so that they stand in their own lines.
+    pub(crate) fn of<'a>(strings: impl ExactSizeIterator<Item = &'a [u8]>) -> Self {
+        let lines = (strings.len() / 2).next_power_of_two();
+        let bits = strings.len().next_power_of_two().max(4) * 16;
+        let mut made = Self {
+            lines: vec![Line::FREE; lines].into_boxed_slice(),
+            filter: vec![0; bits / u64::BITS as usize].into_boxed_slice(),
+        };
+        for (number, string) in (0..).zip(strings) {
+            made.put(Key::of(string), number);
+        }
+        made
+    }
+
+    fn put(&mut self, key: Key, number: u32) {
+        if key == Key::default() {
+            return;
+        }
+        let hash = key.hash();
+        let (word, bit) = self.bit(hash);
+        self.filter[word] |= bit;
+        let mut at = self.home(hash);
+        loop {
+            let line = &mut self.lines[at];
+            if let Some(free) = line.numbers.iter().position(|&number| number == EMPTY) {
+                (line.keys[free], line.numbers[free]) = (key, number);
+                return;
+            }
+            line.more = 1;
+            at = (at + 1) & (self.lines.len() - 1);
+        }
+    }
+
+    #[inline]
+    fn home(&self, hash: u64) -> usize {
+        (hash >> 32) as usize & (self.lines.len() - 1)
+    }
+
+    #[inline]
+    fn bit(&self, hash: u64) -> (usize, u64) {
+        ((hash >> 6) as usize & (self.filter.len() - 1), 1 << (hash % 64))
+    }
+
+    /// The number of a string that is likely not there.
+    #[inline]
+    pub(crate) fn find(&self, key: Key) -> Option<u32> {
+        let hash = key.hash();
+        let (word, bit) = self.bit(hash);
+        if self.filter.get(word)? & bit == 0 {
+            return None;
+        }
+        let home = self.home(hash);
+        let found = self.lines.get(home)?.find(key);
+        if found != EMPTY { Some(found) } else { self.find_behind(key, home) }
+    }
+
+    /// The number of a string that is not in its own line.
+    #[cold]
+    fn find_behind(&self, key: Key, home: usize) -> Option<u32> {
+        let mut at = home;
+        while self.lines.get(at)?.more != 0 {
+            at = (at + 1) & (self.lines.len() - 1);
+            let found = self.lines.get(at)?.find(key);
+            if found != EMPTY {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// Appends the number of each of the strings at these places of `text`, or [`EMPTY`]. Each step is
+    /// taken for all strings before the next, so that their lines come near together. A string that is
+    /// too long for a line is asked of `long`; `seen` is told each number.
+    pub(crate) fn find_all(
+        &self,
+        text: &[u8],
+        places: impl Iterator<Item = [usize; 2]> + Clone,
+        work: &mut Work,
+        found: &mut Vec<u32>,
+        long: impl Fn(&[u8]) -> Option<u32>,
+        seen: impl Fn(u32),
+    ) {
+        let keys = &mut work.0;
+        keys.clear();
+        keys.extend(places.clone().map(|place| {
+            let key = Key::at(text, place);
+            let home = self.home(key.hash());
+            simd::prefetch(self.lines.get(home..=home).unwrap_or_default());
+            (key, home as u32)
+        }));
+        found.extend(keys.iter().zip(places).map(|(&(key, home), [start, end])| {
+            let line = self.lines.get(home as usize).unwrap_or(&Line::FREE);
+            let mut number = line.find(key);
+            if number == EMPTY && (line.more != 0 || end - start > LONGEST) {
+                let string = text.get(start..end).unwrap_or_default();
+                let other = match string.len() > LONGEST {
+                    true => long(string),
+                    false => self.find_behind(key, home as usize),
+                };
+                number = other.unwrap_or(EMPTY);
+            }
+            if number != EMPTY {
+                seen(number);
+            }
+            number
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_string_is_found_and_no_other(
+            strings in prop::collection::hash_set("[a-c\0]{0,17}", 1..300),
+            others in prop::collection::vec("[a-c\0]{0,17}", 50),
+        ) {
+            let strings: Vec<String> = strings.into_iter().collect();
+            let lines = Lines::of(strings.iter().map(String::as_bytes));
+            let number = |wanted: &String| {
+                strings.iter().position(|string| string == wanted).map(|at| at as u32)
+            };
+            let (mut work, mut found) = (Work::default(), Vec::new());
+            for behind in ["", "aaaaaaaaaaaaaaaa"] {
+                for string in strings.iter().chain(&others) {
+                    let (text, place) = (format!("b{string}{behind}"), [1, 1 + string.len()]);
+                    let expected = number(string).filter(|_| (1..=LONGEST).contains(&string.len()));
+                    prop_assert_eq!(lines.find(Key::at(text.as_bytes(), place)), expected);
+                    prop_assert_eq!(lines.find(Key::of(string.as_bytes())), expected);
+                    found.clear();
+                    let long = |_: &[u8]| Some(7);
+                    let places = [place].into_iter();
+                    lines.find_all(text.as_bytes(), places, &mut work, &mut found, long, |_| {});
+                    let expected = if string.len() > LONGEST { Some(7) } else { expected };
+                    prop_assert_eq!(found[0], expected.unwrap_or(EMPTY));
+                }
+            }
+        }
+
+        #[test]
+        fn a_mark_goes_before_a_key(string in "[a-z]{0,13}") {
+            let marked = format!("##{string}");
+            prop_assert_eq!(Key::of(string.as_bytes()).behind(*b"##"), Key::of(marked.as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,538 @@
+//! `cognate eval recommend`: simulates readers who like some texts of one topic or several, and
+//! measures how many other texts of these topics are recommended.
+//!
+//! The rankings are those of `/rank` with `like`, `strategy` and `diversify`. All settings rank the
+//! same candidates for the same readers: every text of the file except those that the reader likes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use cognate::engine::{
+    Boosts, Engine, Liked, Likes, Measure, Query, QueryError, RankOptions, Strategy,
+};
+use cognate_kernels::random::Random;
+use cognate_stats::ranking::JudgedRanking;
+use cognate_stats::significance::Randomisation;
+use indicatif::HumanCount;
+use serde::Serialize;
+
+use crate::contenders::Scores;
+use crate::datasets::{Judged, RankingSet, is_blank};
+use crate::table::{Better, Cell, Column, Mark, Table};
+use crate::{EvalError, contenders, datasets, scoring};
+
+/// Number of recommended texts that a reader looks at.
+const SHOWN: usize = 10;
+
+/// Differences with a smaller p value are marked as significant.
+const SIGNIFICANT: f64 = 0.05;
+
+#[derive(Debug, Clone)]
+pub struct RecommendOptions {
+    /// Files, or folders of files, with topics and their texts.
+    pub files: Vec<PathBuf>,
+    /// Files of judgements; if empty, the files' labels are used.
+    pub qrels: Vec<PathBuf>,
+    pub methods: Vec<String>,
+    /// Measures for vector methods; if empty, each method's own.
+    pub measures: Vec<Measure>,
+    /// Number of texts that a reader likes.
+    pub liked: usize,
+    /// Number of topics that a reader likes.
+    pub topics: usize,
+    /// Number of readers drawn for each topic.
+    pub draws: usize,
+    /// With diversification, the weight of a score against similarity to earlier results.
+    pub lambda: f64,
+    /// With diversification, the number of best candidates to choose from.
+    pub pool: usize,
+    /// Seed for the choice of liked texts.
+    pub seed: u64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct RecommendReport {
+    /// Name and version of the report's format.
+    pub format: &'static str,
+    pub fingerprint: String,
+    /// Number of topics that a reader likes.
+    pub topics: usize,
+    /// Number of readers drawn for each topic.
+    pub draws: usize,
+    /// The weight of a score against similarity to earlier results.
+    pub lambda: f64,
+    /// The number of best candidates that diversification chooses from.
+    pub pool: usize,
+    /// Seed for the choice of liked texts.
+    pub seed: u64,
+    pub files: Vec<RecommendFile>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct RecommendFile {
+    pub name: String,
+    /// Number of distinct texts.
+    pub texts: usize,
+    /// Number of topics with enough relevant texts.
+    pub topics: usize,
+    /// The results of each method under each setting.
+    pub results: Vec<RecommendResult>,
+}
+
+/// Figures of a method under a setting: means over topics of the means over their readers.
+#[derive(Debug, Clone, Serialize)]
+pub struct RecommendResult {
+    pub method: String,
+    pub setting: String,
+    pub map: f64,
+    /// p value of the difference in average precision from the setting with one liked text, by
+    /// Fisher's randomisation test over topics; `null` for that setting itself.
+    pub p: Option<f64>,
+    /// Normalised discounted cumulative gain of the first ten.
+    pub ndcg_at_10: f64,
+    /// Share of relevant texts among the first ten.
+    pub precision_at_10: f64,
+    /// Mean score of the pairs among the first ten: how similar they are to each other.
+    pub alike_at_10: f64,
+}
+
+/// How recommendations for a reader are computed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Setting {
+    /// With a strategy, all liked texts are used; without one, only the first.
+    several: Option<Strategy>,
+    diverse: bool,
+}
+
+/// Settings without diversification come first: diversification reorders their rankings.
+const SETTINGS: [Setting; 6] = [
+    Setting { several: None, diverse: false },
+    Setting { several: None, diverse: true },
+    Setting { several: Some(Strategy::Best), diverse: false },
+    Setting { several: Some(Strategy::Best), diverse: true },
+    Setting { several: Some(Strategy::Mean), diverse: false },
+    Setting { several: Some(Strategy::Mean), diverse: true },
+];
+
+impl Setting {
+    fn name(self, options: &RecommendOptions) -> String {
+        let liked = match self.several {
+            None => "1 liked".to_owned(),
+            Some(Strategy::Best) => format!("{} liked, best", options.liked),
+            Some(Strategy::Mean) => format!("{} liked, mean", options.liked),
+            Some(Strategy::Sum) => format!("{} liked, sum", options.liked),
+        };
+        if self.diverse { format!("{liked}, diversify {}", options.lambda) } else { liked }
+    }
+}
+
+/// Average precision, NDCG, precision, similarity.
+type Figures = [f64; 4];
+
+/// Measures recommendations under every setting.
+pub fn eval_recommend(
+    engine: &Engine,
+    options: &RecommendOptions,
+) -> Result<RecommendReport, EvalError> {
+    let methods = contenders::methods(engine, &options.methods, &options.measures)?;
+    let queries = methods.iter().filter_map(|contender| match contender.scores {
+        Scores::Method(method, measure) => {
+            Some((contender.name.as_str(), contenders::query(method, measure)))
+        }
+        _ => None,
+    });
+    let queries: Vec<(&str, Query)> = queries.collect();
+    let judged = Judged::read(&options.qrels)?;
+    let draws = Draws {
+        liked: options.liked,
+        topics: options.topics,
+        readers: options.draws,
+        seed: options.seed,
+    };
+    let mut files = Vec::new();
+    for source in datasets::sources(&options.files)? {
+        let set = datasets::read_ranking(&source, &[])?;
+        let library = Library::of(&set, &judged, draws);
+        if library.readers.is_empty() {
+            let most = options.liked.div_ceil(options.topics);
+            let problem = match options.topics {
+                1 => format!("no topic has more than {most} relevant texts"),
+                few => format!("fewer than {few} topics have more than {most} relevant texts"),
+            };
+            return Err(EvalError::Data { file: set.name, problem });
+        }
+        let jobs: Vec<(&Query, &Reader)> = queries
+            .iter()
+            .flat_map(|(_, query)| library.readers.iter().map(move |reader| (query, reader)))
+            .collect();
+        let figures = scoring::map("recommending", &jobs, |(query, reader)| {
+            recommended(engine, &library, reader, query, options)
+        });
+        let figures = figures
+            .into_iter()
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|source| EvalError::Query { file: set.name.clone(), source })?;
+        let results = queries
+            .iter()
+            .zip(figures.chunks(library.readers.len()))
+            .flat_map(|((name, _), figures)| results(name, &library, figures, options));
+        files.push(RecommendFile {
+            results: results.collect(),
+            name: set.name,
+            texts: library.texts.len(),
+            topics: library.topics,
+        });
+    }
+    Ok(RecommendReport {
+        format: "cognate-recommend-1",
+        fingerprint: engine.model().fingerprint().to_owned(),
+        topics: options.topics,
+        draws: options.draws,
+        lambda: options.lambda,
+        pool: options.pool,
+        seed: options.seed,
+        files,
+    })
+}
+
+/// The figures of every setting for one reader.
+fn recommended(
+    engine: &Engine,
+    library: &Library,
+    reader: &Reader,
+    query: &Query,
+    options: &RecommendOptions,
+) -> Result<Vec<Figures>, QueryError> {
+    let candidates: Vec<usize> =
+        (0..library.texts.len()).filter(|text| !reader.liked.contains(text)).collect();
+    let texts: Vec<&str> = candidates.iter().map(|&at| library.texts[at].as_str()).collect();
+    let mut figures = Vec::with_capacity(SETTINGS.len());
+    let mut order = Vec::new();
+    for setting in SETTINGS {
+        if setting.diverse {
+            let pool = options.pool.min(order.len());
+            let choice = (options.lambda, SHOWN);
+            engine.diversify(&mut order[..pool], &texts, choice, query, || {
+                Ok::<(), QueryError>(())
+            })?;
+        } else {
+            let liked = &reader.liked[..setting.several.map_or(1, |_| reader.liked.len())];
+            let liked = liked.iter().map(|&at| Liked { text: &library.texts[at], weight: 1.0 });
+            let likes = Likes {
+                liked: liked.collect(),
+                disliked: Vec::new(),
+                strategy: setting.several.unwrap_or_default(),
+                unlike_weight: 0.0,
+            };
+            let (all, none) = (RankOptions::all(*query), Boosts::default());
+            order = engine.rank_liked(&likes, &texts, &none, &all, || true)?.results;
+        }
+        let grade = |at: usize| reader.wanted.get(&candidates[at]).copied().unwrap_or(0);
+        let ranked: Vec<u32> = order.iter().map(|ranked| grade(ranked.index)).collect();
+        let mut missed = reader.wanted.clone();
+        order.iter().for_each(|ranked| {
+            missed.remove(&candidates[ranked.index]);
+        });
+        let judged = JudgedRanking::new(ranked, &missed.into_values().collect::<Vec<_>>());
+        let first: Vec<&str> = order.iter().take(SHOWN).map(|ranked| texts[ranked.index]).collect();
+        figures.push([
+            judged.average_precision(),
+            judged.ndcg_at(SHOWN),
+            judged.precision_at(SHOWN),
+            likeness(engine, &first, query)?,
+        ]);
+    }
+    Ok(figures)
+}
+
+/// The mean score over all pairs of the texts; 0 for fewer than two.
+fn likeness(engine: &Engine, texts: &[&str], query: &Query) -> Result<f64, QueryError> {
+    let pairs: Vec<(&str, &str)> = (0..texts.len())
+        .flat_map(|one| (0..one).map(move |other| (texts[one], texts[other])))
+        .collect();
+    if pairs.is_empty() {
+        return Ok(0.0);
+    }
+    let scores = engine.similarity(&pairs, query)?.scores;
+    Ok(scores.iter().map(|&score| f64::from(score)).sum::<f64>() / pairs.len() as f64)
+}
+
+/// The means of a method's figures, one result for each setting.
+fn results(
+    method: &str,
+    library: &Library,
+    figures: &[Vec<Figures>],
+    options: &RecommendOptions,
+) -> Vec<RecommendResult> {
+    let by_topic = |setting: usize, figure: usize| {
+        let mut topics = vec![0.0; library.topics];
+        for (reader, figures) in library.readers.iter().zip(figures) {
+            topics[reader.topic] += figures[setting][figure] / options.draws as f64;
+        }
+        topics
+    };
+    let mean = |topics: &[f64]| topics.iter().sum::<f64>() / topics.len() as f64;
+    let one = by_topic(0, 0);
+    let of = |(place, setting): (usize, &Setting)| {
+        let precisions = by_topic(place, 0);
+        let differences: Vec<f64> = precisions.iter().zip(&one).map(|(a, b)| a - b).collect();
+        let test = Randomisation { seed: options.seed, ..Randomisation::default() };
+        RecommendResult {
+            method: method.to_owned(),
+            setting: setting.name(options),
+            map: mean(&precisions),
+            p: (place > 0).then(|| test.p_value(&differences).unwrap_or(1.0)),
+            ndcg_at_10: mean(&by_topic(place, 1)),
+            precision_at_10: mean(&by_topic(place, 2)),
+            alike_at_10: mean(&by_topic(place, 3)),
+        }
+    };
+    SETTINGS.iter().enumerate().map(of).collect()
+}
+
+impl RecommendReport {
+    pub fn json(&self) -> String {
+        // Every key is a string and every number finite, so serialising cannot fail.
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for RecommendReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, file) in self.files.iter().enumerate() {
+            let mut methods: Vec<&str> = file.results.iter().map(|of| of.method.as_str()).collect();
+            methods.dedup();
+            for (number, method) in methods.into_iter().enumerate() {
+                if place + number > 0 {
+                    writeln!(f)?;
+                }
+                write!(f, "{}", table(file, method, self))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn table(file: &RecommendFile, method: &str, report: &RecommendReport) -> Table {
+    let of = match report.topics {
+        1 => String::new(),
+        topics => format!(" of {topics} topics"),
+    };
+    let column = |name: &str, better| Column { name: name.to_owned(), better };
+    let of_method = || file.results.iter().filter(|result| result.method == method);
+    let one = of_method().next().map_or(0.0, |result| result.map);
+    let row = |result: &RecommendResult| {
+        let significant = result.p.is_some_and(|p| p < SIGNIFICANT);
+        let cells = vec![
+            Cell::fine(result.map, Mark::of(significant, result.map - one)),
+            Cell::chance(result.p),
+            Cell::fine(result.ndcg_at_10, Mark::None),
+            Cell::fine(result.precision_at_10, Mark::None),
+            Cell::share(result.alike_at_10, Mark::None),
+        ];
+        (result.setting.clone(), cells)
+    };
+    Table {
+        title: format!(
+            "{}, {method}: {} topics, {} readers each{of}, {} texts",
+            file.name,
+            file.topics,
+            report.draws,
+            HumanCount(file.texts as u64)
+        ),
+        stub: "setting",
+        columns: vec![
+            column("MAP", Better::Higher),
+            column("p", Better::Neither),
+            column("NDCG@10", Better::Higher),
+            column("P@10", Better::Higher),
+            column("alike@10", Better::Lower),
+        ],
+        rows: of_method().map(row).collect(),
+        notes: vec![
+            "p: Fisher's paired randomisation test of average precision over topics, against 1 liked."
+                .to_owned(),
+            "alike@10: the mean score of the pairs of the first ten.".to_owned(),
+        ],
+    }
+}
+
+/// The distinct texts of a file, and the readers drawn from its topics.
+struct Library {
+    texts: Vec<String>,
+    topics: usize,
+    readers: Vec<Reader>,
+}
+
+/// How readers are drawn.
+#[derive(Debug, Clone, Copy)]
+struct Draws {
+    /// Number of texts that a reader likes.
+    liked: usize,
+    /// Number of topics they belong to; liked texts are spread evenly over the topics.
+    topics: usize,
+    readers: usize,
+    seed: u64,
+}
+
+/// A simulated reader who likes some texts of some topics.
+struct Reader {
+    /// Index of the topic that the reader counts for.
+    topic: usize,
+    /// The liked texts, in the order in which they were drawn.
+    liked: Vec<usize>,
+    /// The other relevant texts of the topics, with their grades.
+    wanted: BTreeMap<usize, u32>,
+}
+
+impl Library {
+    /// Draws readers for every topic with more relevant texts than a reader likes; the further
+    /// topics of a reader are random.
+    fn of(set: &RankingSet, judged: &Judged, draws: Draws) -> Self {
+        let (mut texts, mut places) = (Vec::new(), BTreeMap::new());
+        let most = draws.liked.div_ceil(draws.topics);
+        let mut grades_of = Vec::new();
+        for topic in &set.topics {
+            let asked = topic.texts.iter().map(|text| (!is_blank(text)).then_some(text));
+            let asked: Vec<Option<usize>> = asked
+                .map(|text| {
+                    let text = text?;
+                    Some(*places.entry(text.clone()).or_insert_with(|| {
+                        texts.push(text.clone());
+                        texts.len() - 1
+                    }))
+                })
+                .collect();
+            let relevant = judged.relevant(topic).into_iter();
+            let grades = merged(relevant.filter_map(|(at, grade)| Some((asked[at]?, grade))));
+            if grades.len() > most {
+                grades_of.push(grades);
+            }
+        }
+        let mut library = Self { texts, topics: grades_of.len(), readers: Vec::new() };
+        if grades_of.len() < draws.topics {
+            return library;
+        }
+        let mut random = Random::seeded(draws.seed);
+        for topic in 0..grades_of.len() {
+            for _ in 0..draws.readers {
+                let mut others: Vec<usize> = (0..grades_of.len()).collect();
+                others.swap_remove(topic);
+                random.shuffle(&mut others);
+                let topics = std::iter::once(topic).chain(others).take(draws.topics);
+                let topics: Vec<&BTreeMap<usize, u32>> =
+                    topics.map(|topic| &grades_of[topic]).collect();
+                library.readers.push(reader(topic, &topics, draws.liked, &mut random));
+            }
+        }
+        library
+    }
+}
+
+/// A reader of these topics; liked texts are drawn from each topic in turn.
+fn reader(
+    topic: usize,
+    topics: &[&BTreeMap<usize, u32>],
+    liked: usize,
+    random: &mut Random,
+) -> Reader {
+    let mut shuffled: Vec<Vec<usize>> = Vec::with_capacity(topics.len());
+    for grades in topics {
+        let mut texts: Vec<usize> = grades.keys().copied().collect();
+        random.shuffle(&mut texts);
+        shuffled.push(texts);
+    }
+    let mut drawn: Vec<usize> = Vec::with_capacity(liked);
+    for turn in 0..liked {
+        let texts = &mut shuffled[turn % topics.len()];
+        // A text that belongs to two topics can be liked only once.
+        while let Some(text) = texts.pop() {
+            if !drawn.contains(&text) {
+                drawn.push(text);
+                break;
+            }
+        }
+    }
+    let all = topics.iter().flat_map(|grades| grades.iter().map(|(&text, &grade)| (text, grade)));
+    let mut wanted = merged(all);
+    wanted.retain(|text, _| !drawn.contains(text));
+    Reader { topic, liked: drawn, wanted }
+}
+
+/// Texts with their grades; a text with two grades keeps the better one.
+fn merged(texts: impl Iterator<Item = (usize, u32)>) -> BTreeMap<usize, u32> {
+    let mut grades = BTreeMap::new();
+    for (text, grade) in texts {
+        let known = grades.entry(text).or_insert(grade);
+        *known = grade.max(*known);
+    }
+    grades
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datasets::Topic;
+
+    #[test]
+    fn a_reader_waits_for_what_was_not_drawn_and_a_text_stands_once() {
+        let topic = |id: &str, rows: &[(&str, u32)]| Topic {
+            id: id.to_owned(),
+            texts: rows.iter().map(|row| row.0.to_owned()).collect(),
+            grades: rows.iter().map(|row| row.1).collect(),
+            documents: (0..rows.len()).map(|row| row.to_string()).collect(),
+            ..Topic::default()
+        };
+        let set = RankingSet {
+            name: "made".to_owned(),
+            topics: vec![
+                topic("full", &[("a", 1), ("b", 1), ("c", 2), ("b", 2), ("x", 0), (" ", 1)]),
+                topic("too few", &[("a", 1), ("d", 1)]),
+            ],
+        };
+        let judged = Judged::read(&[]).unwrap();
+        let draws = Draws { liked: 2, topics: 1, readers: 20, seed: 7 };
+        let library = Library::of(&set, &judged, draws);
+        assert_eq!(library.texts, ["a", "b", "c", "x", "d"]);
+        assert_eq!((library.topics, library.readers.len()), (1, 20));
+        let mut seen = std::collections::BTreeSet::new();
+        for reader in &library.readers {
+            assert_eq!(reader.liked.len(), 2);
+            let mut all: Vec<usize> = reader.liked.clone();
+            all.extend(reader.wanted.keys());
+            all.sort_unstable();
+            assert_eq!(all, [0, 1, 2]);
+            let grades = BTreeMap::from([(0, 1), (1, 2), (2, 2)]);
+            assert!(reader.wanted.iter().all(|(text, grade)| grades[text] == *grade));
+            seen.insert(reader.liked.clone());
+        }
+        assert!(seen.len() > 3);
+        let again = Library::of(&set, &judged, draws);
+        let liked = |library: &Library| library.readers[19].liked.clone();
+        assert_eq!(liked(&library), liked(&again));
+    }
+
+    #[test]
+    fn a_reader_of_two_topics_likes_texts_of_both() {
+        let topic = |id: &str, texts: [&str; 3]| Topic {
+            id: id.to_owned(),
+            texts: texts.map(str::to_owned).to_vec(),
+            grades: vec![1; 3],
+            documents: texts.map(str::to_owned).to_vec(),
+            ..Topic::default()
+        };
+        let topics = vec![topic("one", ["a", "b", "c"]), topic("other", ["d", "e", "f"])];
+        let set = RankingSet { name: "made".to_owned(), topics };
+        let draws = Draws { liked: 3, topics: 2, readers: 10, seed: 7 };
+        let library = Library::of(&set, &Judged::read(&[]).unwrap(), draws);
+        assert_eq!(library.readers.len(), 20);
+        for reader in &library.readers {
+            let of_first = reader.liked.iter().filter(|&&text| text < 3).count();
+            assert_eq!((reader.liked.len(), of_first), (3, if reader.topic == 0 { 2 } else { 1 }));
+            assert_eq!(reader.wanted.len(), 3);
+        }
+        let three = Draws { topics: 3, ..draws };
+        assert!(Library::of(&set, &Judged::read(&[]).unwrap(), three).readers.is_empty());
+    }
+}

@@ -1,0 +1,138 @@
+//! `cognate fit MODEL --components FILE --universe axes:K`: adds to a model file what methods fit
+//! to it.
+//!
+//! Everything else in the file is kept byte for byte; only sections fitted anew are replaced. What
+//! is fitted is defined by the methods.
+
+use std::path::{Path, PathBuf};
+
+use cognate::methods::means::{sif, usif};
+use cognate::methods::sets::fbow_jaccard;
+use cognate::methods::sets::fbow_jaccard::Universe;
+use cognate::methods::{Fitted, Unfittable};
+use cognate::model::format::Limits;
+use cognate::model::update::Update;
+use cognate::model::writer::{Draft, Written, clash};
+use cognate::model::{Model, ModelError, OpenOptions};
+use cognate_files::ReadError;
+use cognate_files::input::Input;
+use cognate_files::progress::Progress;
+
+/// What to fit, and the files to read and write.
+#[derive(Debug)]
+pub struct FitOptions {
+    pub model: PathBuf,
+    /// The model file to write; may be the one that is read.
+    pub output: PathBuf,
+    /// A file with a sentence a line, to fit the components of sif-pca and usif on.
+    pub components: Option<PathBuf>,
+    /// The fixed universe to build for fbow-jaccard.
+    pub universe: Option<UniverseChoice>,
+}
+
+/// The kind of a fixed universe and its number of members: `axes:100`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UniverseChoice {
+    kind: Universe,
+    size: usize,
+}
+
+impl std::str::FromStr for UniverseChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, size) = text.split_once(':').unwrap_or((text, ""));
+        let kind = kind.parse()?;
+        let most = Limits::DEFAULT.dims as usize;
+        match size.parse() {
+            Ok(size) if (1..=most).contains(&size) => Ok(Self { kind, size }),
+            _ => Err(format!("expected 1 to {most} members after a colon, got `{size}`")),
+        }
+    }
+}
+
+/// Seed of the clustering; fixed, so that a universe can be reproduced.
+const SEED: u64 = 0;
+
+/// What was fitted.
+#[derive(Debug, serde::Serialize)]
+pub struct FitReport {
+    /// The sections fitted, each with its settings.
+    pub sections: Vec<(&'static str, serde_json::Value)>,
+    #[serde(flatten)]
+    pub written: Written,
+}
+
+impl std::fmt::Display for FitReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{}", self.written.path.display())?;
+        for (section, settings) in &self.sections {
+            writeln!(f, "  {section} {settings}")?;
+        }
+        write!(f, "{}", self.written)
+    }
+}
+
+/// Why nothing was fitted.
+#[derive(Debug, thiserror::Error)]
+pub enum FitError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Options that contradict each other.
+    #[error("{0}")]
+    Options(String),
+    /// A method could not be fitted.
+    #[error(transparent)]
+    Unfittable(#[from] Unfittable),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+/// Fits what the options ask for and writes the model.
+pub fn fit(options: &FitOptions) -> Result<FitReport, FitError> {
+    let read = options.components.as_deref();
+    if let Some(problem) = clash(&[("-o", &options.output)], read) {
+        return Err(FitError::Options(problem));
+    }
+    let model = Model::open(&options.model, &OpenOptions::default())?;
+    let fitted = sections(&model, options)?;
+    let update = Update::of(&model, &options.output)?;
+    let mut draft = Draft::of(update.model());
+    fitted.iter().for_each(|fitted| fitted.put_into(&mut draft));
+    let written = update.write(draft)?;
+    let settings = |fitted: &Fitted| {
+        (fitted.section, serde_json::from_str(&fitted.settings).unwrap_or_default())
+    };
+    Ok(FitReport { sections: fitted.iter().map(settings).collect(), written })
+}
+
+fn sections(model: &Model, options: &FitOptions) -> Result<Vec<Fitted>, FitError> {
+    let mut fitted = Vec::new();
+    if let Some(file) = &options.components {
+        fitted.push(sif::fit(model, |see| each_sentence(file, "sif-pca", see))?);
+        fitted.push(usif::fit(model, |see| each_sentence(file, "usif", see))?);
+    }
+    if let Some(UniverseChoice { kind, size }) = options.universe {
+        fitted.push(fbow_jaccard::fit(model, kind, size, SEED));
+    }
+    Ok(fitted)
+}
+
+/// Calls `see` with every line of a file that is not blank.
+fn each_sentence(
+    path: &Path,
+    step: &'static str,
+    see: &mut dyn FnMut(&str),
+) -> Result<(), FitError> {
+    let progress = Progress::bytes(step);
+    let mut input = Input::open(path)?;
+    input.skip_byte_order_mark()?;
+    while let Some(line) = input.read_line()? {
+        let sentence = String::from_utf8_lossy(line);
+        if !sentence.trim().is_empty() {
+            see(&sentence);
+        }
+        progress.follow(&input);
+    }
+    Ok(())
+}

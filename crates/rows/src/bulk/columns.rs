@@ -1,0 +1,424 @@
+//! Rows of Parquet and Arrow files (IPC, also called Feather): read in batches, and written back
+//! with the answer's columns after all others.
+
+use std::fs::File;
+use std::io;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float32Type;
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, Float32Array, RecordBatch, RecordBatchReader, UInt64Array,
+};
+use arrow_ipc::reader::FileReader;
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_select::concat::concat_batches;
+use cognate_files::ReadError;
+use cognate_files::progress::Progress;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+use crate::bulk::question::{Answer, Cell, Kind, Question, Texts};
+use crate::bulk::{
+    Batch, BulkError, MOST_TOGETHER, Options, ROWS, Sink, Source, Tally, answer_all, rows,
+    unwritten,
+};
+use crate::growing::Growing;
+
+/// The file format of columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    Parquet,
+    Arrow,
+}
+
+impl Layout {
+    /// The format that the name of a file indicates.
+    pub(super) fn of_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "parquet" => Some(Self::Parquet),
+            "arrow" | "feather" | "ipc" => Some(Self::Arrow),
+            _ => None,
+        }
+    }
+}
+
+/// Answers the rows of several files into one file and returns its size. The files have the layout
+/// `read`, the output has `written`.
+pub(super) fn into_one(
+    question: &Question<'_>,
+    options: &Options,
+    inputs: &[PathBuf],
+    (read, written): (Layout, Layout),
+    output: Option<&Path>,
+    tally: &mut Tally,
+) -> Result<u64, BulkError> {
+    let path = output.unwrap_or(Path::new("standard output"));
+    let mut writer: Option<Writer> = None;
+    for input in inputs {
+        let mut reader = Reader::open(input, read, question, options)?;
+        let writer = match &mut writer {
+            Some(writer) if !writer.takes(&reader) => {
+                let problem = "its columns differ from those of the file before it; a folder as -o \
+                               takes a file for each";
+                return Err(BulkError::Options(format!("{}: {problem}", input.display())));
+            }
+            Some(writer) => writer,
+            none => none.insert(Writer::create(path, written, &reader, question, options)?),
+        };
+        answer_all(&mut reader, writer, question, options.on_error, tally)?;
+    }
+    writer.map_or(Ok(0), Writer::finish)
+}
+
+/// Rows, and the number of the first one, counted from 1.
+pub(in crate::bulk) struct RowRange {
+    pub(in crate::bulk) batch: RecordBatch,
+    first: u64,
+}
+
+/// Reads the rows of one file.
+pub(in crate::bulk) struct Reader {
+    name: String,
+    batches: Box<dyn RecordBatchReader + Send>,
+    /// Indices and names of the columns with texts.
+    columns: Vec<(usize, String)>,
+    /// Rows that were read but not yet returned.
+    held: Option<(RecordBatch, Vec<Texts>)>,
+    next: u64,
+    /// Number of rows in the file, if it is stated there.
+    rows: Option<u64>,
+    progress: Progress,
+}
+
+impl Reader {
+    pub(in crate::bulk) fn open(
+        path: &Path,
+        layout: Layout,
+        question: &Question<'_>,
+        options: &Options,
+    ) -> Result<Self, BulkError> {
+        let failed = |source| ReadError::Io { path: path.to_owned(), source };
+        let malformed = |problem: String| ReadError::Unsupported { path: path.to_owned(), problem };
+        if !path.metadata().map_err(failed)?.is_file() {
+            let problem = "not a regular file; folders, pipes and devices are not read";
+            return Err(malformed(problem.to_owned()).into());
+        }
+        let file = File::open(path).map_err(failed)?;
+        let (batches, rows): (Box<dyn RecordBatchReader + Send>, _) = match layout {
+            Layout::Parquet => {
+                let built = ParquetRecordBatchReaderBuilder::try_new(file)
+                    .and_then(|builder| {
+                        let rows = builder.metadata().file_metadata().num_rows();
+                        Ok((builder.with_batch_size(ROWS).build()?, rows))
+                    })
+                    .map_err(|error| malformed(format!("not a Parquet file: {error}")))?;
+                (Box::new(built.0), u64::try_from(built.1).ok())
+            }
+            Layout::Arrow => {
+                let reader = FileReader::try_new(BufReader::new(file), None);
+                let reader =
+                    reader.map_err(|error| malformed(format!("not an Arrow file: {error}")))?;
+                (Box::new(reader), None)
+            }
+        };
+        let schema = batches.schema();
+        let mut columns = Vec::new();
+        for name in question.columns() {
+            let found = column(&schema, name).ok_or_else(|| {
+                let known: Vec<&str> =
+                    schema.fields().iter().map(|field| field.name().as_str()).collect();
+                malformed(format!(
+                    "expected a column `{name}`; the columns are {}",
+                    known.join(", ")
+                ))
+            })?;
+            if !holds_text(schema.field(found).data_type()) {
+                let kind = schema.field(found).data_type();
+                return Err(
+                    malformed(format!("column `{name}`: expected strings, found {kind}")).into()
+                );
+            }
+            columns.push((found, name.to_owned()));
+        }
+        for name in rows::names(question, options) {
+            if schema.column_with_name(&name).is_some() {
+                let problem = format!("{}: {}", path.display(), rows::is_taken(&name));
+                return Err(BulkError::Options(problem));
+            }
+        }
+        let (name, progress) = (path.display().to_string(), Progress::count("rows"));
+        Ok(Self { name, batches, columns, held: None, next: 1, rows, progress })
+    }
+
+    pub(in crate::bulk) fn schema(&self) -> Arc<Schema> {
+        self.batches.schema()
+    }
+
+    fn failed(&self, error: &ArrowError) -> BulkError {
+        let problem = format!("damaged: {error}");
+        ReadError::Unsupported { path: self.name.clone().into(), problem }.into()
+    }
+
+    fn texts(&self, batch: &RecordBatch) -> Vec<Texts> {
+        let mut rows: Vec<Texts> = vec![Ok(Vec::new()); batch.num_rows()];
+        for (place, name) in &self.columns {
+            let strings = Strings::of(batch.column(*place));
+            for (at, row) in rows.iter_mut().enumerate() {
+                match (strings.get(at), row.as_mut()) {
+                    (Some(text), Ok(texts)) => texts.push(text.to_owned()),
+                    (None, Ok(_)) => *row = Err(format!("expected a field `{name}`")),
+                    (_, Err(_)) => {}
+                }
+            }
+        }
+        rows
+    }
+}
+
+fn column(schema: &Schema, name: &str) -> Option<usize> {
+    let by_number = || {
+        let number: usize = name.parse().ok()?;
+        number.checked_sub(1).filter(|&at| at < schema.fields().len())
+    };
+    schema.column_with_name(name).map(|(at, _)| at).or_else(by_number)
+}
+
+fn holds_text(kind: &DataType) -> bool {
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Dictionary(_, values) => holds_text(values),
+        _ => false,
+    }
+}
+
+/// A column of strings in any of Arrow's encodings.
+struct Strings {
+    values: ArrayRef,
+    /// For a dictionary, the index of each row's value.
+    keys: Option<Vec<Option<usize>>>,
+}
+
+impl Strings {
+    fn of(column: &ArrayRef) -> Self {
+        let Some(dictionary) = column.as_any_dictionary_opt() else {
+            return Self { values: Arc::clone(column), keys: None };
+        };
+        let keys = if dictionary.values().is_empty() {
+            vec![None; column.len()]
+        } else {
+            let keys = dictionary.normalized_keys().into_iter().enumerate();
+            keys.map(|(at, key)| column.is_valid(at).then_some(key)).collect()
+        };
+        Self { values: Arc::clone(dictionary.values()), keys: Some(keys) }
+    }
+
+    fn get(&self, at: usize) -> Option<&str> {
+        let at = match &self.keys {
+            Some(keys) => (*keys.get(at)?)?,
+            None => at,
+        };
+        if self.values.is_null(at) {
+            return None;
+        }
+        match self.values.data_type() {
+            DataType::LargeUtf8 => Some(self.values.as_string::<i64>().value(at)),
+            DataType::Utf8View => Some(self.values.as_string_view().value(at)),
+            DataType::Utf8 => Some(self.values.as_string::<i32>().value(at)),
+            _ => None,
+        }
+    }
+}
+
+impl Source for Reader {
+    type RowData = RowRange;
+
+    fn next(&mut self, question: &Question<'_>) -> Result<Option<Batch<RowRange>>, BulkError> {
+        loop {
+            let read = self.batches.next().transpose().map_err(|error| self.failed(&error))?;
+            let ended = read.is_none();
+            let (batch, texts) = match (self.held.take(), read) {
+                (None, None) => return Ok(None),
+                (Some(held), None) => held,
+                (None, Some(batch)) => {
+                    let texts = self.texts(&batch);
+                    (batch, texts)
+                }
+                (Some((held, mut texts)), Some(batch)) => {
+                    texts.extend(self.texts(&batch));
+                    let joined = concat_batches(&held.schema(), [&held, &batch]);
+                    (joined.map_err(|error| self.failed(&error))?, texts)
+                }
+            };
+            // The last rows may form a group with the first ones of the next batch.
+            let mut cut = texts.len();
+            if !ended && question.has_groups() {
+                let parted = texts.windows(2).rposition(|two| !question.together(&two[0], &two[1]));
+                cut = parted.map_or(0, |at| at + 1);
+            }
+            if texts.len() - cut > MOST_TOGETHER {
+                let problem = format!("more than {MOST_TOGETHER} rows have the same query");
+                let path = self.name.clone().into();
+                return Err(ReadError::Unsupported { path, problem }.into());
+            }
+            let mut texts = texts;
+            let rest = texts.split_off(cut);
+            if !rest.is_empty() {
+                self.held = Some((batch.slice(cut, rest.len()), rest));
+            }
+            if cut == 0 {
+                continue;
+            }
+            let first = self.next;
+            self.next += cut as u64;
+            self.progress.at(self.next - 1, self.rows.unwrap_or(self.next - 1));
+            return Ok(Some(Batch { texts, kept: RowRange { batch: batch.slice(0, cut), first } }));
+        }
+    }
+
+    fn place(&self, kept: &RowRange, at: usize) -> String {
+        format!("{}, row {}", self.name, kept.first + at as u64)
+    }
+}
+
+/// The I/O error of an Arrow error, if there is one.
+fn as_io(error: ArrowError) -> io::Error {
+    match error {
+        ArrowError::IoError(_, source) => source,
+        other => io::Error::other(other),
+    }
+}
+
+enum Out {
+    Parquet(Box<ArrowWriter<Growing>>),
+    Arrow(Box<FileWriter<Growing>>),
+}
+
+/// Writes rows with their answers to one file.
+pub(in crate::bulk) struct Writer {
+    path: PathBuf,
+    out: Out,
+    before: Arc<Schema>,
+    schema: Arc<Schema>,
+    kinds: Vec<Kind>,
+    dims: i32,
+}
+
+impl Writer {
+    /// Begins a file with the columns of `reader` and those of the answers.
+    pub(in crate::bulk) fn create(
+        path: &Path,
+        layout: Layout,
+        reader: &Reader,
+        question: &Question<'_>,
+        options: &Options,
+    ) -> Result<Self, BulkError> {
+        let kinds: Vec<Kind> = question.added().iter().map(|(_, kind)| *kind).collect();
+        let dims = match kinds.contains(&Kind::Vector) {
+            true => {
+                question.engine.embedding_dims(question.query.method).map_err(BulkError::Query)?
+            }
+            false => 0,
+        };
+        let dims = i32::try_from(dims).unwrap_or(i32::MAX);
+        let before = reader.schema();
+        let mut fields: Vec<Arc<Field>> = before.fields().iter().cloned().collect();
+        for (name, kind) in rows::names(question, options).into_iter().zip(&kinds) {
+            let kind = match kind {
+                Kind::Score => DataType::Float32,
+                Kind::Count => DataType::UInt64,
+                Kind::Vector => DataType::new_fixed_size_list(DataType::Float32, dims, true),
+            };
+            fields.push(Arc::new(Field::new(name, kind, true)));
+        }
+        let schema = Arc::new(Schema::new_with_metadata(fields, before.metadata().clone()));
+        let file = Growing::create(path).map_err(unwritten(path))?;
+        let out = match layout {
+            Layout::Parquet => {
+                let how = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+                let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(how));
+                Out::Parquet(Box::new(writer.map_err(|error| unwritten(path)(of_parquet(error)))?))
+            }
+            Layout::Arrow => {
+                let writer = FileWriter::try_new(file, &schema);
+                Out::Arrow(Box::new(writer.map_err(|error| unwritten(path)(as_io(error)))?))
+            }
+        };
+        Ok(Self { path: path.to_owned(), out, before, schema, kinds, dims })
+    }
+
+    /// Whether a reader's columns are those that this file began with.
+    pub(in crate::bulk) fn takes(&self, reader: &Reader) -> bool {
+        reader.schema().fields() == self.before.fields()
+    }
+
+    /// Syncs the file, moves it to its final name and returns its size.
+    pub(in crate::bulk) fn finish(self) -> Result<u64, BulkError> {
+        let file = match self.out {
+            Out::Parquet(writer) => writer.into_inner().map_err(of_parquet),
+            Out::Arrow(mut writer) => {
+                writer.finish().and_then(|()| writer.into_inner()).map_err(as_io)
+            }
+        };
+        file.and_then(|mut file| {
+            file.flush()?;
+            file.finish()
+        })
+        .map_err(unwritten(&self.path))
+    }
+
+    fn column(&self, at: usize, kind: Kind, answers: &[Answer]) -> ArrayRef {
+        let cells = answers.iter().map(|answer| answer.as_ref().ok()?.get(at));
+        match kind {
+            Kind::Score => Arc::new(Float32Array::from_iter(cells.map(|cell| match cell {
+                Some(Cell::Score(score)) => Some(*score),
+                _ => None,
+            }))),
+            Kind::Count => Arc::new(UInt64Array::from_iter(cells.map(|cell| match cell {
+                Some(Cell::Count(count)) => Some(*count),
+                _ => None,
+            }))),
+            Kind::Vector => {
+                let rows = cells.map(|cell| match cell {
+                    Some(Cell::Vector(vector)) => Some(vector.iter().map(|&x| Some(x))),
+                    _ => None,
+                });
+                let rows =
+                    FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(rows, self.dims);
+                Arc::new(rows)
+            }
+        }
+    }
+}
+
+impl Sink<RowRange> for Writer {
+    fn write(&mut self, kept: RowRange, answers: &[Answer]) -> Result<bool, BulkError> {
+        let mut columns = kept.batch.columns().to_vec();
+        for (at, &kind) in self.kinds.iter().enumerate() {
+            columns.push(self.column(at, kind, answers));
+        }
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(as_io);
+        let written = batch.and_then(|batch| match &mut self.out {
+            Out::Parquet(writer) => writer.write(&batch).map_err(of_parquet),
+            Out::Arrow(writer) => writer.write(&batch).map_err(as_io),
+        });
+        written.map(|()| true).map_err(unwritten(&self.path))
+    }
+}
+
+/// The I/O error of a Parquet error, if there is one.
+fn of_parquet(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(source) => *source,
+            Err(other) => io::Error::other(other),
+        },
+        other => io::Error::other(other),
+    }
+}
