@@ -119,7 +119,7 @@ fn model(name: &str, folder: &Path) -> Model {
         "patt" => Encoder::Patt,
         _ => return model,
     };
-    let dims = model.vectors().dims();
+    let dims = model.dims();
     let settings = ranker::Settings {
         encoder,
         kernel: 2,

@@ -269,7 +269,7 @@ fn check_phrase(phrase: &mut Phrase<'_>, text: &str) {
     phrase.read(text);
     let tokens = phrase.tokens().len();
     let mut of_token = vec![0_usize; tokens];
-    let dims = phrase.model().vectors().dims();
+    let dims = phrase.model().dims();
     for (origin, &word) in phrase.origins().zip(phrase.words()) {
         of_token[origin.token as usize] += 1;
         assert_eq!(phrase.row(word).len(), dims, "{word:?}");

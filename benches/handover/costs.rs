@@ -107,7 +107,7 @@ fn of_chance(model: &Model, encoder: Encoder, path: PathBuf) -> PathBuf {
         let numbers = (0..shape.iter().product()).map(&mut number).collect();
         (name, shape, numbers)
     };
-    let shapes = settings.shape(model.vectors().dims()).tensors();
+    let shapes = settings.shape(model.dims()).tensors();
     let section = Fitted {
         section: ranker::SECTION,
         settings: serde_json::to_string(&settings).expect("settings"),

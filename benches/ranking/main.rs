@@ -86,7 +86,7 @@ fn shape(encoder: Encoder, dims: usize) -> Shape {
 fn of_chance(encoder: Encoder, folder: &Path) -> PathBuf {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
     let model = Model::open(Path::new(default), &OpenOptions::default()).expect("the default");
-    let shape = shape(encoder, model.vectors().dims());
+    let shape = shape(encoder, model.dims());
     let network = state(shape, vec![0.0; shape.dims]).network.stored().expect("numbers");
     let Shape { kernel, filters, hidden, joint, .. } = shape;
     let settings = Settings { encoder, kernel, filters, hidden, joint, alpha: 0.0, trained: None };
@@ -110,7 +110,7 @@ fn contest(name: &str, engine: &Engine, model: &Model, topics: &[topics::Topic],
             examples
         })
         .collect();
-    let dims = model.vectors().dims();
+    let dims = model.dims();
     let mut rows = vec![0.0; dims];
     for &id in &reader.words.ids {
         let mut row = vec![0.0; dims];

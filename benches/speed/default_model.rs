@@ -47,7 +47,7 @@ pub fn all(contests: &mut Contests, pairs: &[(String, String)]) {
     println!(
         "{NAME}: {} words of {} dimensions, {:?}; {:.1} words a text, {:.1} % of them not listed",
         engine.model().vectors().len(),
-        engine.model().vectors().dims(),
+        engine.model().dims(),
         engine.model().dtype(),
         words as f64 / (2 * pairs.len()) as f64,
         100.0 * made as f64 / words as f64,

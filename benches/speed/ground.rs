@@ -64,7 +64,7 @@ pub fn vectors() -> Vectors {
 fn of_default_model() -> Vectors {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/default.safetensors");
     let model = Model::open(&path, &OpenOptions::default()).expect("the model opens");
-    let dims = model.vectors().dims();
+    let dims = model.dims();
     let mut rows = vec![0.0; model.vectors().len() * dims];
     for (id, row) in rows.chunks_mut(dims).enumerate() {
         model.vectors().row(id as u32).expect("a row a word").copy_to(row);

@@ -146,7 +146,7 @@ struct Products {
 
 impl Products {
     fn of(engine: &Engine, query: &str, candidates: &[&str]) -> Self {
-        let dims = engine.model().vectors().dims();
+        let dims = engine.model().dims();
         let mut phrase = Phrase::new(engine.model());
         let mut gather = |texts: &[&str]| {
             let (mut rows, mut ends) = (Vec::new(), Vec::new());

@@ -200,7 +200,7 @@ impl NativeModel {
 
     #[getter]
     fn dims(&self) -> usize {
-        self.engine.model().vectors().dims()
+        self.engine.model().dims()
     }
 
     #[getter]

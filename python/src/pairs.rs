@@ -30,7 +30,7 @@ pub(crate) fn one(
 ) -> Result<Option<f32>, Problem> {
     let query = &question.query;
     let words = |text: &str| (text.len() / WORD_BYTES + 1) as u64;
-    let dims = engine.model().vectors().dims() as u64;
+    let dims = engine.model().dims() as u64;
     let long = (query.method.info().cost.pair)(words(a), words(b), dims) > LONG;
     let ask = || engine.similarity(&[(a, b)], query);
     // To let the interpreter go and take it again costs more than a short pair does.

@@ -22,7 +22,7 @@ pub(crate) fn about(engine: &Engine) -> Value {
     json!({
         "fingerprint": model.fingerprint(),
         "words": model.vocabulary().len(),
-        "dimensions": model.vectors().dims(),
+        "dimensions": model.dims(),
         "bytes": model.bytes(),
         "licence": model.metadata().get("licence"),
         "auto": engine.auto().name(),

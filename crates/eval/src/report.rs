@@ -84,7 +84,7 @@ impl<F: Figures> Report<F> {
                 name: stem.to_string_lossy().into_owned(),
                 fingerprint: model.fingerprint().to_owned(),
                 words: model.vocabulary().len(),
-                dims: model.vectors().dims(),
+                dims: model.dims(),
             },
             methods: methods.collect(),
             baseline: baseline.map(|contender| contender.name.clone()).unwrap_or_default(),

@@ -124,7 +124,13 @@ pub fn add_all<'m>(sum: &mut [f32], mut rows: impl Iterator<Item = (f32, Row<'m>
 /// lengths are beyond the numbers.
 #[inline]
 pub fn cosine(a: Row<'_>, b: Row<'_>) -> f32 {
-    cosine_of(dot(a, b), norm(a) * norm(b))
+    cosine_by_lengths(a, b, norm(a) * norm(b))
+}
+
+/// The same of two rows of which the product of their [lengths](norm) is known.
+#[inline]
+pub fn cosine_by_lengths(a: Row<'_>, b: Row<'_>, lengths: f32) -> f32 {
+    cosine_of(dot(a, b), lengths)
 }
 
 /// The cosine of two sums: bit for bit that of [`cosine`] where they are written down by [`add_all`] and

@@ -139,7 +139,7 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, Mode
         bytes: model.bytes(),
         fingerprint: model.fingerprint().to_owned(),
         words: vocabulary.len(),
-        dims: model.vectors().dims(),
+        dims: model.dims(),
         dtype: model.dtype(),
         frequency: model.frequency(),
         licence: text("licence"),
@@ -447,7 +447,7 @@ pub fn hints(model: &Model) -> Vec<String> {
             ));
         }
     }
-    if model.vectors().dims() == 1 {
+    if model.dims() == 1 {
         hints.push(
             "one number a word is no vector; a table of counts goes with --counts".to_owned(),
         );

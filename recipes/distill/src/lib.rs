@@ -125,7 +125,7 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
         return Err(run::unfit(files, "no text of at least two words"));
     }
 
-    let dims = base.as_ref().map_or(options.dims, |model| model.vectors().dims());
+    let dims = base.as_ref().map_or(options.dims, |model| model.dims());
     let mut lessons = Lessons::ask(options, &texts, &start, rules, dims)?;
     let rows = lessons.rows(&start, base.as_ref());
     let teachers = std::mem::take(&mut lessons.teachers);

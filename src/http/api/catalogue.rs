@@ -229,7 +229,7 @@ impl ModelEntry {
             default,
             fingerprint: model.fingerprint().to_owned(),
             words: model.vocabulary().len(),
-            dimensions: model.vectors().dims(),
+            dimensions: model.dims(),
             bytes: model.bytes(),
             licence: model.metadata().get("licence").cloned(),
             auto: engine.auto().name(),

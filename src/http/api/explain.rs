@@ -59,7 +59,7 @@ impl ExplainRequest<'_> {
 /// Multiplications that explaining the score of two texts takes: those of the score, and of the matrix,
 /// which is computed whatever the method: a product and two lengths a cell.
 pub(crate) fn explaining(a: &str, b: &str, resolved: &Resolved) -> u64 {
-    let dims = resolved.model.engine.model().vectors().dims() as u64;
+    let dims = resolved.model.engine.model().dims() as u64;
     let cells = resolved.words(a) * resolved.words(b);
     resolved.multiplications(a, b).saturating_add(cells.saturating_mul(3 * dims))
 }

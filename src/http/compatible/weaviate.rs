@@ -163,7 +163,7 @@ async fn weaviate_meta(
     Ok(Json(WeaviateMeta {
         model: loaded.name.to_string(),
         fingerprint: model.fingerprint().to_owned(),
-        dimensions: model.vectors().dims(),
+        dimensions: model.dims(),
         version: env!("CARGO_PKG_VERSION"),
     }))
 }

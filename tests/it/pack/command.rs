@@ -51,7 +51,7 @@ fn folder_with(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 fn row(model: &Model, word: &str) -> Vec<f32> {
-    let mut row = vec![0.0; model.vectors().dims()];
+    let mut row = vec![0.0; model.dims()];
     let id = model.vocabulary().lookup(word).unwrap();
     model.vectors().row(id).unwrap().copy_to(&mut row);
     row

@@ -91,7 +91,7 @@ fn a_packed_model_makes_words_that_are_not_listed_from_the_n_grams_that_are_left
                 none += 1;
                 continue;
             };
-            let mut row = vec![0.0; model.vectors().dims()];
+            let mut row = vec![0.0; model.dims()];
             phrase.row(found).copy_to(&mut row);
             assert_close(&row, expected, word);
             made += usize::from(phrase.id(found).is_none());

@@ -108,7 +108,7 @@ fn by_tensors(
     encoder: Encoder,
 ) -> Vec<(String, Vec<String>, Vec<f32>)> {
     let data = Data::read(model, &options(folder, encoder)).unwrap();
-    let dims = model.vectors().dims();
+    let dims = model.dims();
     let mut rows = vec![0.0; dims];
     for &id in &data.words.ids {
         let mut row = vec![0.0; dims];

@@ -26,7 +26,7 @@ impl Engine {
     /// Dimensions of a method's vectors, if it has them.
     pub fn embedding_dims(&self, method: Method) -> Result<usize, QueryError> {
         match self.scorer(method)? {
-            Scorer::Embed(embedder) => Ok(embedder.dims(self.model.vectors().dims())),
+            Scorer::Embed(embedder) => Ok(embedder.dims(self.model.dims())),
             _ => Err(QueryError::CannotEmbed { method: method.name() }),
         }
     }
@@ -44,7 +44,7 @@ impl Engine {
         };
         let mut workspace = Workspace::of(&self.model);
         let mut phrase = workspace.phrase();
-        let dims = embedder.dims(self.model.vectors().dims());
+        let dims = embedder.dims(self.model.dims());
         let mut answer = Embeddings { dims, ..Embeddings::default() };
         for (index, text) in texts.iter().enumerate() {
             let item = self.read_item(&mut phrase, text.as_ref(), query, Place::Text(index))?;

@@ -25,33 +25,39 @@ struct Memory {
 /// A question's memory; the thread gets it back when it is dropped.
 pub(super) struct Workspace<'m> {
     model: &'m Model,
-    memory: Box<Memory>,
+    /// `None` only while the value is dropped.
+    memory: Option<Box<Memory>>,
 }
 
 impl Drop for Workspace<'_> {
     fn drop(&mut self) {
-        KEPT.set(Some(std::mem::take(&mut self.memory)));
+        KEPT.set(self.memory.take());
     }
 }
 
 impl<'m> Workspace<'m> {
     pub(super) fn of(model: &'m Model) -> Self {
-        Self { model, memory: KEPT.take().unwrap_or_default() }
+        Self { model, memory: Some(KEPT.take().unwrap_or_default()) }
     }
 
     /// A phrase to read texts into.
     pub(super) fn phrase(&mut self) -> Phrase<'m> {
-        Phrase::with(self.model, self.memory.phrases.pop().unwrap_or_default())
+        Phrase::with(self.model, self.memory().phrases.pop().unwrap_or_default())
     }
 
     /// Keeps the memory of phrases that are done with.
     pub(super) fn take_back(&mut self, phrases: impl IntoIterator<Item = Phrase<'m>>) {
-        let room = KEPT_PHRASES.saturating_sub(self.memory.phrases.len());
-        self.memory.phrases.extend(phrases.into_iter().take(room).map(Phrase::into_memory));
+        let kept = &mut self.memory().phrases;
+        let room = KEPT_PHRASES.saturating_sub(kept.len());
+        kept.extend(phrases.into_iter().take(room).map(Phrase::into_memory));
     }
 
     /// Working memory of the scorers.
     pub(super) fn scratch(&mut self) -> &mut Scratch {
-        &mut self.memory.scratch
+        &mut self.memory().scratch
+    }
+
+    fn memory(&mut self) -> &mut Memory {
+        self.memory.get_or_insert_default()
     }
 }

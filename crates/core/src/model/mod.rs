@@ -237,11 +237,17 @@ impl Model {
         vocabulary
     }
 
+    /// Number of dimensions of the word vectors.
+    #[inline]
+    pub fn dims(&self) -> usize {
+        self.header.dims as usize
+    }
+
     /// The word vectors.
     pub fn vectors(&self) -> Vectors<'_> {
         let places = &self.places;
         let dtype = places.dtype.unwrap_or(Dtype::F32);
-        let dims = self.header.dims as usize;
+        let dims = self.dims();
         let (vectors, scales) = (self.slice(&places.vectors), self.slice(&places.scales));
         // The header's shapes were checked against these bytes, and the mapping is aligned.
         Vectors::new(dtype, vectors, scales, dims).unwrap_or(Vectors::empty(dims))

@@ -127,7 +127,7 @@ impl UnlistedWords {
                 let (table, _) = section.tensor("buckets").ok_or_else(|| missing("buckets"))?;
                 let scales = section.tensor("scales").map(|(tensor, _)| tensor);
                 let quantised = table.dtype == format::Dtype::I8;
-                let dims = model.vectors().dims() as u64;
+                let dims = model.dims() as u64;
                 let kept = section.tensor("kept");
                 let rows = match kept {
                     None => buckets,

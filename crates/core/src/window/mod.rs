@@ -140,6 +140,11 @@ impl Window {
 
     /// Adds texts without asking for their nearest.
     pub fn add(&mut self, entry: &Entry<'_>) -> u64 {
+        self.write(entry).number
+    }
+
+    /// Adds a text, and gives it back as what is asked for its nearest.
+    fn write(&mut self, entry: &Entry<'_>) -> Question {
         let number = self.next;
         let place = self.place(number);
         let vectors = place * self.dims..(place + 1) * self.dims;
@@ -159,9 +164,10 @@ impl Window {
                 self.unit.resize(self.dims, 0.0);
             }
         }
-        self.shelf.put(place, &self.unit);
+        let probe = Probe::new(&self.unit);
+        self.shelf.put_probe(place, &probe);
         self.next += 1;
-        number
+        Question { number, place, probe }
     }
 
     /// For each text in turn its nearest among those kept, at most `most` of those that have at
@@ -182,12 +188,8 @@ impl Window {
         all: &mut Vec<Vec<Near>>,
     ) {
         let first = self.next;
-        let mut questions = Vec::with_capacity(batch.len());
-        for entry in batch {
-            let number = self.add(entry);
-            let probe = Probe::new(&self.unit);
-            questions.push(Question { number, probe, nearest: Nearest::new(most, floor) });
-        }
+        let searches = batch.iter().map(|entry| (self.write(entry), Nearest::new(most, floor)));
+        let mut searches: Vec<_> = searches.collect();
         let oldest = first.saturating_sub(self.limits.last as u64);
         let newest = self.next;
         // Whole tiles of places, the newest texts first: their scores are the highest as a rule, and
@@ -195,60 +197,60 @@ impl Window {
         let tiles = self.places / ROWS;
         let span = usize::try_from(newest - oldest).unwrap_or(usize::MAX);
         let touched = tiles.min(span.div_ceil(ROWS) + 1);
-        let mut tile = self.place(newest.saturating_sub(1)) / ROWS;
+        let newest = newest.saturating_sub(1);
+        let newest = (newest, self.place(newest));
+        let mut tile = newest.1 / ROWS;
         for _ in 0..touched {
-            for four in questions.chunks_mut(QUERIES) {
-                self.look(tile, four);
+            for four in searches.chunks_mut(QUERIES) {
+                self.look(tile, newest, four);
             }
             tile = if tile == 0 { tiles - 1 } else { tile - 1 };
         }
-        all.extend(questions.into_iter().map(|question| question.nearest.into_list()));
+        all.extend(searches.into_iter().map(|(_, nearest)| nearest.into_list()));
     }
 
-    /// Offers the rows of one tile to up to four searches.
-    fn look(&self, tile: usize, questions: &mut [Question]) {
-        let Some(last) = questions.len().checked_sub(1) else { return };
+    /// Offers the rows of one tile to up to four searches; `newest` are number and place of the newest
+    /// text.
+    fn look(&self, tile: usize, newest: (u64, usize), searches: &mut [(Question, Nearest)]) {
+        let Some(last) = searches.len().checked_sub(1) else { return };
         let probe = |at: usize| {
-            let question = &questions[at.min(last)];
-            (&question.probe, question.nearest.least())
+            let (question, nearest) = &searches[at.min(last)];
+            (&question.probe, nearest.least())
         };
         let reached = self.shelf.reach(tile, [probe(0), probe(1), probe(2), probe(3)]);
-        for (question, mut rows) in questions.iter_mut().zip(reached) {
+        for ((question, nearest), mut rows) in searches.iter_mut().zip(reached) {
             while rows != 0 {
                 let place = tile * ROWS + rows.trailing_zeros() as usize;
                 rows &= rows - 1;
-                if let Some(number) = self.number(place)
+                if let Some(number) = self.number(place, newest)
                     && number < question.number
-                    && self.keeps(number, question.number)
+                    && self.keeps((number, place), question)
+                    && let Some(score) = self.score(place, question.place)
                 {
-                    let score = self.score(place, self.place(question.number));
-                    if let Some(score) = score {
-                        question.nearest.offer(Near { number, score });
-                    }
+                    nearest.offer(Near { number, score });
                 }
             }
         }
     }
 
     /// Whether the window before a text holds an earlier one.
-    fn keeps(&self, number: u64, before: u64) -> bool {
-        let time = |number: u64| self.times[self.place(number)];
-        before - number <= self.limits.last as u64
-            && time(number) >= self.oldest
-            && self
-                .limits
-                .within
-                .is_none_or(|most| time(before).saturating_sub(time(number)) <= most)
+    fn keeps(&self, (number, place): (u64, usize), before: &Question) -> bool {
+        let (time, later) = (self.times[place], self.times[before.place]);
+        before.number - number <= self.limits.last as u64
+            && time >= self.oldest
+            && self.limits.within.is_none_or(|most| later.saturating_sub(time) <= most)
     }
 
     /// The score of two texts that have vectors: their cosine, and 1 where both vectors are the same,
     /// as an engine has it for texts of the same words.
     fn score(&self, one: usize, other: usize) -> Option<f32> {
-        if self.lengths[one] * self.lengths[other] <= 0.0 {
+        let lengths = self.lengths[one] * self.lengths[other];
+        if lengths <= 0.0 {
             return None;
         }
         let row = |place: usize| &self.vectors[place * self.dims..(place + 1) * self.dims];
-        let score = vector::cosine(Row::F32(row(one)), Row::F32(row(other)));
+        let rows = [one, other].map(|place| Row::F32(row(place)));
+        let score = vector::cosine_by_lengths(rows[0], rows[1], lengths);
         let same = score > 0.999 && row(one) == row(other);
         if same { Some(1.0) } else { score.is_finite().then_some(score) }
     }
@@ -259,10 +261,10 @@ impl Window {
     }
 
     /// The number of the text in a place, the newest that was written there.
-    fn number(&self, place: usize) -> Option<u64> {
-        let round = self.next.checked_sub(1)?;
-        let back = (self.place(round) + self.places - place) % self.places;
-        round.checked_sub(back as u64)
+    fn number(&self, place: usize, (newest, newest_place): (u64, usize)) -> Option<u64> {
+        // Without a division, which would take as long as the rest.
+        let behind = if place > newest_place { self.places } else { 0 };
+        newest.checked_sub((newest_place + behind - place) as u64)
     }
 }
 
@@ -271,9 +273,9 @@ fn places(limits: Limits) -> usize {
     limits.last.saturating_add(BATCH).next_multiple_of(ROWS)
 }
 
-/// A text whose nearest are searched.
+/// A text whose nearest are searched: its number, its place, and its vector as bytes.
 struct Question {
     number: u64,
+    place: usize,
     probe: Probe,
-    nearest: Nearest,
 }

@@ -28,7 +28,7 @@ impl Nearest {
     }
 
     pub(super) fn offer(&mut self, near: Near) {
-        if near.score < self.floor || self.most == 0 {
+        if near.score < self.least() || self.most == 0 {
             return;
         }
         let at = self.list.partition_point(|known| order(known, &near) == Ordering::Less);

@@ -113,7 +113,7 @@ pub fn export(options: &ExportOptions) -> Result<Exported, ExportError> {
         fingerprint: model.fingerprint().to_owned(),
         words: model.vocabulary().len(),
         inflections: entries.inflections(),
-        dims: model.vectors().dims(),
+        dims: model.dims(),
         dtype: options.dtype,
         bytes: 0,
         method: "avg-cos",
@@ -173,7 +173,7 @@ fn model2vec_config(options: &ExportOptions, layout: &Layout, model: &Model) -> 
         "architectures": ["StaticModel"],
         "normalize": options.normalize,
         "max_length": null,
-        "hidden_dim": model.vectors().dims(),
+        "hidden_dim": model.dims(),
         "embedding_dtype": layout.number_name(),
     });
     if let Some(rows) = layout.mapped_rows()

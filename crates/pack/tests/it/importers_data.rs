@@ -51,7 +51,7 @@ fn packed(path: &Path, normalisation: &str) -> (Packed, Model) {
 }
 
 fn row(model: &Model, id: u32) -> Vec<f32> {
-    let mut row = vec![0.0; model.vectors().dims()];
+    let mut row = vec![0.0; model.dims()];
     model.vectors().row(id).unwrap().copy_to(&mut row);
     row
 }

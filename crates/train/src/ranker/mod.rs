@@ -213,7 +213,7 @@ fn shape(options: &RankerOptions, model: &Model) -> Result<Shape, TrainError> {
     }
     options.run.check(&[], options.files.iter().chain(&options.valid), Some(&options.model))?;
     let RankerOptions { encoder, kernel, filters, hidden, joint, .. } = *options;
-    let dims = model.vectors().dims();
+    let dims = model.dims();
     let shape = Shape { encoder, dims, kernel, filters, hidden, joint };
     shape.check().map_err(TrainError::Options)?;
     Ok(shape)
@@ -222,7 +222,7 @@ fn shape(options: &RankerOptions, model: &Model) -> Result<Shape, TrainError> {
 /// The initial vector of each word: the model's, or random within [`NEW_WORD`] of 0. The first row
 /// is padding.
 fn rows(model: &Model, data: &Data, random: &mut Random) -> Vec<f32> {
-    let dims = model.vectors().dims();
+    let dims = model.dims();
     let mut rows = vec![0.0; (data.words.ids.len() + 1) * dims];
     for (&id, row) in data.words.ids.iter().zip(rows.chunks_exact_mut(dims).skip(1)) {
         match model.vectors().row(id) {
@@ -329,7 +329,7 @@ pub struct Output<'o> {
 impl Output<'_> {
     pub fn write(&self, state: &State, with_ql: Option<&WithQl>) -> Result<Written, TrainError> {
         let (model, new) = (self.model, &self.data.words.new);
-        let dims = model.vectors().dims();
+        let dims = model.dims();
         let vocabulary = model.vocabulary();
         let words: Vec<&str> = vocabulary.words().chain(new.iter().map(String::as_str)).collect();
         let tables = VocabularyTables::build(words.into_iter());

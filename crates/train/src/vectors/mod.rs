@@ -332,7 +332,7 @@ impl Start {
     /// The corpus's words with random vectors; with a base model, its words and vectors followed by
     /// the new words. Renumbers the words of the corpus accordingly.
     pub fn new(corpus: &mut Corpus, base: Option<&Model>, options: &VectorsOptions) -> Self {
-        let dims = base.map_or(options.dims, |model| model.vectors().dims());
+        let dims = base.map_or(options.dims, |model| model.dims());
         let mut words: Vec<String> = Vec::new();
         let mut rows: Vec<f32> = Vec::new();
         if let Some(model) = base {

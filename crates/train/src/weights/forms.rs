@@ -114,7 +114,7 @@ impl<'c> Forms<'c> {
     }
 
     fn make_one(&self, bench: &mut FormScratch<'c>, couple: &Couple, out: &mut [f32]) {
-        let dims = self.model.vectors().dims();
+        let dims = self.model.dims();
         bench.look_up(0, &couple.texts.0, (self.ranks, dims));
         bench.look_up(1, &couple.texts.1, (self.ranks, dims));
         let [one, other] = &mut bench.sides;

@@ -72,7 +72,7 @@ fn open(folder: &Path, name: &str) -> Model {
 }
 
 fn row(model: &Model, word: &str) -> Vec<f32> {
-    let mut row = vec![0.0; model.vectors().dims()];
+    let mut row = vec![0.0; model.dims()];
     model.vectors().row(model.vocabulary().lookup(word).unwrap()).unwrap().copy_to(&mut row);
     row
 }
@@ -97,7 +97,7 @@ fn sums_of_words_come_to_point_where_the_teacher_does() {
     assert_eq!(page.matches("<svg").count(), 2);
 
     let model = open(folder, "m.safetensors");
-    assert_eq!(model.vectors().dims(), 8);
+    assert_eq!(model.dims(), 8);
     assert!(matches!(model.unknown(), Unknown::Fallback(rules) if rules.hash_norm > Some(0.0)));
     let section: Value =
         serde_json::from_str(model.section("trained-vectors").unwrap().settings).unwrap();
@@ -177,7 +177,7 @@ fn two_teachers_are_learned_from_together() {
     assert_eq!(said["teachers"][1]["name"], "mpnet-cls_token");
     assert_eq!(said["words"], serde_json::json!([33, 20]));
     let model = open(folder, "m.safetensors");
-    assert_eq!((model.vectors().len(), model.vectors().dims()), (20, 16));
+    assert_eq!((model.vectors().len(), model.dims()), (20, 16));
     let (vectors, _) = model.tensors().next().unwrap();
     assert_eq!(vectors.dtype, cognate::model::format::Dtype::I8);
 }

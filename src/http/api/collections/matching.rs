@@ -149,7 +149,7 @@ fn check_score(score: f64, method: Method, pointer: &'static str) -> Result<(), 
 
 pub(crate) fn multiplications(how: &MatchOptions, resolved: &Resolved, texts: usize) -> u64 {
     let Settings { second, nearest, limits, .. } = how.stream;
-    let dims = resolved.model.engine.model().vectors().dims() as u64;
+    let dims = resolved.model.engine.model().dims() as u64;
     let scan = (limits.last as u64).saturating_mul(dims) / BYTES_A_NUMBER;
     // A post of some fifteen words against each of the nearest.
     let again = second.map_or(0, |method| (method.info().cost.pair)(15, 15, dims));

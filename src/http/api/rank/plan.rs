@@ -190,7 +190,7 @@ impl Question for RankRequest<'_> {
         let mut work = [0_u64; 2];
         if self.keeps_vectors(&resolved) {
             // Only the texts of the query are read.
-            let dims = resolved.model.engine.model().vectors().dims() as u64;
+            let dims = resolved.model.engine.model().dims() as u64;
             work =
                 [dims.saturating_mul((candidates.ranked().len() * self.asked_length()) as u64); 2];
         }

@@ -33,7 +33,7 @@ impl<'e> Panel<'e> {
         let scorer = engine.scorer(query.method)?;
         let measure = engine.measure(scorer, info, query)?;
         let dims = match scorer {
-            Scorer::Embed(embedder) => embedder.dims(engine.model.vectors().dims()),
+            Scorer::Embed(embedder) => embedder.dims(engine.model.dims()),
             Scorer::Compare(_) | Scorer::RankList(_) => 0,
         };
         Ok(Self { scorer, info, measure, dims, vectors: Vec::new() })

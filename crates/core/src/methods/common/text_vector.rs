@@ -97,6 +97,6 @@ fn sum<'p>(
 /// Writes the vector of a text.
 pub(crate) fn embed(embedder: &dyn Embed, phrase: &Phrase<'_>, out: &mut Vec<f32>) {
     out.clear();
-    out.resize(embedder.dims(phrase.model().vectors().dims()), 0.0);
+    out.resize(embedder.dims(phrase.model().dims()), 0.0);
     embedder.embed(phrase, out);
 }

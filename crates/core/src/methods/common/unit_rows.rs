@@ -189,7 +189,7 @@ pub(crate) fn sif_weight(phrase: &Phrase<'_>, word: Word) -> f32 {
 
 /// Writes the rows of a text one after another.
 pub(crate) fn plain(phrase: &Phrase<'_>, out: &mut Vec<f32>) {
-    write(bag(phrase), phrase.model().vectors().dims(), |_, _| 1.0, out);
+    write(bag(phrase), phrase.model().dims(), |_, _| 1.0, out);
 }
 
 /// The words of a text's bag, each with its text.
@@ -249,7 +249,7 @@ pub(crate) fn write<'p>(
 /// Writes the rows of a text one after another, each brought to length 1. A row without length
 /// becomes zeros.
 pub(crate) fn unit(phrase: &Phrase<'_>, out: &mut Vec<f32>) {
-    let dims = phrase.model().vectors().dims();
+    let dims = phrase.model().dims();
     write(bag(phrase), dims, |_, word| inverse(vector::norm(phrase.row(word))), out);
 }
 

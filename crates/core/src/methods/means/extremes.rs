@@ -23,7 +23,7 @@ impl Extremes {
     /// Writes the extremes, and in `attained` the place of the word that attains each: of equals
     /// the first of the bag.
     fn find(&self, phrase: &Phrase<'_>, out: &mut [f32], attained: &mut [usize]) {
-        let dims = phrase.model().vectors().dims();
+        let dims = phrase.model().dims();
         let mut row = vec![0.0; dims];
         for (number, place) in (self.choice)(phrase).into_iter().enumerate() {
             let Some(&word) = phrase.words().get(place) else { continue };
@@ -52,7 +52,7 @@ impl Embed for Extremes {
 
     /// As [`Extremes::find`], whole rows at a time.
     fn embed(&self, phrase: &Phrase<'_>, out: &mut [f32]) {
-        let dims = phrase.model().vectors().dims();
+        let dims = phrase.model().dims();
         let mut row = vec![0.0; dims];
         let (maxima, minima) = out.split_at_mut(dims.min(out.len()));
         for (number, place) in (self.choice)(phrase).into_iter().enumerate() {

@@ -80,7 +80,7 @@ pub mod pca {
             let remedy = "add them with `cognate fit MODEL --components FILE`";
             return unavailable("the model has no components", remedy);
         };
-        let dims = model.vectors().dims() as u64;
+        let dims = model.dims() as u64;
         let component = section.floats_shaped("component", &[Some(1), Some(dims)])?.to_vec();
         Ok(Ok(Scorer::Embed(Box::new(Projected { component }))))
     }
@@ -123,7 +123,7 @@ pub fn fit<E: From<Unfittable>>(
     if let Some(reason) = words_met::without_counts(model) {
         return Err(Unfittable { section: SECTION, problem: reason.to_string() }.into());
     }
-    let dims = model.vectors().dims();
+    let dims = model.dims();
     let mut moments = Moments::new(dims);
     let mut phrase = Phrase::new(model);
     let (mut vector, mut sentences) = (vec![0.0; dims], 0_u64);

@@ -79,7 +79,7 @@ pub fn load(model: &Model) -> Loaded {
     if !(a.is_finite() && a > 0.0) {
         return Err(section.broken(format!("settings: expected `a` above 0, got {a}")));
     }
-    let dims = model.vectors().dims() as u64;
+    let dims = model.dims() as u64;
     let count = Some(COMPONENTS as u64);
     let axes = section.floats_shaped("axes", &[count, Some(dims)])?.to_vec();
     let factors = section.floats_shaped("factors", &[count])?.to_vec();
@@ -128,7 +128,7 @@ impl Weights {
 
 /// For each dimension its norm over the words of a text.
 fn norms(phrase: &Phrase<'_>) -> Vec<f32> {
-    let dims = phrase.model().vectors().dims();
+    let dims = phrase.model().dims();
     let (mut row, mut squares) = (vec![0.0; dims], vec![0.0_f64; dims]);
     for &word in phrase.bag() {
         phrase.row(word).copy_to(&mut row);
@@ -183,7 +183,7 @@ pub fn fit<E: From<Unfittable>>(
     let mean_length = words as f64 / sentences.max(1) as f64;
     let (weights, alpha) = Weights::of(model, mean_length);
 
-    let dims = model.vectors().dims();
+    let dims = model.dims();
     let mut moments = Moments::new(dims);
     let mut vector = vec![0.0; dims];
     each(&mut |sentence| {

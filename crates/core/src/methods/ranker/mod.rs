@@ -105,7 +105,7 @@ fn stored(model: &Model) -> Result<Result<(Network, Settings), Unavailable>, Mod
         remedy: REMEDY.to_owned(),
     };
     let Some(settings) = settings(model)? else { return Ok(Err(missing())) };
-    let shape = settings.shape(model.vectors().dims());
+    let shape = settings.shape(model.dims());
     let Some(weights) = section::weights(model, shape)? else { return Ok(Err(missing())) };
     Ok(Ok((Network::new(weights, model.vocabulary().len()), settings)))
 }

@@ -193,7 +193,7 @@ pub fn settings(model: &Model) -> Result<Option<Settings>, ModelError> {
         let problem = format!("settings: expected `alpha` from 0 to {MOST_ALPHA}");
         return Err(section.broken(problem));
     }
-    settings.shape(model.vectors().dims()).check().map_err(|problem| section.broken(problem))?;
+    settings.shape(model.dims()).check().map_err(|problem| section.broken(problem))?;
     Ok(Some(settings))
 }
 

@@ -46,7 +46,7 @@ pub fn all() -> &'static [Ablation] {
 static ALL: [Ablation; 8] = [
     variant("avg-jaccard", "Mean of vectors under Jaccard's ratio.", |_| compare(Averaged)),
     variant("random-jaccard", "Fuzzy sets over random directions.", |model| {
-        let universe = Universe::Rows(gaussian_rows(model.vectors().dims()));
+        let universe = Universe::Rows(gaussian_rows(model.dims()));
         compare(FixedUniverse { universe, unit: false })
     }),
     variant("dyna-avg", "DynaMax with the mean for the maximum.", |_| compare(Pool::Mean)),
@@ -114,7 +114,7 @@ struct Averaged;
 impl Averaged {
     fn memberships(phrase: &Phrase<'_>, out: &mut Vec<f32>) {
         out.clear();
-        out.resize(phrase.model().vectors().dims(), 0.0);
+        out.resize(phrase.model().dims(), 0.0);
         let share = 1.0 / phrase.words().len() as f32;
         for &word in phrase.bag() {
             vector::add_scaled(out, share, phrase.row(word));
@@ -193,7 +193,7 @@ impl Compare for Pool {
     fn against<'q>(&'q self, one: &'q Phrase<'q>, _scratch: &mut Scratch) -> PreparedRows<'q> {
         let (mut rows, mut gram) = (Vec::new(), Vec::new());
         unit_rows::plain(one, &mut rows);
-        vector::gram(&rows, one.model().vectors().dims(), &mut gram);
+        vector::gram(&rows, one.model().dims(), &mut gram);
         PreparedRows { pool: *self, one, rows, gram }
     }
 }
@@ -208,7 +208,7 @@ struct PreparedRows<'q> {
 
 impl Against for PreparedRows<'_> {
     fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
-        let dims = self.one.model().vectors().dims();
+        let dims = self.one.model().dims();
         for (other, score) in many.iter().zip(out) {
             if self.one.same_bag(other) {
                 *score = 1.0;

@@ -157,7 +157,7 @@ impl Side {
         memory: unit_rows::Memory,
         work: &mut unit_rows::Work,
     ) -> UnitRows<'p> {
-        let dims = phrase.model().vectors().dims();
+        let dims = phrase.model().dims();
         let rows = UnitRows::of(unit_rows::bag(phrase), dims, memory, &mut self.lengths);
         let cosines = rows.gram(work);
         method.cosine.raise_squares(cosines.numbers(), &mut self.squares);
@@ -233,7 +233,7 @@ impl Coverage {
     fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) -> f64 {
         let Scratch { union, products, unit_rows: [memory, _], .. } = scratch;
         let (lengths, squares) = (&mut scratch.one_numbers, &mut scratch.cross);
-        let (texts, dims) = ([one, other], one.model().vectors().dims());
+        let (texts, dims) = ([one, other], one.model().dims());
         union.unite(texts);
         let rows = UnitRows::of(union.words(texts), dims, std::mem::take(memory), lengths);
         let cosines = rows.gram(products);

@@ -112,7 +112,7 @@ impl Side {
         memory: unit_rows::Memory,
         work: &mut unit_rows::Work,
     ) -> UnitRows<'p> {
-        let dims = phrase.model().vectors().dims();
+        let dims = phrase.model().dims();
         let rows = UnitRows::of(unit_rows::bag(phrase), dims, memory, &mut self.lengths);
         let powers = |exponent| self.lengths.iter().map(move |&r| power(f64::from(r), exponent));
         self.weights.clear();

@@ -57,9 +57,9 @@ pub fn load(model: &Model) -> Loaded {
         let remedy = "add one with `cognate fit MODEL --universe axes:100`";
         return unavailable("the model has no fixed universe", remedy);
     };
-    let rows = section.floats_shaped("rows", &[None, Some(model.vectors().dims() as u64)])?;
+    let rows = section.floats_shaped("rows", &[None, Some(model.dims() as u64)])?;
     let long = |row: &[f32]| vector::norm(Row::F32(row)) > LONGEST;
-    if rows.chunks_exact(model.vectors().dims()).any(long) {
+    if rows.chunks_exact(model.dims()).any(long) {
         return Err(section.broken(format!("a row is longer than {LONGEST:e}")));
     }
     let universe = fuzzy::Universe::Rows(rows.to_vec());

@@ -80,7 +80,7 @@ impl FixedUniverse {
         match &self.universe {
             Universe::Dimensions => words,
             Universe::Rows(universe) => {
-                vector::products(words, universe, phrase.model().vectors().dims(), products);
+                vector::products(words, universe, phrase.model().dims(), products);
                 products
             }
         }
@@ -88,7 +88,7 @@ impl FixedUniverse {
 
     /// The number of members of the universe.
     fn size(&self, phrase: &Phrase<'_>) -> usize {
-        let dims = phrase.model().vectors().dims();
+        let dims = phrase.model().dims();
         match &self.universe {
             Universe::Dimensions => dims,
             Universe::Rows(rows) => rows.len() / dims,

@@ -68,7 +68,7 @@ impl Against for Prepared<'_> {
 /// Writes the rows of the words of either text, each word once in the order of keys, and how often
 /// the one, the other, and the union has it.
 fn unite(one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) {
-    let dims = one.model().vectors().dims();
+    let dims = one.model().dims();
     let (rows, [of_one, of_other, of_union]) = (&mut scratch.other, &mut scratch.masses);
     rows.clear();
     [&mut *of_one, of_other, of_union].into_iter().for_each(Vec::clear);
@@ -95,7 +95,7 @@ fn unite(one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) {
 
 fn jaccard(one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) -> f32 {
     unite(one, other, scratch);
-    let dims = one.model().vectors().dims();
+    let dims = one.model().dims();
     vector::gram(&scratch.other, dims, &mut scratch.other_gram);
     let [of_one, of_other, of_union] = &scratch.masses;
     let words = of_union.len();

@@ -45,7 +45,7 @@ pub(crate) enum Mover {
 impl Mover {
     /// Writes the points of a text and their masses.
     fn fill(self, phrase: &Phrase<'_>, points: &mut Vec<f32>, masses: &mut Vec<f64>) {
-        let dims = phrase.model().vectors().dims();
+        let dims = phrase.model().dims();
         points.clear();
         masses.clear();
         // An engine's limit is the kernel's; a caller with longer texts has the words of the
@@ -69,7 +69,7 @@ impl Mover {
 
     /// Fills in the other text and the costs of moving the one onto it.
     fn costs(self, one: &[f32], other: &Phrase<'_>, scratch: &mut Scratch) {
-        let dims = other.model().vectors().dims();
+        let dims = other.model().dims();
         let [_, masses, costs] = &mut scratch.masses;
         self.fill(other, &mut scratch.other, masses);
         costs.clear();

@@ -83,7 +83,7 @@ impl PieceTable {
         let (rows, scales) = (tensor("rows")?, section.tensor("scales").map(|(t, _)| t));
         // The others follow from the number of rows.
         let count = rows.shape.first().copied().filter(|&count| count > 0).unwrap_or(1);
-        let dims = model.vectors().dims() as u64;
+        let dims = model.dims() as u64;
         accept(rows, &[Dtype::F32, Dtype::F16, Dtype::I8], Shape::Matrix(count, dims))?;
         accept(bytes, &[Dtype::U8], Shape::AnyList)?;
         accept(offsets, &[Dtype::U64], Shape::List(count.saturating_add(1)))?;
@@ -135,7 +135,7 @@ impl PieceTable {
 
     /// The pieces, ready to cut words.
     pub(crate) fn pieces<'m>(&'m self, model: &'m Model) -> Pieces<'m> {
-        let dims = model.vectors().dims();
+        let dims = model.dims();
         let (rows, scales) = (model.slice(&self.rows), model.slice(&self.scales));
         Pieces {
             strings: self.strings(model),

@@ -18,7 +18,7 @@ fn touch(model: &Model) {
     }
     let mut phrase = Phrase::new(model);
     phrase.read("The quakes hit O'Neill's new city xyzzy!");
-    let mut sum = vec![0.0; model.vectors().dims()];
+    let mut sum = vec![0.0; model.dims()];
     for &word in phrase.words() {
         cognate_kernels::vector::add_scaled(&mut sum, 1.0, phrase.row(word));
     }

@@ -89,7 +89,7 @@ impl Dynamax {
     fn compare(&self, texts: [&Phrase<'_>; 2], buffers: &mut Buffers) {
         let Buffers { union, rows: floats, bytes: memory, products, .. } = buffers;
         let mut borrowed: Vec<&[f32]> = std::mem::take(&mut buffers.borrowed);
-        let dims = texts[0].model().vectors().dims();
+        let dims = texts[0].model().dims();
         union.unite(texts);
         let weight = |phrase: &Phrase<'_>, word: Word| self.weight(phrase, word);
         let mut rows: ByteRows<'_> = std::mem::take(memory);
@@ -295,7 +295,7 @@ impl<'q> ForMany<'q> {
     fn of(method: &Dynamax, one: &'q Phrase<'q>, buffers: &mut Buffers) -> Self {
         let mut own = Vec::new();
         method.within(one, buffers, &mut own);
-        let dims = one.model().vectors().dims();
+        let dims = one.model().dims();
         let (mut floats, mut of_bytes) = (Vec::new(), ByteRows::default());
         let weight = |phrase: &Phrase<'_>, word: Word| method.weight(phrase, word);
         let rows = if unit_rows::bytes(unit_rows::bag(one), dims, weight, &mut of_bytes) {
@@ -314,7 +314,7 @@ impl<'q> ForMany<'q> {
 
     /// Multiplies the words of many texts that were not met yet with those of the one.
     fn meet(&mut self, method: &Dynamax, many: &[Phrase<'_>], buffers: &mut Buffers) {
-        let dims = many.first().map_or(1, |other| other.model().vectors().dims());
+        let dims = many.first().map_or(1, |other| other.model().dims());
         let (met, places) = (&mut self.met, &mut buffers.places);
         places.clear();
         let words =
