@@ -21,6 +21,10 @@ mod wire;
 
 use contest::{Contest, METHODS, Row};
 
+/// What runs of earlier commits printed. Machines differ, so the last column is what to compare:
+/// one pair over a bare server. Whoever changes what every request passes through adds a row.
+const BY_COMMIT: &str = include_str!("by_commit.tsv");
+
 /// Rounds after the first, which warms up.
 const ROUNDS: usize = 15;
 
@@ -50,14 +54,20 @@ fn main() -> anyhow::Result<()> {
         println!("{name:>48} {:>6.2}  (goal: at most {goal})", above / below);
         ratios.insert(name, (above / below).into());
     };
-    let null = median("null");
+    let (bare, null) = (median("bare"), median("null"));
+    // The null route grows along with what all routes pass through, a bare server does not.
+    ratio("null / bare".to_owned(), null, bare, 1.4);
     for method in METHODS {
         let [one, many] = [1, 100].map(|pairs| median(&contest::asked(method, pairs)));
         let computed = median(&contest::computed(method, 100));
         let name = method.name();
+        ratio(format!("{name}: 1 pair / bare"), one, bare, 2.0);
         ratio(format!("{name}: 1 pair / null"), one, null, 1.6);
         ratio(format!("{name}: 100 pairs / (computed + null)"), many, computed + null, 1.25);
     }
+    let one = METHODS.map(|method| median(&contest::asked(method, 1)));
+    let cells = [bare, null, one[0], one[1]].map(|micros| format!("{micros:.1}")).join("\t");
+    println!("\n{BY_COMMIT}this\t{cells}\t{:.2}", one[0] / bare);
     let micros: serde_json::Map<_, _> =
         names.iter().map(|name| (name.clone(), median(name).into())).collect();
     let figures = serde_json::json!({

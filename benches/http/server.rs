@@ -53,8 +53,8 @@ pub fn engine() -> anyhow::Result<Engine> {
 /// Serves until its standard input ends; `allocated` says how often memory was asked for, and how
 /// much of it.
 pub fn run(allocated: fn() -> (usize, usize)) -> anyhow::Result<()> {
-    // As in the service: lines are on from `info`, and requests that are answered have none.
-    tracing_subscriber::fmt().with_env_filter("warn").with_writer(io::stderr).init();
+    // Lines are made as in the service; where they go costs another process.
+    tracing_subscriber::fmt().json().with_env_filter("info").with_writer(io::sink).init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let bare = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
     let bare_address = bare.local_addr()?;
@@ -134,7 +134,8 @@ fn serve_service(
 async fn null(State(app): State<Arc<App>>, request: Request) -> Result<Response, ApiError> {
     let _permit = app.admission.admit()?;
     body::check_json(request.headers())?;
-    body::read(request, &app.settings, |_| Ok(())).await?;
+    let announced = body::announced(request.headers(), &app.settings)?;
+    body::read(request, announced, &app.settings, |_| Ok(())).await?;
     let mut response = Response::new(Body::from(ANSWER));
     let media = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, media);

@@ -149,10 +149,11 @@ pub(crate) async fn answer<Q: Endpoint + 'static>(
     // A long body is paid for before it is read: parsing it to count its items would already be the
     // work that an overloaded server must not take on, and while it waits the client has it.
     let items_in = |bytes: usize| app.settings.items_in(bytes);
-    if let Some(bytes) = body::announced(request.headers(), &app.settings)? {
+    let announced = body::announced(request.headers(), &app.settings)?;
+    if let Some(bytes) = announced {
         app.admission.top_up_soon(&mut permit, items_in(bytes)).await?;
     }
-    let body = body::read(request, &app.settings, |bytes| {
+    let body = body::read(request, announced, &app.settings, |bytes| {
         // A body of unknown length is complete by now, so it is charged without waiting.
         app.admission.top_up(&mut permit, items_in(bytes))
     })

@@ -20,10 +20,10 @@ use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{List, MeasureName, ModelName, Pair, PairMethod, Text};
-use crate::http::request::query::{OovPolicy, Resolved, Selection};
+use crate::http::request::query::{OovPolicy, Resolved, Selection, estimate};
 use crate::http::request::threshold::{Cutoff, Threshold};
 use crate::http::request::{body, json};
-use crate::http::work::pool::JobContext;
+use crate::http::work::pool::{INLINE_NANOS, JobContext};
 use crate::http::work::unsent::Answer;
 
 /// Bytes of `false` and its comma.
@@ -201,12 +201,16 @@ pub(crate) fn plan_pairs(
     app: &App,
 ) -> Result<Plan, ApiError> {
     resolved.check_scores()?;
-    let mut multiplications = 0_u64;
-    let mut bytes = 0;
-    for (a, b) in pairs {
-        multiplications = multiplications.saturating_add(resolved.multiplications(a, b));
-        bytes += a.len() + b.len();
-    }
+    let sum = |of_pair: fn(&Resolved, &str, &str) -> u64| {
+        pairs.iter().fold(0_u64, |sum, (a, b)| sum.saturating_add(of_pair(&resolved, a, b)))
+    };
+    let bytes = pairs.iter().map(|(a, b)| a.len() + b.len()).sum();
+    let most = sum(Resolved::most_multiplications);
+    // Words are not counted where the pairs are scored at once even if they have the most.
+    let multiplications = match estimate(bytes, most) <= INLINE_NANOS {
+        true => most,
+        false => sum(Resolved::multiplications),
+    };
     let answer = ANSWER_HEAD + pairs.len().saturating_mul(each);
     Plan::new(resolved, pairs.len(), bytes, multiplications, app)?.answering(answer, "/pairs", app)
 }

@@ -263,7 +263,8 @@ async fn ollama_show(
 ) -> Result<Json<OllamaShow>, ApiError> {
     let _permit = app.admission.admit_soon(&caller.client).await?;
     body::check_encoding(request.headers())?;
-    let body = body::read(request, &app.settings, |bytes| match bytes > SHOW_BYTES {
+    let announced = body::announced(request.headers(), &app.settings)?;
+    let body = body::read(request, announced, &app.settings, |bytes| match bytes > SHOW_BYTES {
         false => Ok(()),
         true => Err(ApiError::beyond(Code::BodyTooLarge, "", "bytes", SHOW_BYTES, bytes)),
     });
@@ -276,7 +277,7 @@ async fn ollama_show(
         details: OllamaDetails::of(loaded),
         model_info: OllamaModelInfo {
             architecture: "cognate",
-            embedding_length: loaded.engine.model().vectors().dims(),
+            embedding_length: loaded.engine.model().dims(),
             context_length: app.settings.tokens_per_text,
         },
         capabilities: ["embedding"],

@@ -35,9 +35,8 @@ pub(super) fn is_led_here<B>(request: &Request<B>, settings: &Settings) -> bool 
 }
 
 fn without_port(host: &str) -> &str {
-    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
-    let port = host.rsplit_once(':').filter(|(_, port)| is_port(port));
-    port.map_or(host, |(host, _)| host)
+    let name = host.trim_end_matches(|c: char| c.is_ascii_digit());
+    name.strip_suffix(':').unwrap_or(host)
 }
 
 /// Whether this is an address, or a name that only the operator can have pointed here.

@@ -215,7 +215,8 @@ impl RequestService {
     ) -> impl Future<Output = Result<Response<Reply>, Infallible>> + use<> {
         let pending = self.state.begin();
         let last = self.state.asked() >= self.most;
-        self.state.set_body_bytes(framed_bytes(request.headers()));
+        let declared = body::declared(request.headers());
+        self.state.set_body_bytes(framed_bytes(request.headers(), declared));
         let (stop, state) = (self.stop.clone(), self.state.clone());
         if let Err(fault) = gate::check(&request) {
             request.extensions_mut().insert(FaultyHead(fault));
@@ -227,7 +228,7 @@ impl RequestService {
             let _ = SockRef::from(&*self.stream).set_tcp_user_timeout(None);
             request.extensions_mut().insert(Arc::clone(self.state.delivery()));
         }
-        let skip = may_be_skipped(request.headers()).then_some(self.body_timeout);
+        let skip = may_be_skipped(request.headers(), declared).then_some(self.body_timeout);
         let request = request.map(|body| Received::new(body, state.clone(), skip));
         let answer = self.router.clone().call(request);
         async move {
@@ -243,19 +244,18 @@ impl RequestService {
 }
 
 /// The length of a request's body if the head states it in bytes; none for an upgrade.
-fn framed_bytes(headers: &HeaderMap) -> Option<u64> {
+fn framed_bytes(headers: &HeaderMap, declared: Option<u64>) -> Option<u64> {
     if headers.contains_key(TRANSFER_ENCODING) || headers.contains_key(UPGRADE) {
         return None;
     }
-    if headers.contains_key(CONTENT_LENGTH) { body::declared(headers) } else { Some(0) }
+    if headers.contains_key(CONTENT_LENGTH) { declared } else { Some(0) }
 }
 
 /// Whether the body of a request that is answered without it is short enough to be read all the
 /// same, so that the connection lives on. To read a body that waits for `100 Continue` would ask for
 /// it.
-fn may_be_skipped(headers: &HeaderMap) -> bool {
-    body::declared(headers).is_some_and(|length| length <= SKIPPED_BYTES)
-        && !headers.contains_key(EXPECT)
+fn may_be_skipped(headers: &HeaderMap, declared: Option<u64>) -> bool {
+    declared.is_some_and(|length| length <= SKIPPED_BYTES) && !headers.contains_key(EXPECT)
 }
 
 /// A request's body, watched for its end. One that is dropped before its end is read to its end in

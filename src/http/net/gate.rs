@@ -180,7 +180,7 @@ fn head_length(bytes: &[u8]) -> Option<usize> {
     }
     let mut from = 0;
     loop {
-        let line = from + bytes.get(from..)?.iter().position(|&byte| byte == b'\n')? + 1;
+        let line = from + memchr::memchr(b'\n', bytes.get(from..)?)? + 1;
         match bytes.get(line..)? {
             [b'\n', ..] => return Some(line + 1),
             [b'\r', b'\n', ..] => return Some(line + 2),
@@ -220,7 +220,21 @@ fn fault(detail: &'static str) -> ApiError {
 
 fn is_host(value: &HeaderValue) -> bool {
     // Empty where the target has no authority.
-    value.is_empty() || authority(value).is_some()
+    value.is_empty() || is_plain_host(value.as_bytes()) || authority(value).is_some()
+}
+
+/// Whether this is a name or an IPv4 address, with a port of at most four digits or none: what nearly
+/// all requests have, and can be seen at a glance.
+fn is_plain_host(bytes: &[u8]) -> bool {
+    let of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    let name = bytes.iter().position(|byte| !of_name(byte)).unwrap_or(bytes.len());
+    let (name, rest) = bytes.split_at(name);
+    let port = match rest {
+        [] => true,
+        [b':', port @ ..] => (1..=4).contains(&port.len()) && port.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    !name.is_empty() && port
 }
 
 fn authority(value: &HeaderValue) -> Option<Authority> {

@@ -202,14 +202,21 @@ impl Resolved {
 
     /// Multiplications that a text against another takes, roughly.
     pub fn multiplications(&self, one: &str, other: &str) -> u64 {
-        let formula = self.query.method.info().cost.pair;
-        let work = |[n, m]: [u64; 2]| 2 * A_TEXT + formula(n, m, self.dims());
         // To count words pays only where they can be more work than reading them.
-        let most = [one, other].map(|text| self.words_of(text.len() / SHORTEST_WORD + 1));
-        if work(most) <= reading(one.len() + other.len()) {
-            return work([one, other].map(|text| self.words_of(text.len() / MEAN_WORD)));
+        if self.most_multiplications(one, other) <= reading(one.len() + other.len()) {
+            return self.work([one, other].map(|text| self.words_of(text.len() / MEAN_WORD)));
         }
-        work([one, other].map(|text| self.words(text)))
+        self.work([one, other].map(|text| self.words(text)))
+    }
+
+    /// The same with as many words as the texts have room for, which takes no look at them.
+    pub fn most_multiplications(&self, one: &str, other: &str) -> u64 {
+        self.work([one, other].map(|text| self.words_of(text.len() / SHORTEST_WORD + 1)))
+    }
+
+    /// Multiplications that texts of so many words take.
+    fn work(&self, [one, other]: [u64; 2]) -> u64 {
+        2 * A_TEXT + (self.query.method.info().cost.pair)(one, other, self.dims())
     }
 
     /// Multiplications that ranking candidates for a query takes, at least and at most. They differ
@@ -250,7 +257,7 @@ impl Resolved {
     }
 
     fn dims(&self) -> u64 {
-        self.model.engine.model().vectors().dims() as u64
+        self.model.engine.model().dims() as u64
     }
 
     /// Words of a text, roughly, of those that are read.

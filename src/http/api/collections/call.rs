@@ -71,11 +71,13 @@ pub(super) async fn body(app: &App, request: Request) -> Result<(Permit, Bytes),
     let client = Caller::of(request.extensions())?.client;
     let mut permit = app.admission.admit_soon(&client).await?;
     let items = |bytes: usize| (bytes / BYTES_PER_ITEM).min(app.settings.max_texts);
-    if let Some(bytes) = body::announced(request.headers(), &app.settings)? {
+    let announced = body::announced(request.headers(), &app.settings)?;
+    if let Some(bytes) = announced {
         app.admission.top_up_soon(&mut permit, items(bytes)).await?;
     }
-    let body =
-        body::read(request, &app.settings, |bytes| app.admission.top_up(&mut permit, items(bytes)));
+    let body = body::read(request, announced, &app.settings, |bytes| {
+        app.admission.top_up(&mut permit, items(bytes))
+    });
     let body = body.await?;
     facts.brings(body.len());
     Ok((permit, body))

@@ -12,7 +12,7 @@ mod unseen;
 
 use std::fmt;
 
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
 #[cfg(feature = "otlp")]
 pub(crate) use otlp::{Span, Tracer, check_endpoint};
 #[cfg(not(feature = "otlp"))]
@@ -27,6 +27,7 @@ pub struct Answered<'a> {
     pub code: Option<&'static str>,
 }
 
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// Length of the header in the version that we know.
 const LENGTH: usize = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".len();
 /// The flag that says that the caller's span is recorded.
@@ -54,7 +55,7 @@ pub struct Parent {
 impl Parent {
     /// The parent span named by a request; none if the header is repeated or invalid.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
-        let mut values = headers.get_all("traceparent").iter();
+        let mut values = headers.get_all(TRACEPARENT).iter();
         let (first, second) = (values.next()?, values.next());
         if second.is_some() { None } else { Self::read(first.as_bytes()) }
     }
