@@ -38,29 +38,39 @@ pub struct Kinds {
     pub wide: u64,
 }
 
-/// The kinds of the first [`BLOCK`] bytes.
+/// The kinds of bytes of which there may be fewer than a block; those behind the first [`BLOCK`] are not
+/// looked at.
 #[inline]
 pub fn kinds(bytes: &[u8]) -> Kinds {
-    let bytes = bytes.get(..BLOCK).unwrap_or(bytes);
+    match bytes.first_chunk() {
+        Some(block) => of_block(block),
+        None => {
+            let mut block = [b' '; BLOCK];
+            block.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+            of_block(&block)
+        }
+    }
+}
+
+#[inline]
+fn of_block(block: &[u8; BLOCK]) -> Kinds {
     match width() {
         // SAFETY: the processor was found to have it.
         #[cfg(target_arch = "x86_64")]
-        Width::Avx512 if is_x86_feature_detected!("avx512bw") => unsafe { by_avx512(bytes) },
+        Width::Avx512 if is_x86_feature_detected!("avx512bw") => unsafe { by_avx512(block) },
         // SAFETY: `width` names only what this processor was found to have, narrower ones too.
         #[cfg(target_arch = "x86_64")]
-        Width::Avx512 | Width::Avx2 => unsafe { by_avx2(bytes) },
-        _ => by_plain_code(bytes),
+        Width::Avx512 | Width::Avx2 => unsafe { by_avx2(block) },
+        _ => by_plain_code(block),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn by_avx512(bytes: &[u8]) -> Kinds {
-    let count = bytes.len().min(BLOCK);
-    let present = 1_u64.checked_shl(count as u32).map_or(!0, |bit| bit - 1);
+fn by_avx512(block: &[u8; BLOCK]) -> Kinds {
     let splat = |byte: u8| _mm512_set1_epi8(byte.cast_signed());
-    // SAFETY: of the slice's bytes and no others.
-    let block = unsafe { _mm512_mask_loadu_epi8(splat(b' '), present, bytes.as_ptr().cast()) };
+    // SAFETY: it has the 64 bytes.
+    let block = unsafe { _mm512_loadu_si512(block.as_ptr().cast()) };
     let is = |byte: u8| _mm512_cmpeq_epi8_mask(block, splat(byte));
     let within = |block: __m512i, from: u8, to: u8| {
         _mm512_cmple_epu8_mask(_mm512_sub_epi8(block, splat(from)), splat(to - from))
@@ -82,12 +92,9 @@ fn by_avx512(bytes: &[u8]) -> Kinds {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn by_avx2(bytes: &[u8]) -> Kinds {
-    let Some(last) = bytes.last_chunk::<32>() else { return by_plain_code(bytes) };
+fn by_avx2(block: &[u8; BLOCK]) -> Kinds {
     let mut kinds = Kinds::default();
-    // Bytes that are seen twice set the same bits twice.
-    let halves = [(bytes.first_chunk().unwrap_or(last), 0), (last, bytes.len() - last.len())];
-    for (half, at) in halves {
+    for (half, at) in block.as_chunks::<32>().0.iter().zip([0, 32]) {
         // SAFETY: it has the 32 bytes.
         let half = unsafe { _mm256_loadu_si256(half.as_ptr().cast()) };
         let splat = |byte: u8| _mm256_set1_epi8(byte.cast_signed());
@@ -111,15 +118,14 @@ fn by_avx2(bytes: &[u8]) -> Kinds {
         put(&mut kinds.controls, _mm256_or_si256(within(half, 0, b' ' - 1), is(DELETE)));
         put(&mut kinds.wide, half);
     }
-    kinds.spaces |= absent(bytes.len());
     kinds
 }
 
 /// For every processor, 16 bytes at a time where it has such registers.
-fn by_plain_code(bytes: &[u8]) -> Kinds {
+fn by_plain_code(block: &[u8; BLOCK]) -> Kinds {
     let mut kinds = Kinds::default();
-    let mut see = |bytes: &[u8; CHUNK], at: usize| {
-        let chunk = u8x16::new(*bytes);
+    for (chunk, at) in block.as_chunks().0.iter().zip((0..).step_by(CHUNK)) {
+        let chunk = u8x16::new(*chunk);
         let put = |mask: &mut u64, found: u8x16| *mask |= u64::from(found.to_bitmask()) << at;
         let is = |byte: u8| chunk.simd_eq(u8x16::splat(byte));
         let within = |chunk: u8x16, from: u8, to: u8| {
@@ -137,26 +143,8 @@ fn by_plain_code(bytes: &[u8]) -> Kinds {
         put(&mut kinds.printed, within(chunk, b'!', b'~'));
         put(&mut kinds.controls, within(chunk, 0, b' ' - 1) | is(DELETE));
         put(&mut kinds.wide, chunk);
-    };
-    let (chunks, rest) = bytes.as_chunks();
-    for (place, chunk) in chunks.iter().enumerate() {
-        see(chunk, CHUNK * place);
     }
-    if let Some(last) = bytes.last_chunk() {
-        // Bytes that are seen twice set the same bits twice.
-        see(last, bytes.len() - CHUNK);
-    } else {
-        let mut last = [b' '; CHUNK];
-        last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-        see(&last, 0);
-    }
-    kinds.spaces |= absent(bytes.len());
     kinds
-}
-
-/// Mask of the bytes that a block of `count` lacks.
-fn absent(count: usize) -> u64 {
-    (!0_u64).checked_shl(count as u32).unwrap_or(0)
 }
 
 /// Adds `base` and the place of each bit of a mask to a list.
@@ -255,12 +243,12 @@ mod tests {
 
         #[test]
         fn masks_are_what_the_bytes_say(
-            bytes in prop::collection::vec(any::<u8>(), 0..70), text in "[a-zA-Z0-9 '@.:/&#\\[`{é]{0,70}",
+            bytes in prop::collection::vec(any::<u8>(), 0..130), text in "[a-zA-Z0-9 '@.:/&#\\[`{é]{0,130}",
         ) {
             for bytes in [bytes.as_slice(), text.as_bytes()] {
-                let block = bytes.get(..BLOCK).unwrap_or(bytes);
                 let expected = one_by_one(bytes);
                 prop_assert_eq!(kinds(bytes), expected);
+                let Some(block) = bytes.first_chunk() else { continue };
                 prop_assert_eq!(by_plain_code(block), expected);
                 #[cfg(target_arch = "x86_64")]
                 if is_x86_feature_detected!("avx2") {

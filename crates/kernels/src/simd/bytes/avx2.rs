@@ -1,5 +1,5 @@
 //! The loops over bytes for processors with AVX2: bytes are widened to 16 bits, so that a product is
-//! exact, and two neighbouring products are added to 32.
+//! exact, and two neighbouring products are added to 32. A row that is multiplied often is widened once.
 //!
 //! Every function here needs AVX2; `bytes` calls none before it has asked.
 
@@ -7,10 +7,27 @@ use std::arch::x86_64::*;
 
 use crate::simd::Tile;
 use crate::simd::bytes::blockwise::blockwise;
-use crate::simd::bytes::{Block, Blocks, SIDE, quantise_loop};
+use crate::simd::bytes::{Block, Blocks, Prepared, SIDE, quantise_loop};
 
 /// Bytes that fill a register once they are widened.
 const CHUNK: usize = 16;
+
+/// A chunk of a row in numbers of 16 bits.
+pub(super) type Wide = __m256i;
+
+/// What was prepared of a block's rows; nothing where these loops did not prepare them.
+#[inline(always)]
+pub(super) fn of_block(wide: &[Wide], dims: usize, block: usize) -> &[Wide] {
+    let chunks = SIDE * dims.div_ceil(CHUNK);
+    wide.get(block * chunks..(block + 1) * chunks).unwrap_or_default()
+}
+
+/// The chunks of one of a block's rows.
+#[inline(always)]
+fn row(block: Block<'_>, at: usize) -> &[Wide] {
+    let chunks = block.wide.len() / SIDE;
+    &block.wide[at * chunks..(at + 1) * chunks]
+}
 
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -35,12 +52,6 @@ fn add_product(sum: __m256i, a: __m256i, b: __m256i) -> __m256i {
     _mm256_add_epi32(sum, _mm256_madd_epi16(a, b))
 }
 
-/// The whole chunks of a row.
-#[inline(always)]
-fn whole(row: &[i8], chunks: usize) -> &[[i8; CHUNK]] {
-    &row.as_chunks().0[..chunks]
-}
-
 /// The sum of a register's numbers.
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -49,15 +60,21 @@ fn fold(lanes: __m256i) -> i32 {
     out
 }
 
+/// Both halves of a register added.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn halves(lanes: __m256i) -> __m128i {
+    _mm_add_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256::<1>(lanes))
+}
+
 /// The sums of the numbers of each of four registers.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn fold_four(lanes: [__m256i; SIDE]) -> [i32; SIDE] {
-    let halves = _mm256_hadd_epi32(
+    let all = halves(_mm256_hadd_epi32(
         _mm256_hadd_epi32(lanes[0], lanes[1]),
         _mm256_hadd_epi32(lanes[2], lanes[3]),
-    );
-    let all = _mm_add_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves));
+    ));
     let mut out = [0; SIDE];
     // SAFETY: there is room for four numbers.
     unsafe { _mm_storeu_si128(out.as_mut_ptr().cast(), all) };
@@ -79,111 +96,96 @@ pub(super) fn dot(a: &[i8], b: &[i8]) -> i32 {
 }
 
 #[target_feature(enable = "avx2")]
-pub(super) fn sums(rows: &[[&[i8]; SIDE]], dims: usize, out: &mut [[i32; SIDE]]) {
-    for (rows, out) in rows.iter().zip(out) {
-        *out = [sum(rows[0], dims), sum(rows[1], dims), sum(rows[2], dims), sum(rows[3], dims)];
+pub(super) fn prepare(rows: &[[&[i8]; SIDE]], dims: usize, prepared: &mut Prepared) {
+    let whole = dims.is_multiple_of(CHUNK);
+    for row in rows.as_flattened() {
+        prepared.wide.extend(row.as_chunks().0.iter().map(|chunk| wide(chunk)));
+        if !whole {
+            prepared.wide.push(wide_rest(row));
+        }
     }
 }
 
-/// The sum of a row's bytes: each is raised by 128, so that there is an instruction for it.
-#[inline]
 #[target_feature(enable = "avx2")]
-fn sum(row: &[i8], dims: usize) -> i32 {
-    let (chunks, rest) = row.as_chunks::<32>();
-    let (zero, raise) = (_mm256_setzero_si256(), _mm256_set1_epi8(i8::MIN));
-    let mut lanes = zero;
-    for chunk in chunks {
-        // SAFETY: there are thirty-two bytes to read.
-        let bytes = unsafe { _mm256_loadu_si256(chunk.as_ptr().cast()) };
-        lanes = _mm256_add_epi64(lanes, _mm256_sad_epu8(_mm256_xor_si256(bytes, raise), zero));
+pub(super) fn squares(block: Block<'_>, _dims: usize) -> [i32; SIDE] {
+    let mut lanes = [_mm256_setzero_si256(); SIDE];
+    for (at, lanes) in lanes.iter_mut().enumerate() {
+        for &chunk in row(block, at) {
+            *lanes = add_product(*lanes, chunk, chunk);
+        }
     }
-    // Sums of eight bytes each in every other number of 32 bits.
-    let raised = (dims - rest.len()) as i32 * 128;
-    rest.iter().fold(fold(lanes) - raised, |sum, &byte| sum + i32::from(byte))
-}
-
-#[target_feature(enable = "avx2")]
-pub(super) fn squares(
-    rows: &[&[i8]; SIDE],
-    _sums: &[i32; SIDE],
-    _dims: usize,
-    out: &mut [i32; SIDE],
-) {
-    *out = [
-        dot(rows[0], rows[0]),
-        dot(rows[1], rows[1]),
-        dot(rows[2], rows[2]),
-        dot(rows[3], rows[3]),
-    ];
+    fold_four(lanes)
 }
 
 /// The products of four rows with four: those of row `i` are numbers `4 i` to `4 i + 3`.
-///
-/// Sixteen registers hold eight sums, so two columns are multiplied at a time.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn tile(a: Block<'_>, b: Block<'_>, dims: usize) -> [__m256; 2] {
-    let left = strip(a.rows, [b.rows[0], b.rows[1]], dims);
-    let right = strip(a.rows, [b.rows[2], b.rows[3]], dims);
+fn tile(a: Block<'_>, b: Block<'_>, _dims: usize) -> [__m256; 2] {
+    let columns = [row(b, 0), row(b, 1), row(b, 2), row(b, 3)];
+    let upper = two_rows([row(a, 0), row(a, 1)], columns);
+    let lower = two_rows([row(a, 2), row(a, 3)], columns);
+    scaled([upper, lower], a, b)
+}
+
+/// The products of four rows with themselves, of which those below the diagonal are mirror images.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn own_tile(a: Block<'_>, _dims: usize) -> [__m256; 2] {
+    let [.., third, last] = [row(a, 0), row(a, 1), row(a, 2), row(a, 3)];
+    let upper = two_rows([row(a, 0), row(a, 1)], [row(a, 0), row(a, 1), third, last]);
+    let mut lanes = [_mm256_setzero_si256(); 3];
+    for (&third, &last) in third.iter().zip(last) {
+        lanes[0] = add_product(lanes[0], third, third);
+        lanes[1] = add_product(lanes[1], third, last);
+        lanes[2] = add_product(lanes[2], last, last);
+    }
+    let right = halves(_mm256_hadd_epi32(
+        _mm256_hadd_epi32(lanes[0], lanes[1]),
+        _mm256_hadd_epi32(lanes[1], lanes[2]),
+    ));
+    let [first, second] = [_mm256_castsi256_si128(upper), _mm256_extracti128_si256::<1>(upper)];
+    let left = _mm_unpackhi_epi32(first, second);
+    let lower = _mm256_set_m128i(_mm_unpackhi_epi64(left, right), _mm_unpacklo_epi64(left, right));
+    scaled([upper, lower], a, a)
+}
+
+/// The sums of the products of two rows with four columns: sixteen registers hold eight sums.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn two_rows([a, b]: [&[Wide]; 2], columns: [&[Wide]; SIDE]) -> __m256i {
+    let chunks = a.len();
+    let (b, columns) = (&b[..chunks], columns.map(|column| &column[..chunks]));
+    let mut sums = [[_mm256_setzero_si256(); SIDE]; 2];
+    for at in 0..chunks {
+        let (first, second) = (a[at], b[at]);
+        for column in 0..SIDE {
+            let numbers = columns[column][at];
+            sums[0][column] = add_product(sums[0][column], first, numbers);
+            sums[1][column] = add_product(sums[1][column], second, numbers);
+        }
+    }
+    let [first, second] = sums
+        .map(|[a, b, c, d]| _mm256_hadd_epi32(_mm256_hadd_epi32(a, b), _mm256_hadd_epi32(c, d)));
+    _mm256_add_epi32(
+        _mm256_permute2x128_si256::<0x20>(first, second),
+        _mm256_permute2x128_si256::<0x31>(first, second),
+    )
+}
+
+/// The sums of a tile's products times the factors of rows and columns.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn scaled(sums: [__m256i; 2], a: Block<'_>, b: Block<'_>) -> [__m256; 2] {
     // SAFETY: there are four numbers to read.
     let of_columns = unsafe { _mm_loadu_ps(b.factors.as_ptr()) };
     let of_columns = _mm256_set_m128(of_columns, of_columns);
     let mut out = [_mm256_setzero_ps(); 2];
-    for (pair, out) in out.iter_mut().enumerate() {
-        let first = _mm256_hadd_epi32(left[2 * pair], right[2 * pair]);
-        let second = _mm256_hadd_epi32(left[2 * pair + 1], right[2 * pair + 1]);
-        let low = _mm256_permute2x128_si256::<0x20>(first, second);
-        let high = _mm256_permute2x128_si256::<0x31>(first, second);
-        let sums = _mm256_cvtepi32_ps(_mm256_add_epi32(low, high));
-        let of_rows =
-            _mm256_set_m128(_mm_set1_ps(a.factors[2 * pair + 1]), _mm_set1_ps(a.factors[2 * pair]));
-        *out = _mm256_mul_ps(sums, _mm256_mul_ps(of_rows, of_columns));
+    for ((out, sums), [first, second]) in out.iter_mut().zip(sums).zip(a.factors.as_chunks::<2>().0)
+    {
+        let of_rows = _mm256_set_m128(_mm_set1_ps(*second), _mm_set1_ps(*first));
+        *out = _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_mul_ps(of_rows, of_columns));
     }
     out
-}
-
-/// The products of four rows with themselves.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn own_tile(a: Block<'_>, dims: usize) -> [__m256; 2] {
-    tile(a, a, dims)
-}
-
-/// The products of four rows with two: for each row a register with two sums of two numbers each for
-/// either column, in both its halves.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn strip(a: &[&[i8]; SIDE], b: [&[i8]; 2], dims: usize) -> [__m256i; SIDE] {
-    let chunks = dims / CHUNK;
-    let [a0, a1, a2, a3] =
-        [whole(a[0], chunks), whole(a[1], chunks), whole(a[2], chunks), whole(a[3], chunks)];
-    let [b0, b1] = [whole(b[0], chunks), whole(b[1], chunks)];
-    let mut sums = [[_mm256_setzero_si256(); 2]; SIDE];
-    for at in 0..chunks {
-        let columns = [wide(&b0[at]), wide(&b1[at])];
-        add_row(&mut sums[0], wide(&a0[at]), columns);
-        add_row(&mut sums[1], wide(&a1[at]), columns);
-        add_row(&mut sums[2], wide(&a2[at]), columns);
-        add_row(&mut sums[3], wide(&a3[at]), columns);
-    }
-    if !dims.is_multiple_of(CHUNK) {
-        let columns = [wide_rest(b[0]), wide_rest(b[1])];
-        for i in 0..SIDE {
-            add_row(&mut sums[i], wide_rest(a[i]), columns);
-        }
-    }
-    let mut out = [_mm256_setzero_si256(); SIDE];
-    for (out, [first, second]) in out.iter_mut().zip(sums) {
-        *out = _mm256_hadd_epi32(first, second);
-    }
-    out
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn add_row(sums: &mut [__m256i; 2], row: __m256i, columns: [__m256i; 2]) {
-    sums[0] = add_product(sums[0], row, columns[0]);
-    sums[1] = add_product(sums[1], row, columns[1]);
 }
 
 #[inline]

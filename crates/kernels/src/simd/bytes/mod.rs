@@ -46,17 +46,44 @@ fn has_vnni() -> bool {
     is_x86_feature_detected!("avx512vnni") && is_x86_feature_detected!("avx512bw")
 }
 
-/// Calls the loop of the width in use. Processors with AVX-512 but without VNNI take that of AVX2.
-macro_rules! dispatch {
-    ($name:ident($($arg:expr),+)) => {
+/// Which loops multiply rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Loops {
+    #[default]
+    Least,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Vnni,
+}
+
+impl Loops {
+    /// Those of the width in use. Processors with AVX-512 but without VNNI take those of AVX2.
+    #[inline]
+    fn in_use() -> Self {
         match () {
+            #[cfg(target_arch = "x86_64")]
+            () if width() == Width::Avx512 && has_vnni() => Self::Vnni,
+            // Whoever has AVX-512 has AVX2.
+            #[cfg(target_arch = "x86_64")]
+            () if width() != Width::Scalar => Self::Avx2,
+            () => Self::Least,
+        }
+    }
+}
+
+/// Calls one of some loops. They are named by [`Loops::in_use`] alone, and a processor keeps what it was
+/// found to have.
+macro_rules! dispatch {
+    ($loops:expr, $name:ident($($arg:expr),+)) => {
+        match $loops {
             // SAFETY: `width` and `has_vnni` name only what this processor was found to have.
             #[cfg(target_arch = "x86_64")]
-            () if width() == Width::Avx512 && has_vnni() => unsafe { vnni::$name($($arg),+) },
-            // SAFETY: as above; whoever has AVX-512 has AVX2.
+            Loops::Vnni => unsafe { vnni::$name($($arg),+) },
+            // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            () if width() != Width::Scalar => unsafe { avx2::$name($($arg),+) },
-            () => least::$name($($arg),+),
+            Loops::Avx2 => unsafe { avx2::$name($($arg),+) },
+            Loops::Least => least::$name($($arg),+),
         }
     };
 }
@@ -71,7 +98,7 @@ pub fn dot(a: &[i8], b: &[i8]) -> i32 {
     let length = a.len().min(b.len());
     assert!(length <= MOST_DIMS, "the sum fits 32 bits");
     let (a, b) = (&a[..length], &b[..length]);
-    dispatch!(dot(a, b))
+    dispatch!(Loops::in_use(), dot(a, b))
 }
 
 /// Writes a row as bytes over `out`, as many as both have, and gives back the scale that brings them
@@ -80,7 +107,7 @@ pub fn dot(a: &[i8], b: &[i8]) -> i32 {
 pub fn quantise(row: &[f32], out: &mut [i8]) -> f32 {
     let length = row.len().min(out.len());
     let (row, out) = (&row[..length], &mut out[..length]);
-    dispatch!(quantise(row, out))
+    dispatch!(Loops::in_use(), quantise(row, out))
 }
 
 /// One and a half times 2²³: a number of this size has no digits behind the point, and room for some below
@@ -120,15 +147,37 @@ pub struct ByteRows<'r> {
     count: usize,
     rows: Vec<&'r [i8]>,
     factors: Vec<f32>,
-    sums: Vec<i32>,
+    /// Who multiplies them, and what was made of them for that.
+    loops: Loops,
+    prepared: Prepared,
 }
 
-/// Four rows, the sums of their bytes, and their factors.
+/// What loops make of rows once, to multiply them often.
+#[derive(Debug, Default)]
+struct Prepared {
+    /// The sums of a block's rows.
+    sums: Vec<[i32; SIDE]>,
+    /// The rows in numbers of 16 bits, filled up with zeros.
+    #[cfg(target_arch = "x86_64")]
+    wide: Vec<avx2::Wide>,
+}
+
+impl Prepared {
+    fn clear(&mut self) {
+        self.sums.clear();
+        #[cfg(target_arch = "x86_64")]
+        self.wide.clear();
+    }
+}
+
+/// Four rows, what was prepared of them, and their factors.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "read by x86 loops alone"))]
 struct Block<'b> {
     rows: &'b [&'b [i8]; SIDE],
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "read by x86 loops alone"))]
     sums: &'b [i32; SIDE],
+    #[cfg(target_arch = "x86_64")]
+    wide: &'b [avx2::Wide],
     factors: &'b [f32; SIDE],
 }
 
@@ -137,7 +186,7 @@ struct Block<'b> {
 struct Blocks<'b> {
     dims: usize,
     rows: &'b [[&'b [i8]; SIDE]],
-    sums: &'b [[i32; SIDE]],
+    prepared: &'b Prepared,
     factors: &'b [[f32; SIDE]],
 }
 
@@ -149,7 +198,13 @@ impl<'b> Blocks<'b> {
 
     #[inline(always)]
     fn block(self, at: usize) -> Block<'b> {
-        Block { rows: &self.rows[at], sums: &self.sums[at], factors: &self.factors[at] }
+        Block {
+            rows: &self.rows[at],
+            sums: self.prepared.sums.get(at).unwrap_or(&[0; SIDE]),
+            #[cfg(target_arch = "x86_64")]
+            wide: avx2::of_block(&self.prepared.wide, self.dims, at),
+            factors: &self.factors[at],
+        }
     }
 }
 
@@ -160,8 +215,12 @@ impl<'r> ByteRows<'r> {
     ///
     /// Where a row is not of `dims`, or `dims` is above [`MOST_DIMS`].
     pub fn fill(&mut self, dims: usize, rows: impl Iterator<Item = (&'r [i8], f32)>) {
+        self.fill_for(Loops::in_use(), dims, rows);
+    }
+
+    fn fill_for(&mut self, loops: Loops, dims: usize, rows: impl Iterator<Item = (&'r [i8], f32)>) {
         assert!(dims <= MOST_DIMS, "a sum of products fits 32 bits");
-        (self.dims, self.count) = (dims, 0);
+        self.dims = dims;
         self.rows.clear();
         self.factors.clear();
         for (row, factor) in rows {
@@ -175,10 +234,9 @@ impl<'r> ByteRows<'r> {
         }
         let last = self.factors.last().copied().unwrap_or_default();
         self.factors.resize(self.rows.len(), last);
-        // Every number is written below.
-        self.sums.resize(self.rows.len(), 0);
-        let (rows, sums) = (self.rows.as_chunks().0, self.sums.as_chunks_mut().0);
-        dispatch!(sums(rows, dims, sums));
+        self.loops = loops;
+        self.prepared.clear();
+        dispatch!(loops, prepare(self.rows.as_chunks().0, dims, &mut self.prepared));
     }
 
     /// How many there are.
@@ -196,13 +254,10 @@ impl<'r> ByteRows<'r> {
     /// that it had.
     pub fn to_unit_length(&mut self, lengths: &mut Vec<f32>) {
         lengths.clear();
-        let (rows, sums) = (self.rows.as_chunks().0, self.sums.as_chunks().0);
-        let mut squares = [0; SIDE];
-        for ((rows, sums), factors) in
-            rows.iter().zip(sums).zip(self.factors.as_chunks_mut::<SIDE>().0)
-        {
-            let dims = self.dims;
-            dispatch!(squares(rows, sums, dims, &mut squares));
+        for at in 0..self.rows.len() / SIDE {
+            let blocks = self.blocks();
+            let squares = dispatch!(self.loops, squares(blocks.block(at), blocks.dims));
+            let factors = self.factors.iter_mut().skip(at * SIDE);
             for (square, factor) in squares.iter().zip(factors) {
                 let length = (*square as f32 * (*factor * *factor)).sqrt();
                 let inverse = 1.0 / length;
@@ -218,16 +273,22 @@ impl<'r> ByteRows<'r> {
         self.rows.clear();
         // Collecting nothing in place is what hands the memory on to a list of another lifetime.
         let rows = self.rows.into_iter().map(|_| -> &'static [i8] { &[] }).collect();
-        ByteRows { dims: 0, count: 0, rows, factors: self.factors, sums: self.sums }
+        let (factors, prepared) = (self.factors, self.prepared);
+        ByteRows { dims: 0, count: 0, rows, factors, loops: Loops::Least, prepared }
     }
 
     fn blocks(&self) -> Blocks<'_> {
         Blocks {
             dims: self.dims,
             rows: self.rows.as_chunks().0,
-            sums: self.sums.as_chunks().0,
+            prepared: &self.prepared,
             factors: self.factors.as_chunks().0,
         }
+    }
+
+    /// The loops that can multiply these rows with others: those that both were prepared for.
+    fn loops_with(&self, other: &ByteRows<'_>) -> Loops {
+        if self.loops == other.loops { self.loops } else { Loops::Least }
     }
 }
 
@@ -239,7 +300,7 @@ pub struct Columns(Vec<Tile>);
 pub fn within(rows: &ByteRows<'_>, columns: &mut Columns, out: &mut Vec<f32>) {
     out.resize(rows.stride(), 0.0);
     if rows.count > 0 {
-        dispatch!(within(rows.blocks(), &mut columns.0, out.as_chunks_mut().0));
+        dispatch!(rows.loops, within(rows.blocks(), &mut columns.0, out.as_chunks_mut().0));
     }
     out.truncate(rows.count);
 }
@@ -260,7 +321,7 @@ pub fn across(
     of_a.resize(a.stride(), 0.0);
     of_b.resize(b.stride(), 0.0);
     let (rows, others) = (of_a.as_chunks_mut().0, of_b.as_chunks_mut().0);
-    dispatch!(across(a.blocks(), b.blocks(), &mut columns.0, [rows, others]));
+    dispatch!(a.loops_with(b), across(a.blocks(), b.blocks(), &mut columns.0, [rows, others]));
     of_a.truncate(a.count);
     of_b.truncate(b.count);
 }
@@ -269,7 +330,7 @@ pub fn across(
 /// stand for a product as there are rows.
 pub fn gram(a: &ByteRows<'_>, out: &mut Vec<f32>) {
     out.resize(a.stride() * a.stride(), 0.0);
-    dispatch!(gram(a.blocks(), out.as_chunks_mut().0));
+    dispatch!(a.loops, gram(a.blocks(), out.as_chunks_mut().0));
     out.truncate(a.count * a.stride());
 }
 
@@ -282,6 +343,6 @@ pub fn gram(a: &ByteRows<'_>, out: &mut Vec<f32>) {
 pub fn products(a: &ByteRows<'_>, b: &ByteRows<'_>, out: &mut Vec<f32>) {
     assert!(a.dims == b.dims, "rows of the same length");
     out.resize(a.stride() * b.stride(), 0.0);
-    dispatch!(products(a.blocks(), b.blocks(), out.as_chunks_mut().0));
+    dispatch!(a.loops_with(b), products(a.blocks(), b.blocks(), out.as_chunks_mut().0));
     out.truncate(a.count * b.stride());
 }

@@ -2,26 +2,18 @@
 //! 64-bit ARM the compiler makes vector code of `dot`.
 
 use crate::simd::Tile;
-use crate::simd::bytes::{Block, Blocks, SIDE, quantise_loop};
+use crate::simd::bytes::{Block, Blocks, Prepared, SIDE, quantise_loop};
 
 pub(super) fn dot(a: &[i8], b: &[i8]) -> i32 {
     let products = a.iter().zip(b).map(|(&a, &b)| i32::from(a) * i32::from(b));
     products.fold(0, i32::wrapping_add)
 }
 
-pub(super) fn sums(rows: &[[&[i8]; SIDE]], _dims: usize, out: &mut [[i32; SIDE]]) {
-    for (rows, out) in rows.iter().zip(out) {
-        *out = rows.map(|row| row.iter().fold(0, |sum: i32, &b| sum.wrapping_add(i32::from(b))));
-    }
-}
+/// Nothing is made of rows that are multiplied one by one.
+pub(super) fn prepare(_rows: &[[&[i8]; SIDE]], _dims: usize, _prepared: &mut Prepared) {}
 
-pub(super) fn squares(
-    rows: &[&[i8]; SIDE],
-    _sums: &[i32; SIDE],
-    _dims: usize,
-    out: &mut [i32; SIDE],
-) {
-    *out = rows.map(|row| dot(row, row));
+pub(super) fn squares(block: Block<'_>, _dims: usize) -> [i32; SIDE] {
+    block.rows.map(|row| dot(row, row))
 }
 
 fn product(a: Block<'_>, i: usize, b: Block<'_>, j: usize) -> f32 {

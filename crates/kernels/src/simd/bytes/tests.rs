@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What all loops make of two sets of rows, by the modules `$from`.
+/// What all loops make of two sets of rows, by the module `$from`.
 macro_rules! outcome {
-    ($from:ident, $a:expr, $b:expr) => {{
-        let (a, b): (&ByteRows<'_>, &ByteRows<'_>) = ($a, $b);
+    ($from:ident, $loops:expr, $dims:expr, $a:expr, $b:expr) => {{
+        let (a, b) = (&filled_for($loops, $dims, $a), &filled_for($loops, $dims, $b));
         let mut found = Vec::new();
         let (mut own, mut of_a) = (vec![9.0; a.stride()], vec![9.0; a.stride()]);
         let mut of_b = vec![9.0; b.stride()];
@@ -21,14 +21,10 @@ macro_rules! outcome {
         for list in [&own, &of_a, &of_b, &products, &gram] {
             found.extend(list.iter().map(|number| number.to_bits()));
         }
-        let mut sums = vec![[9; SIDE]; a.rows.len() / SIDE];
-        $from::sums(a.rows.as_chunks().0, a.dims, &mut sums);
-        for (rows, sums) in a.rows.as_chunks().0.iter().zip(&sums) {
-            let mut squares = [9; SIDE];
-            $from::squares(rows, sums, a.dims, &mut squares);
+        for at in 0..a.blocks().len() {
+            let squares = $from::squares(a.blocks().block(at), a.dims);
             found.extend(squares.map(|square| square as u32));
         }
-        found.extend(sums.into_iter().flatten().map(|sum| sum as u32));
         let mut bytes = vec![9; of_b.len()];
         found.push($from::quantise(&of_b, &mut bytes).to_bits());
         found.extend(bytes.into_iter().map(|byte| byte as u32));
@@ -54,8 +50,14 @@ fn two_texts() -> impl Strategy<Value = (usize, [Text; 2])> {
 }
 
 fn filled(dims: usize, rows: &[(Vec<i8>, f32)]) -> ByteRows<'_> {
+    filled_for(Loops::in_use(), dims, rows)
+}
+
+fn filled_for(loops: Loops, dims: usize, rows: &[(Vec<i8>, f32)]) -> ByteRows<'_> {
     let mut filled = ByteRows::default();
-    filled.fill(dims, rows.iter().map(|(row, factor)| (row.as_slice(), *factor)));
+    // Memory of other rows must leave nothing behind.
+    filled.fill(2, [([1_i8, 2].as_slice(), 1.0)].into_iter());
+    filled.fill_for(loops, dims, rows.iter().map(|(row, factor)| (row.as_slice(), *factor)));
     filled
 }
 
@@ -70,20 +72,31 @@ fn product((a, by): &(Vec<i8>, f32), (b, other): &(Vec<i8>, f32)) -> f32 {
 proptest! {
     #[test]
     fn every_width_gives_the_same_bits((dims, [a, b]) in two_texts()) {
-        let (a, b) = (filled(dims, &a), filled(dims, &b));
-        let plain = outcome!(plain, &a, &b);
+        let plain = outcome!(plain, Loops::Least, dims, &a, &b);
         #[cfg(target_arch = "x86_64")]
         {
             use crate::simd::widest;
             if widest() >= Width::Avx2 {
                 // SAFETY: the width was just compared with what the processor has.
-                prop_assert_eq!(&unsafe { outcome!(avx2, &a, &b) }, &plain);
+                prop_assert_eq!(&unsafe { outcome!(avx2, Loops::Avx2, dims, &a, &b) }, &plain);
             }
             if widest() >= Width::Avx512 && has_vnni() {
                 // SAFETY: the width was just compared with what the processor has.
-                prop_assert_eq!(&unsafe { outcome!(vnni, &a, &b) }, &plain);
+                prop_assert_eq!(&unsafe { outcome!(vnni, Loops::Vnni, dims, &a, &b) }, &plain);
             }
         }
+    }
+
+    #[test]
+    fn rows_prepared_for_different_loops_are_multiplied((dims, [a, b]) in two_texts()) {
+        let rows = [Loops::Least, Loops::in_use()].map(|loops| filled_for(loops, dims, &a));
+        let others = filled(dims, &b);
+        let [first, second] = rows.map(|rows| {
+            let mut found = Vec::new();
+            products(&rows, &others, &mut found);
+            found
+        });
+        prop_assert_eq!(first, second);
     }
 
     #[test]

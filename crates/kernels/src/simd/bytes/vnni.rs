@@ -10,7 +10,7 @@ use std::arch::x86_64::*;
 
 use crate::simd::Tile;
 use crate::simd::bytes::blockwise::blockwise;
-use crate::simd::bytes::{Block, Blocks, SIDE, quantise_loop};
+use crate::simd::bytes::{Block, Blocks, Prepared, SIDE, quantise_loop};
 
 /// Bytes of a register.
 const CHUNK: usize = 64;
@@ -82,10 +82,12 @@ fn four_sums(lanes: [__m512i; SIDE]) -> [i32; SIDE] {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-pub(super) fn sums(rows: &[[&[i8]; SIDE]], dims: usize, out: &mut [[i32; SIDE]]) {
+pub(super) fn prepare(rows: &[[&[i8]; SIDE]], dims: usize, prepared: &mut Prepared) {
     let ones = _mm512_set1_epi8(1);
     let rest = dims % CHUNK;
-    for (rows, out) in rows.iter().zip(out) {
+    // Every number is written below.
+    prepared.sums.resize(rows.len(), [0; SIDE]);
+    for (rows, out) in rows.iter().zip(&mut prepared.sums) {
         let mut lanes = [_mm512_setzero_si512(); SIDE];
         for at in (0..dims - rest).step_by(CHUNK) {
             // SAFETY: as in `tile`.
@@ -106,12 +108,8 @@ pub(super) fn sums(rows: &[[&[i8]; SIDE]], dims: usize, out: &mut [[i32; SIDE]])
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-pub(super) fn squares(
-    rows: &[&[i8]; SIDE],
-    sums: &[i32; SIDE],
-    dims: usize,
-    out: &mut [i32; SIDE],
-) {
+pub(super) fn squares(block: Block<'_>, dims: usize) -> [i32; SIDE] {
+    let rows = block.rows;
     let rest = dims % CHUNK;
     let mut lanes = [_mm512_setzero_si512(); SIDE];
     for at in (0..dims - rest).step_by(CHUNK) {
@@ -128,10 +126,11 @@ pub(super) fn squares(
             *lanes = _mm512_dpbusd_epi32(*lanes, raised(part), part);
         }
     }
-    *out = four_sums(lanes);
-    for (out, sum) in out.iter_mut().zip(sums) {
-        *out = out.wrapping_sub(sum.wrapping_shl(BY_128));
+    let mut squares = four_sums(lanes);
+    for (square, sum) in squares.iter_mut().zip(block.sums) {
+        *square = square.wrapping_sub(sum.wrapping_shl(BY_128));
     }
+    squares
 }
 
 /// The products of four rows with four: those of row `i` are numbers `4 i` to `4 i + 3`.

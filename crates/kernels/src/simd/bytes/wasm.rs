@@ -5,7 +5,7 @@ use std::arch::wasm32::*;
 
 use crate::simd::Tile;
 use crate::simd::bytes::blockwise::blockwise;
-pub(super) use crate::simd::bytes::plain::{quantise, sums};
+pub(super) use crate::simd::bytes::plain::{prepare, quantise};
 use crate::simd::bytes::{Block, Blocks, SIDE};
 
 /// Bytes that fill a register once they are widened.
@@ -59,13 +59,8 @@ pub(super) fn dot(a: &[i8], b: &[i8]) -> i32 {
     i32x4_extract_lane::<0>(fold_four([lanes; SIDE]))
 }
 
-pub(super) fn squares(
-    rows: &[&[i8]; SIDE],
-    _sums: &[i32; SIDE],
-    _dims: usize,
-    out: &mut [i32; SIDE],
-) {
-    *out = rows.map(|row| dot(row, row));
+pub(super) fn squares(block: Block<'_>, _dims: usize) -> [i32; SIDE] {
+    block.rows.map(|row| dot(row, row))
 }
 
 /// The products of four rows with four: a register a row.
