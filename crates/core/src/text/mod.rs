@@ -64,7 +64,7 @@ pub fn tokenise(rules: &Normalisation, input: &str, tokens: &mut Tokens) {
     let plain = Plain::of(rules);
     tokens.begin(input, rules.case == Case::Lower);
     if rules.writes_tags() {
-        plain::scan(rules, &plain, input, 0..input.len(), tokens);
+        plain::scan_part(rules, &plain, input, 0..input.len(), tokens);
     } else {
         plain::cut(rules, &plain, input, tokens);
     }

@@ -10,7 +10,7 @@ use super::clean::position;
 use super::normalisation::{Case, Normalisation};
 use super::scan::{Bases, Scanner};
 use super::tokens::{Kind, Tokens};
-use super::window::{Plain, Window};
+use super::window::{Letters, Plain, Window};
 
 /// Cuts a text into `tokens`, which begin with it. Words of which the masks say all are most of most
 /// texts; what stands between two spaces and holds a byte to be decided about is cut alone, because no
@@ -19,7 +19,8 @@ pub(super) fn cut(rules: &Normalisation, plain: &Plain, text: &str, tokens: &mut
     let bytes = text.as_bytes();
     let (mut at, mut settled) = (0, 0);
     while at < bytes.len() {
-        let window = Window::new(plain, bytes, at);
+        // The text as it lies in the arena, where blocks of it can be read.
+        let window = Window::new(plain, tokens.arena.as_bytes(), at, bytes.len());
         let words = window.words();
         tokens.extend(&words, position(at));
         at = match words.next() {
@@ -27,7 +28,13 @@ pub(super) fn cut(rules: &Normalisation, plain: &Plain, text: &str, tokens: &mut
             None => {
                 let stretch = window.stretch(bytes, at + words.stopped());
                 tokens.take_back(settled, position(stretch.start));
-                scan(rules, plain, text, stretch.clone(), tokens);
+                match window.part(&stretch) {
+                    Some((letters, false)) => {
+                        scan(rules, text, stretch.clone(), tokens, Some(letters));
+                    }
+                    Some((_, true)) => scan_unclean(rules, text, stretch.clone(), tokens),
+                    None => scan_part(rules, plain, text, stretch.clone(), tokens),
+                }
                 settled = tokens.len();
                 stretch.end
             }
@@ -36,37 +43,53 @@ pub(super) fn cut(rules: &Normalisation, plain: &Plain, text: &str, tokens: &mut
 }
 
 /// Cuts a part of the text that `tokens` begin with, by all rules.
-pub(super) fn scan(
+pub(super) fn scan_part(
     rules: &Normalisation,
     plain: &Plain,
     text: &str,
     part: Range<usize>,
     tokens: &mut Tokens,
 ) {
-    let start = part.start;
-    let text = &text[part];
-    if !text.as_bytes().chunks(BLOCK).any(|block| plain.unclean.is_in(&kinds(block))) {
-        let bases = Bases { arena: start, input: start };
-        return Scanner::new(rules, text, &[], bases, tokens, *plain).run();
+    let mut blocks = text.as_bytes()[part.clone()].chunks(BLOCK);
+    match blocks.any(|block| plain.unclean.is_in(&kinds(block))) {
+        true => scan_unclean(rules, text, part, tokens),
+        false => scan(rules, text, part, tokens, None),
     }
+}
+
+/// Cuts a part that is clean already; its first letters, if they are known.
+fn scan(
+    rules: &Normalisation,
+    text: &str,
+    part: Range<usize>,
+    tokens: &mut Tokens,
+    letters: Option<Letters>,
+) {
+    let bases = Bases { arena: part.start, input: part.start };
+    Scanner::new(rules, &text[part], &[], bases, tokens).run(letters);
+}
+
+/// Cuts a part that is first copied clean.
+fn scan_unclean(rules: &Normalisation, text: &str, part: Range<usize>, tokens: &mut Tokens) {
     // The clean text is read while tokens are written, so it leaves `tokens` for that time.
     let mut clean = std::mem::take(&mut tokens.clean);
-    clean.fill(rules, text);
-    let bases = Bases { arena: tokens.arena.len(), input: start };
+    let input = part.start;
+    clean.fill(rules, &text[part]);
+    let bases = Bases { arena: tokens.arena.len(), input };
     tokens.arena.push_str(clean.text());
     if rules.case == Case::Lower {
         tokens.arena[bases.arena..].make_ascii_lowercase();
     }
-    Scanner::new(rules, clean.text(), clean.origin(), bases, tokens, *plain).run();
+    Scanner::new(rules, clean.text(), clean.origin(), bases, tokens).run(None);
     tokens.clean = clean;
 }
 
 impl Scanner<'_> {
     /// The word from `at` on if nothing has to be decided about it: ASCII letters and then
     /// something that no word goes on with. Gives back its end.
-    pub(super) fn letters(&mut self, at: usize, window: &mut Option<Window>) -> Option<usize> {
-        let known = window.as_ref().and_then(|window| window.letters(at));
-        let run = known.or_else(|| window.insert(self.window(at)).letters(at))?;
+    pub(super) fn letters(&mut self, at: usize, letters: &mut Option<Letters>) -> Option<usize> {
+        let known = letters.as_ref().and_then(|letters| letters.run(at));
+        let run = known.or_else(|| letters.insert(Letters::new(self.bytes, at)).run(at))?;
         let end = at + run;
         if self.bytes.get(end).is_some_and(|&next| self.may_join(end, next)) {
             return None;

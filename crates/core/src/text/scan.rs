@@ -16,7 +16,7 @@ use super::normalisation::{
 };
 use super::spelling;
 use super::tokens::{Kind, Tokens};
-use super::window::{Plain, Window};
+use super::window::Letters;
 
 /// Where the clean text lies.
 #[derive(Clone, Copy)]
@@ -40,8 +40,8 @@ pub(super) struct Scanner<'a> {
     pub(super) tokens: &'a mut Tokens,
     /// Whether some rule writes tags.
     pub(super) tags: bool,
-    /// The rules for single bytes.
-    plain: Plain,
+    /// Whether nothing but the case of an ASCII word is ever changed.
+    as_written: bool,
 }
 
 impl<'a> Scanner<'a> {
@@ -51,19 +51,21 @@ impl<'a> Scanner<'a> {
         origin: &'a [Origin],
         bases: Bases,
         tokens: &'a mut Tokens,
-        plain: Plain,
     ) -> Self {
         let tags = rules.writes_tags();
-        Self { rules, text, bytes: text.as_bytes(), origin, bases, cursor: 0, tokens, tags, plain }
+        let as_written =
+            !tags && rules.numbers == Numbers::Keep && rules.contractions != Contractions::DropMark;
+        let bytes = text.as_bytes();
+        Self { rules, text, bytes, origin, bases, cursor: 0, tokens, tags, as_written }
     }
 
-    /// Cuts the whole text.
-    pub(super) fn run(&mut self) {
-        let (mut window, mut at) = (None, 0);
+    /// Cuts the whole text; its first letters, if they are known.
+    pub(super) fn run(&mut self, first: Option<Letters>) {
+        let (mut letters, mut at) = (first, 0);
         while let Some(&byte) = self.bytes.get(at) {
             at = match byte_class(byte) {
                 Byte::Gap => at + 1,
-                Byte::Letter => self.letters(at, &mut window).unwrap_or_else(|| self.word(at)),
+                Byte::Letter => self.letters(at, &mut letters).unwrap_or_else(|| self.word(at)),
                 Byte::Digit => self.keycap(at).unwrap_or_else(|| self.word(at)),
                 Byte::Apostrophe => self.apostrophe(at),
                 Byte::Hash => self.keycap(at).unwrap_or_else(|| self.hash(at)),
@@ -72,11 +74,6 @@ impl<'a> Scanner<'a> {
                 Byte::Wide => self.wide(at),
             };
         }
-    }
-
-    /// The window that begins at `start`.
-    pub(super) fn window(&self, start: usize) -> Window {
-        Window::new(&self.plain, self.bytes, start)
     }
 
     /// A word from `at` on, or the address or the initials that it turns out to begin.
@@ -231,6 +228,14 @@ impl<'a> Scanner<'a> {
     fn piece(&mut self, start: usize, end: usize) {
         let rules = self.rules;
         let word = &self.text[start..end];
+        if self.as_written && word.is_ascii() {
+            // The arena has it in its case already.
+            let number = word.bytes().all(|byte| byte.is_ascii_digit());
+            let kind = if number { Kind::Number } else { Kind::Word };
+            let (span, base) = (self.span(start, end), self.bases.arena);
+            let place = position(base + start)..position(base + end);
+            return self.tokens.push_range(place, span, kind);
+        }
         let from = self.tokens.arena.len();
         spelling::spell(rules, word, &mut self.tokens.arena, &mut self.tokens.scratch);
         let spelled = &self.tokens.arena[from..];

@@ -1,7 +1,7 @@
 //! What people write on the web: addresses, user names and hashtags. It finds their ends and
 //! knows none of the sites behind them but a few shorteners, whose addresses come without a scheme.
 
-use super::classes::{Byte, Wide, byte_class, wide_class};
+use super::classes::{Wide, wide_class};
 use super::entities::ENTITY_BYTES;
 use super::normalisation::{Cues, Hashtags, Mentions, Urls};
 use super::scan::Scanner;
@@ -227,12 +227,13 @@ fn part_of(c: char) -> Option<Part> {
             Part::Uncased
         }
     };
-    if c.is_ascii() {
-        return match byte_class(c as u8) {
-            Byte::Letter => Some(letter()),
-            Byte::Digit => Some(Part::Digit),
-            _ => (c == '_').then_some(Part::Line),
-        };
+    match c {
+        'A'..='Z' => return Some(Part::Capital),
+        'a'..='z' => return Some(Part::Small),
+        '0'..='9' => return Some(Part::Digit),
+        '_' => return Some(Part::Line),
+        '\0'..='\x7F' => return None,
+        _ => {}
     }
     match wide_class(c) {
         Wide::Letter => Some(letter()),

@@ -42,39 +42,50 @@ pub(super) struct Window {
     /// Bytes between words without meaning: spaces, dropped marks, the end of the text.
     gaps: u64,
     spaces: u64,
+    /// Bytes that are no text of its own but have to be cleaned first.
+    unclean: u64,
 }
 
 impl Window {
-    /// The window that begins at `start`, where no word goes on.
-    pub(super) fn new(plain: &Plain, text: &[u8], start: usize) -> Self {
-        let rest = text.get(start..).unwrap_or_default();
-        let kinds = kinds(rest);
+    /// The window that begins at `start`, where no word goes on, of the first `end` bytes of `text`.
+    /// Quickest where a whole block can be read; bytes behind the end must be spaces.
+    pub(super) fn new(plain: &Plain, text: &[u8], start: usize, end: usize) -> Self {
+        let kinds = kinds(text.get(start..).unwrap_or_default());
         let Kinds { letters, digits, apostrophes, spaces, stops, slashes, signs, printed, .. } =
             kinds;
         // The byte behind the window is known if it is the end of the text.
-        let known = if rest.len() <= BLOCK { !0 } else { !0 >> 1 };
+        let known = if end <= start + BLOCK { !0 } else { !0 >> 1 };
         let mut words = if plain.digits { letters | digits } else { letters };
         let alphanumeric = letters | digits;
         if plain.apostrophes {
             words |= apostrophes & words << 1 & words >> 1;
         }
         let mut gaps = spaces;
+        let mut unclean = plain.unclean.of(&kinds);
         if plain.marks {
             gaps |= printed & !(alphanumeric | apostrophes | stops | signs);
             // A full stop before a letter may belong to an address, as may a colon before a slash.
             gaps |= stops & known & !(alphanumeric >> 1) & !(slashes >> 1);
+            if kinds.wide != 0 {
+                let marks = wide_marks(text.get(start..).unwrap_or_default(), kinds.wide);
+                gaps |= marks;
+                unclean &= !marks;
+            }
         }
-        gaps &= !plain.unclean.of(&kinds);
-        Self { start, letters, words, gaps, spaces }
+        gaps &= !unclean;
+        Self { start, letters, words, gaps, spaces, unclean }
     }
 
-    /// Number of letters in a row from `at` on. `None` if they may continue behind the window.
-    #[inline]
-    pub(super) fn letters(&self, at: usize) -> Option<usize> {
-        // Bits that are shifted in are zeros and end every run at the window's end.
-        let from = at.wrapping_sub(self.start);
-        let run = if from < BLOCK { (self.letters >> from).trailing_ones() as usize } else { 0 };
-        (run < (self.start + BLOCK).saturating_sub(at)).then_some(run)
+    /// The letters of a range of the text, counted from its beginning, and whether it has to be cleaned;
+    /// `None` where the range is not all in the window.
+    pub(super) fn part(&self, range: &Range<usize>) -> Option<(Letters, bool)> {
+        let from = range.start.checked_sub(self.start).filter(|&from| from < BLOCK)?;
+        if range.end > self.start + BLOCK {
+            return None;
+        }
+        let within = below(range.len() as u32);
+        let unclean = self.unclean >> from & within != 0;
+        Some((Letters { start: 0, mask: self.letters >> from & within }, unclean))
     }
 
     /// The words up to the first byte that is part neither of a word nor of a gap.
@@ -98,6 +109,48 @@ impl Window {
         let length = if next < BLOCK { Some(next) } else { behind().map(|next| BLOCK + next) };
         start..length.map_or(text.len(), |length| (self.start + length).min(text.len()))
     }
+}
+
+/// Which bytes of a block are letters.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Letters {
+    start: usize,
+    mask: u64,
+}
+
+impl Letters {
+    /// Those of the block that begins at `start`.
+    pub(super) fn new(text: &[u8], start: usize) -> Self {
+        Self { start, mask: kinds(text.get(start..).unwrap_or_default()).letters }
+    }
+
+    /// Number of letters in a row from `at` on. `None` if they may continue behind the block.
+    #[inline]
+    pub(super) fn run(&self, at: usize) -> Option<usize> {
+        // Bits that are shifted in are zeros and end every run at the block's end.
+        let from = at.wrapping_sub(self.start);
+        let run = if from < BLOCK { (self.mask >> from).trailing_ones() as usize } else { 0 };
+        (run < (self.start + BLOCK).saturating_sub(at)).then_some(run)
+    }
+}
+
+/// The bytes of the commonest marks outside ASCII that are all in the block: dashes, quotation marks and the
+/// ellipsis stand apart from words as ASCII's marks do, and with nothing else to be cleaned around them
+/// they are dropped as these are. An apostrophe is none of them.
+fn wide_marks(block: &[u8], wide: u64) -> u64 {
+    let (mut marks, mut left) = (0, wide);
+    while left != 0 {
+        let at = left.trailing_zeros();
+        let mut found = 1;
+        if let Some([0xE2, 0x80, 0x93 | 0x94 | 0x98 | 0x9C | 0x9D | 0xA6]) =
+            block.get(at as usize..).and_then(|rest| rest.first_chunk())
+            && at as usize + 3 <= BLOCK
+        {
+            (marks, found) = (marks | 0b111 << at, 0b111);
+        }
+        left &= !(found << at);
+    }
+    marks
 }
 
 /// The bits below one.
@@ -140,7 +193,7 @@ mod tests {
         Plain { unclean: Unclean::NONE, digits: true, apostrophes: true, marks: true };
 
     fn window(plain: Plain, text: &[u8], start: usize) -> Window {
-        Window::new(&plain, text, start)
+        Window::new(&plain, text, start, text.len())
     }
 
     /// Beginnings and ends.
@@ -174,7 +227,7 @@ mod tests {
             let at = start + at;
             let rest = text.get(at..).unwrap_or_default();
             let letters = rest.bytes().take_while(|byte| byte.is_ascii_alphabetic()).count();
-            match seen.letters(at) {
+            match Letters::new(text.as_bytes(), start).run(at) {
                 Some(run) => prop_assert_eq!(run, letters),
                 None => prop_assert!(at + letters >= start + BLOCK || at >= start + BLOCK),
             }
