@@ -136,9 +136,29 @@ impl Engine {
         query: &Query,
         place: Place,
     ) -> Result<bool, QueryError> {
+        self.begin(phrase, text);
+        self.finish(phrase, text, query, place)
+    }
+
+    /// Begins to read a text, before others and then this one are [finished](Self::finish).
+    fn begin(&self, phrase: &mut Phrase<'_>, text: &str) {
+        // A longer text is refused before it is looked at.
+        if text.len() <= self.limits.bytes {
+            phrase.begin(text, self.limits.tokens);
+        }
+    }
+
+    /// Finishes a text that was begun, as [`Engine::read`] does.
+    fn finish(
+        &self,
+        phrase: &mut Phrase<'_>,
+        text: &str,
+        query: &Query,
+        place: Place,
+    ) -> Result<bool, QueryError> {
         self.limits.check_text(text, place)?;
         let most = self.limits.tokens;
-        let tokens = phrase.read_up_to(text, most);
+        let tokens = phrase.finish();
         // A token can become several words; kernels are sized for the limit.
         let cut = tokens > most || phrase.words().len() > most;
         if cut && !query.truncate {
@@ -153,16 +173,16 @@ impl Engine {
         Ok(cut)
     }
 
-    /// Reads a text of a list, of which one that cannot be scored is left out unless the query wants
-    /// that refused.
-    fn read_item(
+    /// Finishes a text of a list that was begun; one that cannot be scored is left out unless the query
+    /// wants that refused.
+    fn finish_item(
         &self,
         phrase: &mut Phrase<'_>,
         text: &str,
         query: &Query,
         place: Place,
     ) -> Result<Item, QueryError> {
-        let error = match self.read(phrase, text, query, place) {
+        let error = match self.finish(phrase, text, query, place) {
             Ok(cut) => return Ok(Item::Read { cut }),
             Err(error) => error,
         };
@@ -173,6 +193,18 @@ impl Engine {
             }
             None => Err(error),
         }
+    }
+
+    /// Reads a text of a list.
+    fn read_item(
+        &self,
+        phrase: &mut Phrase<'_>,
+        text: &str,
+        query: &Query,
+        place: Place,
+    ) -> Result<Item, QueryError> {
+        self.begin(phrase, text);
+        self.finish_item(phrase, text, query, place)
     }
 
     fn measure(&self, scorer: &Scorer, info: &Info, query: &Query) -> Result<Measure, QueryError> {

@@ -3,6 +3,11 @@
 use crate::engine::workspace::Workspace;
 use crate::engine::{Engine, Place, Query, QueryError, Scores, finite, scorable};
 use crate::methods::{Info, Kind, Scorer};
+use crate::model::Phrase;
+
+/// Pairs that are read before the first of them is scored: the memory in which a text's words are looked up
+/// comes near while other texts are cut, and rows while the words of others are found.
+const BLOCK: usize = 8;
 
 impl Engine {
     /// The scores of pairs of texts.
@@ -29,33 +34,59 @@ impl Engine {
     ) -> Result<Scores, QueryError> {
         let measure = self.measure(scorer, info, query)?;
         let mut workspace = Workspace::of(&self.model);
-        let mut one = workspace.phrase();
-        let mut other = workspace.phrase();
+        let mut phrases: Vec<[Phrase<'_>; 2]> = Vec::with_capacity(pairs.len().min(BLOCK));
+        for _ in 0..pairs.len().min(BLOCK) {
+            phrases.push([workspace.phrase(), workspace.phrase()]);
+        }
         let mut answer = Scores { measure, ..Scores::default() };
         answer.scores.reserve(pairs.len());
-        for (index, (a, b)) in pairs.iter().enumerate() {
-            let a = self.read_item(&mut one, a.as_ref(), query, Place::Pair(index, 0))?;
-            let b = self.read_item(&mut other, b.as_ref(), query, Place::Pair(index, 1))?;
-            if a.is_cut() || b.is_cut() {
-                answer.truncated.push(index);
+        for (number, block) in pairs.chunks(BLOCK).enumerate() {
+            let (first, before) = (number * BLOCK, answer.unscored.len());
+            for ([one, other], (a, b)) in phrases.iter_mut().zip(block) {
+                self.begin(one, a.as_ref());
+                self.begin(other, b.as_ref());
             }
-            answer.counts.saw(&one);
-            answer.counts.saw(&other);
-            if query.coverage {
-                answer.known.push([one.known_share(), other.known_share()]);
+            for (index, (phrases, pair)) in (first..).zip(phrases.iter_mut().zip(block)) {
+                self.finish_pair(phrases, pair, (info, query), index, &mut answer)?;
             }
-            let reasons = [a.reason(scorable(&one, info)), b.reason(scorable(&other, info))];
-            if let Some(side) = reasons.iter().position(Option::is_some) {
-                query.accepts_unknown(Place::Pair(index, side))?;
-                answer.unscored.push(index);
-                answer.reasons.extend(reasons[side]);
-                answer.scores.push(0.0);
-                continue;
+            let left_out = answer.unscored.get(before..).unwrap_or_default();
+            for (index, ([one, other], _)) in (first..).zip(phrases.iter().zip(block)) {
+                let score = match left_out.contains(&index) {
+                    false => scorer.pair(measure, one, other, workspace.scratch()),
+                    true => 0.0,
+                };
+                answer.scores.push(finite(score, info)?);
             }
-            let score = scorer.pair(measure, &one, &other, workspace.scratch());
-            answer.scores.push(finite(score, info)?);
         }
-        workspace.take_back([one, other]);
+        workspace.take_back(phrases.into_iter().flatten());
         Ok(answer)
+    }
+
+    /// Finishes the texts of a pair that were begun, and notes what is to be told of them.
+    fn finish_pair<A: AsRef<str>, B: AsRef<str>>(
+        &self,
+        [one, other]: &mut [Phrase<'_>; 2],
+        (a, b): &(A, B),
+        (info, query): (&Info, &Query),
+        index: usize,
+        answer: &mut Scores,
+    ) -> Result<(), QueryError> {
+        let a = self.finish_item(one, a.as_ref(), query, Place::Pair(index, 0))?;
+        let b = self.finish_item(other, b.as_ref(), query, Place::Pair(index, 1))?;
+        if a.is_cut() || b.is_cut() {
+            answer.truncated.push(index);
+        }
+        answer.counts.saw(one);
+        answer.counts.saw(other);
+        if query.coverage {
+            answer.known.push([one.known_share(), other.known_share()]);
+        }
+        let reasons = [a.reason(scorable(one, info)), b.reason(scorable(other, info))];
+        if let Some(side) = reasons.iter().position(Option::is_some) {
+            query.accepts_unknown(Place::Pair(index, side))?;
+            answer.unscored.push(index);
+            answer.reasons.extend(reasons[side]);
+        }
+        Ok(())
     }
 }

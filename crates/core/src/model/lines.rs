@@ -3,6 +3,8 @@
 //!
 //! A filter says of nearly every string that is not there that it is not, without asking for its line.
 
+use std::hint::select_unpredictable;
+
 use cognate_kernels::simd;
 
 /// The number of no string.
@@ -107,9 +109,8 @@ impl Line {
     fn find(&self, key: Key) -> u32 {
         let [a, b, c] = self.keys.map(|other| other == key);
         let [first, second, third] = self.numbers;
-        let found = if c { third } else { EMPTY };
-        let found = if b { second } else { found };
-        if a { first } else { found }
+        let found = select_unpredictable(c, third, EMPTY);
+        select_unpredictable(a, first, select_unpredictable(b, second, found))
     }
 }
 
@@ -121,7 +122,7 @@ pub(crate) struct Lines {
     filter: Box<[u64]>,
 }
 
-/// Working memory of [`Lines::find_all`].
+/// Strings that were asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Work(Vec<(Key, u32)>);
 
@@ -196,27 +197,35 @@ impl Lines {
         None
     }
 
-    /// Appends the number of each of the strings at these places of `text`, or [`EMPTY`]. Each step is
-    /// taken for all strings before the next, so that their lines come near together. A string that is
-    /// too long for a line is asked of `long`; `seen` is told each number.
-    pub(crate) fn find_all(
+    /// Notes the keys of the strings at these places of `text` and asks for their lines, which come near
+    /// while something else is done.
+    pub(crate) fn ask(
         &self,
         text: &[u8],
-        places: impl Iterator<Item = [usize; 2]> + Clone,
+        places: impl Iterator<Item = [usize; 2]>,
         work: &mut Work,
-        found: &mut Vec<u32>,
-        long: impl Fn(&[u8]) -> Option<u32>,
-        seen: impl Fn(u32),
     ) {
-        let keys = &mut work.0;
-        keys.clear();
-        keys.extend(places.clone().map(|place| {
+        work.0.clear();
+        work.0.extend(places.map(|place| {
             let key = Key::at(text, place);
             let home = self.home(key.hash());
             simd::prefetch(self.lines.get(home..=home).unwrap_or_default());
             (key, home as u32)
         }));
-        found.extend(keys.iter().zip(places).map(|(&(key, home), [start, end])| {
+    }
+
+    /// Appends the number of each of the strings that were asked for last, or [`EMPTY`]. One that is too
+    /// long for a line is asked of `long`; `seen` is told each number.
+    pub(crate) fn find_all(
+        &self,
+        text: &[u8],
+        places: impl Iterator<Item = [usize; 2]>,
+        work: &Work,
+        found: &mut Vec<u32>,
+        long: impl Fn(&[u8]) -> Option<u32>,
+        seen: impl Fn(u32),
+    ) {
+        found.extend(work.0.iter().zip(places).map(|(&(key, home), [start, end])| {
             let line = self.lines.get(home as usize).unwrap_or(&Line::FREE);
             let mut number = line.find(key);
             if number == EMPTY && (line.more != 0 || end - start > LONGEST) {
@@ -262,7 +271,8 @@ mod tests {
                     found.clear();
                     let long = |_: &[u8]| Some(7);
                     let places = [place].into_iter();
-                    lines.find_all(text.as_bytes(), places, &mut work, &mut found, long, |_| {});
+                    lines.ask(text.as_bytes(), places.clone(), &mut work);
+                    lines.find_all(text.as_bytes(), places, &work, &mut found, long, |_| {});
                     let expected = if string.len() > LONGEST { Some(7) } else { expected };
                     prop_assert_eq!(found[0], expected.unwrap_or(EMPTY));
                 }

@@ -75,7 +75,12 @@ impl Fallback {
         buffer: &mut String,
         mut known: impl FnMut(&str) -> Option<T>,
     ) -> Option<T> {
+        let last = word.as_bytes().last();
         self.suffixes.iter().find_map(|(suffix, end)| {
+            // One byte rules out most suffixes.
+            if suffix.as_bytes().last().is_some_and(|byte| Some(byte) != last) {
+                return None;
+            }
             let stem = word.strip_suffix(suffix.as_str())?;
             if stem.chars().take(self.min_stem).count() < self.min_stem {
                 return None;

@@ -49,6 +49,8 @@ impl std::str::FromStr for Frequency {
 pub struct Vectors<'m> {
     data: Data<'m>,
     dims: usize,
+    /// Number of rows, so that nobody divides for it.
+    rows: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -73,11 +75,16 @@ impl<'m> Vectors<'m> {
             Dtype::I8 => Data::I8(numbers(bytes)?, numbers(scales)?),
             Dtype::U8 | Dtype::U32 | Dtype::U64 => return None,
         };
-        Some(Self { data, dims })
+        let values = match data {
+            Data::F32(values) => values.len(),
+            Data::F16(values) => values.len(),
+            Data::I8(values, _) => values.len(),
+        };
+        Some(Self { data, dims, rows: values.checked_div(dims).unwrap_or(0) })
     }
 
     pub(crate) fn empty(dims: usize) -> Self {
-        Self { data: Data::F32(&[]), dims }
+        Self { data: Data::F32(&[]), dims, rows: 0 }
     }
 
     /// Number of dimensions of every row.
@@ -86,13 +93,9 @@ impl<'m> Vectors<'m> {
     }
 
     /// Number of rows.
+    #[inline]
     pub fn len(&self) -> usize {
-        let values = match self.data {
-            Data::F32(values) => values.len(),
-            Data::F16(values) => values.len(),
-            Data::I8(values, _) => values.len(),
-        };
-        values.checked_div(self.dims).unwrap_or(0)
+        self.rows
     }
 
     /// Never: an accepted model has at least one row.
@@ -106,14 +109,19 @@ impl<'m> Vectors<'m> {
         matches!(self.data, Data::I8(..))
     }
 
-    /// Asks for a row, which will be read soon.
+    /// Asks for a row and its scale, which will be read soon.
     #[inline]
     pub fn prefetch(&self, id: WordId) {
-        match self.row(id) {
-            Some(Row::F32(row)) => simd::prefetch(row),
-            Some(Row::F16(row)) => simd::prefetch(row),
-            Some(Row::I8(row, _)) => simd::prefetch(row),
-            None => {}
+        let start = (id as usize).wrapping_mul(self.dims);
+        let range = start..start.wrapping_add(self.dims);
+        match self.data {
+            Data::F32(values) => simd::prefetch(values.get(range).unwrap_or_default()),
+            Data::F16(values) => simd::prefetch(values.get(range).unwrap_or_default()),
+            Data::I8(values, scales) => {
+                simd::prefetch(values.get(range).unwrap_or_default());
+                let id = id as usize;
+                simd::prefetch(scales.get(id..=id).unwrap_or_default());
+            }
         }
     }
 

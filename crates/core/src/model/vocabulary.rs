@@ -66,7 +66,7 @@ pub struct Vocabulary<'m> {
     pub corpus: Corpus,
 }
 
-/// Working memory of [`Vocabulary::find_all`].
+/// Words that were asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     lines: lines::Work,
@@ -138,28 +138,41 @@ impl<'m> Vocabulary<'m> {
         }
     }
 
-    /// Appends the id of each of the words at these places of `text`, or [`EMPTY`]; `seen` is told each
+    /// Notes the words at these places of `text` and asks for the memory that tells their ids, which comes
+    /// near while something else is done.
+    pub(crate) fn ask(
+        &self,
+        text: &[u8],
+        places: impl Iterator<Item = [usize; 2]>,
+        work: &mut Work,
+    ) {
+        if let Some(lines) = self.lines {
+            return lines.ask(text, places, &mut work.lines);
+        }
+        work.hashes.clear();
+        work.hashes.extend(places.map(|[start, end]| {
+            let hash = hash(text.get(start..end).unwrap_or_default());
+            self.prefetch_slot(hash);
+            hash
+        }));
+    }
+
+    /// Appends the id of each of the words that were asked for last, or [`EMPTY`]; `seen` is told each
     /// id. Each step is taken for all words before the next: the memory that a later step of one word
     /// reads comes near while the others are looked at.
     pub(crate) fn find_all(
         &self,
         text: &[u8],
-        places: impl Iterator<Item = [usize; 2]> + Clone,
-        work: &mut Work,
+        places: impl Iterator<Item = [usize; 2]>,
+        work: &Work,
         found: &mut Vec<WordId>,
         seen: impl Fn(WordId),
     ) {
         if let Some(lines) = self.lines {
             let long = |word: &[u8]| self.lookup_bytes(word);
-            return lines.find_all(text, places, &mut work.lines, found, long, seen);
+            return lines.find_all(text, places, &work.lines, found, long, seen);
         }
-        let hashes = &mut work.hashes;
-        hashes.clear();
-        hashes.extend(places.clone().map(|[start, end]| {
-            let hash = hash(text.get(start..end).unwrap_or_default());
-            self.prefetch_slot(hash);
-            hash
-        }));
+        let hashes = &work.hashes;
         let first = found.len();
         found.extend(hashes.iter().map(|&hash| {
             let candidate = self.candidates(hash).next();

@@ -12,6 +12,7 @@ pub mod rare;
 mod solve;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use cognate::model::pieces::cut::{LONGEST_PIECE_BYTES, PieceLengths};
 use cognate::model::pieces::{MARK, cut};
@@ -60,9 +61,9 @@ impl<'p> Cutter<'p> {
 
     /// Appends the indices of a word's pieces.
     fn cut(&self, word: &str, found: &mut Vec<u32>) {
-        let find = |inside: bool, piece: &str| {
-            let mark = if inside { MARK } else { "" };
-            self.places.get([mark, piece].concat().as_str()).copied()
+        let find = |place: Range<usize>| {
+            let mark = if place.start > 0 { MARK } else { "" };
+            self.places.get([mark, &word[place]].concat().as_str()).copied()
         };
         cut::longest_pieces(word, &self.lengths, find, found);
     }

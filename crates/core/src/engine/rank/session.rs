@@ -182,37 +182,52 @@ impl<'s, 'e> Reader<'s, 'e> {
         // word that is not listed.
         let tokens_alone = block.len() > BLOCK && self.info.reads == Reads::Tokens;
         self.indexes.clear();
-        for (place, candidate) in block.iter().enumerate() {
-            if self.phrases.len() == self.indexes.len() {
-                let beyond = self.phrases.len() >= BLOCK;
-                let model = &self.engine.model;
-                let phrase = if beyond { Phrase::new(model) } else { workspace.phrase() };
-                self.phrases.push(phrase);
-            }
-            let Some(phrase) = self.phrases.get_mut(self.indexes.len()) else { continue };
-            let index = first + place;
-            let place = Place::Candidate(index);
-            let item = self.engine.read_item(phrase, candidate.as_ref(), self.query, place)?;
-            if item.is_cut() {
-                answer.truncated.push(index);
-            }
-            answer.counts.saw(phrase);
-            if self.query.coverage {
-                answer.known.push(phrase.known_share());
-            }
-            if tokens_alone {
-                phrase.keep_tokens_alone();
-            }
-            match item.reason(query_known && scorable(phrase, self.info)) {
-                None => self.indexes.push(index),
-                Some(reason) => {
-                    self.query.accepts_unknown(place)?;
-                    answer.unscored.push(index);
-                    answer.reasons.push(reason);
+        for (number, part) in block.chunks(BLOCK).enumerate() {
+            let begun = self.begin(part, workspace);
+            for (place, candidate) in part.iter().enumerate() {
+                let Some(phrase) = self.phrases.get_mut(begun + place) else { continue };
+                let index = first + number * BLOCK + place;
+                let at = Place::Candidate(index);
+                let item = self.engine.finish_item(phrase, candidate.as_ref(), self.query, at)?;
+                if item.is_cut() {
+                    answer.truncated.push(index);
+                }
+                answer.counts.saw(phrase);
+                if self.query.coverage {
+                    answer.known.push(phrase.known_share());
+                }
+                if tokens_alone {
+                    phrase.keep_tokens_alone();
+                }
+                match item.reason(query_known && scorable(phrase, self.info)) {
+                    None => {
+                        self.phrases.swap(self.indexes.len(), begun + place);
+                        self.indexes.push(index);
+                    }
+                    Some(reason) => {
+                        self.query.accepts_unknown(at)?;
+                        answer.unscored.push(index);
+                        answer.reasons.push(reason);
+                    }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Begins candidates in the phrases behind those that can be scored; gives back the place of the
+    /// first.
+    fn begin<T: AsRef<str>>(&mut self, part: &[T], workspace: &mut Workspace<'e>) -> usize {
+        let begun = self.indexes.len();
+        while self.phrases.len() < begun + part.len() {
+            let beyond = self.phrases.len() >= BLOCK;
+            let model = &self.engine.model;
+            self.phrases.push(if beyond { Phrase::new(model) } else { workspace.phrase() });
+        }
+        for (phrase, candidate) in self.phrases.iter_mut().skip(begun).zip(part) {
+            self.engine.begin(phrase, candidate.as_ref());
+        }
+        begun
     }
 
     /// Reads a candidate once more into the first phrase.

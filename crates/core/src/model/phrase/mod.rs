@@ -68,7 +68,9 @@ pub struct PhraseMemory {
     tokens: Tokens,
     /// For each token that was read its id, or [`EMPTY`].
     ids: Vec<u32>,
-    /// The words in the order of the text, and in the order of their keys.
+    /// Whether every token is a listed word: the ids are then the words.
+    all_listed: bool,
+    /// The words in the order of the text unless the ids are, and in the order of their keys.
     words: Vec<Word>,
     bag: Vec<Word>,
     /// A word a token that is not listed, or several.
@@ -125,23 +127,36 @@ impl<'m> Phrase<'m> {
     /// Replaces the phrase by the first `most` tokens of another text, and gives back how many
     /// tokens there were.
     pub fn read_up_to(&mut self, text: &str, most: usize) -> usize {
+        self.begin(text, most);
+        self.finish()
+    }
+
+    /// The first half of [`Phrase::read_up_to`], behind which only [`Phrase::finish`] makes sense. Between
+    /// the two other texts are begun with profit: what words are looked up in comes near meanwhile.
+    pub(crate) fn begin(&mut self, text: &str, most: usize) {
+        let PhraseMemory { tokens, look_up, .. } = &mut self.memory;
+        text::tokenise(self.model.normalisation(), text, tokens);
+        let (text, places) = tokens.places();
+        self.vocabulary.ask(text, places.take(most), look_up);
+    }
+
+    /// The second half.
+    pub(crate) fn finish(&mut self) -> usize {
         let PhraseMemory { tokens, ids, words, resolved, unknown, made, look_up, .. } =
             &mut self.memory;
         resolved.clear();
         unknown.clear();
         made.clear();
-        text::tokenise(self.model.normalisation(), text, tokens);
         ids.clear();
+        words.clear();
         let (text, places) = tokens.places();
-        let (vocabulary, vectors) = (self.vocabulary, self.vectors);
+        let vectors = self.vectors;
         // The row will be read when all words are known.
         let seen = |id| vectors.prefetch(id);
-        vocabulary.find_all(text, places.take(most), look_up, ids, seen);
-        words.clear();
-        if ids.contains(&EMPTY) {
+        self.vocabulary.find_all(text, places, look_up, ids, seen);
+        self.memory.all_listed = !ids.contains(&EMPTY);
+        if !self.memory.all_listed {
             self.read_words();
-        } else {
-            words.extend_from_slice(ids);
         }
         self.sort_bag();
         self.memory.tokens.len()
@@ -172,7 +187,10 @@ impl<'m> Phrase<'m> {
 
     /// Keeps the first `most` words.
     pub fn cut_words(&mut self, most: usize) {
-        if self.memory.words.len() > most {
+        if self.words().len() > most {
+            if std::mem::take(&mut self.memory.all_listed) {
+                self.memory.words.extend_from_slice(&self.memory.ids);
+            }
             self.memory.words.truncate(most);
             self.sort_bag();
         }
@@ -180,15 +198,16 @@ impl<'m> Phrase<'m> {
 
     /// Gives back the words with the memory of their vectors; the tokens stay.
     pub fn keep_tokens_alone(&mut self) {
+        self.memory.all_listed = false;
         self.memory.words.clear();
         self.memory.bag.clear();
         self.memory.made = Made::default();
     }
 
     fn sort_bag(&mut self) {
-        let PhraseMemory { words, bag, made, .. } = &mut self.memory;
+        let PhraseMemory { all_listed, ids, words, bag, made, .. } = &mut self.memory;
         bag.clear();
-        bag.extend_from_slice(words);
+        bag.extend_from_slice(if *all_listed { ids } else { words });
         simd::sort(bag);
         if made.keys.len() > 1 {
             // Rows that were made are the last, but their order is that of their keys.
@@ -210,8 +229,9 @@ impl<'m> Phrase<'m> {
     }
 
     /// The words found, in the order of the text.
+    #[inline]
     pub fn words(&self) -> &[Word] {
-        &self.memory.words
+        if self.memory.all_listed { &self.memory.ids } else { &self.memory.words }
     }
 
     /// For each word, in the order of the text, where it comes from.
@@ -225,7 +245,7 @@ impl<'m> Phrase<'m> {
             (None, _) => resolved.next(),
             _ => listed.next(),
         };
-        std::iter::from_fn(next).take(self.memory.words.len())
+        std::iter::from_fn(next).take(self.words().len())
     }
 
     /// The words found, sorted by their keys: the same order for every order of the text, so that
@@ -247,8 +267,9 @@ impl<'m> Phrase<'m> {
 
     /// For each word of the bag, its place in the text.
     pub fn bag_order(&self) -> Vec<usize> {
-        let mut places: Vec<usize> = (0..self.memory.words.len()).collect();
-        places.sort_by_key(|&place| self.memory.words.get(place).map(|&word| self.key(word)));
+        let words = self.words();
+        let mut places: Vec<usize> = (0..words.len()).collect();
+        places.sort_by_key(|&place| words.get(place).map(|&word| self.key(word)));
         places
     }
 

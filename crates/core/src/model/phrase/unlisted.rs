@@ -73,9 +73,10 @@ impl Phrase<'_> {
         }
         if self.model.normalisation().elongations == Elongations::Shorten {
             for run in [2, 1] {
-                if text::shortened(token, run, &mut self.memory.buffer)
-                    && let Some(id) = self.vocabulary.lookup(&self.memory.buffer)
-                {
+                if !text::shortened(token, run, &mut self.memory.buffer) {
+                    break;
+                }
+                if let Some(id) = self.vocabulary.lookup(&self.memory.buffer) {
                     return self.push(unlisted.found(Found::Shortened), id);
                 }
             }

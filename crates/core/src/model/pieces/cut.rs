@@ -1,5 +1,7 @@
 //! How a word is cut into pieces: strings in, numbers out; no vectors and no files.
 
+use std::ops::Range;
+
 use crate::model::subword::LONGEST_WORD_BYTES;
 
 /// The longest piece that [`PieceLengths`] can tell of, in bytes without its mark.
@@ -38,10 +40,11 @@ impl PieceLengths {
         Some(Self { buckets })
     }
 
-    /// Lengths, as bits, of pieces that `rest` may begin with.
-    fn before(&self, inside: bool, rest: &str) -> u32 {
-        let first = rest.as_bytes().first().copied().unwrap_or(0);
-        let second = rest.as_bytes().get(1).copied().unwrap_or(0);
+    /// Lengths, as bits, of pieces that what is left of a word may begin with.
+    #[inline]
+    fn before(&self, inside: bool, rest: &[u8]) -> u32 {
+        let first = rest.first().copied().unwrap_or(0);
+        let second = rest.get(1).copied().unwrap_or(0);
         let fits = u32::MAX >> LONGEST_PIECE_BYTES.saturating_sub(rest.len());
         self.buckets[bucket(inside, first, second)] & fits
     }
@@ -57,41 +60,41 @@ fn bucket(inside: bool, first: u8, second: u8) -> usize {
 /// [`wordpieces`](crate::model::subword::wordpieces) does, for pieces whose lengths are known; where no piece begins with the next
 /// character, that character is passed over. Nothing if more than half of the characters are, since
 /// the pieces then say little of the word, and nothing for a word of more than
-/// [`LONGEST_WORD_BYTES`]. `find` is asked for a piece, inside the word or at its beginning.
+/// [`LONGEST_WORD_BYTES`]. `find` is asked for the piece in a range of the word, which continues a word
+/// where the range does not begin at 0.
 pub fn longest_pieces(
     word: &str,
     lengths: &PieceLengths,
-    mut find: impl FnMut(bool, &str) -> Option<u32>,
+    mut find: impl FnMut(Range<usize>) -> Option<u32>,
     out: &mut Vec<u32>,
 ) {
     if word.len() > LONGEST_WORD_BYTES {
         return;
     }
-    let before = out.len();
-    let (mut rest, mut found, mut passed) = (word, 0, 0);
-    while let Some(first) = rest.chars().next() {
-        let inside = rest.len() < word.len();
-        let mut left = lengths.before(inside, rest);
-        let piece = loop {
-            let Some(bytes) = left.checked_ilog2().map(|bytes| bytes as usize) else { break None };
-            left &= !(1 << bytes);
-            let Some(piece) = rest.get(..bytes) else { continue };
-            if let Some(number) = find(inside, piece) {
-                break Some((number, piece));
-            }
-        };
-        let bytes = match piece {
-            Some((number, piece)) => {
+    let (before, bytes, is_ascii) = (out.len(), word.as_bytes(), word.is_ascii());
+    // Bytes are characters where all are ASCII.
+    let begins = |at: usize| is_ascii || word.is_char_boundary(at);
+    let (mut at, mut found, mut passed) = (0, 0, 0);
+    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+        let mut left = lengths.before(at > 0, rest);
+        let end = loop {
+            let Some(length) = left.checked_ilog2() else { break None };
+            left &= !(1 << length);
+            let end = at + length as usize;
+            if begins(end)
+                && let Some(number) = find(at..end)
+            {
                 out.push(number);
-                found += piece.chars().count();
-                piece.len()
-            }
-            None => {
-                passed += 1;
-                first.len_utf8()
+                break Some(end);
             }
         };
-        rest = rest.split_at(bytes).1;
+        let next = |at: usize| (at + 1..bytes.len()).find(|&at| begins(at)).unwrap_or(bytes.len());
+        match end {
+            Some(end) if is_ascii => found += end - at,
+            Some(end) => found += word.get(at..end).map_or(0, |piece| piece.chars().count()),
+            None => passed += 1,
+        }
+        at = end.unwrap_or_else(|| next(at));
     }
     if passed >= found {
         out.truncate(before);
@@ -108,9 +111,10 @@ mod tests {
         #[test]
         fn known_lengths_hide_no_piece(word in "[abcäé]{0,12}") {
             const ENTRIES: [&str; 8] = ["a", "ab", "bc", "c", "##a", "##b", "##ca", "##äé"];
-            let find = |inside: bool, piece: &str| {
-                let mark = if inside { "##" } else { "" };
-                ENTRIES.iter().position(|&e| e == [mark, piece].concat()).map(|at| at as u32)
+            let find = |place: Range<usize>| {
+                let mark = if place.start > 0 { "##" } else { "" };
+                let piece = [mark, &word[place]].concat();
+                ENTRIES.iter().position(|&entry| entry == piece).map(|at| at as u32)
             };
             let lengths = PieceLengths::of(ENTRIES.into_iter(), "##").unwrap();
             let every = PieceLengths { buckets: vec![u32::MAX; LENGTH_BUCKETS].into() };
@@ -125,7 +129,7 @@ mod tests {
 
     #[test]
     fn characters_that_begin_no_piece_are_passed_over() {
-        let find = |inside: bool, piece: &str| match (inside, piece) {
+        let find = |word: &str, place: Range<usize>| match (place.start > 0, &word[place]) {
             (false, "un") => Some(1),
             (false, "unable") => Some(2),
             (true, "able") => Some(3),
@@ -136,7 +140,7 @@ mod tests {
             PieceLengths::of(["un", "unable", "##able", "able"].into_iter(), "##").unwrap();
         let pieces = |word: &str| {
             let mut ids = vec![9];
-            longest_pieces(word, &lengths, find, &mut ids);
+            longest_pieces(word, &lengths, |place| find(word, place), &mut ids);
             ids[1..].to_vec()
         };
         assert_eq!(pieces("unxéable"), [1, 3]);

@@ -26,6 +26,7 @@ use crate::model::lines;
 use crate::model::lines::{Key, Lines};
 use crate::model::pieces::cut::PieceLengths;
 use crate::model::profile::{Shape, accept};
+use crate::model::subword::LONGEST_WORD_BYTES;
 use crate::model::vocabulary::VocabularyTables;
 use crate::model::{FormatError, Model, Vectors, Vocabulary, check, format};
 
@@ -166,13 +167,17 @@ impl<'m> Pieces<'m> {
         if token.chars().any(char::is_numeric) {
             return;
         }
-        let find = |inside: bool, piece: &str| {
-            let mark = if inside { MARK } else { "" };
-            if mark.len() + piece.len() > lines::LONGEST {
-                return self.strings.lookup(&[mark, piece].concat());
+        // With room behind it, so that a whole key can be read from every byte on.
+        let mut text = [0; LONGEST_WORD_BYTES + lines::LONGEST + 1];
+        let Some(room) = text.get_mut(..token.len()) else { return };
+        room.copy_from_slice(token.as_bytes());
+        let find = |place: Range<usize>| {
+            let mark = if place.start > 0 { MARK } else { "" };
+            if mark.len() + place.len() > lines::LONGEST {
+                return self.strings.lookup(&[mark, token.get(place)?].concat());
             }
-            let key = Key::of(piece.as_bytes());
-            let number = self.lines.find(if inside { key.behind(*b"##") } else { key })?;
+            let key = Key::at(&text, [place.start, place.end]);
+            let number = self.lines.find(if place.start > 0 { key.behind(*b"##") } else { key })?;
             self.rows.prefetch(number);
             Some(number)
         };
