@@ -42,7 +42,7 @@ pub(super) struct Window {
     /// Bytes between words without meaning: spaces, dropped marks, the end of the text.
     gaps: u64,
     spaces: u64,
-    /// Bytes that are no text of its own but have to be cleaned first.
+    /// Bytes that are cleaned before anything is decided about them.
     unclean: u64,
 }
 
@@ -60,19 +60,17 @@ impl Window {
         if plain.apostrophes {
             words |= apostrophes & words << 1 & words >> 1;
         }
-        let mut gaps = spaces;
-        let mut unclean = plain.unclean.of(&kinds);
+        let unclean = plain.unclean.of(&kinds);
+        let (mut gaps, mut marks) = (spaces, 0);
         if plain.marks {
             gaps |= printed & !(alphanumeric | apostrophes | stops | signs);
             // A full stop before a letter may belong to an address, as may a colon before a slash.
             gaps |= stops & known & !(alphanumeric >> 1) & !(slashes >> 1);
             if kinds.wide != 0 {
-                let marks = wide_marks(text.get(start..).unwrap_or_default(), kinds.wide);
-                gaps |= marks;
-                unclean &= !marks;
+                marks = wide_marks(text.get(start..).unwrap_or_default(), kinds.wide);
             }
         }
-        gaps &= !unclean;
+        gaps = gaps & !unclean | marks;
         Self { start, letters, words, gaps, spaces, unclean }
     }
 
@@ -135,8 +133,9 @@ impl Letters {
 }
 
 /// The bytes of the commonest marks outside ASCII that are all in the block: dashes, quotation marks and the
-/// ellipsis stand apart from words as ASCII's marks do, and with nothing else to be cleaned around them
-/// they are dropped as these are. An apostrophe is none of them.
+/// ellipsis. Between words of which nothing is to be decided they are dropped as ASCII's marks are; what
+/// else stands beside them is cleaned with them, because an ellipsis is three full stops then. An apostrophe
+/// is none of them.
 fn wide_marks(block: &[u8], wide: u64) -> u64 {
     let (mut marks, mut left) = (0, wide);
     while left != 0 {

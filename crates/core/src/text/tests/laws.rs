@@ -148,7 +148,9 @@ fn rich() -> impl Strategy<Value = String> {
 }
 
 fn any_text() -> impl Strategy<Value = String> {
-    prop_oneof![3 => rich(), 1 => "\\PC{0,24}", 1 => any::<String>()]
+    // Marks close together, because what they mean depends on what stands beside them.
+    let marks = "[ aUs1.'…“–’&@#:/]{0,24}";
+    prop_oneof![3 => rich(), 1 => "\\PC{0,24}", 1 => any::<String>(), 2 => marks]
 }
 
 prop_compose! {
