@@ -1,7 +1,7 @@
 //! The scores of pairs of texts.
 
 use crate::engine::workspace::Workspace;
-use crate::engine::{Engine, Place, Query, QueryError, Scores, finite, scorable};
+use crate::engine::{Engine, Oppositions, Place, Query, QueryError, Scores, finite, scorable};
 use crate::methods::{Info, Kind, Scorer};
 
 impl Engine {
@@ -15,7 +15,7 @@ impl Engine {
         if info.kind == Kind::Ranker {
             return Err(QueryError::OnlyRanks { method: info.name });
         }
-        let scorer = self.scorer(query.method)?;
+        let scorer = self.scorer_of(query)?;
         self.similarity_by(scorer, info, pairs, query)
     }
 
@@ -31,6 +31,7 @@ impl Engine {
         let mut workspace = Workspace::of(&self.model);
         let mut one = workspace.phrase();
         let mut other = workspace.phrase();
+        let polarity = query.opposes.then(|| self.polarity()).transpose()?;
         let mut answer = Scores { measure, ..Scores::default() };
         answer.scores.reserve(pairs.len());
         for (index, (a, b)) in pairs.iter().enumerate() {
@@ -50,10 +51,12 @@ impl Engine {
                 answer.unscored.push(index);
                 answer.reasons.extend(reasons[side]);
                 answer.scores.push(0.0);
+                answer.opposes.extend(polarity.map(|_| Oppositions::default()));
                 continue;
             }
             let score = scorer.pair(measure, &one, &other, workspace.scratch());
             answer.scores.push(finite(score, info)?);
+            answer.opposes.extend(polarity.map(|polarity| polarity.prepare(&one).kinds(&other)));
         }
         workspace.take_back([one, other]);
         Ok(answer)
