@@ -95,7 +95,9 @@ impl Signs {
         if has(flag::LIFTS) && before == Before::Negator {
             self.negators.pop();
         }
-        if let Some(word) = word.filter(|_| has(flag::OPPOSABLE)) {
+        // A word that negates is told as that: told as an opposite, too, it would cancel itself.
+        let opposable = has(flag::OPPOSABLE) && !has(flag::NEGATES);
+        if let Some(word) = word.filter(|_| opposable) {
             self.opposable.push((token, word));
         }
         if has(flag::UNLISTED) {

@@ -299,7 +299,7 @@ impl Table {
 fn by_letters(word: &str, settings: &Settings) -> u16 {
     let digits = word.as_bytes().first().is_some_and(u8::is_ascii_digit);
     let negates = settings.negating.iter().any(|ending| word.ends_with(ending.as_str()));
-    u16::from(digits) * flag::DIGITS | u16::from(negates) * flag::NEGATES
+    (u16::from(digits) * flag::DIGITS) | (u16::from(negates) * flag::NEGATES)
 }
 
 /// Makes the section of a model of this vocabulary from lines of the list. Words that the model does not list are left out.

@@ -46,6 +46,8 @@ fn opposites_are_told_by_their_kinds() {
         ("negation", "the pump fails to start", "the pump starts"),
         ("negation", "a loan with a cosigner", "a loan without a cosigner"),
         ("negation", "fluoride-free toothpaste", "fluoride toothpaste"),
+        ("negation", "we always accept cards", "we never accept cards"),
+        ("negation", "they accept returns", "they refuse returns"),
         ("antonym", "turn on dark mode", "turn off dark mode"),
         ("antonym", "oil prices rise", "oil prices fall"),
         ("antonym", "which apps are encrypted", "which apps are unencrypted"),
