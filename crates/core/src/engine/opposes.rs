@@ -91,9 +91,9 @@ impl Engine {
 fn words(phrase: &Phrase<'_>, places: &[u32]) -> Vec<OpposedWord> {
     let tokens = (0..).zip(phrase.tokens().iter());
     let chosen = tokens.filter(|(place, _)| places.binary_search(place).is_ok());
-    let word = |(_, (token, at)): (u32, (&str, crate::text::Token))| OpposedWord {
+    let words = chosen.map(|(_, (token, at))| OpposedWord {
         token: token.to_owned(),
         span: [at.span.start, at.span.end],
-    };
-    chosen.map(word).collect()
+    });
+    words.collect()
 }
