@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         frequency: cognate::model::Frequency::None,
         counts: None,
         corpus: None,
+        polarity: None,
         documents: Documents::Line,
         licence: None,
         auto_method: None,

@@ -36,7 +36,7 @@ def test_the_same_words(program: Program, words: list[str]) -> None:
 def test_the_rest() -> None:
     assert run("rank", "earthquake", "-", fed="a cat\na tremor\n").stdout.splitlines()[0].endswith("a tremor")
     explained = run("explain", *TEXTS[:2]).stdout
-    assert explained.startswith("coverage-blend scores 0.66;") and "\nB\n" in explained
+    assert explained.startswith("polarity-blend scores 0.66;") and "\nB\n" in explained
     assert "dynamax-jaccard" in run("methods").stdout
     assert run("similarity", "a quake", "!!!").stdout == "0 (not scored: b has no known word)\n"
     refused = run("similarity", "a", "b", "--method", "none")

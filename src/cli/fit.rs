@@ -20,6 +20,9 @@ pub(super) struct FitArgs {
     /// Fixed universe of fbow-jaccard to make of the vocabulary, as axes:K or centroids:K
     #[arg(long, value_name = "KIND:K", group = "sections")]
     universe: Option<UniverseChoice>,
+    /// Words that negate, opposites and numbers, for polarity-blend
+    #[arg(long, value_name = "FILE", group = "sections")]
+    polarity: Option<PathBuf>,
     /// Model file to write [default: MODEL]
     #[arg(short, long)]
     output: Option<PathBuf>,
@@ -29,9 +32,9 @@ pub(super) struct FitArgs {
 }
 
 pub(super) fn run(args: FitArgs) -> Result<(), Failure> {
-    let FitArgs { model, components, universe, output, json } = args;
+    let FitArgs { model, components, universe, polarity, output, json } = args;
     let output = output.unwrap_or_else(|| model.clone());
-    let fitted = fit::fit(&FitOptions { model, output, components, universe });
+    let fitted = fit::fit(&FitOptions { model, output, components, universe, polarity });
     let failure = |error: FitError| match error {
         FitError::Options(problem) => usage(problem),
         other => other.into(),

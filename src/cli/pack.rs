@@ -84,6 +84,9 @@ pub(super) struct PackArgs {
     /// What the documents of --corpus are
     #[arg(long, value_parser = choice::<Documents>(), default_value = "line")]
     documents: Documents,
+    /// Words that negate, opposites and numbers, for polarity-blend
+    #[arg(long, value_name = "FILE")]
+    polarity: Option<PathBuf>,
     /// Duplicate words: keep the first, or stop
     #[arg(long, value_parser = choice::<FlawedRows>(), default_value = "drop")]
     duplicates: FlawedRows,
@@ -186,6 +189,7 @@ impl PackArgs {
             frequency: self.frequency,
             counts: self.counts,
             corpus: self.corpus,
+            polarity: self.polarity,
             documents: self.documents,
             licence: self.licence,
             auto_method: self.auto_method.map(str::to_owned),

@@ -1,4 +1,4 @@
-//! `cognate fit MODEL --components FILE --universe axes:K`: adds to a model file what methods fit
+//! `cognate fit MODEL --components FILE --universe axes:K --polarity FILE`: adds to a model file what methods fit
 //! to it.
 //!
 //! Everything else in the file is kept byte for byte; only sections fitted anew are replaced. What
@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use cognate::methods::means::{sif, usif};
+use cognate::methods::polarity;
 use cognate::methods::sets::fbow_jaccard;
 use cognate::methods::sets::fbow_jaccard::Universe;
 use cognate::methods::{Fitted, Unfittable};
@@ -28,6 +29,8 @@ pub struct FitOptions {
     pub components: Option<PathBuf>,
     /// The fixed universe to build for fbow-jaccard.
     pub universe: Option<UniverseChoice>,
+    /// A list of words that negate, opposites and numbers, for polarity-blend.
+    pub polarity: Option<PathBuf>,
 }
 
 /// The kind of a fixed universe and its number of members: `axes:100`.
@@ -90,8 +93,8 @@ pub enum FitError {
 
 /// Fits what the options ask for and writes the model.
 pub fn fit(options: &FitOptions) -> Result<FitReport, FitError> {
-    let read = options.components.as_deref();
-    if let Some(problem) = clash(&[("-o", &options.output)], read) {
+    let read = options.components.iter().chain(&options.polarity);
+    if let Some(problem) = clash(&[("-o", &options.output)], read.map(PathBuf::as_path)) {
         return Err(FitError::Options(problem));
     }
     let model = Model::open(&options.model, &OpenOptions::default())?;
@@ -115,7 +118,21 @@ fn sections(model: &Model, options: &FitOptions) -> Result<Vec<Fitted>, FitError
     if let Some(UniverseChoice { kind, size }) = options.universe {
         fitted.push(fbow_jaccard::fit(model, kind, size, SEED));
     }
+    if let Some(file) = &options.polarity {
+        fitted.push(polarity::fit(&model.vocabulary(), read_lines(file)?)?);
+    }
     Ok(fitted)
+}
+
+/// The lines of a small file.
+pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, ReadError> {
+    let mut input = Input::open(path)?;
+    input.skip_byte_order_mark()?;
+    let mut lines = Vec::new();
+    while let Some(line) = input.read_line()? {
+        lines.push(String::from_utf8_lossy(line).trim_end().to_owned());
+    }
+    Ok(lines)
 }
 
 /// Calls `see` with every line of a file that is not blank.

@@ -18,6 +18,7 @@ use std::io;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use cognate::methods::{Unfittable, polarity};
 use cognate::model::format::{Dtype, Limits, PREFIX};
 use cognate::model::pieces::put_pieces;
 use cognate::model::unknown::Fallback;
@@ -31,6 +32,7 @@ use cognate_kernels::vector::Row;
 pub use inspect::hints;
 
 use crate::counts::Documents;
+use crate::fit::read_lines;
 use crate::inspect::{describe, push_subword};
 use crate::intake::{Intake, LeftOut, Policy};
 use crate::readers::input::Input;
@@ -63,6 +65,8 @@ pub struct PackOptions {
     pub counts: Option<PathBuf>,
     /// Running text to count words in.
     pub corpus: Option<PathBuf>,
+    /// A list of words that negate, opposites and numbers, for polarity-blend.
+    pub polarity: Option<PathBuf>,
     /// What separates the corpus's documents.
     pub documents: Documents,
     pub licence: Option<String>,
@@ -130,6 +134,7 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
     let mut sources = options.source.files();
     sources.extend(options.pieces.iter().flat_map(Source::files));
     let read = sources.iter().chain(&options.counts).chain(&options.corpus);
+    let read = read.chain(&options.polarity);
     if let Some(problem) = clash(&[("-o", &options.output)], read.map(PathBuf::as_path)) {
         return Err(PackError::Options(problem));
     }
@@ -192,6 +197,10 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
         _ if rule.is_some() => Unknown::Subword,
         _ => Unknown::Skip,
     };
+    let polarity = match &options.polarity {
+        Some(file) => Some(polarity::fit(&tables.view(), read_lines(file)?)?),
+        None => None,
+    };
     let mut draft = Draft::default();
     describe(&mut draft, options, &unknown, transform.dims(), digest)?;
     draft.tables.extend(vectors.tables("vectors", "scales"));
@@ -205,6 +214,7 @@ pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
         put_pieces(&mut draft, strings, rows, Some((*digest).clone()))
             .map_err(|error| PackError::Options(format!("pieces: {error}")))?;
     }
+    polarity.iter().for_each(|polarity| polarity.put_into(&mut draft));
     let written = draft.write(&options.output)?;
     let occurrences = counts.occurrences.as_deref().unwrap_or_default();
     Ok(Packed {
@@ -355,6 +365,8 @@ pub enum PackError {
     /// Options that contradict each other or the input.
     #[error("{0}")]
     Options(String),
+    #[error(transparent)]
+    Unfittable(#[from] Unfittable),
     #[error(transparent)]
     Model(#[from] ModelError),
 }

@@ -81,7 +81,7 @@ class Model:
 
     >>> model = Model()
     >>> model.fingerprint
-    '804ec2147cbd9e94'
+    'a69f949eb9d51d80'
 
     How questions are asked, everywhere the same:
 
@@ -457,7 +457,7 @@ class Model:
         """Why two texts scored as they did. Notebooks show it in colours.
 
         >>> print(Model().explain("Quake hits L.A.!!", "Earthquake shakes Los Angeles").sentence)
-        coverage-blend scores 0.66; most comes from "quake" (0.19), "earthquake" (0.17), "la" (0.11). \
+        polarity-blend scores 0.66; most comes from "quake" (0.19), "earthquake" (0.17), "la" (0.11). \
 The closest words are "la" and "los", at a cosine of 0.72.
         """
         return Explanation.of(self._native.explain(a, b, (method, measure, "zero", truncate)), a, b)

@@ -253,6 +253,8 @@ impl From<QueryError> for ApiError {
                 FusedProblem::Unavailable(_) => (Code::MethodUnavailable, "/method"),
             },
             QueryError::MeasureNotSupported { .. } => (Code::MeasureNotSupported, "/measure"),
+            QueryError::OppositesNotCounted { .. } => (Code::MethodUnavailable, "/opposites"),
+            QueryError::OppositesUnknown { .. } => (Code::MethodUnavailable, "/opposes"),
             QueryError::NoShares { .. } => (Code::MethodUnavailable, "/explain"),
             // The others have a place and are faults of a text.
             _ => return Self::new(Code::NonFiniteScore, "a score is not a finite number"),

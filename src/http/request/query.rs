@@ -92,6 +92,7 @@ impl<'r> Selection<'r> {
             refuse_unscored: self.oov == Some(OovPolicy::Error),
             truncate: self.truncate.unwrap_or(false),
             coverage: self.coverage.unwrap_or(false),
+            ..Query::new(method)
         };
         Ok(Resolved { model: Arc::clone(model), query, fused: None })
     }

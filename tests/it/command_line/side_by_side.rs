@@ -42,6 +42,7 @@ fn packing(folder: &Path, output: &str) -> PackOptions {
         frequency: Frequency::None,
         counts: None,
         corpus: None,
+        polarity: None,
         documents: Documents::Line,
         licence: None,
         auto_method: None,

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use cognate::engine::Engine;
 use cognate::methods::means::{learned_idf, sif, usif};
+use cognate::methods::polarity;
 use cognate::methods::ranker::Encoder;
 use cognate::methods::sets::fbow_jaccard;
 use cognate::methods::sets::fbow_jaccard::Universe;
@@ -154,9 +155,14 @@ pub fn served() -> Model {
             learned("euclidean", vec![0.9, 0.5, 0.2, 0.1]),
             fbow_jaccard::fit(&model, Universe::Axes, 7, 0),
             ranker(Encoder::Patt, 1),
+            polarity::fit(&model.vocabulary(), POLARITY.lines()).unwrap(),
         ],
     )
 }
+
+/// What words of the tiny model do to the sense of a text.
+pub const POLARITY: &str = "the\tnegates\nhits\tjoins\nquake\topposite\tcity\nnew\tcounts\t5\n\
+                            york\tlifts\nun-\treverses\n-n't\tnegates\n";
 
 /// A ranker for the tiny model with weights of chance. A model holds one.
 pub fn ranker(encoder: Encoder, seed: u64) -> Fitted {

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use crate::engine::RankOptions;
 use crate::methods::Measure;
+use crate::methods::polarity::Oppositions;
 use crate::model::Phrase;
 
 /// Counts of the texts and tokens that were read for an answer.
@@ -89,6 +90,8 @@ pub struct Scores {
     pub truncated: Vec<usize>,
     /// For each pair the shares of listed words of both texts, if requested.
     pub known: Vec<[f32; 2]>,
+    /// For each pair how its texts are opposed, if requested; not at all where one could not be scored.
+    pub opposes: Vec<Oppositions>,
     /// The measure used.
     pub measure: Measure,
     /// What was read.
@@ -165,6 +168,7 @@ impl Parts for Scores {
         self.measure = part.measure;
         self.scores.extend(part.scores);
         self.known.extend(part.known);
+        self.opposes.extend(part.opposes);
         extend(&mut self.unscored, part.unscored, first);
         self.reasons.extend(part.reasons);
         extend(&mut self.truncated, part.truncated, first);

@@ -38,7 +38,7 @@ impl Engine {
         query: &Query,
     ) -> Result<Embeddings, QueryError> {
         let info = query.method.info();
-        let scorer = self.scorer(query.method)?;
+        let scorer = self.scorer_of(query)?;
         let Scorer::Embed(embedder) = scorer else {
             return Err(QueryError::CannotEmbed { method: info.name });
         };

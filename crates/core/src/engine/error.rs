@@ -2,7 +2,7 @@
 
 use crate::engine::answers::Reason;
 use crate::engine::fuse::FusedProblem;
-use crate::methods::{Measure, Unavailable};
+use crate::methods::{Measure, Method, Unavailable};
 
 /// The text of a question that an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +82,18 @@ pub enum QueryError {
         /// The requested measure.
         measure: Measure,
     },
+    /// The method does not count opposites.
+    #[error("{method} does not count opposites; {}", counting_methods())]
+    OppositesNotCounted {
+        /// The method.
+        method: &'static str,
+    },
+    /// The model does not know opposites.
+    #[error("the model does not tell opposites: {reason}")]
+    OppositesUnknown {
+        /// What the model lacks, and the command that adds it.
+        reason: Unavailable,
+    },
     /// A text of white space.
     #[error("{place} is empty")]
     EmptyText {
@@ -138,6 +150,13 @@ pub enum QueryError {
     },
 }
 
+/// Says which methods count opposites.
+fn counting_methods() -> String {
+    let counting = Method::ALL.iter().filter(|method| method.info().ignoring_opposites.is_some());
+    let names: Vec<&str> = counting.map(|method| method.name()).collect();
+    format!("those that do are {}", names.join(", "))
+}
+
 impl Place {
     /// The same place in the whole question; its part began at item `first`.
     pub fn moved(self, first: usize) -> Self {
@@ -176,6 +195,8 @@ impl QueryError {
             | Self::OnlyRanks { .. }
             | Self::Fused { .. }
             | Self::MeasureNotSupported { .. }
+            | Self::OppositesNotCounted { .. }
+            | Self::OppositesUnknown { .. }
             | Self::TooMuchTogether { .. }
             | Self::NoShares { .. }
             | Self::NonFinite { .. } => None,

@@ -3,7 +3,7 @@
 use cognate_kernels::vector;
 
 use crate::engine::workspace::Workspace;
-use crate::engine::{Engine, Place, Query, QueryError, finite, scorable};
+use crate::engine::{Engine, Opposition, Place, Query, QueryError, finite, scorable};
 use crate::methods::ranker::Attention;
 use crate::methods::{Reads, Shares};
 use crate::model::Phrase;
@@ -65,6 +65,8 @@ pub struct Explanation {
     /// Which words of the other text each word of the one was read from, for methods that look at
     /// one text with the words of the other.
     pub attention: Option<Vec<Attention>>,
+    /// How the texts are opposed, where the model knows opposites; the words are those of the explanation.
+    pub opposes: Vec<Opposition>,
 }
 
 impl Engine {
@@ -72,7 +74,7 @@ impl Engine {
     pub fn explain(&self, a: &str, b: &str, query: &Query) -> Result<Explanation, QueryError> {
         self.check_explain(query)?;
         let info = query.method.info();
-        let scorer = self.scorer(query.method)?;
+        let scorer = self.scorer_of(query)?;
         let measure = self.measure(scorer, info, query)?;
         let [mut one, mut other] = [Phrase::new(&self.model), Phrase::new(&self.model)];
         let truncated = [
@@ -118,6 +120,7 @@ impl Engine {
             other_unknown: unknown(&other, info.reads, of_other),
             shares,
             attention,
+            opposes: self.told([&one, &other]),
         };
         match explanation.is_finite() {
             true => Ok(explanation),

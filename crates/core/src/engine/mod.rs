@@ -10,6 +10,7 @@ mod embed;
 mod error;
 mod explain;
 pub mod fuse;
+mod opposes;
 mod query;
 mod rank;
 mod sentence;
@@ -25,7 +26,8 @@ pub use answers::{Counts, Embeddings, Parts, Ranked, Ranking, Reason, Scores};
 pub use calibration::{Calibration, Calibrations, Probability};
 pub use error::{Place, QueryError};
 pub use explain::{ExplainedWord, Explanation, UnknownToken};
-pub use query::{Query, RankOptions};
+pub use opposes::{OpposedWord, Opposition};
+pub use query::{Opposites, Query, RankOptions};
 pub use rank::{
     BoostBy, Boosts, Candidates, Diversify, Duplicate, Fold, KeptText, Liked, Likes, Page,
     PageOptions, PageResult, RankQuestion, RankSession, RankedFor, Rankings, ResultReason, Side,
@@ -36,6 +38,8 @@ pub use text_limits::TextLimits;
 
 use crate::engine::fuse::{FusedProblem, Fusions};
 pub use crate::methods::Measure;
+use crate::methods::polarity::Polarity;
+pub use crate::methods::polarity::{OppositionKind, Oppositions};
 use crate::methods::{Auto, Info, Method, Reads, Scorer, Unavailable};
 #[cfg(unix)]
 use crate::model::OpenOptions;
@@ -49,6 +53,8 @@ pub struct Engine {
     limits: TextLimits,
     calibrations: Calibrations,
     fusions: Fusions,
+    /// What the model knows of opposites, for answers that tell them whatever the method.
+    polarity: Option<Polarity>,
 }
 
 impl Engine {
@@ -66,7 +72,9 @@ impl Engine {
         let auto = Auto::of(&model).method;
         let calibrations = Calibrations::read(&model)?;
         let fusions = Fusions::read(&model)?;
-        Ok(Self { model, scorers, auto, limits: TextLimits::DEFAULT, calibrations, fusions })
+        let polarity = Polarity::read(&model)?;
+        let limits = TextLimits::DEFAULT;
+        Ok(Self { model, scorers, auto, limits, calibrations, fusions, polarity })
     }
 
     /// The engine with other limits of texts.
@@ -117,6 +125,17 @@ impl Engine {
                 Err(QueryError::MethodUnavailable { method: method.name(), reason: reason.clone() })
             }
             None => Err(QueryError::UnknownMethod { nearest: Method::nearest(method.name()) }),
+        }
+    }
+
+    /// The scorer that answers a query: where opposites are ignored, that of the method without them.
+    pub(crate) fn scorer_of(&self, query: &Query) -> Result<&Scorer, QueryError> {
+        match (query.opposites, query.method.info().ignoring_opposites) {
+            (Some(Opposites::Count), None) => {
+                Err(QueryError::OppositesNotCounted { method: query.method.name() })
+            }
+            (Some(Opposites::Ignore), Some(plain)) => self.scorer(plain),
+            _ => self.scorer(query.method),
         }
     }
 

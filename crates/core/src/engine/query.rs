@@ -3,6 +3,16 @@
 use crate::engine::error::{Place, QueryError};
 use crate::methods::{Measure, Method};
 
+/// Whether a text that says the opposite of the other is less alike for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Opposites {
+    /// Opposites are counted: asked of a method that does not count them, this is an error.
+    Count,
+    /// The score is that of the same method without opposites.
+    Ignore,
+}
+
 /// A question's settings.
 #[derive(Debug, Clone, Copy)]
 pub struct Query {
@@ -10,6 +20,10 @@ pub struct Query {
     pub method: Method,
     /// The measure; none means the method's own.
     pub measure: Option<Measure>,
+    /// What opposites do to a score; none means what they do in the method.
+    pub opposites: Option<Opposites>,
+    /// Whether answers tell how texts are opposed, where the model knows opposites.
+    pub opposes: bool,
     /// Whether a text that cannot be scored (without a known word, empty, or too long) is an error.
     /// Otherwise it is listed, with the reason. The query of a ranking must be neither empty nor too
     /// long in any case.
@@ -23,7 +37,15 @@ pub struct Query {
 impl Query {
     /// A method with the usual settings.
     pub fn new(method: Method) -> Self {
-        Self { method, measure: None, refuse_unscored: false, truncate: false, coverage: false }
+        Self {
+            method,
+            measure: None,
+            opposites: None,
+            opposes: false,
+            refuse_unscored: false,
+            truncate: false,
+            coverage: false,
+        }
     }
 
     /// Refuses a text without a known word if the query says so.

@@ -1,7 +1,7 @@
 //! The scores of pairs of texts.
 
 use crate::engine::workspace::Workspace;
-use crate::engine::{Engine, Place, Query, QueryError, Scores, finite, scorable};
+use crate::engine::{Engine, Oppositions, Place, Query, QueryError, Scores, finite, scorable};
 use crate::methods::{Info, Kind, Scorer};
 use crate::model::Phrase;
 
@@ -20,7 +20,7 @@ impl Engine {
         if info.kind == Kind::Ranker {
             return Err(QueryError::OnlyRanks { method: info.name });
         }
-        let scorer = self.scorer(query.method)?;
+        let scorer = self.scorer_of(query)?;
         self.similarity_by(scorer, info, pairs, query)
     }
 
@@ -38,6 +38,7 @@ impl Engine {
         for _ in 0..pairs.len().min(BLOCK) {
             phrases.push([workspace.phrase(), workspace.phrase()]);
         }
+        let polarity = query.opposes.then(|| self.polarity()).transpose()?;
         let mut answer = Scores { measure, ..Scores::default() };
         answer.scores.reserve(pairs.len());
         for (number, block) in pairs.chunks(BLOCK).enumerate() {
@@ -51,11 +52,14 @@ impl Engine {
             }
             let left_out = answer.unscored.get(before..).unwrap_or_default();
             for (index, ([one, other], _)) in (first..).zip(phrases.iter().zip(block)) {
-                let score = match left_out.contains(&index) {
-                    false => scorer.pair(measure, one, other, workspace.scratch()),
-                    true => 0.0,
-                };
+                if left_out.contains(&index) {
+                    answer.scores.push(0.0);
+                    answer.opposes.extend(polarity.map(|_| Oppositions::default()));
+                    continue;
+                }
+                let score = scorer.pair(measure, one, other, workspace.scratch());
                 answer.scores.push(finite(score, info)?);
+                answer.opposes.extend(polarity.map(|polarity| polarity.prepare(one).kinds(other)));
             }
         }
         workspace.take_back(phrases.into_iter().flatten());

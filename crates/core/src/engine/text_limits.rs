@@ -53,14 +53,14 @@ impl Engine {
 
     /// Whether a method supports the query.
     pub fn check(&self, query: &Query) -> Result<(), QueryError> {
-        let scorer = self.scorer(query.method)?;
+        let scorer = self.scorer_of(query)?;
         self.measure(scorer, query.method.info(), query).map(|_| ())
     }
 
     /// Whether a method can explain the score of two texts: one that ranks can, unless a score of it
     /// is one in a whole list.
     pub fn check_explain(&self, query: &Query) -> Result<(), QueryError> {
-        match self.scorer(query.method)? {
+        match self.scorer_of(query)? {
             Scorer::RankList(_) => Err(QueryError::OnlyRanks { method: query.method.name() }),
             Scorer::Embed(_) | Scorer::Compare(_) => self.check(query),
         }

@@ -1,7 +1,7 @@
 //! Which method `auto` stands for with a model, and why. Whether the model can serve it is not
 //! asked here.
 
-use crate::methods::{Kind, Method};
+use crate::methods::{Kind, Method, polarity};
 use crate::model::format::AUTO_METHOD;
 use crate::model::{Frequency, Model};
 
@@ -15,12 +15,19 @@ pub struct Auto {
 }
 
 impl Auto {
-    /// The method named by the model's file, or else the one that suits its vectors.
+    /// The method named by the model's file, with opposites counted where the file knows them, or else the one that suits its vectors.
     pub fn of(model: &Model) -> Self {
         let named = model.metadata().get(AUTO_METHOD).and_then(|name| Method::named(name));
         // The method must support every kind of question.
         if let Some(method) = named.filter(|method| method.info().kind == Kind::Similarity) {
-            return Self { method, because: "the file names it" };
+            let counts = |other: &&Method| other.info().ignoring_opposites == Some(method);
+            let counting = Method::ALL.iter().find(counts);
+            return match counting.filter(|_| model.section(polarity::SECTION).is_some()) {
+                Some(&method) => {
+                    Self { method, because: "the method that the file names, opposites counted" }
+                }
+                None => Self { method, because: "the file names it" },
+            };
         }
         let (method, because) = match model.frequency() {
             Frequency::None if model.vocabulary().counts.is_some() => {

@@ -14,7 +14,7 @@ use crate::methods::means::avg_cos::Mean;
 use crate::methods::{
     Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares, sets,
 };
-use crate::model::{Model, Phrase};
+use crate::model::{Model, ModelError, Phrase};
 
 /// The cost of a mean beside that of sets. Costs are plain functions, which capture nothing.
 macro_rules! cost {
@@ -45,7 +45,8 @@ pub mod dynamax {
 
     /// Available if its parts are.
     pub fn load(model: &Model) -> Loaded {
-        blend(model, SECTION, 0.5, sets::dynamax_weighted::method(model)?)
+        let blend = blend(model, SECTION, 0.5, sets::dynamax_weighted::method(model)?)?;
+        Ok(Ok(Scorer::Compare(Box::new(blend))))
     }
 }
 
@@ -67,6 +68,11 @@ pub mod coverage {
 
     /// Available if its parts are.
     pub fn load(model: &Model) -> Loaded {
+        Ok(Ok(Scorer::Compare(Box::new(method(model)?))))
+    }
+
+    /// The blend under the settings that the model names.
+    pub(crate) fn method(model: &Model) -> Result<Blend<sets::coverage::Coverage>, ModelError> {
         blend(model, SECTION, 0.3, sets::coverage::method(model)?)
     }
 }
@@ -82,6 +88,7 @@ const BLEND: Info = Info {
     reads: Reads::Words,
     embeds: false,
     weights_frequency: false,
+    ignoring_opposites: None,
 };
 
 #[derive(Default, Deserialize)]
@@ -91,17 +98,18 @@ struct Settings {
 }
 
 /// The blend with `sets` under the weight that the model names, or under `weight`.
-fn blend(model: &Model, section: &str, weight: f32, sets: impl Compare + 'static) -> Loaded {
+fn blend<S>(model: &Model, section: &str, weight: f32, sets: S) -> Result<Blend<S>, ModelError> {
     let settings: Settings = model.section_settings(section)?;
     let weight = settings.weight.unwrap_or(weight);
     if !(0.0..=1.0).contains(&weight) {
         let problem = format!("expected a weight from 0 to 1, got {weight}");
         return Err(model.broken_section(section, problem));
     }
-    Ok(Ok(Scorer::Compare(Box::new(Blend { weight, mean: Mean, sets }))))
+    Ok(Blend { weight, mean: Mean, sets })
 }
 
-struct Blend<S> {
+/// A mean beside a measure of sets.
+pub(crate) struct Blend<S> {
     weight: f32,
     mean: Mean,
     sets: S,
@@ -117,7 +125,7 @@ impl<S: Compare + 'static> Compare for Blend<S> {
 }
 
 /// A text prepared for both parts.
-struct Prepared<'q, S: Compare + 'static> {
+pub(crate) struct Prepared<'q, S: Compare + 'static> {
     method: &'q Blend<S>,
     sets: S::Against<'q>,
     vector: TextVector<'q>,

@@ -48,6 +48,8 @@ pub struct Info {
     /// Whether it weights words by frequency, as vectors with [`crate::model::Frequency::InNorm`] already
     /// do.
     pub weights_frequency: bool,
+    /// The method whose scores these are where opposites are ignored; none where they are not counted.
+    pub ignoring_opposites: Option<Method>,
 }
 
 /// Why a method cannot be used with a model.

@@ -44,6 +44,7 @@ pub mod means {
     pub mod usif;
     pub(crate) mod weighted_sum;
 }
+pub mod polarity;
 pub mod ranker;
 mod scorer;
 pub mod sets {
@@ -138,6 +139,7 @@ methods! {
     Blend => blend::dynamax,
     Coverage => sets::coverage,
     CoverageBlend => blend::coverage,
+    PolarityBlend => polarity,
     Bm25 => lexical::bm25,
     Ql => lexical::ql,
     Rm3 => lexical::rm3,

@@ -11,7 +11,7 @@ use crate::methods::common::union::Union;
 use crate::methods::common::unit_rows;
 use crate::methods::lexical::token_bag::TokenBag;
 use crate::methods::sets::{coverage, dynamax, dynamax_weighted};
-use crate::methods::{Measure, Posts, ranker};
+use crate::methods::{Measure, Posts, polarity, ranker};
 use crate::model::Phrase;
 
 /// Turns a text into one vector, compared by cosine or Euclidean distance.
@@ -294,6 +294,8 @@ pub struct Scratch {
     pub(crate) sides: [dynamax_weighted::Side; 2],
     /// Both texts in the method `coverage`.
     pub(crate) coverage: [coverage::Side; 2],
+    /// The signs of both texts in the method `polarity-blend`.
+    pub(crate) signs: [polarity::Read; 2],
     /// Posts on their way through a network.
     pub(crate) ranker: ranker::Work,
     /// Vectors of both texts.

@@ -118,6 +118,24 @@ impl Tokens {
         &self.arena[self.starts[index] as usize..self.ends[index] as usize]
     }
 
+    /// The byte between the token at `index` and the one before, if nothing else parts them in the text.
+    pub(crate) fn joint(&self, index: usize) -> Option<u8> {
+        let end = self.span(index.checked_sub(1)?)?.end as usize;
+        let start = self.span(index)?.start as usize;
+        // The arena begins with the text.
+        let between = self.arena.as_bytes().get(end..start)?;
+        if let [byte] = between { Some(*byte) } else { None }
+    }
+
+    /// Where the token at `index` stands in the text.
+    fn span(&self, index: usize) -> Option<Range<u32>> {
+        let told = self.told.binary_search_by_key(&index, |(place, _)| *place as usize);
+        match told.ok().and_then(|at| self.told.get(at)) {
+            Some((_, token)) => Some(token.span.clone()),
+            None => Some(*self.starts.get(index)?..*self.ends.get(index)?),
+        }
+    }
+
     /// The tokens in order, each with its text.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, Token)> {
         let mut told = self.told.iter().peekable();

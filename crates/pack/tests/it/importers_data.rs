@@ -34,6 +34,7 @@ fn options(source: Source, folder: &Path, normalisation: &str) -> PackOptions {
         frequency: Frequency::None,
         counts: None,
         corpus: None,
+        polarity: None,
         documents: Documents::Line,
         licence: None,
         auto_method: None,

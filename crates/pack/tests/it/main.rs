@@ -10,3 +10,4 @@ mod importer_memory;
 mod importers_data;
 #[cfg(feature = "model2vec")]
 mod model2vec;
+mod polarity;

@@ -46,8 +46,9 @@ impl Engine {
         let mut scorings = Vec::new();
         for (_, method, measure) in fusion.methods() {
             let info = method.info();
-            let scorer = self.scorer(method)?;
-            let measure = self.measure(scorer, info, &Query { method, measure, ..*query })?;
+            let asked = Query { method, measure, ..*query };
+            let scorer = self.scorer_of(&asked)?;
+            let measure = self.measure(scorer, info, &asked)?;
             // Each method has its own memory, since all are prepared at once.
             let mut scratch = Scratch::default();
             let known = scorable(&one, info);

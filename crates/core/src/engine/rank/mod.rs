@@ -63,7 +63,7 @@ impl Engine {
     ) -> Result<R, QueryError> {
         let query = &options.query;
         let info = query.method.info();
-        let scorer = self.scorer(query.method)?;
+        let scorer = self.scorer_of(query)?;
         let measure = self.measure(scorer, info, query)?;
         let mut workspace = Workspace::of(&self.model);
         let mut one = workspace.phrase();

@@ -26,6 +26,7 @@ pub const INFO: Info = Info {
     reads: Reads::Tokens,
     embeds: false,
     weights_frequency: false,
+    ignoring_opposites: None,
 };
 
 /// Saturation: how soon further occurrences of a token stop adding.

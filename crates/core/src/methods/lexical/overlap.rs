@@ -87,6 +87,7 @@ pub mod set {
         reads: Reads::Tokens,
         embeds: false,
         weights_frequency: false,
+        ignoring_opposites: None,
     };
 
     /// Needs nothing.

@@ -26,6 +26,7 @@ pub const INFO: Info = Info {
     reads: Reads::Tokens,
     embeds: false,
     weights_frequency: false,
+    ignoring_opposites: None,
 };
 
 /// Each token of the query is looked for in each post.

@@ -35,6 +35,7 @@ pub const INFO: Info = Info {
     reads: Reads::Tokens,
     embeds: false,
     weights_frequency: false,
+    ignoring_opposites: None,
 };
 
 /// Posts whose tokens widen the query.

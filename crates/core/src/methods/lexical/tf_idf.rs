@@ -19,6 +19,7 @@ pub const INFO: Info = Info {
     reads: Reads::Tokens,
     embeds: false,
     weights_frequency: false,
+    ignoring_opposites: None,
 };
 
 /// Needs idf, but no vectors.

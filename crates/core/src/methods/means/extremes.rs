@@ -111,6 +111,7 @@ pub mod max {
         reads: Reads::Words,
         embeds: true,
         weights_frequency: false,
+        ignoring_opposites: None,
     };
 
     /// Needs vectors alone.

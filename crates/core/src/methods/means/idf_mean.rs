@@ -19,6 +19,7 @@ pub const INFO: Info = Info {
     reads: Reads::Words,
     embeds: true,
     weights_frequency: true,
+    ignoring_opposites: None,
 };
 
 /// Needs vectors and idf.

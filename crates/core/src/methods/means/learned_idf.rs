@@ -28,6 +28,7 @@ pub const INFO: Info = Info {
     reads: Reads::Words,
     embeds: true,
     weights_frequency: false,
+    ignoring_opposites: None,
 };
 
 /// The section that holds trained weights: settings as in [`Settings`], and for each set a tensor

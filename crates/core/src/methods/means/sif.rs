@@ -49,6 +49,7 @@ pub mod weighted {
         reads: Reads::Words,
         embeds: true,
         weights_frequency: true,
+        ignoring_opposites: None,
     };
 
     /// Needs vectors and counts.

@@ -46,6 +46,7 @@ pub mod mean {
         reads: Reads::Words,
         embeds: true,
         weights_frequency: false,
+        ignoring_opposites: None,
     };
 
     /// Needs vectors and idf.

@@ -34,6 +34,7 @@ pub const INFO: Info = Info {
     reads: Reads::Words,
     embeds: true,
     weights_frequency: true,
+    ignoring_opposites: None,
 };
 
 /// Dimensions are scaled with each word; taking the components away is as much work for a text of

@@ -166,6 +166,7 @@ pub mod bicnn {
         reads: Reads::Words,
         embeds: false,
         weights_frequency: false,
+        ignoring_opposites: None,
     };
 
     /// Needs a network trained for it.

@@ -80,6 +80,7 @@ const fn info(name: &'static str, summary: &'static str) -> Info {
         reads: Reads::Words,
         embeds: false,
         weights_frequency: false,
+        ignoring_opposites: None,
     }
 }
 

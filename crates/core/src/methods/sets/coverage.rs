@@ -36,6 +36,7 @@ pub const INFO: Info = Info {
     reads: Reads::Words,
     embeds: false,
     weights_frequency: false,
+    ignoring_opposites: None,
 };
 
 /// The products are those of dynamax-weighted; the roots are few beside them.

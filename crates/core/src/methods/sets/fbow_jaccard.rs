@@ -34,6 +34,7 @@ pub const INFO: Info = Info {
     reads: Reads::Words,
     embeds: false,
     weights_frequency: false,
+    ignoring_opposites: None,
 };
 
 /// The section that holds the universe.

@@ -19,6 +19,7 @@ pub const INFO: Info = Info {
     reads: Reads::Words,
     embeds: false,
     weights_frequency: false,
+    ignoring_opposites: None,
 };
 
 /// Each number of each word, and the ratio over all dimensions.

@@ -27,6 +27,7 @@ pub const INFO: Info = Info {
     reads: Reads::Words,
     embeds: false,
     weights_frequency: false,
+    ignoring_opposites: None,
 };
 
 /// The products of all words of both texts, and as many quotients.

@@ -21,6 +21,7 @@ pub const INFO: Info = Info {
     reads: Reads::Words,
     embeds: false,
     weights_frequency: false,
+    ignoring_opposites: None,
 };
 
 /// Needs vectors alone.

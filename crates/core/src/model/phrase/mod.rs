@@ -228,6 +228,25 @@ impl<'m> Phrase<'m> {
         self.memory.ids.len()
     }
 
+    /// For each token that was read, in the order of the text, its id where it is listed.
+    pub(crate) fn token_ids(&self) -> impl ExactSizeIterator<Item = Option<WordId>> {
+        self.memory.ids.iter().map(|&id| if id == EMPTY { None } else { Some(id) })
+    }
+
+    /// The listed word that a token which is not listed was found as, by its stem or with its drawn-out
+    /// letters shortened.
+    pub(crate) fn stem_of(&self, token: u32) -> Option<WordId> {
+        let stem = |origin: &Origin| {
+            origin.token == token && matches!(origin.found, Found::Stem | Found::Shortened)
+        };
+        // Most such tokens are names, made of pieces.
+        if !self.memory.resolved.iter().any(stem) {
+            return None;
+        }
+        let mut words = self.origins().zip(self.words());
+        words.find(|(origin, _)| stem(origin)).map(|(_, &word)| word)
+    }
+
     /// The words found, in the order of the text.
     #[inline]
     pub fn words(&self) -> &[Word] {

@@ -66,6 +66,7 @@ fn glove(folder: &Path, vectors: &Path, counts: &Path) -> Engine {
         frequency: Frequency::None,
         counts: Some(counts.to_owned()),
         corpus: None,
+        polarity: None,
         documents: Documents::Line,
         licence: None,
         auto_method: None,

@@ -45,6 +45,7 @@ fn packed(source: Source, dtype: Dtype, unknown: UnknownChoice) -> Engine {
         frequency: Frequency::None,
         counts: None,
         corpus: None,
+        polarity: None,
         documents: Documents::Line,
         licence: None,
         auto_method: None,

@@ -223,6 +223,7 @@ macro_rules! variant {
                 reads: Reads::Words,
                 embeds: false,
                 weights_frequency: $sif,
+                ignoring_opposites: None,
             };
 
             /// Needs vectors; with SIF weights also counts.

@@ -1,0 +1,99 @@
+//! How two texts are opposed, and the words that carry it: told when asked, whatever method scores.
+
+use crate::engine::workspace::Workspace;
+use crate::engine::{Engine, OppositionKind, Oppositions, Place, Query, QueryError};
+use crate::methods::Unavailable;
+use crate::methods::polarity;
+use crate::methods::polarity::Polarity;
+use crate::model::Phrase;
+
+/// A word that opposes a text to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpposedWord {
+    /// The token, as it was looked up.
+    pub token: String,
+    /// Bytes of the text that the token comes from.
+    pub span: [u32; 2],
+}
+
+/// One way in which two texts are opposed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opposition {
+    /// The kind.
+    pub kind: OppositionKind,
+    /// The words of the one text and of the other that carry it, in their order. One text has none where
+    /// only the other negates.
+    pub words: [Vec<OpposedWord>; 2],
+}
+
+impl Engine {
+    /// Whether the model knows opposites, or what it lacks.
+    pub fn knows_opposites(&self) -> Result<(), Unavailable> {
+        self.polarity.as_ref().map(|_| ()).ok_or_else(polarity::missing)
+    }
+
+    /// How two texts are opposed; nothing where they are not. Length limits and cuts are those of the
+    /// query; its method does not matter.
+    pub fn opposes(&self, a: &str, b: &str, query: &Query) -> Result<Vec<Opposition>, QueryError> {
+        self.polarity()?;
+        let mut workspace = Workspace::of(&self.model);
+        let [mut one, mut other] = [workspace.phrase(), workspace.phrase()];
+        self.read(&mut one, a, query, Place::Pair(0, 0))?;
+        self.read(&mut other, b, query, Place::Pair(0, 1))?;
+        let told = self.told([&one, &other]);
+        workspace.take_back([one, other]);
+        Ok(told)
+    }
+
+    /// The kinds by which each of many texts is opposed to one, in their order; for lists that leave out
+    /// opposites, or tell them of their results. A text that cannot be read is opposed by none.
+    pub fn opposes_each<T: AsRef<str>>(
+        &self,
+        text: &str,
+        others: &[T],
+        query: &Query,
+    ) -> Result<Vec<Oppositions>, QueryError> {
+        let polarity = self.polarity()?;
+        let mut workspace = Workspace::of(&self.model);
+        let [mut one, mut other] = [workspace.phrase(), workspace.phrase()];
+        self.read(&mut one, text, query, Place::Query)?;
+        let mut prepared = polarity.prepare(&one);
+        let mut kinds = Vec::with_capacity(others.len());
+        for (index, text) in others.iter().enumerate() {
+            let lenient = Query { refuse_unscored: false, ..*query };
+            self.read_item(&mut other, text.as_ref(), &lenient, Place::Candidate(index))?;
+            kinds.push(prepared.kinds(&other));
+        }
+        drop(prepared);
+        workspace.take_back([one, other]);
+        Ok(kinds)
+    }
+
+    /// What the model knows of opposites.
+    pub(super) fn polarity(&self) -> Result<&Polarity, QueryError> {
+        let reason = || QueryError::OppositesUnknown { reason: polarity::missing() };
+        self.polarity.as_ref().ok_or_else(reason)
+    }
+
+    /// How two texts that were read are opposed; nothing where the model does not know.
+    pub(super) fn told(&self, texts: [&Phrase<'_>; 2]) -> Vec<Opposition> {
+        let Some(polarity) = &self.polarity else { return Vec::new() };
+        let told = polarity.tell(texts).into_iter().map(|opposition| {
+            let [one, other] = opposition.tokens;
+            let words = [words(texts[0], &one), words(texts[1], &other)];
+            Opposition { kind: opposition.kind, words }
+        });
+        told.collect()
+    }
+}
+
+/// The tokens of a text at these places, which rise.
+fn words(phrase: &Phrase<'_>, places: &[u32]) -> Vec<OpposedWord> {
+    let tokens = (0..).zip(phrase.tokens().iter());
+    let chosen = tokens.filter(|(place, _)| places.binary_search(place).is_ok());
+    let words = chosen.map(|(_, (token, at))| OpposedWord {
+        token: token.to_owned(),
+        span: [at.span.start, at.span.end],
+    });
+    words.collect()
+}

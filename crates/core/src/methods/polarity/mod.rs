@@ -1,0 +1,377 @@
+//! `coverage-blend`, lowered where one text says the opposite of the other (our own).
+//!
+//! A mean of word vectors hardly moves when "not" joins a text or "on" becomes "off", because such words
+//! stand beside the same words. So they are looked for by name. Two texts are opposed by
+//!
+//! - **negation**: one has an odd number of words that negate and the other an even number;
+//! - **antonym**: a word of one stands in the other exchanged for its opposite;
+//! - **number**: each holds a number that the other lacks;
+//! - **roles**: they have the same words, and two parts around a third have changed places: "A beats B" and
+//!   "B beats A", but not "A and B".
+//!
+//! Negation and antonym together cancel: "keep it on" and "don't turn it off" agree. With `c` the score of
+//! `coverage-blend`, `n` and `m` the numbers of words,
+//!
+//! `score = c − min(1, 2L / (n + m)) · Σ w_f · c⁴`,
+//!
+//! over the kinds that are found; weights `w_f` and length `L` stand in the model's section, see
+//! [`Settings`]. The fourth power leaves alone what is unlike anyway. A score falls nowhere below 0 for
+//! that: the weights of a pair add up to 1 at most.
+//!
+//! Word order matters in these places alone: the word right behind a negator may take it back ("not
+//! only"), a number is put together of neighbours ("two hundred", "5,000", "7 pm"), and roles.
+
+mod signs;
+mod table;
+
+use crate::methods::polarity::signs::Signs;
+pub use crate::methods::polarity::table::{SECTION, Settings, fit};
+use crate::methods::polarity::table::{Table, flag};
+use crate::methods::sets::coverage::Coverage;
+use crate::methods::{
+    Against, Compare, Info, Loaded, Method, Scorer, Scratch, Shares, Unavailable, blend,
+};
+use crate::model::phrase::Word;
+use crate::model::{Model, ModelError, Phrase, WordId};
+
+/// What is to be known of it.
+pub const INFO: Info = Info {
+    name: "polarity-blend",
+    summary: "coverage-blend, lowered where one text says the opposite of the other.",
+    ignoring_opposites: Some(Method::CoverageBlend),
+    ..blend::coverage::INFO
+};
+
+/// Most words around which roles are looked for: what longer texts exchange are sentences.
+const MOST_EXCHANGED: usize = 48;
+
+/// Needs the section.
+pub fn load(model: &Model) -> Loaded {
+    let Some(polarity) = Polarity::read(model)? else { return Ok(Err(missing())) };
+    let plain = blend::coverage::method(model)?;
+    Ok(Ok(Scorer::Compare(Box::new(PolarityBlend { plain, polarity }))))
+}
+
+/// What a model lacks that has no such section.
+pub(crate) fn missing() -> Unavailable {
+    Unavailable {
+        missing: "the model does not say which words negate and which are opposites".to_owned(),
+        remedy: "add it with `cognate fit MODEL --polarity models/polarity-en.tsv`".to_owned(),
+    }
+}
+
+/// How two texts are opposed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OppositionKind {
+    /// One negates and the other does not.
+    Negation,
+    /// A word stands exchanged for its opposite.
+    Antonym,
+    /// Their numbers differ.
+    Number,
+    /// Two parts have changed places around a third.
+    Roles,
+}
+
+impl OppositionKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Negation, Self::Antonym, Self::Number, Self::Roles];
+
+    /// The name in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Negation => "negation",
+            Self::Antonym => "antonym",
+            Self::Number => "number",
+            Self::Roles => "roles",
+        }
+    }
+}
+
+/// The kinds by which two texts are opposed; none for most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Oppositions(u8);
+
+impl Oppositions {
+    fn with(self, kind: OppositionKind, found: bool) -> Self {
+        Self(self.0 | u8::from(found) << kind as u8)
+    }
+
+    /// Whether the texts are not opposed.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether they are opposed by this kind.
+    pub fn contains(self, kind: OppositionKind) -> bool {
+        self.0 & 1 << kind as u8 != 0
+    }
+
+    /// The kinds in their order.
+    pub fn iter(self) -> impl Iterator<Item = OppositionKind> {
+        OppositionKind::ALL.into_iter().filter(move |kind| self.contains(*kind))
+    }
+}
+
+/// One opposition of two texts, with the tokens of either that carry it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opposition {
+    /// Its kind.
+    pub kind: OppositionKind,
+    /// Numbers of tokens of the one text and of the other, in rising order; one side may have none.
+    pub tokens: [Vec<u32>; 2],
+}
+
+/// What a model knows of negation, opposites and numbers.
+pub struct Polarity {
+    table: Table,
+}
+
+/// The signs of a text that was read; memory that is used again.
+#[derive(Debug, Default)]
+pub(crate) struct Read(Signs);
+
+/// A text whose signs are compared with those of others.
+pub struct PreparedSigns<'q> {
+    polarity: &'q Polarity,
+    one: &'q Phrase<'q>,
+    /// Its own signs, and room for those of another.
+    signs: [Signs; 2],
+}
+
+impl PreparedSigns<'_> {
+    /// The kinds by which another text is opposed to it.
+    pub fn kinds(&mut self, other: &Phrase<'_>) -> Oppositions {
+        let [own, of_other] = &mut self.signs;
+        of_other.read(&self.polarity.table, other);
+        self.polarity.compare([self.one, other], [own, of_other])
+    }
+}
+
+impl Polarity {
+    /// The section of a model, if it has one.
+    pub fn read(model: &Model) -> Result<Option<Self>, ModelError> {
+        Ok(Table::read(model)?.map(|table| Self { table }))
+    }
+
+    /// Prepares a text of the model, to be compared with others.
+    pub fn prepare<'q>(&'q self, one: &'q Phrase<'q>) -> PreparedSigns<'q> {
+        let mut signs = [Signs::default(), Signs::default()];
+        signs[0].read(&self.table, one);
+        PreparedSigns { polarity: self, one, signs }
+    }
+
+    /// The oppositions of two texts of the model, with the tokens that carry them.
+    pub fn tell(&self, texts: [&Phrase<'_>; 2]) -> Vec<Opposition> {
+        let [mut one, mut other] = [Signs::default(), Signs::default()];
+        one.read(&self.table, texts[0]);
+        other.read(&self.table, texts[1]);
+        let signs = [&one, &other];
+        let kinds = self.compare(texts, signs);
+        let told = kinds.iter().map(|kind| {
+            let mut tokens = match kind {
+                OppositionKind::Negation => signs.map(|signs| signs.negators.clone()),
+                OppositionKind::Antonym => self.exchanged_tokens(texts, signs),
+                OppositionKind::Number => [0, 1].map(|side: usize| {
+                    let (own, other) = (signs[side], signs[1 - side]);
+                    let lacking = own.numbers.iter().filter(|(_, number)| !other.has(*number));
+                    lacking.map(|&(token, _)| token).collect()
+                }),
+                OppositionKind::Roles => {
+                    self.exchanged_roles(texts).map_or_else(Default::default, |exchanged| {
+                        let mut at = 0;
+                        exchanged.map(|places| {
+                            let tokens = texts[at].origins().map(|origin| origin.token);
+                            at += 1;
+                            let within = |place: &usize| places.iter().any(|p| p.contains(place));
+                            (0..).zip(tokens).filter(|(p, _)| within(p)).map(|(_, t)| t).collect()
+                        })
+                    })
+                }
+            };
+            for side in &mut tokens {
+                side.sort_unstable();
+                side.dedup();
+            }
+            Opposition { kind, tokens }
+        });
+        told.collect()
+    }
+
+    fn compare(&self, texts: [&Phrase<'_>; 2], [one, other]: [&Signs; 2]) -> Oppositions {
+        let negation = one.negates() != other.negates();
+        let antonym = self.exchanges([one, other]).next().is_some()
+            || turns(texts, one).next().is_some()
+            || turns([texts[1], texts[0]], other).next().is_some();
+        let lacks = |one: &Signs, other: &Signs| one.numbers.iter().any(|&(_, n)| !other.has(n));
+        let number = lacks(one, other) && lacks(other, one);
+        let agree = negation && antonym;
+        Oppositions::default()
+            .with(OppositionKind::Negation, negation && !agree)
+            .with(OppositionKind::Antonym, antonym && !agree)
+            .with(OppositionKind::Number, number)
+            .with(OppositionKind::Roles, self.exchanged_roles(texts).is_some())
+    }
+
+    /// Words of the one text that stand in the other exchanged for an opposite: their tokens.
+    fn exchanges<'s>(&'s self, [one, other]: [&'s Signs; 2]) -> impl Iterator<Item = u32> + 's {
+        let own = one.opposable.iter().filter(|_| !other.opposable.is_empty());
+        let own = own.filter(|(_, word)| !other.has_opposable(*word));
+        let exchanged =
+            |opposite: &WordId| other.has_opposable(*opposite) && !one.has_opposable(*opposite);
+        let exchanged = move |word: WordId| self.table.opposites(word).iter().any(exchanged);
+        own.filter(move |(_, word)| exchanged(*word)).map(|&(token, _)| token)
+    }
+
+    /// The tokens of both texts that stand exchanged for opposites.
+    fn exchanged_tokens(&self, texts: [&Phrase<'_>; 2], signs: [&Signs; 2]) -> [Vec<u32>; 2] {
+        let [one, other] = texts;
+        let mut tokens = [Vec::new(), Vec::new()];
+        for side in [0, 1] {
+            let of_side = if side == 0 { [one, other] } else { [other, one] };
+            tokens[side].extend(self.exchanges([signs[side], signs[1 - side]]));
+            for (token, word) in turns(of_side, signs[side]) {
+                tokens[side].push(token);
+                let other = of_side[1];
+                let stands = other.origins().zip(other.words()).filter(|(_, own)| **own == word);
+                tokens[1 - side].extend(stands.map(|(origin, _)| origin.token));
+            }
+        }
+        tokens
+    }
+
+    /// The places of the words of both texts that have changed places around others, if the texts have the
+    /// same words in another order, and but for two parts stand alike.
+    fn exchanged_roles(&self, texts: [&Phrase<'_>; 2]) -> Option<[[std::ops::Range<usize>; 2]; 2]> {
+        let [one, other] = texts;
+        if one.words().len() != other.words().len() || !one.same_bag(other) {
+            return None;
+        }
+        let key = |phrase: &Phrase<'_>| -> Vec<u64> {
+            phrase.words().iter().map(|&word| phrase.key(word)).collect()
+        };
+        let (a, b) = (key(one), key(other));
+        let begin = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+        let end = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
+        let to = a.len() - end.min(a.len());
+        let (a, b) = (a.get(begin..to)?, b.get(begin..to)?);
+        if a.is_empty() || a.len() > MOST_EXCHANGED {
+            return None;
+        }
+        let joins = |words: &[Word]| {
+            let flags =
+                words.iter().filter_map(|&word| one.id(word)).map(|id| self.table.flags(id));
+            flags.into_iter().any(|flags| flags & flag::JOINS != 0)
+        };
+        // a = x middle y, b = y middle x.
+        for x in 1..a.len().saturating_sub(1) {
+            if a.get(..x) != b.get(b.len() - x..) {
+                continue;
+            }
+            for y in 1..a.len() - x {
+                let middle = x..a.len() - y;
+                let around = a.get(middle.end..) == b.get(..y)
+                    && a.get(middle.clone()) == b.get(y..b.len() - x);
+                let words = one.words().get(begin + middle.start..begin + middle.end);
+                if around && !joins(words.unwrap_or_default()) {
+                    let ends = [begin..begin + x, to - y..to];
+                    return Some([ends, [begin..begin + y, to - x..to]]);
+                }
+            }
+        }
+        None
+    }
+
+    /// A score, lowered for what opposes the texts.
+    fn lowered(&self, score: f32, texts: [&Phrase<'_>; 2], kinds: Oppositions) -> f32 {
+        if kinds.is_empty() || score <= 0.0 {
+            return score;
+        }
+        let Settings { negation, antonym, number, roles, words, .. } = &self.table.settings;
+        let weights = OppositionKind::ALL.iter().zip([negation, antonym, number, roles]);
+        let weight: f64 = weights.filter(|(kind, _)| kinds.contains(**kind)).map(|(_, w)| w).sum();
+        let lengths = (texts[0].words().len() + texts[1].words().len()) as f64;
+        let whole = (2.0 * words / lengths.max(1.0)).min(1.0);
+        let score = f64::from(score);
+        let square = score * score;
+        (score - whole * weight.min(1.0) * square * square).max(0.0) as f32
+    }
+}
+
+/// Whether a text has a listed word.
+fn has(phrase: &Phrase<'_>, word: WordId) -> bool {
+    phrase.listed_in_bag().binary_search(&word).is_ok()
+}
+
+/// The words of the one text that turn around one which the other has and the one has not: token, and the
+/// word of the other.
+fn turns<'s>(
+    [one, other]: [&'s Phrase<'s>; 2],
+    signs: &'s Signs,
+) -> impl Iterator<Item = (u32, WordId)> + 's {
+    let turned = signs.turned.iter().copied();
+    turned.filter(move |(_, word)| has(other, *word) && !has(one, *word))
+}
+
+struct PolarityBlend {
+    plain: blend::Blend<Coverage>,
+    polarity: Polarity,
+}
+
+impl Compare for PolarityBlend {
+    type Against<'q> = Prepared<'q>;
+
+    fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Prepared<'q> {
+        let [signs, _] = &mut scratch.signs;
+        let mut read = std::mem::take(signs);
+        read.0.read(&self.polarity.table, one);
+        let plain = self.plain.against(one, scratch);
+        Prepared { polarity: &self.polarity, one, read, plain }
+    }
+}
+
+/// A text prepared for both parts.
+struct Prepared<'q> {
+    polarity: &'q Polarity,
+    one: &'q Phrase<'q>,
+    read: Read,
+    plain: <blend::Blend<Coverage> as Compare>::Against<'q>,
+}
+
+impl Prepared<'_> {
+    fn lowered(&self, score: f32, other: &Phrase<'_>, scratch: &mut Scratch) -> f32 {
+        let [_, signs] = &mut scratch.signs;
+        signs.0.read(&self.polarity.table, other);
+        let texts = [self.one, other];
+        let kinds = self.polarity.compare(texts, [&self.read.0, &signs.0]);
+        self.polarity.lowered(score, texts, kinds)
+    }
+}
+
+impl Against for Prepared<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
+        self.plain.score(many, out, scratch);
+        for (other, score) in many.iter().zip(out) {
+            *score = self.lowered(*score, other, scratch);
+        }
+    }
+
+    /// What the words add to the score of `coverage-blend`, each lowered by the same factor.
+    fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
+        let mut shares = self.plain.shares(other, scratch)?;
+        let mut plain = [0.0];
+        self.plain.score(std::slice::from_ref(other), &mut plain, scratch);
+        let lowered = self.lowered(plain[0], other, scratch);
+        if lowered != plain[0] {
+            let factor = lowered / plain[0];
+            shares.one.iter_mut().chain(&mut shares.other).for_each(|share| *share *= factor);
+        }
+        Some(shares)
+    }
+
+    fn give_back(&mut self, scratch: &mut Scratch) {
+        self.plain.give_back(scratch);
+        scratch.signs[0] = std::mem::take(&mut self.read);
+    }
+}

@@ -1,0 +1,260 @@
+//! Opposites: what tells them, what lowers their scores, and what a section must be.
+
+use std::sync::LazyLock;
+
+use cognate::engine::{Opposites, OppositionKind, QueryError};
+use cognate::methods::polarity::{SECTION, fit};
+use cognate::methods::{Auto, Fitted, Method};
+use cognate::{Engine, Model, Query};
+use cognate_testing as support;
+
+/// The list of the repository.
+const LIST: &str = include_str!("../../../../../models/polarity-en.tsv");
+
+/// The default model's words with the section of the list.
+fn engine() -> &'static Engine {
+    static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
+        let model = support::default_model();
+        let section = fit(&model.vocabulary(), LIST.lines()).unwrap();
+        Engine::new(support::with_sections(&model, &[section])).unwrap()
+    });
+    &ENGINE
+}
+
+fn score(method: Method, a: &str, b: &str) -> f32 {
+    engine().similarity(&[(a, b)], &Query::new(method)).unwrap().scores[0]
+}
+
+/// The kinds by which two texts are opposed.
+fn kinds(a: &str, b: &str) -> Vec<&'static str> {
+    let told = engine().opposes(a, b, &Query::new(Method::PolarityBlend)).unwrap();
+    let names: Vec<_> = told.iter().map(|opposition| opposition.kind.name()).collect();
+    let back = engine().opposes(b, a, &Query::new(Method::PolarityBlend)).unwrap();
+    assert_eq!(names.len(), back.len(), "{a} | {b}");
+    for (one, other) in told.iter().zip(&back) {
+        let [a, b] = &other.words;
+        assert_eq!((one.kind, &one.words), (other.kind, &[b.clone(), a.clone()]));
+    }
+    names
+}
+
+#[test]
+fn opposites_are_told_by_their_kinds() {
+    let opposed = [
+        ("negation", "the order has arrived", "the order has not arrived"),
+        ("negation", "hotels that allow pets", "hotels that don't allow pets"),
+        ("negation", "the pump fails to start", "the pump starts"),
+        ("negation", "a loan with a cosigner", "a loan without a cosigner"),
+        ("negation", "fluoride-free toothpaste", "fluoride toothpaste"),
+        ("negation", "we always accept cards", "we never accept cards"),
+        ("negation", "they accept returns", "they refuse returns"),
+        ("antonym", "turn on dark mode", "turn off dark mode"),
+        ("antonym", "oil prices rise", "oil prices fall"),
+        ("antonym", "which apps are encrypted", "which apps are unencrypted"),
+        ("antonym", "a list of flammable solvents", "a list of nonflammable solvents"),
+        ("number", "a stay of 30 days", "a stay of 180 days"),
+        ("number", "gas at $3.89 a gallon", "gas at $4.39 a gallon"),
+        ("number", "Rovers beat City 2-0", "Rovers beat City 3-1"),
+        ("number", "one slice of pizza", "three slices of pizza"),
+        ("roles", "Team A beats Team B", "Team B beats Team A"),
+        ("roles", "the dog bit my cat", "my cat bit the dog"),
+        ("roles", "trains from Kyoto to Osaka", "trains from Osaka to Kyoto"),
+    ];
+    for (kind, a, b) in opposed {
+        assert_eq!(kinds(a, b), [kind], "{a} | {b}");
+    }
+}
+
+#[test]
+fn texts_that_agree_are_not_opposed() {
+    let agree = [
+        ("nobody is outside", "there is no one outside"),
+        ("the printer won't work", "the printer is not working"),
+        ("can't connect to the wifi", "unable to connect to the wifi"),
+        ("keep the porch light on", "don't turn the porch light off"),
+        ("not only dogs are allowed", "dogs are allowed"),
+        ("you must be at least 18", "you must be no younger than 18"),
+        ("5k followers", "5,000 followers"),
+        ("1,500,000 followers", "1.5 million followers"),
+        ("a race of 1 km", "a race of 1,000 meters"),
+        ("twenty five people", "25 people"),
+        ("five people", "5 people"),
+        ("a meeting at 14:00", "a meeting at 2 pm"),
+        ("a meeting at 2:30pm", "a meeting at 14:30"),
+        ("12 roses", "a dozen roses"),
+        ("a price of 1400 in 2012", "a price of 1400"),
+        ("cats and dogs in town", "dogs and cats in town"),
+        ("in Paris for kids", "for kids in Paris"),
+        ("gum with no sugar", "sugarless gum"),
+    ];
+    for (a, b) in agree {
+        assert_eq!(kinds(a, b), Vec::<&str>::new(), "{a} | {b}");
+    }
+}
+
+#[test]
+fn the_words_that_oppose_are_told_with_their_places() {
+    let (a, b) = ("Don't turn 5 lights on", "turn 7 lights on");
+    let told = engine().opposes(a, b, &Query::new(Method::AvgCos)).unwrap();
+    let words = |side: usize| -> Vec<Vec<(&str, [u32; 2])>> {
+        let words = told.iter().map(|opposition| &opposition.words[side]);
+        words.map(|words| words.iter().map(|w| (w.token.as_str(), w.span)).collect()).collect()
+    };
+    let found: Vec<_> = told.iter().map(|opposition| opposition.kind).collect();
+    assert_eq!(found, [OppositionKind::Negation, OppositionKind::Number]);
+    assert_eq!(words(0), [vec![("don't", [0, 5])], vec![("5", [11, 12])]]);
+    assert_eq!(words(1), [vec![], vec![("7", [5, 6])]]);
+    let told =
+        engine().opposes("the dog bit my cat", "my cat bit the dog", &Query::new(Method::AvgCos));
+    let told = told.unwrap();
+    let texts = told[0]
+        .words
+        .each_ref()
+        .map(|words| words.iter().map(|word| word.token.as_str()).collect::<Vec<_>>().join(" "));
+    assert_eq!(texts, ["the dog my cat", "my cat the dog"]);
+}
+
+/// Scores of the ten pairs by which the rule was first looked at: six opposites and four paraphrases.
+#[test]
+fn opposites_fall_and_paraphrases_stay() {
+    let pairs = [
+        (true, "turn on dark mode", "turn off dark mode"),
+        (true, "Team A beats Team B", "Team B beats Team A"),
+        (true, "the flight was cancelled", "the flight was not cancelled"),
+        (true, "prices rose in May", "prices fell in May"),
+        (true, "how to buy a house", "how to sell a house"),
+        (true, "five people hurt in a crash", "nine people hurt in a crash"),
+        (false, "how do I reset my password", "I forgot my password, how can I get a new one"),
+        (false, "the cafe opens at 9 am", "opening time of the cafe is 9 am"),
+        (false, "Quake hits L.A.!!", "Earthquake shakes Los Angeles"),
+        (false, "the shop is not open", "the shop isn't open"),
+    ];
+    for (opposed, a, b) in pairs {
+        let [counted, plain] =
+            [Method::PolarityBlend, Method::CoverageBlend].map(|m| score(m, a, b));
+        assert_eq!(counted < plain, opposed, "{a} | {b}: {counted} of {plain}");
+        if opposed {
+            assert!(counted < plain - 0.15 * plain.powi(4), "{a} | {b}: {counted} of {plain}");
+        } else {
+            assert_eq!(counted.to_bits(), plain.to_bits(), "{a} | {b}");
+        }
+    }
+}
+
+#[test]
+fn the_score_is_the_formula() {
+    let (a, b) =
+        ("turn on dark mode in 5 apps", "turn off dark mode in 7 apps of the phone please");
+    let plain = f64::from(score(Method::CoverageBlend, a, b));
+    let words = (7.0 + 11.0) / 2.0;
+    let expected = plain - (8.0_f64 / words).min(1.0) * (0.4 + 0.3) * plain.powi(4);
+    assert!((f64::from(score(Method::PolarityBlend, a, b)) - expected).abs() < 1e-6);
+}
+
+#[test]
+fn a_ranking_lowers_as_a_pair_does_and_opposites_can_be_ignored() {
+    let texts = ["turn off dark mode", "turn on dark mode", "dark mode", "never turn on dark mode"];
+    let query = Query::new(Method::PolarityBlend);
+    let ranking = engine().rank("turn on dark mode", &texts, &query).unwrap();
+    for ranked in &ranking.results {
+        let alone = score(Method::PolarityBlend, "turn on dark mode", texts[ranked.index]);
+        assert_eq!(ranked.score.to_bits(), alone.to_bits());
+    }
+    let kinds = engine().opposes_each("turn on dark mode", &texts, &query).unwrap();
+    let opposed: Vec<bool> = kinds.iter().map(|kinds| !kinds.is_empty()).collect();
+    assert_eq!(opposed, [true, false, false, true]);
+    let ignoring = Query { opposites: Some(Opposites::Ignore), ..query };
+    let plain = Query::new(Method::CoverageBlend);
+    let [ignored, plain] =
+        [ignoring, plain].map(|query| engine().rank("turn on dark mode", &texts, &query).unwrap());
+    assert_eq!(ignored.results, plain.results);
+    let asked = Query { opposes: true, ..Query::new(Method::CoverageBlend) };
+    let pairs = [("turn it on", "turn it off"), ("a dog", "a cat"), ("a dog", "")];
+    let scores = engine().similarity(&pairs, &asked).unwrap();
+    let told: Vec<Vec<_>> = scores.opposes.iter().map(|kinds| kinds.iter().collect()).collect();
+    assert_eq!(told, [vec![OppositionKind::Antonym], vec![], vec![]]);
+}
+
+#[test]
+fn counting_is_refused_where_a_method_does_not_count() {
+    let query = Query { opposites: Some(Opposites::Count), ..Query::new(Method::AvgCos) };
+    let refused = engine().similarity(&[("a dog", "a cat")], &query).unwrap_err();
+    assert_eq!(refused, QueryError::OppositesNotCounted { method: "avg-cos" });
+    assert!(refused.to_string().contains("polarity-blend"), "{refused}");
+    let counted = Query { method: Method::PolarityBlend, ..query };
+    engine().check(&counted).unwrap();
+}
+
+#[test]
+fn auto_counts_opposites_where_the_model_knows_them() {
+    let without = support::tiny_model();
+    let section = fit(&without.vocabulary(), support::POLARITY.lines()).unwrap();
+    let with = support::with_sections(&without, &[section]);
+    assert_eq!(Auto::of(&without).method, Auto::of(&with).method, "no method that counts is meant");
+    assert_eq!(engine().auto(), Method::PolarityBlend);
+    let lacking = Engine::new(without).unwrap();
+    let missing = lacking.unavailable(Method::PolarityBlend).unwrap();
+    assert!(missing.to_string().contains("--polarity"), "{missing}");
+    let told = lacking.opposes("new york", "york", &Query::new(Method::AvgCos)).unwrap_err();
+    assert!(matches!(told, QueryError::OppositesUnknown { .. }));
+    let ignoring =
+        Query { opposites: Some(Opposites::Ignore), ..Query::new(Method::PolarityBlend) };
+    lacking.check(&ignoring).unwrap();
+}
+
+#[test]
+fn a_list_that_cannot_be_understood_is_refused_by_line() {
+    let model = support::tiny_model();
+    let refused = |list: &str| fit(&model.vocabulary(), list.lines()).unwrap_err().problem;
+    assert!(refused("the\tnegates\nquake").starts_with("line 2: "));
+    assert!(refused("the\tdances").contains("`dances`"));
+    assert!(refused("new\tcounts").contains("needs a number"));
+    assert!(refused("new\tcounts\t-5").contains("whole number"));
+    assert!(refused("new\tcounts\t16777217").contains("whole number"));
+    assert!(refused("the\tnegates\t5").contains("no third field"));
+    assert!(refused("-\tnegates").contains("expected a word"));
+    assert!(refused("-er\tcounts\t4").contains("cannot do"));
+    assert!(refused("# nothing").contains("no word"));
+    assert!(refused("quake\topposite\tquake\nthe\tnegates").contains("no opposites"));
+}
+
+/// The tiny model with a section that was changed.
+fn changed(change: impl FnOnce(&mut Fitted)) -> Result<Engine, String> {
+    let model: Model = support::tiny_model();
+    let mut section = fit(&model.vocabulary(), support::POLARITY.lines()).unwrap();
+    change(&mut section);
+    Engine::new(support::with_sections(&model, &[section])).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_damaged_section_is_named_and_never_believed() {
+    let engine = changed(|_| ()).unwrap();
+    assert!(engine.unavailable(Method::PolarityBlend).is_none());
+    let damage = |change: fn(&mut Fitted)| {
+        let problem = changed(change).err().unwrap();
+        assert!(problem.contains(SECTION), "{problem}");
+    };
+    // A row beyond the vocabulary, below it, between two, and none.
+    damage(|section| section.tensors[0].2[0] = support::WORDS.len() as f32);
+    damage(|section| section.tensors[0].2[0] = -1.0);
+    damage(|section| section.tensors[1].2[0] = 0.5);
+    damage(|section| section.tensors[1].2[1] = f32::from_bits(0x4b80_0000));
+    // What no word does, numbers that are not whole or too large.
+    damage(|section| section.tensors[0].2[1] = 9.0);
+    damage(|section| section.tensors[0].2[8] = 2e9);
+    damage(|section| section.tensors[0].2[8] = 0.25);
+    // A word that is its own opposite.
+    damage(|section| section.tensors[1].2[1] = section.tensors[1].2[0]);
+    // Tables of another shape, and none.
+    damage(|section| section.tensors[1].1 = vec![1, 2, 1]);
+    damage(|section| section.tensors.truncate(1));
+    damage(|section| section.tensors.truncate(0));
+    // Settings.
+    damage(|section| {
+        section.settings = r#"{"negation":0.5,"antonym":0.5,"number":0.5}"#.to_owned()
+    });
+    damage(|section| section.settings = r#"{"roles":-0.1}"#.to_owned());
+    damage(|section| section.settings = r#"{"words":0}"#.to_owned());
+    damage(|section| section.settings = r#"{"endings":[""]}"#.to_owned());
+    damage(|section| section.settings = r#"{"weight":0.5}"#.to_owned());
+}
