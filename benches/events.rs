@@ -44,6 +44,7 @@ fn main() {
             second: second.and_then(Method::named),
             nearest,
             floor: if second.is_some() { 0.2 } else { 0.5 },
+            drop_opposed: false,
             rule: Rule { threshold: 0.48, votes: 4.min(nearest), centre: 0.0 },
             limits: Limits { last, within: None },
         };

@@ -67,6 +67,7 @@ fn settings(engine: &Engine, followed: &Followed, ruled: &Ruled) -> Result<Setti
         second,
         nearest,
         floor: usual::FLOOR,
+        drop_opposed: false,
         rule: Rule { threshold, votes, centre: share("centre", centre)? },
         limits: Limits { last, within: *within },
     })

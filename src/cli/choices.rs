@@ -2,7 +2,7 @@
 //! The types themselves know nothing of flags.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use cognate::engine::Measure;
+use cognate::engine::{Measure, Opposites};
 #[cfg(feature = "eval")]
 use cognate_eval::View;
 use cognate_pack::counts::Documents;
@@ -75,6 +75,10 @@ choices! {
     Inflections {
         All = "all": "Every form that a suffix rule leads to a listed word",
         None = "none": "Listed words alone",
+    }
+    Opposites {
+        Count = "count": "It is; a method that does not count opposites is refused",
+        Ignore = "ignore": "It is not: the score is that of the method without opposites",
     }
     LikeStrategy {
         Best = "best": "The best of the scores",

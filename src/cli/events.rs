@@ -230,6 +230,7 @@ impl FollowArgs {
             second,
             nearest: self.nearest,
             floor: usual::FLOOR,
+            drop_opposed: false,
             rule: Rule { threshold, votes: self.votes, centre },
             limits: Limits { last: self.last, within: self.within },
         })

@@ -135,6 +135,7 @@ pub(super) fn how() -> MatchOptions {
         second: Some(Method::Coverage),
         nearest: 4,
         floor: 0.3,
+        drop_opposed: false,
         rule: Rule { threshold: 0.5, votes: 4, centre: usual::CENTRE },
         limits: window::Limits { last: 6, within: None },
     };

@@ -9,7 +9,7 @@ use clap::Args;
 use cognate::engine::{ExplainedWord, Explanation, Measure, Query, UnknownToken};
 use cognate::model::phrase::Found;
 
-use crate::cli::ask::{Asked, heat, on_a_line, pair_refused};
+use crate::cli::ask::{Asked, CountedOpposites, heat, on_a_line, pair_refused};
 use crate::cli::choices::choice;
 use crate::cli::{Failure, print};
 use crate::http::api::explain::ExplainResponse;
@@ -25,12 +25,15 @@ pub(in crate::cli) struct ExplainArgs {
     #[arg(long, value_parser = choice::<Measure>())]
     measure: Option<Measure>,
     #[command(flatten)]
+    opposites: CountedOpposites,
+    #[command(flatten)]
     asked: Asked,
 }
 
 pub(in crate::cli) fn run(args: ExplainArgs) -> Result<(), Failure> {
     let model = args.asked.open()?;
     let query = Query { measure: args.measure, ..args.asked.query(&model.engine)? };
+    let query = args.opposites.of(query);
     let explained = model.engine.explain(&args.a, &args.b, &query).map_err(pair_refused)?;
     if args.asked.json {
         let resolved = Resolved { model: Arc::clone(&model), query, fused: None };

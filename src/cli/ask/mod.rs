@@ -15,8 +15,9 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::Args;
 use cognate::engine::fuse::{FusedProblem, Ranker};
-use cognate::engine::{Engine, Measure, Place, Query, QueryError};
+use cognate::engine::{Engine, Measure, Opposites, Place, Query, QueryError};
 
+use crate::cli::choices::choice;
 use crate::cli::{Failure, machine, serve, usage};
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::query::{Fused, Resolved};
@@ -50,6 +51,23 @@ pub(super) struct Asked {
     /// Print as JSON, as the service answers
     #[arg(long)]
     json: bool,
+}
+
+/// Whether opposites count.
+#[derive(Debug, Args)]
+struct CountedOpposites {
+    /// Whether a text that says the opposite of the other is less alike for it [default: as the method
+    /// does]
+    #[arg(long, value_parser = choice::<Opposites>())]
+    opposites: Option<Opposites>,
+}
+
+impl CountedOpposites {
+    /// The query with this said of it, by the method that scores then.
+    fn of(&self, query: Query) -> Query {
+        let query = Query { opposites: self.opposites, ..query };
+        Query { method: query.scored_by(), ..query }
+    }
 }
 
 impl Asked {

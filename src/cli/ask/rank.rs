@@ -11,7 +11,7 @@ use cognate::engine::{
 use cognate_rows::bulk::Task;
 
 use crate::cli::ask::bulk::Files;
-use crate::cli::ask::{Asked, on_a_line, refused, texts};
+use crate::cli::ask::{Asked, CountedOpposites, on_a_line, refused, texts};
 use crate::cli::choices::choice;
 use crate::cli::{Failure, count, print, usage};
 use crate::http::api::rank::{LikeStrategy, RankResponse, RankedCandidate};
@@ -59,6 +59,8 @@ pub(in crate::cli) struct RankArgs {
     #[arg(long, value_parser = choice::<Measure>())]
     measure: Option<Measure>,
     #[command(flatten)]
+    opposites: CountedOpposites,
+    #[command(flatten)]
     asked: Asked,
     #[command(flatten)]
     files: Files,
@@ -90,6 +92,7 @@ impl RankArgs {
             collapse: collapse.map_err(|error| usage(error.detail))?.map(Cutoff::least),
             diversify: self.diversify.map(diversify),
             explain: self.explain,
+            drop_opposed: false,
         })
     }
 
@@ -108,7 +111,7 @@ impl RankArgs {
 fn told(page: &Page, candidates: &[String]) -> String {
     let mut told = String::new();
     let text = |index: usize| candidates.get(index).map_or("", String::as_str);
-    for PageResult { index, score, duplicates, reason } in page.results() {
+    for PageResult { index, score, duplicates, reason, .. } in page.results() {
         let score = score.map_or("-".to_owned(), |score| score.to_string());
         // Writing to a string cannot fail.
         let _ = writeln!(told, "{score:<12} {}", on_a_line(text(index)));
@@ -141,6 +144,7 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
     let candidates = texts(given)?;
     let model = args.asked.open()?;
     let resolved = args.asked.chosen.ranked_by(&model, args.measure)?;
+    let resolved = Resolved { query: args.opposites.of(resolved.query), ..resolved };
     let (page, likes) = (args.page(&resolved)?, args.likes());
     let asked = asked.as_deref().map_or(RankedFor::Likes(&likes), RankedFor::Query);
     let (page, unscored) = rank(&resolved, asked, &page, &candidates)?;
@@ -173,6 +177,7 @@ pub(in crate::cli) fn rank<T: AsRef<str>>(
 fn rank_files(args: RankArgs) -> Result<(), Failure> {
     let model = args.asked.open()?;
     let resolved = args.asked.chosen.ranked_by(&model, args.measure)?;
+    let resolved = Resolved { query: args.opposites.of(resolved.query), ..resolved };
     if let Some(Fused { name, .. }) = &resolved.fused {
         return Err(usage(format!("{name}: rows of files are ranked by one method")));
     }

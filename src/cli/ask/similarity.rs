@@ -7,7 +7,7 @@ use cognate::engine::{Measure, Query};
 use cognate_rows::bulk::Task;
 
 use crate::cli::ask::bulk::Files;
-use crate::cli::ask::{Asked, pair_refused};
+use crate::cli::ask::{Asked, CountedOpposites, pair_refused};
 use crate::cli::choices::choice;
 use crate::cli::{Failure, print};
 use crate::http::api::similarity::SimilarityResponse;
@@ -25,6 +25,8 @@ pub(in crate::cli) struct SimilarityArgs {
     #[arg(long, value_parser = choice::<Measure>())]
     measure: Option<Measure>,
     #[command(flatten)]
+    opposites: CountedOpposites,
+    #[command(flatten)]
     asked: Asked,
     #[command(flatten)]
     files: Files,
@@ -39,6 +41,7 @@ pub(in crate::cli) struct SimilarityArgs {
 pub(in crate::cli) fn run(args: SimilarityArgs) -> Result<(), Failure> {
     let model = args.asked.open()?;
     let query = Query { measure: args.measure, ..args.asked.query(&model.engine)? };
+    let query = args.opposites.of(query);
     if args.files.are_given(&[("--a", &args.first), ("--b", &args.second)])? {
         let a = args.files.column(args.first, "a", 1);
         let b = args.files.column(args.second, "b", 2);

@@ -160,6 +160,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
         offset: args.offset,
         top_k: Some(args.top_k),
         explain: args.explain,
+        drop_opposed: false,
         ..PageOptions::default()
     };
     let choice = match length {

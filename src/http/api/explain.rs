@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cognate::engine::{Counts, Explanation, Place, QueryError};
+use cognate::engine::{Counts, Explanation, OppositionKind, Place, QueryError};
 use cognate::methods::ranker::{Attended, Attention};
 use cognate::model::phrase::Found;
 use cognate::{engine, methods};
@@ -19,7 +19,7 @@ use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::openapi::refusals::{QUESTION, refusals};
 use crate::http::registry::models::Models;
-use crate::http::request::fields::{ExplainMethod, MeasureName, ModelName, Text};
+use crate::http::request::fields::{ExplainMethod, MeasureName, ModelName, OppositesRule, Text};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, WRITING};
 use crate::http::request::{fields, json};
 use crate::http::work::pool::JobContext;
@@ -45,6 +45,7 @@ pub(crate) struct ExplainRequest<'b> {
     #[serde(borrow)]
     method: Option<ExplainMethod<'b>>,
     measure: Option<MeasureName>,
+    opposites: Option<OppositesRule>,
     oov: Option<OovPolicy>,
     /// Cut a text with too many tokens rather than refuse it.
     truncate: Option<bool>,
@@ -80,6 +81,7 @@ impl Question for ExplainRequest<'_> {
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         let selection = Selection {
             measure: self.measure.map(|MeasureName(measure)| measure),
+            opposites: self.opposites,
             oov: self.oov,
             truncate: self.truncate,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
@@ -174,6 +176,11 @@ pub(crate) struct ExplainResponse<'r> {
     /// Rankers with attention only.
     #[serde(skip_serializing_if = "Option::is_none")]
     attention: Option<Vec<WordAttention<'r>>>,
+    /// How the texts are opposed, and by which of their words, where they are and the model knows
+    /// opposites; opposites may count in the score or not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    opposes: Vec<ExplainedOpposition<'r>>,
     /// Whether the shares of all words and unknown tokens add up to the score.
     adds_up: bool,
     /// A summary in a sentence.
@@ -227,6 +234,27 @@ pub(crate) struct UnknownToken<'r> {
     share: Option<f32>,
 }
 
+/// One way in which the texts are opposed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ExplainedOpposition<'r> {
+    /// Its kind.
+    #[schema(value_type = fields::OppositionName)]
+    kind: OppositionKind,
+    /// The words of `a` that carry it; none where only `b` has any.
+    a: Vec<OpposedWord<'r>>,
+    /// The words of `b` that carry it.
+    b: Vec<OpposedWord<'r>>,
+}
+
+/// A word that opposes a text to another.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct OpposedWord<'r> {
+    /// The token, as it was looked up.
+    token: &'r str,
+    /// Bytes of the text that the token comes from: first and end.
+    span: [u32; 2],
+}
+
 /// How much each word of the universe belongs to either text: `[in a, in b]`.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Memberships<'r> {
@@ -253,6 +281,7 @@ impl<'r> ExplainResponse<'r> {
             matrix: &explained.cosines,
             memberships: shares.and_then(|shares| shares.memberships.as_ref()).map(Memberships::of),
             attention,
+            opposes: explained.opposes.iter().map(ExplainedOpposition::of).collect(),
             adds_up: shares.is_some(),
             sentence: explained.sentence(method),
         }
@@ -287,6 +316,15 @@ impl<'r> ExplainedWord<'r> {
             norm: *norm,
             share: *share,
         }
+    }
+}
+
+impl<'r> ExplainedOpposition<'r> {
+    fn of(engine::Opposition { kind, words: [one, other] }: &'r engine::Opposition) -> Self {
+        let word =
+            |word: &'r engine::OpposedWord| OpposedWord { token: &word.token, span: word.span };
+        let words = |words: &'r [engine::OpposedWord]| words.iter().map(word).collect();
+        Self { kind: *kind, a: words(one), b: words(other) }
     }
 }
 

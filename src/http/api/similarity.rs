@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cognate::engine::{Counts, Place, Reason, Scores};
+use cognate::engine::{Counts, Oppositions, Place, Reason, Scores};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::{OneOfBuilder, Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
@@ -19,7 +19,9 @@ use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
-use crate::http::request::fields::{List, MeasureName, ModelName, Pair, PairMethod, Text};
+use crate::http::request::fields::{
+    List, MeasureName, ModelName, OppositesRule, OppositionName, Pair, PairMethod, Text,
+};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, estimate};
 use crate::http::request::threshold::{Cutoff, Threshold};
 use crate::http::request::{body, json};
@@ -30,6 +32,8 @@ use crate::http::work::unsent::Answer;
 const FLAG_BYTES: usize = 6;
 /// Bytes of `[,],` and two shares.
 const SHARES_BYTES: usize = 4 + 2 * NUMBER_BYTES;
+/// Bytes of `[],` and the names of two kinds: hardly a pair has more.
+const OPPOSES_BYTES: usize = 3 + 22;
 
 /// The body of `POST /similarity`: `pairs`, or one pair as `a` and `b`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -52,11 +56,14 @@ pub struct SimilarityRequest<'b> {
     #[serde(borrow)]
     method: Option<PairMethod<'b>>,
     measure: Option<MeasureName>,
+    opposites: Option<OppositesRule>,
     oov: Option<OovPolicy>,
     /// Cut a text with too many tokens rather than refuse it.
     truncate: Option<bool>,
     /// Also tell which share of each text's tokens the model lists, by their stem or a part at least.
     coverage: Option<bool>,
+    /// Also tell how the texts of each pair are opposed.
+    return_opposes: Option<bool>,
     threshold: Option<Threshold>,
 }
 
@@ -129,6 +136,10 @@ pub(crate) struct SimilarityResponse<'r> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
     known: &'r [[f32; 2]],
+    /// With `return_opposes`, how the texts of each pair are opposed; an empty list where they are not.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false, value_type = Vec<Vec<OppositionName>>)]
+    opposes: &'r [Oppositions],
     /// The threshold that was used, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     threshold: Option<f64>,
@@ -150,6 +161,7 @@ impl<'r> SimilarityResponse<'r> {
             reasons: &scored.reasons,
             truncated: &scored.truncated,
             known: &scored.known,
+            opposes: &scored.opposes,
             threshold: None,
             related: None,
         }
@@ -259,16 +271,19 @@ impl Question for SimilarityRequest<'_> {
         }
         let selection = Selection {
             measure: self.measure.map(|MeasureName(measure)| measure),
+            opposites: self.opposites,
             oov: self.oov,
             truncate: self.truncate,
             coverage: self.coverage,
+            return_opposes: self.return_opposes,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
         let resolved = selection.resolve(models)?;
         let pairs = self.pairs()?;
         self.cutoff(&resolved)?;
         let shares = if self.coverage == Some(true) { SHARES_BYTES } else { 0 };
-        let each = NUMBER_BYTES + shares + self.threshold.map_or(0, |_| FLAG_BYTES);
+        let opposes = if self.return_opposes == Some(true) { OPPOSES_BYTES } else { 0 };
+        let each = NUMBER_BYTES + shares + opposes + self.threshold.map_or(0, |_| FLAG_BYTES);
         plan_pairs(&pairs, resolved, each, app)
     }
 

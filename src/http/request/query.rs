@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 
 use crate::http::error::{ApiError, Code, Fault, MOST_ITEMS};
 use crate::http::registry::models::{LoadedModel, Models};
+use crate::http::request::fields::OppositesRule;
 
 /// Multiplications that take as long as beginning with a text: some 200 ns.
 const A_TEXT: u64 = 200 * MULTIPLICATIONS_PER_NANO;
@@ -40,11 +41,14 @@ pub(crate) struct Selection<'r> {
     pub model: Option<&'r str>,
     pub method: Option<&'r str>,
     pub measure: Option<Measure>,
+    pub opposites: Option<OppositesRule>,
     pub oov: Option<OovPolicy>,
     /// Whether a text with too many tokens is cut.
     pub truncate: Option<bool>,
     /// Whether the answer has the shares of known words.
     pub coverage: Option<bool>,
+    /// Whether the answer tells how texts are opposed.
+    pub return_opposes: Option<bool>,
 }
 
 pub struct Resolved {
@@ -87,14 +91,21 @@ impl<'r> Selection<'r> {
         let listed = Method::ALL.iter().copied().find(|method| method.name() == name);
         let method = listed.map_or_else(|| model.engine.method(name), Ok)?;
         let query = Query {
-            method,
             measure: self.measure,
+            opposites: self.opposites.map(Into::into),
+            opposes: self.return_opposes.unwrap_or(false),
             refuse_unscored: self.oov == Some(OovPolicy::Error),
             truncate: self.truncate.unwrap_or(false),
             coverage: self.coverage.unwrap_or(false),
             ..Query::new(method)
         };
-        Ok(Resolved { model: Arc::clone(model), query, fused: None })
+        // Names, costs and thresholds are those of the method that scores.
+        let query = Query { method: query.scored_by(), ..query };
+        let resolved = Resolved { model: Arc::clone(model), query, fused: None };
+        if query.opposes {
+            resolved.check_tells_opposites("/return_opposes")?;
+        }
+        Ok(resolved)
     }
 
     /// Finds the model, and the method or fusion that ranks.
@@ -145,6 +156,13 @@ impl Resolved {
         alone.into_iter().chain(fused.map(|(_, method, _)| method))
     }
 
+    /// Refuses a field that needs opposites told, where the model does not know them.
+    pub(crate) fn check_tells_opposites(&self, pointer: &'static str) -> Result<(), ApiError> {
+        let known = self.model.engine.knows_opposites();
+        let refused = |reason| ApiError::from(QueryError::OppositesUnknown { reason });
+        known.map_err(|reason| refused(reason).renamed(|_| pointer.into()))
+    }
+
     /// Refuses a fused method.
     fn check_no_fusion(&self) -> Result<(), ApiError> {
         let Some(fused) = &self.fused else { return Ok(()) };
@@ -183,6 +201,17 @@ impl Resolved {
                 pointer.trim_start_matches('/')
             );
             return Err(ApiError::at(Code::MethodOnlyRanks, pointer, detail));
+        }
+        for (pointer, is_asked) in
+            [("/return_opposes", self.query.opposes), ("/opposes", page.drop_opposed)]
+        {
+            if is_asked && has_likes {
+                let detail = "texts are opposed to a query, not to liked texts together";
+                return Err(ApiError::at(Code::InvalidField, pointer, detail));
+            }
+        }
+        if page.drop_opposed {
+            self.check_tells_opposites("/opposes")?;
         }
         if !page.explain {
             return Ok(());

@@ -69,7 +69,13 @@ async fn json_is_what_the_service_answers() {
             json!({"a": A, "b": long, "truncate": true}),
             vec!["similarity", A, &long, "--truncate"],
         ),
+        (
+            "/similarity",
+            json!({"a": A, "b": B, "opposites": "ignore"}),
+            vec!["similarity", A, B, "--opposites", "ignore"],
+        ),
         ("/rank", rank(&[]), ranking.clone()),
+        ("/rank", rank(&[("opposites", json!("ignore"))]), with(&["--opposites", "ignore"])),
         ("/rank", rank(&[("top_k", json!(2))]), with(&["--top-k", "2"])),
         ("/rank", rank(&[("method", json!("bm25"))]), with(&["--method", "bm25"])),
         (
@@ -251,4 +257,28 @@ fn the_settings_of_the_service_hold_for_questions() {
         "{}",
         stderr(&limited)
     );
+}
+
+#[test]
+fn opposites_count_unless_they_are_ignored_and_explain_names_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = support::default_path();
+    let model = [("COGNATE_MODEL", model.to_str().unwrap())];
+    let asked = |arguments: &[&str]| {
+        let (on, off) = ("turn on dark mode", "turn off dark mode");
+        let arguments = [&arguments[..1], &[on, off], &arguments[1..]].concat();
+        cognate(folder.path(), &model, &arguments)
+    };
+    let plain = asked(&["similarity", "--method", "coverage-blend"]);
+    let ignoring = asked(&["similarity", "--opposites", "ignore"]);
+    assert_eq!(stdout(&ignoring), stdout(&plain));
+    assert_ne!(stdout(&asked(&["similarity", "--opposites", "count"])), stdout(&plain));
+    let ranked = asked(&["rank", "--opposites", "ignore"]);
+    assert!(stdout(&ranked).starts_with(stdout(&plain).trim_end()), "{}", stdout(&ranked));
+    let refused = asked(&["similarity", "--opposites", "count", "--method", "avg-cos"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("avg-cos does not count opposites"), "{}", stderr(&refused));
+    let explained = asked(&["explain"]);
+    let opposed = "The texts are opposed by antonym (\"on\", \"off\").";
+    assert!(stdout(&explained).contains(opposed), "{}", stdout(&explained));
 }

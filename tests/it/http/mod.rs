@@ -17,6 +17,7 @@ mod keys_over_http;
 mod limits;
 mod metrics_page;
 mod openapi;
+mod opposites;
 mod overflow;
 mod overload;
 mod pages;

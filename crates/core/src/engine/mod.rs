@@ -128,15 +128,13 @@ impl Engine {
         }
     }
 
-    /// The scorer that answers a query: where opposites are ignored, that of the method without them.
+    /// The scorer that answers a query.
     pub(crate) fn scorer_of(&self, query: &Query) -> Result<&Scorer, QueryError> {
-        match (query.opposites, query.method.info().ignoring_opposites) {
-            (Some(Opposites::Count), None) => {
-                Err(QueryError::OppositesNotCounted { method: query.method.name() })
-            }
-            (Some(Opposites::Ignore), Some(plain)) => self.scorer(plain),
-            _ => self.scorer(query.method),
+        let counts = query.method.info().ignoring_opposites.is_some();
+        if query.opposites == Some(Opposites::Count) && !counts {
+            return Err(QueryError::OppositesNotCounted { method: query.method.name() });
         }
+        self.scorer(query.scored_by())
     }
 
     /// The measure used when a query names none.

@@ -70,7 +70,7 @@ impl Engine {
     }
 
     /// What the model knows of opposites.
-    pub(super) fn polarity(&self) -> Result<&Polarity, QueryError> {
+    pub(crate) fn polarity(&self) -> Result<&Polarity, QueryError> {
         let reason = || QueryError::OppositesUnknown { reason: polarity::missing() };
         self.polarity.as_ref().ok_or_else(reason)
     }

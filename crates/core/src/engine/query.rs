@@ -48,6 +48,12 @@ impl Query {
         }
     }
 
+    /// The method whose scores answer: where opposites are ignored, the one without them.
+    pub fn scored_by(&self) -> Method {
+        let plain = self.method.info().ignoring_opposites;
+        plain.filter(|_| self.opposites == Some(Opposites::Ignore)).unwrap_or(self.method)
+    }
+
     /// Refuses a text without a known word if the query says so.
     pub(crate) fn accepts_unknown(&self, place: Place) -> Result<(), QueryError> {
         if self.refuse_unscored { Err(QueryError::AllUnknown { place }) } else { Ok(()) }

@@ -1,6 +1,6 @@
 //! The summary of an explanation, in a sentence or two.
 
-use crate::engine::Explanation;
+use crate::engine::{Explanation, Opposition};
 use crate::methods::ranker::Attention;
 use crate::model::phrase::Found;
 
@@ -22,11 +22,12 @@ fn of(method: &str, explained: &Explanation) -> String {
         );
     }
     let score = explained.score;
+    let opposed = told_of_opposites(explained);
     if let Some(words) = &explained.attention {
         let seen = |word: &Attention| seen(explained, word);
         let read = words.iter().filter_map(seen).take(MOST_NAMED).collect::<String>();
         return format!(
-            "{method} gives the post a chance of {:.2}, a score of {score:.2}.{read}{ignored}",
+            "{method} gives the post a chance of {:.2}, a score of {score:.2}.{read}{opposed}{ignored}",
             score.exp()
         );
     }
@@ -40,13 +41,25 @@ fn of(method: &str, explained: &Explanation) -> String {
         format!(" The closest words are \"{one}\" and \"{other}\", at a cosine of {cosine:.2}.")
     });
     match most.as_slice() {
-        [] => format!("{method} scores {score:.2}.{closest}{ignored}"),
+        [] => format!("{method} scores {score:.2}.{closest}{opposed}{ignored}"),
         most => {
             format!(
-                "{method} scores {score:.2}; most comes from {}.{closest}{ignored}",
+                "{method} scores {score:.2}; most comes from {}.{closest}{opposed}{ignored}",
                 most.join(", ")
             )
         }
+    }
+}
+
+/// How the texts are opposed, and the words that carry it.
+fn told_of_opposites(explained: &Explanation) -> String {
+    let kind = |Opposition { kind, words }: &Opposition| {
+        let words = words.iter().flatten().map(|word| format!("\"{}\"", word.token));
+        format!("{} ({})", kind.name(), words.collect::<Vec<_>>().join(", "))
+    };
+    match explained.opposes.iter().map(kind).collect::<Vec<_>>().as_slice() {
+        [] => String::new(),
+        kinds => format!(" The texts are opposed by {}.", kinds.join(" and ")),
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Settings {
     pub nearest: usize,
     /// The least cosine of a text that votes.
     pub floor: f32,
+    /// Whether texts that are opposed to a text are none of its nearest, where the model knows opposites.
+    pub drop_opposed: bool,
     /// How a text finds its event.
     pub rule: Rule,
     /// The limits of the window.
@@ -55,6 +57,9 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         let dims = engine.embedding_dims(settings.method)?;
         if let Some(method) = settings.second {
             engine.check(&Query::new(method))?;
+        }
+        if settings.drop_opposed {
+            engine.polarity()?;
         }
         Ok(Self {
             engine,
@@ -129,8 +134,11 @@ impl<E: Deref<Target = Engine>> Stream<E> {
             let near = self.window.follow(&entries, nearest, floor);
             for (at, (mut near, entry)) in near.into_iter().zip(&entries).enumerate() {
                 let number = before + at as u64;
+                let text_of = |number| self.text(number);
+                if self.settings.drop_opposed {
+                    near = without_opposed(&self.engine, batch[at].text, near, text_of)?;
+                }
                 if let Some(method) = self.settings.second {
-                    let text_of = |number| self.text(number);
                     near = look_again(&self.engine, method, batch[at].text, &near, text_of)?;
                 }
                 self.keep_text(batch[at].text);
@@ -216,6 +224,20 @@ pub fn look_again<'t>(
         other.score.total_cmp(&one.score).then(other.number.cmp(&one.number))
     });
     Ok(again)
+}
+
+/// The nearest of a text that are not opposed to it. What each of them says is asked of `text_of`.
+fn without_opposed<'t>(
+    engine: &Engine,
+    text: &str,
+    near: Vec<Near>,
+    text_of: impl Fn(u64) -> Option<&'t str>,
+) -> Result<Vec<Near>, QueryError> {
+    let texts: Vec<&str> = near.iter().map(|near| text_of(near.number).unwrap_or("")).collect();
+    let query = Query { truncate: true, ..Query::new(engine.auto()) };
+    let kinds = engine.opposes_each(text, &texts, &query)?;
+    let both = near.into_iter().zip(kinds);
+    Ok(both.filter(|(_, kinds)| kinds.is_empty()).map(|(near, _)| near).collect())
 }
 
 /// Bytes of memory that a stream takes before its first text.

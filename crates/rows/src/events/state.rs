@@ -57,11 +57,12 @@ struct End {
 }
 
 fn described(settings: &Settings) -> String {
-    let Settings { method, second, nearest, floor, rule, limits } = settings;
+    let Settings { method, second, nearest, floor, drop_opposed, rule, limits } = settings;
     let second = second.map_or("none", |method| method.name());
+    let opposed = if *drop_opposed { ", without opposed texts" } else { "" };
     format!(
         "method {}, second {second}, nearest {nearest}, floor {floor}, threshold {}, votes {}, \
-         centre {}, last {}, within {:?} ms",
+         centre {}, last {}, within {:?} ms{opposed}",
         method.name(),
         rule.threshold,
         rule.votes,

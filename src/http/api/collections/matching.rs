@@ -29,7 +29,9 @@ use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
-use crate::http::request::fields::{Count, List, ModelName, Pool, Score, VectorMethod};
+use crate::http::request::fields::{
+    Count, List, ModelName, OpposedPolicy, Pool, Score, VectorMethod,
+};
 use crate::http::request::query::{Resolved, Selection};
 use crate::http::request::threshold::Threshold;
 use crate::http::request::{body, json};
@@ -57,6 +59,7 @@ pub(crate) struct Wanted<'w> {
     pub(crate) nearest: Option<usize>,
     pub(crate) votes: Option<usize>,
     pub(crate) duplicate_score: Option<f64>,
+    pub(crate) opposes: Option<OpposedPolicy>,
 }
 
 impl Wanted<'_> {
@@ -86,6 +89,10 @@ impl Wanted<'_> {
             let checked = engine.check(&Query::new(second)).map_err(ApiError::from);
             checked.map_err(|error| error.renamed(|it| it.renamed("method", "/second")))?;
         }
+        let drop_opposed = self.opposes == Some(OpposedPolicy::Drop);
+        if drop_opposed {
+            resolved.check_tells_opposites("/opposes")?;
+        }
         let scoring = second.unwrap_or(resolved.query.method);
         let last = self.last.unwrap_or(usual::LAST);
         let most = app.settings.max_window;
@@ -107,6 +114,7 @@ impl Wanted<'_> {
             second,
             nearest: self.nearest.unwrap_or(usual::NEAREST),
             floor: usual::FLOOR,
+            drop_opposed,
             rule,
             limits: Limits { last, within: within.transpose()? },
         };
@@ -186,6 +194,9 @@ pub(crate) struct MatchRequest<'b> {
     votes: Option<Pool>,
     /// The least score at which a text is a duplicate of its nearest; 1 unless this says otherwise.
     duplicate_score: Option<Score>,
+    /// What becomes of items that are opposed to a text: dropped, none is near it, speaks for its event
+    /// or has it as a duplicate.
+    opposes: Option<OpposedPolicy>,
 }
 
 /// Texts that were matched.
@@ -231,6 +242,7 @@ impl Matching<'_> {
             nearest: request.nearest.map(|Pool(nearest)| nearest),
             votes: request.votes.map(|Pool(votes)| votes),
             duplicate_score: request.duplicate_score.map(|Score(score)| score),
+            opposes: request.opposes,
         }
     }
 }

@@ -32,10 +32,17 @@ export function verdict(answer, range, threshold) {
       element("strong", {}, shown),
       element("span", { class: "hint" }, ` by ${how}`),
     ),
+    ...(answer.opposes ?? []).map(opposition),
     answer.unscored ? null : scale(answer.score, range, threshold),
     element("p", { class: "sentence" }, answer.sentence),
     answer.unscored || !threshold ? null : element("p", {}, judgement(answer.score, threshold)),
   ].filter((part) => part !== null);
+}
+
+/** One way in which the texts are opposed, and the words that carry it. */
+function opposition({ kind, a, b }) {
+  const words = [...a, ...b].map(({ token }) => shortened(token));
+  return element("p", { class: "opposed" }, `Opposed by ${kind}: ${words.join(", ")}`);
 }
 
 /** Which words nothing is known of, where that is half of a text or more. */

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use cognate::engine::{Counts, Page, Place, Query, WordShare};
+use cognate::engine::{Counts, Oppositions, Page, Place, Query, WordShare};
 use cognate_collections::{
     Attributes, Cancellation, Choice, Chosen, Collection, Filter, Item, ItemSelector,
     SHORTLIST_METHOD, Shortlist, usual_shortlist,
@@ -23,7 +23,7 @@ use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::observe::metrics::RankPart;
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{
-    CallersData, Candidate, CandidateId, Count, DislikedText, LikedText, List, Text,
+    CallersData, Candidate, CandidateId, Count, DislikedText, LikedText, List, OppositionName, Text,
 };
 use crate::http::request::json;
 use crate::http::request::query::Resolved;
@@ -453,6 +453,10 @@ pub(super) struct RankedItem<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<SharedWord>>)]
     words: Option<&'r [WordShare]>,
+    /// With `return_opposes`, how it is opposed to the query; an empty list where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<OppositionName>>)]
+    opposes: Option<Oppositions>,
 }
 
 /// An item that is nearly the same as a better one.
@@ -521,6 +525,7 @@ fn ranked_items<'r>(page: &'r Page, held: &'r Held, return_text: bool) -> Vec<Ra
             duplicates: duplicates.collect(),
             like: result.reason.and_then(|reason| reason.like),
             words: result.reason.map(|reason| reason.words.as_slice()),
+            opposes: result.opposes,
         })
     });
     results.collect()

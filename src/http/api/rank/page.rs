@@ -3,7 +3,8 @@
 use cognate::engine;
 use cognate::engine::fuse::{FuseError, Fusion, MOST_PARTS, Part, Source};
 use cognate::engine::{
-    Candidates, Counts, Engine, Page, PageOptions, PageResult, RankOptions, RankedFor, Ranking,
+    Candidates, Counts, Engine, Page, PageOptions, PageResult, QueryError, RankOptions, RankedFor,
+    Ranking,
 };
 
 use crate::http::api::pipeline::Plan;
@@ -13,7 +14,7 @@ use crate::http::api::rank::{RankRequest, RankedCandidate};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Fault, MOST_ITEMS, Pointer, Segment};
 use crate::http::request::fields::{
-    Candidate, Count, FusePart, MeasureName, Offset, Pool, Score, Share,
+    Candidate, Count, FusePart, MeasureName, Offset, OpposedPolicy, Pool, Score, Share,
 };
 use crate::http::request::query::{Fused, Resolved};
 use crate::http::work::pool::JobContext;
@@ -31,6 +32,7 @@ impl RankRequest<'_> {
             collapse: self.sameness(resolved)?,
             diversify: self.diversify.as_ref().map(diversify),
             explain: self.explain == Some(true),
+            drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
         })
     }
 
@@ -106,7 +108,10 @@ impl<'b> RankRequest<'b> {
         let fused = Fused::of_request(fusion);
         engine.check_fusion(&fused.fusion, &resolved.query).map_err(|(part, error)| {
             let of_part = Pointer::from("/fuse").index(part);
-            ApiError::from(error).renamed(|pointer| pointer.within(of_part.clone()))
+            // A part has no field for opposites: that of the question counts for all.
+            let of_all = matches!(error, QueryError::OppositesNotCounted { .. });
+            let place = |it: Pointer| if of_all { it } else { it.within(of_part.clone()) };
+            ApiError::from(error).renamed(place)
         })?;
         resolved.by(fused)
     }

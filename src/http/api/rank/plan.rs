@@ -14,7 +14,7 @@ use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::observe::metrics::RankPart;
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{Candidate, CandidateId, Count, MeasureName, ShortlistLength};
-use crate::http::request::query::{Resolved, Selection};
+use crate::http::request::query::{Resolved, Selection, reading};
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
@@ -28,6 +28,8 @@ const SHARE_BYTES: usize = 9 + NUMBER_BYTES;
 const TEXT_BYTES: usize = 10;
 /// Bytes of a candidate's data beside itself: `,"data":`.
 const DATA_BYTES: usize = 8;
+/// Bytes of `"opposes":[],` and the names of two kinds: hardly a text has more.
+const OPPOSES_BYTES: usize = 13 + 22;
 /// Bytes of a word with its share.
 const WORD_BYTES: usize = 60;
 
@@ -90,7 +92,8 @@ impl RankRequest<'_> {
             .fold((0, 0), |(all, longest), bytes| (all + bytes, bytes.max(longest)));
         let share = if self.coverage == Some(true) { SHARE_BYTES } else { 0 };
         let alike = if self.collapse.is_some() { SHARE_BYTES } else { 0 };
-        let each = RESULT_BYTES + NUMBER_BYTES + INDEX_BYTES + share + alike;
+        let opposes = if self.return_opposes == Some(true) { OPPOSES_BYTES } else { 0 };
+        let each = RESULT_BYTES + NUMBER_BYTES + INDEX_BYTES + share + alike + opposes;
         let explained =
             if self.explain == Some(true) { wanted.min(PageOptions::MOST_EXPLAINED) } else { 0 };
         let ranking = ANSWER_HEAD
@@ -199,7 +202,10 @@ impl Question for RankRequest<'_> {
             work = [work[0].saturating_add(of_text[0]), work[1].saturating_add(of_text[1])];
         }
         let more = self.comparing(&page, candidates.ranked().len(), work[1]);
-        let work = [work[0].saturating_add(more[0]), work[1].saturating_add(more[1])];
+        // To see who is opposed, texts are read again.
+        let again = if page.drop_opposed { reading(bytes) } else { 0 };
+        let most = work[1].saturating_add(more[1]).saturating_add(again);
+        let work = [work[0].saturating_add(more[0]), most];
         let (answer, asked) = (self.answer_bytes(), self.asked_length());
         let explained = self.explaining(&resolved);
         let plan = Plan::at_least(resolved, length.saturating_mul(asked), bytes, work, app)?;
@@ -277,9 +283,11 @@ impl RankRequest<'_> {
     pub(super) fn resolve(&self, models: &Models) -> Result<Resolved, ApiError> {
         let selection = Selection {
             measure: self.measure.map(|MeasureName(measure)| measure),
+            opposites: self.opposites,
             oov: self.oov,
             truncate: self.truncate,
             coverage: self.coverage,
+            return_opposes: self.return_opposes,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
         self.fused(selection.resolve_ranking(models)?)

@@ -13,7 +13,8 @@ use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::request::fields;
 use crate::http::request::fields::{
     Candidate, CandidateId, Count, DislikedText, FusePart, FuseRule, LikedText, List, MeasureName,
-    ModelName, Offset, Pool, RankMethod, Share, ShortlistLength, Text, Weight,
+    ModelName, Offset, OpposedPolicy, OppositesRule, Pool, RankMethod, Share, ShortlistLength,
+    Text, Weight,
 };
 use crate::http::request::query::{OovPolicy, Resolved};
 use crate::http::request::threshold::{Cutoff, Threshold};
@@ -74,6 +75,7 @@ pub struct RankRequest<'b> {
     #[serde(borrow)]
     pub(crate) method: Option<RankMethod<'b>>,
     pub(crate) measure: Option<MeasureName>,
+    pub(crate) opposites: Option<OppositesRule>,
     /// Most results wanted; of a collection ten unless this says otherwise.
     pub(crate) top_k: Option<Count>,
     /// How many of the first results are passed over: `top_k` results come after them.
@@ -108,6 +110,10 @@ pub struct RankRequest<'b> {
     pub(crate) diversify: Option<Diversify>,
     /// Also tell, of the first twenty results at most, the words with the largest shares of the score.
     pub(crate) explain: Option<bool>,
+    /// Also tell how each result is opposed to the query.
+    pub(crate) return_opposes: Option<bool>,
+    /// What becomes of candidates that are opposed to the query, whatever their scores.
+    pub(crate) opposes: Option<OpposedPolicy>,
 }
 
 /// How much results should differ from each other.
@@ -183,6 +189,8 @@ impl<'b> RankRequest<'b> {
             collapse: None,
             diversify: None,
             explain: None,
+            return_opposes: None,
+            opposes: None,
             candidates: Some(candidates),
             collection: None,
             filter: None,
@@ -191,6 +199,7 @@ impl<'b> RankRequest<'b> {
             model: None,
             method: None,
             measure: None,
+            opposites: None,
             top_k: None,
             min_score: None,
             return_text: None,

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use cognate::engine::{
-    Candidates, Counts, Duplicate, KeptText, Page, PageResult, Place, RankOptions, RankedFor,
-    Ranking, Rankings, Reason, UnscoredLikes, WordShare,
+    Candidates, Counts, Duplicate, KeptText, Oppositions, Page, PageResult, Place, RankOptions,
+    RankedFor, Ranking, Rankings, Reason, UnscoredLikes, WordShare,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,7 +14,7 @@ use crate::http::api::rank::request::Asked;
 use crate::http::api::rank::{ItemRanking, RankRequest};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Pointer, Segment};
-use crate::http::request::fields::{CallersData, Candidate, CandidateId, Text};
+use crate::http::request::fields::{CallersData, Candidate, CandidateId, OppositionName, Text};
 use crate::http::request::query::Resolved;
 use crate::http::request::threshold::Cutoff;
 use crate::http::work::pool::JobContext;
@@ -142,6 +142,10 @@ pub(crate) struct RankedCandidate<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<SharedWord>>)]
     words: Option<&'r [WordShare]>,
+    /// With `return_opposes`, how it is opposed to the query; an empty list where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<OppositionName>>)]
+    opposes: Option<Oppositions>,
 }
 
 /// A candidate that is nearly the same as a better one.
@@ -267,6 +271,7 @@ impl<'r> RankedCandidate<'r> {
             duplicates: Vec::new(),
             like: result.reason.and_then(|reason| reason.like),
             words: result.reason.map(|reason| reason.words.as_slice()),
+            opposes: result.opposes,
         }
     }
 

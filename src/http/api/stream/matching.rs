@@ -21,7 +21,7 @@ use crate::http::api::stream::line::{Line, LineId, Lines, fail, id_of, parse, wr
 use crate::http::api::stream::{LineQuestion, Opening, settings};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
-use crate::http::request::fields::{ModelName, VectorMethod};
+use crate::http::request::fields::{ModelName, OpposedPolicy, VectorMethod};
 use crate::http::request::query::{Resolved, estimate};
 use crate::http::request::threshold::Threshold;
 use crate::http::work::pool::items_per_part;
@@ -60,6 +60,8 @@ pub(crate) struct MatchParameters {
     votes: Option<usize>,
     /// `application/x-ndjson` only: the least score at which a text is a duplicate of its nearest.
     duplicate_score: Option<f64>,
+    /// `application/x-ndjson` only: what becomes of items that are opposed to a text.
+    opposes: Option<OpposedPolicy>,
 }
 
 struct Items {
@@ -75,8 +77,8 @@ pub(crate) async fn answer(
     request: Request,
 ) -> Result<Response, ApiError> {
     let opening = Opening::of(app, &request)?;
-    let names =
-        "model, method, second, last, within, min_score, nearest, votes and duplicate_score";
+    let names = "model, method, second, last, within, min_score, nearest, votes, duplicate_score and \
+                 opposes";
     let asked: MatchParameters = settings(request.uri(), names)?;
     for (pointer, number) in [("/nearest", asked.nearest), ("/votes", asked.votes)] {
         if number.is_some_and(|number| number == 0 || number > MOST_NEAREST) {
@@ -95,6 +97,7 @@ pub(crate) async fn answer(
         nearest: asked.nearest,
         votes: asked.votes,
         duplicate_score: asked.duplicate_score,
+        opposes: asked.opposes,
     };
     let (resolved, how) = wanted.resolve(&opening.app, &opening.app.models())?;
     let place = opening.place()?;

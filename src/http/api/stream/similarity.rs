@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
-use cognate::engine::{Counts, QueryError, Reason, Scores};
+use cognate::engine::{Counts, Oppositions, QueryError, Reason, Scores};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
@@ -13,7 +13,9 @@ use crate::http::api::stream::line::{Line, LineId, Lines, parse, write};
 use crate::http::api::stream::{LineQuestion, Opening, settings};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Pointer};
-use crate::http::request::fields::{MeasureName, ModelName, PairMethod, Text, TwoTexts, forms};
+use crate::http::request::fields::{
+    MeasureName, ModelName, OppositesRule, PairMethod, Text, TwoTexts, forms,
+};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, estimate};
 use crate::http::request::threshold::{Cutoff, Threshold};
 use crate::http::work::pool::items_per_part;
@@ -31,11 +33,15 @@ pub(crate) struct SimilarityParameters {
     /// `application/x-ndjson` only: the measure.
     #[param(value_type = Option<MeasureName>)]
     measure: Option<MeasureName>,
+    /// `application/x-ndjson` only: whether opposites count.
+    opposites: Option<OppositesRule>,
     /// `application/x-ndjson` only: what to do with a pair of which a text cannot be scored. It is
     /// answered by score 0 and a reason, or by an error.
     oov: Option<OovPolicy>,
     /// `application/x-ndjson` only: cut a text with too many tokens rather than refuse it.
     truncate: Option<bool>,
+    /// `application/x-ndjson` only: adds `opposes` to each line, how its texts are opposed.
+    return_opposes: Option<bool>,
     /// `application/x-ndjson` only: a number or `calibrated`; adds `related` to each line.
     threshold: Option<String>,
 }
@@ -47,12 +53,14 @@ struct Pairs {
 
 pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
     let opening = Opening::of(app, &request)?;
-    let names = "model, method, measure, oov, truncate and threshold";
+    let names = "model, method, measure, opposites, oov, truncate, return_opposes and threshold";
     let asked: SimilarityParameters = settings(request.uri(), names)?;
     let selection = Selection {
         measure: asked.measure.map(|MeasureName(measure)| measure),
+        opposites: asked.opposites,
         oov: asked.oov,
         truncate: asked.truncate,
+        return_opposes: asked.return_opposes,
         ..Selection::named(asked.model.as_ref(), asked.method.as_ref())
     };
     let resolved = selection.resolve(&opening.app.models())?;
@@ -100,6 +108,9 @@ struct Scored<'l> {
     reason: Option<Reason>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     truncated: bool,
+    /// How the texts are opposed, where that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opposes: Option<Oppositions>,
     /// Whether the score is at or above the threshold, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     related: Option<bool>,
@@ -156,6 +167,7 @@ impl LineQuestion for Pairs {
             unscored: unscored.is_some(),
             reason: unscored.and_then(|at| answers.reasons.get(at).copied()),
             truncated: answers.truncated.binary_search(&place).is_ok(),
+            opposes: answers.opposes.get(place).copied(),
             related: self.cutoff.map(|cutoff| cutoff.is_reached_by(score)),
         };
         write(&mut part.answer, &scored);

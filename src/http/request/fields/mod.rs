@@ -11,6 +11,7 @@ mod liked;
 mod list;
 mod method;
 mod number;
+mod opposites;
 mod shortlist;
 mod texts;
 
@@ -21,5 +22,6 @@ pub(crate) use liked::{DislikedText, LikedText};
 pub(crate) use list::List;
 pub(crate) use method::{ExplainMethod, MeasureName, PairMethod, RankMethod, VectorMethod};
 pub(crate) use number::{Count, Items, Offset, Pool, Score, Share, Weight, only, whole, within};
+pub(crate) use opposites::{OpposedPolicy, OppositesRule, OppositionName};
 pub(crate) use shortlist::ShortlistLength;
 pub(crate) use texts::{ModelName, NonEmptyText, Pair, Text, Texts, TwoTexts};

@@ -35,7 +35,15 @@ fn how(last: usize, threshold: f32) -> MatchOptions {
     let rule = Rule { threshold, votes: 3, centre: 0.0 };
     let limits = window::Limits { last, within: None };
     let (method, second) = (Method::AvgCos, None);
-    let stream = stream::Settings { method, second, nearest: 8, floor: 0.2, rule, limits };
+    let stream = stream::Settings {
+        method,
+        second,
+        nearest: 8,
+        floor: 0.2,
+        drop_opposed: false,
+        rule,
+        limits,
+    };
     MatchOptions { stream, duplicate: 1.0 }
 }
 

@@ -36,6 +36,16 @@ pub enum RankedFor<'t> {
     Likes(&'t Likes<'t>),
 }
 
+impl<'t> RankedFor<'t> {
+    /// The text, where it is one.
+    pub(crate) fn text(self) -> Option<&'t str> {
+        match self {
+            Self::Query(text) | Self::QueryOf(_, text) => Some(text),
+            Self::Likes(_) => None,
+        }
+    }
+}
+
 impl Engine {
     /// Whether vectors that were made before can stand for candidates in a question: those of a method
     /// that has vectors, of texts that are read as they are when nothing else is asked.

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use crate::engine::explain::{ExplainedWord, Explanation, UnknownToken};
 use crate::engine::fuse::{FuseSession, Fusion};
-use crate::engine::rank::RankedFor;
+use crate::engine::rank::{BLOCK, RankedFor};
 use crate::engine::{
-    Candidates, Diversify, Duplicate, Engine, Likes, Query, QueryError, RankOptions, RankSession,
-    Ranked, Ranking, UnscoredLikes,
+    Candidates, Diversify, Duplicate, Engine, Likes, Oppositions, Query, QueryError, RankOptions,
+    RankSession, Ranked, Ranking, UnscoredLikes,
 };
 
 /// What a page is made of.
@@ -24,6 +24,8 @@ pub struct PageOptions {
     pub diversify: Option<Diversify>,
     /// Whether the words with the largest shares of the first scores are wanted.
     pub explain: bool,
+    /// Whether candidates that are opposed to the query are left out, where the model knows opposites.
+    pub drop_opposed: bool,
 }
 
 impl PageOptions {
@@ -44,10 +46,11 @@ impl PageOptions {
         self.diversify.map_or(0, |diversify| diversify.pool.unwrap_or_else(of_page).min(most))
     }
 
-    /// How many candidates are needed in the order of their scores; none means all, as duplicates may
-    /// stand anywhere.
+    /// How many candidates are needed in the order of their scores; none means all, as duplicates and
+    /// opposed candidates may stand anywhere.
     pub fn needed(&self) -> Option<usize> {
-        self.end().filter(|_| self.collapse.is_none()).map(|end| end.max(self.pool()))
+        let any = self.collapse.is_some() || self.drop_opposed;
+        self.end().filter(|_| !any).map(|end| end.max(self.pool()))
     }
 }
 
@@ -118,6 +121,8 @@ pub struct Page {
     duplicates: HashMap<usize, Vec<Duplicate>>,
     /// Reasons of the first results of the page.
     reasons: Vec<ResultReason>,
+    /// How the results of the page are opposed to the query, where that was asked.
+    opposes: Option<Vec<Oppositions>>,
 }
 
 /// A result of a page.
@@ -131,6 +136,8 @@ pub struct PageResult<'p> {
     pub duplicates: &'p [Duplicate],
     /// Why it is there, where that was asked.
     pub reason: Option<&'p ResultReason>,
+    /// How it is opposed to the query, where that was asked; not at all where it has no score.
+    pub opposes: Option<Oppositions>,
 }
 
 impl Page {
@@ -142,6 +149,7 @@ impl Page {
             score,
             duplicates: self.duplicates.get(&index).map_or(&[], Vec::as_slice),
             reason: self.reasons.get(place),
+            opposes: self.opposes.as_ref().map(|told| told.get(place).copied().unwrap_or_default()),
         })
     }
 }
@@ -220,11 +228,19 @@ impl Engine {
             options: RankOptions { top_k: page.end(), ..*options },
             duplicates: HashMap::new(),
             reasons: Vec::new(),
+            opposes: None,
         };
         let (results, query) = (&mut made.ranking.results, &options.query);
         let end = page.end().unwrap_or(usize::MAX);
+        let most = end.max(page.pool());
+        if page.drop_opposed
+            && let Some(text) = asked.text()
+        {
+            // Duplicates may stand anywhere.
+            let most = if page.collapse.is_some() { usize::MAX } else { most };
+            self.drop_opposed(results, candidates, text, most, query, &mut check)?;
+        }
         if let Some(least) = page.collapse {
-            let most = end.max(page.pool());
             let folds = self.collapse(results, candidates, (least, most), query, &mut check)?;
             results.clear();
             for fold in folds {
@@ -248,7 +264,42 @@ impl Engine {
                 made.reasons.push(self.reason(asked, candidate, query)?);
             }
         }
+        if query.opposes
+            && let Some(text) = asked.text()
+        {
+            let texts = results.iter().skip(page.offset);
+            let texts = texts.map(|result| candidates.get(result.index).map_or("", AsRef::as_ref));
+            let texts: Vec<&str> = texts.collect();
+            made.opposes = Some(self.opposes_each(text, &texts, query)?);
+        }
         Ok(made)
+    }
+
+    /// Leaves out results that are opposed to a text, until so many of the others are found. `check` is
+    /// asked again and again, and ends the work by its error.
+    pub fn drop_opposed<T: AsRef<str>, E: From<QueryError>>(
+        &self,
+        results: &mut Vec<Ranked>,
+        candidates: &[T],
+        text: &str,
+        most: usize,
+        query: &Query,
+        mut check: impl FnMut() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut left = Vec::new();
+        for block in results.chunks(BLOCK) {
+            if left.len() >= most {
+                break;
+            }
+            check()?;
+            let texts = block.iter().map(|one| candidates.get(one.index).map_or("", AsRef::as_ref));
+            let texts: Vec<&str> = texts.collect();
+            let kinds = self.opposes_each(text, &texts, query)?;
+            let both = block.iter().zip(kinds);
+            left.extend(both.filter(|(_, kinds)| kinds.is_empty()).map(|(one, _)| *one));
+        }
+        *results = left;
+        Ok(())
     }
 
     /// Why a candidate has its score.

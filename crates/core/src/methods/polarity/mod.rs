@@ -114,6 +114,12 @@ impl Oppositions {
     }
 }
 
+impl serde::Serialize for Oppositions {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
 /// One opposition of two texts, with the tokens of either that carry it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opposition {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::vec;
 
-use cognate::engine::{RankOptions, Reason, WordShare};
+use cognate::engine::{Oppositions, RankOptions, Reason, WordShare};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -33,7 +33,7 @@ pub(super) struct Held {
     pub(super) more: Option<Box<More>>,
 }
 
-/// Optional fields of a result: duplicates, liked text, words.
+/// Optional fields of a result: duplicates, liked text, words, how it is opposed.
 #[derive(Debug, Serialize)]
 pub(super) struct More {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -42,6 +42,8 @@ pub(super) struct More {
     pub(super) like: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) words: Option<Vec<WordShare>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) opposes: Option<Oppositions>,
 }
 
 /// A candidate that is nearly the same as a better one.

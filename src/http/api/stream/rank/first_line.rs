@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use cognate::engine::{BoostBy, Liked, Likes, RankOptions, Ranked, RankedFor, Ranking, Strategy};
+use cognate::engine::{
+    BoostBy, Liked, Likes, PageOptions, RankOptions, Ranked, RankedFor, Ranking, Strategy,
+};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -19,7 +21,7 @@ use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::request::fields::{
     CallersData, CallersScores, Candidate, CandidateId, Count, DislikedText, LikedText, List,
-    MeasureName, ModelName, Offset, RankMethod, Score, Text, Weight,
+    MeasureName, ModelName, Offset, OpposedPolicy, OppositesRule, RankMethod, Score, Text, Weight,
 };
 use crate::http::request::json;
 use crate::http::request::query::{OovPolicy, Resolved, Selection};
@@ -44,6 +46,7 @@ struct FirstLine<'b> {
     #[serde(borrow)]
     method: Option<RankMethod<'b>>,
     measure: Option<MeasureName>,
+    opposites: Option<OppositesRule>,
     top_k: Option<Count>,
     offset: Option<Offset>,
     min_score: Option<Threshold>,
@@ -56,6 +59,8 @@ struct FirstLine<'b> {
     collapse: Option<Threshold>,
     diversify: Option<Diversify>,
     explain: Option<bool>,
+    return_opposes: Option<bool>,
+    opposes: Option<OpposedPolicy>,
 }
 
 /// The question of a stream.
@@ -71,6 +76,8 @@ pub(super) struct FirstQuestion {
     pub(super) return_text: bool,
     pub(super) offset: usize,
     pub(super) by: BoostBy,
+    /// Whether candidates that are opposed to the query are left out.
+    pub(super) drop_opposed: bool,
     /// Whether more is made of the results than an order.
     pub(super) makes_pages: bool,
     exclude: HashSet<CandidateId<'static>>,
@@ -107,8 +114,10 @@ impl FirstQuestion {
         request.check_lengths(app)?;
         let selection = Selection {
             measure: request.measure.map(|MeasureName(measure)| measure),
+            opposites: request.opposites,
             oov: request.oov,
             truncate: request.truncate,
+            return_opposes: request.return_opposes,
             ..Selection::named(request.model.as_ref(), request.method.as_ref())
         };
         let resolved = selection.resolve_ranking(&app.models())?;
@@ -133,14 +142,16 @@ impl FirstQuestion {
         }
         let options = RankOptions {
             query: resolved.query,
-            top_k: Some(page.needed().unwrap_or(most)),
+            // Opposed candidates are left out as they come, and take no places.
+            top_k: Some(PageOptions { drop_opposed: false, ..page }.needed().unwrap_or(most)),
             min_score: request.least(&resolved)?,
         };
         let names = request.exclude.iter().flat_map(|list| &list.items);
         let exclude = names.cloned().map(CandidateId::into_owned).collect();
         let makes_pages = request.collapse.is_some()
             || request.diversify.is_some()
-            || request.explain == Some(true);
+            || request.explain == Some(true)
+            || resolved.query.opposes;
         let (return_text, offset) = (request.return_text.unwrap_or(false), page.offset);
         let by = request.boost_by.unwrap_or_default().into();
         let query = request.query_text().to_owned();
@@ -156,6 +167,7 @@ impl FirstQuestion {
             return_text,
             offset,
             by,
+            drop_opposed: page.drop_opposed,
             makes_pages,
             exclude,
         })
@@ -232,6 +244,7 @@ fn request<'b>(
         model: first.model,
         method: first.method,
         measure: first.measure,
+        opposites: first.opposites,
         top_k: first.top_k,
         offset: first.offset,
         min_score: first.min_score,
@@ -244,6 +257,8 @@ fn request<'b>(
         collapse: first.collapse,
         diversify: first.diversify,
         explain: first.explain,
+        return_opposes: first.return_opposes,
+        opposes: first.opposes,
         fuse: None,
         fuse_by: None,
     })
@@ -357,7 +372,8 @@ pub(super) fn page(
         let Some(mut line) = held.get_mut(result.index).and_then(Option::take) else { continue };
         let (like, words) =
             result.reason.cloned().map(|reason| (reason.like, reason.words)).unzip();
-        line.more = Some(Box::new(More { duplicates, like: like.flatten(), words }));
+        let opposes = result.opposes;
+        line.more = Some(Box::new(More { duplicates, like: like.flatten(), words, opposes }));
         told.push(line);
     }
     // Unscored candidates follow, if they are listed.

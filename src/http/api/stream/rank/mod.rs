@@ -216,18 +216,24 @@ impl LineQuestion for Candidates {
         let first = &self.first;
         let engine = &first.resolved.model.engine;
         let floor = self.best().floor();
-        let options = RankOptions { min_score: floor, ..first.options };
+        // Of candidates that are opposed, others may take the places.
+        let top_k = first.options.top_k.filter(|_| !first.drop_opposed);
+        let options = RankOptions { min_score: floor, top_k, ..first.options };
         let asked = items.iter().enumerate().filter(|(_, item)| !item.is_excluded);
         let (places, asked): (Vec<usize>, Vec<&CandidateLine<'_>>) = asked.unzip();
         let is_boosted = asked.iter().any(|item| item.boost.is_some());
         let boosts: Vec<_> = asked.iter().map(|item| item.boost).filter(|_| is_boosted).collect();
         let boosts = Boosts { by: first.by, of: &boosts };
-        let ranking = match first.likes() {
+        let mut ranking = match first.likes() {
             Some(likes) => engine.rank_liked(&likes, &asked, &boosts, &options, || true)?,
             None => engine.rank_session(&first.query, &options, |session| {
                 session.rank_boosted(&asked, &boosts, || true)
             })??,
         };
+        if first.drop_opposed {
+            let (results, query) = (&mut ranking.results, &first.resolved.query);
+            engine.drop_opposed(results, &asked, &first.query, usize::MAX, query, || Ok(()))?;
+        }
         let standing = |item: &&CandidateLine<'_>| match item.is_excluded {
             true => Standing::Excluded,
             false => Standing::Beaten,
