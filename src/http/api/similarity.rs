@@ -143,7 +143,7 @@ pub(crate) struct SimilarityResponse<'r> {
     /// The threshold that was used, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     threshold: Option<f64>,
-    /// Whether each pair is at or above the threshold.
+    /// Whether each pair is at or above the threshold. A pair that is told to be opposed is not related.
     #[serde(skip_serializing_if = "Option::is_none")]
     related: Option<Vec<bool>>,
 }
@@ -297,8 +297,10 @@ impl Question for SimilarityRequest<'_> {
         let resolved = &plan.resolved;
         let scored = score_pairs(&self.pairs()?, plan, app, work)?;
         let cutoff = self.cutoff(resolved)?;
-        let related = cutoff
-            .map(|cutoff| scored.scores.iter().map(|&score| cutoff.is_reached_by(score)).collect());
+        let related = cutoff.map(|cutoff| {
+            let scores = scored.scores.iter().enumerate();
+            scores.map(|(place, &s)| cutoff.is_reached_by(s) && !scored.is_opposed(place)).collect()
+        });
         let response = SimilarityResponse::of(&scored, resolved);
         let threshold = cutoff.map(|cutoff| cutoff.number);
         answer.write_json(&SimilarityResponse { threshold, related, ..response })?;

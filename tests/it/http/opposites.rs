@@ -121,6 +121,16 @@ async fn answers_tell_how_texts_are_opposed_whatever_the_method_where_that_is_as
 }
 
 #[tokio::test]
+async fn a_pair_that_is_told_to_be_opposed_is_not_related() {
+    let app = app();
+    let asked = json!({"pairs": pairs(), "method": "coverage-blend", "threshold": 0.0});
+    let related = app.ask("/similarity", asked.clone()).await["related"].clone();
+    assert_eq!(related, json!([true, true, true, true, true]));
+    let answer = app.ask("/similarity", with(asked, json!({"return_opposes": true}))).await;
+    assert_eq!(answer["related"], json!([false, true, false, true, true]));
+}
+
+#[tokio::test]
 async fn opposed_candidates_are_dropped_and_others_take_their_places() {
     let app = app();
     let rank = json!({"query": QUERY, "candidates": CANDIDATES});

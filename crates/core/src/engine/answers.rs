@@ -163,6 +163,14 @@ fn extend(indexes: &mut Vec<usize>, part: Vec<usize>, first: usize) {
     indexes.extend(part.into_iter().map(|index| index + first));
 }
 
+impl Scores {
+    /// Whether the texts of a pair are told to be opposed: such texts are not related, whatever their
+    /// score.
+    pub fn is_opposed(&self, place: usize) -> bool {
+        self.opposes.get(place).is_some_and(|kinds| !kinds.is_empty())
+    }
+}
+
 impl Parts for Scores {
     fn append(&mut self, part: Self, first: usize) {
         self.measure = part.measure;

@@ -111,7 +111,8 @@ struct Scored<'l> {
     /// How the texts are opposed, where that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     opposes: Option<Oppositions>,
-    /// Whether the score is at or above the threshold, if there is one.
+    /// Whether the score is at or above the threshold, if there is one. A pair that is told to be opposed
+    /// is not related.
     #[serde(skip_serializing_if = "Option::is_none")]
     related: Option<bool>,
 }
@@ -168,7 +169,9 @@ impl LineQuestion for Pairs {
             reason: unscored.and_then(|at| answers.reasons.get(at).copied()),
             truncated: answers.truncated.binary_search(&place).is_ok(),
             opposes: answers.opposes.get(place).copied(),
-            related: self.cutoff.map(|cutoff| cutoff.is_reached_by(score)),
+            related: self
+                .cutoff
+                .map(|cutoff| cutoff.is_reached_by(score) && !answers.is_opposed(place)),
         };
         write(&mut part.answer, &scored);
     }
