@@ -194,8 +194,8 @@ pub(crate) struct MatchRequest<'b> {
     votes: Option<Pool>,
     /// The least score at which a text is a duplicate of its nearest; 1 unless this says otherwise.
     duplicate_score: Option<Score>,
-    /// What becomes of items that are opposed to a text: dropped, none is near it, speaks for its event
-    /// or has it as a duplicate.
+    /// What becomes of items that are opposed to a text. With `drop` they are not among its nearest: they
+    /// do not speak for an event, and it is a duplicate of none of them.
     opposes: Option<OpposedPolicy>,
 }
 

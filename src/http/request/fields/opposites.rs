@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use cognate::engine::{Opposites, OppositionKind};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 /// Whether a text that says the opposite of the other is less alike for it; without this as the method
 /// does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OppositesRule {
     /// It is: a method that does not count opposites is refused.
@@ -29,7 +29,7 @@ impl From<OppositesRule> for Opposites {
 }
 
 /// What becomes of texts that say the opposite of the one they are compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OpposedPolicy {
     /// They are left out.
