@@ -38,7 +38,6 @@ pub use text_limits::TextLimits;
 
 use crate::engine::fuse::{FusedProblem, Fusions};
 pub use crate::methods::Measure;
-use crate::methods::polarity::Polarity;
 pub use crate::methods::polarity::{OppositionKind, Oppositions};
 use crate::methods::{Auto, Info, Method, Reads, Scorer, Unavailable};
 #[cfg(unix)]
@@ -53,8 +52,6 @@ pub struct Engine {
     limits: TextLimits,
     calibrations: Calibrations,
     fusions: Fusions,
-    /// What the model knows of opposites, for answers that tell them whatever the method.
-    polarity: Option<Polarity>,
 }
 
 impl Engine {
@@ -72,9 +69,7 @@ impl Engine {
         let auto = Auto::of(&model).method;
         let calibrations = Calibrations::read(&model)?;
         let fusions = Fusions::read(&model)?;
-        let polarity = Polarity::read(&model)?;
-        let limits = TextLimits::DEFAULT;
-        Ok(Self { model, scorers, auto, limits, calibrations, fusions, polarity })
+        Ok(Self { model, scorers, auto, limits: TextLimits::DEFAULT, calibrations, fusions })
     }
 
     /// The engine with other limits of texts.

@@ -2,9 +2,8 @@
 
 use crate::engine::workspace::Workspace;
 use crate::engine::{Engine, OppositionKind, Oppositions, Place, Query, QueryError};
-use crate::methods::Unavailable;
-use crate::methods::polarity;
 use crate::methods::polarity::Polarity;
+use crate::methods::{Scorer, Unavailable, polarity};
 use crate::model::Phrase;
 
 /// A word that opposes a text to another.
@@ -29,7 +28,7 @@ pub struct Opposition {
 impl Engine {
     /// Whether the model knows opposites, or what it lacks.
     pub fn knows_opposites(&self) -> Result<(), Unavailable> {
-        self.polarity.as_ref().map(|_| ()).ok_or_else(polarity::missing)
+        self.known_opposites().map(|_| ()).ok_or_else(polarity::missing)
     }
 
     /// How two texts are opposed; nothing where they are not. Length limits and cuts are those of the
@@ -72,12 +71,17 @@ impl Engine {
     /// What the model knows of opposites.
     pub(crate) fn polarity(&self) -> Result<&Polarity, QueryError> {
         let reason = || QueryError::OppositesUnknown { reason: polarity::missing() };
-        self.polarity.as_ref().ok_or_else(reason)
+        self.known_opposites().ok_or_else(reason)
+    }
+
+    /// What the method that counts opposites knows of them, if the model serves it.
+    fn known_opposites(&self) -> Option<&Polarity> {
+        self.scorers.iter().flatten().find_map(Scorer::polarity)
     }
 
     /// How two texts that were read are opposed; nothing where the model does not know.
     pub(super) fn told(&self, texts: [&Phrase<'_>; 2]) -> Vec<Opposition> {
-        let Some(polarity) = &self.polarity else { return Vec::new() };
+        let Some(polarity) = self.known_opposites() else { return Vec::new() };
         let told = polarity.tell(texts).into_iter().map(|opposition| {
             let [one, other] = opposition.tokens;
             let words = [words(texts[0], &one), words(texts[1], &other)];

@@ -10,6 +10,7 @@ use crate::methods::common::text_vector::{TextVector, Weights};
 use crate::methods::common::union::Union;
 use crate::methods::common::unit_rows;
 use crate::methods::lexical::token_bag::TokenBag;
+use crate::methods::polarity::Polarity;
 use crate::methods::sets::{coverage, dynamax, dynamax_weighted};
 use crate::methods::{Measure, Posts, polarity, ranker};
 use crate::model::Phrase;
@@ -54,6 +55,11 @@ pub trait Compare: Send + Sync {
 
     /// Prepares a text.
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Self::Against<'q>;
+
+    /// What it knows of opposites, if it counts them.
+    fn polarity(&self) -> Option<&Polarity> {
+        None
+    }
 }
 
 /// A text, prepared for any number of comparisons with others.
@@ -101,6 +107,9 @@ pub trait DynCompare: Send + Sync {
 
     /// Scores one pair without allocating for a prepared text.
     fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) -> f32;
+
+    /// What the method knows of opposites.
+    fn polarity(&self) -> Option<&Polarity>;
 }
 
 impl<M: Compare> DynCompare for M {
@@ -110,6 +119,10 @@ impl<M: Compare> DynCompare for M {
 
     fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) -> f32 {
         only(Compare::against(self, one, scratch), other, scratch)
+    }
+
+    fn polarity(&self) -> Option<&Polarity> {
+        Compare::polarity(self)
     }
 }
 
@@ -139,6 +152,14 @@ pub enum Scorer {
 }
 
 impl Scorer {
+    /// What the method knows of opposites, if it counts them.
+    pub(crate) fn polarity(&self) -> Option<&Polarity> {
+        match self {
+            Self::Compare(method) => method.polarity(),
+            Self::Embed(_) | Self::RankList(_) => None,
+        }
+    }
+
     /// Prepares a text. Vectors are compared by `measure`.
     pub(crate) fn against<'q>(
         &'q self,

@@ -335,6 +335,10 @@ impl Compare for PolarityBlend {
         let plain = self.plain.against(one, scratch);
         Prepared { polarity: &self.polarity, one, read, plain }
     }
+
+    fn polarity(&self) -> Option<&Polarity> {
+        Some(&self.polarity)
+    }
 }
 
 /// A text prepared for both parts.
