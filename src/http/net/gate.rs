@@ -223,15 +223,18 @@ fn is_host(value: &HeaderValue) -> bool {
     value.is_empty() || is_plain_host(value.as_bytes()) || authority(value).is_some()
 }
 
-/// Whether this is a name or an IPv4 address, with a port of at most four digits or none: what nearly
-/// all requests have, and can be seen at a glance.
+/// Whether this is a name or an IPv4 address, with a port or none: what nearly all requests have, and can
+/// be seen at a glance.
 fn is_plain_host(bytes: &[u8]) -> bool {
     let of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
     let name = bytes.iter().position(|byte| !of_name(byte)).unwrap_or(bytes.len());
     let (name, rest) = bytes.split_at(name);
     let port = match rest {
         [] => true,
-        [b':', port @ ..] => (1..=4).contains(&port.len()) && port.iter().all(u8::is_ascii_digit),
+        [b':', port @ ..] => {
+            let number = std::str::from_utf8(port).ok().and_then(|port| port.parse::<u16>().ok());
+            port.iter().all(u8::is_ascii_digit) && number.is_some()
+        }
         _ => false,
     };
     !name.is_empty() && port
@@ -443,6 +446,9 @@ mod head_tests {
             (&[("host", "u@a")], false),
             (&[("host", "a:x")], false),
             (&[("host", "a:99999")], false),
+            (&[("host", "a:65536")], false),
+            (&[("host", "a:65535")], true),
+            (&[("host", "a:00080")], true),
             (&[("host", "a:")], true),
             (&[("host", "a"), ("transfer-encoding", "Chunked")], true),
             (&[("host", "a"), ("transfer-encoding", "gzip, chunked")], false),
