@@ -6,12 +6,16 @@ export type Reason = "empty" | "unknown" | "too_long";
 
 export type Measure = "cosine" | "euclidean";
 
+export type Opposites = "count" | "ignore";
+
 /** How a question is answered. */
 export interface Options {
   /** A method's name, or `auto`, the model's own choice. */
   method?: string;
   /** What vectors are compared by; that of the method if not said. */
   measure?: Measure;
+  /** Whether a text that says the opposite of the other is less alike for it; as the method does if not said. */
+  opposites?: Opposites;
   /** Cut a text that is too long, not refuse it. */
   truncate?: boolean;
   /** What becomes of a text that cannot be scored: 0 and a place among the unscored, or an exception. */
