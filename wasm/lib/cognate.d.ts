@@ -74,6 +74,12 @@ export interface ExplainedWord {
   share: number | null;
 }
 
+export interface OpposedWord {
+  token: string;
+  /** Bytes of the text's UTF-8 that the token comes from: first and end. */
+  span: [number, number];
+}
+
 export interface ExplainedText {
   words: ExplainedWord[];
   unknown: { token: string; share: number | null }[];
@@ -93,6 +99,8 @@ export interface Explanation {
   /** Cosines of the words' vectors: a row a word of `a`. */
   matrix: number[][];
   adds_up: boolean;
+  /** How the texts are opposed, and the words of either that carry it. */
+  opposes: { kind: "negation" | "antonym" | "number" | "roles"; a: OpposedWord[]; b: OpposedWord[] }[];
   sentence: string;
   memberships?: { a: [number, number][]; b: [number, number][] };
   attention?: { word: number; token: string; to: { word: number; token: string; weight: number; cosine?: number }[] }[];

@@ -47,6 +47,8 @@ test("opposites count unless they are ignored", () => {
   assert.equal(model.similarity(...pair, { opposites: "ignore" }), plain);
   assert.ok(model.similarity(...pair) < plain);
   assert.equal(model.rank(pair[0], [pair[1]], { opposites: "ignore" }).method, "coverage-blend");
+  const told = { kind: "antonym", a: [{ token: "on", span: [5, 7] }], b: [{ token: "off", span: [5, 8] }] };
+  assert.deepEqual(model.explain(...pair).opposes, [told]);
 });
 
 test("what is wrong is said by kind, with the text at fault", () => {
