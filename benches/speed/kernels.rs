@@ -59,7 +59,7 @@ fn kernel(contests: &mut Contests, engine: &Engine, vectors: &Vectors, pairs: &[
             at(width, || {
                 let mut sum = 0.0;
                 for (one, other) in phrases {
-                    sum += method.pair(one, other, &mut scratch);
+                    sum += method.pair(one, other, &mut scratch).0;
                 }
                 sum as u64
             })

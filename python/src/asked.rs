@@ -1,5 +1,6 @@
 //! How a question is asked: method, measure, and what becomes of texts that cannot be scored.
 
+use cognate::engine::Opposites;
 use cognate::{Engine, Measure, Query};
 use pyo3::prelude::*;
 
@@ -19,7 +20,7 @@ pub(crate) enum Unscored {
 
 /// A question's settings as Python passes them, in this order.
 #[derive(Debug, FromPyObject)]
-pub(crate) struct Asked(String, Option<String>, String, bool);
+pub(crate) struct Asked(String, Option<String>, String, bool, Option<String>);
 
 /// A question's settings, resolved for a model.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +32,7 @@ pub(crate) struct Question {
 impl Asked {
     /// What it comes to for a model; `auto` is the model's choice for scores.
     pub(crate) fn of(&self, engine: &Engine) -> Result<Question, Problem> {
-        let Self(method, measure, unscored, truncate) = self;
+        let Self(method, measure, unscored, truncate, opposites) = self;
         let unscored = match unscored.as_str() {
             "zero" => Unscored::Zero,
             "missing" => Unscored::Missing,
@@ -45,12 +46,20 @@ impl Asked {
                 None => return Err(Problem::setting("measure", "cosine or euclidean", name)),
             },
         };
+        let opposites = match opposites.as_deref() {
+            None => None,
+            Some(name) => match Opposites::ALL.into_iter().find(|known| known.name() == name) {
+                Some(opposites) => Some(opposites),
+                None => return Err(Problem::setting("opposites", "count or ignore", name)),
+            },
+        };
         let query = Query {
             measure,
             refuse_unscored: unscored == Unscored::Error,
             truncate: *truncate,
             ..Query::new(engine.method(method)?)
         };
+        let query = query.with_opposites(opposites);
         engine.check(&query)?;
         Ok(Question { query, unscored })
     }

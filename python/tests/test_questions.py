@@ -36,6 +36,20 @@ def test_exceptions_by_kind(model: cognate.Model, tmp_path: pathlib.Path) -> Non
         assert issubclass(getattr(cognate, kind), cognate.CognateError)
 
 
+def test_opposites_count_unless_they_are_ignored(model: cognate.Model) -> None:
+    pair = ("turn on dark mode", "turn off dark mode")
+    plain = model.similarity(*pair, method="coverage-blend")
+    assert model.similarity(*pair) == model.similarity(*pair, opposites="count") < plain
+    assert model.similarity(*pair, opposites="ignore") == plain
+    assert model.cpdist(*[[text] for text in pair], opposites="ignore").tolist() == [plain]
+    assert model.cdist([pair[0]], [pair[1]], opposites="ignore").tolist() == [[plain]]
+    assert model.rank(pair[0], [pair[1]], opposites="ignore")[0].score == plain
+    assert model.extract(pair[0], [pair[1]], opposites="ignore")[0].score == plain
+    assert model.explain(*pair, opposites="ignore").method == "coverage-blend"
+    with pytest.raises(cognate.MethodError, match="avg-cos does not count opposites"):
+        model.similarity(*pair, method="avg-cos", opposites="count")
+
+
 def test_texts_that_cannot_be_scored(model: cognate.Model) -> None:
     a, b = ["a quake", "!!!", " ", None], ["a tremor"] * 4
     assert model.cpdist(a, b, fill=-1).tolist()[1:] == [0, 0, -1]
@@ -82,7 +96,7 @@ def test_vectors_of_texts_without_a_word(model: cognate.Model) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("unscored", "none"), ("measure", "manhattan"), ("output", "list")],
+    [("unscored", "none"), ("measure", "manhattan"), ("opposites", "yes"), ("output", "list")],
 )
 def test_settings_that_do_not_exist(model: cognate.Model, name: str, value: str) -> None:
     with pytest.raises(ValueError, match=f"{name}: expected .*'?\"?{value}"):

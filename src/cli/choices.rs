@@ -24,6 +24,7 @@ use cognate_train::vectors::siamese::Others;
 use cognate_train::weights::Loss;
 
 use crate::http::api::rank::LikeStrategy;
+use crate::http::request::fields::OpposedPolicy;
 
 /// What can be chosen from a list by name.
 pub(super) trait Choice: Clone + Send + Sync + 'static {
@@ -79,6 +80,9 @@ choices! {
     Opposites {
         Count = "count": "It is; a method that does not count opposites is refused",
         Ignore = "ignore": "It is not: the score is that of the method without opposites",
+    }
+    OpposedPolicy {
+        Drop = "drop": "They are left out",
     }
     LikeStrategy {
         Best = "best": "The best of the scores",

@@ -19,6 +19,7 @@ use cognate_stats::threshold::Criterion;
 use crate::cli::choices::choice;
 use crate::cli::model::model_file;
 use crate::cli::{Failure, MOST_RESAMPLES, count, print, usage};
+use crate::http::request::fields::OpposedPolicy;
 
 /// Largest rank at which precision is taken; no query has as many candidates.
 const MOST_RANK: u64 = 1_000_000;
@@ -164,6 +165,10 @@ pub(super) struct CalibrateArgs {
     /// [default: the share in the file]
     #[arg(long, value_name = "SHARE")]
     prior: Option<f64>,
+    /// What becomes of a pair that says the opposite of each other: it is taken as unrelated, whatever
+    /// it scores, for requests with `"opposes": "drop"` [default: its score decides]
+    #[arg(long, value_name = "POLICY", value_parser = choice::<OpposedPolicy>())]
+    opposes: Option<OpposedPolicy>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -311,6 +316,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
                 measures: args.measure.clone(),
                 aim: args.aim,
                 prior: args.prior,
+                drop_opposed: args.opposes == Some(OpposedPolicy::Drop),
                 output: args.output,
             };
             let engine = open(&args.model)?;

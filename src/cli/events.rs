@@ -17,7 +17,9 @@ use cognate_files::records::{Format, Options as RecordOptions};
 use cognate_rows::events;
 use cognate_rows::events::{Columns, EventsError, EventsOptions, Output};
 
+use crate::cli::choices::choice;
 use crate::cli::{Failure, ask, count, usage};
+use crate::http::request::fields::OpposedPolicy;
 
 #[derive(Debug, Args)]
 pub(super) struct EventsArgs {
@@ -187,6 +189,9 @@ pub(super) struct FollowArgs {
     #[arg(long, value_name = "N", default_value_t = usual::VOTES,
           value_parser = count::<usize>(1, MOST_NEAREST))]
     votes: usize,
+    /// What becomes of the nearest that say the opposite of a text [default: they stay]
+    #[arg(long, value_name = "POLICY", value_parser = choice::<OpposedPolicy>())]
+    opposes: Option<OpposedPolicy>,
 }
 
 /// A span of time in milliseconds.
@@ -230,7 +235,7 @@ impl FollowArgs {
             second,
             nearest: self.nearest,
             floor: usual::FLOOR,
-            drop_opposed: false,
+            drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
             rule: Rule { threshold, votes: self.votes, centre },
             limits: Limits { last: self.last, within: self.within },
         })

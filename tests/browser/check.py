@@ -106,6 +106,22 @@ class Pages:
         assert answer["sentence"] in self.browser.run("return document.body.innerText")
         self.quiet()
 
+    def opposites(self):
+        """What opposes texts is told beside the score and on the words, and such texts are not called related."""
+        self.browser.look(390, "light")
+        self.compare("the order has arrived at the station", "the order has not arrived at the station")
+        told = self.browser.run("return document.querySelector('#verdict').innerText")
+        assert "Opposed by negation: not" in told and "\nRelated" not in told, told
+        tags = self.browser.run("return [...document.querySelectorAll('.tag.opposed')].map((at) => at.textContent)")
+        assert tags == ["negation"], tags
+        self.compare("turn on dark mode", "turn off dark mode")
+        told = self.browser.run("return document.querySelector('#verdict').innerText")
+        assert "Opposed by antonym: on against off" in told, told
+        self.fits(390)
+        self.picture("opposites-390")
+        self.browser.look(1280, "light")
+        self.quiet()
+
     def escaped(self):
         """Texts are never markup."""
         self.compare("<img src=x onerror=alert(1)> <b>quake</b>", "</script><script>alert(1)</script>")
@@ -467,7 +483,7 @@ def main():
     parser.add_argument("--pictures", metavar="FOLDER", help="where to put pictures of the pages")
     arguments = parser.parse_args()
     checks = (
-        "first_sight comparison escaped methods refused ranking told_apart collections opened recommended events linked folded "
+        "first_sight comparison opposites escaped methods refused ranking told_apart collections opened recommended events linked folded "
         "unknown "
         "copied labelled narrow_and_dark documentation own_host"
     )

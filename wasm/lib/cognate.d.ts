@@ -6,12 +6,16 @@ export type Reason = "empty" | "unknown" | "too_long";
 
 export type Measure = "cosine" | "euclidean";
 
+export type Opposites = "count" | "ignore";
+
 /** How a question is answered. */
 export interface Options {
   /** A method's name, or `auto`, the model's own choice. */
   method?: string;
   /** What vectors are compared by; that of the method if not said. */
   measure?: Measure;
+  /** Whether a text that says the opposite of the other is less alike for it; as the method does if not said. */
+  opposites?: Opposites;
   /** Cut a text that is too long, not refuse it. */
   truncate?: boolean;
   /** What becomes of a text that cannot be scored: 0 and a place among the unscored, or an exception. */
@@ -70,6 +74,12 @@ export interface ExplainedWord {
   share: number | null;
 }
 
+export interface OpposedWord {
+  token: string;
+  /** Bytes of the text's UTF-8 that the token comes from: first and end. */
+  span: [number, number];
+}
+
 export interface ExplainedText {
   words: ExplainedWord[];
   unknown: { token: string; share: number | null }[];
@@ -89,6 +99,8 @@ export interface Explanation {
   /** Cosines of the words' vectors: a row a word of `a`. */
   matrix: number[][];
   adds_up: boolean;
+  /** How the texts are opposed, and the words of either that carry it. */
+  opposes: { kind: "negation" | "antonym" | "number" | "roles"; a: OpposedWord[]; b: OpposedWord[] }[];
   sentence: string;
   memberships?: { a: [number, number][]; b: [number, number][] };
   attention?: { word: number; token: string; to: { word: number; token: string; weight: number; cosine?: number }[] }[];

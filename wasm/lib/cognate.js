@@ -83,16 +83,16 @@ export class Cognate {
 
 /** Settings as the module names them. */
 function settings(options) {
-  const { method, measure, truncate, unscored = "zero", ...unknown } = options;
+  const { method, measure, opposites, truncate, unscored = "zero", ...unknown } = options;
   const [other] = Object.keys(unknown);
   if (other !== undefined) throw new SettingError(`${other}: there is no such option`);
   if (unscored !== "zero" && unscored !== "error") {
     throw new SettingError(`unscored: expected zero or error, got ${JSON.stringify(unscored)}`);
   }
-  for (const [name, value] of Object.entries({ method, measure })) {
+  for (const [name, value] of Object.entries({ method, measure, opposites })) {
     if (value !== undefined) text(value, name);
   }
-  return { method, measure, truncate: truncate === true, refuse: unscored === "error" };
+  return { method, measure, opposites, truncate: truncate === true, refuse: unscored === "error" };
 }
 
 function text(value, name) {

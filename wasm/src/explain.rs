@@ -1,7 +1,7 @@
 //! Why two texts score as they do, in the form of the service's `/explain`.
 
 use cognate::Engine;
-use cognate::engine::{ExplainedWord, Explanation, UnknownToken};
+use cognate::engine::{ExplainedWord, Explanation, OpposedWord, Opposition, UnknownToken};
 use cognate::methods::ranker::Attention;
 use serde_json::{Value, json};
 
@@ -26,6 +26,7 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
         "b": side(&explained, &explained.other, &explained.other_unknown, 1),
         "matrix": explained.cosines,
         "adds_up": shares.is_some(),
+        "opposes": explained.opposes.iter().map(opposition).collect::<Vec<_>>(),
         "sentence": explained.sentence(method),
     });
     if let Some(of) = shares.and_then(|shares| shares.memberships.as_ref()) {
@@ -62,6 +63,15 @@ fn word(explained: &ExplainedWord) -> Value {
         "token": token, "span": span, "word": word, "found": found, "pieces": pieces, "idf": idf,
         "norm": norm, "share": share,
     })
+}
+
+fn opposition(told: &Opposition) -> Value {
+    let [a, b] = told.words.each_ref().map(|words| {
+        let words = words.iter();
+        let words = words.map(|OpposedWord { token, span }| json!({ "token": token, "span": span }));
+        words.collect::<Vec<_>>()
+    });
+    json!({ "kind": told.kind, "a": a, "b": b })
 }
 
 fn attention(explained: &Explanation, read: &Attention) -> Option<Value> {

@@ -1,5 +1,6 @@
 //! A question as JavaScript passes it: settings, and texts one after another.
 
+use cognate::engine::Opposites;
 use cognate::{Engine, Measure, Query};
 use serde::Deserialize;
 
@@ -32,6 +33,8 @@ struct Settings {
     method: Option<String>,
     #[serde(default)]
     measure: Option<String>,
+    #[serde(default)]
+    opposites: Option<String>,
     #[serde(default)]
     truncate: bool,
     /// Whether a text that cannot be scored is an error.
@@ -79,12 +82,20 @@ impl<'t> Question<'t> {
                 None => return Err(Problem::setting("measure", "cosine or euclidean", name)),
             },
         };
+        let opposites = match settings.opposites.as_deref() {
+            None => None,
+            Some(name) => match Opposites::ALL.into_iter().find(|known| known.name() == name) {
+                Some(opposites) => Some(opposites),
+                None => return Err(Problem::setting("opposites", "count or ignore", name)),
+            },
+        };
         let query = Query {
             measure,
             refuse_unscored: settings.refuse,
             truncate: settings.truncate,
             ..Query::new(method)
         };
+        let query = query.with_opposites(opposites);
         if !matches!(settings.ask, Asked::About | Asked::Methods) {
             engine.check(&query)?;
         }

@@ -41,6 +41,16 @@ test("a model comes from bytes, an address, a file or an answer", async () => {
   await assert.rejects(Cognate.load(7), TypeError);
 });
 
+test("opposites count unless they are ignored", () => {
+  const pair = ["turn on dark mode", "turn off dark mode"];
+  const plain = model.similarity(...pair, { method: "coverage-blend" });
+  assert.equal(model.similarity(...pair, { opposites: "ignore" }), plain);
+  assert.ok(model.similarity(...pair) < plain);
+  assert.equal(model.rank(pair[0], [pair[1]], { opposites: "ignore" }).method, "coverage-blend");
+  const told = { kind: "antonym", a: [{ token: "on", span: [5, 7] }], b: [{ token: "off", span: [5, 8] }] };
+  assert.deepEqual(model.explain(...pair).opposes, [told]);
+});
+
 test("what is wrong is said by kind, with the text at fault", () => {
   const refuses = (run, kind, message) => assert.throws(run, (error) => error instanceof kind && message.test(error.message));
   const strict = { unscored: "error" };
@@ -49,6 +59,8 @@ test("what is wrong is said by kind, with the text at fault", () => {
   refuses(() => model.pairs([["a", "b"]], { method: "dynamax", measure: "euclidean" }), MethodError, /euclidean/);
   refuses(() => model.embed(["a"], { method: "dynamax" }), MethodError, /./);
   refuses(() => model.similarity("a", "b", { measure: "manhattan" }), SettingError, /cosine or euclidean/);
+  refuses(() => model.similarity("a", "b", { opposites: "yes" }), SettingError, /count or ignore/);
+  refuses(() => model.similarity("a", "b", { method: "sif", opposites: "count" }), MethodError, /does not count/);
   refuses(() => model.similarity("a", "b", { mehtod: "sif" }), SettingError, /mehtod/);
   refuses(() => model.rank("a", ["b"], { topK: -1 }), SettingError, /topK/);
   refuses(() => model.rank("a", ["b"], { minScore: NaN }), SettingError, /minScore/);

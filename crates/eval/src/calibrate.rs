@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use cognate::engine::calibration::{BINS, Threshold};
-use cognate::engine::{Calibration, Calibrations, Engine, Measure};
+use cognate::engine::{Calibration, Calibrations, Engine, Measure, Query};
 use cognate::model::update::Update;
 use cognate::model::writer::{Draft, clash};
 use cognate_files::ReadError;
@@ -14,7 +14,7 @@ use cognate_stats::threshold::{Criterion, best_weighted_threshold};
 use serde::Serialize;
 
 use crate::contenders::Scores;
-use crate::datasets::{self, Source};
+use crate::datasets::{self, PairSet, Source};
 use crate::scoring::Scored;
 use crate::{EvalError, contenders, scoring};
 
@@ -29,6 +29,9 @@ pub struct CalibrateOptions {
     pub aim: Criterion,
     /// The expected share of related pairs in use; if absent, that of the file.
     pub prior: Option<f64>,
+    /// Whether a pair that is told to be opposed is taken as unrelated, whatever it scores: for who asks
+    /// for that, too, and does not join it to others.
+    pub drop_opposed: bool,
     /// The model file to write; may be the one that was read.
     pub output: PathBuf,
 }
@@ -37,7 +40,7 @@ pub struct CalibrateOptions {
 pub struct Calibrated {
     /// One for each method and measure.
     pub thresholds: Vec<CalibratedThreshold>,
-    /// Names of methods that never reach the wanted precision, and so have no threshold.
+    /// Names of methods that never reach what is wanted, and so have no threshold.
     pub not_reached: Vec<String>,
     pub path: PathBuf,
     pub fingerprint: String,
@@ -52,6 +55,12 @@ pub struct CalibratedThreshold {
     pub measure: &'static str,
     #[serde(flatten)]
     pub threshold: Threshold,
+    /// The 95 % interval of its precision; none where the share of related pairs is another than that
+    /// of the file, as no share of pairs that were counted is that precision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision_interval: Option<[f64; 2]>,
+    /// The 95 % interval of its recall.
+    pub recall_interval: [f64; 2],
 }
 
 impl std::fmt::Display for Calibrated {
@@ -59,15 +68,19 @@ impl std::fmt::Display for Calibrated {
         for found in &self.thresholds {
             let Threshold { threshold, precision, recall, f1, aim, prior, .. } = &found.threshold;
             let prior = prior.map_or(String::new(), |prior| format!(" of {prior} related"));
+            let told = |[low, high]: [f64; 2]| format!(" ({low:.3}–{high:.3})");
+            let around = found.precision_interval.map_or(String::new(), told);
             writeln!(
                 f,
-                "{:<20} {:<9}  threshold {threshold:>7.4} for {aim}{prior}  precision {precision:.3}  \
-                 recall {recall:.3}  F1 {f1:.3}",
-                found.method, found.measure
+                "{:<20} {:<9}  threshold {threshold:>7.4} for {aim}{prior}  precision \
+                 {precision:.3}{around}  recall {recall:.3}{}  F1 {f1:.3}",
+                found.method,
+                found.measure,
+                told(found.recall_interval)
             )?;
         }
         for name in &self.not_reached {
-            writeln!(f, "{name:<20} never reaches the wanted precision: no threshold")?;
+            writeln!(f, "{name:<20} never reaches what is wanted: no threshold")?;
         }
         write!(
             f,
@@ -105,11 +118,12 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
     let file_digest = digest(&source)?;
     let texts = [(set.name.as_str(), set.texts.as_slice())];
     let scored = scoring::pairs(engine, &field, &texts)?.pop().unwrap_or_default();
+    let opposed = if options.drop_opposed { opposed(engine, &set)? } else { Vec::new() };
     let (mut thresholds, mut not_reached) = (Vec::new(), Vec::new());
     let mut made = Vec::new();
     for (contender, scored) in field.iter().zip(&scored) {
         let Scores::Method(method, measure) = contender.scores else { continue };
-        let Some(mut calibration) = of(&set.labels, scored, options) else {
+        let Some((mut calibration, at)) = of(&set.labels, scored, &opposed, options) else {
             not_reached.push(contender.name.clone());
             continue;
         };
@@ -119,11 +133,13 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
             method: method.name(),
             measure: measure.name(),
             threshold,
+            precision_interval: options.prior.is_none().then(|| at.precision_interval()),
+            recall_interval: at.recall_interval(),
         });
         made.push((method, measure, calibration));
     }
     if thresholds.is_empty() {
-        let problem = "no method's scores reach the wanted precision; nothing was written";
+        let problem = "no method's scores reach what is wanted; nothing was written";
         return Err(EvalError::Data { file: set.name, problem: problem.to_owned() });
     }
     let update = Update::of(engine.model(), &options.output)?;
@@ -144,15 +160,35 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
     })
 }
 
-/// The threshold and calibration of a method; `None` if it never reaches the wanted precision.
-fn of(labels: &[bool], scored: &Scored, options: &CalibrateOptions) -> Option<Calibration> {
+/// For each pair, whether it is told to be opposed.
+fn opposed(engine: &Engine, set: &PairSet) -> Result<Vec<bool>, EvalError> {
+    let unknown = |reason| EvalError::Options(format!("--opposes drop: {reason}"));
+    engine.knows_opposites().map_err(unknown)?;
+    let query = Query { opposes: true, ..contenders::query(engine.auto(), Measure::Cosine) };
+    let told = engine.similarity(&set.texts, &query);
+    let told = told.map_err(|source| EvalError::Query { file: set.name.clone(), source })?;
+    Ok(told.opposes.iter().map(|kinds| !kinds.is_empty()).collect())
+}
+
+/// The threshold and calibration of a method, and the pairs that it accepts; `None` if it never reaches
+/// what is wanted. Pairs that are `opposed` are accepted by no threshold.
+fn of(
+    labels: &[bool],
+    scored: &Scored,
+    opposed: &[bool],
+    options: &CalibrateOptions,
+) -> Option<(Calibration, Confusion)> {
     let (scores, aim) = (&scored.scores, options.aim);
     let weights = match options.prior {
         Some(prior) => Weights::of_prior(labels, prior)?,
         None => Weights::EVEN,
     };
-    let threshold = best_weighted_threshold(labels, scores, aim, weights)?;
-    let at = Confusion::at(threshold, labels, scores)?;
+    let opposed = opposed.iter().copied().chain(std::iter::repeat(false));
+    let accepted = scores.iter().zip(opposed);
+    let accepted: Vec<f64> =
+        accepted.map(|(&score, opposed)| if opposed { f64::NEG_INFINITY } else { score }).collect();
+    let threshold = best_weighted_threshold(labels, &accepted, aim, weights)?;
+    let at = Confusion::at(threshold, labels, &accepted)?;
     let quantiles = percentiles(scores)?;
     let (low, high) = (*quantiles.first()?, *quantiles.last()?);
     // Equal scores have no range to divide into bins.
@@ -163,15 +199,17 @@ fn of(labels: &[bool], scored: &Scored, options: &CalibrateOptions) -> Option<Ca
         let counts = histogram(&numbers, &edges)?;
         Some(counts.into_iter().map(|count| count as f32).collect())
     };
-    Some(Calibration {
+    let aim = match aim {
+        Criterion::F1 => "f1".to_owned(),
+        Criterion::Accuracy => "accuracy".to_owned(),
+        Criterion::Precision(wanted) => format!("precision={wanted}"),
+        Criterion::Recall(wanted) => format!("recall={wanted}"),
+    };
+    let calibration = Calibration {
         threshold: Threshold {
             threshold,
-            aim: match aim {
-                Criterion::F1 => "f1".to_owned(),
-                Criterion::Accuracy => "accuracy".to_owned(),
-                Criterion::Precision(wanted) => format!("precision={wanted}"),
-                Criterion::Recall(wanted) => format!("recall={wanted}"),
-            },
+            // Who reads the file has to know: the figures do not hold where opposed pairs are kept.
+            aim: if options.drop_opposed { aim + " without opposed pairs" } else { aim },
             prior: options.prior,
             precision: at.weighted_precision(weights),
             recall: at.recall(),
@@ -185,7 +223,8 @@ fn of(labels: &[bool], scored: &Scored, options: &CalibrateOptions) -> Option<Ca
         quantiles: quantiles.into_iter().map(|quantile| quantile as f32).collect(),
         related: bins(true)?,
         unrelated: bins(false)?,
-    })
+    };
+    Some((calibration, at))
 }
 
 /// BLAKE3 of the file as stored.

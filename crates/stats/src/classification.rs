@@ -117,6 +117,18 @@ impl Confusion {
         share(self.true_positives as f64, self.false_negatives as f64)
     }
 
+    /// The 95 % interval of the precision, every pair counting as 1.
+    #[must_use]
+    pub fn precision_interval(&self) -> [f64; 2] {
+        proportion_interval(self.true_positives, self.true_positives + self.false_positives)
+    }
+
+    /// The 95 % interval of the recall.
+    #[must_use]
+    pub fn recall_interval(&self) -> [f64; 2] {
+        proportion_interval(self.true_positives, self.true_positives + self.false_negatives)
+    }
+
     /// The harmonic mean of precision and recall; 0 when nothing is positive, neither by label nor
     /// by score.
     #[must_use]
@@ -152,6 +164,23 @@ impl Confusion {
     }
 }
 
+/// The 95 % interval of a share that was seen as `part` of `all` independent items (Wilson 1927), which,
+/// unlike that by the standard error, stays within 0 to 1 and has a width where `part` is none or all. Of
+/// nothing everything is possible.
+#[must_use]
+pub fn proportion_interval(part: usize, all: usize) -> [f64; 2] {
+    if all == 0 {
+        return [0.0, 1.0];
+    }
+    let (seen, all) = (part.min(all) as f64 / all as f64, all as f64);
+    let z = normal::quantile(0.975);
+    let square = z * z / all;
+    let middle = (seen + square / 2.0) / (1.0 + square);
+    let half = z / (1.0 + square) * (seen * (1.0 - seen) / all + square / (4.0 * all)).sqrt();
+    // Rounding could leave an end just beyond the share that was seen.
+    [(middle - half).clamp(0.0, seen), (middle + half).clamp(seen, 1.0)]
+}
+
 /// `part / (part + rest)`; 0 if both are 0.
 fn share(part: f64, rest: f64) -> f64 {
     if part > 0.0 { part / (part + rest) } else { 0.0 }
@@ -180,13 +209,24 @@ impl Sweep {
     /// Counts at every distinct score. `None` if the lengths differ, a score is not finite, or
     /// either label is missing.
     pub(super) fn over(labels: &[bool], scores: &[f64]) -> Option<Self> {
+        Self::over_acceptable(labels, scores).filter(|_| scores.iter().all(|s| s.is_finite()))
+    }
+
+    /// [`Sweep::over`] that takes a score of minus infinity, too, as that of a pair which no step
+    /// accepts.
+    pub(super) fn over_acceptable(labels: &[bool], scores: &[f64]) -> Option<Self> {
         let positives = labels.iter().filter(|&&label| label).count();
         let negatives = labels.len() - positives;
-        let unfit = labels.len() != scores.len() || scores.iter().any(|score| !score.is_finite());
-        if unfit || positives == 0 || negatives == 0 {
+        let sound = |&score: &f64| score.is_finite() || score == f64::NEG_INFINITY;
+        if labels.len() != scores.len()
+            || !scores.iter().all(sound)
+            || positives == 0
+            || negatives == 0
+        {
             return None;
         }
-        let mut order: Vec<usize> = (0..scores.len()).collect();
+        let mut order: Vec<usize> =
+            (0..scores.len()).filter(|&at| scores[at].is_finite()).collect();
         order.sort_unstable_by(|&a, &b| scores[b].total_cmp(&scores[a]));
         let (mut true_positives, mut false_positives) = (0, 0);
         let steps = order
@@ -427,6 +467,29 @@ mod tests {
                 golden::check(1.0 - found.split_error(), &at["accuracy"]);
             }
         }
+    }
+
+    /// Four rows of table I of Newcombe 1998, "Two-sided confidence intervals for the single proportion",
+    /// method 3.
+    #[test]
+    fn intervals_of_shares_are_those_that_are_published() {
+        for (part, all, expected) in [
+            (81, 263, [0.2553, 0.3662]),
+            (15, 148, [0.0624, 0.1605]),
+            (0, 20, [0.0, 0.1611]),
+            (1, 29, [0.0061, 0.1718]),
+        ] {
+            let found = proportion_interval(part, all);
+            let near = found.iter().zip(expected).all(|(found, told)| (found - told).abs() < 5e-5);
+            assert!(near, "{part} of {all}: {found:?}");
+            let [low, high] = proportion_interval(all - part, all);
+            let turned = [(found[0], 1.0 - high), (found[1], 1.0 - low)];
+            assert!(turned.iter().all(|(one, other)| (one - other).abs() < 1e-12));
+        }
+        assert_eq!(proportion_interval(0, 0), [0.0, 1.0]);
+        let at = Confusion::at(0.5, &[true, true, true, false], &[0.9, 0.8, 0.1, 0.7]).unwrap();
+        assert_eq!(at.precision_interval(), proportion_interval(2, 3));
+        assert_eq!(at.recall_interval(), proportion_interval(2, 3));
     }
 
     #[test]

@@ -21,8 +21,9 @@ pub enum Criterion {
 
 /// The best threshold for the criterion; of equally good ones the highest.
 ///
-/// `None` if the lengths differ, a score is not finite, either label is missing, or the wanted
-/// precision is never reached. A threshold at the lowest score accepts everything.
+/// A score of minus infinity is that of a pair which no threshold accepts. `None` if the lengths
+/// differ, another score is not finite, either label is missing, or what is wanted is never reached. A
+/// threshold at the lowest finite score accepts everything else.
 #[must_use]
 pub fn best_threshold(labels: &[bool], scores: &[f64], aim: Criterion) -> Option<f64> {
     best_weighted_threshold(labels, scores, aim, Weights::EVEN)
@@ -36,7 +37,7 @@ pub fn best_weighted_threshold(
     aim: Criterion,
     weights: Weights,
 ) -> Option<f64> {
-    let sweep = Sweep::over(labels, scores)?;
+    let sweep = Sweep::over_acceptable(labels, scores)?;
     let negatives = sweep.negatives as f64 * weights.negative;
     let mut best = match aim {
         Criterion::Accuracy => (negatives, sweep.steps.first()?.score.next_up()),
@@ -142,6 +143,22 @@ mod tests {
         assert_eq!(at(0.3), 0.9_f64.midpoint(0.8));
         assert_eq!(at(0.5), 0.7_f64.midpoint(0.4));
         assert_eq!(at(1.0), 0.4_f64.midpoint(0.2));
+    }
+
+    #[test]
+    fn what_no_threshold_accepts_counts_all_the_same() {
+        let refused = f64::NEG_INFINITY;
+        let (labels, scores) =
+            ([true, false, true, true, false], [0.9, refused, 0.7, refused, 0.2]);
+        let at = |aim| best_threshold(&labels, &scores, aim);
+        assert_eq!(at(Criterion::Precision(1.0)), Some(0.7_f64.midpoint(0.2)));
+        assert_eq!(at(Criterion::Recall(0.6)), Some(0.7_f64.midpoint(0.2)));
+        assert_eq!(at(Criterion::Recall(0.7)), None, "one of three is never found");
+        // Of all three related pairs one is always missed, so that F1 is 4/5 here and 4/6 with all.
+        assert_eq!(at(Criterion::F1), Some(0.7_f64.midpoint(0.2)));
+        let found = Confusion::at(0.45, &labels, &scores).unwrap();
+        assert_eq!((found.true_positives, found.false_negatives), (2, 1));
+        assert_eq!(best_threshold(&labels, &[refused; 5], Criterion::F1), None);
     }
 
     #[test]

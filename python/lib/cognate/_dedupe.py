@@ -108,7 +108,7 @@ def dedupe(
     >>> cognate.dedupe(["The cat naps", "an election"], against=texts).duplicate_of
     array([ 1, -1])
     """
-    asked = (method, None, "zero", truncate)
+    asked = (method, None, "zero", truncate, None)
     opened = (model or shared())._native
     (of, scores), pairs, recall = _native.dedupe(opened, texts, against, (threshold, floor), check, asked)
     return Duplicates(of, scores, Pairs(*pairs), None if recall is None else Recall(*recall))

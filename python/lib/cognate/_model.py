@@ -31,6 +31,8 @@ class ArrowColumn(Protocol):
 #: A column of texts. `None`, NaN, `pandas.NA` and nulls are missing texts.
 Texts: TypeAlias = Iterable[Any] | ArrowStream | ArrowColumn
 Measure: TypeAlias = Literal["cosine", "euclidean"]
+#: Whether a text that says the opposite of the other is less alike for it.
+Opposites: TypeAlias = Literal["count", "ignore"]
 #: What becomes of a text that is there and cannot be scored.
 Unscored: TypeAlias = Literal["zero", "missing", "error"]
 #: What stands in the place of the vector of a text that has none.
@@ -87,6 +89,9 @@ class Model:
 
     - `method` is one of `methods()`, by any of its names, or `auto` for the model's choice;
     - `measure` is what vectors are compared by, `cosine` or `euclidean`; the method's own if left out;
+    - `opposites` says whether a text that says the opposite of the other is less alike for it: it is
+      (`count`, refused for a method that does not count them) or is not (`ignore`); as the method has
+      it if left out;
     - `unscored` says what becomes of a text that is empty, too long or has no known word: it scores
       0 (`zero`), is taken for a missing text (`missing`), or raises `TextError` (`error`);
     - `truncate` cuts texts with too many tokens instead;
@@ -152,7 +157,7 @@ class Model:
         >>> 0.3 < Model().threshold() < 0.7
         True
         """
-        return self._native.threshold((method, measure, "zero", False))
+        return self._native.threshold((method, measure, "zero", False, None))
 
     def similarity(
         self,
@@ -161,6 +166,7 @@ class Model:
         *,
         method: str = "auto",
         measure: Measure | None = None,
+        opposites: Opposites | None = None,
         unscored: Unscored = "zero",
         truncate: bool = False,
         fill: float = 0.0,
@@ -170,10 +176,13 @@ class Model:
         >>> model = Model()
         >>> round(model.similarity("a quake", "an earthquake", method="dynamax"), 3)
         0.692
+        >>> on, off = "turn on dark mode", "turn off dark mode"
+        >>> model.similarity(on, off) < model.similarity(on, off, opposites="ignore")
+        True
         >>> model.similarity("a quake", "", unscored="missing", fill=-1.0)
         -1.0
         """
-        score = self._native.similarity(a, b, (method, measure, unscored, truncate))
+        score = self._native.similarity(a, b, (method, measure, unscored, truncate, opposites))
         return fill if score is None else score
 
     @overload
@@ -184,6 +193,7 @@ class Model:
         *,
         method: str = ...,
         measure: Measure | None = ...,
+        opposites: Opposites | None = ...,
         unscored: Unscored = ...,
         truncate: bool = ...,
         fill: float = ...,
@@ -198,6 +208,7 @@ class Model:
         *,
         method: str = ...,
         measure: Measure | None = ...,
+        opposites: Opposites | None = ...,
         unscored: Unscored = ...,
         truncate: bool = ...,
         fill: float = ...,
@@ -211,6 +222,7 @@ class Model:
         *,
         method: str = "auto",
         measure: Measure | None = None,
+        opposites: Opposites | None = None,
         unscored: Unscored = "zero",
         truncate: bool = False,
         fill: float = 0.0,
@@ -227,7 +239,7 @@ class Model:
         >>> model.cpdist(["a quake", None], ["an earthquake", "a cat"], output="arrow").null_count
         1
         """
-        asked = (method, measure, unscored, truncate)
+        asked = (method, measure, unscored, truncate, opposites)
         if output == "arrow":
             return self._native.cpdist_arrow(a, b, asked)
         _expect("output", output, "numpy")
@@ -242,6 +254,7 @@ class Model:
         top_k: None = ...,
         method: str = ...,
         measure: Measure | None = ...,
+        opposites: Opposites | None = ...,
         unscored: Unscored = ...,
         truncate: bool = ...,
         fill: float = ...,
@@ -257,6 +270,7 @@ class Model:
         score_cutoff: Cutoff | None = ...,
         method: str = ...,
         measure: Measure | None = ...,
+        opposites: Opposites | None = ...,
         unscored: Unscored = ...,
         truncate: bool = ...,
         fill: float = ...,
@@ -271,6 +285,7 @@ class Model:
         score_cutoff: Cutoff | None = None,
         method: str = "auto",
         measure: Measure | None = None,
+        opposites: Opposites | None = None,
         unscored: Unscored = "zero",
         truncate: bool = False,
         fill: float = 0.0,
@@ -286,7 +301,7 @@ class Model:
         array([[0],
                [2]])
         """
-        asked = (method, measure, unscored, truncate)
+        asked = (method, measure, unscored, truncate, opposites)
         if top_k is None:
             if score_cutoff is not None:
                 raise ValueError("score_cutoff: a whole matrix has no cutoff; give top_k, too")
@@ -310,6 +325,7 @@ class Model:
         min_score: Cutoff | None = None,
         method: str = "auto",
         measure: Measure | None = None,
+        opposites: Opposites | None = None,
         unscored: Unscored = "zero",
         truncate: bool = False,
     ) -> list[Ranked]:
@@ -339,7 +355,7 @@ class Model:
         texts = _list(candidates)
         if top_k is not None and top_k < 1:
             raise ValueError(f"top_k: expected at least 1, got {top_k}")
-        asked = (method, measure, unscored, truncate)
+        asked = (method, measure, unscored, truncate, opposites)
         liked = [(one, 1.0) if isinstance(one, str) else one for one in like or ()]
         if (query is None) == (not liked):
             raise ValueError("query: expected a query or texts in `like`, one of the two")
@@ -359,6 +375,7 @@ class Model:
         score_cutoff: Cutoff | None = None,
         method: str = "auto",
         measure: Measure | None = None,
+        opposites: Opposites | None = None,
         unscored: Unscored = "zero",
         truncate: bool = False,
     ) -> list[Extracted]:
@@ -381,7 +398,7 @@ class Model:
             keys, texts = [], _list(choices)
         if limit is not None and limit < 1:
             raise ValueError(f"limit: expected at least 1, got {limit}")
-        asked = (method, measure, unscored, truncate)
+        asked = (method, measure, unscored, truncate, opposites)
         found = self._native.rank(_asked_for(query), texts, limit, score_cutoff, asked)
         return [
             Extracted(texts[index], score, keys[index] if keys else index)
@@ -431,7 +448,7 @@ class Model:
         >>> vectors.shape, vectors.dtype, bool(vectors[2].any())
         ((3, 256), dtype('float32'), False)
         """
-        asked = (method, None, "zero", truncate)
+        asked = (method, None, "zero", truncate, None)
         if output == "arrow":
             return self._native.embed_arrow(texts, asked, unknown)
         _expect("output", output, "numpy")
@@ -443,7 +460,7 @@ class Model:
         >>> Model().embedding_dims()
         256
         """
-        return self._native.embedding_dims((method, None, "zero", False))
+        return self._native.embedding_dims((method, None, "zero", False, None))
 
     def explain(
         self,
@@ -452,6 +469,7 @@ class Model:
         *,
         method: str = "auto",
         measure: Measure | None = None,
+        opposites: Opposites | None = None,
         truncate: bool = False,
     ) -> Explanation:
         """Why two texts scored as they did. Notebooks show it in colours.
@@ -460,7 +478,8 @@ class Model:
         polarity-blend scores 0.66; most comes from "quake" (0.19), "earthquake" (0.17), "la" (0.11). \
 The closest words are "la" and "los", at a cosine of 0.72.
         """
-        return Explanation.of(self._native.explain(a, b, (method, measure, "zero", truncate)), a, b)
+        asked = (method, measure, "zero", truncate, opposites)
+        return Explanation.of(self._native.explain(a, b, asked), a, b)
 
     def damaged(self) -> bool:
         """Whether somebody wrote into the file in place since it was opened, so that scores may be

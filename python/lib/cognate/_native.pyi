@@ -3,7 +3,7 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
-_Asked = tuple[str, str | None, str, bool]
+_Asked = tuple[str, str | None, str, bool, str | None]
 _Sought = tuple[float, float | None]
 _Matches = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float32]]
 

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, FloatType, StructField, StructType
 
-from cognate._model import Measure, Model, Unknown, Unscored, shared
+from cognate._model import Measure, Model, Opposites, Unknown, Unscored, shared
 from cognate._spark_dedupe import search
 from cognate._spark_host import on_this_host
 
@@ -29,6 +29,7 @@ def with_similarity(
     *,
     method: str = "auto",
     measure: Measure | None = None,
+    opposites: Opposites | None = None,
     unscored: Unscored = "zero",
     truncate: bool = False,
     model: Model | None = None,
@@ -40,7 +41,7 @@ def with_similarity(
     """
     opened = model or shared()
     # What cannot be asked is refused here, not on an executor.
-    opened.cpdist([], [], method=method, measure=measure, unscored=unscored)
+    opened.cpdist([], [], method=method, measure=measure, opposites=opposites, unscored=unscored)
     one, other = _place(df, a), _place(df, b)
 
     def score(model: Model, batch: pa.RecordBatch) -> pa.Array:
@@ -50,6 +51,7 @@ def with_similarity(
                 batch.column(other),
                 method=method,
                 measure=measure,
+                opposites=opposites,
                 unscored=unscored,
                 truncate=truncate,
                 output="arrow",
@@ -113,7 +115,7 @@ def dedupe(
             raise ValueError(f"there is a column {column!r} already; rename it first")
     opened = model or shared()
     _, (path, fingerprint) = opened.__reduce__()
-    sought = ((threshold, floor), (method, None, "zero", truncate))
+    sought = ((threshold, floor), (method, None, "zero", truncate, None))
     rows = df.select(_quoted(id).alias("id"), _quoted(text).alias("text"))
     found = search(rows, (path, fingerprint), opened, sought).withColumnRenamed("id", id)
     return df.join(found, id, "left").select(*map(_quoted, df.columns), "duplicate_of", "score")

@@ -15,11 +15,12 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::Args;
 use cognate::engine::fuse::{FusedProblem, Ranker};
-use cognate::engine::{Engine, Measure, Opposites, Place, Query, QueryError};
+use cognate::engine::{Engine, Measure, Opposites, Oppositions, Place, Query, QueryError};
 
 use crate::cli::choices::choice;
 use crate::cli::{Failure, machine, serve, usage};
 use crate::http::registry::models::LoadedModel;
+use crate::http::request::fields::OpposedPolicy;
 use crate::http::request::query::{Fused, Resolved};
 use crate::http::{Models, Settings};
 
@@ -55,7 +56,7 @@ pub(super) struct Asked {
 
 /// Whether opposites count.
 #[derive(Debug, Args)]
-struct CountedOpposites {
+pub(super) struct CountedOpposites {
     /// Whether a text that says the opposite of the other is less alike for it [default: as the method
     /// does]
     #[arg(long, value_parser = choice::<Opposites>())]
@@ -64,10 +65,47 @@ struct CountedOpposites {
 
 impl CountedOpposites {
     /// The query with this said of it, by the method that scores then.
-    fn of(&self, query: Query) -> Query {
-        let query = Query { opposites: self.opposites, ..query };
-        Query { method: query.scored_by(), ..query }
+    pub(super) fn of(&self, query: Query) -> Query {
+        query.with_opposites(self.opposites)
     }
+}
+
+/// What a ranking does with texts that say the opposite of its query.
+#[derive(Debug, Args)]
+pub(super) struct OpposedResults {
+    #[command(flatten)]
+    counted: CountedOpposites,
+    /// What becomes of texts that say the opposite of the query [default: they stay]
+    #[arg(long, value_name = "POLICY", value_parser = choice::<OpposedPolicy>())]
+    opposes: Option<OpposedPolicy>,
+    /// Print how each result is opposed to the query
+    #[arg(long)]
+    return_opposes: bool,
+}
+
+impl OpposedResults {
+    /// The ranking with this said of it.
+    pub(super) fn of(&self, resolved: Resolved) -> Resolved {
+        let query = Query { opposes: self.return_opposes, ..self.counted.of(resolved.query) };
+        Resolved { query, ..resolved }
+    }
+
+    /// Whether opposed texts are left out.
+    pub(super) fn are_dropped(&self) -> bool {
+        self.opposes == Some(OpposedPolicy::Drop)
+    }
+
+    /// The first flag that only the results of one query can follow, if one was given.
+    fn of_one_query(&self) -> Option<&'static str> {
+        let own =
+            [("--opposes", self.opposes.is_some()), ("--return-opposes", self.return_opposes)];
+        own.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
+    }
+}
+
+/// How texts are opposed, for people.
+pub(super) fn opposed(kinds: Oppositions) -> String {
+    kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
 }
 
 impl Asked {

@@ -11,7 +11,7 @@ use cognate::engine::{
 use cognate_rows::bulk::Task;
 
 use crate::cli::ask::bulk::Files;
-use crate::cli::ask::{Asked, CountedOpposites, on_a_line, refused, texts};
+use crate::cli::ask::{Asked, OpposedResults, on_a_line, opposed, refused, texts};
 use crate::cli::choices::choice;
 use crate::cli::{Failure, count, print, usage};
 use crate::http::api::rank::{LikeStrategy, RankResponse, RankedCandidate};
@@ -59,7 +59,7 @@ pub(in crate::cli) struct RankArgs {
     #[arg(long, value_parser = choice::<Measure>())]
     measure: Option<Measure>,
     #[command(flatten)]
-    opposites: CountedOpposites,
+    opposites: OpposedResults,
     #[command(flatten)]
     asked: Asked,
     #[command(flatten)]
@@ -92,7 +92,7 @@ impl RankArgs {
             collapse: collapse.map_err(|error| usage(error.detail))?.map(Cutoff::least),
             diversify: self.diversify.map(diversify),
             explain: self.explain,
-            drop_opposed: false,
+            drop_opposed: self.opposites.are_dropped(),
         })
     }
 
@@ -111,12 +111,15 @@ impl RankArgs {
 fn told(page: &Page, candidates: &[String]) -> String {
     let mut told = String::new();
     let text = |index: usize| candidates.get(index).map_or("", String::as_str);
-    for PageResult { index, score, duplicates, reason, .. } in page.results() {
+    for PageResult { index, score, duplicates, reason, opposes, .. } in page.results() {
         let score = score.map_or("-".to_owned(), |score| score.to_string());
         // Writing to a string cannot fail.
         let _ = writeln!(told, "{score:<12} {}", on_a_line(text(index)));
         if let Some(words) = reason.map(|reason| &reason.words).filter(|words| !words.is_empty()) {
             let _ = writeln!(told, "{:<12}   by {}", "", shares(words));
+        }
+        if let Some(kinds) = opposes.filter(|kinds| !kinds.is_empty()) {
+            let _ = writeln!(told, "{:<12}   opposed by {}", "", opposed(kinds));
         }
         for duplicate in duplicates {
             let same = on_a_line(text(duplicate.ranked.index));
@@ -143,8 +146,7 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
     }
     let candidates = texts(given)?;
     let model = args.asked.open()?;
-    let resolved = args.asked.chosen.ranked_by(&model, args.measure)?;
-    let resolved = Resolved { query: args.opposites.of(resolved.query), ..resolved };
+    let resolved = args.opposites.of(args.asked.chosen.ranked_by(&model, args.measure)?);
     let (page, likes) = (args.page(&resolved)?, args.likes());
     let asked = asked.as_deref().map_or(RankedFor::Likes(&likes), RankedFor::Query);
     let (page, unscored) = rank(&resolved, asked, &page, &candidates)?;
@@ -175,9 +177,11 @@ pub(in crate::cli) fn rank<T: AsRef<str>>(
 
 /// Ranks the candidates of every query of files.
 fn rank_files(args: RankArgs) -> Result<(), Failure> {
+    if let Some(flag) = args.opposites.of_one_query() {
+        return Err(usage(format!("{flag} is for candidates of one query, not for rows of files")));
+    }
     let model = args.asked.open()?;
-    let resolved = args.asked.chosen.ranked_by(&model, args.measure)?;
-    let resolved = Resolved { query: args.opposites.of(resolved.query), ..resolved };
+    let resolved = args.opposites.of(args.asked.chosen.ranked_by(&model, args.measure)?);
     if let Some(Fused { name, .. }) = &resolved.fused {
         return Err(usage(format!("{name}: rows of files are ranked by one method")));
     }

@@ -7,7 +7,7 @@ use cognate::engine::{Measure, Query};
 use cognate_rows::bulk::Task;
 
 use crate::cli::ask::bulk::Files;
-use crate::cli::ask::{Asked, CountedOpposites, pair_refused};
+use crate::cli::ask::{Asked, CountedOpposites, opposed, pair_refused};
 use crate::cli::choices::choice;
 use crate::cli::{Failure, print};
 use crate::http::api::similarity::SimilarityResponse;
@@ -26,6 +26,9 @@ pub(in crate::cli) struct SimilarityArgs {
     measure: Option<Measure>,
     #[command(flatten)]
     opposites: CountedOpposites,
+    /// Print how the texts are opposed
+    #[arg(long, conflicts_with = "input")]
+    return_opposes: bool,
     #[command(flatten)]
     asked: Asked,
     #[command(flatten)]
@@ -41,7 +44,7 @@ pub(in crate::cli) struct SimilarityArgs {
 pub(in crate::cli) fn run(args: SimilarityArgs) -> Result<(), Failure> {
     let model = args.asked.open()?;
     let query = Query { measure: args.measure, ..args.asked.query(&model.engine)? };
-    let query = args.opposites.of(query);
+    let query = Query { opposes: args.return_opposes, ..args.opposites.of(query) };
     if args.files.are_given(&[("--a", &args.first), ("--b", &args.second)])? {
         let a = args.files.column(args.first, "a", 1);
         let b = args.files.column(args.second, "b", 2);
@@ -55,7 +58,10 @@ pub(in crate::cli) fn run(args: SimilarityArgs) -> Result<(), Failure> {
     }
     match (scored.scores.as_slice(), scored.reasons.as_slice()) {
         (_, [reason, ..]) => print(&format!("0 (not scored: {reason})")),
-        ([score], []) => print(&score.to_string()),
+        ([score], []) => match scored.opposes.first().filter(|kinds| !kinds.is_empty()) {
+            None => print(&score.to_string()),
+            Some(&kinds) => print(&format!("{score} (opposed by {})", opposed(kinds))),
+        },
         _ => Err(anyhow::anyhow!("one pair has {} scores", scored.scores.len()).into()),
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use clap::Args;
-use cognate::engine::{Likes, Measure, PageOptions, RankedFor, WordShare};
+use cognate::engine::{Likes, Measure, Oppositions, PageOptions, RankedFor, WordShare};
 use cognate_collections::{
     Attributes, Cancellation, Choice, Chosen as ChosenItems, Collection, Filter, Item,
     ItemSelector, Shortlist, usual_shortlist,
@@ -14,7 +14,7 @@ use cognate_collections::{
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::cli::ask::{Chosen, on_a_line};
+use crate::cli::ask::{Chosen, OpposedResults, on_a_line, opposed};
 use crate::cli::choices::choice;
 use crate::cli::collection::home::{HomeArgs, named};
 use crate::cli::events::duration;
@@ -63,6 +63,8 @@ pub(in crate::cli) struct RankArgs {
     #[arg(long, value_parser = choice::<Measure>())]
     measure: Option<Measure>,
     #[command(flatten)]
+    opposites: OpposedResults,
+    #[command(flatten)]
     chosen: Chosen,
     /// Print as JSON
     #[arg(long)]
@@ -94,15 +96,20 @@ struct Line<'f> {
     data: Option<&'f RawValue>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     words: &'f [WordShare],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opposes: Option<Oppositions>,
 }
 
 impl fmt::Display for Found<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Line { id, score, text, words, .. } in &self.results {
+        for Line { id, score, text, words, opposes, .. } in &self.results {
             let score = score.to_string();
             writeln!(f, "{score:<12} {}  {}", on_a_line(id), on_a_line(text))?;
             if !words.is_empty() {
                 writeln!(f, "{:<12}   by {}", "", ask::rank::shares(words))?;
+            }
+            if let Some(kinds) = opposes.filter(|kinds| !kinds.is_empty()) {
+                writeln!(f, "{:<12}   opposed by {}", "", opposed(kinds))?;
             }
         }
         Ok(())
@@ -137,7 +144,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let without = liked.iter().chain(&disliked).map(|item| Cow::from(&*item.id)).collect();
     let oldest = args.within.map(|within| now.saturating_sub(within));
     let model = args.chosen.open()?;
-    let resolved = args.chosen.ranked_by(&model, args.measure)?;
+    let resolved = args.opposites.of(args.chosen.ranked_by(&model, args.measure)?);
     let engine = &model.engine;
     let length = match args.shortlist {
         Some(shortlist) => shortlist.length(),
@@ -160,7 +167,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
         offset: args.offset,
         top_k: Some(args.top_k),
         explain: args.explain,
-        drop_opposed: false,
+        drop_opposed: args.opposites.are_dropped(),
         ..PageOptions::default()
     };
     let choice = match length {
@@ -190,6 +197,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
             attributes: &item.attributes,
             data: item.data.as_deref(),
             words: result.reason.map_or(&[], |reason| &reason.words),
+            opposes: result.opposes,
         })
     });
     let found = Found {

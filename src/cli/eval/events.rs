@@ -11,9 +11,11 @@ use cognate_eval::events;
 use cognate_eval::events::EventsOptions;
 use cognate_files::records::Options as RecordOptions;
 
+use crate::cli::choices::choice;
 use crate::cli::eval::{refused, write};
 use crate::cli::model::model_file;
 use crate::cli::{Failure, count, print, usage};
+use crate::http::request::fields::OpposedPolicy;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EventsArgs {
@@ -56,6 +58,9 @@ pub(in crate::cli) struct EventsArgs {
     #[arg(long, value_name = "N", default_value_t = usual::NEAREST,
           value_parser = count::<usize>(1, 1000))]
     nearest: usize,
+    /// What becomes of those among them that say the opposite of a text [default: they stay]
+    #[arg(long, value_name = "POLICY", value_parser = choice::<OpposedPolicy>())]
+    opposes: Option<OpposedPolicy>,
     /// Model file, as FILE or NAME=FILE; the name is ignored
     #[arg(long, env = "COGNATE_MODEL", value_name = "[NAME=]FILE", value_parser = model_file())]
     model: PathBuf,
@@ -89,6 +94,7 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
         references: !args.no_references,
         last: args.last,
         nearest: args.nearest,
+        drop_opposed: args.opposes == Some(OpposedPolicy::Drop),
     };
     let report = events::eval_events(&engine, &options).map_err(refused)?;
     if let Some(path) = &args.html {

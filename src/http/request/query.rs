@@ -92,15 +92,13 @@ impl<'r> Selection<'r> {
         let method = listed.map_or_else(|| model.engine.method(name), Ok)?;
         let query = Query {
             measure: self.measure,
-            opposites: self.opposites.map(Into::into),
             opposes: self.return_opposes.unwrap_or(false),
             refuse_unscored: self.oov == Some(OovPolicy::Error),
             truncate: self.truncate.unwrap_or(false),
             coverage: self.coverage.unwrap_or(false),
             ..Query::new(method)
         };
-        // Names, costs and thresholds are those of the method that scores.
-        let query = Query { method: query.scored_by(), ..query };
+        let query = query.with_opposites(self.opposites.map(Into::into));
         let resolved = Resolved { model: Arc::clone(model), query, fused: None };
         if query.opposes {
             resolved.check_tells_opposites("/return_opposes")?;

@@ -159,6 +159,44 @@ fn items_are_ranked_as_the_texts_are() {
 }
 
 #[test]
+fn opposed_items_are_told_or_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = [("off", "turn off dark mode"), ("on", "how to turn the dark mode on")]
+        .map(|(id, text)| format!("{}\n", json!({"id": id, "text": text})));
+    std::fs::write(folder.path().join("items.ndjson"), lines.concat()).unwrap();
+    run(folder.path(), &["create", "support", "--data", "data"]);
+    run(folder.path(), &["load", "support", "items.ndjson", "--data", "data"]);
+    let ranked = |more: &[&str]| {
+        let asked = ["rank", "support", "turn on dark mode", "--data", "data", "--model", MODEL];
+        run(folder.path(), &[&asked, more].concat())
+    };
+    let ids = |more: &[&str]| -> Vec<(String, Value)> {
+        let told: Value = ranked(&[more, &["--json"]].concat()).parse().unwrap();
+        let results = told["results"].as_array().unwrap().iter();
+        results.map(|one| (one["id"].as_str().unwrap().into(), one["opposes"].clone())).collect()
+    };
+    let both = |off: Value, on: Value| [("off".to_owned(), off), ("on".to_owned(), on)];
+    let ignoring = ids(&["--opposites", "ignore", "--return-opposes"]);
+    assert_eq!(ignoring, both(json!(["antonym"]), json!([])));
+    let counting = ids(&["--return-opposes"]);
+    let mut turned = both(json!(["antonym"]), json!([]));
+    turned.reverse();
+    assert_eq!(counting, turned, "what is opposed has fallen below the other");
+    assert_eq!(ids(&["--opposes", "drop"]), [("on".to_owned(), Value::Null)]);
+    assert_eq!(ranked(&["--return-opposes"]).matches("   opposed by antonym\n").count(), 1);
+    let nearest = |id: &str, more: &[&str]| -> Vec<String> {
+        let next = json!({"id": id, "text": "turn on dark mode"});
+        std::fs::write(folder.path().join("next.ndjson"), format!("{next}\n")).unwrap();
+        let asked = ["match", "support", "next.ndjson", "--data", "data", "--model", MODEL];
+        let told: Value = run(folder.path(), &[&asked, more].concat()).parse().unwrap();
+        let near = told["nearest"].as_array().unwrap().iter();
+        near.map(|one| one["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(nearest("one", &[]), ["off", "on"]);
+    assert_eq!(nearest("two", &["--opposes", "drop"]), ["one", "on"]);
+}
+
+#[test]
 fn a_copy_is_read_back_and_can_be_served() {
     let folder = with_titles();
     let (path, copy) = (folder.path(), folder.path().join("copy"));

@@ -76,6 +76,13 @@ async fn json_is_what_the_service_answers() {
         ),
         ("/rank", rank(&[]), ranking.clone()),
         ("/rank", rank(&[("opposites", json!("ignore"))]), with(&["--opposites", "ignore"])),
+        (
+            "/similarity",
+            json!({"a": A, "b": B, "return_opposes": true}),
+            vec!["similarity", A, B, "--return-opposes"],
+        ),
+        ("/rank", rank(&[("return_opposes", json!(true))]), with(&["--return-opposes"])),
+        ("/rank", rank(&[("opposes", json!("drop"))]), with(&["--opposes", "drop"])),
         ("/rank", rank(&[("top_k", json!(2))]), with(&["--top-k", "2"])),
         ("/rank", rank(&[("method", json!("bm25"))]), with(&["--method", "bm25"])),
         (
@@ -278,6 +285,19 @@ fn opposites_count_unless_they_are_ignored_and_explain_names_them() {
     let refused = asked(&["similarity", "--opposites", "count", "--method", "avg-cos"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(stderr(&refused).contains("avg-cos does not count opposites"), "{}", stderr(&refused));
+    let told = asked(&["similarity", "--return-opposes"]);
+    assert!(stdout(&told).ends_with(" (opposed by antonym)\n"), "{}", stdout(&told));
+    let told = asked(&["rank", "turn on the dark mode", "--return-opposes"]);
+    let lines: Vec<&str> = stdout(&told).lines().map(str::trim_start).collect();
+    assert_eq!((lines.len(), lines[2]), (3, "opposed by antonym"), "{lines:?}");
+    let left = asked(&["rank", "turn on the dark mode", "--opposes", "drop"]);
+    assert_eq!(stdout(&left), format!("{}\n", lines[0]));
+    for flag in [&["--opposes", "drop"][..], &["--return-opposes"]] {
+        let rows = [&["rank", "--input", "-"], flag].concat();
+        let refused = cognate(folder.path(), &model, &rows);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(stderr(&refused).contains("not for rows of files"), "{}", stderr(&refused));
+    }
     let explained = asked(&["explain"]);
     let opposed = "The texts are opposed by antonym (\"on\", \"off\").";
     assert!(stdout(&explained).contains(opposed), "{}", stdout(&explained));

@@ -5,6 +5,7 @@ use cognate::methods::Method;
 use cognate::model::format::Dtype;
 use cognate::model::writer::{Draft, Table};
 use cognate::model::{Model, ModelError};
+use cognate_stats::classification::proportion_interval;
 
 use crate::eval::figures::{cognate, compass};
 use crate::support;
@@ -87,6 +88,49 @@ fn a_prior_says_how_few_pairs_are_related_where_the_threshold_will_be_used() {
 }
 
 #[test]
+fn opposed_pairs_are_no_hits_where_they_are_dropped_and_shares_have_intervals() {
+    let folder = tempfile::tempdir().unwrap();
+    let (on, off) = ("turn on dark mode", "turn off dark mode");
+    let (rise, fall) = ("oil prices rise", "oil prices fall");
+    let pairs = [
+        (1, on, "switch on dark mode"),
+        (1, rise, "the price of oil goes up"),
+        (1, "keep it on", "do not keep it off in 5 days"),
+        (0, on, off),
+        (0, rise, fall),
+    ];
+    let rows: String = pairs.iter().map(|(label, a, b)| format!("{label}\t{a}\t{b}\n")).collect();
+    std::fs::write(folder.path().join("pairs.tsv"), rows).unwrap();
+    std::fs::copy(support::default_path(), folder.path().join("m.safetensors")).unwrap();
+    let found = |more: &[&str]| {
+        let asked = ["--methods", "coverage-blend", "--aim", "precision=1", "--json"];
+        let told = calibrate(folder.path(), &[&asked, more].concat());
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        told["thresholds"][0].clone()
+    };
+    let dropping = found(&["--opposes", "drop"]);
+    assert_eq!(dropping["aim"], "precision=1 without opposed pairs");
+    assert_eq!((&dropping["precision"], &dropping["recall"]), (&1.0.into(), &1.0.into()));
+    let [low, high] = proportion_interval(3, 3);
+    assert_eq!(dropping["precision_interval"], serde_json::json!([low, high]));
+    assert_eq!(dropping["recall_interval"], serde_json::json!([low, high]));
+    let weighted = found(&["--opposes", "drop", "--prior", "0.1"]);
+    assert!(weighted.get("precision_interval").is_none(), "{weighted}");
+    // Both opposed pairs score above every related one.
+    let arguments = ["eval", "calibrate", "pairs.tsv", "--model", "m.safetensors", "-o"];
+    let plain = ["m.safetensors", "--methods", "coverage-blend", "--aim", "precision=1"];
+    let output = cognate(folder.path(), &[&arguments[..], &plain].concat());
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let compass = compass(&[("pairs.tsv", PAIRS)]);
+    let refused = cognate(
+        compass.path(),
+        &[&arguments[..], &["m.safetensors", "--opposes", "drop"]].concat(),
+    );
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(2) && said.contains("--polarity"), "{said}");
+}
+
+#[test]
 fn what_is_never_reached_writes_nothing() {
     let level = "1\teast\teast\n0\teast\teast\n1\tnorth\tnorth\n0\tnorth\tnorth\n";
     let folder = compass(&[("pairs.tsv", level)]);
@@ -99,7 +143,7 @@ fn what_is_never_reached_writes_nothing() {
     };
     let (code, said) = run("precision=0.9");
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("reach the wanted precision"), "{said}");
+    assert!(said.contains("reach what is wanted"), "{said}");
     for aim in ["precision=1.5", "precision=x", "recall"] {
         assert_eq!(run(aim).0, Some(2), "{aim}");
     }

@@ -43,7 +43,8 @@ pub struct Calibration {
 pub struct Threshold {
     /// Scores of at least this count as related.
     pub threshold: f64,
-    /// The aim: `f1`, `accuracy`, `precision=0.9` or `recall=0.9`.
+    /// The aim: `f1`, `accuracy`, `precision=0.9` or `recall=0.9`, and behind it whether opposed pairs
+    /// were left out.
     pub aim: String,
     /// The share of related pairs that precision and F1 were reckoned for; none: that of the pairs it
     /// was found on.

@@ -13,6 +13,19 @@ pub enum Opposites {
     Ignore,
 }
 
+impl Opposites {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Count, Self::Ignore];
+
+    /// The name in requests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Ignore => "ignore",
+        }
+    }
+}
+
 /// A question's settings.
 #[derive(Debug, Clone, Copy)]
 pub struct Query {
@@ -52,6 +65,13 @@ impl Query {
     pub fn scored_by(&self) -> Method {
         let plain = self.method.info().ignoring_opposites;
         plain.filter(|_| self.opposites == Some(Opposites::Ignore)).unwrap_or(self.method)
+    }
+
+    /// The query with this said of opposites, by the method that scores then: names, costs and thresholds
+    /// are those of that one.
+    pub fn with_opposites(self, opposites: Option<Opposites>) -> Self {
+        let query = Self { opposites, ..self };
+        Self { method: query.scored_by(), ..query }
     }
 
     /// Refuses a text without a known word if the query says so.

@@ -57,9 +57,13 @@ impl Engine {
                     answer.opposes.extend(polarity.map(|_| Oppositions::default()));
                     continue;
                 }
-                let score = scorer.pair(measure, one, other, workspace.scratch());
+                let (score, kinds) = scorer.pair_told(measure, one, other, workspace.scratch());
                 answer.scores.push(finite(score, info)?);
-                answer.opposes.extend(polarity.map(|polarity| polarity.prepare(one).kinds(other)));
+                answer.opposes.extend(
+                    polarity.map(|polarity| {
+                        kinds.unwrap_or_else(|| polarity.prepare(one).kinds(other))
+                    }),
+                );
             }
         }
         workspace.take_back(phrases.into_iter().flatten());

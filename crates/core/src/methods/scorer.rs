@@ -10,7 +10,7 @@ use crate::methods::common::text_vector::{TextVector, Weights};
 use crate::methods::common::union::Union;
 use crate::methods::common::unit_rows;
 use crate::methods::lexical::token_bag::TokenBag;
-use crate::methods::polarity::Polarity;
+use crate::methods::polarity::{Oppositions, Polarity};
 use crate::methods::sets::{coverage, dynamax, dynamax_weighted};
 use crate::methods::{Measure, Posts, polarity, ranker};
 use crate::model::Phrase;
@@ -96,6 +96,11 @@ pub trait Against {
         None
     }
 
+    /// How the text that was scored last is opposed to this one. `None` if the method does not look.
+    fn opposed(&self) -> Option<Oppositions> {
+        None
+    }
+
     /// Hands memory back that preparing took, to be called at the end.
     fn give_back(&mut self, _scratch: &mut Scratch) {}
 }
@@ -105,8 +110,13 @@ pub trait DynCompare: Send + Sync {
     /// Prepares a text.
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Box<dyn Against + 'q>;
 
-    /// Scores one pair without allocating for a prepared text.
-    fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) -> f32;
+    /// Scores one pair without allocating for a prepared text, and tells what [`Against::opposed`] does.
+    fn pair(
+        &self,
+        one: &Phrase<'_>,
+        other: &Phrase<'_>,
+        scratch: &mut Scratch,
+    ) -> (f32, Option<Oppositions>);
 
     /// What the method knows of opposites.
     fn polarity(&self) -> Option<&Polarity>;
@@ -117,7 +127,12 @@ impl<M: Compare> DynCompare for M {
         Box::new(Compare::against(self, one, scratch))
     }
 
-    fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) -> f32 {
+    fn pair(
+        &self,
+        one: &Phrase<'_>,
+        other: &Phrase<'_>,
+        scratch: &mut Scratch,
+    ) -> (f32, Option<Oppositions>) {
         only(Compare::against(self, one, scratch), other, scratch)
     }
 
@@ -127,11 +142,16 @@ impl<M: Compare> DynCompare for M {
 }
 
 /// Scores the only text that a prepared one is compared with.
-fn only(mut against: impl Against, other: &Phrase<'_>, scratch: &mut Scratch) -> f32 {
+fn only(
+    mut against: impl Against,
+    other: &Phrase<'_>,
+    scratch: &mut Scratch,
+) -> (f32, Option<Oppositions>) {
     let mut score = [0.0];
     against.score(std::slice::from_ref(other), &mut score, scratch);
+    let opposed = against.opposed();
     against.give_back(scratch);
-    score[0]
+    (score[0], opposed)
 }
 
 /// Scores a whole list of candidates against a query, where a candidate's score depends on the
@@ -184,6 +204,18 @@ impl Scorer {
         other: &Phrase<'_>,
         scratch: &mut Scratch,
     ) -> f32 {
+        self.pair_told(measure, one, other, scratch).0
+    }
+
+    /// [`Scorer::pair`], and how the texts are opposed if the method looks, so that who tells it need
+    /// not look again.
+    pub(crate) fn pair_told(
+        &self,
+        measure: Measure,
+        one: &Phrase<'_>,
+        other: &Phrase<'_>,
+        scratch: &mut Scratch,
+    ) -> (f32, Option<Oppositions>) {
         match self {
             Self::Embed(embedder) => {
                 only(ByVector::of(embedder.as_ref(), measure, one, scratch), other, scratch)

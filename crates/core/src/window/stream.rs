@@ -136,7 +136,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                 let number = before + at as u64;
                 let text_of = |number| self.text(number);
                 if self.settings.drop_opposed {
-                    near = without_opposed(&self.engine, batch[at].text, near, text_of)?;
+                    near = without_opposed(&self.engine, batch[at].text, &near, text_of)?;
                 }
                 if let Some(method) = self.settings.second {
                     near = look_again(&self.engine, method, batch[at].text, &near, text_of)?;
@@ -227,17 +227,17 @@ pub fn look_again<'t>(
 }
 
 /// The nearest of a text that are not opposed to it. What each of them says is asked of `text_of`.
-fn without_opposed<'t>(
+pub fn without_opposed<'t>(
     engine: &Engine,
     text: &str,
-    near: Vec<Near>,
+    near: &[Near],
     text_of: impl Fn(u64) -> Option<&'t str>,
 ) -> Result<Vec<Near>, QueryError> {
     let texts: Vec<&str> = near.iter().map(|near| text_of(near.number).unwrap_or("")).collect();
     let query = Query { truncate: true, ..Query::new(engine.auto()) };
     let kinds = engine.opposes_each(text, &texts, &query)?;
-    let both = near.into_iter().zip(kinds);
-    Ok(both.filter(|(_, kinds)| kinds.is_empty()).map(|(near, _)| near).collect())
+    let both = near.iter().zip(kinds);
+    Ok(both.filter(|(_, kinds)| kinds.is_empty()).map(|(near, _)| *near).collect())
 }
 
 /// Bytes of memory that a stream takes before its first text.

@@ -53,6 +53,8 @@ pub struct EventsOptions {
     pub last: usize,
     /// Number of nearest texts considered.
     pub nearest: usize,
+    /// Whether texts found by vectors that are opposed to a text are none of its nearest.
+    pub drop_opposed: bool,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -73,6 +75,8 @@ pub struct EventsReport {
     pub last: usize,
     /// Number of nearest texts considered.
     pub nearest: usize,
+    /// Whether opposed texts found by vectors were left out of these.
+    pub drop_opposed: bool,
     /// For each contender, the chosen setting and its figures.
     pub results: Vec<EventsResult>,
     /// The timelines of the gold events, and of those that the best contender found.
@@ -203,6 +207,7 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
         alone: measured.gold.iter().filter(|&&gold| gold >= measured.names.len() as u64).count(),
         last: options.last,
         nearest: options.nearest,
+        drop_opposed: options.drop_opposed,
         results,
         courses,
     })
@@ -291,8 +296,9 @@ impl EventsReport {
                 .to_owned(),
             false => format!("Settings were chosen on {}.", self.chosen_on),
         };
+        let opposed = if self.drop_opposed { ", without opposed ones" } else { "" };
         let window = format!(
-            "Of the last {} texts the {} nearest are asked. F1 is the mean over events of the best \
+            "Of the last {} texts the {} nearest are asked{opposed}. F1 is the mean over events of the best \
              match.",
             self.last, self.nearest
         );

@@ -8,7 +8,7 @@ use cognate::engine::{Engine, Query};
 use cognate::methods::Method;
 use cognate::text;
 use cognate::text::Tokens;
-use cognate::window::stream::look_again;
+use cognate::window::stream::{look_again, without_opposed};
 use cognate::window::{Entry, Limits, Near, Window};
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -81,21 +81,25 @@ impl Contender {
         options: &EventsOptions,
     ) -> Result<Vec<Vec<Near>>, EvalError> {
         let (last, most) = (options.last, options.nearest);
-        match self {
-            Self::TfIdf => Ok(tf_idf(engine, &stream.texts, last, most)),
-            Self::MinHash => Ok(min_hash(engine, &stream.texts, last, most)),
-            Self::Vectors => Ok(by_vectors(vectors, last, most)),
-            Self::Second(method) => {
-                let near = by_vectors(vectors, last, most);
-                let text_of = |number: u64| {
-                    stream.texts.get(usize::try_from(number).ok()?).map(String::as_str)
-                };
-                let both = stream.texts.par_iter().zip(&near);
-                let again =
-                    both.map(|(text, near)| look_again(engine, method, text, near, text_of));
-                again.collect::<Result<_, _>>().map_err(refused)
+        let second = match self {
+            Self::TfIdf => return Ok(tf_idf(engine, &stream.texts, last, most)),
+            Self::MinHash => return Ok(min_hash(engine, &stream.texts, last, most)),
+            Self::Vectors => None,
+            Self::Second(method) => Some(method),
+        };
+        let text_of =
+            |number: u64| stream.texts.get(usize::try_from(number).ok()?).map(String::as_str);
+        let both = stream.texts.par_iter().zip(by_vectors(vectors, last, most));
+        let asked = both.map(|(text, mut near)| {
+            if options.drop_opposed {
+                near = without_opposed(engine, text, &near, text_of)?;
             }
-        }
+            match second {
+                Some(method) => look_again(engine, method, text, &near, text_of),
+                None => Ok(near),
+            }
+        });
+        asked.collect::<Result<_, _>>().map_err(refused)
     }
 }
 

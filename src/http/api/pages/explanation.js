@@ -35,14 +35,15 @@ export function verdict(answer, range, threshold) {
     ...(answer.opposes ?? []).map(opposition),
     answer.unscored ? null : scale(answer.score, range, threshold),
     element("p", { class: "sentence" }, answer.sentence),
-    answer.unscored || !threshold ? null : element("p", {}, judgement(answer.score, threshold)),
+    answer.unscored || !threshold ? null : element("p", {}, judgement(answer, threshold)),
   ].filter((part) => part !== null);
 }
 
 /** One way in which the texts are opposed, and the words that carry it. */
 function opposition({ kind, a, b }) {
-  const words = [...a, ...b].map(({ token }) => shortened(token));
-  return element("p", { class: "opposed" }, `Opposed by ${kind}: ${words.join(", ")}`);
+  const sides = [a, b].filter((words) => words.length > 0);
+  const words = sides.map((words) => words.map(({ token }) => shortened(token)).join(", "));
+  return element("p", { class: "opposed" }, `Opposed by ${kind}: ${words.join(" against ")}`);
 }
 
 /** Which words nothing is known of, where that is half of a text or more. */
@@ -95,8 +96,9 @@ function scale(score, [least, most], threshold) {
   return shown;
 }
 
-function judgement(score, { threshold, precision, recall, prior }) {
-  const side = score >= threshold ? "Related" : "Not related";
+function judgement({ score, opposes }, { threshold, precision, recall, prior }) {
+  const above = (opposes ?? []).length > 0 ? "Above the threshold, but not related, as the texts are opposed" : "Related";
+  const side = score >= threshold ? above : "Not related";
   const percent = (part) => `${Math.round(100 * part)} %`;
   const where = prior ? `, of which ${100 * prior} % are related` : "";
   return (
@@ -151,7 +153,7 @@ function wordCards(answer, texts) {
       "div",
       {},
       element("h3", {}, shortened(texts[place])),
-      wordList(side, answer.adds_up ? full : 0),
+      wordList(marked(side, answer.opposes ?? [], "ab"[place]), answer.adds_up ? full : 0),
     ),
   );
   const note = answer.adds_up
@@ -159,6 +161,13 @@ function wordCards(answer, texts) {
     : `The score of ${answer.method} cannot be split by word, so words are shown without shares.`;
   const both = element("div", { class: "texts" }, ...lists);
   return card("What each word adds", note, both, ...legend(sides));
+}
+
+/** A text whose words name the kind by which they oppose it to the other. */
+function marked(side, opposes, at) {
+  const kinds = new Map(opposes.flatMap((told) => told[at].map(({ span }) => [span.join(), told.kind])));
+  const words = side.words.map((word) => ({ ...word, opposed: kinds.get(word.span.join()) }));
+  return { ...side, words };
 }
 
 /** The largest share that is drawn of a text. */
@@ -213,6 +222,7 @@ function merged(rows) {
       found.set(word.token, { word: { ...word }, row, count: 1 });
     } else {
       kept.count += 1;
+      kept.word.opposed ??= word.opposed;
       if (typeof kept.word.share === "number") kept.word.share += word.share ?? 0;
     }
   }
@@ -220,22 +230,24 @@ function merged(rows) {
 }
 
 function unknownRow(token, full, count) {
-  const name = nameOf(token.token, tag(...UNKNOWN, "unknown"), null, count);
+  const name = nameOf(token.token, [tag(...UNKNOWN, "unknown")], null, count);
   return element("li", token.share ? {} : { class: "without" }, name, ...shareOf(token, full));
 }
 
 function wordRow(word, full, count) {
   const [label, title] = FOUND[word.found] ?? [];
-  const mark = label ? tag(label, title, MADE.includes(word.found) ? "unknown" : "found") : null;
+  const marks = label ? [tag(label, title, MADE.includes(word.found) ? "unknown" : "found")] : [];
+  if (word.opposed) marks.push(tag(word.opposed, "It opposes its text to the other", "opposed"));
   const listed = word.word !== null && word.word !== word.token ? word.word : null;
   const other = word.pieces ? word.pieces.join(" ") : listed;
-  return element("li", {}, nameOf(word.token, mark, other, count), ...shareOf(word, full));
+  return element("li", {}, nameOf(word.token, marks, other, count), ...shareOf(word, full));
 }
 
-function nameOf(token, mark, word, count = 1) {
+function nameOf(token, marks, word, count = 1) {
   const times = count > 1 ? element("span", { class: "hint" }, ` \u00d7\u2009${count}`) : null;
   const read = word ? element("span", { class: "hint" }, ` as ${word}`) : null;
-  return element("span", { class: "word" }, element("span", {}, token), times, read, mark ? " " : null, mark);
+  const spaced = marks.flatMap((mark) => [" ", mark]);
+  return element("span", { class: "word" }, element("span", {}, token), times, read, ...spaced);
 }
 
 function shareOf({ share }, full) {

@@ -333,7 +333,7 @@ impl Compare for PolarityBlend {
         let mut read = std::mem::take(signs);
         read.0.read(&self.polarity.table, one);
         let plain = self.plain.against(one, scratch);
-        Prepared { polarity: &self.polarity, one, read, plain }
+        Prepared { polarity: &self.polarity, one, read, plain, last: None }
     }
 
     fn polarity(&self) -> Option<&Polarity> {
@@ -347,14 +347,17 @@ struct Prepared<'q> {
     one: &'q Phrase<'q>,
     read: Read,
     plain: <blend::Blend<Coverage> as Compare>::Against<'q>,
+    /// How the text that was scored last is opposed.
+    last: Option<Oppositions>,
 }
 
 impl Prepared<'_> {
-    fn lowered(&self, score: f32, other: &Phrase<'_>, scratch: &mut Scratch) -> f32 {
+    fn lowered(&mut self, score: f32, other: &Phrase<'_>, scratch: &mut Scratch) -> f32 {
         let [_, signs] = &mut scratch.signs;
         signs.0.read(&self.polarity.table, other);
         let texts = [self.one, other];
         let kinds = self.polarity.compare(texts, [&self.read.0, &signs.0]);
+        self.last = Some(kinds);
         self.polarity.lowered(score, texts, kinds)
     }
 }
@@ -378,6 +381,10 @@ impl Against for Prepared<'_> {
             shares.one.iter_mut().chain(&mut shares.other).for_each(|share| *share *= factor);
         }
         Some(shares)
+    }
+
+    fn opposed(&self) -> Option<Oppositions> {
+        self.last
     }
 
     fn give_back(&mut self, scratch: &mut Scratch) {

@@ -69,6 +69,7 @@ fn opposites_are_told_by_their_kinds() {
 fn texts_that_agree_are_not_opposed() {
     let agree = [
         ("nobody is outside", "there is no one outside"),
+        ("there is no boy outdoors", "the boy is not outdoors"),
         ("the printer won't work", "the printer is not working"),
         ("can't connect to the wifi", "unable to connect to the wifi"),
         ("keep the porch light on", "don't turn the porch light off"),
@@ -168,11 +169,23 @@ fn a_ranking_lowers_as_a_pair_does_and_opposites_can_be_ignored() {
     let [ignored, plain] =
         [ignoring, plain].map(|query| engine().rank("turn on dark mode", &texts, &query).unwrap());
     assert_eq!(ignored.results, plain.results);
-    let asked = Query { opposes: true, ..Query::new(Method::CoverageBlend) };
-    let pairs = [("turn it on", "turn it off"), ("a dog", "a cat"), ("a dog", "")];
-    let scores = engine().similarity(&pairs, &asked).unwrap();
-    let told: Vec<Vec<_>> = scores.opposes.iter().map(|kinds| kinds.iter().collect()).collect();
-    assert_eq!(told, [vec![OppositionKind::Antonym], vec![], vec![]]);
+    // What a method that counts them found for the score is told; for others they are looked for.
+    for method in [Method::CoverageBlend, Method::PolarityBlend] {
+        let asked = Query { opposes: true, ..Query::new(method) };
+        let pairs = [
+            ("turn it on", "turn it off"),
+            ("a dog", "a cat"),
+            ("a dog", ""),
+            ("not a dog", "5 dogs, not 3"),
+            ("2 dogs", "not 3 dogs"),
+            ("a dog", "a dog"),
+        ];
+        let scores = engine().similarity(&pairs, &asked).unwrap();
+        let told: Vec<Vec<_>> = scores.opposes.iter().map(|kinds| kinds.iter().collect()).collect();
+        let both = vec![OppositionKind::Negation, OppositionKind::Number];
+        let antonym = vec![OppositionKind::Antonym];
+        assert_eq!(told, [antonym, vec![], vec![], vec![], both, vec![]], "{method:?}");
+    }
 }
 
 #[test]
