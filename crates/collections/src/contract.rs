@@ -136,10 +136,10 @@ pub(super) fn how() -> MatchOptions {
         nearest: 4,
         floor: 0.3,
         drop_opposed: false,
-        rule: Rule { threshold: 0.5, votes: 4, centre: usual::CENTRE },
+        rule: Rule { threshold: 0.5, votes: 4, centre: usual::CENTRE, duplicate: 0.99 },
         limits: window::Limits { last: 6, within: None },
     };
-    MatchOptions { stream, duplicate: 0.99 }
+    MatchOptions { stream }
 }
 
 /// A collection as its interface shows it.

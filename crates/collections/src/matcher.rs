@@ -32,8 +32,6 @@ pub enum MatchError {
 pub struct MatchOptions {
     /// The options of the stream of events.
     pub stream: Settings,
-    /// The least score at which a text is a duplicate of its nearest.
-    pub duplicate: f32,
 }
 
 /// The result of a match.
@@ -47,8 +45,6 @@ pub struct Matched {
     pub new: bool,
     /// The score of its event, or of the best of those that it did not join.
     pub score: Option<f32>,
-    /// The nearest item of its event, or of any where it joined none.
-    pub nearest_of_event: Option<Arc<str>>,
     /// The item that it is a duplicate of.
     pub duplicate_of: Option<Arc<str>>,
 }
@@ -124,7 +120,7 @@ pub(super) fn follow(
         if batch.is_empty() {
             break;
         }
-        window.decide(batch, how.duplicate, &mut matched, &mut decided)?;
+        window.decide(batch, &mut matched, &mut decided)?;
     }
     window.pay(turn)?;
     Ok(Followed { matched, items: decided, window })
@@ -153,5 +149,5 @@ fn within_limits(how: MatchOptions, settings: crate::Settings) -> MatchOptions {
         (within, ttl) => within.or(ttl),
     };
     let stream = Settings { limits: window::Limits { last, within }, ..how.stream };
-    MatchOptions { stream, ..how }
+    MatchOptions { stream }
 }

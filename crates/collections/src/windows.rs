@@ -313,7 +313,6 @@ impl HeldWindow {
     pub(super) fn decide(
         &mut self,
         batch: Vec<Item>,
-        duplicate: f32,
         all: &mut Vec<Matched>,
         decided: &mut Vec<Item>,
     ) -> Result<(), MatchError> {
@@ -331,14 +330,13 @@ impl HeldWindow {
             let name = |near: &Near| Some((Arc::clone(self.names.of(near.number)?), near.score));
             let least = self.settings().rule.threshold;
             let reached = near.iter().filter(|near| near.score >= least);
-            let duplicate = near.first().filter(|near| near.score >= duplicate);
+            let duplicate = decision.nearest.filter(|_| decision.duplicate);
             all.push(Matched {
                 nearest: reached.filter_map(name).collect(),
                 event,
                 new: decision.new,
                 score: decision.score,
-                nearest_of_event: decision.nearest.and_then(|near| Some(name(&near)?.0)),
-                duplicate_of: duplicate.and_then(|near| Some(name(near)?.0)),
+                duplicate_of: duplicate.and_then(|near| Some(name(&near)?.0)),
             });
             decided.push(item);
         }

@@ -35,9 +35,10 @@ pub(in crate::cli) struct MatchArgs {
     /// the method that scores: see docs/events.md]
     #[arg(long, value_name = "SCORE", value_parser = share)]
     min_score: Option<f32>,
-    /// Least score at which a text is a duplicate of its nearest
-    #[arg(long, value_name = "SCORE", default_value_t = 1.0, value_parser = share)]
-    duplicate_score: f32,
+    /// Least score at which a text is a duplicate of its nearest, whose event it joins [default: the
+    /// highest of the method that scores]
+    #[arg(long, value_name = "SCORE", value_parser = share)]
+    duplicate_score: Option<f32>,
     /// Model file, as FILE or NAME=FILE [default: the first that `cognate serve` would take; env
     /// COGNATE_MODEL]
     #[arg(long, value_name = "[NAME=]FILE")]
@@ -46,8 +47,9 @@ pub(in crate::cli) struct MatchArgs {
 
 pub(super) fn run(args: &MatchArgs) -> Result<(), Failure> {
     let model = ask::open_model(args.model.as_ref())?;
-    let stream = args.follow.settings(&model.engine, 0.0, ("--min-score", args.min_score))?;
-    let how = MatchOptions { stream, duplicate: args.duplicate_score };
+    let mut stream = args.follow.settings(&model.engine, 0.0, ("--min-score", args.min_score))?;
+    stream.rule.duplicate = args.duplicate_score.unwrap_or(stream.rule.duplicate);
+    let how = MatchOptions { stream };
     let engine = SharedEngine::of(model);
     let collections = args.home.open()?;
     let collection = named(&*collections, &args.name)?;

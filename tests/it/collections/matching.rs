@@ -186,6 +186,46 @@ async fn a_stream_goes_on_as_if_it_had_not_stopped() {
     found.iter().zip(&expected).for_each(|(found, event)| agrees(found, event));
 }
 
+/// Of four texts of the evening before one is within the hours that are looked back at; and of many
+/// copies one is looked at.
+#[tokio::test]
+async fn an_event_that_slept_is_not_begun_anew() {
+    let says = "Strong earthquake shakes the city of Lima tonight";
+    let other = "Lima: a strong earthquake shakes houses in the city";
+    let at = |hours: i64| 1_714_521_600 + 3600 * hours;
+    let post = |id: usize, text: &str, time| json!({"id": format!("d{id}"), "text": text, "time": time});
+    let slept = [
+        post(0, "Strong earthquake shakes Lima, people run out of their houses", at(0)),
+        post(1, other, at(0)),
+        post(2, says, at(0)),
+        post(3, "Another strong earthquake shakes the city of Lima", at(23)),
+        // A copy of the only one that can speak for it, and one that is near to it.
+        post(4, "Another strong earthquake shakes the city of Lima", at(26)),
+        post(5, says, at(47)),
+    ];
+    let copies: Vec<Value> = (0..6).map(|id| post(id, says, at(0))).collect();
+    for (posts, query, flags) in [
+        (&slept[..], json!({"within": "24h"}), ["--within", "24h"]),
+        (&copies, json!({"nearest": 1}), ["--nearest", "1"]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let lines: String = posts.iter().map(|post| format!("{post}\n")).collect();
+        std::fs::write(folder.path().join("posts.ndjson"), lines).unwrap();
+        let arguments = [&["events", "posts.ndjson"], &flags[..]].concat();
+        let output = cognate(folder.path(), &[("COGNATE_MODEL", MODEL)], &arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let app = TestApp::of(support::default_model(), |_| ());
+        done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+        let mut body = query;
+        body["items"] = json!(posts);
+        let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
+        for (found, line) in answer["results"].as_array().unwrap().iter().zip(stdout(&output).lines()) {
+            assert_eq!(found["event"], "d0", "{answer}");
+            agrees(found, &serde_json::from_str(line).unwrap());
+        }
+    }
+}
+
 #[tokio::test]
 async fn duplicates_neighbours_and_names_are_told() {
     let app = TestApp::of(support::default_model(), |_| ());

@@ -235,10 +235,14 @@ impl Window {
 
     /// Whether the window before a text holds an earlier one.
     fn keeps(&self, (number, place): (u64, usize), before: &Question) -> bool {
-        let (time, later) = (self.times[place], self.times[before.place]);
         before.number - number <= self.limits.last as u64
-            && time >= self.oldest
-            && self.limits.within.is_none_or(|most| later.saturating_sub(time) <= most)
+            && self.times[place] >= self.since(self.times[before.place])
+    }
+
+    /// The time back to which the window of a text of this time reaches.
+    pub fn since(&self, time: i64) -> i64 {
+        let within = self.limits.within;
+        self.oldest.max(within.map_or(i64::MIN, |most| time.saturating_sub(most)))
     }
 
     /// The score of two texts that have vectors: their cosine, and 1 where both vectors are the same,

@@ -16,7 +16,7 @@ pub struct Settings {
     pub method: Method,
     /// A method that scores the nearest once more; nothing where the cosine is enough.
     pub second: Option<Method>,
-    /// Number of nearest texts that vote.
+    /// Number of nearest texts that are asked for their events; no more can vote.
     pub nearest: usize,
     /// The least cosine of a text that votes.
     pub floor: f32,
@@ -131,6 +131,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
             let entries = entries(batch, &vectors);
             let before = self.window.next();
             let Settings { nearest, floor, rule, .. } = self.settings;
+            let rule = Rule { votes: rule.votes.min(nearest), ..rule };
             let near = self.window.follow(&entries, nearest, floor);
             for (at, (mut near, entry)) in near.into_iter().zip(&entries).enumerate() {
                 let number = before + at as u64;
@@ -143,7 +144,8 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                 }
                 self.keep_text(batch[at].text);
                 self.forget(number);
-                tell(self.events.join(summed(entry, &rule), &near, &rule), &near);
+                let since = self.window.since(entry.time);
+                tell(self.events.join(&summed(entry, &rule), &near, since, &rule), &near);
             }
         }
         Ok(())
@@ -155,7 +157,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         for entry in entries(&[item], &vectors) {
             let number = self.window.add(&entry);
             self.forget(number);
-            self.events.add(event, summed(&entry, &self.settings.rule));
+            self.events.add(event, &summed(&entry, &self.settings.rule));
         }
         self.keep_text(item.text);
         Ok(())
@@ -194,9 +196,9 @@ impl<E: Deref<Target = Engine>> Stream<E> {
     }
 }
 
-/// The vector that the sum of an event's vectors needs, where its centre has a say.
-fn summed<'v>(entry: &Entry<'v>, rule: &Rule) -> Option<&'v [f32]> {
-    entry.vector.filter(|_| rule.centre != 0.0)
+/// A text as its event takes it: with its vector where the event's centre has a say.
+fn summed<'v>(entry: &Entry<'v>, rule: &Rule) -> Entry<'v> {
+    Entry { vector: entry.vector.filter(|_| rule.centre != 0.0), ..*entry }
 }
 
 /// Scores the nearest of a text once more by another method, and puts them in the order of that. What

@@ -107,8 +107,15 @@ impl Wanted<'_> {
             })
         });
         let threshold = self.least(scoring, &resolved)?;
-        let rule =
-            Rule { threshold, votes: self.votes.unwrap_or(usual::VOTES), centre: usual::CENTRE };
+        let votes = self.votes.unwrap_or(usual::VOTES);
+        let duplicate = match self.duplicate_score {
+            Some(score) => {
+                check_score(score, scoring, "/duplicate_score")?;
+                score as f32
+            }
+            None => usual::duplicate(scoring),
+        };
+        let rule = Rule { threshold, votes, centre: usual::CENTRE, duplicate };
         let stream = Settings {
             method: resolved.query.method,
             second,
@@ -118,10 +125,7 @@ impl Wanted<'_> {
             rule,
             limits: Limits { last, within: within.transpose()? },
         };
-        let duplicate = self.duplicate_score.unwrap_or(1.0);
-        check_score(duplicate, scoring, "/duplicate_score")?;
-        let duplicate = duplicate as f32;
-        Ok((resolved, MatchOptions { stream, duplicate }))
+        Ok((resolved, MatchOptions { stream }))
     }
 
     /// The least score at which a text joins an event or is a duplicate.
@@ -190,9 +194,11 @@ pub(crate) struct MatchRequest<'b> {
     min_score: Option<Threshold>,
     /// How many of the nearest are looked at; 16 unless this says otherwise.
     nearest: Option<Pool>,
-    /// How many items of an event must speak for it on average; 4 unless this says otherwise.
+    /// How many items of an event must speak for it on average; 4 unless this says otherwise. An event of
+    /// which fewer are in the window needs these, and none needs more than `nearest`.
     votes: Option<Pool>,
-    /// The least score at which a text is a duplicate of its nearest; 1 unless this says otherwise.
+    /// The least score at which a text is a duplicate of its nearest, whose event it joins; the highest of
+    /// the method, which is that of the same words, unless this says otherwise.
     duplicate_score: Option<Score>,
     /// What becomes of items that are opposed to a text. With `drop` they are not among its nearest: they
     /// do not speak for an event, and it is a duplicate of none of them.

@@ -55,10 +55,12 @@ pub(crate) struct MatchParameters {
     /// `application/x-ndjson` only: how many of the nearest are looked at.
     #[param(minimum = 1, maximum = 1000)]
     nearest: Option<usize>,
-    /// `application/x-ndjson` only: how many items of an event must speak for it.
+    /// `application/x-ndjson` only: how many items of an event must speak for it, at most those of it
+    /// that are in the window, and `nearest`.
     #[param(minimum = 1, maximum = 1000)]
     votes: Option<usize>,
-    /// `application/x-ndjson` only: the least score at which a text is a duplicate of its nearest.
+    /// `application/x-ndjson` only: the least score at which a text is a duplicate of its nearest,
+    /// whose event it joins.
     duplicate_score: Option<f64>,
     /// `application/x-ndjson` only: what becomes of items that are opposed to a text.
     opposes: Option<OpposedPolicy>,
