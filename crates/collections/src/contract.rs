@@ -37,7 +37,8 @@ const TEXTS: [&str; 8] = [
 pub(super) enum Step {
     /// Items of these numbers: of each its text, its age, its attributes.
     Put(Vec<(usize, usize, i64, usize)>),
-    Match(Vec<(usize, usize, i64, usize)>),
+    /// The same, and whether what is there is replaced.
+    Match(Vec<(usize, usize, i64, usize)>, bool),
     Remove(Vec<usize>),
     Set(Option<usize>, Option<i64>),
     Tidy,
@@ -48,7 +49,7 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let items = || prop::collection::vec((0usize..24, 0usize..8, 0i64..60, 0usize..12), 1..9);
     let step = prop_oneof![
         5 => items().prop_map(Step::Put),
-        4 => items().prop_map(Step::Match),
+        4 => (items(), any::<bool>()).prop_map(|(items, replace)| Step::Match(items, replace)),
         2 => prop::collection::vec(0usize..24, 0..4).prop_map(Step::Remove),
         1 => (prop::option::of(3usize..20), prop::option::of(20i64..90))
             .prop_map(|(most, ttl)| Step::Set(most, ttl)),
@@ -139,7 +140,7 @@ pub(super) fn how() -> MatchOptions {
         rule: Rule { threshold: 0.5, votes: 4, centre: usual::CENTRE, duplicate: 0.99 },
         limits: window::Limits { last: 6, within: None },
     };
-    MatchOptions { stream }
+    MatchOptions { stream, replace: false }
 }
 
 /// A collection as its interface shows it.
@@ -210,16 +211,21 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
             news.tidy(now).unwrap();
             Came::Nothing
         }
-        Step::Match(list) => match news.follow(engine.clone(), &how(), items(list, now), now) {
-            Ok((matched, pending)) => {
-                news.wait_durable(pending).unwrap();
-                Came::Matched(matched)
+        Step::Match(list, replace) => {
+            let how = MatchOptions { replace: *replace, ..how() };
+            match news.follow(engine.clone(), &how, items(list, now), now) {
+                Ok((matched, pending)) => {
+                    news.wait_durable(pending).unwrap();
+                    Came::Matched(matched)
+                }
+                Err(MatchError::Collection(
+                    error @ (CollectionError::TooManyItems { .. }
+                    | CollectionError::Item { .. }
+                    | CollectionError::OtherText { .. }),
+                )) => Came::Refused(format!("{error:?}")),
+                Err(error) => panic!("{error}"),
             }
-            Err(MatchError::Collection(
-                error @ (CollectionError::TooManyItems { .. } | CollectionError::Item { .. }),
-            )) => Came::Refused(error.to_string()),
-            Err(error) => panic!("{error}"),
-        },
+        }
         Step::Wait(_) => Came::Nothing,
     }
 }

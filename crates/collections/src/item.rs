@@ -42,14 +42,33 @@ pub struct Item {
     pub event: Option<Event>,
 }
 
-/// The event that an item belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The event that an item belongs to, and what else was told when it was matched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
     /// The name of the item that it began with.
     pub id: Box<str>,
     /// Its items when this one joined it, with this one.
     pub size: u64,
+    /// Its score, or that of the best event that the item did not join. Logs of earlier versions have
+    /// neither this nor the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f32>,
+    /// The item that this one is a duplicate of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_of: Option<Box<str>>,
+}
+
+impl Event {
+    /// Whether it began with this item.
+    pub fn is_new(&self) -> bool {
+        self.size == 1
+    }
+
+    /// Bytes that are allocated for it.
+    fn bytes(&self) -> usize {
+        allocated(self.id.len()) + self.duplicate_of.as_ref().map_or(0, |id| allocated(id.len()))
+    }
 }
 
 /// A problem of an item: the field, and the reason.
@@ -132,7 +151,7 @@ impl Item {
         let own = allocated(size_of::<Self>() + 2 * size_of::<usize>());
         let texts = allocated(self.id.len()) + allocated(self.text.len());
         let data = self.data.as_ref().map_or(0, |data| allocated(data.get().len()));
-        let event = self.event.as_ref().map_or(0, |event| allocated(event.id.len()));
+        let event = self.event.as_ref().map_or(0, Event::bytes);
         PLACES + own + texts + self.attributes.bytes() + data + event
     }
 }

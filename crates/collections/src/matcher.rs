@@ -1,5 +1,6 @@
 //! Texts matched against a collection: for each in turn its nearest among the last items, its event,
-//! and then it is added.
+//! and then it is added. A text that was matched before has the answer that it had then: who did not get
+//! it asks again, and nothing is changed.
 //!
 //! What is found is what `cognate events` finds: both follow a [`Stream`]. The vectors of the last items
 //! are kept from one request to the next, in a window for each of the settings that were asked for last.
@@ -17,7 +18,7 @@ use cognate::window::stream::Settings;
 
 use crate::windows::HeldWindow;
 use crate::windows::{Following, Windows};
-use crate::{CollectionError, Item, ItemProblem, Limits};
+use crate::{CollectionError, Event, Item, ItemProblem, Limits};
 
 /// Why texts cannot be matched.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +33,9 @@ pub enum MatchError {
 pub struct MatchOptions {
     /// The options of the stream of events.
     pub stream: Settings,
+    /// Whether texts whose names are there are matched anew and take the places of those. Otherwise one of
+    /// the same text has its stored answer, and another text is refused.
+    pub replace: bool,
 }
 
 /// The result of a match.
@@ -47,6 +51,22 @@ pub struct Matched {
     pub score: Option<f32>,
     /// The item that it is a duplicate of.
     pub duplicate_of: Option<Arc<str>>,
+    /// Whether this is what was told of the text before. Its nearest were not stored.
+    pub repeated: bool,
+}
+
+impl Matched {
+    /// What was told of an item when it was matched.
+    fn stored(event: &Event) -> Self {
+        Self {
+            nearest: Vec::new(),
+            event: (&*event.id).into(),
+            new: event.is_new(),
+            score: event.score,
+            duplicate_of: event.duplicate_of.as_deref().map(Arc::from),
+            repeated: true,
+        }
+    }
 }
 
 /// An engine that outlives a request.
@@ -72,19 +92,21 @@ impl Deref for SharedEngine {
 pub(super) struct Followed {
     /// The result for each item.
     pub(super) matched: Vec<Matched>,
-    /// The items with their events.
+    /// The items with their events that are to be written.
     pub(super) items: Vec<Item>,
-    window: HeldWindow,
+    /// The window that they were matched against, if any were.
+    window: Option<HeldWindow>,
 }
 
 impl Followed {
     /// The items were written, so the window holds what the collection has, whose revision and next
     /// number are these. Where that failed the window is ahead of it, and is dropped instead.
     pub(super) fn written(self, (revision, next): (u64, u64), windows: &Windows) -> Vec<Matched> {
-        let Self { matched, mut window, .. } = self;
-        window.is_of(revision, next);
-        windows.keep(window);
-        matched
+        if let Some(mut window) = self.window {
+            window.is_of(revision, next);
+            windows.keep(window);
+        }
+        self.matched
     }
 }
 
@@ -98,32 +120,52 @@ pub(super) fn follow(
     now: i64,
 ) -> Result<Followed, MatchError> {
     let how = within_limits(*how, turn.settings());
-    let names = items.iter().map(|item| item.id.clone()).collect();
-    // An item that is there already is matched anew: its earlier text is left out.
-    let again = turn.known(names)?;
+    let oldest = turn.settings().oldest(now);
+    let mut there = turn.there(&items)?;
+    let (mut stored, mut fresh) = (Vec::with_capacity(items.len()), Vec::new());
+    for (index, item) in items.into_iter().enumerate() {
+        let stays = |known: &&Arc<Item>| oldest.is_none_or(|oldest| known.time >= oldest);
+        let known = there.get(&item.id).filter(|_| !how.replace).filter(stays);
+        if known.is_some_and(|known| known.text != item.text) {
+            return Err(CollectionError::OtherText { index }.into());
+        }
+        // One that was added in another way was told nothing of an event.
+        let event = known.and_then(|known| known.event.as_ref());
+        stored.push(event.map(Matched::stored));
+        match event {
+            Some(_) => drop(there.remove(&item.id)),
+            None => fresh.push(item),
+        }
+    }
+    if fresh.is_empty() {
+        return Ok(Followed { matched: stored.into_iter().flatten().collect(), items: fresh, window: None });
+    }
+    // The earlier text of an item that is matched anew is left out.
+    let again: HashSet<Box<str>> = there.into_keys().collect();
     let kept = turn.windows().take(&how.stream, &engine, turn.revision());
     let mut window = match kept.filter(|_| again.is_empty()) {
         Some(window) => window,
         None => {
-            let mut fresh = HeldWindow::new(turn, engine, how.stream)?;
-            fresh.fill(turn, now, &again)?;
-            fresh
+            let mut made = HeldWindow::new(turn, engine, how.stream)?;
+            made.fill(turn, now, &again)?;
+            made
         }
     };
     window.catch_up(turn)?;
-    let oldest = turn.settings().oldest(now);
     window.leave_out_before(oldest.unwrap_or(i64::MIN));
-    let (mut matched, mut decided) = (Vec::with_capacity(items.len()), Vec::new());
-    let mut items = items.into_iter();
+    let (mut matched, mut decided) = (Vec::with_capacity(fresh.len()), Vec::new());
+    let mut fresh = fresh.into_iter();
     loop {
-        let batch: Vec<Item> = items.by_ref().take(BATCH).collect();
+        let batch: Vec<Item> = fresh.by_ref().take(BATCH).collect();
         if batch.is_empty() {
             break;
         }
         window.decide(batch, &mut matched, &mut decided)?;
     }
     window.pay(turn)?;
-    Ok(Followed { matched, items: decided, window })
+    let mut matched = matched.into_iter();
+    let matched = stored.into_iter().filter_map(|stored| stored.or_else(|| matched.next()));
+    Ok(Followed { matched: matched.collect(), items: decided, window: Some(window) })
 }
 
 /// Refuses items that no collection takes, and two of one name.
@@ -149,5 +191,5 @@ fn within_limits(how: MatchOptions, settings: crate::Settings) -> MatchOptions {
         (within, ttl) => within.or(ttl),
     };
     let stream = Settings { limits: window::Limits { last, within }, ..how.stream };
-    MatchOptions { stream }
+    MatchOptions { stream, ..how }
 }

@@ -24,8 +24,8 @@ pub(super) trait Following {
     /// The number that the next item will have.
     fn next_number(&self) -> u64;
 
-    /// Those of the names that items have, expired items included.
-    fn known(&mut self, names: HashSet<Box<str>>) -> Result<HashSet<Box<str>>, CollectionError>;
+    /// The items that have the names of some, expired ones included, by their names.
+    fn there(&mut self, items: &[Item]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError>;
 
     /// At most `most` of the last items in order, without those of some names.
     fn last(
@@ -290,7 +290,7 @@ impl HeldWindow {
         for item in items {
             let (number, id) = (self.stream.next(), Arc::from(&*item.id));
             let begun = item.event.as_ref().map_or(&*item.id, |event| &*event.id);
-            let begins = begun == &*item.id;
+            let begins = item.event.as_ref().is_none_or(Event::is_new);
             let known = self.names.numbers.get(begun);
             let is_left = |event: &u64| self.stream.events().size(*event) == 0;
             self.is_ambiguous |= known.is_some_and(|event| begins || is_left(event));
@@ -326,17 +326,24 @@ impl HeldWindow {
             // An item is matched again, or has the name that another had before.
             self.is_ambiguous |= self.names.numbers.contains_key(&id);
             let (event, size) = self.names.join(&id, decision.event);
-            item.event = Some(Event { id: (&*event).into(), size });
             let name = |near: &Near| Some((Arc::clone(self.names.of(near.number)?), near.score));
             let least = self.settings().rule.threshold;
             let reached = near.iter().filter(|near| near.score >= least);
             let duplicate = decision.nearest.filter(|_| decision.duplicate);
+            let duplicate_of = duplicate.and_then(|near| Some(name(&near)?.0));
+            item.event = Some(Event {
+                id: (&*event).into(),
+                size,
+                score: decision.score,
+                duplicate_of: duplicate_of.as_deref().map(Box::from),
+            });
             all.push(Matched {
                 nearest: reached.filter_map(name).collect(),
                 event,
                 new: decision.new,
                 score: decision.score,
-                duplicate_of: duplicate.and_then(|near| Some(name(&near)?.0)),
+                duplicate_of,
+                repeated: false,
             });
             decided.push(item);
         }

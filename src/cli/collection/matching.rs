@@ -39,6 +39,10 @@ pub(in crate::cli) struct MatchArgs {
     /// highest of the method that scores]
     #[arg(long, value_name = "SCORE", value_parser = share)]
     duplicate_score: Option<f32>,
+    /// Match items whose names are there anew, in the places of those. Without it one of the same text has
+    /// the answer that it had, and another text is refused
+    #[arg(long)]
+    replace: bool,
     /// Model file, as FILE or NAME=FILE [default: the first that `cognate serve` would take; env
     /// COGNATE_MODEL]
     #[arg(long, value_name = "[NAME=]FILE")]
@@ -49,7 +53,7 @@ pub(super) fn run(args: &MatchArgs) -> Result<(), Failure> {
     let model = ask::open_model(args.model.as_ref())?;
     let mut stream = args.follow.settings(&model.engine, 0.0, ("--min-score", args.min_score))?;
     stream.rule.duplicate = args.duplicate_score.unwrap_or(stream.rule.duplicate);
-    let how = MatchOptions { stream };
+    let how = MatchOptions { stream, replace: args.replace };
     let engine = SharedEngine::of(model);
     let collections = args.home.open()?;
     let collection = named(&*collections, &args.name)?;

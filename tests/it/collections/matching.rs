@@ -227,6 +227,50 @@ async fn an_event_that_slept_is_not_begun_anew() {
 }
 
 #[tokio::test]
+async fn a_text_that_was_matched_has_its_first_answer() {
+    let posts = posts(60);
+    let app = TestApp::of(support::default_model(), |_| ());
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let matched = async |body: &Value| {
+        let answer = done(&app, "POST", "/collections/news/match", Some(body)).await;
+        answer["results"].as_array().unwrap().clone()
+    };
+    let mut first = matched(&json!({"items": items(&posts[..40], 0)})).await;
+    // By other settings, too, and beside texts that are new.
+    let again = matched(&json!({"items": items(&posts, 0), "min_score": 0.9, "nearest": 1})).await;
+    for (told, again) in first.iter_mut().zip(&again) {
+        (told["nearest"], told["repeated"]) = (json!([]), json!(true));
+        assert_eq!(told, again);
+    }
+    assert!(again[40..].iter().all(|answer| answer.get("repeated").is_none()), "{again:?}");
+    // Another text is refused: with all that came with it, or as a line alone.
+    let other = json!({"id": "t3", "text": "something else"});
+    let fresh = json!({"id": "fresh", "text": "a text that is new"});
+    let body = json!({"items": [fresh, other]});
+    let refused = call(&app, "POST", "/collections/news/match", Some(&body)).await;
+    assert_eq!(refused.refusal(409, "other_text")["errors"][0]["pointer"], "/items/1/text");
+    assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 60);
+    let lines = format!("{other}\n{fresh}\n{other}\n{fresh}\n");
+    let request = Request::post("/collections/news/match");
+    let request = request.header("content-type", "application/x-ndjson").body(Body::from(lines));
+    let answer = app.send(request.unwrap()).await.text();
+    let found: Vec<Value> = answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let code = |at: usize| found[at]["error"]["code"].as_str();
+    assert_eq!((code(0), code(2)), (Some("other_text"), Some("other_text")), "{answer}");
+    assert_eq!((&found[1]["id"], &found[1]["repeated"]), (&json!("fresh"), &Value::Null));
+    assert_eq!((&found[3]["id"], &found[3]["repeated"]), (&json!("fresh"), &json!(true)));
+    // What was only put was told nothing.
+    done(&app, "PUT", "/collections/news/items/put", Some(&json!({"text": "put, not matched"}))).await;
+    let put = matched(&json!({"items": [{"id": "put", "text": "put, not matched"}]})).await;
+    assert_eq!(put[0].get("repeated"), None);
+    // By the flag it takes the other's place.
+    let replaced = matched(&json!({"items": [other], "replace": true})).await;
+    assert_eq!(replaced[0].get("repeated"), None);
+    let item = done(&app, "GET", "/collections/news/items/t3", None).await;
+    assert_eq!(item["text"], "something else");
+}
+
+#[tokio::test]
 async fn duplicates_neighbours_and_names_are_told() {
     let app = TestApp::of(support::default_model(), |_| ());
     done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
@@ -249,12 +293,12 @@ async fn duplicates_neighbours_and_names_are_told() {
         (&results[2]["new"], &results[2]["event"], &results[2]["nearest"]),
         (&json!(true), &json!("d"), &json!([]))
     );
-    // Matched again, a text is not near to what it was before.
+    // Another text in its place is not near to what it was before.
     let again = done(
         &app,
         "POST",
         "/collections/news/match",
-        Some(&json!({"items": [{"id": "d", "text": "my cat sleeps on the keyboard"}]})),
+        Some(&json!({"items": [{"id": "d", "text": "my cat sleeps on the keyboard"}], "replace": true})),
     )
     .await;
     assert_eq!(

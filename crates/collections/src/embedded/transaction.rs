@@ -1,6 +1,6 @@
 //! The turn to write to a collection: one at a time, in the log first and then in memory.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, MutexGuard};
@@ -202,13 +202,10 @@ impl Following for WriteTransaction<'_> {
         self.collection.held().next_number()
     }
 
-    fn known(
-        &mut self,
-        mut names: HashSet<Box<str>>,
-    ) -> Result<HashSet<Box<str>>, CollectionError> {
+    fn there(&mut self, items: &[Item]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError> {
         let held = self.collection.held();
-        names.retain(|id| held.number(id).is_some());
-        Ok(names)
+        let there = items.iter().filter_map(|item| Some((item.id.clone(), held.item(&item.id)?.clone())));
+        Ok(there.collect())
     }
 
     fn last(

@@ -250,14 +250,14 @@ impl Following for WriteTransaction<'_, '_> {
         unsigned(self.entry.next)
     }
 
-    fn known(
-        &mut self,
-        mut names: HashSet<Box<str>>,
-    ) -> Result<HashSet<Box<str>>, CollectionError> {
-        let asked: Vec<&str> = names.iter().map(|name| &**name).collect();
-        let there = self.numbers(&asked)?;
-        names.retain(|name| there.contains_key(&**name));
-        Ok(names)
+    fn there(&mut self, items: &[Item]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError> {
+        let names: Vec<&str> = items.iter().map(|item| &*item.id).collect();
+        let text = format!(
+            "SELECT {COLUMNS} FROM cognate.items_{} i WHERE i.id = ANY ($1)",
+            self.entry.id
+        );
+        let there = rows::items(&self.session.query(&text, &[&names])?)?;
+        Ok(there.into_iter().map(|(_, item)| (item.id.clone(), item)).collect())
     }
 
     fn last(

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::extract::State;
 use axum::response::Response;
 use cognate_collections::{
-    Applied, Collection, CollectionInfo, Item, MatchOptions, Matched, Outgoing, Pending,
-    SharedEngine,
+    Applied, Collection, CollectionError, CollectionInfo, Item, MatchError, MatchOptions, Matched,
+    Outgoing, Pending, SharedEngine,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -162,6 +162,15 @@ pub(crate) struct MatchedEntry<'m> {
     /// The item that it is a duplicate of.
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicate_of: Option<&'m str>,
+    /// Whether this was told of the text before; its nearest are not stored.
+    #[serde(skip_serializing_if = "is_false")]
+    repeated: bool,
+}
+
+/// Whether a field says nothing.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_false(said: &bool) -> bool {
+    !said
 }
 
 /// An item that is near.
@@ -184,6 +193,7 @@ impl<'m> MatchedEntry<'m> {
             score: matched.score,
             nearest: matched.nearest.iter().map(near).collect(),
             duplicate_of: matched.duplicate_of.as_deref(),
+            repeated: matched.repeated,
         }
     }
 }
@@ -211,6 +221,29 @@ pub(crate) async fn list(
     let all: Vec<CollectionInfo> = all.await?;
     let collections = all.into_iter().map(CollectionEntry::from).collect();
     call::answer(&app, &caller, 0, &CollectionList { collections })
+}
+
+/// Why texts were not matched.
+pub(crate) enum MatchRefusal {
+    /// The collection has another text under the name of the one in this place.
+    OtherText(usize),
+    Other(ApiError),
+}
+
+impl From<ApiError> for MatchRefusal {
+    fn from(error: ApiError) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<MatchError> for MatchRefusal {
+    fn from(error: MatchError) -> Self {
+        match error {
+            MatchError::Collection(CollectionError::OtherText { index }) => Self::OtherText(index),
+            MatchError::Collection(error) => Self::Other(call::of(&error, "/items")),
+            MatchError::Query(error) => Self::Other(error.into()),
+        }
+    }
 }
 
 /// A collection that texts are matched against.
@@ -242,12 +275,11 @@ impl Against {
         how: &MatchOptions,
         items: Vec<Item>,
         app: &App,
-    ) -> Result<Vec<Matched>, ApiError> {
+    ) -> Result<Vec<Matched>, MatchRefusal> {
         let engine = SharedEngine::of(Arc::clone(&resolved.model));
         let now = cognate_collections::now();
         app.collections.of(&self.caller)?.check_room(&*self.collection, &items, now)?;
-        let matched = self.collection.follow(engine, how, items, now);
-        let (matched, pending) = matched.map_err(call::of_match)?;
+        let (matched, pending) = self.collection.follow(engine, how, items, now)?;
         self.pending().push(pending);
         app.metrics.matched(matched.len());
         Ok(matched)

@@ -60,6 +60,7 @@ pub(crate) struct Wanted<'w> {
     pub(crate) votes: Option<usize>,
     pub(crate) duplicate_score: Option<f64>,
     pub(crate) opposes: Option<OpposedPolicy>,
+    pub(crate) replace: bool,
 }
 
 impl Wanted<'_> {
@@ -125,7 +126,7 @@ impl Wanted<'_> {
             rule,
             limits: Limits { last, within: within.transpose()? },
         };
-        Ok((resolved, MatchOptions { stream }))
+        Ok((resolved, MatchOptions { stream, replace: self.replace }))
     }
 
     /// The least score at which a text joins an event or is a duplicate.
@@ -173,7 +174,8 @@ pub(crate) fn multiplications(how: &MatchOptions, resolved: &Resolved, texts: us
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MatchRequest<'b> {
-    /// The texts, each with a name of its own. One that the collection has already is matched again.
+    /// The texts, each with a name of its own. One that the collection has already has the answer that it
+    /// had when it was matched.
     #[serde(borrow)]
     #[schema(value_type = Vec<ItemRequest>, min_items = 1, max_items = 10000)]
     items: List<&'b RawValue>,
@@ -203,6 +205,9 @@ pub(crate) struct MatchRequest<'b> {
     /// What becomes of items that are opposed to a text. With `drop` they are not among its nearest: they
     /// do not speak for an event, and it is a duplicate of none of them.
     opposes: Option<OpposedPolicy>,
+    /// Whether texts whose names the collection has are matched anew and take the places of those. Without
+    /// it another text under such a name is refused.
+    replace: Option<bool>,
 }
 
 /// Texts that were matched.
@@ -249,6 +254,7 @@ impl Matching<'_> {
             votes: request.votes.map(|Pool(votes)| votes),
             duplicate_score: request.duplicate_score.map(|Score(score)| score),
             opposes: request.opposes,
+            replace: request.replace.unwrap_or(false),
         }
     }
 }
@@ -316,7 +322,7 @@ impl Question for Matching<'_> {
         let (items, _units) = parsed
             .ok_or_else(|| ApiError::internal("a question was answered before it was weighed"))?;
         let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
-        let matched = self.against.follow(&resolved, &how, items, app)?;
+        let matched = self.against.follow(&resolved, &how, items, app).map_err(call::of_match)?;
         let engine = &resolved.model.engine;
         answer.write_json(&MatchResponse {
             model: &plan.resolved.model.name,
@@ -334,7 +340,7 @@ refusals!(
     MatchRefusals: QUESTION,
     LIST,
     &[
-        Code::MethodCannotEmbed, Code::MethodOnlyRanks, Code::NotCalibrated, Code::NotFound,
+        Code::MethodCannotEmbed, Code::MethodOnlyRanks, Code::NotCalibrated, Code::NotFound, Code::OtherText,
         Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable,
     ]
 );
@@ -343,7 +349,8 @@ refusals!(
 ///
 /// What is found is what `cognate events` finds: the nearest among the last items by the cosine of their
 /// vectors, exactly, scored once more by a second method; the text joins the event that they speak for,
-/// or begins one. All texts of a request are added, or none.
+/// or begins one. All texts of a request are added, or none. A request whose answer was lost is sent
+/// again: a text that was matched before has the answer that it had then, and nothing is changed.
 ///
 /// A body of `application/x-ndjson` is a stream of any length: an item a line, and for each at once a
 /// line with what was found of it. Its settings stand in the query string. Needs a key of the scope

@@ -44,7 +44,7 @@ fn how(last: usize, threshold: f32) -> MatchOptions {
         rule,
         limits,
     };
-    MatchOptions { stream }
+    MatchOptions { stream, replace: true }
 }
 
 fn text(at: usize) -> String {
