@@ -9,6 +9,7 @@ use cognate::engine::Engine;
 use cognate::methods::Method;
 use cognate::window;
 use cognate::window::events::Rule;
+use cognate::window::stream::AddPolicy;
 use cognate::window::{stream, usual};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -37,8 +38,8 @@ const TEXTS: [&str; 8] = [
 pub(super) enum Step {
     /// Items of these numbers: of each its text, its age, its attributes.
     Put(Vec<(usize, usize, i64, usize)>),
-    /// The same, and whether what is there is replaced.
-    Match(Vec<(usize, usize, i64, usize)>, bool),
+    /// The same, whether what is there is replaced, and which are added.
+    Match(Vec<(usize, usize, i64, usize)>, bool, AddPolicy),
     Remove(Vec<usize>),
     Set(Option<usize>, Option<i64>),
     Tidy,
@@ -47,9 +48,17 @@ pub(super) enum Step {
 
 pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let items = || prop::collection::vec((0usize..24, 0usize..8, 0i64..60, 0usize..12), 1..9);
+    let policies = prop::sample::select(vec![
+        AddPolicy::All,
+        AddPolicy::All,
+        AddPolicy::All,
+        AddPolicy::New,
+        AddPolicy::None,
+    ]);
     let step = prop_oneof![
         5 => items().prop_map(Step::Put),
-        4 => (items(), any::<bool>()).prop_map(|(items, replace)| Step::Match(items, replace)),
+        4 => (items(), any::<bool>(), policies)
+            .prop_map(|(items, replace, add)| Step::Match(items, replace, add)),
         2 => prop::collection::vec(0usize..24, 0..4).prop_map(Step::Remove),
         1 => (prop::option::of(3usize..20), prop::option::of(20i64..90))
             .prop_map(|(most, ttl)| Step::Set(most, ttl)),
@@ -140,7 +149,7 @@ pub(super) fn how() -> MatchOptions {
         rule: Rule { threshold: 0.5, votes: 4, centre: usual::CENTRE, duplicate: 0.99 },
         limits: window::Limits { last: 6, within: None },
     };
-    MatchOptions { stream, replace: false }
+    MatchOptions { stream, add: AddPolicy::All, replace: false }
 }
 
 /// A collection as its interface shows it.
@@ -211,8 +220,8 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
             news.tidy(now).unwrap();
             Came::Nothing
         }
-        Step::Match(list, replace) => {
-            let how = MatchOptions { replace: *replace, ..how() };
+        Step::Match(list, replace, add) => {
+            let how = MatchOptions { replace: *replace, add: *add, ..how() };
             match news.follow(engine.clone(), &how, items(list, now), now) {
                 Ok((matched, pending)) => {
                     news.wait_durable(pending).unwrap();

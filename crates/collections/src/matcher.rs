@@ -1,5 +1,5 @@
 //! Texts matched against a collection: for each in turn its nearest among the last items, its event,
-//! and then it is added. A text that was matched before has the answer that it had then: who did not get
+//! and then it is added, if that was not said otherwise. A text that was matched before has the answer that it had then: who did not get
 //! it asks again, and nothing is changed.
 //!
 //! What is found is what `cognate events` finds: both follow a [`Stream`]. The vectors of the last items
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use cognate::engine::{Engine, QueryError};
 use cognate::window;
 use cognate::window::BATCH;
-use cognate::window::stream::Settings;
+use cognate::window::stream::{AddPolicy, Settings};
 
 use crate::windows::HeldWindow;
 use crate::windows::{Following, Windows};
@@ -33,6 +33,8 @@ pub enum MatchError {
 pub struct MatchOptions {
     /// The options of the stream of events.
     pub stream: Settings,
+    /// Which texts are added.
+    pub add: AddPolicy,
     /// Whether texts whose names are there are matched anew and take the places of those. Otherwise one of
     /// the same text has its stored answer, and another text is refused.
     pub replace: bool,
@@ -53,6 +55,8 @@ pub struct Matched {
     pub duplicate_of: Option<Arc<str>>,
     /// Whether this is what was told of the text before. Its nearest were not stored.
     pub repeated: bool,
+    /// Whether the collection has the text by now.
+    pub added: bool,
 }
 
 impl Matched {
@@ -65,6 +69,7 @@ impl Matched {
             score: event.score,
             duplicate_of: event.duplicate_of.as_deref().map(Arc::from),
             repeated: true,
+            added: true,
         }
     }
 }
@@ -160,7 +165,7 @@ pub(super) fn follow(
         if batch.is_empty() {
             break;
         }
-        window.decide(batch, &mut matched, &mut decided)?;
+        window.decide(batch, how.add, &mut matched, &mut decided)?;
     }
     window.pay(turn)?;
     let mut matched = matched.into_iter();

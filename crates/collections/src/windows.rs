@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cognate::engine::Engine;
-use cognate::window::stream::{Settings as StreamSettings, Stream};
+use cognate::window::stream::{AddPolicy, Settings as StreamSettings, Stream};
 use cognate::window::{BATCH, Near, stream};
 
 use crate::{Budget, CollectionError, Event, Item, MatchError, Matched, Settings, SharedEngine};
@@ -177,6 +177,11 @@ impl Names {
         })
     }
 
+    /// The name of an event, which this item would begin if none is known.
+    fn called(&self, event: u64, id: &Arc<str>) -> Arc<str> {
+        Arc::clone(self.events.get(&event).map_or(id, |(begun, _)| begun))
+    }
+
     /// Adds the next item to an event, which this one begins if none is known; the event's name, and
     /// how many items it has by now.
     fn join(&mut self, id: &Arc<str>, event: u64) -> (Arc<str>, u64) {
@@ -309,23 +314,28 @@ impl HeldWindow {
         Ok(())
     }
 
-    /// Decides some items, which are then to be written.
+    /// Decides some items; those that are added are then to be written.
     pub(super) fn decide(
         &mut self,
         batch: Vec<Item>,
+        add: AddPolicy,
         all: &mut Vec<Matched>,
         decided: &mut Vec<Item>,
     ) -> Result<(), MatchError> {
         let texts = batch.iter().map(|item| stream::Item { time: item.time, text: &item.text });
         let texts: Vec<stream::Item<'_>> = texts.collect();
         let mut decisions = Vec::with_capacity(batch.len());
-        self.stream
-            .follow_with(&texts, |decision, near| decisions.push((decision, near.to_vec())))?;
+        let tell = |decision, near: &[Near]| decisions.push((decision, near.to_vec()));
+        self.stream.follow_with(&texts, add, tell)?;
         for (mut item, (decision, near)) in batch.into_iter().zip(decisions) {
             let id: Arc<str> = (&*item.id).into();
+            let added = add.adds(&decision);
             // An item is matched again, or has the name that another had before.
-            self.is_ambiguous |= self.names.numbers.contains_key(&id);
-            let (event, size) = self.names.join(&id, decision.event);
+            self.is_ambiguous |= added && self.names.numbers.contains_key(&id);
+            let (event, size) = match added {
+                true => self.names.join(&id, decision.event),
+                false => (self.names.called(decision.event, &id), 0),
+            };
             let name = |near: &Near| Some((Arc::clone(self.names.of(near.number)?), near.score));
             let least = self.settings().rule.threshold;
             let reached = near.iter().filter(|near| near.score >= least);
@@ -344,8 +354,9 @@ impl HeldWindow {
                 score: decision.score,
                 duplicate_of,
                 repeated: false,
+                added,
             });
-            decided.push(item);
+            decided.extend(added.then_some(item));
         }
         self.sweep();
         Ok(())

@@ -271,6 +271,53 @@ async fn a_text_that_was_matched_has_its_first_answer() {
 }
 
 #[tokio::test]
+async fn texts_are_looked_up_or_added_where_they_are_new() {
+    let posts = posts(120);
+    let (first, rest) = posts.split_at(60);
+    let app = TestApp::of(support::default_model(), |_| ());
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let matched = async |body: Value| {
+        let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
+        answer["results"].as_array().unwrap().clone()
+    };
+    matched(json!({"items": items(first, 0)})).await;
+    // Looked up alone or together, each is what it is once it comes.
+    let items_of = items(rest, 60);
+    let all = matched(json!({"items": items_of, "add": "none"})).await;
+    for (item, looked) in items_of.iter().zip(&all) {
+        let mut alone = matched(json!({"items": [item], "add": "none"})).await;
+        assert_eq!(&alone[0], looked);
+        assert_eq!(looked["added"], false);
+        alone[0].as_object_mut().unwrap().remove("added");
+        if item["id"] == rest[0].0 {
+            assert_eq!(matched(json!({"items": [item]})).await[0], alone[0]);
+            done(&app, "DELETE", "/collections/news/items/t60", None).await;
+        }
+    }
+    assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 60);
+    // As lines: what is there already is told and left out, whether it was there before or came just now.
+    let copies = rest.iter().chain(first).enumerate();
+    let line = |(at, (_, text)): (usize, &(String, String))| {
+        format!("{}\n", json!({"id": format!("c{at}"), "text": text}))
+    };
+    let lines: String = copies.chain(rest.iter().enumerate().map(|(at, post)| (200 + at, post))).map(line).collect();
+    let request = Request::post("/collections/news/match?add=new");
+    let request = request.header("content-type", "application/x-ndjson").body(Body::from(lines));
+    let answer = app.send(request.unwrap()).await.text();
+    let found: Vec<Value> = answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(found.len(), 180, "{answer}");
+    let mut added = 0;
+    for (at, told) in found.iter().enumerate() {
+        let is_copy = told.get("duplicate_of").is_some();
+        assert_eq!(told.get("added"), is_copy.then_some(&json!(false)), "{told}");
+        assert!(is_copy || at < 60, "{told}");
+        added += usize::from(!is_copy);
+    }
+    assert!(added > 20, "{added}");
+    assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 60 + added);
+}
+
+#[tokio::test]
 async fn duplicates_neighbours_and_names_are_told() {
     let app = TestApp::of(support::default_model(), |_| ());
     done(&app, "PUT", "/collections/news", Some(&json!({}))).await;

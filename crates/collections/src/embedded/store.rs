@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 use cognate::engine::{Engine, Query, Reason};
 use cognate::methods::Method;
+use cognate::window::stream::AddPolicy;
 
 use crate::embedded::Table;
 use crate::embedded::durable::DurableItems;
@@ -474,7 +475,10 @@ impl Collection for EmbeddedCollection {
         let mut turn = self.turn();
         let mut followed = matcher::follow(&mut turn, engine, how, items, now)?;
         let changes = std::mem::take(&mut followed.items).into_iter().map(Change::put);
-        let (_, pending) = turn.write(changes.collect(), now)?;
+        let pending = match how.add {
+            AddPolicy::None => turn.pending(),
+            AddPolicy::All | AddPolicy::New => turn.write(changes.collect(), now)?.1,
+        };
         let state = (turn.revision(), turn.next_number());
         Ok((followed.written(state, turn.windows()), pending))
     }

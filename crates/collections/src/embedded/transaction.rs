@@ -177,7 +177,8 @@ impl WriteTransaction<'_> {
         recorded.unwrap_or(Ok(()))
     }
 
-    fn pending(&self) -> Pending {
+    /// What was written so far, by whomever.
+    pub(super) fn pending(&self) -> Pending {
         let written = self.writer.kept.as_ref().map(DurableItems::written);
         Pending(written.map(|(lasting, bytes)| (lasting as _, bytes)))
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use cognate::window::stream::AddPolicy;
+
 use crate::postgres::condition::Sql;
 use crate::postgres::rows;
 use crate::postgres::rows::{COLUMNS, signed};
@@ -176,7 +178,9 @@ impl Collection for PostgresCollection {
             let mut turn = WriteTransaction::of(session, entry, (&windows, &self.shared.budget));
             match matcher::follow(&mut turn, engine.clone(), how, items.clone(), now) {
                 Ok(followed) => {
-                    turn.put(&followed.items, limits, now)?;
+                    if how.add != AddPolicy::None {
+                        turn.put(&followed.items, limits, now)?;
+                    }
                     Ok(Ok((followed, turn.end()?, windows)))
                 }
                 Err(MatchError::Query(error)) => Ok(Err(error)),

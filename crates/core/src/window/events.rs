@@ -120,9 +120,17 @@ impl Events {
         self.members.len() * size_of::<Member>() + self.known.len() * (EVENT_BYTES + sum)
     }
 
-    /// Decides the event of the next text, given its nearest among the earlier texts of its window, which
-    /// reaches back to the time `since`, the best first. A vector is looked at for centres alone.
+    /// Decides the event of the next text, as [`decide`](Self::decide) does, and adds it.
     pub fn join(&mut self, entry: &Entry<'_>, near: &[Near], since: i64, rule: &Rule) -> Decision {
+        let decision = self.decide(entry, near, since, rule);
+        self.add(decision.event, entry);
+        decision
+    }
+
+    /// Decides the event of a text that would be the next, given its nearest among the earlier texts of its
+    /// window, which reaches back to the time `since`, the best first. A vector is looked at for centres
+    /// alone.
+    pub fn decide(&self, entry: &Entry<'_>, near: &[Near], since: i64, rule: &Rule) -> Decision {
         let mut best: Option<(f32, u64, Near)> = None;
         let mut looked: Vec<u64> = Vec::new();
         for (at, &nearest) in near.iter().enumerate() {
@@ -144,15 +152,13 @@ impl Events {
         let least = rule.threshold.min(rule.duplicate);
         let joined = best.filter(|(score, ..)| *score >= least);
         let nearest = joined.map(|(.., nearest)| nearest).or(near.first().copied());
-        let decision = Decision {
+        Decision {
             event: joined.map_or(self.next(), |(_, event, _)| event),
             new: joined.is_none(),
             score: best.map(|(score, ..)| score),
             nearest,
             duplicate: nearest.is_some_and(|nearest| nearest.score >= rule.duplicate),
-        };
-        self.add(decision.event, entry);
-        decision
+        }
     }
 
     /// An event's score for a text, of which `near` begins with the nearest that belongs to it.

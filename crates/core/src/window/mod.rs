@@ -175,20 +175,30 @@ impl Window {
     pub fn follow(&mut self, texts: &[Entry<'_>], most: usize, floor: f32) -> Vec<Vec<Near>> {
         let mut all = Vec::with_capacity(texts.len());
         for batch in texts.chunks(BATCH) {
-            self.follow_batch(batch, most, floor, &mut all);
+            let questions = batch.iter().map(|entry| self.write(entry)).collect();
+            all.extend(self.search(questions, most, floor));
         }
         all
     }
 
-    fn follow_batch(
-        &mut self,
-        batch: &[Entry<'_>],
-        most: usize,
-        floor: f32,
-        all: &mut Vec<Vec<Near>>,
-    ) {
-        let first = self.next;
-        let searches = batch.iter().map(|entry| (self.write(entry), Nearest::new(most, floor)));
+    /// For each text what [`follow`](Self::follow) finds of it if it is the next. None is added.
+    pub fn look_up(&mut self, texts: &[Entry<'_>], most: usize, floor: f32) -> Vec<Vec<Near>> {
+        let mut all = Vec::with_capacity(texts.len());
+        let next = self.next;
+        for batch in texts.chunks(BATCH) {
+            // Each has a place behind the window for as long as it is asked for, and the number of the next.
+            let asked = batch.iter().map(|entry| Question { number: next, ..self.write(entry) });
+            let questions = asked.collect();
+            all.extend(self.search(questions, most, floor));
+            self.next = next;
+        }
+        all
+    }
+
+    /// The nearest of at most a batch of texts, which are the last that were written.
+    fn search(&self, questions: Vec<Question>, most: usize, floor: f32) -> Vec<Vec<Near>> {
+        let first = questions.first().map_or(self.next, |question| question.number);
+        let searches = questions.into_iter().map(|one| (one, Nearest::new(most, floor)));
         let mut searches: Vec<_> = searches.collect();
         let oldest = first.saturating_sub(self.limits.last as u64);
         let newest = self.next;
@@ -206,7 +216,7 @@ impl Window {
             }
             tile = if tile == 0 { tiles - 1 } else { tile - 1 };
         }
-        all.extend(searches.into_iter().map(|(_, nearest)| nearest.into_list()));
+        searches.into_iter().map(|(_, nearest)| nearest.into_list()).collect()
     }
 
     /// Offers the rows of one tile to up to four searches; `newest` are number and place of the newest

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::extract::State;
 use axum::response::Response;
+use cognate::window::stream::AddPolicy;
 use cognate_collections::{
     Applied, Collection, CollectionError, CollectionInfo, Item, MatchError, MatchOptions, Matched,
     Outgoing, Pending, SharedEngine,
@@ -163,14 +164,17 @@ pub(crate) struct MatchedEntry<'m> {
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicate_of: Option<&'m str>,
     /// Whether this was told of the text before; its nearest are not stored.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     repeated: bool,
+    /// Whether the collection has it by now, which it has unless the request said otherwise.
+    #[serde(skip_serializing_if = "is_so")]
+    added: bool,
 }
 
-/// Whether a field says nothing.
+/// Whether a field says what is so unless it is said.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
-fn is_false(said: &bool) -> bool {
-    !said
+fn is_so(said: &bool) -> bool {
+    *said
 }
 
 /// An item that is near.
@@ -194,6 +198,7 @@ impl<'m> MatchedEntry<'m> {
             nearest: matched.nearest.iter().map(near).collect(),
             duplicate_of: matched.duplicate_of.as_deref(),
             repeated: matched.repeated,
+            added: matched.added,
         }
     }
 }
@@ -278,7 +283,9 @@ impl Against {
     ) -> Result<Vec<Matched>, MatchRefusal> {
         let engine = SharedEngine::of(Arc::clone(&resolved.model));
         let now = cognate_collections::now();
-        app.collections.of(&self.caller)?.check_room(&*self.collection, &items, now)?;
+        if how.add != AddPolicy::None {
+            app.collections.of(&self.caller)?.check_room(&*self.collection, &items, now)?;
+        }
         let (matched, pending) = self.collection.follow(engine, how, items, now)?;
         self.pending().push(pending);
         app.metrics.matched(matched.len());

@@ -8,7 +8,7 @@ use axum::response::Response;
 use cognate::engine::{Counts, Query};
 use cognate::methods::{Info, Kind, Method};
 use cognate::window::events::Rule;
-use cognate::window::stream::Settings;
+use cognate::window::stream::{AddPolicy, Settings};
 use cognate::window::{Limits, usual};
 use cognate_collections::{Item, MatchOptions};
 use serde::{Deserialize, Serialize};
@@ -60,7 +60,20 @@ pub(crate) struct Wanted<'w> {
     pub(crate) votes: Option<usize>,
     pub(crate) duplicate_score: Option<f64>,
     pub(crate) opposes: Option<OpposedPolicy>,
+    pub(crate) add: Option<AddRule>,
     pub(crate) replace: bool,
+}
+
+/// Which texts are added to the collection once they are decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AddRule {
+    /// All of them.
+    All,
+    /// Those that are duplicates of none.
+    New,
+    /// None: they are looked up, each as if it were the next.
+    None,
 }
 
 impl Wanted<'_> {
@@ -126,7 +139,12 @@ impl Wanted<'_> {
             rule,
             limits: Limits { last, within: within.transpose()? },
         };
-        Ok((resolved, MatchOptions { stream, replace: self.replace }))
+        let add = match self.add {
+            None | Some(AddRule::All) => AddPolicy::All,
+            Some(AddRule::New) => AddPolicy::New,
+            Some(AddRule::None) => AddPolicy::None,
+        };
+        Ok((resolved, MatchOptions { stream, add, replace: self.replace }))
     }
 
     /// The least score at which a text joins an event or is a duplicate.
@@ -205,6 +223,8 @@ pub(crate) struct MatchRequest<'b> {
     /// What becomes of items that are opposed to a text. With `drop` they are not among its nearest: they
     /// do not speak for an event, and it is a duplicate of none of them.
     opposes: Option<OpposedPolicy>,
+    /// Which texts are added; all unless this says otherwise.
+    add: Option<AddRule>,
     /// Whether texts whose names the collection has are matched anew and take the places of those. Without
     /// it another text under such a name is refused.
     replace: Option<bool>,
@@ -254,6 +274,7 @@ impl Matching<'_> {
             votes: request.votes.map(|Pool(votes)| votes),
             duplicate_score: request.duplicate_score.map(|Score(score)| score),
             opposes: request.opposes,
+            add: request.add,
             replace: request.replace.unwrap_or(false),
         }
     }

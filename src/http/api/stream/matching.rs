@@ -14,7 +14,7 @@ use utoipa::IntoParams;
 
 use crate::http::api::collections::answers::{Against, MatchRefusal};
 use crate::http::api::collections::items::ItemRequest;
-use crate::http::api::collections::matching::{Wanted, multiplications};
+use crate::http::api::collections::matching::{AddRule, Wanted, multiplications};
 use crate::http::api::collections::{MatchedEntry, call};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, fail, id_of, parse, write};
@@ -64,6 +64,8 @@ pub(crate) struct MatchParameters {
     duplicate_score: Option<f64>,
     /// `application/x-ndjson` only: what becomes of items that are opposed to a text.
     opposes: Option<OpposedPolicy>,
+    /// `application/x-ndjson` only: which texts are added.
+    add: Option<AddRule>,
     /// `application/x-ndjson` only: whether texts whose names the collection has are matched anew and take
     /// the places of those.
     replace: Option<bool>,
@@ -83,7 +85,7 @@ pub(crate) async fn answer(
 ) -> Result<Response, ApiError> {
     let opening = Opening::of(app, &request)?;
     let names = "model, method, second, last, within, min_score, nearest, votes, duplicate_score, \
-                 opposes and replace";
+                 opposes, add and replace";
     let asked: MatchParameters = settings(request.uri(), names)?;
     for (pointer, number) in [("/nearest", asked.nearest), ("/votes", asked.votes)] {
         if number.is_some_and(|number| number == 0 || number > MOST_NEAREST) {
@@ -103,6 +105,7 @@ pub(crate) async fn answer(
         votes: asked.votes,
         duplicate_score: asked.duplicate_score,
         opposes: asked.opposes,
+        add: asked.add,
         replace: asked.replace.unwrap_or(false),
     };
     let (resolved, how) = wanted.resolve(&opening.app, &opening.app.models())?;

@@ -44,7 +44,7 @@ fn how(last: usize, threshold: f32) -> MatchOptions {
         rule,
         limits,
     };
-    MatchOptions { stream, replace: true }
+    MatchOptions { stream, add: stream::AddPolicy::All, replace: true }
 }
 
 fn text(at: usize) -> String {
