@@ -172,8 +172,8 @@ fn seen(collection: &dyn Collection, now: i64) -> Seen {
         let filter = Filter::read(&filter.to_string()).unwrap();
         let without =
             if place % 3 == 0 { ["n1", "n\u{0}"].map(Cow::from).into() } else { [].into() };
-        let oldest = (place % 2 == 1).then_some(now - 30);
-        let which = ItemSelector { filter, oldest, without };
+        let within = (place % 2 == 1).then_some(30);
+        let which = ItemSelector { filter, within, without };
         let page = Page { offset: place % 3, limit: 5 };
         let (items, total) = collection.page(&which, page, now, Cancellation::NEVER).unwrap();
         pages.push((items.iter().map(written).collect(), total));
@@ -212,7 +212,7 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
             write(Write::Remove(ids.iter().map(|id| format!("n{id}").into()).collect()))
         }
         Step::Set(max_items, ttl_ms) => {
-            let settings = Settings { max_items: *max_items, ttl_ms: *ttl_ms };
+            let settings = Settings { max_items: *max_items, ttl_ms: *ttl_ms, ..Settings::default() };
             home.set("news", settings, now).unwrap();
             Came::Nothing
         }
@@ -293,7 +293,7 @@ fn hold_names(home: &dyn Home, now: i64) {
     assert!(matches!(refused, CollectionError::TooMany { limit: 2 }), "{refused}");
     let refused = home.set("Bad name", Settings::default(), now).unwrap_err();
     assert!(matches!(refused, CollectionError::BadName), "{refused}");
-    let wide = Settings { max_items: Some(LIMITS.items + 1), ttl_ms: None };
+    let wide = Settings { max_items: Some(LIMITS.items + 1), ttl_ms: None, ..Settings::default() };
     let refused = home.set("news", wide, now).unwrap_err();
     assert!(matches!(refused, CollectionError::TooManyItems { .. }), "{refused}");
     let names = |home: &dyn Home| {

@@ -57,6 +57,8 @@ pub struct Matched {
     pub repeated: bool,
     /// Whether the collection has the text by now.
     pub added: bool,
+    /// Whether the text is too old for the collection, which does not show it.
+    pub expired: bool,
 }
 
 impl Matched {
@@ -70,6 +72,7 @@ impl Matched {
             duplicate_of: event.duplicate_of.as_deref().map(Arc::from),
             repeated: true,
             added: true,
+            expired: false,
         }
     }
 }
@@ -148,7 +151,12 @@ pub(super) fn follow(
     // The earlier text of an item that is matched anew is left out.
     let again: HashSet<Box<str>> = there.into_keys().collect();
     let kept = turn.windows().take(&how.stream, &engine, turn.revision());
-    let mut window = match kept.filter(|_| again.is_empty()) {
+    let mut kept = kept.filter(|_| again.is_empty());
+    if let Some(window) = &mut kept {
+        window.catch_up(turn)?;
+    }
+    // Late texts expire before earlier ones, and a window that is made anew has others in their places.
+    let mut window = match kept.filter(|window| !oldest.is_some_and(|oldest| window.has_gap(oldest))) {
         Some(window) => window,
         None => {
             let mut made = HeldWindow::new(turn, engine, how.stream)?;
@@ -156,17 +164,35 @@ pub(super) fn follow(
             made
         }
     };
-    window.catch_up(turn)?;
-    window.leave_out_before(oldest.unwrap_or(i64::MIN));
     let (mut matched, mut decided) = (Vec::with_capacity(fresh.len()), Vec::new());
-    let mut fresh = fresh.into_iter();
-    loop {
-        let batch: Vec<Item> = fresh.by_ref().take(BATCH).collect();
-        if batch.is_empty() {
-            break;
+    let (mut settings, mut is_empty) = (turn.settings(), turn.is_empty(now)?);
+    let mut batch: Vec<Item> = Vec::new();
+    for item in fresh {
+        let next = settings.with_item(is_empty, item.time, now);
+        // What a late text sees goes by the clock as those before it left it, however they are cut into
+        // requests. One by which the clock goes on sees by `within` nothing so old.
+        let is_late = !is_empty && next == settings;
+        let oldest = settings.oldest(now).filter(|_| !is_empty).unwrap_or(i64::MIN);
+        if batch.len() >= BATCH || (is_late && oldest != window.oldest()) {
+            window.decide(std::mem::take(&mut batch), how.add, &mut matched, &mut decided)?;
         }
-        window.decide(batch, how.add, &mut matched, &mut decided)?;
+        if batch.is_empty() {
+            window.leave_out_before(oldest);
+        }
+        batch.push(item);
+        if how.add == AddPolicy::New {
+            window.decide(std::mem::take(&mut batch), how.add, &mut matched, &mut decided)?;
+        }
+        let is_added = match how.add {
+            AddPolicy::All => true,
+            AddPolicy::New => matched.last().is_some_and(|one| one.added),
+            AddPolicy::None => false,
+        };
+        if is_added {
+            (settings, is_empty) = (next, false);
+        }
     }
+    window.decide(batch, how.add, &mut matched, &mut decided)?;
     window.pay(turn)?;
     let mut matched = matched.into_iter();
     let matched = stored.into_iter().filter_map(|stored| stored.or_else(|| matched.next()));

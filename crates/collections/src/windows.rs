@@ -21,6 +21,9 @@ pub(super) trait Following {
     /// Counts changes in any other way than by items that were added or became too old or too many.
     fn revision(&self) -> u64;
 
+    /// Whether the collection has no items but expired ones.
+    fn is_empty(&mut self, now: i64) -> Result<bool, CollectionError>;
+
     /// The number that the next item will have.
     fn next_number(&self) -> u64;
 
@@ -260,6 +263,17 @@ impl HeldWindow {
         self.stream.leave_out_before(oldest);
     }
 
+    /// The time before which items are near to none.
+    pub(super) fn oldest(&self) -> i64 {
+        self.stream.window().oldest()
+    }
+
+    /// Whether an item from before this time came after one that is not.
+    pub(super) fn has_gap(&self, oldest: i64) -> bool {
+        let mut times = self.stream.window().times().skip_while(|time| *time < oldest);
+        times.any(|time| time < oldest)
+    }
+
     /// Takes in the last items of a collection, except those of some names.
     pub(super) fn fill(
         &mut self,
@@ -322,6 +336,7 @@ impl HeldWindow {
         all: &mut Vec<Matched>,
         decided: &mut Vec<Item>,
     ) -> Result<(), MatchError> {
+        let oldest = self.oldest();
         let texts = batch.iter().map(|item| stream::Item { time: item.time, text: &item.text });
         let texts: Vec<stream::Item<'_>> = texts.collect();
         let mut decisions = Vec::with_capacity(batch.len());
@@ -355,6 +370,7 @@ impl HeldWindow {
                 duplicate_of,
                 repeated: false,
                 added,
+                expired: item.time < oldest,
             });
             decided.extend(added.then_some(item));
         }

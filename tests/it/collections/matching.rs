@@ -318,6 +318,37 @@ async fn texts_are_looked_up_or_added_where_they_are_new() {
 }
 
 #[tokio::test]
+async fn a_replay_under_a_ttl_finds_its_events() {
+    let posts = posts(200);
+    let expected = events(&posts, &["--within", "50m"]);
+    let app = TestApp::of(support::default_model(), |_| ());
+    // The posts are of 2024, one a minute.
+    done(&app, "PUT", "/collections/news", Some(&json!({"ttl": "50m"}))).await;
+    for (at, part) in posts.chunks(7).enumerate() {
+        let body = json!({"items": items(part, at * 7)});
+        let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
+        let found = answer["results"].as_array().unwrap();
+        found.iter().zip(&expected[at * 7..]).for_each(|(found, event)| agrees(found, event));
+        assert!(found.iter().all(|one| one.get("expired").is_none()), "{answer}");
+    }
+    let items_of = done(&app, "GET", "/collections/news", None).await["items"].as_u64().unwrap();
+    assert!((40..=51).contains(&items_of), "{items_of}");
+    // One that comes an hour late is matched, told and counted; so is one that is put.
+    let late = items(&[("late".to_owned(), posts[199].1.clone())], 120);
+    let answer = done(&app, "POST", "/collections/news/match", Some(&json!({"items": late}))).await;
+    assert_eq!(answer["results"][0]["expired"], true, "{answer}");
+    assert_eq!(answer["results"][0]["duplicate_of"], "t199", "{answer}");
+    let put = done(&app, "POST", "/collections/news/items", Some(&json!({"items": late}))).await;
+    assert_eq!(put["expired"], 1, "{put}");
+    call(&app, "GET", "/collections/news/items/late", None).await.refusal(404, "not_found");
+    let metrics = app.get("/metrics").await.text();
+    assert!(metrics.contains("cognate_collection_expired_total 1"), "{metrics}");
+    // Rankings and listings go by the same clock.
+    let listed = done(&app, "GET", "/collections/news/items?within=10m", None).await;
+    assert!((9..=11).contains(&listed["total"].as_u64().unwrap()), "{listed}");
+}
+
+#[tokio::test]
 async fn duplicates_neighbours_and_names_are_told() {
     let app = TestApp::of(support::default_model(), |_| ());
     done(&app, "PUT", "/collections/news", Some(&json!({}))).await;

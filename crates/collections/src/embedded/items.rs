@@ -88,6 +88,7 @@ impl Items {
                 false => applied.added += 1,
             },
             Change::Expire(oldest) => self.expire(oldest),
+            Change::Lag(lag) => self.settings.lag_ms = Some(lag),
             Change::Remove(id) => applied.removed += usize::from(self.remove(&id)),
         }
         applied.left += self.shrink();
@@ -163,7 +164,11 @@ impl Items {
                     each = TIME_BYTES;
                     bytes += items * each;
                 }
-                Change::Set(_) | Change::Format(_) | Change::Remove(_) | Change::Expire(_) => {}
+                Change::Set(_)
+                | Change::Format(_)
+                | Change::Remove(_)
+                | Change::Expire(_)
+                | Change::Lag(_) => {}
             }
         }
         bytes

@@ -44,6 +44,8 @@ pub(super) enum Change<I = Box<Item>> {
     Remove(Box<str>),
     /// Items from before this time are taken out.
     Expire(i64),
+    /// The collection's clock is so far behind the server's from now on.
+    Lag(i64),
 }
 
 impl Change {

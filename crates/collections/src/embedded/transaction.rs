@@ -75,8 +75,20 @@ impl WriteTransaction<'_> {
         }
         // Not even of what is as it should be is anybody told that it lasts.
         self.writer.kept.as_ref().map_or(Ok(()), DurableItems::check)?;
-        let oldest = collection.settings().oldest(now);
+        let own = collection.settings();
+        let oldest = own.oldest(now);
         let more = collection.room(&changes, oldest)?;
+        let (mut settings, mut is_empty) = (own, collection.held().count(oldest) == 0);
+        for item in puts(&changes) {
+            settings = settings.with_item(is_empty, item.time, now);
+            is_empty = false;
+        }
+        let after = settings.oldest(now);
+        let too_old = puts(&changes).filter(|item| after.is_some_and(|oldest| item.time < oldest));
+        let expired = too_old.count();
+        if settings != own {
+            changes.extend(settings.lag_ms.map(Change::Lag));
+        }
         if let Some(oldest) = oldest.filter(|oldest| collection.held().has_older(*oldest)) {
             changes.insert(0, Change::Expire(oldest));
         }
@@ -92,7 +104,7 @@ impl WriteTransaction<'_> {
             return Err(error);
         }
         let mut held = collection.held_mut();
-        let (before, mut applied) = (held.bytes, Applied::default());
+        let (before, mut applied) = (held.bytes, Applied { expired, ..Applied::default() });
         let sets = changes.iter().any(|change| matches!(change, Change::Set(_)));
         for change in changes {
             held.apply(change, &mut applied);
@@ -190,6 +202,11 @@ impl WriteTransaction<'_> {
     }
 }
 
+/// The items that changes add.
+fn puts(changes: &[Change]) -> impl Iterator<Item = &Item> {
+    changes.iter().filter_map(|change| if let Change::Put(item) = change { Some(&**item) } else { None })
+}
+
 impl Following for WriteTransaction<'_> {
     fn settings(&self) -> Settings {
         self.collection.settings()
@@ -197,6 +214,11 @@ impl Following for WriteTransaction<'_> {
 
     fn revision(&self) -> u64 {
         self.writer.revision
+    }
+
+    fn is_empty(&mut self, now: i64) -> Result<bool, CollectionError> {
+        let held = self.collection.held();
+        Ok(held.count(held.settings.oldest(now)) == 0)
     }
 
     fn next_number(&self) -> u64 {

@@ -24,6 +24,7 @@ const STEPS: [&str; 2] = ["
         PRIMARY KEY (collection, fingerprint)
     );
 ", "
+    ALTER TABLE cognate.collections ADD COLUMN lag_ms bigint;
     DO $$ DECLARE one record; BEGIN
         FOR one IN SELECT id FROM cognate.collections LOOP
             EXECUTE format('ALTER TABLE cognate.items_%s ADD COLUMN event_score real, '

@@ -299,7 +299,8 @@ mod tests {
         // The three of time 0 are in the window, and one of the two that are asked is not near.
         assert_eq!(asked(0).score, Some(0.45));
         // They are out of it by time, and one is all that can speak.
-        assert_eq!((asked(1).event, asked(1).score), (0, Some(0.9)));
+        let found = asked(1);
+        assert_eq!((found.event, found.score), (0, Some(0.9)));
         // The same by number.
         events.forget_before(3);
         let found = events.join(&at(101), &near(&[(3, 0.8)]), 90, &RULE);

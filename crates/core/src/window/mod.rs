@@ -56,6 +56,8 @@ pub struct Window {
     dims: usize,
     /// Places for texts, a multiple of [`ROWS`]: those of the window and a batch beyond.
     places: usize,
+    /// The number of the first text that was added.
+    begun: u64,
     /// The number of the next text.
     next: u64,
     /// Texts from before this time are near to none.
@@ -76,6 +78,7 @@ impl Window {
             limits,
             dims,
             places,
+            begun: 0,
             next: 0,
             oldest: i64::MIN,
             shelf: Shelf::new(dims, places),
@@ -93,12 +96,23 @@ impl Window {
 
     /// Gives the next text this number. Only an empty window can begin elsewhere than at 0.
     pub fn begin_at(&mut self, next: u64) {
-        self.next = next;
+        (self.begun, self.next) = (next, next);
     }
 
     /// Ignores texts from before this time from now on.
     pub fn leave_out_before(&mut self, oldest: i64) {
         self.oldest = oldest;
+    }
+
+    /// The time from before which texts are near to none.
+    pub fn oldest(&self) -> i64 {
+        self.oldest
+    }
+
+    /// The times of the texts that it keeps, in their order.
+    pub fn times(&self) -> impl Iterator<Item = i64> {
+        let first = self.kept().start.max(self.begun);
+        (first..self.next).map(|number| self.times[self.place(number)])
     }
 
     /// Numbers of a vector.

@@ -86,12 +86,20 @@ pub(super) struct Changed {
     removed: usize,
     /// Items that left because there are newer ones.
     left: usize,
+    /// Items that were too old for the collection's `ttl` when they were added, and are not shown.
+    #[serde(skip_serializing_if = "is_none_of_them")]
+    expired: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_none_of_them(count: &usize) -> bool {
+    *count == 0
 }
 
 impl From<Applied> for Changed {
     fn from(applied: Applied) -> Self {
-        let Applied { added, replaced, removed, left } = applied;
-        Self { added, replaced, removed, left }
+        let Applied { added, replaced, removed, left, expired } = applied;
+        Self { added, replaced, removed, left, expired }
     }
 }
 
@@ -169,6 +177,9 @@ pub(crate) struct MatchedEntry<'m> {
     /// Whether the collection has it by now, which it has unless the request said otherwise.
     #[serde(skip_serializing_if = "is_so")]
     added: bool,
+    /// Whether it is too old for the collection's `ttl`, so that it is near to no later one and not shown.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    expired: bool,
 }
 
 /// Whether a field says what is so unless it is said.
@@ -199,6 +210,7 @@ impl<'m> MatchedEntry<'m> {
             duplicate_of: matched.duplicate_of.as_deref(),
             repeated: matched.repeated,
             added: matched.added,
+            expired: matched.expired,
         }
     }
 }
@@ -288,7 +300,8 @@ impl Against {
         }
         let (matched, pending) = self.collection.follow(engine, how, items, now)?;
         self.pending().push(pending);
-        app.metrics.matched(matched.len());
+        let expired = matched.iter().filter(|one| one.expired).count();
+        app.metrics.matched(matched.len(), expired);
         Ok(matched)
     }
 

@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 
 use crate::http::api::collections::answers::{Against, MatchedEntry};
 use crate::http::api::collections::call::Named;
-use crate::http::api::collections::items::{ItemRequest, item_at};
+use crate::http::api::collections::items::{ItemRequest, item_at, within};
 use crate::http::api::collections::{call, item};
 use crate::http::api::pipeline::{
     ANSWER_HEAD, AnyQuestion, Endpoint, NUMBER_BYTES, Plan, Question,
@@ -114,12 +114,6 @@ impl Wanted<'_> {
             let detail = format!("expected a number from 1 to {most} (setting `max_window`)");
             return Err(ApiError::at(Code::OutOfRange, "/last", detail));
         }
-        let within = self.within.map(|within| {
-            cognate_collections::span(within).ok_or_else(|| {
-                let detail = "expected a number with s, m, h or d, such as 30s or 24h";
-                ApiError::at(Code::InvalidField, "/within", detail)
-            })
-        });
         let threshold = self.least(scoring, &resolved)?;
         let votes = self.votes.unwrap_or(usual::VOTES);
         let duplicate = match self.duplicate_score {
@@ -137,7 +131,7 @@ impl Wanted<'_> {
             floor: usual::FLOOR,
             drop_opposed,
             rule,
-            limits: Limits { last, within: within.transpose()? },
+            limits: Limits { last, within: within(self.within)? },
         };
         let add = match self.add {
             None | Some(AddRule::All) => AddPolicy::All,

@@ -16,7 +16,7 @@ fn ids(collection: &EmbeddedCollection, now: i64) -> Vec<String> {
 #[test]
 fn a_clock_that_jumps_takes_out_what_is_too_old_by_it() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = Settings { max_items: None, ttl_ms: Some(TTL) };
+    let settings = Settings { max_items: None, ttl_ms: Some(TTL), ..Settings::default() };
     let (news, _) = open(folder.path()).make("news", settings, 0).unwrap();
     // One in time, one late, one far ahead, and one at each end of what a clock can say.
     let times = [5000, 4200, 90_000, i64::MIN, i64::MAX];

@@ -88,11 +88,11 @@ proptest! {
                     }
                     4 => drop(one.remove(&[&format!("n{at}")], now).unwrap()),
                     5 => {
-                        let settings = Settings { max_items: Some(at + 1), ttl_ms: None };
+                        let settings = Settings { max_items: Some(at + 1), ttl_ms: None, ..Settings::default() };
                         one.set(settings, now).unwrap();
                     }
                     6 => {
-                        let settings = Settings { max_items: None, ttl_ms: Some(30 * count as i64) };
+                        let settings = Settings { max_items: None, ttl_ms: Some(30 * count as i64), ..Settings::default() };
                         one.set(settings, now).unwrap();
                     }
                     7 => one.compact(now).unwrap(),
@@ -207,7 +207,7 @@ fn limits_are_held_before_anything_is_written() {
     assert_eq!(fs::metadata(log_of(&folder)).unwrap().len(), before);
     assert_eq!((news.told(0).items, collections.bytes()), (0, 0));
     // A collection that says how many it keeps takes any number, and keeps the newest.
-    let few = Settings { max_items: Some(2), ttl_ms: None };
+    let few = Settings { max_items: Some(2), ttl_ms: None, ..Settings::default() };
     collections.make("news", few, 0).unwrap();
     let applied = news.put((0..4).map(|at| item(at, "a", 0)).collect(), 0).unwrap();
     assert_eq!((applied.added, applied.left), (4, 2));

@@ -74,7 +74,7 @@ proptest! {
                 }
                 5 => {
                     home.remove("news").unwrap();
-                    home.make("news", Settings { max_items: Some(9), ttl_ms: None }, now).unwrap();
+                    home.make("news", Settings { max_items: Some(9), ttl_ms: None, ..Settings::default() }, now).unwrap();
                 }
                 6 => drop(home.make("more", Settings::default(), now).unwrap()),
                 7 => {

@@ -73,7 +73,7 @@ fn named(matched: &[Matched]) -> Vec<&str> {
 fn a_window_that_is_kept_names_nothing_that_is_too_old() {
     let engine = engine();
     let collections = EmbeddedHome::in_memory(Limits::DEFAULT);
-    let settings = Settings { max_items: None, ttl_ms: Some(1000) };
+    let settings = Settings { max_items: None, ttl_ms: Some(1000), ..Settings::default() };
     let (news, _) = collections.make("news", settings, 0).unwrap();
     let asked = how(100, 0.3);
     matched(&news, &engine, asked, &[0], 0);
@@ -153,7 +153,7 @@ proptest! {
     ) {
         let engine = engine();
         let collections = EmbeddedHome::in_memory(Limits::DEFAULT);
-        let settings = Settings { max_items: most, ttl_ms: None };
+        let settings = Settings { max_items: most, ttl_ms: None, ..Settings::default() };
         let make = |name| collections.make(name, settings, 0).unwrap().0;
         let (kept, fresh) = (make("kept"), make("fresh"));
         for (step, (kind, at, count)) in steps.into_iter().enumerate() {
