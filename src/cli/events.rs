@@ -232,7 +232,12 @@ impl FollowArgs {
             nearest: self.nearest,
             floor: usual::FLOOR,
             drop_opposed: false,
-            rule: Rule { threshold, votes: self.votes, centre, duplicate: usual::duplicate(scoring) },
+            rule: Rule {
+                threshold,
+                votes: self.votes,
+                centre,
+                duplicate: usual::duplicate(scoring),
+            },
             limits: Limits { last: self.last, within: self.within },
         })
     }

@@ -162,7 +162,7 @@ struct Seen {
 }
 
 fn written(item: &Arc<Item>) -> String {
-    serde_json::to_string(&Outgoing::of(item)).unwrap()
+    serde_json::to_string(&Outgoing::whole(item)).unwrap()
 }
 
 fn seen(collection: &dyn Collection, now: i64) -> Seen {
@@ -212,7 +212,8 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
             write(Write::Remove(ids.iter().map(|id| format!("n{id}").into()).collect()))
         }
         Step::Set(max_items, ttl_ms) => {
-            let settings = Settings { max_items: *max_items, ttl_ms: *ttl_ms, ..Settings::default() };
+            let settings =
+                Settings { max_items: *max_items, ttl_ms: *ttl_ms, ..Settings::default() };
             home.set("news", settings, now).unwrap();
             Came::Nothing
         }

@@ -128,6 +128,16 @@ impl Item {
                 return long("/attributes", what);
             }
         }
+        if let Some(event) = &self.event {
+            let named = |name: &str| {
+                (1..=ID_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
+            };
+            let names = [Some(&event.id), event.duplicate_of.as_ref()];
+            if event.size == 0 || !names.into_iter().flatten().all(|name| named(name)) {
+                let what = "an event has a name as items have, and a size from 1";
+                return wrong("/event", what.to_owned());
+            }
+        }
         if let Some(data) = &self.data {
             if !data.get().starts_with('{') {
                 return wrong("/data", "expected an object".to_owned());
@@ -142,6 +152,15 @@ impl Item {
             }
         }
         Ok(())
+    }
+
+    /// Refuses an item that cannot be matched.
+    pub fn check_matched(&self, text_bytes: usize) -> Result<(), ItemProblem> {
+        if self.event.is_some() {
+            let what = "what is matched is told its event; items with an event are put".to_owned();
+            return Err(ItemProblem { field: "/event", what, too_long: false });
+        }
+        self.check(text_bytes)
     }
 
     /// Bytes of memory that it takes in a collection: all that is allocated for it, as allocators round

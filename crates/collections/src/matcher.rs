@@ -1,6 +1,6 @@
 //! Texts matched against a collection: for each in turn its nearest among the last items, its event,
-//! and then it is added, if that was not said otherwise. A text that was matched before has the answer that it had then: who did not get
-//! it asks again, and nothing is changed.
+//! and then it is added, if that was not said otherwise. A text that was matched before has the answer
+//! that it had then: who did not get it asks again, and nothing is changed.
 //!
 //! What is found is what `cognate events` finds: both follow a [`Stream`]. The vectors of the last items
 //! are kept from one request to the next, in a window for each of the settings that were asked for last.
@@ -102,7 +102,7 @@ pub(super) struct Followed {
     pub(super) matched: Vec<Matched>,
     /// The items with their events that are to be written.
     pub(super) items: Vec<Item>,
-    /// The window that they were matched against, if any were.
+    /// The window that they were matched against, where it holds what the collection will have.
     window: Option<HeldWindow>,
 }
 
@@ -146,26 +146,33 @@ pub(super) fn follow(
         }
     }
     if fresh.is_empty() {
-        return Ok(Followed { matched: stored.into_iter().flatten().collect(), items: fresh, window: None });
+        return Ok(Followed {
+            matched: stored.into_iter().flatten().collect(),
+            items: fresh,
+            window: None,
+        });
     }
     // The earlier text of an item that is matched anew is left out.
     let again: HashSet<Box<str>> = there.into_keys().collect();
+    let (mut settings, mut is_empty) = (turn.settings(), turn.is_empty(now)?);
     let kept = turn.windows().take(&how.stream, &engine, turn.revision());
-    let mut kept = kept.filter(|_| again.is_empty());
+    // The clock of a collection that lost its last item is that of the next, by which what a window holds
+    // of it may not be too old.
+    let mut kept = kept.filter(|_| again.is_empty() && !is_empty);
     if let Some(window) = &mut kept {
         window.catch_up(turn)?;
     }
     // Late texts expire before earlier ones, and a window that is made anew has others in their places.
-    let mut window = match kept.filter(|window| !oldest.is_some_and(|oldest| window.has_gap(oldest))) {
-        Some(window) => window,
-        None => {
-            let mut made = HeldWindow::new(turn, engine, how.stream)?;
-            made.fill(turn, now, &again)?;
-            made
-        }
-    };
+    let mut window =
+        match kept.filter(|window| !oldest.is_some_and(|oldest| window.has_gap(oldest))) {
+            Some(window) => window,
+            None => {
+                let mut made = HeldWindow::new(turn, engine, how.stream)?;
+                made.fill(turn, now, &again)?;
+                made
+            }
+        };
     let (mut matched, mut decided) = (Vec::with_capacity(fresh.len()), Vec::new());
-    let (mut settings, mut is_empty) = (turn.settings(), turn.is_empty(now)?);
     let mut batch: Vec<Item> = Vec::new();
     for item in fresh {
         let next = settings.with_item(is_empty, item.time, now);
@@ -196,14 +203,17 @@ pub(super) fn follow(
     window.pay(turn)?;
     let mut matched = matched.into_iter();
     let matched = stored.into_iter().filter_map(|stored| stored.or_else(|| matched.next()));
-    Ok(Followed { matched: matched.collect(), items: decided, window: Some(window) })
+    // A window without texts whose places are taken by none is not that of the collection.
+    let is_whole = how.add == AddPolicy::All || again.is_empty();
+    let window = is_whole.then_some(window);
+    Ok(Followed { matched: matched.collect(), items: decided, window })
 }
 
 /// Refuses items that no collection takes, and two of one name.
 pub(super) fn check(items: &[Item], limits: &Limits) -> Result<(), CollectionError> {
     let mut names = HashSet::new();
     for (index, item) in items.iter().enumerate() {
-        let mut checked = item.check(limits.text_bytes);
+        let mut checked = item.check_matched(limits.text_bytes);
         if !names.insert(&*item.id) {
             let what = "another item of the request has this name".to_owned();
             checked = Err(ItemProblem { field: "/id", what, too_long: false });

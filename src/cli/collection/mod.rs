@@ -15,8 +15,8 @@ use std::{fmt, io};
 use clap::{Args, Subcommand};
 use cognate::engine::TextLimits;
 use cognate_collections::{
-    BackedUp, Cancellation, Choice, CollectionError, CollectionInfo, Incoming, Item,
-    ItemSelector, Outgoing, Settings, back_up,
+    BackedUp, Cancellation, Choice, CollectionError, CollectionInfo, Incoming, Item, ItemSelector,
+    Outgoing, Settings, back_up,
 };
 use cognate_files::input::Input;
 use cognate_files::instant;
@@ -289,7 +289,7 @@ fn export(args: &ExportArgs) -> Result<(), Failure> {
     let (all, now) = (ItemSelector::default(), cognate_collections::now());
     let items = collection.choose(&all, &Choice::All, now, Cancellation::NEVER)?.items;
     let written = items.iter().try_for_each(|(_, item)| {
-        serde_json::to_writer(&mut out, &Outgoing::without_event(item))?;
+        serde_json::to_writer(&mut out, &Outgoing::whole(item))?;
         out.write_all(b"\n")
     });
     match written.and_then(|()| out.flush()) {

@@ -318,11 +318,7 @@ const FAMILIES: [Description; 43] = [
         Kind::Counter,
         "Requests to routes that ask for a key, by its id.",
     ),
-    (
-        "cognate_collection_matches_total",
-        Kind::Counter,
-        "Texts matched against a collection.",
-    ),
+    ("cognate_collection_matches_total", Kind::Counter, "Texts matched against a collection."),
     (
         "cognate_collection_expired_total",
         Kind::Counter,

@@ -129,7 +129,8 @@ fn match_lines(process: &mut Process, path: &str, lines: &str, most: usize) -> V
     let body = lines.to_owned();
     let sender = std::thread::spawn(move || {
         // A service that is killed reads no more.
-        let _ = sending.write_all(head.as_bytes()).and_then(|()| sending.write_all(body.as_bytes()));
+        let _ =
+            sending.write_all(head.as_bytes()).and_then(|()| sending.write_all(body.as_bytes()));
     });
     let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
     let read = |answer: &[u8]| -> Vec<Value> {
@@ -154,7 +155,8 @@ fn told(answer: &Value) -> [Value; 5] {
 
 #[test]
 fn a_stream_that_was_killed_and_is_sent_again_has_the_events_of_a_clean_run() {
-    let words = ["quake", "lima", "river", "flood", "passau", "fire", "forest", "smoke", "city", "train"];
+    let words =
+        ["quake", "lima", "river", "flood", "passau", "fire", "forest", "smoke", "city", "train"];
     let mut chance = support::Chance(23);
     let mut lines = String::new();
     for at in 0..1500 {

@@ -104,6 +104,73 @@ fn the_command_matches_as_events_finds() {
     }
 }
 
+/// Half of a stream in one collection and half in the one that it was moved to, by files and over HTTP.
+#[tokio::test]
+async fn a_collection_that_was_moved_keeps_its_events() {
+    let posts = posts(200);
+    let more = ["--last", "100", "--within", "90m"];
+    let expected = events(&posts, &more);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let run = |arguments: &[&str]| {
+        let arguments = [&["collection"], arguments, &["--data", "data"]].concat();
+        let output = cognate(path, &[("COGNATE_MODEL", MODEL)], &arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        stdout(&output).to_owned()
+    };
+    let lines =
+        |items: Vec<Value>| items.iter().map(|item| format!("{item}\n")).collect::<String>();
+    std::fs::write(path.join("first.ndjson"), lines(items(&posts[..100], 0))).unwrap();
+    std::fs::write(path.join("rest.ndjson"), lines(items(&posts[100..], 100))).unwrap();
+    run(&["create", "news"]);
+    let first = run(&[&["match", "news", "first.ndjson"], &more[..]].concat());
+    let exported = run(&["export", "news"]);
+    std::fs::write(path.join("exported.ndjson"), &exported).unwrap();
+    run(&["create", "moved"]);
+    run(&["load", "moved", "exported.ndjson"]);
+    assert_eq!(run(&["export", "moved"]), exported);
+    // What was told is told again, and the rest is matched as if nothing had been moved.
+    let told = |line: &str| -> Value {
+        let mut told: Value = serde_json::from_str(line).unwrap();
+        told["nearest"] = json!([]);
+        told.as_object_mut().unwrap().remove("repeated");
+        told
+    };
+    let again = run(&["match", "moved", "first.ndjson"]);
+    assert!(again.lines().map(told).eq(first.lines().map(told)), "{again}");
+    let rest = run(&[&["match", "moved", "rest.ndjson"], &more[..]].concat());
+    let found: Vec<Value> = rest.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(found.len(), 100);
+    found.iter().zip(&expected[100..]).for_each(|(found, event)| agrees(found, event));
+    // The same over HTTP.
+    let app = TestApp::of(support::default_model(), |_| ());
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let parse = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+    let mut moved: Vec<Value> = exported.lines().map(parse).collect();
+    let mut last = moved.pop().unwrap();
+    let body = json!({"items": moved});
+    done(&app, "POST", "/collections/news/items", Some(&body)).await;
+    let id = last.as_object_mut().unwrap().remove("id").unwrap();
+    let path = format!("/collections/news/items/{}", id.as_str().unwrap());
+    done(&app, "PUT", &path, Some(&last)).await;
+    assert_eq!(done(&app, "GET", &path, None).await["event"], last["event"]["id"]);
+    let body = json!({"items": items(&posts[100..], 100), "last": 100, "within": "90m"});
+    let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
+    let found = answer["results"].as_array().unwrap();
+    found.iter().zip(&expected[100..]).for_each(|(found, event)| agrees(found, event));
+    // A text that is to be matched has no event, and an event has a name and a size.
+    for (path, event) in [
+        ("match", json!("t0")),
+        ("items", json!({"id": "", "size": 1})),
+        ("items", json!({"id": "a", "size": 0})),
+    ] {
+        let body = json!({"items": [{"id": "x", "text": "something", "event": event}]});
+        let path = format!("/collections/news/{path}");
+        let refused = call(&app, "POST", &path, Some(&body)).await.refusal(422, "invalid_field");
+        assert_eq!(refused["errors"][0]["pointer"], "/items/0/event");
+    }
+}
+
 #[tokio::test]
 async fn a_stream_has_the_events_that_the_command_finds() {
     let posts = posts(300);
@@ -193,7 +260,8 @@ async fn an_event_that_slept_is_not_begun_anew() {
     let says = "Strong earthquake shakes the city of Lima tonight";
     let other = "Lima: a strong earthquake shakes houses in the city";
     let at = |hours: i64| 1_714_521_600 + 3600 * hours;
-    let post = |id: usize, text: &str, time| json!({"id": format!("d{id}"), "text": text, "time": time});
+    let post =
+        |id: usize, text: &str, time| json!({"id": format!("d{id}"), "text": text, "time": time});
     let slept = [
         post(0, "Strong earthquake shakes Lima, people run out of their houses", at(0)),
         post(1, other, at(0)),
@@ -219,7 +287,9 @@ async fn an_event_that_slept_is_not_begun_anew() {
         let mut body = query;
         body["items"] = json!(posts);
         let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
-        for (found, line) in answer["results"].as_array().unwrap().iter().zip(stdout(&output).lines()) {
+        for (found, line) in
+            answer["results"].as_array().unwrap().iter().zip(stdout(&output).lines())
+        {
             assert_eq!(found["event"], "d0", "{answer}");
             agrees(found, &serde_json::from_str(line).unwrap());
         }
@@ -254,13 +324,15 @@ async fn a_text_that_was_matched_has_its_first_answer() {
     let request = Request::post("/collections/news/match");
     let request = request.header("content-type", "application/x-ndjson").body(Body::from(lines));
     let answer = app.send(request.unwrap()).await.text();
-    let found: Vec<Value> = answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let found: Vec<Value> =
+        answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let code = |at: usize| found[at]["error"]["code"].as_str();
     assert_eq!((code(0), code(2)), (Some("other_text"), Some("other_text")), "{answer}");
     assert_eq!((&found[1]["id"], &found[1]["repeated"]), (&json!("fresh"), &Value::Null));
     assert_eq!((&found[3]["id"], &found[3]["repeated"]), (&json!("fresh"), &json!(true)));
     // What was only put was told nothing.
-    done(&app, "PUT", "/collections/news/items/put", Some(&json!({"text": "put, not matched"}))).await;
+    done(&app, "PUT", "/collections/news/items/put", Some(&json!({"text": "put, not matched"})))
+        .await;
     let put = matched(&json!({"items": [{"id": "put", "text": "put, not matched"}]})).await;
     assert_eq!(put[0].get("repeated"), None);
     // By the flag it takes the other's place.
@@ -300,11 +372,15 @@ async fn texts_are_looked_up_or_added_where_they_are_new() {
     let line = |(at, (_, text)): (usize, &(String, String))| {
         format!("{}\n", json!({"id": format!("c{at}"), "text": text}))
     };
-    let lines: String = copies.chain(rest.iter().enumerate().map(|(at, post)| (200 + at, post))).map(line).collect();
+    let lines: String = copies
+        .chain(rest.iter().enumerate().map(|(at, post)| (200 + at, post)))
+        .map(line)
+        .collect();
     let request = Request::post("/collections/news/match?add=new");
     let request = request.header("content-type", "application/x-ndjson").body(Body::from(lines));
     let answer = app.send(request.unwrap()).await.text();
-    let found: Vec<Value> = answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let found: Vec<Value> =
+        answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(found.len(), 180, "{answer}");
     let mut added = 0;
     for (at, told) in found.iter().enumerate() {

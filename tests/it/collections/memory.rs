@@ -40,7 +40,9 @@ fn what_items_take_is_what_is_counted() {
             let before = allocation::taken();
             let limits = Limits { bytes: 8 * MIB, ..Limits::DEFAULT };
             let home = EmbeddedHome::in_memory(limits);
-            let (news, _) = home.make("news", Settings { max_items: None, ttl_ms, ..Settings::default() }, 0).unwrap();
+            let (news, _) = home
+                .make("news", Settings { max_items: None, ttl_ms, ..Settings::default() }, 0)
+                .unwrap();
             let mut count = 0;
             loop {
                 let item = |at: usize| {

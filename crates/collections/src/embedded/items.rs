@@ -92,6 +92,9 @@ impl Items {
             Change::Remove(id) => applied.removed += usize::from(self.remove(&id)),
         }
         applied.left += self.shrink();
+        if self.table.is_empty() {
+            self.settings.lag_ms = None;
+        }
     }
 
     /// Whether an item is older than this time, in a collection that expires items.
@@ -136,6 +139,7 @@ impl Items {
             others.map(|(_, item)| Change::Remove(item.id.clone())).collect();
         changes.push(Change::Set(other.settings));
         changes.append(&mut puts);
+        changes.extend(other.settings.lag_ms.map(Change::Lag));
         changes
     }
 

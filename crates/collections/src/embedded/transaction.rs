@@ -78,7 +78,8 @@ impl WriteTransaction<'_> {
         let own = collection.settings();
         let oldest = own.oldest(now);
         let more = collection.room(&changes, oldest)?;
-        let (mut settings, mut is_empty) = (own, collection.held().count(oldest) == 0);
+        let was_empty = collection.held().count(oldest) == 0;
+        let (mut settings, mut is_empty) = (own, was_empty);
         for item in puts(&changes) {
             settings = settings.with_item(is_empty, item.time, now);
             is_empty = false;
@@ -86,7 +87,8 @@ impl WriteTransaction<'_> {
         let after = settings.oldest(now);
         let too_old = puts(&changes).filter(|item| after.is_some_and(|oldest| item.time < oldest));
         let expired = too_old.count();
-        if settings != own {
+        // Items that were the last to leave took their clock with them.
+        if settings != own || was_empty != is_empty {
             changes.extend(settings.lag_ms.map(Change::Lag));
         }
         if let Some(oldest) = oldest.filter(|oldest| collection.held().has_older(*oldest)) {
@@ -204,7 +206,9 @@ impl WriteTransaction<'_> {
 
 /// The items that changes add.
 fn puts(changes: &[Change]) -> impl Iterator<Item = &Item> {
-    changes.iter().filter_map(|change| if let Change::Put(item) = change { Some(&**item) } else { None })
+    changes
+        .iter()
+        .filter_map(|change| if let Change::Put(item) = change { Some(&**item) } else { None })
 }
 
 impl Following for WriteTransaction<'_> {
@@ -227,7 +231,8 @@ impl Following for WriteTransaction<'_> {
 
     fn there(&mut self, items: &[Item]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError> {
         let held = self.collection.held();
-        let there = items.iter().filter_map(|item| Some((item.id.clone(), held.item(&item.id)?.clone())));
+        let there =
+            items.iter().filter_map(|item| Some((item.id.clone(), held.item(&item.id)?.clone())));
         Ok(there.collect())
     }
 

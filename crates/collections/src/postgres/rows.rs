@@ -12,8 +12,7 @@ use crate::postgres::session::Session;
 use crate::{Attribute, Attributes, CollectionError, Event, Item, ItemProblem};
 
 /// The columns of an item, with its number.
-pub(super) const COLUMNS: &str =
-    "i.number, i.id, i.text, i.time, i.attributes, i.data, i.event, i.event_size, i.event_score, \
+pub(super) const COLUMNS: &str = "i.number, i.id, i.text, i.time, i.attributes, i.data, i.event, i.event_size, i.event_score, \
      i.duplicate_of";
 const TYPES: [Type; 10] = [
     Type::INT8,

@@ -6,7 +6,8 @@ use crate::postgres::pool::{Failed, Pool};
 use crate::postgres::session::Session;
 
 /// The statements that bring a database from each version to the next.
-const STEPS: [&str; 2] = ["
+const STEPS: [&str; 2] = [
+    "
     CREATE TABLE cognate.collections (
         name text COLLATE \"C\" PRIMARY KEY,
         id bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
@@ -23,7 +24,8 @@ const STEPS: [&str; 2] = ["
         upto bigint NOT NULL DEFAULT 0,
         PRIMARY KEY (collection, fingerprint)
     );
-", "
+",
+    "
     ALTER TABLE cognate.collections ADD COLUMN lag_ms bigint;
     DO $$ DECLARE one record; BEGIN
         FOR one IN SELECT id FROM cognate.collections LOOP
@@ -31,7 +33,8 @@ const STEPS: [&str; 2] = ["
                 'ADD COLUMN duplicate_of text COLLATE \"C\"', one.id);
         END LOOP;
     END $$;
-"];
+",
+];
 
 /// The lock that whoever makes tables has.
 pub(super) const MAKING: &str = "SELECT pg_advisory_xact_lock(hashtext('cognate'))";

@@ -14,8 +14,7 @@ use crate::windows::{Following, Windows};
 use crate::{Applied, Budget, CollectionError, Item, Limits, Settings};
 
 /// The columns of a collection's row.
-pub(super) const ENTRY: &str =
-    "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items, c.lag_ms";
+pub(super) const ENTRY: &str = "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items, c.lag_ms";
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Entry {
@@ -189,7 +188,10 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
 
     /// Writes the row.
     pub(super) fn end(self) -> Result<Entry, Failed> {
-        let Self { session, entry, was, .. } = self;
+        let Self { session, mut entry, was, .. } = self;
+        if entry.items == 0 {
+            entry.settings.lag_ms = None;
+        }
         if entry == was {
             return Ok(entry);
         }

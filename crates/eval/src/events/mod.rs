@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cognate::engine::Engine;
-use cognate::window::{Entry, Near};
 use cognate::window::events::{Events, Rule};
+use cognate::window::{Entry, Near};
 use cognate_files::instant;
 use cognate_files::progress::Progress;
 use cognate_files::records::{Options as RecordOptions, Records};

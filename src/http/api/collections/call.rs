@@ -219,7 +219,8 @@ pub(crate) fn of_item(problem: &ItemProblem, of: impl Into<Pointer>) -> ApiError
 
 /// The refusal of a text that is to be matched; `of` is its place in the body.
 pub(crate) fn other_text(of: impl Into<Pointer>) -> ApiError {
-    let detail = "the collection has another text of this `id`; with `replace` this one takes its place";
+    let detail =
+        "the collection has another text of this `id`; with `replace` this one takes its place";
     ApiError::at(Code::OtherText, Pointer::from("/text").within(of), detail)
 }
 

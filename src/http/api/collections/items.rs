@@ -50,6 +50,27 @@ struct ItemFields<'b> {
     /// An object of the caller's own, at most 4096 bytes as written, that comes back as it was written.
     #[schema(value_type = Option<Object>)]
     data: Option<()>,
+    /// The event that it belongs to, where it was matched in another collection: its name, or what
+    /// `cognate collection export` wrote. Texts to be matched have none.
+    event: Option<EventField<'b>>,
+}
+
+/// An event: its name, or all that is stored of it.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+#[schema(untagged)]
+pub(super) enum EventField<'b> {
+    Name(&'b str),
+    Whole {
+        /// The item that it began with.
+        id: &'b str,
+        /// Its items when this one joined it, with this one.
+        size: u64,
+        /// Its score for this one.
+        score: Option<f32>,
+        /// The item that this one is a duplicate of.
+        duplicate_of: Option<&'b str>,
+    },
 }
 
 described!(ItemRequest as ItemFields<'_>);

@@ -156,7 +156,7 @@ impl LineQuestion for Items {
     fn read(&self, line: Option<&[u8]>) -> Result<LineItem, ApiError> {
         let ItemRequest(item) = parse(line)?;
         let item = item.into_item(cognate_collections::now());
-        let checked = item.check(self.against.collection().limits().text_bytes);
+        let checked = item.check_matched(self.against.collection().limits().text_bytes);
         checked.map_err(|problem| call::of_item(&problem, ""))?;
         Ok(LineItem(item))
     }

@@ -34,7 +34,8 @@ const ASKED: usize = 12;
 
 fn ask(collections: &EmbeddedHome, number: usize) -> Result<(), CollectionError> {
     let news = || collections.named("news");
-    let keeps = |most: usize| Settings { max_items: Some(most), ttl_ms: None, ..Settings::default() };
+    let keeps =
+        |most: usize| Settings { max_items: Some(most), ttl_ms: None, ..Settings::default() };
     match number {
         0 | 10 => drop(collections.make("news", Settings::default(), 0)?),
         1 => drop(news()?.put(vec![item(0, "the quake", 0), item(1, "the river", 0)], 0)?),

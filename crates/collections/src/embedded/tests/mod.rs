@@ -304,7 +304,11 @@ fn an_event_of_which_most_is_too_old_needs_what_is_left() {
         Step::Set(None, Some(20)),
         put(0),
         put(1),
-        Step::Match(vec![(11, 0, 14, 2), (19, 1, 53, 8), (4, 2, 23, 6), (8, 4, 18, 3), (23, 3, 6, 10)], true, all),
+        Step::Match(
+            vec![(11, 0, 14, 2), (19, 1, 53, 8), (4, 2, 23, 6), (8, 4, 18, 3), (23, 3, 6, 10)],
+            true,
+            all,
+        ),
         Step::Match(vec![(3, 3, 54, 11), (18, 1, 33, 2)], true, all),
     ];
     let (folder, engine) = (tempfile::tempdir().unwrap(), contract::engine());
