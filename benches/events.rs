@@ -45,7 +45,7 @@ fn main() {
             nearest,
             floor: if second.is_some() { 0.2 } else { 0.5 },
             drop_opposed: false,
-            rule: Rule { threshold: 0.48, votes: 4.min(nearest), centre: 0.0 },
+            rule: Rule { threshold: 0.48, votes: 4, centre: 0.0, duplicate: 1.0 },
             limits: Limits { last, within: None },
         };
         let stream = Stream::new(&engine, settings).expect("the default model has both methods");

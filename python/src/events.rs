@@ -68,7 +68,12 @@ fn settings(engine: &Engine, followed: &Followed, ruled: &Ruled) -> Result<Setti
         nearest,
         floor: usual::FLOOR,
         drop_opposed: false,
-        rule: Rule { threshold, votes, centre: share("centre", centre)? },
+        rule: Rule {
+            threshold,
+            votes,
+            centre: share("centre", centre)?,
+            duplicate: usual::duplicate(scoring),
+        },
         limits: Limits { last, within: *within },
     })
 }

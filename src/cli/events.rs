@@ -185,7 +185,8 @@ pub(super) struct FollowArgs {
     #[arg(long, value_name = "N", default_value_t = usual::NEAREST,
           value_parser = count::<usize>(1, MOST_NEAREST))]
     nearest: usize,
-    /// Texts of an event that must speak for it on average
+    /// Texts of an event that must speak for it on average; at most those of it that the window holds,
+    /// and --nearest
     #[arg(long, value_name = "N", default_value_t = usual::VOTES,
           value_parser = count::<usize>(1, MOST_NEAREST))]
     votes: usize,
@@ -236,7 +237,12 @@ impl FollowArgs {
             nearest: self.nearest,
             floor: usual::FLOOR,
             drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
-            rule: Rule { threshold, votes: self.votes, centre },
+            rule: Rule {
+                threshold,
+                votes: self.votes,
+                centre,
+                duplicate: usual::duplicate(scoring),
+            },
             limits: Limits { last: self.last, within: self.within },
         })
     }

@@ -9,6 +9,7 @@ use cognate::engine::Engine;
 use cognate::methods::Method;
 use cognate::window;
 use cognate::window::events::Rule;
+use cognate::window::stream::AddPolicy;
 use cognate::window::{stream, usual};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -37,7 +38,8 @@ const TEXTS: [&str; 8] = [
 pub(super) enum Step {
     /// Items of these numbers: of each its text, its age, its attributes.
     Put(Vec<(usize, usize, i64, usize)>),
-    Match(Vec<(usize, usize, i64, usize)>),
+    /// The same, whether what is there is replaced, and which are added.
+    Match(Vec<(usize, usize, i64, usize)>, bool, AddPolicy),
     Remove(Vec<usize>),
     Set(Option<usize>, Option<i64>),
     Tidy,
@@ -46,9 +48,17 @@ pub(super) enum Step {
 
 pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let items = || prop::collection::vec((0usize..24, 0usize..8, 0i64..60, 0usize..12), 1..9);
+    let policies = prop::sample::select(vec![
+        AddPolicy::All,
+        AddPolicy::All,
+        AddPolicy::All,
+        AddPolicy::New,
+        AddPolicy::None,
+    ]);
     let step = prop_oneof![
         5 => items().prop_map(Step::Put),
-        4 => items().prop_map(Step::Match),
+        4 => (items(), any::<bool>(), policies)
+            .prop_map(|(items, replace, add)| Step::Match(items, replace, add)),
         2 => prop::collection::vec(0usize..24, 0..4).prop_map(Step::Remove),
         1 => (prop::option::of(3usize..20), prop::option::of(20i64..90))
             .prop_map(|(most, ttl)| Step::Set(most, ttl)),
@@ -136,10 +146,10 @@ pub(super) fn how() -> MatchOptions {
         nearest: 4,
         floor: 0.3,
         drop_opposed: false,
-        rule: Rule { threshold: 0.5, votes: 4, centre: usual::CENTRE },
+        rule: Rule { threshold: 0.5, votes: 4, centre: usual::CENTRE, duplicate: 0.99 },
         limits: window::Limits { last: 6, within: None },
     };
-    MatchOptions { stream, duplicate: 0.99 }
+    MatchOptions { stream, add: AddPolicy::All, replace: false }
 }
 
 /// A collection as its interface shows it.
@@ -152,7 +162,7 @@ struct Seen {
 }
 
 fn written(item: &Arc<Item>) -> String {
-    serde_json::to_string(&Outgoing::of(item)).unwrap()
+    serde_json::to_string(&Outgoing::whole(item)).unwrap()
 }
 
 fn seen(collection: &dyn Collection, now: i64) -> Seen {
@@ -162,8 +172,8 @@ fn seen(collection: &dyn Collection, now: i64) -> Seen {
         let filter = Filter::read(&filter.to_string()).unwrap();
         let without =
             if place % 3 == 0 { ["n1", "n\u{0}"].map(Cow::from).into() } else { [].into() };
-        let oldest = (place % 2 == 1).then_some(now - 30);
-        let which = ItemSelector { filter, oldest, without };
+        let within = (place % 2 == 1).then_some(30);
+        let which = ItemSelector { filter, within, without };
         let page = Page { offset: place % 3, limit: 5 };
         let (items, total) = collection.page(&which, page, now, Cancellation::NEVER).unwrap();
         pages.push((items.iter().map(written).collect(), total));
@@ -202,7 +212,8 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
             write(Write::Remove(ids.iter().map(|id| format!("n{id}").into()).collect()))
         }
         Step::Set(max_items, ttl_ms) => {
-            let settings = Settings { max_items: *max_items, ttl_ms: *ttl_ms };
+            let settings =
+                Settings { max_items: *max_items, ttl_ms: *ttl_ms, ..Settings::default() };
             home.set("news", settings, now).unwrap();
             Came::Nothing
         }
@@ -210,16 +221,21 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
             news.tidy(now).unwrap();
             Came::Nothing
         }
-        Step::Match(list) => match news.follow(engine.clone(), &how(), items(list, now), now) {
-            Ok((matched, pending)) => {
-                news.wait_durable(pending).unwrap();
-                Came::Matched(matched)
+        Step::Match(list, replace, add) => {
+            let how = MatchOptions { replace: *replace, add: *add, ..how() };
+            match news.follow(engine.clone(), &how, items(list, now), now) {
+                Ok((matched, pending)) => {
+                    news.wait_durable(pending).unwrap();
+                    Came::Matched(matched)
+                }
+                Err(MatchError::Collection(
+                    error @ (CollectionError::TooManyItems { .. }
+                    | CollectionError::Item { .. }
+                    | CollectionError::OtherText { .. }),
+                )) => Came::Refused(format!("{error:?}")),
+                Err(error) => panic!("{error}"),
             }
-            Err(MatchError::Collection(
-                error @ (CollectionError::TooManyItems { .. } | CollectionError::Item { .. }),
-            )) => Came::Refused(error.to_string()),
-            Err(error) => panic!("{error}"),
-        },
+        }
         Step::Wait(_) => Came::Nothing,
     }
 }
@@ -278,7 +294,7 @@ fn hold_names(home: &dyn Home, now: i64) {
     assert!(matches!(refused, CollectionError::TooMany { limit: 2 }), "{refused}");
     let refused = home.set("Bad name", Settings::default(), now).unwrap_err();
     assert!(matches!(refused, CollectionError::BadName), "{refused}");
-    let wide = Settings { max_items: Some(LIMITS.items + 1), ttl_ms: None };
+    let wide = Settings { max_items: Some(LIMITS.items + 1), ttl_ms: None, ..Settings::default() };
     let refused = home.set("news", wide, now).unwrap_err();
     assert!(matches!(refused, CollectionError::TooManyItems { .. }), "{refused}");
     let names = |home: &dyn Home| {

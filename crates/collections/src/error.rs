@@ -35,6 +35,12 @@ pub enum CollectionError {
         index: usize,
         problem: ItemProblem,
     },
+    /// A text is to be matched whose name another one has.
+    #[error("the collection has another text of this name")]
+    OtherText {
+        /// Its place among those that were given.
+        index: usize,
+    },
     /// No memory is left for more items.
     #[error("collections would take more than {limit} bytes of memory, which is the limit")]
     NoMemory { limit: usize },

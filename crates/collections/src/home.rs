@@ -132,8 +132,8 @@ pub trait Collection: Debug + Send + Sync {
 pub struct ItemSelector<'w> {
     /// Only items that the filter admits.
     pub filter: Filter,
-    /// None whose time is before this.
-    pub oldest: Option<i64>,
+    /// None that is older than so many milliseconds, by the collection's clock.
+    pub within: Option<i64>,
     /// None of these names.
     pub without: HashSet<Cow<'w, str>>,
 }
@@ -161,10 +161,9 @@ impl ItemSelector<'_> {
         Ok(())
     }
 
-    /// Whether an item is meant.
+    /// Whether an item is meant that is not too old.
     pub fn admits(&self, item: &Item) -> bool {
-        self.oldest.is_none_or(|oldest| item.time >= oldest)
-            && (self.filter.is_empty() || self.filter.admits(&item.attributes))
+        (self.filter.is_empty() || self.filter.admits(&item.attributes))
             && (self.without.is_empty() || !self.without.contains(&*item.id))
     }
 }
@@ -302,6 +301,8 @@ pub struct Applied {
     pub removed: usize,
     /// Items that left because there are newer ones.
     pub left: usize,
+    /// Items that were too old for the collection when they were added, and are not shown.
+    pub expired: usize,
 }
 
 /// Information about a collection.

@@ -10,7 +10,7 @@ use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{Attributes, Item};
+use crate::{Attributes, Event, Item};
 
 /// The milliseconds since 1970 of the years that RFC 3339 can write.
 const YEARS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
@@ -29,14 +29,34 @@ pub struct Incoming {
     pub attributes: Option<Attributes>,
     /// An object whose meaning is not known here.
     pub data: Option<Box<RawValue>>,
+    /// The event that it belongs to, where it was matched elsewhere.
+    pub event: Option<IncomingEvent>,
+}
+
+/// An event as callers write it: its name, or all that is stored of it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged, expecting = "the name of an event, or an object with its id and size")]
+pub enum IncomingEvent {
+    Name(Box<str>),
+    Whole(Event),
 }
 
 impl Incoming {
     /// The item; one without a time was written `now`.
     pub fn into_item(self, now: i64) -> Item {
-        let Self { id: Id(id), text, time, attributes, data } = self;
+        let Self { id: Id(id), text, time, attributes, data, event } = self;
         let time = time.map_or(now, |Time(time)| time);
-        Item { id, text, time, attributes: attributes.unwrap_or_default(), data, event: None }
+        let event = event.map(|event| match event {
+            // It begins the event of its own name, and joins any other.
+            IncomingEvent::Name(name) => Event {
+                size: if name == id { 1 } else { 2 },
+                id: name,
+                score: None,
+                duplicate_of: None,
+            },
+            IncomingEvent::Whole(event) => event,
+        });
+        Item { id, text, time, attributes: attributes.unwrap_or_default(), data, event }
     }
 }
 
@@ -123,25 +143,32 @@ pub struct Outgoing<'i> {
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'i RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    event: Option<&'i str>,
+    event: Option<OutgoingEvent<'i>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum OutgoingEvent<'i> {
+    Name(&'i str),
+    Whole(&'i Event),
 }
 
 impl<'i> Outgoing<'i> {
-    /// An item with its event.
+    /// An item with the name of its event.
     pub fn of(item: &'i Item) -> Self {
-        let event = item.event.as_ref().map(|event| &*event.id);
-        Self { event, ..Self::without_event(item) }
+        let event = item.event.as_ref().map(|event| OutgoingEvent::Name(&event.id));
+        Self { event, ..Self::whole(item) }
     }
 
-    /// An item as it came.
-    pub fn without_event(item: &'i Item) -> Self {
+    /// All that is stored of an item, for another collection to take.
+    pub fn whole(item: &'i Item) -> Self {
         Self {
             id: &item.id,
             text: &item.text,
             time: instant::written_exactly(item.time).into(),
             attributes: &item.attributes,
             data: item.data.as_deref(),
-            event: None,
+            event: item.event.as_ref().map(OutgoingEvent::Whole),
         }
     }
 }
@@ -210,6 +237,19 @@ mod tests {
             let incoming: Incoming = serde_json::from_str(written).unwrap();
             let item = incoming.into_item(0);
             assert_eq!(serde_json::to_string(&Outgoing::of(&item)).unwrap(), written);
+        }
+        // What another collection is given is what it takes; a name alone is enough.
+        for written in [
+            r#"{"id":"a","text":"b","time":"2024-05-01T10:00:00Z","event":{"id":"x","size":3,"score":0.48000002,"duplicate_of":"y"}}"#,
+            r#"{"id":"a","text":"b","time":"2024-05-01T10:00:00Z","event":{"id":"a","size":1}}"#,
+        ] {
+            let item = serde_json::from_str::<Incoming>(written).unwrap().into_item(0);
+            assert_eq!(serde_json::to_string(&Outgoing::whole(&item)).unwrap(), written);
+        }
+        for (event, is_new) in [("a", true), ("x", false)] {
+            let written = format!(r#"{{"id":"a","text":"b","event":"{event}"}}"#);
+            let item = serde_json::from_str::<Incoming>(&written).unwrap().into_item(0);
+            assert_eq!(item.event.map(|event| event.is_new()), Some(is_new));
         }
     }
 

@@ -42,14 +42,33 @@ pub struct Item {
     pub event: Option<Event>,
 }
 
-/// The event that an item belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The event that an item belongs to, and what else was told when it was matched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
     /// The name of the item that it began with.
     pub id: Box<str>,
     /// Its items when this one joined it, with this one.
     pub size: u64,
+    /// Its score, or that of the best event that the item did not join. Logs of earlier versions have
+    /// neither this nor the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f32>,
+    /// The item that this one is a duplicate of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_of: Option<Box<str>>,
+}
+
+impl Event {
+    /// Whether it began with this item.
+    pub fn is_new(&self) -> bool {
+        self.size == 1
+    }
+
+    /// Bytes that are allocated for it.
+    fn bytes(&self) -> usize {
+        allocated(self.id.len()) + self.duplicate_of.as_ref().map_or(0, |id| allocated(id.len()))
+    }
 }
 
 /// A problem of an item: the field, and the reason.
@@ -109,6 +128,16 @@ impl Item {
                 return long("/attributes", what);
             }
         }
+        if let Some(event) = &self.event {
+            let named = |name: &str| {
+                (1..=ID_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
+            };
+            let names = [Some(&event.id), event.duplicate_of.as_ref()];
+            if event.size == 0 || !names.into_iter().flatten().all(|name| named(name)) {
+                let what = "an event has a name as items have, and a size from 1";
+                return wrong("/event", what.to_owned());
+            }
+        }
         if let Some(data) = &self.data {
             if !data.get().starts_with('{') {
                 return wrong("/data", "expected an object".to_owned());
@@ -125,6 +154,15 @@ impl Item {
         Ok(())
     }
 
+    /// Refuses an item that cannot be matched.
+    pub fn check_matched(&self, text_bytes: usize) -> Result<(), ItemProblem> {
+        if self.event.is_some() {
+            let what = "what is matched is told its event; items with an event are put".to_owned();
+            return Err(ItemProblem { field: "/event", what, too_long: false });
+        }
+        self.check(text_bytes)
+    }
+
     /// Bytes of memory that it takes in a collection: all that is allocated for it, as allocators round
     /// it, and its places in the collection's lists.
     pub fn bytes(&self) -> usize {
@@ -132,7 +170,7 @@ impl Item {
         let own = allocated(size_of::<Self>() + 2 * size_of::<usize>());
         let texts = allocated(self.id.len()) + allocated(self.text.len());
         let data = self.data.as_ref().map_or(0, |data| allocated(data.get().len()));
-        let event = self.event.as_ref().map_or(0, |event| allocated(event.id.len()));
+        let event = self.event.as_ref().map_or(0, Event::bytes);
         PLACES + own + texts + self.attributes.bytes() + data + event
     }
 }

@@ -36,7 +36,7 @@ pub use home::{
     Applied, Behind, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionInfo, Home,
     ItemSelector, Page, Pending, SHORTLIST_METHOD, Shortlist, TopQuery, Totals, Write,
 };
-pub use incoming::{Id, Incoming, Outgoing, Readable, Time};
+pub use incoming::{Id, Incoming, IncomingEvent, Outgoing, Readable, Time};
 pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};
 pub use matcher::{MatchError, MatchOptions, Matched, SharedEngine};
 #[cfg(feature = "postgres")]

@@ -1,5 +1,6 @@
 //! Texts matched against a collection: for each in turn its nearest among the last items, its event,
-//! and then it is added.
+//! and then it is added, if that was not said otherwise. A text that was matched before has the answer
+//! that it had then: who did not get it asks again, and nothing is changed.
 //!
 //! What is found is what `cognate events` finds: both follow a [`Stream`]. The vectors of the last items
 //! are kept from one request to the next, in a window for each of the settings that were asked for last.
@@ -13,11 +14,11 @@ use std::sync::Arc;
 use cognate::engine::{Engine, QueryError};
 use cognate::window;
 use cognate::window::BATCH;
-use cognate::window::stream::Settings;
+use cognate::window::stream::{AddPolicy, Settings};
 
 use crate::windows::HeldWindow;
 use crate::windows::{Following, Windows};
-use crate::{CollectionError, Item, ItemProblem, Limits};
+use crate::{CollectionError, Event, Item, ItemProblem, Limits};
 
 /// Why texts cannot be matched.
 #[derive(Debug, thiserror::Error)]
@@ -32,8 +33,11 @@ pub enum MatchError {
 pub struct MatchOptions {
     /// The options of the stream of events.
     pub stream: Settings,
-    /// The least score at which a text is a duplicate of its nearest.
-    pub duplicate: f32,
+    /// Which texts are added.
+    pub add: AddPolicy,
+    /// Whether texts whose names are there are matched anew and take the places of those. Otherwise one of
+    /// the same text has its stored answer, and another text is refused.
+    pub replace: bool,
 }
 
 /// The result of a match.
@@ -47,10 +51,30 @@ pub struct Matched {
     pub new: bool,
     /// The score of its event, or of the best of those that it did not join.
     pub score: Option<f32>,
-    /// The nearest item of its event, or of any where it joined none.
-    pub nearest_of_event: Option<Arc<str>>,
     /// The item that it is a duplicate of.
     pub duplicate_of: Option<Arc<str>>,
+    /// Whether this is what was told of the text before. Its nearest were not stored.
+    pub repeated: bool,
+    /// Whether the collection has the text by now.
+    pub added: bool,
+    /// Whether the text is too old for the collection, which does not show it.
+    pub expired: bool,
+}
+
+impl Matched {
+    /// What was told of an item when it was matched.
+    fn stored(event: &Event) -> Self {
+        Self {
+            nearest: Vec::new(),
+            event: (&*event.id).into(),
+            new: event.is_new(),
+            score: event.score,
+            duplicate_of: event.duplicate_of.as_deref().map(Arc::from),
+            repeated: true,
+            added: true,
+            expired: false,
+        }
+    }
 }
 
 /// An engine that outlives a request.
@@ -76,19 +100,21 @@ impl Deref for SharedEngine {
 pub(super) struct Followed {
     /// The result for each item.
     pub(super) matched: Vec<Matched>,
-    /// The items with their events.
+    /// The items with their events that are to be written.
     pub(super) items: Vec<Item>,
-    window: HeldWindow,
+    /// The window that they were matched against, where it holds what the collection will have.
+    window: Option<HeldWindow>,
 }
 
 impl Followed {
     /// The items were written, so the window holds what the collection has, whose revision and next
     /// number are these. Where that failed the window is ahead of it, and is dropped instead.
     pub(super) fn written(self, (revision, next): (u64, u64), windows: &Windows) -> Vec<Matched> {
-        let Self { matched, mut window, .. } = self;
-        window.is_of(revision, next);
-        windows.keep(window);
-        matched
+        if let Some(mut window) = self.window {
+            window.is_of(revision, next);
+            windows.keep(window);
+        }
+        self.matched
     }
 }
 
@@ -102,39 +128,92 @@ pub(super) fn follow(
     now: i64,
 ) -> Result<Followed, MatchError> {
     let how = within_limits(*how, turn.settings());
-    let names = items.iter().map(|item| item.id.clone()).collect();
-    // An item that is there already is matched anew: its earlier text is left out.
-    let again = turn.known(names)?;
-    let kept = turn.windows().take(&how.stream, &engine, turn.revision());
-    let mut window = match kept.filter(|_| again.is_empty()) {
-        Some(window) => window,
-        None => {
-            let mut fresh = HeldWindow::new(turn, engine, how.stream)?;
-            fresh.fill(turn, now, &again)?;
-            fresh
-        }
-    };
-    window.catch_up(turn)?;
     let oldest = turn.settings().oldest(now);
-    window.leave_out_before(oldest.unwrap_or(i64::MIN));
-    let (mut matched, mut decided) = (Vec::with_capacity(items.len()), Vec::new());
-    let mut items = items.into_iter();
-    loop {
-        let batch: Vec<Item> = items.by_ref().take(BATCH).collect();
-        if batch.is_empty() {
-            break;
+    let mut there = turn.there(&items)?;
+    let (mut stored, mut fresh) = (Vec::with_capacity(items.len()), Vec::new());
+    for (index, item) in items.into_iter().enumerate() {
+        let stays = |known: &&Arc<Item>| oldest.is_none_or(|oldest| known.time >= oldest);
+        let known = there.get(&item.id).filter(|_| !how.replace).filter(stays);
+        if known.is_some_and(|known| known.text != item.text) {
+            return Err(CollectionError::OtherText { index }.into());
         }
-        window.decide(batch, how.duplicate, &mut matched, &mut decided)?;
+        // One that was added in another way was told nothing of an event.
+        let event = known.and_then(|known| known.event.as_ref());
+        stored.push(event.map(Matched::stored));
+        match event {
+            Some(_) => drop(there.remove(&item.id)),
+            None => fresh.push(item),
+        }
     }
+    if fresh.is_empty() {
+        return Ok(Followed {
+            matched: stored.into_iter().flatten().collect(),
+            items: fresh,
+            window: None,
+        });
+    }
+    // The earlier text of an item that is matched anew is left out.
+    let again: HashSet<Box<str>> = there.into_keys().collect();
+    let (mut settings, mut is_empty) = (turn.settings(), turn.is_empty(now)?);
+    let kept = turn.windows().take(&how.stream, &engine, turn.revision());
+    // The clock of a collection that lost its last item is that of the next, by which what a window holds
+    // of it may not be too old.
+    let mut kept = kept.filter(|_| again.is_empty() && !is_empty);
+    if let Some(window) = &mut kept {
+        window.catch_up(turn)?;
+    }
+    // Late texts expire before earlier ones, and a window that is made anew has others in their places.
+    let mut window =
+        match kept.filter(|window| !oldest.is_some_and(|oldest| window.has_gap(oldest))) {
+            Some(window) => window,
+            None => {
+                let mut made = HeldWindow::new(turn, engine, how.stream)?;
+                made.fill(turn, now, &again)?;
+                made
+            }
+        };
+    let (mut matched, mut decided) = (Vec::with_capacity(fresh.len()), Vec::new());
+    let mut batch: Vec<Item> = Vec::new();
+    for item in fresh {
+        let next = settings.with_item(is_empty, item.time, now);
+        // What a late text sees goes by the clock as those before it left it, however they are cut into
+        // requests. One by which the clock goes on sees by `within` nothing so old.
+        let is_late = !is_empty && next == settings;
+        let oldest = settings.oldest(now).filter(|_| !is_empty).unwrap_or(i64::MIN);
+        if batch.len() >= BATCH || (is_late && oldest != window.oldest()) {
+            window.decide(std::mem::take(&mut batch), how.add, &mut matched, &mut decided)?;
+        }
+        if batch.is_empty() {
+            window.leave_out_before(oldest);
+        }
+        batch.push(item);
+        if how.add == AddPolicy::New {
+            window.decide(std::mem::take(&mut batch), how.add, &mut matched, &mut decided)?;
+        }
+        let is_added = match how.add {
+            AddPolicy::All => true,
+            AddPolicy::New => matched.last().is_some_and(|one| one.added),
+            AddPolicy::None => false,
+        };
+        if is_added {
+            (settings, is_empty) = (next, false);
+        }
+    }
+    window.decide(batch, how.add, &mut matched, &mut decided)?;
     window.pay(turn)?;
-    Ok(Followed { matched, items: decided, window })
+    let mut matched = matched.into_iter();
+    let matched = stored.into_iter().filter_map(|stored| stored.or_else(|| matched.next()));
+    // A window without texts whose places are taken by none is not that of the collection.
+    let is_whole = how.add == AddPolicy::All || again.is_empty();
+    let window = is_whole.then_some(window);
+    Ok(Followed { matched: matched.collect(), items: decided, window })
 }
 
 /// Refuses items that no collection takes, and two of one name.
 pub(super) fn check(items: &[Item], limits: &Limits) -> Result<(), CollectionError> {
     let mut names = HashSet::new();
     for (index, item) in items.iter().enumerate() {
-        let mut checked = item.check(limits.text_bytes);
+        let mut checked = item.check_matched(limits.text_bytes);
         if !names.insert(&*item.id) {
             let what = "another item of the request has this name".to_owned();
             checked = Err(ItemProblem { field: "/id", what, too_long: false });

@@ -20,12 +20,43 @@ pub struct Settings {
     /// Items older than this many milliseconds are removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<i64>,
+    /// How many milliseconds the collection's clock is behind the server's: as far as the item was behind
+    /// it that was least so when it was added. A replay of old texts has the clock of those days, a live
+    /// stream the server's; and no item stays longer than `ttl_ms` after it was added. A collection without
+    /// items has none. No caller sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_ms: Option<i64>,
 }
 
 impl Settings {
+    /// What a caller sets, for a collection that keeps its own clock.
+    pub(super) fn with_clock_of(self, other: Self) -> Self {
+        Self { lag_ms: other.lag_ms, ..self }
+    }
+
+    /// The settings once an item of this time is added to a collection that may be empty, and then has no
+    /// clock of its own.
+    pub(super) fn with_item(self, is_empty: bool, time: i64, now: i64) -> Self {
+        let lag = now.saturating_sub(time).max(0);
+        // Items of which no lag is known were added by an earlier version, whose clock was the server's.
+        let before = if is_empty { lag } else { self.lag_ms.unwrap_or(0) };
+        Self { lag_ms: Some(lag.min(before)), ..self }
+    }
+
     /// The time before which items leave.
     pub(super) fn oldest(self, now: i64) -> Option<i64> {
-        self.ttl_ms.map(|ttl| now.saturating_sub(ttl))
+        self.ttl_ms.map(|ttl| self.clock(now).saturating_sub(ttl))
+    }
+
+    /// The time before which items are not meant of which none is to be older than `within`.
+    pub(super) fn oldest_within(self, within: Option<i64>, now: i64) -> Option<i64> {
+        let wanted = within.map(|within| self.clock(now).saturating_sub(within));
+        self.oldest(now).max(wanted)
+    }
+
+    /// The collection's clock.
+    fn clock(self, now: i64) -> i64 {
+        now.saturating_sub(self.lag_ms.unwrap_or(0))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cognate::engine::Engine;
-use cognate::window::stream::{Settings as StreamSettings, Stream};
+use cognate::window::stream::{AddPolicy, Settings as StreamSettings, Stream};
 use cognate::window::{BATCH, Near, stream};
 
 use crate::{Budget, CollectionError, Event, Item, MatchError, Matched, Settings, SharedEngine};
@@ -21,11 +21,14 @@ pub(super) trait Following {
     /// Counts changes in any other way than by items that were added or became too old or too many.
     fn revision(&self) -> u64;
 
+    /// Whether the collection has no items but expired ones.
+    fn is_empty(&mut self, now: i64) -> Result<bool, CollectionError>;
+
     /// The number that the next item will have.
     fn next_number(&self) -> u64;
 
-    /// Those of the names that items have, expired items included.
-    fn known(&mut self, names: HashSet<Box<str>>) -> Result<HashSet<Box<str>>, CollectionError>;
+    /// The items that have the names of some, expired ones included, by their names.
+    fn there(&mut self, items: &[Item]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError>;
 
     /// At most `most` of the last items in order, without those of some names.
     fn last(
@@ -177,6 +180,11 @@ impl Names {
         })
     }
 
+    /// The name of an event, which this item would begin if none is known.
+    fn called(&self, event: u64, id: &Arc<str>) -> Arc<str> {
+        Arc::clone(self.events.get(&event).map_or(id, |(begun, _)| begun))
+    }
+
     /// Adds the next item to an event, which this one begins if none is known; the event's name, and
     /// how many items it has by now.
     fn join(&mut self, id: &Arc<str>, event: u64) -> (Arc<str>, u64) {
@@ -255,6 +263,17 @@ impl HeldWindow {
         self.stream.leave_out_before(oldest);
     }
 
+    /// The time before which items are near to none.
+    pub(super) fn oldest(&self) -> i64 {
+        self.stream.window().oldest()
+    }
+
+    /// Whether an item from before this time came after one that is not.
+    pub(super) fn has_gap(&self, oldest: i64) -> bool {
+        let mut times = self.stream.window().times().skip_while(|time| *time < oldest);
+        times.any(|time| time < oldest)
+    }
+
     /// Takes in the last items of a collection, except those of some names.
     pub(super) fn fill(
         &mut self,
@@ -290,7 +309,7 @@ impl HeldWindow {
         for item in items {
             let (number, id) = (self.stream.next(), Arc::from(&*item.id));
             let begun = item.event.as_ref().map_or(&*item.id, |event| &*event.id);
-            let begins = begun == &*item.id;
+            let begins = item.event.as_ref().is_none_or(Event::is_new);
             let known = self.names.numbers.get(begun);
             let is_left = |event: &u64| self.stream.events().size(*event) == 0;
             self.is_ambiguous |= known.is_some_and(|event| begins || is_left(event));
@@ -309,38 +328,51 @@ impl HeldWindow {
         Ok(())
     }
 
-    /// Decides some items, which are then to be written.
+    /// Decides some items; those that are added are then to be written.
     pub(super) fn decide(
         &mut self,
         batch: Vec<Item>,
-        duplicate: f32,
+        add: AddPolicy,
         all: &mut Vec<Matched>,
         decided: &mut Vec<Item>,
     ) -> Result<(), MatchError> {
+        let oldest = self.oldest();
         let texts = batch.iter().map(|item| stream::Item { time: item.time, text: &item.text });
         let texts: Vec<stream::Item<'_>> = texts.collect();
         let mut decisions = Vec::with_capacity(batch.len());
-        self.stream
-            .follow_with(&texts, |decision, near| decisions.push((decision, near.to_vec())))?;
+        let tell = |decision, near: &[Near]| decisions.push((decision, near.to_vec()));
+        self.stream.follow_with(&texts, add, tell)?;
         for (mut item, (decision, near)) in batch.into_iter().zip(decisions) {
             let id: Arc<str> = (&*item.id).into();
+            let added = add.adds(&decision);
             // An item is matched again, or has the name that another had before.
-            self.is_ambiguous |= self.names.numbers.contains_key(&id);
-            let (event, size) = self.names.join(&id, decision.event);
-            item.event = Some(Event { id: (&*event).into(), size });
+            self.is_ambiguous |= added && self.names.numbers.contains_key(&id);
+            let (event, size) = match added {
+                true => self.names.join(&id, decision.event),
+                false => (self.names.called(decision.event, &id), 0),
+            };
             let name = |near: &Near| Some((Arc::clone(self.names.of(near.number)?), near.score));
             let least = self.settings().rule.threshold;
             let reached = near.iter().filter(|near| near.score >= least);
-            let duplicate = near.first().filter(|near| near.score >= duplicate);
+            let duplicate = decision.nearest.filter(|_| decision.duplicate);
+            let duplicate_of = duplicate.and_then(|near| Some(name(&near)?.0));
+            item.event = Some(Event {
+                id: (&*event).into(),
+                size,
+                score: decision.score,
+                duplicate_of: duplicate_of.as_deref().map(Box::from),
+            });
             all.push(Matched {
                 nearest: reached.filter_map(name).collect(),
                 event,
                 new: decision.new,
                 score: decision.score,
-                nearest_of_event: decision.nearest.and_then(|near| Some(name(&near)?.0)),
-                duplicate_of: duplicate.and_then(|near| Some(name(near)?.0)),
+                duplicate_of,
+                repeated: false,
+                added,
+                expired: item.time < oldest,
             });
-            decided.push(item);
+            decided.extend(added.then_some(item));
         }
         self.sweep();
         Ok(())

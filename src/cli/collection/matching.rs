@@ -6,7 +6,8 @@ use std::io;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use cognate::window::stream::AddPolicy;
 use cognate_collections::{Collection, Item, MatchError, MatchOptions, SharedEngine};
 use cognate_files::progress::Progress;
 
@@ -35,19 +36,45 @@ pub(in crate::cli) struct MatchArgs {
     /// the method that scores: see docs/events.md]
     #[arg(long, value_name = "SCORE", value_parser = share)]
     min_score: Option<f32>,
-    /// Least score at which a text is a duplicate of its nearest
-    #[arg(long, value_name = "SCORE", default_value_t = 1.0, value_parser = share)]
-    duplicate_score: f32,
+    /// Least score at which a text is a duplicate of its nearest, whose event it joins [default: the
+    /// highest of the method that scores]
+    #[arg(long, value_name = "SCORE", value_parser = share)]
+    duplicate_score: Option<f32>,
+    /// Which items are added: all, those that are duplicates of none, or none
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Add::All)]
+    add: Add,
+    /// Match items whose names are there anew, in the places of those. Without it one of the same text has
+    /// the answer that it had, and another text is refused
+    #[arg(long)]
+    replace: bool,
     /// Model file, as FILE or NAME=FILE [default: the first that `cognate serve` would take; env
     /// COGNATE_MODEL]
     #[arg(long, value_name = "[NAME=]FILE")]
     model: Option<String>,
 }
 
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Add {
+    All,
+    New,
+    None,
+}
+
+impl From<Add> for AddPolicy {
+    fn from(add: Add) -> Self {
+        match add {
+            Add::All => Self::All,
+            Add::New => Self::New,
+            Add::None => Self::None,
+        }
+    }
+}
+
 pub(super) fn run(args: &MatchArgs) -> Result<(), Failure> {
     let model = ask::open_model(args.model.as_ref())?;
-    let stream = args.follow.settings(&model.engine, 0.0, ("--min-score", args.min_score))?;
-    let how = MatchOptions { stream, duplicate: args.duplicate_score };
+    let mut stream = args.follow.settings(&model.engine, 0.0, ("--min-score", args.min_score))?;
+    stream.rule.duplicate = args.duplicate_score.unwrap_or(stream.rule.duplicate);
+    let how = MatchOptions { stream, add: args.add.into(), replace: args.replace };
     let engine = SharedEngine::of(model);
     let collections = args.home.open()?;
     let collection = named(&*collections, &args.name)?;

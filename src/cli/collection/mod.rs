@@ -15,8 +15,8 @@ use std::{fmt, io};
 use clap::{Args, Subcommand};
 use cognate::engine::TextLimits;
 use cognate_collections::{
-    Applied, BackedUp, Cancellation, Choice, CollectionError, CollectionInfo, Incoming, Item,
-    ItemSelector, Outgoing, Settings, back_up,
+    BackedUp, Cancellation, Choice, CollectionError, CollectionInfo, Incoming, Item, ItemSelector,
+    Outgoing, Settings, back_up,
 };
 use cognate_files::input::Input;
 use cognate_files::instant;
@@ -144,7 +144,7 @@ pub(super) fn run(command: CollectionCommand) -> Result<(), Failure> {
 }
 
 fn create(args: &CreateArgs) -> Result<(), Failure> {
-    let settings = Settings { max_items: args.max_items, ttl_ms: args.ttl };
+    let settings = Settings { max_items: args.max_items, ttl_ms: args.ttl, ..Settings::default() };
     let collections = args.home.make()?;
     match collections.set(&args.name, settings, cognate_collections::now()) {
         Ok(_) => Ok(()),
@@ -159,14 +159,18 @@ struct Loaded {
     added: usize,
     replaced: usize,
     left: usize,
+    expired: usize,
 }
 
 impl fmt::Display for Loaded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} items added, {} replaced", self.added, self.replaced)?;
-        match self.left {
+        if self.left > 0 {
+            write!(f, ", {} left because there are newer ones", self.left)?;
+        }
+        match self.expired {
             0 => Ok(()),
-            left => write!(f, ", {left} left because there are newer ones"),
+            expired => write!(f, ", {expired} too old for its ttl"),
         }
     }
 }
@@ -183,11 +187,12 @@ fn load(args: &LoadArgs) -> Result<(), Failure> {
         batch.extend(item);
         if batch.len() >= BATCH || (ended && !batch.is_empty()) {
             let wanted = cognate_collections::Write::Put(std::mem::take(&mut batch));
-            let (Applied { added, replaced, left, .. }, pending) = collection.write(wanted, now)?;
+            let (applied, pending) = collection.write(wanted, now)?;
             collection.wait_durable(pending)?;
-            loaded.added += added;
-            loaded.replaced += replaced;
-            loaded.left += left;
+            loaded.added += applied.added;
+            loaded.replaced += applied.replaced;
+            loaded.left += applied.left;
+            loaded.expired += applied.expired;
             progress.follow(&input);
         }
         if ended {
@@ -284,7 +289,7 @@ fn export(args: &ExportArgs) -> Result<(), Failure> {
     let (all, now) = (ItemSelector::default(), cognate_collections::now());
     let items = collection.choose(&all, &Choice::All, now, Cancellation::NEVER)?.items;
     let written = items.iter().try_for_each(|(_, item)| {
-        serde_json::to_writer(&mut out, &Outgoing::without_event(item))?;
+        serde_json::to_writer(&mut out, &Outgoing::whole(item))?;
         out.write_all(b"\n")
     });
     match written.and_then(|()| out.flush()) {

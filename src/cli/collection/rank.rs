@@ -142,7 +142,6 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let (liked, disliked) =
         (items(&*collection, &args.like, now)?, items(&*collection, &args.unlike, now)?);
     let without = liked.iter().chain(&disliked).map(|item| Cow::from(&*item.id)).collect();
-    let oldest = args.within.map(|within| now.saturating_sub(within));
     let model = args.chosen.open()?;
     let resolved = args.opposites.of(args.chosen.ranked_by(&model, args.measure)?);
     let engine = &model.engine;
@@ -178,7 +177,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
             Choice::Shortlist(Shortlist { engine, texts, length })
         }
     };
-    let which = ItemSelector { filter, oldest, without };
+    let which = ItemSelector { filter, within: args.within, without };
     let ChosenItems { items, meant } =
         collection.choose(&which, &choice, now, Cancellation::NEVER)?;
     let texts: Vec<&str> = items.iter().map(|(_, item)| &*item.text).collect();

@@ -41,6 +41,7 @@ pub struct Metrics {
     nobody: Arc<KeyUse>,
     streams: StreamCounters,
     matches: Counter,
+    expired: Counter,
     texts: Counter,
     tokens: Counter,
     unknown_tokens: Counter,
@@ -136,6 +137,7 @@ impl Metrics {
                 counter("cognate_streams_ended_total", ("outcome", outcome))
             }),
             matches: plain("cognate_collection_matches_total"),
+            expired: plain("cognate_collection_expired_total"),
             texts: plain("cognate_texts_total"),
             tokens: plain("cognate_tokens_total"),
             unknown_tokens: plain("cognate_unknown_tokens_total"),
@@ -233,9 +235,10 @@ impl Metrics {
         self.rank_parts.count(part);
     }
 
-    /// Counts texts that were matched against a collection.
-    pub(crate) fn matched(&self, texts: usize) {
+    /// Counts texts that were matched against a collection, and those that were too old for it.
+    pub(crate) fn matched(&self, texts: usize, expired: usize) {
         self.matches.increment(texts as u64);
+        self.expired.increment(expired as u64);
     }
 
     pub(crate) fn read(&self, counts: Counts) {
@@ -315,10 +318,11 @@ const FAMILIES: [Description; 43] = [
         Kind::Counter,
         "Requests to routes that ask for a key, by its id.",
     ),
+    ("cognate_collection_matches_total", Kind::Counter, "Texts matched against a collection."),
     (
-        "cognate_collection_matches_total",
+        "cognate_collection_expired_total",
         Kind::Counter,
-        "Texts matched against a collection and added to it.",
+        "Texts that were too old for the collection's ttl when they were matched.",
     ),
     ("cognate_texts_total", Kind::Counter, "Texts read."),
     ("cognate_tokens_total", Kind::Counter, "Tokens read."),

@@ -114,6 +114,93 @@ fn a_killed_service_has_lost_nothing_that_it_acknowledged() {
     }
 }
 
+/// Sends lines to be matched and reads answers until the stream ends, or until `most` came: then the
+/// service is killed. The answers that came whole.
+fn match_lines(process: &mut Process, path: &str, lines: &str, most: usize) -> Vec<Value> {
+    let mut stream = TcpStream::connect(process.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    // To a client of HTTP/1.0 the answer comes as it is.
+    let head = format!(
+        "POST {path} HTTP/1.0\r\nhost: localhost\r\ncontent-type: application/x-ndjson\r\n\
+         content-length: {}\r\n\r\n",
+        lines.len()
+    );
+    let mut sending = stream.try_clone().unwrap();
+    let body = lines.to_owned();
+    let sender = std::thread::spawn(move || {
+        // A service that is killed reads no more.
+        let _ =
+            sending.write_all(head.as_bytes()).and_then(|()| sending.write_all(body.as_bytes()));
+    });
+    let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
+    let read = |answer: &[u8]| -> Vec<Value> {
+        let text = String::from_utf8_lossy(answer);
+        let lines = text.split_once("\r\n\r\n").map_or("", |(_, body)| body).lines();
+        lines.map_while(|line| serde_json::from_str(line).ok()).collect()
+    };
+    while let Ok(bytes @ 1..) = stream.read(&mut piece) {
+        answer.extend_from_slice(&piece[..bytes]);
+        if read(&answer).len() >= most {
+            process.signal("KILL");
+        }
+    }
+    sender.join().unwrap();
+    read(&answer)
+}
+
+/// What a text was told, without what only its first answer has.
+fn told(answer: &Value) -> [Value; 5] {
+    ["id", "event", "new", "score", "duplicate_of"].map(|field| answer[field].clone())
+}
+
+#[test]
+fn a_stream_that_was_killed_and_is_sent_again_has_the_events_of_a_clean_run() {
+    let words =
+        ["quake", "lima", "river", "flood", "passau", "fire", "forest", "smoke", "city", "train"];
+    let mut chance = support::Chance(23);
+    let mut lines = String::new();
+    for at in 0..1500 {
+        let text: Vec<&str> = (0..4).map(|_| words[chance.below(words.len())]).collect();
+        let text = text.join(" ");
+        lines.push_str(&format!("{{\"id\":\"n{at}\",\"text\":\"{text}\"}}\n"));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let path = |name: &str| format!("/collections/{name}/match?last=300");
+    let mut process = serve(&data);
+    ask(process.address, "PUT", "/collections/clean", "{}");
+    let clean = match_lines(&mut process, &path("clean"), &lines, usize::MAX);
+    assert_eq!(clean.len(), 1500);
+    let kinds = |new: bool| clean.iter().filter(|answer| answer["new"] == new).count();
+    assert!(kinds(true) > 20 && kinds(false) > 20, "{} begin events", kinds(true));
+    let (mut repeated, mut lost) = (0, 0);
+    for round in 0..support::rounds(3, 60) {
+        ask(process.address, "PUT", "/collections/news", "{}");
+        // Each time it gets further, and the client sends the same lines from the first one on.
+        for kill in 1.. {
+            let most = kill * (100 + chance.below(400));
+            let answers = match_lines(&mut process, &path("news"), &lines, most);
+            if answers.len() == clean.len() {
+                answers.iter().zip(&clean).for_each(|(answer, clean)| {
+                    assert_eq!(told(answer), told(clean), "round {round}, {answer}");
+                });
+                repeated += answers.iter().filter(|answer| answer["repeated"] == true).count();
+            }
+            drop(process);
+            process = serve(&data);
+            let items = ask(process.address, "GET", "/collections/news", "")["items"].as_u64();
+            let items = items.unwrap() as usize;
+            lost += usize::from(items > answers.len());
+            if answers.len() == clean.len() {
+                assert_eq!(items, clean.len());
+                break;
+            }
+        }
+        ask(process.address, "DELETE", "/collections/news", "");
+    }
+    assert!(repeated > 0 && lost > 0, "{repeated} were told again, {lost} answers were lost");
+}
+
 #[test]
 fn a_copy_that_is_made_under_load_has_all_that_was_acknowledged_before() {
     let folder = tempfile::tempdir().unwrap();

@@ -104,6 +104,73 @@ fn the_command_matches_as_events_finds() {
     }
 }
 
+/// Half of a stream in one collection and half in the one that it was moved to, by files and over HTTP.
+#[tokio::test]
+async fn a_collection_that_was_moved_keeps_its_events() {
+    let posts = posts(200);
+    let more = ["--last", "100", "--within", "90m"];
+    let expected = events(&posts, &more);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let run = |arguments: &[&str]| {
+        let arguments = [&["collection"], arguments, &["--data", "data"]].concat();
+        let output = cognate(path, &[("COGNATE_MODEL", MODEL)], &arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        stdout(&output).to_owned()
+    };
+    let lines =
+        |items: Vec<Value>| items.iter().map(|item| format!("{item}\n")).collect::<String>();
+    std::fs::write(path.join("first.ndjson"), lines(items(&posts[..100], 0))).unwrap();
+    std::fs::write(path.join("rest.ndjson"), lines(items(&posts[100..], 100))).unwrap();
+    run(&["create", "news"]);
+    let first = run(&[&["match", "news", "first.ndjson"], &more[..]].concat());
+    let exported = run(&["export", "news"]);
+    std::fs::write(path.join("exported.ndjson"), &exported).unwrap();
+    run(&["create", "moved"]);
+    run(&["load", "moved", "exported.ndjson"]);
+    assert_eq!(run(&["export", "moved"]), exported);
+    // What was told is told again, and the rest is matched as if nothing had been moved.
+    let told = |line: &str| -> Value {
+        let mut told: Value = serde_json::from_str(line).unwrap();
+        told["nearest"] = json!([]);
+        told.as_object_mut().unwrap().remove("repeated");
+        told
+    };
+    let again = run(&["match", "moved", "first.ndjson"]);
+    assert!(again.lines().map(told).eq(first.lines().map(told)), "{again}");
+    let rest = run(&[&["match", "moved", "rest.ndjson"], &more[..]].concat());
+    let found: Vec<Value> = rest.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(found.len(), 100);
+    found.iter().zip(&expected[100..]).for_each(|(found, event)| agrees(found, event));
+    // The same over HTTP.
+    let app = TestApp::of(support::default_model(), |_| ());
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let parse = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+    let mut moved: Vec<Value> = exported.lines().map(parse).collect();
+    let mut last = moved.pop().unwrap();
+    let body = json!({"items": moved});
+    done(&app, "POST", "/collections/news/items", Some(&body)).await;
+    let id = last.as_object_mut().unwrap().remove("id").unwrap();
+    let path = format!("/collections/news/items/{}", id.as_str().unwrap());
+    done(&app, "PUT", &path, Some(&last)).await;
+    assert_eq!(done(&app, "GET", &path, None).await["event"], last["event"]["id"]);
+    let body = json!({"items": items(&posts[100..], 100), "last": 100, "within": "90m"});
+    let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
+    let found = answer["results"].as_array().unwrap();
+    found.iter().zip(&expected[100..]).for_each(|(found, event)| agrees(found, event));
+    // A text that is to be matched has no event, and an event has a name and a size.
+    for (path, event) in [
+        ("match", json!("t0")),
+        ("items", json!({"id": "", "size": 1})),
+        ("items", json!({"id": "a", "size": 0})),
+    ] {
+        let body = json!({"items": [{"id": "x", "text": "something", "event": event}]});
+        let path = format!("/collections/news/{path}");
+        let refused = call(&app, "POST", &path, Some(&body)).await.refusal(422, "invalid_field");
+        assert_eq!(refused["errors"][0]["pointer"], "/items/0/event");
+    }
+}
+
 #[tokio::test]
 async fn a_stream_has_the_events_that_the_command_finds() {
     let posts = posts(300);
@@ -186,6 +253,177 @@ async fn a_stream_goes_on_as_if_it_had_not_stopped() {
     found.iter().zip(&expected).for_each(|(found, event)| agrees(found, event));
 }
 
+/// Of four texts of the evening before one is within the hours that are looked back at; and of many
+/// copies one is looked at.
+#[tokio::test]
+async fn an_event_that_slept_is_not_begun_anew() {
+    let says = "Strong earthquake shakes the city of Lima tonight";
+    let other = "Lima: a strong earthquake shakes houses in the city";
+    let at = |hours: i64| 1_714_521_600 + 3600 * hours;
+    let post =
+        |id: usize, text: &str, time| json!({"id": format!("d{id}"), "text": text, "time": time});
+    let slept = [
+        post(0, "Strong earthquake shakes Lima, people run out of their houses", at(0)),
+        post(1, other, at(0)),
+        post(2, says, at(0)),
+        post(3, "Another strong earthquake shakes the city of Lima", at(23)),
+        // A copy of the only one that can speak for it, and one that is near to it.
+        post(4, "Another strong earthquake shakes the city of Lima", at(26)),
+        post(5, says, at(47)),
+    ];
+    let copies: Vec<Value> = (0..6).map(|id| post(id, says, at(0))).collect();
+    for (posts, query, flags) in [
+        (&slept[..], json!({"within": "24h"}), ["--within", "24h"]),
+        (&copies, json!({"nearest": 1}), ["--nearest", "1"]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let lines: String = posts.iter().map(|post| format!("{post}\n")).collect();
+        std::fs::write(folder.path().join("posts.ndjson"), lines).unwrap();
+        let arguments = [&["events", "posts.ndjson"], &flags[..]].concat();
+        let output = cognate(folder.path(), &[("COGNATE_MODEL", MODEL)], &arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let app = TestApp::of(support::default_model(), |_| ());
+        done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+        let mut body = query;
+        body["items"] = json!(posts);
+        let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
+        for (found, line) in
+            answer["results"].as_array().unwrap().iter().zip(stdout(&output).lines())
+        {
+            assert_eq!(found["event"], "d0", "{answer}");
+            agrees(found, &serde_json::from_str(line).unwrap());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_text_that_was_matched_has_its_first_answer() {
+    let posts = posts(60);
+    let app = TestApp::of(support::default_model(), |_| ());
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let matched = async |body: &Value| {
+        let answer = done(&app, "POST", "/collections/news/match", Some(body)).await;
+        answer["results"].as_array().unwrap().clone()
+    };
+    let mut first = matched(&json!({"items": items(&posts[..40], 0)})).await;
+    // By other settings, too, and beside texts that are new.
+    let again = matched(&json!({"items": items(&posts, 0), "min_score": 0.9, "nearest": 1})).await;
+    for (told, again) in first.iter_mut().zip(&again) {
+        (told["nearest"], told["repeated"]) = (json!([]), json!(true));
+        assert_eq!(told, again);
+    }
+    assert!(again[40..].iter().all(|answer| answer.get("repeated").is_none()), "{again:?}");
+    // Another text is refused: with all that came with it, or as a line alone.
+    let other = json!({"id": "t3", "text": "something else"});
+    let fresh = json!({"id": "fresh", "text": "a text that is new"});
+    let body = json!({"items": [fresh, other]});
+    let refused = call(&app, "POST", "/collections/news/match", Some(&body)).await;
+    assert_eq!(refused.refusal(409, "other_text")["errors"][0]["pointer"], "/items/1/text");
+    assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 60);
+    let lines = format!("{other}\n{fresh}\n{other}\n{fresh}\n");
+    let request = Request::post("/collections/news/match");
+    let request = request.header("content-type", "application/x-ndjson").body(Body::from(lines));
+    let answer = app.send(request.unwrap()).await.text();
+    let found: Vec<Value> =
+        answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let code = |at: usize| found[at]["error"]["code"].as_str();
+    assert_eq!((code(0), code(2)), (Some("other_text"), Some("other_text")), "{answer}");
+    assert_eq!((&found[1]["id"], &found[1]["repeated"]), (&json!("fresh"), &Value::Null));
+    assert_eq!((&found[3]["id"], &found[3]["repeated"]), (&json!("fresh"), &json!(true)));
+    // What was only put was told nothing.
+    done(&app, "PUT", "/collections/news/items/put", Some(&json!({"text": "put, not matched"})))
+        .await;
+    let put = matched(&json!({"items": [{"id": "put", "text": "put, not matched"}]})).await;
+    assert_eq!(put[0].get("repeated"), None);
+    // By the flag it takes the other's place.
+    let replaced = matched(&json!({"items": [other], "replace": true})).await;
+    assert_eq!(replaced[0].get("repeated"), None);
+    let item = done(&app, "GET", "/collections/news/items/t3", None).await;
+    assert_eq!(item["text"], "something else");
+}
+
+#[tokio::test]
+async fn texts_are_looked_up_or_added_where_they_are_new() {
+    let posts = posts(120);
+    let (first, rest) = posts.split_at(60);
+    let app = TestApp::of(support::default_model(), |_| ());
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let matched = async |body: Value| {
+        let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
+        answer["results"].as_array().unwrap().clone()
+    };
+    matched(json!({"items": items(first, 0)})).await;
+    // Looked up alone or together, each is what it is once it comes.
+    let items_of = items(rest, 60);
+    let all = matched(json!({"items": items_of, "add": "none"})).await;
+    for (item, looked) in items_of.iter().zip(&all) {
+        let mut alone = matched(json!({"items": [item], "add": "none"})).await;
+        assert_eq!(&alone[0], looked);
+        assert_eq!(looked["added"], false);
+        alone[0].as_object_mut().unwrap().remove("added");
+        if item["id"] == rest[0].0 {
+            assert_eq!(matched(json!({"items": [item]})).await[0], alone[0]);
+            done(&app, "DELETE", "/collections/news/items/t60", None).await;
+        }
+    }
+    assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 60);
+    // As lines: what is there already is told and left out, whether it was there before or came just now.
+    let copies = rest.iter().chain(first).enumerate();
+    let line = |(at, (_, text)): (usize, &(String, String))| {
+        format!("{}\n", json!({"id": format!("c{at}"), "text": text}))
+    };
+    let lines: String = copies
+        .chain(rest.iter().enumerate().map(|(at, post)| (200 + at, post)))
+        .map(line)
+        .collect();
+    let request = Request::post("/collections/news/match?add=new");
+    let request = request.header("content-type", "application/x-ndjson").body(Body::from(lines));
+    let answer = app.send(request.unwrap()).await.text();
+    let found: Vec<Value> =
+        answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(found.len(), 180, "{answer}");
+    let mut added = 0;
+    for (at, told) in found.iter().enumerate() {
+        let is_copy = told.get("duplicate_of").is_some();
+        assert_eq!(told.get("added"), is_copy.then_some(&json!(false)), "{told}");
+        assert!(is_copy || at < 60, "{told}");
+        added += usize::from(!is_copy);
+    }
+    assert!(added > 20, "{added}");
+    assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 60 + added);
+}
+
+#[tokio::test]
+async fn a_replay_under_a_ttl_finds_its_events() {
+    let posts = posts(200);
+    let expected = events(&posts, &["--within", "50m"]);
+    let app = TestApp::of(support::default_model(), |_| ());
+    // The posts are of 2024, one a minute.
+    done(&app, "PUT", "/collections/news", Some(&json!({"ttl": "50m"}))).await;
+    for (at, part) in posts.chunks(7).enumerate() {
+        let body = json!({"items": items(part, at * 7)});
+        let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
+        let found = answer["results"].as_array().unwrap();
+        found.iter().zip(&expected[at * 7..]).for_each(|(found, event)| agrees(found, event));
+        assert!(found.iter().all(|one| one.get("expired").is_none()), "{answer}");
+    }
+    let items_of = done(&app, "GET", "/collections/news", None).await["items"].as_u64().unwrap();
+    assert!((40..=51).contains(&items_of), "{items_of}");
+    // One that comes an hour late is matched, told and counted; so is one that is put.
+    let late = items(&[("late".to_owned(), posts[199].1.clone())], 120);
+    let answer = done(&app, "POST", "/collections/news/match", Some(&json!({"items": late}))).await;
+    assert_eq!(answer["results"][0]["expired"], true, "{answer}");
+    assert_eq!(answer["results"][0]["duplicate_of"], "t199", "{answer}");
+    let put = done(&app, "POST", "/collections/news/items", Some(&json!({"items": late}))).await;
+    assert_eq!(put["expired"], 1, "{put}");
+    call(&app, "GET", "/collections/news/items/late", None).await.refusal(404, "not_found");
+    let metrics = app.get("/metrics").await.text();
+    assert!(metrics.contains("cognate_collection_expired_total 1"), "{metrics}");
+    // Rankings and listings go by the same clock.
+    let listed = done(&app, "GET", "/collections/news/items?within=10m", None).await;
+    assert!((9..=11).contains(&listed["total"].as_u64().unwrap()), "{listed}");
+}
+
 #[tokio::test]
 async fn duplicates_neighbours_and_names_are_told() {
     let app = TestApp::of(support::default_model(), |_| ());
@@ -209,12 +447,12 @@ async fn duplicates_neighbours_and_names_are_told() {
         (&results[2]["new"], &results[2]["event"], &results[2]["nearest"]),
         (&json!(true), &json!("d"), &json!([]))
     );
-    // Matched again, a text is not near to what it was before.
+    // Another text in its place is not near to what it was before.
     let again = done(
         &app,
         "POST",
         "/collections/news/match",
-        Some(&json!({"items": [{"id": "d", "text": "my cat sleeps on the keyboard"}]})),
+        Some(&json!({"items": [{"id": "d", "text": "my cat sleeps on the keyboard"}], "replace": true})),
     )
     .await;
     assert_eq!(

@@ -40,7 +40,9 @@ fn what_items_take_is_what_is_counted() {
             let before = allocation::taken();
             let limits = Limits { bytes: 8 * MIB, ..Limits::DEFAULT };
             let home = EmbeddedHome::in_memory(limits);
-            let (news, _) = home.make("news", Settings { max_items: None, ttl_ms }, 0).unwrap();
+            let (news, _) = home
+                .make("news", Settings { max_items: None, ttl_ms, ..Settings::default() }, 0)
+                .unwrap();
             let mut count = 0;
             loop {
                 let item = |at: usize| {
@@ -88,7 +90,7 @@ fn places_by_time_are_counted_while_there_are_such() {
     };
     news.put((0..1000).map(item).collect(), 0).unwrap();
     let plain = home.bytes();
-    let timed = Settings { max_items: None, ttl_ms: Some(1000) };
+    let timed = Settings { max_items: None, ttl_ms: Some(1000), ..Settings::default() };
     news.set(timed, 0).unwrap();
     assert!(home.bytes() >= plain + 16 * 1000);
     news.set(Settings::default(), 0).unwrap();

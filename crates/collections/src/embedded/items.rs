@@ -88,9 +88,13 @@ impl Items {
                 false => applied.added += 1,
             },
             Change::Expire(oldest) => self.expire(oldest),
+            Change::Lag(lag) => self.settings.lag_ms = Some(lag),
             Change::Remove(id) => applied.removed += usize::from(self.remove(&id)),
         }
         applied.left += self.shrink();
+        if self.table.is_empty() {
+            self.settings.lag_ms = None;
+        }
     }
 
     /// Whether an item is older than this time, in a collection that expires items.
@@ -135,6 +139,7 @@ impl Items {
             others.map(|(_, item)| Change::Remove(item.id.clone())).collect();
         changes.push(Change::Set(other.settings));
         changes.append(&mut puts);
+        changes.extend(other.settings.lag_ms.map(Change::Lag));
         changes
     }
 
@@ -163,7 +168,11 @@ impl Items {
                     each = TIME_BYTES;
                     bytes += items * each;
                 }
-                Change::Set(_) | Change::Format(_) | Change::Remove(_) | Change::Expire(_) => {}
+                Change::Set(_)
+                | Change::Format(_)
+                | Change::Remove(_)
+                | Change::Expire(_)
+                | Change::Lag(_) => {}
             }
         }
         bytes

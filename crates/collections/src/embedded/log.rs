@@ -44,6 +44,8 @@ pub(super) enum Change<I = Box<Item>> {
     Remove(Box<str>),
     /// Items from before this time are taken out.
     Expire(i64),
+    /// The collection's clock is so far behind the server's from now on.
+    Lag(i64),
 }
 
 impl Change {
@@ -358,13 +360,18 @@ impl LogCopy {
     ) -> io::Result<()> {
         let mut json = Vec::new();
         serde_json::to_writer(&mut json, &Change::<&Item>::Format(FORMAT.into()))?;
-        serde_json::to_writer(&mut json, &Change::<&Item>::Set(settings))?;
+        let plain = Settings { lag_ms: None, ..settings };
+        serde_json::to_writer(&mut json, &Change::<&Item>::Set(plain))?;
         for item in items {
             serde_json::to_writer(&mut json, &Change::Put(item))?;
             if json.len() >= PIECE {
                 self.add(&json)?;
                 json.clear();
             }
+        }
+        // The clock is that of items that are there.
+        if let Some(lag) = settings.lag_ms {
+            serde_json::to_writer(&mut json, &Change::<&Item>::Lag(lag))?;
         }
         if !json.is_empty() {
             self.add(&json)?;

@@ -246,7 +246,7 @@ impl EmbeddedCollection {
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<(View, Vec<(u64, Bits)>), ChooseError> {
-        let (view, without) = self.view_with(which.without.iter().map(AsRef::as_ref), now);
+        let (view, without) = self.view_with(which, now);
         let mut wanted: Vec<(u64, Bits)> = Vec::new();
         let mut want = |number: u64| {
             let (at, place) = (number / BLOCK, (number % BLOCK) as usize);
@@ -257,7 +257,7 @@ impl EmbeddedCollection {
                 bits[place / ROWS] |= 1 << (place % ROWS);
             }
         };
-        if which.filter.is_empty() && which.oldest.is_none() {
+        if which.filter.is_empty() {
             // An item that nothing has to be asked of is not touched.
             view.numbered().for_each(|(number, _)| want(number));
         } else {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 use cognate::engine::{Engine, Query, Reason};
 use cognate::methods::Method;
+use cognate::window::stream::AddPolicy;
 
 use crate::embedded::Table;
 use crate::embedded::durable::DurableItems;
@@ -142,19 +143,22 @@ impl EmbeddedCollection {
 
     /// The items of this moment.
     pub fn view(&self, now: i64) -> View {
-        let held = self.held();
-        View { table: Arc::clone(&held.table), oldest: held.settings.oldest(now) }
+        self.view_within(None, now)
     }
 
-    /// The items of this moment, and the numbers that those of these names have in it.
-    pub(super) fn view_with<'n>(
-        &self,
-        names: impl Iterator<Item = &'n str>,
-        now: i64,
-    ) -> (View, HashSet<u64>) {
+    /// Those that are not older than `within`.
+    fn view_within(&self, within: Option<i64>, now: i64) -> View {
         let held = self.held();
-        let numbers = names.filter_map(|name| held.number(name)).collect();
-        (View { table: Arc::clone(&held.table), oldest: held.settings.oldest(now) }, numbers)
+        View { table: Arc::clone(&held.table), oldest: held.settings.oldest_within(within, now) }
+    }
+
+    /// The items of this moment that are not too old, and the numbers of those in it that are meant by no
+    /// name.
+    pub(super) fn view_with(&self, which: &ItemSelector<'_>, now: i64) -> (View, HashSet<u64>) {
+        let held = self.held();
+        let numbers = which.without.iter().filter_map(|name| held.number(name)).collect();
+        let oldest = held.settings.oldest_within(which.within, now);
+        (View { table: Arc::clone(&held.table), oldest }, numbers)
     }
 
     /// The item of this name.
@@ -199,8 +203,10 @@ impl EmbeddedCollection {
                 ids.into_iter().map(Change::Remove).collect()
             }
             // What is as it should be is waited for until it lasts, like any other change.
-            Write::Set(settings) if settings == self.settings() => Vec::new(),
-            Write::Set(settings) => vec![Change::Set(settings)],
+            Write::Set(settings) => {
+                let (settings, own) = (settings.with_clock_of(self.settings()), self.settings());
+                if settings == own { Vec::new() } else { vec![Change::Set(settings)] }
+            }
         };
         self.turn().write(changes, now)
     }
@@ -414,7 +420,7 @@ impl Collection for EmbeddedCollection {
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<(Vec<Arc<Item>>, usize), ChooseError> {
-        let view = self.view(now);
+        let view = self.view_within(which.within, now);
         let (mut items, mut total) = (Vec::new(), 0);
         which.each(view.numbered(), cancel, |_, item| {
             if total >= offset && items.len() < limit {
@@ -436,7 +442,7 @@ impl Collection for EmbeddedCollection {
             Choice::Shortlist(shortlist) => self.nearest(which, shortlist, now, cancel),
             Choice::TopQuery(best) => self.narrowed(which, best, now, cancel),
             Choice::All => {
-                let (view, mut items) = (self.view(now), Vec::new());
+                let (view, mut items) = (self.view_within(which.within, now), Vec::new());
                 which.each(view.numbered(), cancel, |number, item| {
                     items.push((number, Arc::clone(item)));
                 })?;
@@ -474,7 +480,10 @@ impl Collection for EmbeddedCollection {
         let mut turn = self.turn();
         let mut followed = matcher::follow(&mut turn, engine, how, items, now)?;
         let changes = std::mem::take(&mut followed.items).into_iter().map(Change::put);
-        let (_, pending) = turn.write(changes.collect(), now)?;
+        let pending = match how.add {
+            AddPolicy::None => turn.pending(),
+            AddPolicy::All | AddPolicy::New => turn.write(changes.collect(), now)?.1,
+        };
         let state = (turn.revision(), turn.next_number());
         Ok((followed.written(state, turn.windows()), pending))
     }

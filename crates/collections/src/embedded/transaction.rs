@@ -1,6 +1,6 @@
 //! The turn to write to a collection: one at a time, in the log first and then in memory.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, MutexGuard};
@@ -75,8 +75,22 @@ impl WriteTransaction<'_> {
         }
         // Not even of what is as it should be is anybody told that it lasts.
         self.writer.kept.as_ref().map_or(Ok(()), DurableItems::check)?;
-        let oldest = collection.settings().oldest(now);
+        let own = collection.settings();
+        let oldest = own.oldest(now);
         let more = collection.room(&changes, oldest)?;
+        let was_empty = collection.held().count(oldest) == 0;
+        let (mut settings, mut is_empty) = (own, was_empty);
+        for item in puts(&changes) {
+            settings = settings.with_item(is_empty, item.time, now);
+            is_empty = false;
+        }
+        let after = settings.oldest(now);
+        let too_old = puts(&changes).filter(|item| after.is_some_and(|oldest| item.time < oldest));
+        let expired = too_old.count();
+        // Items that were the last to leave took their clock with them.
+        if settings != own || was_empty != is_empty {
+            changes.extend(settings.lag_ms.map(Change::Lag));
+        }
         if let Some(oldest) = oldest.filter(|oldest| collection.held().has_older(*oldest)) {
             changes.insert(0, Change::Expire(oldest));
         }
@@ -92,7 +106,7 @@ impl WriteTransaction<'_> {
             return Err(error);
         }
         let mut held = collection.held_mut();
-        let (before, mut applied) = (held.bytes, Applied::default());
+        let (before, mut applied) = (held.bytes, Applied { expired, ..Applied::default() });
         let sets = changes.iter().any(|change| matches!(change, Change::Set(_)));
         for change in changes {
             held.apply(change, &mut applied);
@@ -177,7 +191,8 @@ impl WriteTransaction<'_> {
         recorded.unwrap_or(Ok(()))
     }
 
-    fn pending(&self) -> Pending {
+    /// What was written so far, by whomever.
+    pub(super) fn pending(&self) -> Pending {
         let written = self.writer.kept.as_ref().map(DurableItems::written);
         Pending(written.map(|(lasting, bytes)| (lasting as _, bytes)))
     }
@@ -189,6 +204,13 @@ impl WriteTransaction<'_> {
     }
 }
 
+/// The items that changes add.
+fn puts(changes: &[Change]) -> impl Iterator<Item = &Item> {
+    changes
+        .iter()
+        .filter_map(|change| if let Change::Put(item) = change { Some(&**item) } else { None })
+}
+
 impl Following for WriteTransaction<'_> {
     fn settings(&self) -> Settings {
         self.collection.settings()
@@ -198,17 +220,20 @@ impl Following for WriteTransaction<'_> {
         self.writer.revision
     }
 
+    fn is_empty(&mut self, now: i64) -> Result<bool, CollectionError> {
+        let held = self.collection.held();
+        Ok(held.count(held.settings.oldest(now)) == 0)
+    }
+
     fn next_number(&self) -> u64 {
         self.collection.held().next_number()
     }
 
-    fn known(
-        &mut self,
-        mut names: HashSet<Box<str>>,
-    ) -> Result<HashSet<Box<str>>, CollectionError> {
+    fn there(&mut self, items: &[Item]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError> {
         let held = self.collection.held();
-        names.retain(|id| held.number(id).is_some());
-        Ok(names)
+        let there =
+            items.iter().filter_map(|item| Some((item.id.clone(), held.item(&item.id)?.clone())));
+        Ok(there.collect())
     }
 
     fn last(

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use cognate::window::stream::AddPolicy;
+
 use crate::postgres::condition::Sql;
 use crate::postgres::rows;
 use crate::postgres::rows::{COLUMNS, signed};
@@ -83,7 +85,7 @@ impl Collection for PostgresCollection {
         // PostgreSQL cancels statements that exceed the deadline.
         let page = self.shared.pool.ask(|session| {
             let entry = Entry::read(session, &self.name)?;
-            let mut sql = Sql::of(which, entry.settings.oldest(now));
+            let mut sql = Sql::of(which, entry.settings.oldest_within(which.within, now));
             let table = format!("cognate.items_{} i", entry.id);
             let text = format!("SELECT count(*) FROM {table} WHERE {}", sql.text);
             let rows = session.query(&text, &sql.values())?;
@@ -114,7 +116,7 @@ impl Collection for PostgresCollection {
         }
         let items = self.shared.pool.ask(|session| {
             let entry = Entry::read(session, &self.name)?;
-            let mut sql = Sql::of(which, entry.settings.oldest(now));
+            let mut sql = Sql::of(which, entry.settings.oldest_within(which.within, now));
             sql.text.push_str(" ORDER BY i.number LIMIT ");
             sql.value(signed(MOST_CHOSEN as u64 + 1));
             let table = format!("cognate.items_{} i", entry.id);
@@ -176,7 +178,9 @@ impl Collection for PostgresCollection {
             let mut turn = WriteTransaction::of(session, entry, (&windows, &self.shared.budget));
             match matcher::follow(&mut turn, engine.clone(), how, items.clone(), now) {
                 Ok(followed) => {
-                    turn.put(&followed.items, limits, now)?;
+                    if how.add != AddPolicy::None {
+                        turn.put(&followed.items, limits, now)?;
+                    }
                     Ok(Ok((followed, turn.end()?, windows)))
                 }
                 Err(MatchError::Query(error)) => Ok(Err(error)),

@@ -20,8 +20,7 @@ impl Sql {
     pub(super) fn of(which: &ItemSelector<'_>, oldest: Option<i64>) -> Self {
         let mut sql = Self::default();
         sql.text.push_str("TRUE");
-        // The later of both limits holds.
-        if let Some(oldest) = which.oldest.max(oldest) {
+        if let Some(oldest) = oldest {
             sql.text.push_str(" AND i.time >= ");
             sql.value(oldest);
         }

@@ -12,9 +12,9 @@ use crate::postgres::session::Session;
 use crate::{Attribute, Attributes, CollectionError, Event, Item, ItemProblem};
 
 /// The columns of an item, with its number.
-pub(super) const COLUMNS: &str =
-    "i.number, i.id, i.text, i.time, i.attributes, i.data, i.event, i.event_size";
-const TYPES: [Type; 8] = [
+pub(super) const COLUMNS: &str = "i.number, i.id, i.text, i.time, i.attributes, i.data, i.event, i.event_size, i.event_score, \
+     i.duplicate_of";
+const TYPES: [Type; 10] = [
     Type::INT8,
     Type::TEXT,
     Type::TEXT,
@@ -23,6 +23,8 @@ const TYPES: [Type; 8] = [
     Type::JSON,
     Type::TEXT,
     Type::INT8,
+    Type::FLOAT4,
+    Type::TEXT,
 ];
 
 /// The item of a row of [`COLUMNS`], with its number.
@@ -32,7 +34,13 @@ pub(super) fn item(row: &Row) -> Result<(u64, Arc<Item>), Failed> {
     let data: Option<Json<Box<RawValue>>> = row.try_get(5)?;
     let event: Option<String> = row.try_get(6)?;
     let size: Option<i64> = row.try_get(7)?;
-    let event = event.map(|id| Event { id: id.into(), size: size.map_or(1, unsigned) });
+    let (score, duplicate_of) = (row.try_get(8)?, row.try_get::<_, Option<&str>>(9)?);
+    let event = event.map(|id| Event {
+        id: id.into(),
+        size: size.map_or(1, unsigned),
+        score,
+        duplicate_of: duplicate_of.map(Box::from),
+    });
     let item = Item {
         id: row.try_get::<_, &str>(1)?.into(),
         text: row.try_get::<_, &str>(2)?.into(),
@@ -56,17 +64,30 @@ pub(super) fn copy<'i>(
     items: impl Iterator<Item = (i64, &'i Item)>,
 ) -> Result<(), Failed> {
     let text = format!(
-        "COPY cognate.items_{table} (number, id, text, time, attributes, data, event, event_size) \
-         FROM STDIN BINARY"
+        "COPY cognate.items_{table} (number, id, text, time, attributes, data, event, event_size, \
+         event_score, duplicate_of) FROM STDIN BINARY"
     );
     let sink = session.transaction.copy_in(text.as_str())?;
     let mut writer = BinaryCopyInWriter::new(sink, &TYPES);
     for (number, item) in items {
         let (attributes, data) = (Json(&item.attributes), item.data.as_deref().map(Json));
-        let event = item.event.as_ref().map(|event| &*event.id);
-        let size = item.event.as_ref().map(|event| signed(event.size));
-        let (id, text) = (&*item.id, &*item.text);
-        writer.write(&[&number, &id, &text, &item.time, &attributes, &data, &event, &size])?;
+        let (id, text, event) = (&*item.id, &*item.text, item.event.as_ref());
+        let size = event.map(|event| signed(event.size));
+        let score = event.and_then(|event| event.score);
+        let duplicate_of = event.and_then(|event| event.duplicate_of.as_deref());
+        let event = event.map(|event| &*event.id);
+        writer.write(&[
+            &number,
+            &id,
+            &text,
+            &item.time,
+            &attributes,
+            &data,
+            &event,
+            &size,
+            &score,
+            &duplicate_of,
+        ])?;
     }
     writer.finish()?;
     Ok(())

@@ -6,7 +6,8 @@ use crate::postgres::pool::{Failed, Pool};
 use crate::postgres::session::Session;
 
 /// The statements that bring a database from each version to the next.
-const STEPS: [&str; 1] = ["
+const STEPS: [&str; 2] = [
+    "
     CREATE TABLE cognate.collections (
         name text COLLATE \"C\" PRIMARY KEY,
         id bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
@@ -23,7 +24,17 @@ const STEPS: [&str; 1] = ["
         upto bigint NOT NULL DEFAULT 0,
         PRIMARY KEY (collection, fingerprint)
     );
-"];
+",
+    "
+    ALTER TABLE cognate.collections ADD COLUMN lag_ms bigint;
+    DO $$ DECLARE one record; BEGIN
+        FOR one IN SELECT id FROM cognate.collections LOOP
+            EXECUTE format('ALTER TABLE cognate.items_%s ADD COLUMN event_score real, '
+                'ADD COLUMN duplicate_of text COLLATE \"C\"', one.id);
+        END LOOP;
+    END $$;
+",
+];
 
 /// The lock that whoever makes tables has.
 pub(super) const MAKING: &str = "SELECT pg_advisory_xact_lock(hashtext('cognate'))";
@@ -118,7 +129,9 @@ pub(super) fn items_table(id: i64) -> String {
              attributes jsonb NOT NULL,
              data json,
              event text COLLATE \"C\",
-             event_size bigint
+             event_size bigint,
+             event_score real,
+             duplicate_of text COLLATE \"C\"
          );
          CREATE INDEX ON cognate.items_{id} (time);
          CREATE INDEX ON cognate.items_{id} USING gin (attributes jsonb_path_ops);"

@@ -14,7 +14,7 @@ use crate::windows::{Following, Windows};
 use crate::{Applied, Budget, CollectionError, Item, Limits, Settings};
 
 /// The columns of a collection's row.
-pub(super) const ENTRY: &str = "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items";
+pub(super) const ENTRY: &str = "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items, c.lag_ms";
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Entry {
@@ -33,7 +33,11 @@ impl Entry {
         let max_items: Option<i64> = row.try_get(1)?;
         Ok(Self {
             id: row.try_get(0)?,
-            settings: Settings { max_items: max_items.map(count), ttl_ms: row.try_get(2)? },
+            settings: Settings {
+                max_items: max_items.map(count),
+                ttl_ms: row.try_get(2)?,
+                lag_ms: row.try_get(6)?,
+            },
             next: row.try_get(3)?,
             revision: row.try_get(4)?,
             items: count(row.try_get(5)?),
@@ -120,6 +124,14 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         if self.expire(now)? > 0 {
             known = self.numbers(&names)?;
         }
+        let mut is_empty = self.entry.items == 0;
+        for item in items {
+            self.entry.settings = self.entry.settings.with_item(is_empty, item.time, now);
+            is_empty = false;
+        }
+        let after = self.entry.settings.oldest(now);
+        let too_old = items.iter().filter(|item| after.is_some_and(|oldest| item.time < oldest));
+        let expired = too_old.count();
         let most = self.entry.settings.max_items;
         let oldest = match most {
             Some(_) => self.oldest(items.len())?,
@@ -135,7 +147,7 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         self.entry.next += signed(items.len() as u64);
         self.entry.items = outcome.items;
         self.entry.revision += i64::from(outcome.applied.replaced > 0);
-        Ok(outcome.applied)
+        Ok(Applied { expired, ..outcome.applied })
     }
 
     /// Takes out the items of these names.
@@ -151,6 +163,7 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
     /// Keeps by other settings from now on.
     pub(super) fn set(&mut self, settings: Settings, now: i64) -> Result<Applied, Failed> {
         self.expire(now)?;
+        let settings = settings.with_clock_of(self.entry.settings);
         if settings == self.entry.settings {
             return Ok(Applied::default());
         }
@@ -175,17 +188,20 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
 
     /// Writes the row.
     pub(super) fn end(self) -> Result<Entry, Failed> {
-        let Self { session, entry, was, .. } = self;
+        let Self { session, mut entry, was, .. } = self;
+        if entry.items == 0 {
+            entry.settings.lag_ms = None;
+        }
         if entry == was {
             return Ok(entry);
         }
-        let Settings { max_items, ttl_ms } = entry.settings;
+        let Settings { max_items, ttl_ms, lag_ms } = entry.settings;
         let (max_items, items) =
             (max_items.map(|most| signed(most as u64)), signed(entry.items as u64));
         session.execute(
             "UPDATE cognate.collections SET max_items = $2, ttl_ms = $3, next = $4, revision = $5, \
-             items = $6 WHERE id = $1",
-            &[&entry.id, &max_items, &ttl_ms, &entry.next, &entry.revision, &items],
+             items = $6, lag_ms = $7 WHERE id = $1",
+            &[&entry.id, &max_items, &ttl_ms, &entry.next, &entry.revision, &items, &lag_ms],
         )?;
         Ok(entry)
     }
@@ -246,18 +262,22 @@ impl Following for WriteTransaction<'_, '_> {
         unsigned(self.entry.revision)
     }
 
+    fn is_empty(&mut self, now: i64) -> Result<bool, CollectionError> {
+        Ok(self.entry.live(self.session, now)? == 0)
+    }
+
     fn next_number(&self) -> u64 {
         unsigned(self.entry.next)
     }
 
-    fn known(
-        &mut self,
-        mut names: HashSet<Box<str>>,
-    ) -> Result<HashSet<Box<str>>, CollectionError> {
-        let asked: Vec<&str> = names.iter().map(|name| &**name).collect();
-        let there = self.numbers(&asked)?;
-        names.retain(|name| there.contains_key(&**name));
-        Ok(names)
+    fn there(&mut self, items: &[Item]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError> {
+        let names: Vec<&str> = items.iter().map(|item| &*item.id).collect();
+        let text = format!(
+            "SELECT {COLUMNS} FROM cognate.items_{} i WHERE i.id = ANY ($1)",
+            self.entry.id
+        );
+        let there = rows::items(&self.session.query(&text, &[&names])?)?;
+        Ok(there.into_iter().map(|(_, item)| (item.id.clone(), item)).collect())
     }
 
     fn last(

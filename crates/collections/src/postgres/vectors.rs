@@ -123,7 +123,7 @@ impl Table {
         session.run(&format!("{SEARCH} SET LOCAL hnsw.ef_search = {}", length.clamp(40, 1000)))?;
         let mut found = BTreeMap::new();
         for vector in asked.iter().flatten() {
-            let mut sql = Sql::of(which, self.entry.settings.oldest(now));
+            let mut sql = Sql::of(which, self.entry.settings.oldest_within(which.within, now));
             sql.text.push_str(" AND v.vector IS NOT NULL ORDER BY v.vector <=> ");
             sql.value(vector.clone());
             // A parameter would hide the limit from the query planner.

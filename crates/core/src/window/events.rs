@@ -1,11 +1,12 @@
 //! Events in a stream: each text joins the event that its nearest before it speak for, or begins one.
 //!
 //! An event's score for a text is the mean of the scores of its `votes` texts nearest to it (an event
-//! that has fewer texts needs as many as it has), of which those that are not among the nearest found
-//! count 0; `centre` of it is replaced by the cosine between the text and the mean of the event's
-//! texts. The text joins the event of the highest score if that is not below the threshold. One pair
-//! that is alike by chance so joins no two events, which it does where the nearest text alone decides.
-//! Events of which the window holds no text any more are forgotten.
+//! of which the window holds fewer needs as many as are there), of which those that are not among the
+//! nearest found count 0; `centre` of it is replaced by the cosine between the text and the mean of the
+//! event's texts. The event of a duplicate has the duplicate's score. The text joins the event of the
+//! highest score if that is not below the threshold. One pair that is alike by chance so joins no two
+//! events, which it does where the nearest text alone decides. Events of which the window holds no text
+//! any more are forgotten.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,17 +14,20 @@ use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
 use serde::{Deserialize, Serialize};
 
-use crate::window::Near;
+use crate::window::{Entry, Near};
 
 /// How a text finds its event.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
     /// The least score at which a text joins an event.
     pub threshold: f32,
-    /// Number of an event's texts that vote, at least 1.
+    /// Number of an event's texts that vote, at least 1 and no more than texts are found.
     pub votes: usize,
     /// The share of an event's score that its centre makes up, from 0 to 1.
     pub centre: f32,
+    /// The least score at which a text is a duplicate of its nearest, whose event it joins: an event
+    /// that slept has few who speak for it, and a copy of one of its texts begins no other.
+    pub duplicate: f32,
 }
 
 /// The decision about a text.
@@ -37,6 +41,8 @@ pub struct Decision {
     pub score: Option<f32>,
     /// The nearest text of the event that was joined, else of any.
     pub nearest: Option<Near>,
+    /// Whether the text is a duplicate of that.
+    pub duplicate: bool,
 }
 
 /// The events of the texts in a window.
@@ -44,17 +50,31 @@ pub struct Decision {
 pub struct Events {
     /// The number of the first text that is remembered.
     first: u64,
-    /// The event of each text that is remembered.
-    of: VecDeque<u64>,
+    /// The texts that are remembered.
+    members: VecDeque<Member>,
     known: HashMap<u64, Event>,
 }
 
+/// A text that is remembered.
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    event: u64,
+    time: i64,
+    /// The text of the event before it, [`NONE`] if it is the first.
+    before: u64,
+}
+
+/// The number of no text.
+const NONE: u64 = u64::MAX;
+
 /// Bytes of memory of an event beside the sum of its vectors, with its place in the list.
-const EVENT_BYTES: usize = 96;
+const EVENT_BYTES: usize = 104;
 
 /// The state of an event.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Event {
+    /// The last of its texts.
+    newest: u64,
     /// Texts since it began.
     size: u64,
     /// Texts that are remembered.
@@ -71,8 +91,12 @@ impl Events {
 
     /// The event of a text that is remembered.
     pub fn of(&self, number: u64) -> Option<u64> {
+        self.member(number).map(|member| member.event)
+    }
+
+    fn member(&self, number: u64) -> Option<&Member> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
-        self.of.get(at).copied()
+        self.members.get(at)
     }
 
     /// Number of texts of an event since it began.
@@ -93,12 +117,20 @@ impl Events {
     /// Bytes of memory that they take, roughly, where vectors have `dims` numbers.
     pub fn bytes(&self, dims: usize, rule: &Rule) -> usize {
         let sum = if rule.centre == 0.0 { 0 } else { dims * size_of::<f32>() };
-        self.of.len() * size_of::<u64>() + self.known.len() * (EVENT_BYTES + sum)
+        self.members.len() * size_of::<Member>() + self.known.len() * (EVENT_BYTES + sum)
     }
 
-    /// Decides the event of the next text, given its nearest earlier texts, best first.
-    pub fn join(&mut self, vector: Option<&[f32]>, near: &[Near], rule: &Rule) -> Decision {
-        let number = self.first + self.of.len() as u64;
+    /// Decides the event of the next text, as [`decide`](Self::decide) does, and adds it.
+    pub fn join(&mut self, entry: &Entry<'_>, near: &[Near], since: i64, rule: &Rule) -> Decision {
+        let decision = self.decide(entry, near, since, rule);
+        self.add(decision.event, entry);
+        decision
+    }
+
+    /// Decides the event of a text that would be the next, given its nearest among the earlier texts of its
+    /// window, which reaches back to the time `since`, the best first. A vector is looked at for centres
+    /// alone.
+    pub fn decide(&self, entry: &Entry<'_>, near: &[Near], since: i64, rule: &Rule) -> Decision {
         let mut best: Option<(f32, u64, Near)> = None;
         let mut looked: Vec<u64> = Vec::new();
         for (at, &nearest) in near.iter().enumerate() {
@@ -107,26 +139,39 @@ impl Events {
                 continue;
             };
             looked.push(event);
-            let score = self.score(event, vector, near.get(at..).unwrap_or_default(), rule);
+            let of_event = near.get(at..).unwrap_or_default();
+            let score = match nearest.score >= rule.duplicate {
+                true => nearest.score,
+                false => self.score(event, entry.vector, of_event, since, rule),
+            };
             if best.is_none_or(|(highest, ..)| score > highest) {
                 best = Some((score, event, nearest));
             }
         }
-        let joined = best.filter(|(score, ..)| *score >= rule.threshold);
-        let decision = Decision {
-            event: joined.map_or(number, |(_, event, _)| event),
+        // A mean that reaches the score of duplicates is one of duplicates.
+        let least = rule.threshold.min(rule.duplicate);
+        let joined = best.filter(|(score, ..)| *score >= least);
+        let nearest = joined.map(|(.., nearest)| nearest).or(near.first().copied());
+        Decision {
+            event: joined.map_or(self.next(), |(_, event, _)| event),
             new: joined.is_none(),
             score: best.map(|(score, ..)| score),
-            nearest: joined.map(|(.., nearest)| nearest).or(near.first().copied()),
-        };
-        self.add(decision.event, vector);
-        decision
+            nearest,
+            duplicate: nearest.is_some_and(|nearest| nearest.score >= rule.duplicate),
+        }
     }
 
     /// An event's score for a text, of which `near` begins with the nearest that belongs to it.
-    fn score(&self, event: u64, vector: Option<&[f32]>, near: &[Near], rule: &Rule) -> f32 {
+    fn score(
+        &self,
+        event: u64,
+        vector: Option<&[f32]>,
+        near: &[Near],
+        since: i64,
+        rule: &Rule,
+    ) -> f32 {
         let Some(known) = self.known.get(&event) else { return 0.0 };
-        let wanted = usize::try_from(known.size).unwrap_or(usize::MAX).min(rule.votes.max(1));
+        let wanted = self.within(known, since).take(rule.votes.max(1)).count();
         let of_event = near.iter().filter(|near| self.of(near.number) == Some(event));
         let sum: f32 = of_event.take(wanted).map(|near| near.score).sum();
         let votes = sum / wanted.max(1) as f32;
@@ -140,13 +185,29 @@ impl Events {
         (1.0 - rule.centre) * votes + rule.centre * centre
     }
 
-    /// Adds the next text to an event.
-    pub fn add(&mut self, event: u64, vector: Option<&[f32]>) {
-        self.of.push_back(event);
-        let known = self.known.entry(event).or_default();
+    /// The texts of an event that are remembered and not from before a time, the last first.
+    fn within(&self, event: &Event, since: i64) -> impl Iterator<Item = &Member> {
+        let members =
+            std::iter::successors(self.member(event.newest), |member| self.member(member.before));
+        members.filter(move |member| member.time >= since)
+    }
+
+    /// The number of the next text.
+    fn next(&self) -> u64 {
+        self.first + self.members.len() as u64
+    }
+
+    /// Adds the next text to an event. Its vector is summed where it has one: where centres are looked
+    /// at.
+    pub fn add(&mut self, event: u64, entry: &Entry<'_>) {
+        let number = self.next();
+        let fresh = Event { newest: NONE, size: 0, remembered: 0, sum: Vec::new() };
+        let known = self.known.entry(event).or_insert(fresh);
+        let before = std::mem::replace(&mut known.newest, number);
+        self.members.push_back(Member { event, time: entry.time, before });
         known.size += 1;
         known.remembered += 1;
-        let Some(vector) = vector else { return };
+        let Some(vector) = entry.vector else { return };
         if known.sum.is_empty() {
             known.sum.resize(vector.len(), 0.0);
         }
@@ -159,13 +220,13 @@ impl Events {
     /// Forgets texts before this number, and events without any other.
     pub fn forget_before(&mut self, number: u64) {
         while self.first < number
-            && let Some(event) = self.of.pop_front()
+            && let Some(member) = self.members.pop_front()
         {
             self.first += 1;
-            if let Some(known) = self.known.get_mut(&event) {
+            if let Some(known) = self.known.get_mut(&member.event) {
                 known.remembered -= 1;
                 if known.remembered == 0 {
-                    self.known.remove(&event);
+                    self.known.remove(&member.event);
                 }
             }
         }
@@ -193,53 +254,97 @@ impl Events {
 mod tests {
     use super::*;
 
-    const RULE: Rule = Rule { threshold: 0.5, votes: 2, centre: 0.0 };
+    const RULE: Rule = Rule { threshold: 0.5, votes: 2, centre: 0.0, duplicate: 1.0 };
 
     fn near(list: &[(u64, f32)]) -> Vec<Near> {
         list.iter().map(|&(number, score)| Near { number, score }).collect()
     }
 
+    /// A text without a vector, of this time.
+    fn at(time: i64) -> Entry<'static> {
+        Entry { time, vector: None }
+    }
+
+    fn join(events: &mut Events, near: &[Near]) -> Decision {
+        events.join(&at(0), near, i64::MIN, &RULE)
+    }
+
     #[test]
     fn an_event_needs_as_many_votes_as_it_has_texts() {
         let mut events = Events::default();
-        let first = events.join(None, &[], &RULE);
+        let first = join(&mut events, &[]);
         assert_eq!((first.event, first.new, first.score), (0, true, None));
         // The first text alone is all of its event.
-        let second = events.join(None, &near(&[(0, 0.6)]), &RULE);
+        let second = join(&mut events, &near(&[(0, 0.6)]));
         assert_eq!((second.event, second.new, second.score), (0, false, Some(0.6)));
         // One of two is near: half of its score is not enough.
-        let third = events.join(None, &near(&[(1, 0.9)]), &RULE);
+        let third = join(&mut events, &near(&[(1, 0.9)]));
         assert_eq!((third.event, third.new, third.score), (2, true, Some(0.45)));
         assert_eq!(third.nearest, Some(Near { number: 1, score: 0.9 }));
         // Two of the first event speak for it louder than the nearest text does for its own.
-        let fourth = events.join(None, &near(&[(2, 0.7), (0, 0.69), (1, 0.72)]), &RULE);
+        let fourth = join(&mut events, &near(&[(2, 0.7), (0, 0.69), (1, 0.72)]));
         assert_eq!((fourth.event, fourth.new), (0, false));
         assert_eq!(fourth.nearest, Some(Near { number: 0, score: 0.69 }));
         assert_eq!((events.size(0), events.size(2), events.len()), (3, 1, 2));
     }
 
     #[test]
+    fn only_texts_of_the_window_count_in_what_an_event_needs() {
+        let mut events = Events::default();
+        for time in [0, 0, 0, 100] {
+            events.add(0, &at(time));
+        }
+        let mut asked = |since| events.join(&at(101), &near(&[(3, 0.9)]), since, &RULE);
+        // The three of time 0 are in the window, and one of the two that are asked is not near.
+        assert_eq!(asked(0).score, Some(0.45));
+        // They are out of it by time, and one is all that can speak.
+        let found = asked(1);
+        assert_eq!((found.event, found.score), (0, Some(0.9)));
+        // The same by number.
+        events.forget_before(3);
+        let found = events.join(&at(101), &near(&[(3, 0.8)]), 90, &RULE);
+        assert_eq!((found.event, found.new), (6, true), "another text joined meanwhile");
+    }
+
+    #[test]
+    fn a_duplicate_joins_whatever_others_say() {
+        let mut events = Events::default();
+        for event in [0, 0, 0, 0, 4, 4] {
+            events.add(event, &at(0));
+        }
+        let copy = join(&mut events, &near(&[(2, 1.0), (4, 0.99), (5, 0.99)]));
+        assert_eq!((copy.event, copy.score, copy.duplicate), (0, Some(1.0), true));
+        // Also below the threshold, where that is what was asked for.
+        let rule = Rule { threshold: 0.8, duplicate: 0.7, ..RULE };
+        let copy = events.join(&at(0), &near(&[(4, 0.7)]), i64::MIN, &rule);
+        assert_eq!((copy.event, copy.new, copy.duplicate), (4, false, true));
+        let other = events.join(&at(0), &near(&[(4, 0.69)]), i64::MIN, &rule);
+        assert_eq!((other.new, other.duplicate), (true, false));
+    }
+
+    #[test]
     fn what_left_the_window_is_forgotten() {
         let mut events = Events::default();
         for _ in 0..3 {
-            events.join(None, &[], &RULE);
+            join(&mut events, &[]);
         }
-        events.add(1, None);
+        events.add(1, &at(0));
         events.forget_before(2);
         assert_eq!((events.of(1), events.of(2), events.of(3)), (None, Some(2), Some(1)));
         assert_eq!((events.len(), events.size(0), events.size(1)), (2, 0, 2));
         events.forget_before(9);
         assert!(events.is_empty());
-        assert_eq!(events.join(None, &[], &RULE).event, 4, "numbers go on");
+        assert_eq!(join(&mut events, &[]).event, 4, "numbers go on");
     }
 
     #[test]
     fn the_centre_takes_its_share() {
         let rule = Rule { centre: 0.5, votes: 1, ..RULE };
         let mut events = Events::default();
-        events.join(Some(&[2.0, 0.0]), &[], &rule);
-        events.add(0, Some(&[0.0, 3.0]));
-        let decision = events.join(Some(&[1.0, 1.0]), &near(&[(0, 0.8)]), &rule);
+        let text = |vector| Entry { time: 0, vector: Some(vector) };
+        events.join(&text(&[2.0, 0.0]), &[], i64::MIN, &rule);
+        events.add(0, &text(&[0.0, 3.0]));
+        let decision = events.join(&text(&[1.0, 1.0]), &near(&[(0, 0.8)]), i64::MIN, &rule);
         assert!((decision.score.unwrap() - 0.9).abs() < 1e-6, "{decision:?}");
     }
 }

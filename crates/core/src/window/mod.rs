@@ -56,6 +56,8 @@ pub struct Window {
     dims: usize,
     /// Places for texts, a multiple of [`ROWS`]: those of the window and a batch beyond.
     places: usize,
+    /// The number of the first text that was added.
+    begun: u64,
     /// The number of the next text.
     next: u64,
     /// Texts from before this time are near to none.
@@ -76,6 +78,7 @@ impl Window {
             limits,
             dims,
             places,
+            begun: 0,
             next: 0,
             oldest: i64::MIN,
             shelf: Shelf::new(dims, places),
@@ -93,12 +96,23 @@ impl Window {
 
     /// Gives the next text this number. Only an empty window can begin elsewhere than at 0.
     pub fn begin_at(&mut self, next: u64) {
-        self.next = next;
+        (self.begun, self.next) = (next, next);
     }
 
     /// Ignores texts from before this time from now on.
     pub fn leave_out_before(&mut self, oldest: i64) {
         self.oldest = oldest;
+    }
+
+    /// The time from before which texts are near to none.
+    pub fn oldest(&self) -> i64 {
+        self.oldest
+    }
+
+    /// The times of the texts that it keeps, in their order.
+    pub fn times(&self) -> impl Iterator<Item = i64> {
+        let first = self.kept().start.max(self.begun);
+        (first..self.next).map(|number| self.times[self.place(number)])
     }
 
     /// Numbers of a vector.
@@ -175,20 +189,30 @@ impl Window {
     pub fn follow(&mut self, texts: &[Entry<'_>], most: usize, floor: f32) -> Vec<Vec<Near>> {
         let mut all = Vec::with_capacity(texts.len());
         for batch in texts.chunks(BATCH) {
-            self.follow_batch(batch, most, floor, &mut all);
+            let questions = batch.iter().map(|entry| self.write(entry)).collect();
+            all.extend(self.search(questions, most, floor));
         }
         all
     }
 
-    fn follow_batch(
-        &mut self,
-        batch: &[Entry<'_>],
-        most: usize,
-        floor: f32,
-        all: &mut Vec<Vec<Near>>,
-    ) {
-        let first = self.next;
-        let searches = batch.iter().map(|entry| (self.write(entry), Nearest::new(most, floor)));
+    /// For each text what [`follow`](Self::follow) finds of it if it is the next. None is added.
+    pub fn look_up(&mut self, texts: &[Entry<'_>], most: usize, floor: f32) -> Vec<Vec<Near>> {
+        let mut all = Vec::with_capacity(texts.len());
+        let next = self.next;
+        for batch in texts.chunks(BATCH) {
+            // Each has a place behind the window for as long as it is asked for, and the number of the next.
+            let asked = batch.iter().map(|entry| Question { number: next, ..self.write(entry) });
+            let questions = asked.collect();
+            all.extend(self.search(questions, most, floor));
+            self.next = next;
+        }
+        all
+    }
+
+    /// The nearest of at most a batch of texts, which are the last that were written.
+    fn search(&self, questions: Vec<Question>, most: usize, floor: f32) -> Vec<Vec<Near>> {
+        let first = questions.first().map_or(self.next, |question| question.number);
+        let searches = questions.into_iter().map(|one| (one, Nearest::new(most, floor)));
         let mut searches: Vec<_> = searches.collect();
         let oldest = first.saturating_sub(self.limits.last as u64);
         let newest = self.next;
@@ -206,7 +230,7 @@ impl Window {
             }
             tile = if tile == 0 { tiles - 1 } else { tile - 1 };
         }
-        all.extend(searches.into_iter().map(|(_, nearest)| nearest.into_list()));
+        searches.into_iter().map(|(_, nearest)| nearest.into_list()).collect()
     }
 
     /// Offers the rows of one tile to up to four searches; `newest` are number and place of the newest
@@ -235,10 +259,14 @@ impl Window {
 
     /// Whether the window before a text holds an earlier one.
     fn keeps(&self, (number, place): (u64, usize), before: &Question) -> bool {
-        let (time, later) = (self.times[place], self.times[before.place]);
         before.number - number <= self.limits.last as u64
-            && time >= self.oldest
-            && self.limits.within.is_none_or(|most| later.saturating_sub(time) <= most)
+            && self.times[place] >= self.since(self.times[before.place])
+    }
+
+    /// The time back to which the window of a text of this time reaches.
+    pub fn since(&self, time: i64) -> i64 {
+        let within = self.limits.within;
+        self.oldest.max(within.map_or(i64::MIN, |most| time.saturating_sub(most)))
     }
 
     /// The score of two texts that have vectors: their cosine, and 1 where both vectors are the same,

@@ -16,7 +16,7 @@ pub struct Settings {
     pub method: Method,
     /// A method that scores the nearest once more; nothing where the cosine is enough.
     pub second: Option<Method>,
-    /// Number of nearest texts that vote.
+    /// Number of nearest texts that are asked for their events; no more can vote.
     pub nearest: usize,
     /// The least cosine of a text that votes.
     pub floor: f32,
@@ -26,6 +26,29 @@ pub struct Settings {
     pub rule: Rule,
     /// The limits of the window.
     pub limits: Limits,
+}
+
+/// Which texts are added to a stream once they are decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AddPolicy {
+    /// All of them.
+    #[default]
+    All,
+    /// Those that are duplicates of none.
+    New,
+    /// None: they are looked up, each as if it were the next.
+    None,
+}
+
+impl AddPolicy {
+    /// Whether a text is added of which this was decided.
+    pub fn adds(self, decision: &Decision) -> bool {
+        match self {
+            Self::All => true,
+            Self::New => !decision.duplicate,
+            Self::None => false,
+        }
+    }
 }
 
 /// A stream at work, which borrows its engine or holds it in any other way.
@@ -115,25 +138,33 @@ impl<E: Deref<Target = Engine>> Stream<E> {
     /// Decides the event of each text, in order, as if each had come alone.
     pub fn follow(&mut self, items: &[Item<'_>]) -> Result<Vec<Decision>, QueryError> {
         let mut decisions = Vec::with_capacity(items.len());
-        self.follow_with(items, |decision, _| decisions.push(decision))?;
+        self.follow_with(items, AddPolicy::All, |decision, _| decisions.push(decision))?;
         Ok(decisions)
     }
 
     /// The same, and for each text its nearest as they were asked, the best first: by the second method
-    /// where there is one.
+    /// where there is one. Those are added that the policy says.
     pub fn follow_with(
         &mut self,
         items: &[Item<'_>],
+        policy: AddPolicy,
         mut tell: impl FnMut(Decision, &[Near]),
     ) -> Result<(), QueryError> {
-        for batch in items.chunks(BATCH) {
+        // Only once a text is decided is it known whether the next one sees it.
+        let together = if policy == AddPolicy::New { 1 } else { BATCH };
+        for batch in items.chunks(together) {
             let vectors = self.vectors(batch)?;
             let entries = entries(batch, &vectors);
             let before = self.window.next();
             let Settings { nearest, floor, rule, .. } = self.settings;
-            let near = self.window.follow(&entries, nearest, floor);
+            let rule = Rule { votes: rule.votes.min(nearest), ..rule };
+            let near = match policy {
+                AddPolicy::All => self.window.follow(&entries, nearest, floor),
+                AddPolicy::New | AddPolicy::None => self.window.look_up(&entries, nearest, floor),
+            };
             for (at, (mut near, entry)) in near.into_iter().zip(&entries).enumerate() {
-                let number = before + at as u64;
+                // One that is not added yet is the next.
+                let number = before + if policy == AddPolicy::All { at as u64 } else { 0 };
                 let text_of = |number| self.text(number);
                 if self.settings.drop_opposed {
                     near = without_opposed(&self.engine, batch[at].text, &near, text_of)?;
@@ -141,9 +172,18 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                 if let Some(method) = self.settings.second {
                     near = look_again(&self.engine, method, batch[at].text, &near, text_of)?;
                 }
-                self.keep_text(batch[at].text);
                 self.forget(number);
-                tell(self.events.join(summed(entry, &rule), &near, &rule), &near);
+                let (summed, since) = (summed(entry, &rule), self.window.since(entry.time));
+                let decision = self.events.decide(&summed, &near, since, &rule);
+                if policy.adds(&decision) {
+                    // Of those that are followed together the window has all.
+                    if policy != AddPolicy::All {
+                        self.window.add(entry);
+                    }
+                    self.keep_text(batch[at].text);
+                    self.events.add(decision.event, &summed);
+                }
+                tell(decision, &near);
             }
         }
         Ok(())
@@ -155,7 +195,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         for entry in entries(&[item], &vectors) {
             let number = self.window.add(&entry);
             self.forget(number);
-            self.events.add(event, summed(&entry, &self.settings.rule));
+            self.events.add(event, &summed(&entry, &self.settings.rule));
         }
         self.keep_text(item.text);
         Ok(())
@@ -194,9 +234,9 @@ impl<E: Deref<Target = Engine>> Stream<E> {
     }
 }
 
-/// The vector that the sum of an event's vectors needs, where its centre has a say.
-fn summed<'v>(entry: &Entry<'v>, rule: &Rule) -> Option<&'v [f32]> {
-    entry.vector.filter(|_| rule.centre != 0.0)
+/// A text as its event takes it: with its vector where the event's centre has a say.
+fn summed<'v>(entry: &Entry<'v>, rule: &Rule) -> Entry<'v> {
+    Entry { vector: entry.vector.filter(|_| rule.centre != 0.0), ..*entry }
 }
 
 /// Scores the nearest of a text once more by another method, and puts them in the order of that. What

@@ -75,6 +75,13 @@ proptest! {
             let mut window = Window::new(DIMS, limits);
             let mut found = Vec::new();
             for part in texts.chunks(batch) {
+                // Who looks changes nothing, and finds what the next text does.
+                let looked = window.look_up(part, most, floor);
+                prop_assert_eq!(&looked[0], &expected[found.len()]);
+                for (text, looked) in part.iter().zip(&looked) {
+                    let alone = window.look_up(std::slice::from_ref(text), most, floor);
+                    prop_assert_eq!(&alone[0], looked);
+                }
                 found.extend(window.follow(part, most, floor));
             }
             simd::limit(simd::widest());

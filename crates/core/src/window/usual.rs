@@ -24,3 +24,9 @@ pub fn threshold(method: Method) -> Option<f32> {
         _ => None,
     }
 }
+
+/// The score of a method for two texts of the same words: its highest. By methods whose scores have no
+/// bound no text is a duplicate.
+pub fn duplicate(method: Method) -> f32 {
+    method.info().range.1
+}

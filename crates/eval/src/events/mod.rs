@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cognate::engine::Engine;
-use cognate::window::Near;
 use cognate::window::events::{Events, Rule};
+use cognate::window::{Entry, Near};
 use cognate_files::instant;
 use cognate_files::progress::Progress;
 use cognate_files::records::{Options as RecordOptions, Records};
@@ -117,17 +117,21 @@ struct PreparedStream<'s> {
     stream: &'s Labelled,
     vectors: &'s [Option<Vec<f32>>],
     near: Vec<Vec<Near>>,
+    /// Size of the window.
+    last: u64,
 }
 
 impl PreparedStream<'_> {
     /// The event number of each text under a setting.
     fn events(&self, rule: &Rule) -> Vec<u64> {
         let mut events = Events::default();
-        let vectors = self.vectors.iter();
-        vectors
-            .zip(&self.near)
-            .map(|(vector, near)| events.join(vector.as_deref(), near, rule).event)
-            .collect()
+        let texts = (0_u64..).zip(self.vectors).zip(&self.near);
+        let each = texts.map(|((number, vector), near)| {
+            events.forget_before(number.saturating_sub(self.last));
+            let entry = Entry { time: 0, vector: vector.as_deref() };
+            events.join(&entry, near, i64::MIN, rule).event
+        });
+        each.collect()
     }
 
     fn figures(&self, rule: &Rule) -> Option<Agreement> {
@@ -143,7 +147,8 @@ fn grid(contender: &Contender) -> Vec<Rule> {
     for &centre in centres {
         for votes in 1..=4 {
             for step in contender.steps() {
-                rules.push(Rule { threshold: step as f32 * 0.03, votes, centre });
+                let (threshold, duplicate) = (step as f32 * 0.03, contender.duplicate());
+                rules.push(Rule { threshold, votes, centre, duplicate });
             }
         }
     }
@@ -165,7 +170,7 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
     for contender in &contenders {
         let prepare = |stream, vectors| -> Result<PreparedStream<'_>, EvalError> {
             let near = contender.nearest(engine, stream, vectors, options)?;
-            Ok(PreparedStream { stream, vectors, near })
+            Ok(PreparedStream { stream, vectors, near, last: options.last as u64 })
         };
         let on = prepare(choosing, choosing_vectors)?;
         let rules = grid(contender);

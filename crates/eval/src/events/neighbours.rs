@@ -9,7 +9,7 @@ use cognate::methods::Method;
 use cognate::text;
 use cognate::text::Tokens;
 use cognate::window::stream::{look_again, without_opposed};
-use cognate::window::{Entry, Limits, Near, Window};
+use cognate::window::{Entry, Limits, Near, Window, usual};
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -65,6 +65,11 @@ impl Contender {
 
     pub(super) fn has_vectors(self) -> bool {
         matches!(self, Self::Vectors | Self::Second(_))
+    }
+
+    /// The score of two texts of the same words.
+    pub(super) fn duplicate(self) -> f32 {
+        if let Self::Second(method) = self { usual::duplicate(method) } else { 1.0 }
     }
 
     /// The thresholds to try, in steps of 0.03.

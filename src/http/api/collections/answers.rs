@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::extract::State;
 use axum::response::Response;
+use cognate::window::stream::AddPolicy;
 use cognate_collections::{
-    Applied, Collection, CollectionInfo, Item, MatchOptions, Matched, Outgoing, Pending,
-    SharedEngine,
+    Applied, Collection, CollectionError, CollectionInfo, Item, MatchError, MatchOptions, Matched,
+    Outgoing, Pending, SharedEngine,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -85,12 +86,20 @@ pub(super) struct Changed {
     removed: usize,
     /// Items that left because there are newer ones.
     left: usize,
+    /// Items that were too old for the collection's `ttl` when they were added, and are not shown.
+    #[serde(skip_serializing_if = "is_none_of_them")]
+    expired: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_none_of_them(count: &usize) -> bool {
+    *count == 0
 }
 
 impl From<Applied> for Changed {
     fn from(applied: Applied) -> Self {
-        let Applied { added, replaced, removed, left } = applied;
-        Self { added, replaced, removed, left }
+        let Applied { added, replaced, removed, left, expired } = applied;
+        Self { added, replaced, removed, left, expired }
     }
 }
 
@@ -162,6 +171,21 @@ pub(crate) struct MatchedEntry<'m> {
     /// The item that it is a duplicate of.
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicate_of: Option<&'m str>,
+    /// Whether this was told of the text before; its nearest are not stored.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    repeated: bool,
+    /// Whether the collection has it by now, which it has unless the request said otherwise.
+    #[serde(skip_serializing_if = "is_so")]
+    added: bool,
+    /// Whether it is too old for the collection's `ttl`, so that it is near to no later one and not shown.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    expired: bool,
+}
+
+/// Whether a field says what is so unless it is said.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_so(said: &bool) -> bool {
+    *said
 }
 
 /// An item that is near.
@@ -184,6 +208,9 @@ impl<'m> MatchedEntry<'m> {
             score: matched.score,
             nearest: matched.nearest.iter().map(near).collect(),
             duplicate_of: matched.duplicate_of.as_deref(),
+            repeated: matched.repeated,
+            added: matched.added,
+            expired: matched.expired,
         }
     }
 }
@@ -211,6 +238,29 @@ pub(crate) async fn list(
     let all: Vec<CollectionInfo> = all.await?;
     let collections = all.into_iter().map(CollectionEntry::from).collect();
     call::answer(&app, &caller, 0, &CollectionList { collections })
+}
+
+/// Why texts were not matched.
+pub(crate) enum MatchRefusal {
+    /// The collection has another text under the name of the one in this place.
+    OtherText(usize),
+    Other(ApiError),
+}
+
+impl From<ApiError> for MatchRefusal {
+    fn from(error: ApiError) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<MatchError> for MatchRefusal {
+    fn from(error: MatchError) -> Self {
+        match error {
+            MatchError::Collection(CollectionError::OtherText { index }) => Self::OtherText(index),
+            MatchError::Collection(error) => Self::Other(call::of(&error, "/items")),
+            MatchError::Query(error) => Self::Other(error.into()),
+        }
+    }
 }
 
 /// A collection that texts are matched against.
@@ -242,14 +292,16 @@ impl Against {
         how: &MatchOptions,
         items: Vec<Item>,
         app: &App,
-    ) -> Result<Vec<Matched>, ApiError> {
+    ) -> Result<Vec<Matched>, MatchRefusal> {
         let engine = SharedEngine::of(Arc::clone(&resolved.model));
         let now = cognate_collections::now();
-        app.collections.of(&self.caller)?.check_room(&*self.collection, &items, now)?;
-        let matched = self.collection.follow(engine, how, items, now);
-        let (matched, pending) = matched.map_err(call::of_match)?;
+        if how.add != AddPolicy::None {
+            app.collections.of(&self.caller)?.check_room(&*self.collection, &items, now)?;
+        }
+        let (matched, pending) = self.collection.follow(engine, how, items, now)?;
         self.pending().push(pending);
-        app.metrics.matched(matched.len());
+        let expired = matched.iter().filter(|one| one.expired).count();
+        app.metrics.matched(matched.len(), expired);
         Ok(matched)
     }
 

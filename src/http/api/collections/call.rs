@@ -217,6 +217,13 @@ pub(crate) fn of_item(problem: &ItemProblem, of: impl Into<Pointer>) -> ApiError
     ApiError::at(code, Pointer::from(problem.field).within(of), problem.to_string())
 }
 
+/// The refusal of a text that is to be matched; `of` is its place in the body.
+pub(crate) fn other_text(of: impl Into<Pointer>) -> ApiError {
+    let detail =
+        "the collection has another text of this `id`; with `replace` this one takes its place";
+    ApiError::at(Code::OtherText, Pointer::from("/text").within(of), detail)
+}
+
 /// The refusal of a filter; `at` is its place in the body.
 pub(crate) fn of_filter(problem: &FilterProblem, at: &'static str) -> ApiError {
     let pointer = Pointer::parse(&problem.pointer).within(at);
@@ -249,6 +256,7 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
         CollectionError::Item { index, problem } => {
             of_item(problem, Pointer::from(items).index(*index))
         }
+        CollectionError::OtherText { index } => other_text(Pointer::from(items).index(*index)),
         CollectionError::Write { .. } => {
             let detail = "the collection's log could not be written, so nothing was changed; the \
                           server's log says more under this request id";
@@ -371,10 +379,10 @@ pub(crate) fn check_filter(
     Err(ApiError::at(Code::TooMuchWork, "/filter", detail))
 }
 
-/// The refusal of texts that cannot be matched.
-pub(crate) fn of_match(error: MatchError) -> ApiError {
-    match error {
-        MatchError::Collection(error) => of(&error, "/items"),
-        MatchError::Query(error) => error.into(),
+/// The refusal of texts of a list that cannot be matched.
+pub(crate) fn of_match(refusal: MatchRefusal) -> ApiError {
+    match refusal {
+        MatchRefusal::OtherText(index) => other_text(Pointer::from("/items").index(index)),
+        MatchRefusal::Other(error) => error,
     }
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cognate_collections::{Attributes, CollectionError, Id, Incoming, Item, Time, Write};
+use cognate_collections::{
+    Attributes, CollectionError, Id, Incoming, IncomingEvent, Item, Time, Write,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -12,6 +14,7 @@ use utoipa::ToSchema;
 use crate::http::api::collections::answers::{Changed, ItemEntry};
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
+use crate::http::api::collections::items::EventField;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Pointer};
@@ -66,6 +69,9 @@ pub(crate) struct OneItemRequest {
     /// An object of the caller's own.
     #[schema(value_type = Option<Object>)]
     data: Option<Box<RawValue>>,
+    /// The event that it belongs to, where it was matched in another collection.
+    #[schema(value_type = Option<EventField<'_>>)]
+    event: Option<IncomingEvent>,
 }
 
 refusals!(
@@ -101,9 +107,9 @@ pub(crate) async fn put(
     let (collection, id) = call::item(&app, &caller, names)?;
     body::check_json(request.headers())?;
     let (permit, body) = call::body(&app, request).await?;
-    let OneItemRequest { text, time, attributes, data } = json::read_object(&body)?;
+    let OneItemRequest { text, time, attributes, data, event } = json::read_object(&body)?;
     let now = cognate_collections::now();
-    let item = Incoming { id: Id(id.into()), text, time, attributes, data }.into_item(now);
+    let item = Incoming { id: Id(id.into()), text, time, attributes, data, event }.into_item(now);
     let refused = |error: &CollectionError| match error {
         CollectionError::Item { problem, .. } => call::of_item(problem, ""),
         _ => call::of(error, ""),

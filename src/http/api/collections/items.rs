@@ -50,6 +50,27 @@ struct ItemFields<'b> {
     /// An object of the caller's own, at most 4096 bytes as written, that comes back as it was written.
     #[schema(value_type = Option<Object>)]
     data: Option<()>,
+    /// The event that it belongs to, where it was matched in another collection: its name, or what
+    /// `cognate collection export` wrote. Texts to be matched have none.
+    event: Option<EventField<'b>>,
+}
+
+/// An event: its name, or all that is stored of it.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+#[schema(untagged)]
+pub(super) enum EventField<'b> {
+    Name(&'b str),
+    Whole {
+        /// The item that it began with.
+        id: &'b str,
+        /// Its items when this one joined it, with this one.
+        size: u64,
+        /// Its score for this one.
+        score: Option<f32>,
+        /// The item that this one is a duplicate of.
+        duplicate_of: Option<&'b str>,
+    },
 }
 
 described!(ItemRequest as ItemFields<'_>);
@@ -164,7 +185,7 @@ pub(crate) async fn put(
 pub(crate) struct ItemsParameters {
     /// A filter as `/rank` has it, as JSON: `{"lang": "en"}`.
     filter: Option<String>,
-    /// Only items of which the time is no further back than this, as `24h`.
+    /// Only items of which the time is no further back than this, as `24h`, by the collection's clock.
     within: Option<String>,
     /// Most items, at most 1000; 100 unless this says otherwise.
     #[param(maximum = 1000)]
@@ -204,7 +225,7 @@ pub(crate) async fn list(
     }
     let filter = filter(asked.filter.as_deref())?;
     let now = cognate_collections::now();
-    let oldest = oldest(asked.within.as_deref(), now)?;
+    let within = within(asked.within.as_deref())?;
     let permit = app.admission.admit_soon(&caller.client).await?;
     let (app_of, by, offset) = (Arc::clone(&app), caller.clone(), asked.offset.unwrap_or(0));
     call::compute((&app, &caller), move |work| {
@@ -212,7 +233,7 @@ pub(crate) async fn list(
         let of = |error: &CollectionError| call::of(error, "");
         let count = || Ok(collection.told(now).map_err(|error| of(&error))?.items);
         call::check_filter(&app_of, &filter, count)?;
-        let which = ItemSelector { filter, oldest, ..ItemSelector::default() };
+        let which = ItemSelector { filter, within, ..ItemSelector::default() };
         let (page, is_cancelled) = (Page { offset, limit }, || work.check().is_err());
         let page = collection.page(&which, page, now, Cancellation::when(&is_cancelled));
         let (items, total) = page.map_err(|error| call::of_choice(error, of, work))?;
@@ -229,12 +250,12 @@ fn filter(written: Option<&str>) -> Result<Filter, ApiError> {
     Filter::read(written).map_err(|problem| call::of_filter(&problem, "/filter"))
 }
 
-/// The time before which items are left out.
-pub(crate) fn oldest(within: Option<&str>, now: i64) -> Result<Option<i64>, ApiError> {
-    let Some(within) = within else { return Ok(None) };
+/// How old items may be, in milliseconds.
+pub(crate) fn within(written: Option<&str>) -> Result<Option<i64>, ApiError> {
+    let Some(written) = written else { return Ok(None) };
     let wrong = || {
         let detail = "expected a number with s, m, h or d, such as 30s or 24h";
         ApiError::at(Code::InvalidField, "/within", detail)
     };
-    Ok(Some(now.saturating_sub(cognate_collections::span(within).ok_or_else(wrong)?)))
+    cognate_collections::span(written).ok_or_else(wrong).map(Some)
 }

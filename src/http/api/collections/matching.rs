@@ -8,7 +8,7 @@ use axum::response::Response;
 use cognate::engine::{Counts, Query};
 use cognate::methods::{Info, Kind, Method};
 use cognate::window::events::Rule;
-use cognate::window::stream::Settings;
+use cognate::window::stream::{AddPolicy, Settings};
 use cognate::window::{Limits, usual};
 use cognate_collections::{Item, MatchOptions};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 
 use crate::http::api::collections::answers::{Against, MatchedEntry};
 use crate::http::api::collections::call::Named;
-use crate::http::api::collections::items::{ItemRequest, item_at};
+use crate::http::api::collections::items::{ItemRequest, item_at, within};
 use crate::http::api::collections::{call, item};
 use crate::http::api::pipeline::{
     ANSWER_HEAD, AnyQuestion, Endpoint, NUMBER_BYTES, Plan, Question,
@@ -60,6 +60,20 @@ pub(crate) struct Wanted<'w> {
     pub(crate) votes: Option<usize>,
     pub(crate) duplicate_score: Option<f64>,
     pub(crate) opposes: Option<OpposedPolicy>,
+    pub(crate) add: Option<AddRule>,
+    pub(crate) replace: bool,
+}
+
+/// Which texts are added to the collection once they are decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AddRule {
+    /// All of them.
+    All,
+    /// Those that are duplicates of none.
+    New,
+    /// None: they are looked up, each as if it were the next.
+    None,
 }
 
 impl Wanted<'_> {
@@ -100,15 +114,16 @@ impl Wanted<'_> {
             let detail = format!("expected a number from 1 to {most} (setting `max_window`)");
             return Err(ApiError::at(Code::OutOfRange, "/last", detail));
         }
-        let within = self.within.map(|within| {
-            cognate_collections::span(within).ok_or_else(|| {
-                let detail = "expected a number with s, m, h or d, such as 30s or 24h";
-                ApiError::at(Code::InvalidField, "/within", detail)
-            })
-        });
         let threshold = self.least(scoring, &resolved)?;
-        let rule =
-            Rule { threshold, votes: self.votes.unwrap_or(usual::VOTES), centre: usual::CENTRE };
+        let votes = self.votes.unwrap_or(usual::VOTES);
+        let duplicate = match self.duplicate_score {
+            Some(score) => {
+                check_score(score, scoring, "/duplicate_score")?;
+                score as f32
+            }
+            None => usual::duplicate(scoring),
+        };
+        let rule = Rule { threshold, votes, centre: usual::CENTRE, duplicate };
         let stream = Settings {
             method: resolved.query.method,
             second,
@@ -116,12 +131,14 @@ impl Wanted<'_> {
             floor: usual::FLOOR,
             drop_opposed,
             rule,
-            limits: Limits { last, within: within.transpose()? },
+            limits: Limits { last, within: within(self.within)? },
         };
-        let duplicate = self.duplicate_score.unwrap_or(1.0);
-        check_score(duplicate, scoring, "/duplicate_score")?;
-        let duplicate = duplicate as f32;
-        Ok((resolved, MatchOptions { stream, duplicate }))
+        let add = match self.add {
+            None | Some(AddRule::All) => AddPolicy::All,
+            Some(AddRule::New) => AddPolicy::New,
+            Some(AddRule::None) => AddPolicy::None,
+        };
+        Ok((resolved, MatchOptions { stream, add, replace: self.replace }))
     }
 
     /// The least score at which a text joins an event or is a duplicate.
@@ -169,7 +186,8 @@ pub(crate) fn multiplications(how: &MatchOptions, resolved: &Resolved, texts: us
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MatchRequest<'b> {
-    /// The texts, each with a name of its own. One that the collection has already is matched again.
+    /// The texts, each with a name of its own. One that the collection has already has the answer that it
+    /// had when it was matched.
     #[serde(borrow)]
     #[schema(value_type = Vec<ItemRequest>, min_items = 1, max_items = 10000)]
     items: List<&'b RawValue>,
@@ -190,13 +208,20 @@ pub(crate) struct MatchRequest<'b> {
     min_score: Option<Threshold>,
     /// How many of the nearest are looked at; 16 unless this says otherwise.
     nearest: Option<Pool>,
-    /// How many items of an event must speak for it on average; 4 unless this says otherwise.
+    /// How many items of an event must speak for it on average; 4 unless this says otherwise. An event of
+    /// which fewer are in the window needs these, and none needs more than `nearest`.
     votes: Option<Pool>,
-    /// The least score at which a text is a duplicate of its nearest; 1 unless this says otherwise.
+    /// The least score at which a text is a duplicate of its nearest, whose event it joins; the highest of
+    /// the method, which is that of the same words, unless this says otherwise.
     duplicate_score: Option<Score>,
     /// What becomes of items that are opposed to a text. With `drop` they are not among its nearest: they
     /// do not speak for an event, and it is a duplicate of none of them.
     opposes: Option<OpposedPolicy>,
+    /// Which texts are added; all unless this says otherwise.
+    add: Option<AddRule>,
+    /// Whether texts whose names the collection has are matched anew and take the places of those. Without
+    /// it another text under such a name is refused.
+    replace: Option<bool>,
 }
 
 /// Texts that were matched.
@@ -243,6 +268,8 @@ impl Matching<'_> {
             votes: request.votes.map(|Pool(votes)| votes),
             duplicate_score: request.duplicate_score.map(|Score(score)| score),
             opposes: request.opposes,
+            add: request.add,
+            replace: request.replace.unwrap_or(false),
         }
     }
 }
@@ -310,7 +337,7 @@ impl Question for Matching<'_> {
         let (items, _units) = parsed
             .ok_or_else(|| ApiError::internal("a question was answered before it was weighed"))?;
         let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
-        let matched = self.against.follow(&resolved, &how, items, app)?;
+        let matched = self.against.follow(&resolved, &how, items, app).map_err(call::of_match)?;
         let engine = &resolved.model.engine;
         answer.write_json(&MatchResponse {
             model: &plan.resolved.model.name,
@@ -328,7 +355,7 @@ refusals!(
     MatchRefusals: QUESTION,
     LIST,
     &[
-        Code::MethodCannotEmbed, Code::MethodOnlyRanks, Code::NotCalibrated, Code::NotFound,
+        Code::MethodCannotEmbed, Code::MethodOnlyRanks, Code::NotCalibrated, Code::NotFound, Code::OtherText,
         Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable,
     ]
 );
@@ -337,7 +364,8 @@ refusals!(
 ///
 /// What is found is what `cognate events` finds: the nearest among the last items by the cosine of their
 /// vectors, exactly, scored once more by a second method; the text joins the event that they speak for,
-/// or begins one. All texts of a request are added, or none.
+/// or begins one. All texts of a request are added, or none. A request whose answer was lost is sent
+/// again: a text that was matched before has the answer that it had then, and nothing is changed.
 ///
 /// A body of `application/x-ndjson` is a stream of any length: an item a line, and for each at once a
 /// line with what was found of it. Its settings stand in the query string. Needs a key of the scope

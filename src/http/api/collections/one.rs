@@ -25,7 +25,9 @@ use crate::http::request::{body, json};
 pub(crate) struct CollectionRequest {
     /// Most items: of more the oldest leave. Without it a full collection takes no more.
     max_items: Option<Items>,
-    /// Items of which the time is further back than this leave: `30s`, `15m`, `24h`, `7d`.
+    /// Items of which the time is further back than this leave: `30s`, `15m`, `24h`, `7d`, by the
+    /// collection's clock, which is as far behind the server's as the item that was least so when it was
+    /// added.
     #[schema(pattern = "^[0-9]+[smhd]$")]
     ttl: Option<String>,
 }
@@ -38,7 +40,8 @@ impl CollectionRequest {
                 ApiError::at(Code::InvalidField, "/ttl", detail)
             })
         });
-        Ok(Settings { max_items: self.max_items.map(|Items(most)| most), ttl_ms: ttl.transpose()? })
+        let max_items = self.max_items.map(|Items(most)| most);
+        Ok(Settings { max_items, ttl_ms: ttl.transpose()?, ..Settings::default() })
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::api::collections::call;
-use crate::http::api::collections::items::oldest;
+use crate::http::api::collections::items::within;
 use crate::http::api::pipeline::{AnyQuestion, Endpoint, Plan, Question};
 use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::plan::Computed;
@@ -75,7 +75,7 @@ impl Held {
         let collection = app.collections.of(caller)?.get(name);
         let collection = collection.map_err(|error| call::of_named(&error))?;
         let now = cognate_collections::now();
-        let oldest = oldest(request.within.as_deref(), now)?;
+        let within = within(request.within.as_deref())?;
         let filter = request.filter.map(|written| Filter::read(written.get())).transpose();
         let filter = filter.map_err(|problem| call::of_filter(&problem, "/filter"))?;
         let filter = filter.unwrap_or_default();
@@ -93,7 +93,7 @@ impl Held {
         let named = named.map(|item| Cow::from(&*item.id));
         let excluded = request.exclude.iter().flat_map(|list| &list.items);
         let without = named.chain(excluded.map(CandidateId::digits)).collect();
-        let which = ItemSelector { filter, oldest, without };
+        let which = ItemSelector { filter, within, without };
         let resolved = request.resolve(models)?;
         let told = || held.collection.told(now).map_err(|error| call::of_named(&error));
         let count = || Ok(told()?.items);

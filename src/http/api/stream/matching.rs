@@ -12,9 +12,9 @@ use cognate_collections::{Item, MatchOptions, Matched};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::http::api::collections::answers::Against;
+use crate::http::api::collections::answers::{Against, MatchRefusal};
 use crate::http::api::collections::items::ItemRequest;
-use crate::http::api::collections::matching::{Wanted, multiplications};
+use crate::http::api::collections::matching::{AddRule, Wanted, multiplications};
 use crate::http::api::collections::{MatchedEntry, call};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, fail, id_of, parse, write};
@@ -55,13 +55,20 @@ pub(crate) struct MatchParameters {
     /// `application/x-ndjson` only: how many of the nearest are looked at.
     #[param(minimum = 1, maximum = 1000)]
     nearest: Option<usize>,
-    /// `application/x-ndjson` only: how many items of an event must speak for it.
+    /// `application/x-ndjson` only: how many items of an event must speak for it, at most those of it
+    /// that are in the window, and `nearest`.
     #[param(minimum = 1, maximum = 1000)]
     votes: Option<usize>,
-    /// `application/x-ndjson` only: the least score at which a text is a duplicate of its nearest.
+    /// `application/x-ndjson` only: the least score at which a text is a duplicate of its nearest,
+    /// whose event it joins.
     duplicate_score: Option<f64>,
     /// `application/x-ndjson` only: what becomes of items that are opposed to a text.
     opposes: Option<OpposedPolicy>,
+    /// `application/x-ndjson` only: which texts are added.
+    add: Option<AddRule>,
+    /// `application/x-ndjson` only: whether texts whose names the collection has are matched anew and take
+    /// the places of those.
+    replace: Option<bool>,
 }
 
 struct Items {
@@ -77,8 +84,8 @@ pub(crate) async fn answer(
     request: Request,
 ) -> Result<Response, ApiError> {
     let opening = Opening::of(app, &request)?;
-    let names = "model, method, second, last, within, min_score, nearest, votes, duplicate_score and \
-                 opposes";
+    let names = "model, method, second, last, within, min_score, nearest, votes, duplicate_score, \
+                 opposes, add and replace";
     let asked: MatchParameters = settings(request.uri(), names)?;
     for (pointer, number) in [("/nearest", asked.nearest), ("/votes", asked.votes)] {
         if number.is_some_and(|number| number == 0 || number > MOST_NEAREST) {
@@ -98,6 +105,8 @@ pub(crate) async fn answer(
         votes: asked.votes,
         duplicate_score: asked.duplicate_score,
         opposes: asked.opposes,
+        add: asked.add,
+        replace: asked.replace.unwrap_or(false),
     };
     let (resolved, how) = wanted.resolve(&opening.app, &opening.app.models())?;
     let place = opening.place()?;
@@ -107,6 +116,33 @@ pub(crate) async fn answer(
 }
 
 struct LineItem(Item);
+
+impl Items {
+    /// Matches items of different names: all of them, but those that are refused by themselves.
+    fn follow(&self, run: &[&LineItem]) -> Vec<Result<Matched, ApiError>> {
+        let (mut left, mut refused) = (run.to_vec(), Vec::new());
+        let matched = loop {
+            let items = left.iter().map(|LineItem(item)| item.clone()).collect();
+            match self.against.follow(&self.resolved, &self.how, items, &self.app) {
+                Err(MatchRefusal::OtherText(place)) if place < left.len() => {
+                    refused.push(place);
+                    left.remove(place);
+                }
+                Err(refusal) => break Err(call::of_match(refusal)),
+                Ok(matched) => break Ok(matched),
+            }
+        };
+        let mut answers: Vec<Result<Matched, ApiError>> = match matched {
+            Ok(matched) => matched.into_iter().map(Ok).collect(),
+            Err(error) => left.iter().map(|_| Err(error.clone())).collect(),
+        };
+        // Each place counts those that are left, so the last that was taken out goes back first.
+        for place in refused.into_iter().rev() {
+            answers.insert(place, Err(call::other_text("")));
+        }
+        answers
+    }
+}
 
 impl LineQuestion for Items {
     type Item<'b> = LineItem;
@@ -120,7 +156,7 @@ impl LineQuestion for Items {
     fn read(&self, line: Option<&[u8]>) -> Result<LineItem, ApiError> {
         let ItemRequest(item) = parse(line)?;
         let item = item.into_item(cognate_collections::now());
-        let checked = item.check(self.against.collection().limits().text_bytes);
+        let checked = item.check_matched(self.against.collection().limits().text_bytes);
         checked.map_err(|problem| call::of_item(&problem, ""))?;
         Ok(LineItem(item))
     }
@@ -162,12 +198,7 @@ impl LineQuestion for Items {
             let fresh = rest.iter().take_while(|LineItem(item)| names.insert(&item.id)).count();
             let (run, after) = rest.split_at(fresh.max(1));
             rest = after;
-            let run: Vec<Item> = run.iter().map(|LineItem(item)| item.clone()).collect();
-            let count = run.len();
-            match self.against.follow(&self.resolved, &self.how, run, &self.app) {
-                Ok(matched) => answers.extend(matched.into_iter().map(Ok)),
-                Err(error) => answers.extend((0..count).map(|_| Err(error.clone()))),
-            }
+            answers.extend(self.follow(run));
         }
         Ok(answers)
     }

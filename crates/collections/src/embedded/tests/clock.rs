@@ -16,7 +16,7 @@ fn ids(collection: &EmbeddedCollection, now: i64) -> Vec<String> {
 #[test]
 fn a_clock_that_jumps_takes_out_what_is_too_old_by_it() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = Settings { max_items: None, ttl_ms: Some(TTL) };
+    let settings = Settings { max_items: None, ttl_ms: Some(TTL), ..Settings::default() };
     let (news, _) = open(folder.path()).make("news", settings, 0).unwrap();
     // One in time, one late, one far ahead, and one at each end of what a clock can say.
     let times = [5000, 4200, 90_000, i64::MIN, i64::MAX];
@@ -42,4 +42,41 @@ fn a_clock_that_jumps_takes_out_what_is_too_old_by_it() {
     let again: Arc<EmbeddedCollection> = open(folder.path()).named("news").unwrap();
     assert_eq!(ids(&again, -100_000), ["n2", "n4", "n7"]);
     assert_eq!(ids(&again, 5000), ["n2", "n4"]);
+}
+
+#[test]
+fn a_replay_of_old_texts_has_the_clock_of_its_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { max_items: None, ttl_ms: Some(TTL), ..Settings::default() };
+    let (news, _) = open(folder.path()).make("news", settings, 0).unwrap();
+    // A million behind the clock, and as fast as it can be read.
+    let now = 1_000_000;
+    let put = |id, time, now| news.put(vec![item(id, "the quake", time)], now).unwrap();
+    assert_eq!(put(0, 100, now).expired, 0);
+    assert_eq!(put(1, 600, now + 1).expired, 0);
+    assert_eq!(ids(&news, now + 1), ["n0", "n1"]);
+    put(2, 1200, now + 2);
+    assert_eq!(ids(&news, now + 2), ["n1", "n2"], "1100 behind the newest");
+    assert_eq!(put(3, 150, now + 3).expired, 1, "too late");
+    assert_eq!(ids(&news, now + 3), ["n1", "n2"]);
+    drop(news);
+    // The clock is that of before where the folder is opened anew, also after the log was written anew.
+    let news = open(folder.path()).named("news").unwrap();
+    assert_eq!(ids(&news, now + 3), ["n1", "n2"]);
+    news.compact(now + 3).unwrap();
+    drop(news);
+    let news: Arc<EmbeddedCollection> = open(folder.path()).named("news").unwrap();
+    assert_eq!(ids(&news, now + 3), ["n1", "n2"]);
+    // It runs on while nothing comes: nothing stays longer than its time after it was added.
+    assert_eq!(ids(&news, now + 2 + TTL), ["n2"]);
+    assert_eq!(ids(&news, now + 3 + TTL), [""; 0]);
+    // Settings that a caller gives again leave it as it is.
+    news.set(Settings { lag_ms: None, max_items: Some(9), ..settings }, now + 3).unwrap();
+    assert_eq!(ids(&news, now + 3), ["n1", "n2"]);
+    // One of the moment sets it to the moment, and a collection without items takes that of the next.
+    news.put(vec![item(4, "the river", now + 4)], now + 4).unwrap();
+    assert_eq!(ids(&news, now + 4), ["n4"]);
+    news.remove(&["n4"], now + 5).unwrap();
+    news.put(vec![item(5, "the quake", 100)], now + 6).unwrap();
+    assert_eq!(ids(&news, now + 6), ["n5"]);
 }

@@ -27,7 +27,8 @@ fn with_log(bytes: &[u8]) -> Simulated {
 
 fn texts(home: &EmbeddedHome) -> Vec<(String, String)> {
     let news = home.named("news").unwrap();
-    assert_eq!(news.settings(), Settings { max_items: Some(3), ttl_ms: Some(1_000_000) });
+    let Settings { max_items, ttl_ms, .. } = news.settings();
+    assert_eq!((max_items, ttl_ms), (Some(3), Some(1_000_000)));
     news.view(7000).iter().map(|item| (item.id.to_string(), item.text.to_string())).collect()
 }
 

@@ -34,7 +34,8 @@ const ASKED: usize = 12;
 
 fn ask(collections: &EmbeddedHome, number: usize) -> Result<(), CollectionError> {
     let news = || collections.named("news");
-    let keeps = |most: usize| Settings { max_items: Some(most), ttl_ms: None };
+    let keeps =
+        |most: usize| Settings { max_items: Some(most), ttl_ms: None, ..Settings::default() };
     match number {
         0 | 10 => drop(collections.make("news", Settings::default(), 0)?),
         1 => drop(news()?.put(vec![item(0, "the quake", 0), item(1, "the river", 0)], 0)?),
@@ -247,7 +248,7 @@ fn what_could_not_be_synced_is_not_shown() {
     // Nothing more is taken, and what asks for what is there already is not told that it lasts.
     for refused in [
         news.put(vec![item(2, "c", 0)], 0),
-        news.set(Settings { max_items: Some(3), ttl_ms: None }, 0),
+        news.set(Settings { max_items: Some(3), ttl_ms: None, ..Settings::default() }, 0),
         collections.make("news", Settings::default(), 0).map(|_| Default::default()),
         news.compact(0).map(|()| Default::default()),
     ] {

@@ -48,7 +48,7 @@ fn what_is_said_of_another_log_or_not_whole_is_held_against_none() {
     let said = fs::read(&length).unwrap();
     let shorter = with_batches(0);
     let news = open(shorter.path());
-    let settings = Settings { max_items: Some(7), ttl_ms: None };
+    let settings = Settings { max_items: Some(7), ttl_ms: None, ..Settings::default() };
     news.make("other", settings, 0).unwrap();
     drop(news);
     fs::copy(shorter.path().join("other/items.log"), log_of(&folder)).unwrap();

@@ -88,11 +88,11 @@ proptest! {
                     }
                     4 => drop(one.remove(&[&format!("n{at}")], now).unwrap()),
                     5 => {
-                        let settings = Settings { max_items: Some(at + 1), ttl_ms: None };
+                        let settings = Settings { max_items: Some(at + 1), ttl_ms: None, ..Settings::default() };
                         one.set(settings, now).unwrap();
                     }
                     6 => {
-                        let settings = Settings { max_items: None, ttl_ms: Some(30 * count as i64) };
+                        let settings = Settings { max_items: None, ttl_ms: Some(30 * count as i64), ..Settings::default() };
                         one.set(settings, now).unwrap();
                     }
                     7 => one.compact(now).unwrap(),
@@ -207,7 +207,7 @@ fn limits_are_held_before_anything_is_written() {
     assert_eq!(fs::metadata(log_of(&folder)).unwrap().len(), before);
     assert_eq!((news.told(0).items, collections.bytes()), (0, 0));
     // A collection that says how many it keeps takes any number, and keeps the newest.
-    let few = Settings { max_items: Some(2), ttl_ms: None };
+    let few = Settings { max_items: Some(2), ttl_ms: None, ..Settings::default() };
     collections.make("news", few, 0).unwrap();
     let applied = news.put((0..4).map(|at| item(at, "a", 0)).collect(), 0).unwrap();
     assert_eq!((applied.added, applied.left), (4, 2));
@@ -291,4 +291,29 @@ proptest! {
             &steps,
         );
     }
+}
+
+/// Texts that are too old are not in the window of a text, so they count in nothing that its event needs:
+/// what is opened again has none of them.
+#[test]
+fn an_event_of_which_most_is_too_old_needs_what_is_left() {
+    use contract::Step;
+    let all = cognate::window::stream::AddPolicy::All;
+    let put = |choice| Step::Put(vec![(0, 0, 0, choice)]);
+    let steps = [
+        Step::Set(None, Some(20)),
+        put(0),
+        put(1),
+        Step::Match(
+            vec![(11, 0, 14, 2), (19, 1, 53, 8), (4, 2, 23, 6), (8, 4, 18, 3), (23, 3, 6, 10)],
+            true,
+            all,
+        ),
+        Step::Match(vec![(3, 3, 54, 11), (18, 1, 33, 2)], true, all),
+    ];
+    let (folder, engine) = (tempfile::tempdir().unwrap(), contract::engine());
+    let open = &mut |limits| -> Box<dyn crate::Home> {
+        Box::new(EmbeddedHome::open(folder.path(), limits).unwrap().0)
+    };
+    contract::hold(open, &engine, &steps);
 }

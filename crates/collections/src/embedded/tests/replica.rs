@@ -27,8 +27,10 @@ fn seen(home: &dyn Home, now: i64) -> (Vec<Shown>, Vec<Vec<u64>>) {
             .unwrap()
             .items;
         let (numbers, items): (Vec<_>, Vec<_>) = items.into_iter().unzip();
-        let items: Vec<String> =
-            items.iter().map(|item| serde_json::to_string(&Outgoing::of(item)).unwrap()).collect();
+        let items: Vec<String> = items
+            .iter()
+            .map(|item| serde_json::to_string(&Outgoing::whole(item)).unwrap())
+            .collect();
         assert_eq!(told.items, items.len());
         ((told.name, told.settings, items), numbers)
     });
@@ -74,7 +76,7 @@ proptest! {
                 }
                 5 => {
                     home.remove("news").unwrap();
-                    home.make("news", Settings { max_items: Some(9), ttl_ms: None }, now).unwrap();
+                    home.make("news", Settings { max_items: Some(9), ttl_ms: None, ..Settings::default() }, now).unwrap();
                 }
                 6 => drop(home.make("more", Settings::default(), now).unwrap()),
                 7 => {

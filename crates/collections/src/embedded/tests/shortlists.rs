@@ -138,7 +138,7 @@ proptest! {
         let asked: Vec<String> = asked.iter().map(|&(x, y)| format!("{} {}", WORDS[x], WORDS[y])).collect();
         let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
         // Rows of some items are made, then some leave, are replaced and added.
-        nearest(&news, &ItemSelector { oldest: Some(300), ..ItemSelector::default() }, &asked[..1], 3, 0);
+        nearest(&news, &ItemSelector { within: Some(-300), ..ItemSelector::default() }, &asked[..1], 3, 0);
         let ids: Vec<String> = removed.iter().map(|at| format!("n{at}")).collect();
         let (gone, replaced) = ids.split_at(ids.len() / 2);
         news.remove(&gone.iter().map(String::as_str).collect::<Vec<_>>(), 0).unwrap();
@@ -150,7 +150,7 @@ proptest! {
         }
         let which = match choice {
             0 => ItemSelector::default(),
-            1 => ItemSelector { oldest: Some(100), ..ItemSelector::default() },
+            1 => ItemSelector { within: Some(-100), ..ItemSelector::default() },
             2 => ItemSelector { filter: Filter::read(&json!({"n": {"lt": 400}}).to_string()).unwrap(), ..ItemSelector::default() },
             _ => ItemSelector { without: replaced.iter().map(|id| Cow::from(id.as_str())).collect(), ..ItemSelector::default() },
         };

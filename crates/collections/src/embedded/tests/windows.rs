@@ -32,7 +32,7 @@ fn engine() -> SharedEngine {
 }
 
 fn how(last: usize, threshold: f32) -> MatchOptions {
-    let rule = Rule { threshold, votes: 3, centre: 0.0 };
+    let rule = Rule { threshold, votes: 3, centre: 0.0, duplicate: 1.0 };
     let limits = window::Limits { last, within: None };
     let (method, second) = (Method::AvgCos, None);
     let stream = stream::Settings {
@@ -44,7 +44,7 @@ fn how(last: usize, threshold: f32) -> MatchOptions {
         rule,
         limits,
     };
-    MatchOptions { stream, duplicate: 1.0 }
+    MatchOptions { stream, add: stream::AddPolicy::All, replace: true }
 }
 
 fn text(at: usize) -> String {
@@ -73,7 +73,7 @@ fn named(matched: &[Matched]) -> Vec<&str> {
 fn a_window_that_is_kept_names_nothing_that_is_too_old() {
     let engine = engine();
     let collections = EmbeddedHome::in_memory(Limits::DEFAULT);
-    let settings = Settings { max_items: None, ttl_ms: Some(1000) };
+    let settings = Settings { max_items: None, ttl_ms: Some(1000), ..Settings::default() };
     let (news, _) = collections.make("news", settings, 0).unwrap();
     let asked = how(100, 0.3);
     matched(&news, &engine, asked, &[0], 0);
@@ -153,7 +153,7 @@ proptest! {
     ) {
         let engine = engine();
         let collections = EmbeddedHome::in_memory(Limits::DEFAULT);
-        let settings = Settings { max_items: most, ttl_ms: None };
+        let settings = Settings { max_items: most, ttl_ms: None, ..Settings::default() };
         let make = |name| collections.make(name, settings, 0).unwrap().0;
         let (kept, fresh) = (make("kept"), make("fresh"));
         for (step, (kind, at, count)) in steps.into_iter().enumerate() {
