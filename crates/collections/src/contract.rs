@@ -173,7 +173,10 @@ fn seen(collection: &dyn Collection, now: i64) -> Seen {
         let without =
             if place % 3 == 0 { ["n1", "n\u{0}"].map(Cow::from).into() } else { [].into() };
         let within = (place % 2 == 1).then_some(30);
-        let which = ItemSelector { filter, within, without };
+        // Events are called by items that they began with.
+        let event = [None, Some("n0"), Some("n1"), Some("n\u{0}")][place / 5 % 4];
+        let event = event.filter(|_| place % 5 == 0).map(Cow::from);
+        let which = ItemSelector { filter, event, within, without };
         let page = Page { offset: place % 3, limit: 5 };
         let (items, total) = collection.page(&which, page, now, Cancellation::NEVER).unwrap();
         pages.push((items.iter().map(written).collect(), total));

@@ -132,6 +132,8 @@ pub trait Collection: Debug + Send + Sync {
 pub struct ItemSelector<'w> {
     /// Only items that the filter admits.
     pub filter: Filter,
+    /// Only items of the event of this name.
+    pub event: Option<Cow<'w, str>>,
     /// None that is older than so many milliseconds, by the collection's clock.
     pub within: Option<i64>,
     /// None of these names.
@@ -163,7 +165,9 @@ impl ItemSelector<'_> {
 
     /// Whether an item is meant that is not too old.
     pub fn admits(&self, item: &Item) -> bool {
-        (self.filter.is_empty() || self.filter.admits(&item.attributes))
+        let of_event = |event: &str| item.event.as_ref().is_some_and(|own| *own.id == *event);
+        self.event.as_deref().is_none_or(of_event)
+            && (self.filter.is_empty() || self.filter.admits(&item.attributes))
             && (self.without.is_empty() || !self.without.contains(&*item.id))
     }
 }

@@ -43,6 +43,9 @@ pub(in crate::cli) struct RankArgs {
     /// Only items that this admits, as `{"lang": "en", "year": {"gte": 2000}}`
     #[arg(long, value_name = "JSON")]
     filter: Option<String>,
+    /// Only items of the event of this name
+    #[arg(long, value_name = "EVENT")]
+    event: Option<String>,
     /// Only items of which the time is no further back, as 30s, 15m, 24h or 7d
     #[arg(long, value_name = "TIME", value_parser = duration)]
     within: Option<i64>,
@@ -177,7 +180,8 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
             Choice::Shortlist(Shortlist { engine, texts, length })
         }
     };
-    let which = ItemSelector { filter, within: args.within, without };
+    let event = args.event.as_deref().map(Cow::Borrowed);
+    let which = ItemSelector { filter, event, within: args.within, without };
     let ChosenItems { items, meant } =
         collection.choose(&which, &choice, now, Cancellation::NEVER)?;
     let texts: Vec<&str> = items.iter().map(|(_, item)| &*item.text).collect();

@@ -300,7 +300,7 @@ pub(crate) fn verb_label(verb: &Verb) -> &'static str {
 }
 
 /// Every metric family, with its help text.
-const FAMILIES: [Description; 43] = [
+const FAMILIES: [Description; 44] = [
     ("cognate_requests_total", Kind::Counter, "Answered requests."),
     ("cognate_shed_total", Kind::Counter, "Requests refused to keep the others fast, by reason."),
     (

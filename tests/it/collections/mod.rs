@@ -2,6 +2,7 @@
 
 mod command;
 mod disk;
+mod events;
 mod exhaustion;
 mod hanging;
 mod items;

@@ -257,7 +257,7 @@ impl EmbeddedCollection {
                 bits[place / ROWS] |= 1 << (place % ROWS);
             }
         };
-        if which.filter.is_empty() {
+        if which.filter.is_empty() && which.event.is_none() {
             // An item that nothing has to be asked of is not touched.
             view.numbered().for_each(|(number, _)| want(number));
         } else {

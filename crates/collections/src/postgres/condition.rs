@@ -24,7 +24,16 @@ impl Sql {
             sql.text.push_str(" AND i.time >= ");
             sql.value(oldest);
         }
-        // No item has an id with the character U+0000.
+        // Neither an item nor an event has a name with the character U+0000.
+        if let Some(event) = &which.event {
+            match event.contains('\0') {
+                true => sql.text.push_str(" AND FALSE"),
+                false => {
+                    sql.text.push_str(" AND i.event = ");
+                    sql.value(event.to_string());
+                }
+            }
+        }
         let without = which.without.iter().filter(|name| !name.contains('\0'));
         let without: Vec<String> = without.map(ToString::to_string).collect();
         if !without.is_empty() {

@@ -3,10 +3,12 @@
 //! A window is bounded by number and by time. What is asked of it in batches is answered as if every
 //! text had come alone, bit for bit. Rows are scanned as signed bytes first, with a bound that no
 //! score is above ([`kernels::scan`](cognate_kernels::scan)); what may belong to the answer is then
-//! scored from its whole vector. [`events`] joins texts to events by their nearest, and [`stream`] is
-//! both over an engine. Where texts come from, and who asks, is not known here.
+//! scored from its whole vector. [`events`] joins texts to events by their nearest, [`stream`] is
+//! both over an engine, and [`naming`] finds words for an event. Where texts come from, and who asks, is not
+//! known here.
 
 pub mod events;
+pub mod naming;
 mod nearest;
 pub mod stream;
 #[cfg(test)]

@@ -232,7 +232,7 @@ impl Run<'_> {
                 self.add_line(tweet, decision);
                 self.count(number, decision);
                 if let Some(summary) = &mut self.summary {
-                    summary.take(tweet, number, decision, self.engine.model().normalisation());
+                    summary.take(tweet, number, decision, self.engine);
                 }
             }
             // After the batch: its first texts may refer to ids that its last texts push out of the

@@ -9,13 +9,13 @@ use axum::extract::{Path, Query, Request};
 use axum::http::{HeaderValue, Uri, header};
 use axum::response::Response;
 use cognate_collections::{
-    Applied, ChooseError, Collection, CollectionError, Filter, FilterProblem, ItemProblem,
-    MatchError, Write,
+    Applied, ChooseError, Collection, CollectionError, Filter, FilterProblem, ItemProblem, Write,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
+use crate::http::api::collections::answers::MatchRefusal;
 use crate::http::api::pipeline::SLACK;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;

@@ -70,7 +70,7 @@ pub(crate) struct OneItemRequest {
     #[schema(value_type = Option<Object>)]
     data: Option<Box<RawValue>>,
     /// The event that it belongs to, where it was matched in another collection.
-    #[schema(value_type = Option<EventField<'_>>)]
+    #[schema(value_type = Option<EventField>)]
     event: Option<IncomingEvent>,
 }
 

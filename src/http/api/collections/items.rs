@@ -1,5 +1,6 @@
 //! `POST` and `GET /collections/{name}/items`: items written and listed.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -23,9 +24,9 @@ use crate::http::openapi::refusals::refusals;
 use crate::http::request::fields::{CandidateId, List, described};
 use crate::http::request::{body, json};
 
-const MOST_LISTED: usize = 1000;
+pub(super) const MOST_LISTED: usize = 1000;
 /// Items of a page unless a request says otherwise.
-const LISTED: usize = 100;
+pub(super) const LISTED: usize = 100;
 
 /// An item as a request writes it.
 #[derive(Debug, Clone, Deserialize)]
@@ -52,24 +53,24 @@ struct ItemFields<'b> {
     data: Option<()>,
     /// The event that it belongs to, where it was matched in another collection: its name, or what
     /// `cognate collection export` wrote. Texts to be matched have none.
-    event: Option<EventField<'b>>,
+    event: Option<EventField>,
 }
 
 /// An event: its name, or all that is stored of it.
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
 #[allow(dead_code)]
-#[schema(untagged)]
-pub(super) enum EventField<'b> {
-    Name(&'b str),
+#[serde(untagged)]
+pub(super) enum EventField {
+    Name(String),
     Whole {
         /// The item that it began with.
-        id: &'b str,
+        id: String,
         /// Its items when this one joined it, with this one.
         size: u64,
         /// Its score for this one.
         score: Option<f32>,
         /// The item that this one is a duplicate of.
-        duplicate_of: Option<&'b str>,
+        duplicate_of: Option<String>,
     },
 }
 
@@ -185,6 +186,8 @@ pub(crate) async fn put(
 pub(crate) struct ItemsParameters {
     /// A filter as `/rank` has it, as JSON: `{"lang": "en"}`.
     filter: Option<String>,
+    /// Only items of the event of this name.
+    event: Option<String>,
     /// Only items of which the time is no further back than this, as `24h`, by the collection's clock.
     within: Option<String>,
     /// Most items, at most 1000; 100 unless this says otherwise.
@@ -217,7 +220,7 @@ pub(crate) async fn list(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let collection = call::collection(&app, &caller, name)?;
-    let asked: ItemsParameters = call::settings(&uri, "filter, within, limit and offset")?;
+    let asked: ItemsParameters = call::settings(&uri, "filter, event, within, limit and offset")?;
     let limit = asked.limit.unwrap_or(LISTED);
     if limit > MOST_LISTED {
         let detail = "a page has at most 1000 items";
@@ -233,7 +236,8 @@ pub(crate) async fn list(
         let of = |error: &CollectionError| call::of(error, "");
         let count = || Ok(collection.told(now).map_err(|error| of(&error))?.items);
         call::check_filter(&app_of, &filter, count)?;
-        let which = ItemSelector { filter, within, ..ItemSelector::default() };
+        let event = asked.event.map(Cow::Owned);
+        let which = ItemSelector { filter, event, within, ..ItemSelector::default() };
         let (page, is_cancelled) = (Page { offset, limit }, || work.check().is_err());
         let page = collection.page(&which, page, now, Cancellation::when(&is_cancelled));
         let (items, total) = page.map_err(|error| call::of_choice(error, of, work))?;
@@ -245,7 +249,7 @@ pub(crate) async fn list(
 }
 
 /// A filter written as JSON in a query string.
-fn filter(written: Option<&str>) -> Result<Filter, ApiError> {
+pub(super) fn filter(written: Option<&str>) -> Result<Filter, ApiError> {
     let Some(written) = written else { return Ok(Filter::default()) };
     Filter::read(written).map_err(|problem| call::of_filter(&problem, "/filter"))
 }

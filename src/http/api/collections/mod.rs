@@ -3,6 +3,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod call;
+mod events;
 mod item;
 pub(crate) mod items;
 pub(crate) mod matching;
@@ -19,5 +20,7 @@ pub(crate) fn collections() -> Routes {
         .with(routes!(one::look, one::set, one::delete))
         .with(routes!(items::list, items::put))
         .with(routes!(item::look, item::put, item::delete))
+        .with(routes!(events::list))
+        .with(routes!(events::look, events::delete))
         .with(routes!(matching::matching))
 }

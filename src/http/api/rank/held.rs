@@ -93,7 +93,8 @@ impl Held {
         let named = named.map(|item| Cow::from(&*item.id));
         let excluded = request.exclude.iter().flat_map(|list| &list.items);
         let without = named.chain(excluded.map(CandidateId::digits)).collect();
-        let which = ItemSelector { filter, within, without };
+        let event = request.event.as_deref().map(Cow::Borrowed);
+        let which = ItemSelector { filter, event, within, without };
         let resolved = request.resolve(models)?;
         let told = || held.collection.told(now).map_err(|error| call::of_named(&error));
         let count = || Ok(told()?.items);
@@ -442,6 +443,9 @@ pub(super) struct RankedItem<'r> {
     /// Its `data`, as it came.
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<CallersData<'r>>,
+    /// The event that it belongs to, where it was matched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<&'r str>,
     /// Items that are nearly the same as this one, best first.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
@@ -522,6 +526,7 @@ fn ranked_items<'r>(page: &'r Page, held: &'r Held, return_text: bool) -> Vec<Ra
             text: return_text.then_some(&*of.text),
             attributes: Some(&of.attributes).filter(|list| return_text && !list.is_empty()),
             data: of.data.as_deref().map(CallersData::stored),
+            event: of.event.as_ref().map(|event| &*event.id),
             duplicates: duplicates.collect(),
             like: result.reason.and_then(|reason| reason.like),
             words: result.reason.map(|reason| reason.words.as_slice()),

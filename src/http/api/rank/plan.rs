@@ -334,6 +334,7 @@ impl RankRequest<'_> {
         }
         for (field, is_given) in [
             ("/filter", self.filter.is_some()),
+            ("/event", self.event.is_some()),
             ("/within", self.within.is_some()),
             ("/shortlist", self.shortlist.is_some()),
         ] {

@@ -49,7 +49,8 @@ pub struct RankRequest<'b> {
     #[serde(borrow)]
     #[schema(value_type = Option<Vec<Candidate<'b>>>, min_items = 1, max_items = 10000)]
     pub(crate) candidates: Option<List<Candidate<'b>>>,
-    /// A collection whose items are ranked: all of them, unless `filter` or `within` says otherwise.
+    /// A collection whose items are ranked: all of them, unless `filter`, `event` or `within` says
+    /// otherwise.
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     pub(crate) collection: Option<Cow<'b, str>>,
@@ -61,6 +62,10 @@ pub struct RankRequest<'b> {
     #[serde(borrow)]
     #[schema(value_type = Option<Object>)]
     pub(crate) filter: Option<&'b RawValue>,
+    /// Only items of the collection that belong to the event of this name.
+    #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
+    pub(crate) event: Option<Cow<'b, str>>,
     /// Only items of the collection whose time is no further back than this: `30s`, `15m`, `24h`, `7d`.
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
@@ -194,6 +199,7 @@ impl<'b> RankRequest<'b> {
             candidates: Some(candidates),
             collection: None,
             filter: None,
+            event: None,
             within: None,
             shortlist: None,
             model: None,

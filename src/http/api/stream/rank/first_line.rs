@@ -239,6 +239,7 @@ fn request<'b>(
         candidates: Some(candidates),
         collection: None,
         filter: None,
+        event: None,
         within: None,
         shortlist: None,
         model: first.model,

@@ -1,0 +1,161 @@
+//! The names of events: the words and phrases that tell one apart from what it stands among, and its most
+//! central text.
+//!
+//! A term is a word, or two words that stand side by side. It tells much of an event if it stands in a
+//! larger share of the event's texts than of all texts, and in many of them: of a term in `c` of the
+//! event's texts where its share of all texts would be `e`, this is `c · ln(c / e)`. Words that make up
+//! much of any text, such as "from", tell nothing.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use crate::engine::{Engine, Measure, Query, QueryError};
+use crate::text;
+use crate::text::{Kind, Tokens};
+
+/// A word that makes up a larger share of a language is no name of an event.
+const MOST_COMMON: f64 = 1e-3;
+/// The share of the texts with a word in which the word stands beside another one, from which on both are
+/// one name.
+const TOGETHER: f64 = 0.6;
+/// The fewest texts that hold a phrase.
+const LEAST_TEXTS: u32 = 2;
+
+/// The terms of one text, each once.
+#[derive(Debug, Default)]
+pub struct Terms {
+    tokens: Tokens,
+    text: String,
+    places: Vec<Range<usize>>,
+}
+
+impl Terms {
+    /// Replaces the terms by those of another text.
+    pub fn read(&mut self, engine: &Engine, text: &str) {
+        let Self { tokens, text: terms, places } = self;
+        let (model, vocabulary) = (engine.model(), engine.model().vocabulary());
+        text::tokenise(model.normalisation(), text, tokens);
+        terms.clear();
+        places.clear();
+        let mut before: Option<&str> = None;
+        for (word, token) in tokens.iter() {
+            let is_word = matches!(token.kind, Kind::Word | Kind::Hashtag);
+            let is_common = || {
+                let id = vocabulary.lookup(word);
+                id.is_some_and(|id| vocabulary.probability(id) > MOST_COMMON)
+            };
+            if !is_word || word.chars().count() < 3 || is_common() {
+                before = None;
+                continue;
+            }
+            let mut add = |parts: &[&str]| {
+                let start = terms.len();
+                parts.iter().for_each(|part| terms.push_str(part));
+                places.push(start..terms.len());
+            };
+            add(&[word]);
+            if let Some(before) = before.filter(|before| *before != word) {
+                add(&[before, " ", word]);
+            }
+            before = Some(word);
+        }
+        places.sort_unstable_by(|one, other| terms[one.clone()].cmp(&terms[other.clone()]));
+        places.dedup_by(|one, other| terms[one.clone()] == terms[other.clone()]);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        self.places.iter().map(|place| &self.text[place.clone()])
+    }
+}
+
+/// Terms with the number of texts that hold them.
+#[derive(Debug, Default)]
+pub struct TermCounts {
+    texts: u64,
+    counts: HashMap<Box<str>, u32>,
+}
+
+impl TermCounts {
+    /// Counts a text. Of more than `most` terms the rare ones are forgotten.
+    pub fn add(&mut self, terms: &Terms, most: usize) {
+        self.texts += 1;
+        for term in terms.iter() {
+            match self.counts.get_mut(term) {
+                Some(count) => *count += 1,
+                None => drop(self.counts.insert(term.into(), 1)),
+            }
+        }
+        let mut floor = 1;
+        while self.counts.len() > most {
+            self.counts.retain(|_, &mut count| count > floor);
+            floor *= 2;
+        }
+    }
+
+    fn count(&self, term: &str) -> u32 {
+        self.counts.get(term).copied().unwrap_or(0)
+    }
+}
+
+/// At most `most` names of an event among `all` texts, those that tell most first.
+pub fn names<'e>(event: &'e TermCounts, all: &TermCounts, most: usize) -> Vec<&'e str> {
+    let share = event.texts as f64 / all.texts.max(1) as f64;
+    let (mut words, mut phrases) = (Vec::new(), HashMap::<&str, (u32, &str)>::new());
+    for (term, &count) in &event.counts {
+        let Some((one, other)) = term.split_once(' ') else {
+            let expected = f64::from(all.count(term).max(count)) * share;
+            let counted = f64::from(count);
+            words.push((counted * (counted / expected.max(0.01)).ln(), count, &**term));
+            continue;
+        };
+        let of_most = event.count(one).max(event.count(other));
+        if count < LEAST_TEXTS || f64::from(count) < TOGETHER * f64::from(of_most) {
+            continue;
+        }
+        for word in [one, other] {
+            let known = phrases.entry(word).or_insert((count, term));
+            // Of two that are as frequent the first by the alphabet, whatever their order in the map.
+            if count > known.0 || (count == known.0 && **term < *known.1) {
+                *known = (count, term);
+            }
+        }
+    }
+    words.sort_by(|one, other| {
+        other.0.total_cmp(&one.0).then(other.1.cmp(&one.1)).then(one.2.cmp(other.2))
+    });
+    let (mut names, mut named) = (Vec::with_capacity(most), HashSet::new());
+    for (_, _, word) in words {
+        if names.len() == most {
+            break;
+        }
+        if named.contains(word) {
+            continue;
+        }
+        let phrase = phrases.get(word).map(|(_, phrase)| *phrase);
+        let phrase = phrase.filter(|phrase| !phrase.split(' ').any(|word| named.contains(word)));
+        let name = phrase.unwrap_or(word);
+        named.extend(name.split(' '));
+        names.push(name);
+    }
+    names
+}
+
+/// The place of the text most like the mean of all; 0 where none has a vector.
+pub fn central<T: AsRef<str>>(engine: &Engine, texts: &[T]) -> Result<usize, QueryError> {
+    let query = Query { truncate: true, ..Query::new(engine.auto_embedding()) };
+    let vectors = engine.embed(texts, &query)?.vectors;
+    let mut mean: Vec<f32> = Vec::new();
+    for vector in vectors.iter().flatten() {
+        mean.resize(vector.len(), 0.0);
+        mean.iter_mut().zip(vector).for_each(|(sum, number)| *sum += number);
+    }
+    let mut best = (f32::NEG_INFINITY, 0);
+    for (place, vector) in vectors.iter().enumerate() {
+        let Some(vector) = vector else { continue };
+        let score = Measure::Cosine.score(vector, &mean);
+        if score > best.0 {
+            best = (score, place);
+        }
+    }
+    Ok(best.1)
+}

@@ -1,0 +1,406 @@
+//! `GET /collections/{name}/events` and `…/events/{id}`: what texts were matched to, as things with a size, a
+//! time and a name.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::Uri;
+use axum::response::Response;
+use cognate::engine::Engine;
+use cognate::window::naming;
+use cognate::window::naming::{TermCounts, Terms};
+use cognate_collections::{
+    Cancellation, Choice, Collection, CollectionError, EventItems, Item, ItemSelector, Time, Write,
+};
+use cognate_files::instant;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::http::api::collections::answers::{Changed, ItemEntry};
+use crate::http::api::collections::call;
+use crate::http::api::collections::call::Named;
+use crate::http::api::collections::items::{LISTED, MOST_LISTED, filter, within};
+use crate::http::app::App;
+use crate::http::auth::access::Caller;
+use crate::http::error::{ApiError, Code};
+use crate::http::middleware::authorize;
+use crate::http::openapi::refusals::refusals;
+use crate::http::work::pool::JobContext;
+use crate::http::work::unsent::Charge;
+
+/// Most events of a page: each is named by its texts.
+const MOST_EVENTS: usize = 100;
+/// Events of a page unless a request says otherwise.
+const EVENTS: usize = 20;
+/// Texts of an event unless a request says otherwise.
+const LEAST: usize = 2;
+/// Words and phrases that name an event.
+const NAMES: usize = 6;
+/// Texts of an event, and of a collection, that its names are found by.
+const NAMED_BY: usize = 256;
+const BACKGROUND: usize = 4096;
+/// Texts of an event that its central one is chosen from.
+const CENTRAL_OF: usize = 32;
+/// Most terms that are counted.
+const TERMS: usize = 1 << 16;
+/// Bytes of memory of an item while events are told.
+const ITEM_BYTES: usize = 64;
+
+/// An event of a collection, as the items tell it that are there now.
+#[derive(Debug, Serialize, ToSchema)]
+struct EventEntry<'i> {
+    /// The item that it began with, which may have left.
+    id: &'i str,
+    /// How many items it has.
+    size: usize,
+    /// The time of its first item: RFC 3339.
+    first: String,
+    /// The time of its last item.
+    last: String,
+    /// Items an hour from the first to the last; not told where all are of one time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    per_hour: Option<f64>,
+    /// The hour with the most items.
+    peak: Peak,
+    /// Words and phrases that tell it apart from the rest of the collection, those that tell most first.
+    words: Vec<String>,
+    /// Its most central text.
+    text: &'i str,
+}
+
+/// The hour with the most items of an event.
+#[derive(Debug, Serialize, ToSchema)]
+struct Peak {
+    /// How many items.
+    size: usize,
+    /// When it begins.
+    from: String,
+}
+
+/// Events of a collection.
+#[derive(Debug, Serialize, ToSchema)]
+struct EventList<'i> {
+    /// As they were asked for.
+    events: Vec<EventEntry<'i>>,
+    /// How many there are in all.
+    total: usize,
+}
+
+/// An event with its items.
+#[derive(Debug, Serialize, ToSchema)]
+struct EventWithItems<'i> {
+    #[serde(flatten)]
+    event: EventEntry<'i>,
+    /// By time.
+    items: Vec<ItemEntry<'i>>,
+}
+
+/// What comes first in a list of events.
+#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum EventOrder {
+    /// Those that an item joined last.
+    #[default]
+    Last,
+    /// Those that began last.
+    First,
+    /// Those with the most items.
+    Size,
+    /// Those with the most items an hour.
+    PerHour,
+    /// Those with the most items within one hour.
+    Peak,
+}
+
+impl EventOrder {
+    /// Whether one event comes before another; equal ones by their names.
+    fn compare(self, one: &EventItems<'_>, other: &EventItems<'_>) -> Ordering {
+        let rate = |event: &EventItems<'_>| event.per_hour().unwrap_or(0.0);
+        let larger = match self {
+            Self::Last => other.last().cmp(&one.last()),
+            Self::First => other.first().cmp(&one.first()),
+            Self::Size => other.size().cmp(&one.size()),
+            Self::PerHour => rate(other).total_cmp(&rate(one)),
+            Self::Peak => other.peak().0.cmp(&one.peak().0),
+        };
+        larger.then_with(|| one.id.cmp(other.id))
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct EventsParameters {
+    /// Only events that an item joined at this time or later: RFC 3339, `YYYY-MM-DD HH:MM:SS`, seconds or
+    /// milliseconds since 1970.
+    #[param(value_type = Option<String>)]
+    since: Option<Time>,
+    /// The fewest items; 2 unless this says otherwise.
+    least: Option<usize>,
+    /// What comes first: `last` (the default), `first`, `size`, `per_hour` or `peak`, always the largest or
+    /// latest.
+    #[param(inline)]
+    sort: Option<EventOrder>,
+    /// Events are told by the items that this admits: a filter as `/rank` has it, as JSON.
+    filter: Option<String>,
+    /// And by those of which the time is no further back than this, as `24h`, by the collection's clock.
+    within: Option<String>,
+    /// The model that central texts are found by, unless it is the server's first.
+    model: Option<String>,
+    /// Most events, at most 100; 20 unless this says otherwise.
+    #[param(maximum = 100)]
+    limit: Option<usize>,
+    /// How many of the first are passed over.
+    offset: Option<usize>,
+}
+
+refusals!(
+    ListRefusals: &[
+        Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::UnknownModel, Code::Forbidden,
+        Code::ResponseTooLarge, Code::TooMuchWork, Code::DatabaseUnavailable, Code::DeadlineExceeded,
+        Code::Overloaded,
+    ]
+);
+
+/// The events of a collection: what the texts that were matched belong to.
+///
+/// An event is told by the items that the collection has of it now, so it ends when the last of them
+/// leaves. Items that were not matched belong to none.
+#[utoipa::path(
+    get,
+    path = "/collections/{name}/events",
+    tag = "collections",
+    operation_id = "events",
+    params(("name" = String, Path, description = "The collection"), EventsParameters),
+    responses((status = 200, description = "The events", body = EventList<'_>), ListRefusals),
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    name: Named<String>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let collection = call::collection(&app, &caller, name)?;
+    let names = "since, least, sort, filter, within, model, limit and offset";
+    let asked: EventsParameters = call::settings(&uri, names)?;
+    let limit = page_length(asked.limit, EVENTS, MOST_EVENTS, "events")?;
+    let which = ItemSelector {
+        filter: filter(asked.filter.as_deref())?,
+        within: within(asked.within.as_deref())?,
+        ..ItemSelector::default()
+    };
+    let model = Arc::clone(app.models().choose(asked.model.as_deref())?);
+    let permit = app.admission.admit_soon(&caller.client).await?;
+    let (app_of, by) = (Arc::clone(&app), caller.clone());
+    call::compute((&app, &caller), move |work| {
+        let _units = permit;
+        let (items, _memory) = chosen(&*collection, &which, (&app_of, &by), work)?;
+        let mut events = EventItems::of(items.iter().map(|(_, item)| item));
+        let (least, since) = (asked.least.unwrap_or(LEAST), asked.since.map(|Time(since)| since));
+        events.retain(|event| {
+            event.size() >= least && since.is_none_or(|since| event.last() >= since)
+        });
+        let (order, total) = (asked.sort.unwrap_or_default(), events.len());
+        events.sort_by(|one, other| order.compare(one, other));
+        let page: Vec<_> = events.iter().skip(asked.offset.unwrap_or(0)).take(limit).collect();
+        let naming = Naming::of(&items, &model.engine);
+        let told = page.into_iter().map(|event| {
+            work.check()?;
+            naming.entry(event)
+        });
+        let events: Vec<EventEntry<'_>> = told.collect::<Result<_, ApiError>>()?;
+        let bytes = events.iter().map(|event| event.text.len() + ITEM_BYTES).sum();
+        call::answer(&app_of, &by, bytes, &EventList { events, total })
+    })
+    .await
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct EventParameters {
+    /// The model that the central text is found by, unless it is the server's first.
+    model: Option<String>,
+    /// Most items, at most 1000; 100 unless this says otherwise.
+    #[param(maximum = 1000)]
+    limit: Option<usize>,
+    /// How many of the first items are passed over.
+    offset: Option<usize>,
+}
+
+/// An event of a collection, with its items by time.
+#[utoipa::path(
+    get,
+    path = "/collections/{name}/events/{id}",
+    tag = "collections",
+    operation_id = "event",
+    params(
+        ("name" = String, Path, description = "The collection"),
+        ("id" = String, Path, description = "The item that the event began with"),
+        EventParameters,
+    ),
+    responses((status = 200, description = "The event", body = EventWithItems<'_>), ListRefusals),
+)]
+pub(crate) async fn look(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    names: Named<(String, String)>,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let (collection, id) = call::item(&app, &caller, names)?;
+    let asked: EventParameters = call::settings(&uri, "model, limit and offset")?;
+    let limit = page_length(asked.limit, LISTED, MOST_LISTED, "items")?;
+    let model = Arc::clone(app.models().choose(asked.model.as_deref())?);
+    let permit = app.admission.admit_soon(&caller.client).await?;
+    let (app_of, by) = (Arc::clone(&app), caller.clone());
+    call::compute((&app, &caller), move |work| {
+        let _units = permit;
+        let all = ItemSelector::default();
+        let (items, _memory) = chosen(&*collection, &all, (&app_of, &by), work)?;
+        let of_event = |item: &&Arc<Item>| item.event.as_ref().is_some_and(|own| *own.id == *id);
+        let events = EventItems::of(items.iter().map(|(_, item)| item).filter(of_event));
+        let event = events.first().ok_or_else(no_event)?;
+        let page = event.items.iter().skip(asked.offset.unwrap_or(0)).take(limit);
+        let page: Vec<&Arc<Item>> = page.copied().collect();
+        let bytes = page.iter().map(|item| item.bytes()).sum();
+        let entry = Naming::of(&items, &model.engine).entry(event)?;
+        let items = page.into_iter().map(|item| ItemEntry::from(item.as_ref())).collect();
+        call::answer(&app_of, &by, bytes, &EventWithItems { event: entry, items })
+    })
+    .await
+}
+
+refusals!(
+    DeleteRefusals: &[
+        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::TooMuchWork, Code::ReadOnly,
+        Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
+    ]
+);
+
+/// Takes an event out of a collection: all items that belong to it.
+///
+/// Needs a key of the scope `collection`, where keys are set.
+#[utoipa::path(
+    delete,
+    path = "/collections/{name}/events/{id}",
+    tag = "collections",
+    operation_id = "delete_event",
+    params(
+        ("name" = String, Path, description = "The collection"),
+        ("id" = String, Path, description = "The item that the event began with"),
+    ),
+    responses((status = 200, description = "What came of it", body = Changed), DeleteRefusals),
+)]
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    names: Named<(String, String)>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    authorize::check_writes(&request)?;
+    let (collection, id) = call::item(&app, &caller, names)?;
+    let permit = app.admission.admit_soon(&caller.client).await?;
+    let (app_of, by, of) = (Arc::clone(&app), caller.clone(), Arc::clone(&collection));
+    let ids = call::compute((&app, &caller), move |work| {
+        let which = ItemSelector { event: Some(id.into()), ..ItemSelector::default() };
+        let (items, _memory) = chosen(&*of, &which, (&app_of, &by), work)?;
+        let ids: Vec<Box<str>> = items.iter().map(|(_, item)| item.id.clone()).collect();
+        if ids.is_empty() { Err(no_event()) } else { Ok(ids) }
+    });
+    let ids = ids.await?;
+    let refused = |error: &CollectionError| call::of(error, "");
+    let written = call::write(&app, caller.clone(), (collection, Write::Remove(ids)), refused);
+    let applied = written.await?;
+    drop(permit);
+    call::answer(&app, &caller, 0, &Changed::from(applied))
+}
+
+/// The length of a page that a request asks for.
+fn page_length(
+    asked: Option<usize>,
+    usual: usize,
+    most: usize,
+    what: &str,
+) -> Result<usize, ApiError> {
+    let limit = asked.unwrap_or(usual);
+    if limit > most {
+        let detail = format!("a page has at most {most} {what}");
+        return Err(ApiError::at(Code::OutOfRange, "/limit", detail));
+    }
+    Ok(limit)
+}
+
+type Items = Vec<(u64, Arc<Item>)>;
+
+/// The items that events are told by, and the memory that they take meanwhile.
+fn chosen(
+    collection: &dyn Collection,
+    which: &ItemSelector<'_>,
+    (app, caller): (&App, &Caller),
+    work: &JobContext,
+) -> Result<(Items, Charge), ApiError> {
+    let now = cognate_collections::now();
+    let of = |error: &CollectionError| call::of(error, "");
+    let count = collection.told(now).map_err(|error| of(&error))?.items;
+    call::check_filter(app, &which.filter, || Ok(count))?;
+    let memory = app.unsent.of(&caller.client).work(count.saturating_mul(ITEM_BYTES))?;
+    let is_cancelled = || work.check().is_err();
+    let cancel = Cancellation::when(&is_cancelled);
+    let chosen = collection.choose(which, &Choice::All, now, cancel);
+    Ok((chosen.map_err(|error| call::of_choice(error, of, work))?.items, memory))
+}
+
+/// What events are named by.
+struct Naming<'e> {
+    engine: &'e Engine,
+    all: TermCounts,
+}
+
+impl<'e> Naming<'e> {
+    /// Names of events among these items.
+    fn of(items: &Items, engine: &'e Engine) -> Self {
+        let texts = spread(items, BACKGROUND).map(|(_, item)| &*item.text);
+        Self { engine, all: counted(engine, texts) }
+    }
+
+    fn entry<'i>(&self, event: &EventItems<'i>) -> Result<EventEntry<'i>, ApiError> {
+        let terms = counted(self.engine, spread(&event.items, NAMED_BY).map(|item| &*item.text));
+        let names = naming::names(&terms, &self.all, NAMES);
+        let texts: Vec<&'i str> =
+            spread(&event.items, CENTRAL_OF).map(|item| &*item.text).collect();
+        let central = naming::central(self.engine, &texts)?;
+        let (size, from) = event.peak();
+        Ok(EventEntry {
+            id: event.id,
+            size: event.size(),
+            first: instant::written(event.first()),
+            last: instant::written(event.last()),
+            // To the hundredth.
+            per_hour: event.per_hour().map(|rate| (100.0 * rate).round() / 100.0),
+            peak: Peak { size, from: instant::written(from) },
+            words: names.into_iter().map(str::to_owned).collect(),
+            text: texts.get(central).copied().unwrap_or_default(),
+        })
+    }
+}
+
+/// The terms of some texts.
+fn counted<'t>(engine: &Engine, texts: impl Iterator<Item = &'t str>) -> TermCounts {
+    let (mut terms, mut counts) = (Terms::default(), TermCounts::default());
+    for text in texts {
+        terms.read(engine, text);
+        counts.add(&terms, TERMS);
+    }
+    counts
+}
+
+/// At most `most` of a list, from all over it.
+fn spread<T>(list: &[T], most: usize) -> impl Iterator<Item = &T> {
+    let count = list.len().min(most);
+    (0..count).filter_map(move |at| list.get(at * list.len() / count.max(1)))
+}
+
+fn no_event() -> ApiError {
+    ApiError::new(Code::NotFound, "the collection has no item of an event of this name")
+}
