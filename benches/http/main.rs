@@ -21,8 +21,8 @@ mod wire;
 
 use contest::{Contest, METHODS, Row};
 
-/// What runs of earlier commits printed. Machines differ, so the last column is what to compare:
-/// one pair over a bare server. Whoever changes what every request passes through adds a row.
+/// What runs of earlier commits printed. What to compare is the ratio of one pair to a bare server, between
+/// rows of one machine. Whoever changes what every request passes through adds a row.
 const BY_COMMIT: &str = include_str!("by_commit.tsv");
 
 /// Rounds after the first, which warms up.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use crate::Item;
 
 const HOUR: i64 = 3_600_000;
+/// A rate says nothing of a shorter time.
+const LEAST_SPAN: i64 = 60_000;
 
 /// An event, by the items that the collection has of it now.
 #[derive(Debug)]
@@ -50,10 +52,10 @@ impl<'i> EventItems<'i> {
         self.items.last().map_or(0, |item| item.time)
     }
 
-    /// Items an hour from the first to the last; none where all are of one time.
+    /// Items an hour from the first to the last; none where these are less than a minute apart.
     pub fn per_hour(&self) -> Option<f64> {
         let span = self.last().saturating_sub(self.first());
-        (span > 0).then(|| self.size() as f64 / (span as f64 / HOUR as f64))
+        (span >= LEAST_SPAN).then(|| self.size() as f64 / (span as f64 / HOUR as f64))
     }
 
     /// The most items within one hour, and when that hour begins. Of several the first.

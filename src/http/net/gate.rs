@@ -432,7 +432,7 @@ mod head_tests {
 
     #[test]
     fn a_head_has_one_host_and_no_coding_but_chunked() {
-        let cases: [(&[(&str, &str)], bool); 17] = [
+        let cases: [(&[(&str, &str)], bool); 20] = [
             (&[("host", "a.example")], true),
             (&[("host", "a.example:8080")], true),
             (&[("host", "[::1]:8080")], true),

@@ -89,7 +89,10 @@ async fn an_event_has_its_items_and_rankings_stay_within_it() {
     assert_eq!(ranked["items"], 5);
     assert!(ranked["results"].as_array().unwrap().iter().all(|one| one["event"] == "q1"));
     let list = json!({"query": "a", "candidates": ["b"], "event": "q1"});
-    assert_eq!(call(&app, "POST", "/rank", Some(&list)).await.json()["pointer"], "/event");
+    assert_eq!(
+        call(&app, "POST", "/rank", Some(&list)).await.json()["errors"][0]["pointer"],
+        "/event"
+    );
     assert_eq!(call(&app, "GET", "/collections/day/events/q2", None).await.status, 404);
     assert_eq!(call(&app, "GET", "/collections/none/events", None).await.status, 404);
 

@@ -76,13 +76,6 @@ async fn json_is_what_the_service_answers() {
         ),
         ("/rank", rank(&[]), ranking.clone()),
         ("/rank", rank(&[("opposites", json!("ignore"))]), with(&["--opposites", "ignore"])),
-        (
-            "/similarity",
-            json!({"a": A, "b": B, "return_opposes": true}),
-            vec!["similarity", A, B, "--return-opposes"],
-        ),
-        ("/rank", rank(&[("return_opposes", json!(true))]), with(&["--return-opposes"])),
-        ("/rank", rank(&[("opposes", json!("drop"))]), with(&["--opposes", "drop"])),
         ("/rank", rank(&[("top_k", json!(2))]), with(&["--top-k", "2"])),
         ("/rank", rank(&[("method", json!("bm25"))]), with(&["--method", "bm25"])),
         (

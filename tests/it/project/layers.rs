@@ -14,7 +14,7 @@ const MAY_USE_IN_CORE: [Rule; 5] = [
     ("model", &["text"]),
     ("methods", &["model"]),
     ("engine", &["model", "methods"]),
-    ("window", &["methods", "engine"]),
+    ("window", &["text", "methods", "engine"]),
 ];
 
 /// The modules of the root package.

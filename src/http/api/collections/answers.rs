@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::response::Response;
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
-    Applied, Collection, CollectionError, CollectionInfo, Item, MatchError, MatchOptions, Matched,
-    Outgoing, Pending, SharedEngine,
+    Applied, Collection, CollectionInfo, Item, MatchOptions, Matched, Outgoing, Pending,
+    SharedEngine,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -240,29 +240,6 @@ pub(crate) async fn list(
     call::answer(&app, &caller, 0, &CollectionList { collections })
 }
 
-/// Why texts were not matched.
-pub(crate) enum MatchRefusal {
-    /// The collection has another text under the name of the one in this place.
-    OtherText(usize),
-    Other(ApiError),
-}
-
-impl From<ApiError> for MatchRefusal {
-    fn from(error: ApiError) -> Self {
-        Self::Other(error)
-    }
-}
-
-impl From<MatchError> for MatchRefusal {
-    fn from(error: MatchError) -> Self {
-        match error {
-            MatchError::Collection(CollectionError::OtherText { index }) => Self::OtherText(index),
-            MatchError::Collection(error) => Self::Other(call::of(&error, "/items")),
-            MatchError::Query(error) => Self::Other(error.into()),
-        }
-    }
-}
-
 /// A collection that texts are matched against.
 pub(crate) struct Against {
     collection: Arc<dyn Collection>,
@@ -292,7 +269,7 @@ impl Against {
         how: &MatchOptions,
         items: Vec<Item>,
         app: &App,
-    ) -> Result<Vec<Matched>, MatchRefusal> {
+    ) -> Result<Vec<Matched>, call::MatchRefusal> {
         let engine = SharedEngine::of(Arc::clone(&resolved.model));
         let now = cognate_collections::now();
         if how.add != AddPolicy::None {

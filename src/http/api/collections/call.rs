@@ -9,13 +9,13 @@ use axum::extract::{Path, Query, Request};
 use axum::http::{HeaderValue, Uri, header};
 use axum::response::Response;
 use cognate_collections::{
-    Applied, ChooseError, Collection, CollectionError, Filter, FilterProblem, ItemProblem, Write,
+    Applied, ChooseError, Collection, CollectionError, Filter, FilterProblem, ItemProblem,
+    MatchError, Write,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use crate::http::api::collections::answers::MatchRefusal;
 use crate::http::api::pipeline::SLACK;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
@@ -377,6 +377,29 @@ pub(crate) fn check_filter(
         nanos / 1_000_000
     );
     Err(ApiError::at(Code::TooMuchWork, "/filter", detail))
+}
+
+/// Why texts were not matched.
+pub(crate) enum MatchRefusal {
+    /// The collection has another text under the name of the one in this place.
+    OtherText(usize),
+    Other(ApiError),
+}
+
+impl From<ApiError> for MatchRefusal {
+    fn from(error: ApiError) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<MatchError> for MatchRefusal {
+    fn from(error: MatchError) -> Self {
+        match error {
+            MatchError::Collection(CollectionError::OtherText { index }) => Self::OtherText(index),
+            MatchError::Collection(error) => Self::Other(of(&error, "/items")),
+            MatchError::Query(error) => Self::Other(error.into()),
+        }
+    }
 }
 
 /// The refusal of texts of a list that cannot be matched.

@@ -58,7 +58,7 @@ struct EventEntry<'i> {
     first: String,
     /// The time of its last item.
     last: String,
-    /// Items an hour from the first to the last; not told where all are of one time.
+    /// Items an hour from the first to the last; not told where these are less than a minute apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     per_hour: Option<f64>,
     /// The hour with the most items.

@@ -14,7 +14,6 @@ use utoipa::ToSchema;
 use crate::http::api::collections::answers::{Changed, ItemEntry};
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
-use crate::http::api::collections::items::EventField;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Pointer};
@@ -51,6 +50,24 @@ pub(crate) async fn look(
         call::answer(&app_of, &by, item.bytes(), &ItemEntry::from(item.as_ref()))
     })
     .await
+}
+
+/// An event: its name, or all that is stored of it.
+#[derive(Deserialize, ToSchema)]
+#[allow(dead_code)]
+#[serde(untagged)]
+pub(super) enum EventField {
+    Name(String),
+    Whole {
+        /// The item that it began with.
+        id: String,
+        /// Its items when this one joined it, with this one.
+        size: u64,
+        /// Its score for this one.
+        score: Option<f32>,
+        /// The item that this one is a duplicate of.
+        duplicate_of: Option<String>,
+    },
 }
 
 /// The body of `PUT /collections/{name}/items/{id}`.

@@ -53,25 +53,7 @@ struct ItemFields<'b> {
     data: Option<()>,
     /// The event that it belongs to, where it was matched in another collection: its name, or what
     /// `cognate collection export` wrote. Texts to be matched have none.
-    event: Option<EventField>,
-}
-
-/// An event: its name, or all that is stored of it.
-#[derive(Deserialize, ToSchema)]
-#[allow(dead_code)]
-#[serde(untagged)]
-pub(super) enum EventField {
-    Name(String),
-    Whole {
-        /// The item that it began with.
-        id: String,
-        /// Its items when this one joined it, with this one.
-        size: u64,
-        /// Its score for this one.
-        score: Option<f32>,
-        /// The item that this one is a duplicate of.
-        duplicate_of: Option<String>,
-    },
+    event: Option<item::EventField>,
 }
 
 described!(ItemRequest as ItemFields<'_>);

@@ -12,7 +12,8 @@ use cognate_collections::{Item, MatchOptions, Matched};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::http::api::collections::answers::{Against, MatchRefusal};
+use crate::http::api::collections::answers::Against;
+use crate::http::api::collections::call::MatchRefusal;
 use crate::http::api::collections::items::ItemRequest;
 use crate::http::api::collections::matching::{AddRule, Wanted, multiplications};
 use crate::http::api::collections::{MatchedEntry, call};
