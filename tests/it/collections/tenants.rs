@@ -78,17 +78,19 @@ fn requests() -> Vec<(&'static str, &'static str, Brought)> {
     let rank = json!({"collection": "NAME", "query": "quake"});
     let liked = json!({"collection": "NAME", "like": [{"id": "a"}], "method": "avg-cos"});
     let one = json!({"id": "c", "text": "quake"});
+    let of_event = json!({"text": "quake", "event": "a"});
     vec![
         ("GET", "/collections/{name}", Brought::None),
         ("GET", "/collections/{name}/items", Brought::None),
         ("GET", "/collections/{name}/items/{id}", Brought::None),
         ("GET", "/collections/{name}/events", Brought::None),
-        ("GET", "/collections/{name}/events/{id}", Brought::None),
-        ("DELETE", "/collections/{name}/events/{id}", Brought::None),
         ("POST", "/rank", Brought::Json(rank)),
         ("POST", "/rank", Brought::Json(liked)),
         ("POST", "/collections/{name}/items", Brought::Json(json!({"items": [one]}))),
         ("POST", "/collections/{name}/items", Brought::Lines(lines.to_owned())),
+        ("PUT", "/collections/{name}/items/{id}", Brought::Json(of_event)),
+        ("GET", "/collections/{name}/events/{id}", Brought::None),
+        ("DELETE", "/collections/{name}/events/{id}", Brought::None),
         ("PUT", "/collections/{name}/items/{id}", Brought::Json(json!({"text": "quake"}))),
         ("POST", "/collections/{name}/match", Brought::Json(json!({"items": [one], "last": 9}))),
         ("POST", "/collections/{name}/match", Brought::Lines(lines.to_owned())),
