@@ -76,7 +76,7 @@ codes! {
     /// The collection has no item of that name.
     UnknownItem = 422 "unknown_item" "Unknown item",
     /// The collection has another text under the name of one that is to be matched.
-    OtherText = 409 "other_text" "Other text",
+    OtherText = 422 "other_text" "Other text",
     /// Collections have no room for more.
     CollectionFull = 422 "collection_full" "Collection full",
     /// There is no method of that name.

@@ -318,7 +318,7 @@ async fn a_text_that_was_matched_has_its_first_answer() {
     let fresh = json!({"id": "fresh", "text": "a text that is new"});
     let body = json!({"items": [fresh, other]});
     let refused = call(&app, "POST", "/collections/news/match", Some(&body)).await;
-    assert_eq!(refused.refusal(409, "other_text")["errors"][0]["pointer"], "/items/1/text");
+    assert_eq!(refused.refusal(422, "other_text")["errors"][0]["pointer"], "/items/1/text");
     assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 60);
     let lines = format!("{other}\n{fresh}\n{other}\n{fresh}\n");
     let request = Request::post("/collections/news/match");
