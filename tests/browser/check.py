@@ -483,9 +483,8 @@ def main():
     parser.add_argument("--pictures", metavar="FOLDER", help="where to put pictures of the pages")
     arguments = parser.parse_args()
     checks = (
-        "first_sight comparison opposites escaped methods refused ranking told_apart collections opened recommended events linked folded "
-        "unknown "
-        "copied labelled narrow_and_dark documentation own_host"
+        "first_sight comparison opposites escaped methods refused ranking told_apart collections opened recommended "
+        "events linked folded unknown copied labelled narrow_and_dark documentation own_host"
     )
     failed = 0
     with Browser() as browser:

@@ -68,7 +68,8 @@ fn word(explained: &ExplainedWord) -> Value {
 fn opposition(told: &Opposition) -> Value {
     let [a, b] = told.words.each_ref().map(|words| {
         let words = words.iter();
-        let words = words.map(|OpposedWord { token, span }| json!({ "token": token, "span": span }));
+        let words =
+            words.map(|OpposedWord { token, span }| json!({ "token": token, "span": span }));
         words.collect::<Vec<_>>()
     });
     json!({ "kind": told.kind, "a": a, "b": b })
