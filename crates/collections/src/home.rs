@@ -165,8 +165,7 @@ impl ItemSelector<'_> {
 
     /// Whether an item is meant that is not too old.
     pub fn admits(&self, item: &Item) -> bool {
-        let of_event = |event: &str| item.event.as_ref().is_some_and(|own| *own.id == *event);
-        self.event.as_deref().is_none_or(of_event)
+        self.event.as_deref().is_none_or(|event| item.is_of_event(event))
             && (self.filter.is_empty() || self.filter.admits(&item.attributes))
             && (self.without.is_empty() || !self.without.contains(&*item.id))
     }

@@ -154,6 +154,11 @@ impl Item {
         Ok(())
     }
 
+    /// Whether the item belongs to the event of this name.
+    pub fn is_of_event(&self, name: &str) -> bool {
+        self.event.as_ref().is_some_and(|event| *event.id == *name)
+    }
+
     /// Refuses an item that cannot be matched.
     pub fn check_matched(&self, text_bytes: usize) -> Result<(), ItemProblem> {
         if self.event.is_some() {

@@ -64,6 +64,21 @@ pub(super) fn settings<T: DeserializeOwned>(uri: &Uri, names: &str) -> Result<T,
     Ok(settings)
 }
 
+/// The length of a page that a request asks for.
+pub(super) fn page_length(
+    asked: Option<usize>,
+    usual: usize,
+    most: usize,
+    what: &str,
+) -> Result<usize, ApiError> {
+    let limit = asked.unwrap_or(usual);
+    if limit > most {
+        let detail = format!("a page has at most {most} {what}");
+        return Err(ApiError::at(Code::OutOfRange, "/limit", detail));
+    }
+    Ok(limit)
+}
+
 /// The body of a request that may write, and the units that it holds while it is answered.
 pub(super) async fn body(app: &App, request: Request) -> Result<(Permit, Bytes), ApiError> {
     authorize::check_writes(&request)?;

@@ -1,7 +1,6 @@
 //! `GET /collections/{name}/events` and `…/events/{id}`: what texts were matched to, as things with a size, a
 //! time and a name.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -114,17 +113,23 @@ enum EventOrder {
 }
 
 impl EventOrder {
-    /// Whether one event comes before another; equal ones by their names.
-    fn compare(self, one: &EventItems<'_>, other: &EventItems<'_>) -> Ordering {
-        let rate = |event: &EventItems<'_>| event.per_hour().unwrap_or(0.0);
-        let larger = match self {
-            Self::Last => other.last().cmp(&one.last()),
-            Self::First => other.first().cmp(&one.first()),
-            Self::Size => other.size().cmp(&one.size()),
-            Self::PerHour => rate(other).total_cmp(&rate(one)),
-            Self::Peak => other.peak().0.cmp(&one.peak().0),
-        };
-        larger.then_with(|| one.id.cmp(other.id))
+    /// What is largest of the first event. Times and numbers of items are far below 2^53.
+    fn of(self, event: &EventItems<'_>) -> f64 {
+        match self {
+            Self::Last => event.last() as f64,
+            Self::First => event.first() as f64,
+            Self::Size => event.size() as f64,
+            Self::PerHour => event.per_hour().unwrap_or(0.0),
+            Self::Peak => event.peak().0 as f64,
+        }
+    }
+
+    /// Puts events in this order; equal ones by their names.
+    fn sort<'i>(self, events: Vec<EventItems<'i>>) -> Vec<EventItems<'i>> {
+        let keyed = events.into_iter().map(|event| (self.of(&event), event));
+        let mut keyed: Vec<_> = keyed.collect();
+        keyed.sort_by(|(one, a), (other, b)| other.total_cmp(one).then_with(|| a.id.cmp(b.id)));
+        keyed.into_iter().map(|(_, event)| event).collect()
     }
 }
 
@@ -184,7 +189,7 @@ pub(crate) async fn list(
     let collection = call::collection(&app, &caller, name)?;
     let names = "since, least, sort, filter, within, model, limit and offset";
     let asked: EventsParameters = call::settings(&uri, names)?;
-    let limit = page_length(asked.limit, EVENTS, MOST_EVENTS, "events")?;
+    let limit = call::page_length(asked.limit, EVENTS, MOST_EVENTS, "events")?;
     let which = ItemSelector {
         filter: filter(asked.filter.as_deref())?,
         within: within(asked.within.as_deref())?,
@@ -201,8 +206,8 @@ pub(crate) async fn list(
         events.retain(|event| {
             event.size() >= least && since.is_none_or(|since| event.last() >= since)
         });
-        let (order, total) = (asked.sort.unwrap_or_default(), events.len());
-        events.sort_by(|one, other| order.compare(one, other));
+        let total = events.len();
+        let events = asked.sort.unwrap_or_default().sort(events);
         let page: Vec<_> = events.iter().skip(asked.offset.unwrap_or(0)).take(limit).collect();
         let naming = Naming::of(&items, &model.engine);
         let told = page.into_iter().map(|event| {
@@ -250,7 +255,7 @@ pub(crate) async fn look(
 ) -> Result<Response, ApiError> {
     let (collection, id) = call::item(&app, &caller, names)?;
     let asked: EventParameters = call::settings(&uri, "model, limit and offset")?;
-    let limit = page_length(asked.limit, LISTED, MOST_LISTED, "items")?;
+    let limit = call::page_length(asked.limit, LISTED, MOST_LISTED, "items")?;
     let model = Arc::clone(app.models().choose(asked.model.as_deref())?);
     let permit = app.admission.admit_soon(&caller.client).await?;
     let (app_of, by) = (Arc::clone(&app), caller.clone());
@@ -258,8 +263,8 @@ pub(crate) async fn look(
         let _units = permit;
         let all = ItemSelector::default();
         let (items, _memory) = chosen(&*collection, &all, (&app_of, &by), work)?;
-        let of_event = |item: &&Arc<Item>| item.event.as_ref().is_some_and(|own| *own.id == *id);
-        let events = EventItems::of(items.iter().map(|(_, item)| item).filter(of_event));
+        let of_event = items.iter().map(|(_, item)| item).filter(|item| item.is_of_event(&id));
+        let events = EventItems::of(of_event);
         let event = events.first().ok_or_else(no_event)?;
         let page = event.items.iter().skip(asked.offset.unwrap_or(0)).take(limit);
         let page: Vec<&Arc<Item>> = page.copied().collect();
@@ -314,21 +319,6 @@ pub(crate) async fn delete(
     let applied = written.await?;
     drop(permit);
     call::answer(&app, &caller, 0, &Changed::from(applied))
-}
-
-/// The length of a page that a request asks for.
-fn page_length(
-    asked: Option<usize>,
-    usual: usize,
-    most: usize,
-    what: &str,
-) -> Result<usize, ApiError> {
-    let limit = asked.unwrap_or(usual);
-    if limit > most {
-        let detail = format!("a page has at most {most} {what}");
-        return Err(ApiError::at(Code::OutOfRange, "/limit", detail));
-    }
-    Ok(limit)
 }
 
 type Items = Vec<(u64, Arc<Item>)>;

@@ -203,11 +203,7 @@ pub(crate) async fn list(
 ) -> Result<Response, ApiError> {
     let collection = call::collection(&app, &caller, name)?;
     let asked: ItemsParameters = call::settings(&uri, "filter, event, within, limit and offset")?;
-    let limit = asked.limit.unwrap_or(LISTED);
-    if limit > MOST_LISTED {
-        let detail = "a page has at most 1000 items";
-        return Err(ApiError::at(Code::OutOfRange, "/limit", detail));
-    }
+    let limit = call::page_length(asked.limit, LISTED, MOST_LISTED, "items")?;
     let filter = filter(asked.filter.as_deref())?;
     let now = cognate_collections::now();
     let within = within(asked.within.as_deref())?;

@@ -45,8 +45,8 @@ refusals!(
 /// `boost` what their scores are changed by, `offset` and `top_k` which page of them is told.
 ///
 /// In the place of `candidates` may stand `collection`: its items are ranked, all of them or those that
-/// `filter`, `event` and `within` leave, and named in the answer by their ids. Liked and disliked texts may then
-/// be items, too, as `{"id"}`. With `shortlist` only the items nearest to each text by their vectors are
+/// `filter`, `event` and `within` leave, and named in the answer by their ids. Liked and disliked texts
+/// may then be items, too, as `{"id"}`. With `shortlist` only the items nearest to each text by their vectors are
 /// scored.
 ///
 /// A body of `application/x-ndjson` ranks any number of candidates in constant memory: the first line is
