@@ -161,7 +161,8 @@ pub(crate) async fn answer<Q: Endpoint + 'static>(
     facts.brings(body.len());
     let turn = Q::turn(&address, &app).await?;
     let models = app.models();
-    let deadline = || Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
+    let limit = Duration::from_millis(app.settings.compute_deadline_ms);
+    let deadline = || Instant::now() + limit;
     // A long body is parsed on the pool, since parsing would hold a thread of the runtime too long.
     let is_long = body.len() > INLINE_BYTES;
     if is_long && !Q::may_wait(&app) {
@@ -203,7 +204,7 @@ pub(crate) async fn answer<Q: Endpoint + 'static>(
     plan.note(&facts);
     let admitted = app.admission.top_up(&mut permit, plan.items).is_ok();
     if admitted && plan.nanos <= INLINE_NANOS {
-        let work = JobContext::inline(deadline());
+        let work = JobContext::inline(started, started + limit);
         let answered = write(parsed.question(), plan, &app, &client, (&work, started))?;
         return Ok(respond(&app, answered));
     }

@@ -170,7 +170,7 @@ impl RequestRecord {
         self.matched.as_ref().map_or(UNMATCHED, Matched::as_str)
     }
 
-    fn tell(&self, outcome: &Outcome<'_>) {
+    fn tell(&self, outcome: &Outcome<'_>, ended: Instant) {
         let line = Line {
             id: &self.id,
             trace: self.span.trace(),
@@ -178,14 +178,15 @@ impl RequestRecord {
             route: self.route(),
             verb: &self.verb,
             facts: &self.facts,
-            took: self.started.elapsed(),
+            began: self.started,
+            ended,
         };
         self.in_flight.0.request_log.tell(&line, outcome);
     }
 
     /// Ends a request whose client has gone.
     fn leave(self) {
-        self.tell(&Outcome::Left);
+        self.tell(&Outcome::Left, Instant::now());
     }
 
     /// Ends a request: counts and logs it, and adds the headers that every answer has.
@@ -210,12 +211,13 @@ impl RequestRecord {
         if self.verb == Verb::OPTIONS && response.status() == StatusCode::OK {
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
-        let status = response.status();
+        let (status, ended) = (response.status(), Instant::now());
+        let took = ended.duration_since(self.started);
         match response.extensions_mut().remove::<Naming>() {
-            None => app.metrics.answered(self.route(), &self.verb, status, self.started.elapsed()),
+            None => app.metrics.answered(self.route(), &self.verb, status, took),
             // A stream is counted when it ends.
             Some(naming) => {
-                app.metrics.begun(self.route(), self.started.elapsed());
+                app.metrics.begun(self.route(), took);
                 naming.tell(RequestName {
                     id: self.id.clone(),
                     route: self.route().into(),
@@ -228,7 +230,7 @@ impl RequestRecord {
             caller.count(refusal.as_ref().map_or(status, |error| error.code.status()));
         }
         let refused = |error| Outcome::Refused(status, error);
-        self.tell(&refusal.as_ref().map_or(Outcome::Answered(status), refused));
+        self.tell(&refusal.as_ref().map_or(Outcome::Answered(status), refused), ended);
         let page = is_page(self.route());
         let Self { in_flight, id, span, .. } = self;
         let code = refusal.map(|error| error.code.name());

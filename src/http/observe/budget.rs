@@ -52,15 +52,15 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Whether a line of this kind is written.
-    pub(crate) fn admits(&self, kind: Kind) -> bool {
-        self.report();
+    /// Whether a line of this kind is written now.
+    pub(crate) fn admits(&self, kind: Kind, now: Instant) -> bool {
+        self.report(now);
         self.take(kind)
     }
 
     /// Says how many lines were left out, once the second is over in which they were.
-    pub(crate) fn report(&self) {
-        let left_out = self.turn(self.begun.elapsed().as_secs());
+    pub(crate) fn report(&self, now: Instant) {
+        let left_out = self.turn(now.saturating_duration_since(self.begun).as_secs());
         if let Some([answered, refused, shed, failed, connections]) = left_out {
             let message = "lines left out of the log";
             tracing::info!(answered, refused, shed, failed, connections, message);

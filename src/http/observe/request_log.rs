@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::Instant;
 
 use axum::http::{HeaderValue, Method as Verb, Request, StatusCode};
 
@@ -62,7 +62,8 @@ pub(crate) struct Line<'a> {
     pub route: &'a str,
     pub verb: &'a Verb,
     pub facts: &'a Facts,
-    pub took: Duration,
+    pub began: Instant,
+    pub ended: Instant,
 }
 
 pub(crate) enum Outcome<'a> {
@@ -92,7 +93,7 @@ macro_rules! line {
             body_bytes = $line.facts.body_bytes(),
             status = $status.map(|status| status.as_u16()),
             // To the microsecond, without the digits that only binary numbers have.
-            took_ms = $line.took.as_micros() as f64 / 1e3,
+            took_ms = $line.ended.duration_since($line.began).as_micros() as f64 / 1e3,
             code = $code,
             detail = $detail,
             "{}", $message
@@ -108,7 +109,7 @@ impl RequestLog {
 
     /// Says how many lines were left out, if that is due.
     pub(crate) fn report(&self) {
-        self.budget.report();
+        self.budget.report(Instant::now());
     }
 
     /// Logs a request at the level of its outcome; at debug if it is left out or too many come at
@@ -119,7 +120,7 @@ impl RequestLog {
             Outcome::Answered(status) => {
                 let told = self.logged == LoggedRequests::All && !QUIET.contains(&line.route);
                 let status = Some(status);
-                match reload || (told && self.budget.admits(Kind::Answered)) {
+                match reload || (told && self.budget.admits(Kind::Answered, line.ended)) {
                     true => line!(info, line, status, "", "", "answered"),
                     false => line!(debug, line, status, "", "", "answered"),
                 }
@@ -128,7 +129,7 @@ impl RequestLog {
             Outcome::Left => {
                 let status = None::<StatusCode>;
                 let told = self.logged != LoggedRequests::None;
-                match reload || (told && self.budget.admits(Kind::Refused)) {
+                match reload || (told && self.budget.admits(Kind::Refused, line.ended)) {
                     true => line!(info, line, status, "", "", "client gone"),
                     false => line!(debug, line, status, "", "", "client gone"),
                 }
@@ -147,7 +148,7 @@ impl RequestLog {
             _ => Kind::Refused,
         };
         let told = failed || self.logged != LoggedRequests::None;
-        if !(reload || (told && self.budget.admits(kind))) {
+        if !(reload || (told && self.budget.admits(kind, line.ended))) {
             line!(debug, line, status, code, &*detail, "refused");
         } else if failed {
             line!(error, line, status, code, &*detail, "failed");

@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::http::{HeaderValue, Method as Verb};
 use tokio::sync::watch;
@@ -174,7 +175,7 @@ impl EarlyEnds {
     /// Counts an end that nothing else logs.
     pub(crate) fn tell(&self, reason: EndReason, peer: SocketAddr) {
         self.count(reason);
-        if self.0.budget.admits(Kind::Connection) {
+        if self.0.budget.admits(Kind::Connection, Instant::now()) {
             let (setting, reason) = (reason.setting(), reason.name());
             tracing::info!(%peer, reason, setting, "connection ended early");
         }

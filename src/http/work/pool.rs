@@ -45,9 +45,9 @@ pub struct JobContext {
 }
 
 impl JobContext {
-    /// A job on the thread that read its request.
-    pub fn inline(deadline: Instant) -> Self {
-        Self { begun: Instant::now(), deadline, cancelled: None, spread: false }
+    /// A job on the thread that read its request, begun just now.
+    pub fn inline(begun: Instant, deadline: Instant) -> Self {
+        Self { begun, deadline, cancelled: None, spread: false }
     }
 
     /// Returns an error if the request was cancelled or is late.
@@ -94,8 +94,9 @@ impl JobContext {
         let parts = items.div_ceil(per_part).max(1);
         let next = AtomicUsize::new(0);
         let take_parts = || {
-            let mut queue =
-                PartQueue { job: self, next: &next, parts, per_part, items, answers: Vec::new() };
+            // Most questions are of one part.
+            let answers = Vec::with_capacity(1);
+            let mut queue = PartQueue { job: self, next: &next, parts, per_part, items, answers };
             if next.load(Ordering::Relaxed) < parts
                 && let Err(error) = work(&mut queue)
             {
@@ -146,7 +147,8 @@ impl<A> PartQueue<'_, A> {
             }
             let first = number * self.per_part;
             let part = first..self.items.min(first + self.per_part);
-            let asked = self.job.check();
+            // A job looked at its deadline just before its first part.
+            let asked = if number == 0 { Ok(()) } else { self.job.check() };
             match asked.and_then(|()| ask(part).map_err(|error| error.moved(first).into())) {
                 Ok(answer) => self.answers.push((number, Ok(answer))),
                 Err(error) => return self.fail(number, error),
@@ -254,8 +256,8 @@ impl Pool {
         let cancelled = Arc::new(AtomicBool::new(false));
         let (counts, panics) = (Arc::clone(&self.counts), metrics.panics.clone());
         let (answer, answered) = oneshot::channel();
-        let mut work =
-            JobContext { cancelled: Some(Arc::clone(&cancelled)), ..JobContext::inline(deadline) };
+        let cancels = Some(Arc::clone(&cancelled));
+        let mut work = JobContext { begun: deadline, deadline, cancelled: cancels, spread: false };
         self.pool.spawn(move || {
             work.begun = Instant::now();
             let running = Running::begin(&counts);

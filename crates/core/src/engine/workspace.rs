@@ -18,7 +18,7 @@ thread_local! {
 /// Working memory of a question, for any model.
 #[derive(Default)]
 struct Memory {
-    phrases: Vec<PhraseMemory>,
+    phrases: Vec<Box<PhraseMemory>>,
     scratch: Scratch,
 }
 

@@ -99,23 +99,24 @@ pub struct Phrase<'m> {
     model: &'m Model,
     vocabulary: Vocabulary<'m>,
     vectors: Vectors<'m>,
-    memory: PhraseMemory,
+    /// In a place of its own: a phrase is moved more often than it is read.
+    memory: Box<PhraseMemory>,
 }
 
 impl<'m> Phrase<'m> {
     /// An empty phrase.
     pub fn new(model: &'m Model) -> Self {
-        Self::with(model, PhraseMemory::default())
+        Self::with(model, Box::default())
     }
 
     /// A phrase in memory that another one left; it holds nothing that makes sense before a text
     /// is read into it.
-    pub fn with(model: &'m Model, memory: PhraseMemory) -> Self {
+    pub fn with(model: &'m Model, memory: Box<PhraseMemory>) -> Self {
         Self { model, vocabulary: model.vocabulary(), vectors: model.vectors(), memory }
     }
 
     /// The memory, for another phrase.
-    pub fn into_memory(self) -> PhraseMemory {
+    pub fn into_memory(self) -> Box<PhraseMemory> {
         self.memory
     }
 
@@ -134,7 +135,7 @@ impl<'m> Phrase<'m> {
     /// The first half of [`Phrase::read_up_to`], behind which only [`Phrase::finish`] makes sense. Between
     /// the two other texts are begun with profit: what words are looked up in comes near meanwhile.
     pub(crate) fn begin(&mut self, text: &str, most: usize) {
-        let PhraseMemory { tokens, look_up, .. } = &mut self.memory;
+        let PhraseMemory { tokens, look_up, .. } = &mut *self.memory;
         text::tokenise(self.model.normalisation(), text, tokens);
         let (text, places) = tokens.places();
         self.vocabulary.ask(text, places.take(most), look_up);
@@ -143,7 +144,7 @@ impl<'m> Phrase<'m> {
     /// The second half.
     pub(crate) fn finish(&mut self) -> usize {
         let PhraseMemory { tokens, ids, words, resolved, unknown, made, look_up, .. } =
-            &mut self.memory;
+            &mut *self.memory;
         resolved.clear();
         unknown.clear();
         made.clear();
@@ -205,7 +206,7 @@ impl<'m> Phrase<'m> {
     }
 
     fn sort_bag(&mut self) {
-        let PhraseMemory { all_listed, ids, words, bag, made, .. } = &mut self.memory;
+        let PhraseMemory { all_listed, ids, words, bag, made, .. } = &mut *self.memory;
         bag.clear();
         bag.extend_from_slice(if *all_listed { ids } else { words });
         simd::sort(bag);
@@ -383,7 +384,7 @@ impl<'m> Phrase<'m> {
 
     /// The rows of the bag where they lie, if all are of one type.
     pub fn bag_rows(&self) -> Option<sums::Rows<'_>> {
-        let PhraseMemory { bag, made, .. } = &self.memory;
+        let PhraseMemory { bag, made, .. } = &*self.memory;
         self.vectors.pick(bag, &made.rows, &made.bytes)
     }
 
