@@ -198,7 +198,7 @@ async fn a_body_that_breaks_off_is_told_to_who_still_reads() {
 /// The log says which request it was, and a service without a place for files says so and serves on.
 #[tokio::test]
 async fn the_log_tells_of_streams_that_did_not_end_well() {
-    let folder = ["--spool-folder", "/nowhere/at/all", "--body-timeout-s", "1"].map(str::to_owned);
+    let folder = ["--spool-folder", "/nowhere/at/all", "--stream-idle-s", "1"].map(str::to_owned);
     let mut process = Process::start(&folder);
     assert!(process.log().contains("/nowhere/at/all"), "{}", process.log());
     let mut client = TcpStream::connect(process.address).await.unwrap();
