@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -73,6 +74,11 @@ pub(super) struct EventsArgs {
     /// File that the stream goes on from, if it is there, and that keeps what it got to
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
+    /// How often the state is written while the stream goes on, as 30s, with how far input and output were: a
+    /// run that was killed is gone on from by the same command, which writes no line twice
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "state",
+          conflicts_with = "summary")]
+    checkpoint: Option<i64>,
     /// Model file, as FILE or NAME=FILE [default: the first that `cognate serve` would take; env
     /// COGNATE_MODEL]
     #[arg(long, value_name = "[NAME=]FILE")]
@@ -92,6 +98,11 @@ impl EventsArgs {
             .iter()
             .filter_map(|(flag, path)| Some((*flag, path.as_ref()?.as_path())))
             .collect();
+        if self.checkpoint.is_some() && self.output.as_os_str() == "-" {
+            let problem = "--checkpoint needs a file to write (-o): what has left by standard output \
+                           cannot be cut";
+            return Err(usage(problem));
+        }
         let read = Some(self.file.as_path()).filter(|path| path.as_os_str() != "-");
         clash(&written, read).map_or(Ok(()), |problem| Err(usage(problem)))
     }
@@ -112,11 +123,12 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
         summary: args.summary,
         least: args.least,
         state: args.state,
+        checkpoint: args.checkpoint.map(|every| Duration::from_millis(every.unsigned_abs())),
     };
     let interrupted = Arc::new(AtomicBool::new(false));
     stop_at_signals(&interrupted)?;
     let named = |error| refused(naming(error, &args.output));
-    let mut out = Output::open(&args.output, options.state.is_some()).map_err(refused)?;
+    let mut out = Output::open(&args.output, &options).map_err(refused)?;
     match events::run(&model.engine, &options, &mut out, &interrupted) {
         Ok(outcome) => {
             out.finish().map_err(named)?;

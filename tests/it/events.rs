@@ -1,6 +1,8 @@
 //! `cognate events`: texts come back whole with their events, from files and live, in one run or in
 //! several.
 
+mod checkpoint;
+
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
