@@ -19,7 +19,8 @@ struct Draws(u64);
 
 impl Draws {
     fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % most.max(1)
     }
 }
@@ -33,7 +34,8 @@ fn many(count: u64) -> String {
         let (other, late) = (draws.below(1 << 20), draws.below(30));
         let behind = if late == 0 { 500 } else { late % 20 };
         let time = 1_714_557_600 + number.saturating_sub(behind);
-        writeln!(lines, "{{\"id\":\"t{number}\",\"time\":{time},\"text\":\"{text} {other}\"}}").unwrap();
+        writeln!(lines, "{{\"id\":\"t{number}\",\"time\":{time},\"text\":\"{text} {other}\"}}")
+            .unwrap();
     }
     lines
 }
@@ -124,7 +126,8 @@ fn standard_input_goes_on_where_it_was_or_before() {
     let folder = folder.path();
     let mut rows = "id,text\n".to_owned();
     for number in 0..300 {
-        writeln!(rows, "r{number},{} {}", STREAM[number % 10].1.replace(',', ""), number % 37).unwrap();
+        writeln!(rows, "r{number},{} {}", STREAM[number % 10].1.replace(',', ""), number % 37)
+            .unwrap();
     }
     std::fs::write(folder.join("rows.csv"), &rows).unwrap();
     succeeds(folder, &["rows.csv", "-o", "whole"]);

@@ -257,7 +257,8 @@ async fn a_stream_that_does_not_get_on_ends() {
 /// Between lines a stream may rest for longer than a body may take, and empty lines keep it open.
 #[tokio::test]
 async fn a_stream_may_rest_between_its_lines() {
-    let (app, served) = serve(|settings| (settings.body_timeout_s, settings.stream_idle_s) = (1, 4));
+    let (app, served) =
+        serve(|settings| (settings.body_timeout_s, settings.stream_idle_s) = (1, 4));
     let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len()).into_bytes();
     let line = chunk("[\"quake\",\"city\"]\n");
     let mut client = served.connect().await;

@@ -117,7 +117,11 @@ impl Reading {
         let mut next = self.read()?;
         if goes_on && self.first() == *first {
             while self.records < *records && self.read()?.is_some() {}
-            return if self.mark() == before.input { Ok(None) } else { Err(other(state, *records)) };
+            return if self.mark() == before.input {
+                Ok(None)
+            } else {
+                Err(other(state, *records))
+            };
         }
         if !by_ids {
             return Err(other(state, *records));
@@ -180,7 +184,8 @@ impl Output {
         match self {
             Self::Growing(path, file) => Ok((path, file)),
             _ => Err(EventsError::Options(
-                "checkpoints need a file to write, which a run that goes on can cut (-o)".to_owned(),
+                "checkpoints need a file to write, which a run that goes on can cut (-o)"
+                    .to_owned(),
             )),
         }
     }

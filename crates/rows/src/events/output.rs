@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use cognate::model::disk::{Disk, DiskFile, LocalDisk};
 use cognate::model::writer::{Target, directory_of};
 
-use crate::events::{EventsError, EventsOptions};
 use crate::events::source::Tweet;
+use crate::events::{EventsError, EventsOptions};
 
 pub enum Output {
     Standard(io::Stdout),

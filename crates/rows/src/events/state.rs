@@ -19,7 +19,7 @@ use crate::events::source::Tweet;
 use crate::events::{EventsError, Run};
 
 /// Name and version of the format.
-const FORMAT: &str = "cognate-events-1";
+const FORMAT: &str = "cognate-events-2";
 const LINE_BYTES: usize = 16 << 20;
 
 #[derive(Serialize, Deserialize)]
@@ -62,8 +62,6 @@ struct Event {
     event: u64,
     id: Option<String>,
     size: u64,
-    /// The sum of its vectors as bits, so that nothing is rounded.
-    sum: Vec<u32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -118,9 +116,9 @@ pub(super) fn save(
         };
         add(&mut out, &text);
     }
-    for (event, size, sum) in all {
+    for (event, size) in all {
         let id = run.names.events.get(&event).map(|id| id.to_string());
-        add(&mut out, &Event { event, id, size, sum: sum.iter().map(|n| n.to_bits()).collect() });
+        add(&mut out, &Event { event, id, size });
     }
     for tweet in order.waiting() {
         let Tweet { raw, text, id, time } = tweet;
@@ -175,8 +173,7 @@ pub(super) fn resume(
     }
     for _ in 0..head.events {
         let event: Event = line(&mut input, path)?;
-        let sum = event.sum.into_iter().map(f32::from_bits).collect();
-        run.stream.events_mut().restore(event.event, event.size, sum);
+        run.stream.events_mut().set_size(event.event, event.size);
         if let Some(id) = event.id {
             run.names.events.insert(event.event, id.into());
         }
