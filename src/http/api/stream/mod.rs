@@ -205,8 +205,9 @@ impl<Q: LineQuestion> Talk<Q> {
     /// service stops. Between lines a client may rest, within one it may not.
     async fn read_all(&mut self, body: &mut Body, mut lines: Lines) -> Result<(), End> {
         let settings = &self.stream.app.settings;
-        let [idle, patience] =
-            [settings.stream_idle_s, settings.body_timeout_s].map(Duration::from_secs);
+        let [idle, patience, look] =
+            [settings.stream_idle_s, settings.body_timeout_s, settings.write_timeout_s]
+                .map(Duration::from_secs);
         let (mut until, mut begun, mut arrived) = (Instant::now() + idle, false, 0);
         loop {
             let passed = self.answer_all(&mut lines).await?;
@@ -223,11 +224,13 @@ impl<Q: LineQuestion> Talk<Q> {
             if self.writer.is_stuck() {
                 return Err(End::stuck(next));
             }
+            // A client that rests must read all the same.
+            let looked = until.min(Instant::now() + look);
             let frame = tokio::select! {
                 // First, since a lively client always has more.
                 biased;
                 () = self.place.ended() => return Err(End::stopping(next)),
-                frame = timeout_at(until, body.frame()) => frame,
+                frame = timeout_at(looked, body.frame()) => frame,
             };
             match frame {
                 Ok(Some(Ok(frame))) => {
@@ -238,6 +241,7 @@ impl<Q: LineQuestion> Talk<Q> {
                 }
                 Ok(None) => lines.finish(),
                 Ok(Some(Err(_))) => return Err(End::broken(next)),
+                Err(_) if looked < until => {}
                 Err(_) => return Err(End::slow_sender(next, begun)),
             }
         }

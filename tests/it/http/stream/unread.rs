@@ -168,6 +168,20 @@ async fn who_reads_nothing_after_it_sent_everything_is_given_up() {
     assert_eq!(app.app.streams.in_use().0, 0);
 }
 
+/// A stream may rest, but not over answers that wait in files.
+#[tokio::test]
+async fn who_rests_and_reads_nothing_is_given_up() {
+    let (app, served) = serve(|settings| settings.write_timeout_s = 1);
+    let body = long_lines();
+    let mut client = narrow(served.address).await;
+    // One more byte is to come.
+    client.write_all(head(body.len() + 1).as_bytes()).await.unwrap();
+    client.write_all(body.as_bytes()).await.unwrap();
+    until_counted(&app, &ended("slow_reader")).await;
+    assert_eq!(app.app.spools.in_use().0, 0);
+    assert_eq!(app.app.streams.in_use().0, 0);
+}
+
 #[tokio::test]
 async fn a_stream_whose_client_is_gone_is_no_plain_200() {
     let (app, served) = serve(|_| ());
