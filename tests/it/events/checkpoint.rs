@@ -185,12 +185,14 @@ fn a_run_that_is_told_to_stop_goes_on_in_the_next() {
     run.stdin.as_mut().unwrap().write_all((half.join("\n") + "\n").as_bytes()).unwrap();
     assert!(!until_written(&mut run, folder, 10_000));
     kill_process(Pid::from_child(&run), Signal::TERM).unwrap();
-    // It stops once the next line comes; the texts that wait to be put in order wait in the state.
+    // It stops once the next line comes, unless it does already; the texts that wait to be put in order wait
+    // in the state.
     let next = all.lines().nth(100).unwrap();
-    run.stdin.as_mut().unwrap().write_all(format!("{next}\n").as_bytes()).unwrap();
+    let _ = run.stdin.as_mut().unwrap().write_all(format!("{next}\n").as_bytes());
     assert!(run.wait().unwrap().success());
     let before = checkpoint(folder);
-    assert_eq!((&before["ended"], &before["input"]["records"]), (&false.into(), &101.into()));
+    let records = before["input"]["records"].as_u64().unwrap();
+    assert!(before["ended"] == false && [100, 101].contains(&records), "{before}");
     assert!(before["waiting"].as_u64().unwrap() > 0, "{before}");
     // Without the flag it would not know what to do with that.
     refused(folder, &["many.ndjson", "--slack", "20s", "--state", "state"], 1, &["--checkpoint"]);
