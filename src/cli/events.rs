@@ -57,7 +57,7 @@ pub(super) struct EventsArgs {
     /// How late a text may come, as 30s; texts wait so long to be put in the order of their times
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s")]
     slack: i64,
-    /// Table of events to write: event, start, end, texts, per_hour, words, central
+    /// Table of events to write: event, start, end, texts, per_hour, words, central, chatter
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
     /// Fewest texts of an event in the table

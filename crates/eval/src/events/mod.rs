@@ -6,12 +6,14 @@
 //! on another stream if one is given, and its figures on the measured stream are reported. Grid,
 //! search and grouping are those of `cognate events`.
 
+mod chatter;
 mod neighbours;
 mod page;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+pub use chatter::ChatterReport;
 use cognate::engine::Engine;
 use cognate::window::events::{Events, Rule};
 use cognate::window::{Limits, Near};
@@ -82,6 +84,9 @@ pub struct EventsReport {
     pub drop_opposed: bool,
     /// For each contender, the chosen setting and its figures.
     pub results: Vec<EventsResult>,
+    /// What the score of chatter tells of the events that the best contender found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chatter: Option<ChatterReport>,
     /// The timelines of the gold events, and of those that the best contender found.
     #[serde(skip)]
     courses: Vec<Timeline>,
@@ -177,7 +182,7 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
         other.as_ref().map(|other| neighbours::vectors(engine, other)).transpose()?;
     let choosing_vectors = other_vectors.as_ref().unwrap_or(&vectors);
     let mut results = Vec::new();
-    let mut best: Option<(f64, Vec<u64>)> = None;
+    let mut best: Option<(f64, String, Vec<u64>)> = None;
     for contender in &contenders {
         let prepare = |stream, vectors| -> Result<PreparedStream<'_>, EvalError> {
             let near = contender.nearest(engine, stream, vectors, options)?;
@@ -198,10 +203,10 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
         let mut numbers = found.clone();
         numbers.sort_unstable();
         numbers.dedup();
-        if best.as_ref().is_none_or(|(highest, _)| worth(&figures) > *highest) {
-            best = Some((worth(&figures), found));
-        }
         let name = contender.name();
+        if best.as_ref().is_none_or(|(highest, ..)| worth(&figures) > *highest) {
+            best = Some((worth(&figures), name.clone(), found));
+        }
         let asked = contender.second().map(|second| asked(&rule, second, options));
         results.push(EventsResult {
             name,
@@ -214,7 +219,9 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
             grid: all,
         });
     }
-    let courses = best.map(|(_, found)| courses(&measured, &found)).unwrap_or_default();
+    let told = best.as_ref();
+    let chatter = told.and_then(|(_, of, found)| chatter::report(engine, &measured, found, of));
+    let courses = told.map(|(.., found)| courses(&measured, found)).unwrap_or_default();
     let named = |path: &PathBuf| path.display().to_string();
     Ok(EventsReport {
         format: "cognate-eval-events-1",
@@ -229,6 +236,7 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
         nearest: options.nearest,
         drop_opposed: options.drop_opposed,
         results,
+        chatter,
         courses,
     })
 }
@@ -354,6 +362,7 @@ impl EventsReport {
             notes.push(format!("POST /collections/NAME/match?{query}"));
             notes.push(format!("cognate events {flags}"));
         }
+        notes.extend(self.chatter.as_ref().map(ChatterReport::to_string));
         Table { title, stub: "nearest by", columns, rows: rows.collect(), notes }
     }
 }
