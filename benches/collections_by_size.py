@@ -52,7 +52,7 @@ def measure(size):
         )
         lines = (json.dumps({"id": f"m{at}", "text": text}) for at, text in enumerate(titles(args.titles, args.matched)))
         begun = time.perf_counter()
-        path = "/collections/bench/match?last=1000&second=none&min_score=0.5"
+        path = "/collections/bench/match?last=1000&second=none&threshold=0.5"
         answers = service.ask("POST", path, "\n".join(lines).encode(), "application/x-ndjson").splitlines()
         seconds = time.perf_counter() - begun
         print(f"  match among the last 1,000: {len(answers) / seconds:,.0f} a second")

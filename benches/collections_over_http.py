@@ -76,7 +76,7 @@ for second, last in [("none", 1000), ("none", 10_000), ("coverage", 1000), ("cov
     fresh("bench")
     lines = (json.dumps({"id": str(at), "text": text[:8000], "time": 1_700_000_000 + at}) for at, text in enumerate(tweets))
     body = "\n".join(lines).encode()
-    path = f"/collections/bench/match?last={last}&second={second}&min_score=0.5"
+    path = f"/collections/bench/match?last={last}&second={second}&threshold=0.5"
     begun = time.perf_counter()
     answers = ask("POST", path, body, "application/x-ndjson").splitlines()
     seconds = time.perf_counter() - begun

@@ -164,8 +164,8 @@ pub async fn never_finish(address: SocketAddr, chunked: bool, body: usize) -> Op
     tokio::time::timeout(Duration::from_secs(15), work).await.ok()?.ok().map(|reply| reply.status)
 }
 
-/// Opens a stream of lines and sends a newline every three seconds; its status, and how many
-/// seconds it lived.
+/// Opens a stream of lines and sends a byte of its first line every three seconds; its status, and how
+/// many seconds it lived.
 pub async fn drip(address: SocketAddr, bound: Duration) -> Option<(u16, f64)> {
     let work = async {
         let mut stream = TcpStream::connect(address).await.ok()?;
@@ -177,15 +177,15 @@ pub async fn drip(address: SocketAddr, bound: Duration) -> Option<(u16, f64)> {
         stream.read_exact(&mut status).await.ok()?;
         let status = std::str::from_utf8(status.get(9..)?).ok()?.parse().ok()?;
         let (mut incoming, mut outgoing) = stream.split();
-        let newlines = async {
-            while outgoing.write_all(b"1\r\n\n\r\n").await.is_ok() {
+        let letters = async {
+            while outgoing.write_all(b"1\r\n[\r\n").await.is_ok() {
                 tokio::time::sleep(3 * SECOND).await;
             }
             std::future::pending::<()>().await;
         };
         tokio::select! {
             () = closed(&mut incoming) => {}
-            () = newlines => {}
+            () = letters => {}
         }
         Some((status, since.elapsed().as_secs_f64()))
     };

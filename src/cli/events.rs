@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -56,15 +57,7 @@ pub(super) struct EventsArgs {
     /// How late a text may come, as 30s; texts wait so long to be put in the order of their times
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s")]
     slack: i64,
-    /// Share of the cosine to an event's centre in its score, from 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = usual::CENTRE,
-          value_parser = share)]
-    centre: f32,
-    /// Least score at which a text joins an event [default: what was found for the method that
-    /// scores: see docs/events.md]
-    #[arg(long, value_name = "SCORE", value_parser = share)]
-    threshold: Option<f32>,
-    /// Table of events to write: event, start, end, texts, per_hour, words, central
+    /// Table of events to write: event, start, end, texts, per_hour, words, central, chatter
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
     /// Fewest texts of an event in the table
@@ -73,6 +66,11 @@ pub(super) struct EventsArgs {
     /// File that the stream goes on from, if it is there, and that keeps what it got to
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
+    /// How often the state is written while the stream goes on, as 30s, with how far input and output were: a
+    /// run that was killed is gone on from by the same command, which writes no line twice
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "state",
+          conflicts_with = "summary")]
+    checkpoint: Option<i64>,
     /// Model file, as FILE or NAME=FILE [default: the first that `cognate serve` would take; env
     /// COGNATE_MODEL]
     #[arg(long, value_name = "[NAME=]FILE")]
@@ -92,6 +90,11 @@ impl EventsArgs {
             .iter()
             .filter_map(|(flag, path)| Some((*flag, path.as_ref()?.as_path())))
             .collect();
+        if self.checkpoint.is_some() && self.output.as_os_str() == "-" {
+            let problem = "--checkpoint needs a file to write (-o): what has left by standard output \
+                           cannot be cut";
+            return Err(usage(problem));
+        }
         let read = Some(self.file.as_path()).filter(|path| path.as_os_str() != "-");
         clash(&written, read).map_or(Ok(()), |problem| Err(usage(problem)))
     }
@@ -100,8 +103,7 @@ impl EventsArgs {
 pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
     args.check()?;
     let model = ask::open_model(args.model.as_ref())?;
-    let threshold = ("--threshold", args.threshold);
-    let settings = args.follow.settings(&model.engine, args.centre, threshold)?;
+    let settings = args.follow.settings(&model.engine)?;
     let options = EventsOptions {
         input: args.file,
         records: RecordOptions { format: args.format, headless: args.no_header },
@@ -112,11 +114,12 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
         summary: args.summary,
         least: args.least,
         state: args.state,
+        checkpoint: args.checkpoint.map(|every| Duration::from_millis(every.unsigned_abs())),
     };
     let interrupted = Arc::new(AtomicBool::new(false));
     stop_at_signals(&interrupted)?;
     let named = |error| refused(naming(error, &args.output));
-    let mut out = Output::open(&args.output, options.state.is_some()).map_err(refused)?;
+    let mut out = Output::open(&args.output, &options).map_err(refused)?;
     match events::run(&model.engine, &options, &mut out, &interrupted) {
         Ok(outcome) => {
             out.finish().map_err(named)?;
@@ -190,6 +193,13 @@ pub(super) struct FollowArgs {
     #[arg(long, value_name = "N", default_value_t = usual::VOTES,
           value_parser = count::<usize>(1, MOST_NEAREST))]
     votes: usize,
+    /// Share of an event's score that is the cosine to the mean of its last texts, from 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = usual::CENTRE, value_parser = share)]
+    centre: f32,
+    /// Least score at which a text is near another and belongs to its event [default: what was found for
+    /// the method that scores: see docs/events.md]
+    #[arg(long, alias = "min-score", value_name = "SCORE", value_parser = share)]
+    threshold: Option<f32>,
     /// What becomes of the nearest that say the opposite of a text [default: they stay]
     #[arg(long, value_name = "POLICY", value_parser = choice::<OpposedPolicy>())]
     opposes: Option<OpposedPolicy>,
@@ -208,14 +218,9 @@ pub(super) fn share(text: &str) -> Result<f32, String> {
 }
 
 impl FollowArgs {
-    /// How a stream is followed; the threshold is what was found for the method that scores, unless
-    /// `flag` says one.
-    pub(super) fn settings(
-        &self,
-        engine: &Engine,
-        centre: f32,
-        (flag, threshold): (&str, Option<f32>),
-    ) -> Result<Settings, Failure> {
+    /// How a stream is followed; the threshold is what was found for the method that scores, unless one
+    /// is said.
+    pub(super) fn settings(&self, engine: &Engine) -> Result<Settings, Failure> {
         let named = |name: &str| engine.method(name).map_err(usage);
         let method = named(&self.method)?;
         let second = match self.second.as_str() {
@@ -224,10 +229,10 @@ impl FollowArgs {
         };
         let scoring = second.unwrap_or(method);
         let known = usual::threshold(scoring);
-        let threshold = threshold.or(known).ok_or_else(|| {
+        let threshold = self.threshold.or(known).ok_or_else(|| {
             usage(format!(
-                "no threshold is known for {}: say one with {flag}; `cognate eval events` finds it \
-                 on a labelled stream",
+                "no threshold is known for {}: say one with --threshold; `cognate eval events` finds \
+                 it on a labelled stream",
                 scoring.name()
             ))
         })?;
@@ -240,7 +245,7 @@ impl FollowArgs {
             rule: Rule {
                 threshold,
                 votes: self.votes,
-                centre,
+                centre: self.centre,
                 duplicate: usual::duplicate(scoring),
             },
             limits: Limits { last: self.last, within: self.within },

@@ -51,7 +51,7 @@ def filter_case(context, case):
         return False
     if path.startswith("/collections"):
         query = case.query or {}
-        if any(field in query for field in ("filter", "within", "second", "min_score")):
+        if any(field in query for field in ("filter", "within", "second", "threshold")):
             return False  # JSON in a string, spans, names of methods, a number or a word
         items = body.get("items") if isinstance(body, dict) else None
         names = [item.get("id") for item in items if isinstance(item, dict)] if isinstance(items, list) else []

@@ -1,6 +1,8 @@
 //! `cognate events`: texts come back whole with their events, from files and live, in one run or in
 //! several.
 
+mod checkpoint;
+
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -89,7 +91,7 @@ fn texts_come_back_whole_with_their_events() {
     }
     let table = read(folder, "events.tsv");
     let rows: Vec<Vec<&str>> = table.lines().map(|row| row.split('\t').collect()).collect();
-    assert_eq!(rows[0].join(" "), "event start end texts per_hour words central");
+    assert_eq!(rows[0].join(" "), "event start end texts per_hour words central chatter");
     let first: Vec<&[&str]> = rows[1..].iter().map(|row| &row[..4]).collect();
     assert_eq!(
         first,
@@ -100,6 +102,16 @@ fn texts_come_back_whole_with_their_events() {
     );
     assert!(rows[1][5].contains("lima") && rows[2][5].contains("passau"), "{table}");
     assert!(STREAM.iter().any(|(name, text)| *name == "flood" && *text == rows[2][6]), "{table}");
+    // With those of one text: what says little, in words of every day, is the most of it chatter.
+    succeeds(folder, &[&["tweets.ndjson"][..], &summary, &["--least", "1"]].concat());
+    let table = read(folder, "events.tsv");
+    let chatter = |event: &str| -> f64 {
+        let row = table.lines().find(|row| row.starts_with(&format!("{event}\t"))).unwrap();
+        row.rsplit('\t').next().unwrap().parse().unwrap()
+    };
+    let [quake, flood, cat, pancake] = ["t0", "t1", "t3", "t7"].map(chatter);
+    assert!(quake.max(flood) < cat.min(pancake), "{table}");
+    assert!([quake, flood, cat, pancake].iter().all(|share| (0.0..=1.0).contains(share)));
 }
 
 #[test]

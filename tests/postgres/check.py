@@ -58,7 +58,7 @@ def main():
         service.good("PUT", "/collections/news", settings)
     for turn, at in enumerate(range(0, len(stream), 97)):
         piece = stream[at : at + 97]
-        path = "/collections/news/match?last=300&min_score=0.3"
+        path = "/collections/news/match?last=300&threshold=0.3"
         expected = alone.good("POST", path, piece, lines=True)
         found = every[1 + turn % 2].good("POST", path, piece, lines=True)
         assert expected == found, (at, expected, found)

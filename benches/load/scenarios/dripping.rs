@@ -1,5 +1,5 @@
-//! P34: a stream that drips ends. As many streams as there may be, each of which sends a newline
-//! every three seconds, leave room for others and are ended.
+//! P34: a stream that drips ends. As many streams as there may be, each of which sends a byte
+//! of one line every three seconds, leave room for others and are ended.
 
 use std::time::{Duration, Instant};
 

@@ -322,7 +322,7 @@ impl HeldWindow {
             self.names.join(&id, event);
             let text = stream::Item { time: item.time, text: &item.text };
             self.stream.remember(text, event)?;
-            self.stream.events_mut().restore(event, size, Vec::new());
+            self.stream.events_mut().set_size(event, size);
             self.sweep();
         }
         Ok(())

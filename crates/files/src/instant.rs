@@ -52,6 +52,15 @@ pub fn span(text: &str) -> Option<i64> {
     Some(i64::from(number) * seconds * 1000)
 }
 
+/// A duration of whole seconds as [`span`] reads it, in the largest unit that divides it.
+pub fn written_span(milliseconds: i64) -> String {
+    let seconds = milliseconds / 1000;
+    let units = [(86_400, 'd'), (3600, 'h'), (60, 'm')];
+    let unit = units.into_iter().find(|(length, _)| seconds % length == 0);
+    let (length, unit) = unit.unwrap_or((1, 's'));
+    format!("{}{unit}", seconds / length)
+}
+
 /// The epoch of Twitter's ids, in milliseconds since 1970.
 const SNOWFLAKES_FROM: i64 = 1_288_834_974_657;
 

@@ -32,10 +32,6 @@ pub(in crate::cli) struct MatchArgs {
     home: HomeArgs,
     #[command(flatten)]
     follow: FollowArgs,
-    /// Least score at which a text is near an item and belongs to its event [default: what was found for
-    /// the method that scores: see docs/events.md]
-    #[arg(long, value_name = "SCORE", value_parser = share)]
-    min_score: Option<f32>,
     /// Least score at which a text is a duplicate of its nearest, whose event it joins [default: the
     /// highest of the method that scores]
     #[arg(long, value_name = "SCORE", value_parser = share)]
@@ -72,7 +68,7 @@ impl From<Add> for AddPolicy {
 
 pub(super) fn run(args: &MatchArgs) -> Result<(), Failure> {
     let model = ask::open_model(args.model.as_ref())?;
-    let mut stream = args.follow.settings(&model.engine, 0.0, ("--min-score", args.min_score))?;
+    let mut stream = args.follow.settings(&model.engine)?;
     stream.rule.duplicate = args.duplicate_score.unwrap_or(stream.rule.duplicate);
     let how = MatchOptions { stream, add: args.add.into(), replace: args.replace };
     let engine = SharedEngine::of(model);

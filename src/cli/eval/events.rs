@@ -6,13 +6,14 @@ use clap::Args;
 use cognate::engine::Engine;
 use cognate::model::OpenOptions;
 use cognate::model::writer::clash;
-use cognate::window::usual;
+use cognate::window::{Limits, usual};
 use cognate_eval::events;
 use cognate_eval::events::EventsOptions;
 use cognate_files::records::Options as RecordOptions;
 
 use crate::cli::choices::choice;
 use crate::cli::eval::{refused, write};
+use crate::cli::events::duration;
 use crate::cli::model::model_file;
 use crate::cli::{Failure, count, print, usage};
 use crate::http::request::fields::OpposedPolicy;
@@ -54,6 +55,9 @@ pub(in crate::cli) struct EventsArgs {
     #[arg(long, value_name = "N", default_value_t = usual::LAST,
           value_parser = count::<usize>(1, 10_000_000))]
     last: usize,
+    /// How far is looked back in time, as 30s, 15m, 24h or 7d [default: as far as --last reaches]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    within: Option<i64>,
     /// How many of the nearest are asked
     #[arg(long, value_name = "N", default_value_t = usual::NEAREST,
           value_parser = count::<usize>(1, 1000))]
@@ -92,7 +96,7 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
         choose_on: args.choose_on,
         seconds: args.second,
         references: !args.no_references,
-        last: args.last,
+        limits: Limits { last: args.last, within: args.within },
         nearest: args.nearest,
         drop_opposed: args.opposes == Some(OpposedPolicy::Drop),
     };

@@ -195,8 +195,10 @@ settings! {
     /// Seconds within which a request's head must be complete, and after which an idle connection is
     /// closed. A load balancer must close idle connections sooner.
     header_timeout_s: u64 = 15, Rule::count(1, 120);
-    /// Seconds within which a body must arrive, and within which a stream must send a line.
+    /// Seconds within which a body must arrive, and within which a line of a stream must that was begun.
     body_timeout_s: u64 = 5, Rule::count(1, 300);
+    /// Seconds that a stream may send nothing between two lines; an empty line counts as one.
+    stream_idle_s: u64 = 300, Rule::count(1, 86_400);
     /// Seconds within which a client must read 64 KiB, or a sixty-fourth, of its response.
     write_timeout_s: u64 = 30, Rule::count(1, 600);
 

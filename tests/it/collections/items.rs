@@ -188,7 +188,7 @@ async fn writing_needs_a_key_of_its_scope() {
     ] {
         // The tiny model has no usual threshold, so matching says what it needs.
         let body = body
-            .replace("}]}", if path.ends_with("match") { "}],\"min_score\":0.5}" } else { "}]}" });
+            .replace("}]}", if path.ends_with("match") { "}],\"threshold\":0.5}" } else { "}]}" });
         send(verb, path, "nobody", &body).await.refusal(401, "unauthorized");
         send(verb, path, "reader-key", &body).await.refusal(403, "forbidden");
         let answer = send(verb, path, "writer-key", &body).await;

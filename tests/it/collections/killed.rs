@@ -65,7 +65,7 @@ fn write_until_killed(process: &mut Process, round: usize, after: Duration) -> V
                             .collect();
                         // One of the writers matches, the others load.
                         let (path, more) = match writer {
-                            0 => ("match", r#","min_score":0.9"#),
+                            0 => ("match", r#","threshold":0.9"#),
                             _ => ("items", ""),
                         };
                         let body = format!(r#"{{"items":[{}]{more}}}"#, items.join(","));

@@ -174,20 +174,25 @@ async fn a_collection_that_was_moved_keeps_its_events() {
 #[tokio::test]
 async fn a_stream_has_the_events_that_the_command_finds() {
     let posts = posts(300);
-    let expected = events(&posts, &["--last", "100", "--within", "90m"]);
-    assert!(expected.iter().any(|line| line["new"] == false), "{expected:?}");
+    let flags = ["--last", "100", "--within", "90m"];
+    let plain = events(&posts, &flags);
+    assert!(plain.iter().any(|line| line["new"] == false), "{plain:?}");
+    let of_centres = events(&posts, &[&flags[..], &["--centre", "0.3"]].concat());
+    assert_ne!(plain, of_centres);
     // However it is cut into requests.
-    for size in [1, 7, 64, 300] {
+    for (size, centre) in [(1, 0.0), (7, 0.0), (64, 0.3), (7, 0.3), (300, 0.0)] {
+        let expected = if centre == 0.0 { &plain } else { &of_centres };
         let app = TestApp::of(support::default_model(), |_| ());
         done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
         let mut found = Vec::new();
         for (at, part) in posts.chunks(size).enumerate().take(40) {
-            let body = json!({"items": items(part, at * size), "last": 100, "within": "90m"});
+            let mut body = json!({"items": items(part, at * size), "last": 100, "within": "90m"});
+            body["centre"] = json!(centre);
             let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
             assert_eq!(answer["second"], "coverage");
             found.extend(answer["results"].as_array().unwrap().clone());
         }
-        found.iter().zip(&expected).for_each(|(found, event)| agrees(found, event));
+        found.iter().zip(expected).for_each(|(found, event)| agrees(found, event));
         let told = done(&app, "GET", "/collections/news", None).await;
         assert_eq!(told["items"], found.len());
         let item = done(&app, "GET", "/collections/news/items/t30", None).await;
@@ -224,12 +229,62 @@ async fn lines_are_answered_as_they_come() {
     assert!(metrics.contains("cognate_collection_matches_total 200"), "{metrics}");
 }
 
+/// The setting that was found best on a labelled stream, as it is printed: as flags and as a query string.
+#[tokio::test]
+async fn what_eval_events_recommends_can_be_asked_for() {
+    let posts = posts(200);
+    let folder = tempfile::tempdir().unwrap();
+    let mut rows = "event\ttime\ttext\n".to_owned();
+    for ((_, text), item) in posts.iter().zip(items(&posts, 0)) {
+        writeln!(rows, "{}\t{}\t{text}", text.split(' ').next().unwrap(), item["time"]).unwrap();
+    }
+    std::fs::write(folder.path().join("gold.tsv"), rows).unwrap();
+    let arguments = ["eval", "events", "gold.tsv", "--gold", "event", "--within", "90m"];
+    let more = ["--last", "60", "--nearest", "3", "--json", "-"];
+    let output =
+        cognate(folder.path(), &[("COGNATE_MODEL", MODEL)], &[&arguments[..], &more].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: Value = serde_json::from_str(stdout(&output)).unwrap();
+    let mut asked = 0;
+    for result in report["results"].as_array().unwrap() {
+        let (Some(query), Some(flags)) = (result["query"].as_str(), result["flags"].as_str())
+        else {
+            assert!(["tf-idf", "MinHash"].contains(&result["name"].as_str().unwrap()), "{result}");
+            continue;
+        };
+        let expected = events(&posts, &flags.split(' ').collect::<Vec<_>>());
+        let app = TestApp::of(support::default_model(), |_| ());
+        done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+        let lines: String = items(&posts, 0).iter().map(|item| format!("{item}\n")).collect();
+        let request = Request::post(format!("/collections/news/match?{query}"));
+        let request = request.header("content-type", "application/x-ndjson");
+        let answer = app.send(request.body(Body::from(lines)).unwrap()).await.text();
+        let found: Vec<Value> =
+            answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(found.len(), posts.len(), "{query}: {answer}");
+        found.iter().zip(&expected).for_each(|(found, event)| agrees(found, event));
+        let mut names: Vec<&str> =
+            found.iter().map(|found| found["event"].as_str().unwrap()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), result["events"], "{query}");
+        asked += 1;
+    }
+    assert_eq!(asked, 3);
+}
+
 /// A matcher is made anew from what was stored: after a restart, and after other settings were asked
 /// for in between.
 #[tokio::test]
 async fn a_stream_goes_on_as_if_it_had_not_stopped() {
     let posts = posts(240);
-    let expected = events(&posts, &["--last", "40"]);
+    for centre in [0.0, 0.3] {
+        goes_on(&posts, centre).await;
+    }
+}
+
+async fn goes_on(posts: &[(String, String)], centre: f64) {
+    let expected = events(posts, &["--last", "40", "--centre", &centre.to_string()]);
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let mut found = Vec::new();
@@ -240,7 +295,8 @@ async fn a_stream_goes_on_as_if_it_had_not_stopped() {
             done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
         }
         for (half, part) in part.chunks(30).enumerate() {
-            let body = json!({"items": items(part, at * 60 + half * 30), "last": 40});
+            let first = at * 60 + half * 30;
+            let body = json!({"items": items(part, first), "last": 40, "centre": centre});
             let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
             found.extend(answer["results"].as_array().unwrap().clone());
             // What comes and goes leaves the matcher to be made anew.
@@ -307,7 +363,7 @@ async fn a_text_that_was_matched_has_its_first_answer() {
     };
     let mut first = matched(&json!({"items": items(&posts[..40], 0)})).await;
     // By other settings, too, and beside texts that are new.
-    let again = matched(&json!({"items": items(&posts, 0), "min_score": 0.9, "nearest": 1})).await;
+    let again = matched(&json!({"items": items(&posts, 0), "threshold": 0.9, "nearest": 1})).await;
     for (told, again) in first.iter_mut().zip(&again) {
         (told["nearest"], told["repeated"]) = (json!([]), json!(true));
         assert_eq!(told, again);
@@ -484,7 +540,7 @@ async fn duplicates_neighbours_and_names_are_told() {
         (
             json!({"items": [{"id": "e", "text": "x"}], "second": "wmd"}),
             "not_calibrated",
-            "/min_score",
+            "/threshold",
         ),
         (
             json!({"items": [{"id": "e", "text": "x"}], "last": 100_000, "within": "1x"}),

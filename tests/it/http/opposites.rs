@@ -211,7 +211,7 @@ async fn a_match_without_opposed_items_finds_no_duplicate_and_no_event_in_them()
     let app = app();
     let (on, off) =
         (json!({"id": "on", "text": QUERY}), json!({"id": "off", "text": CANDIDATES[0]}));
-    let body = json!({"items": [on, off], "min_score": 0.5, "duplicate_score": 0.8});
+    let body = json!({"items": [on, off], "threshold": 0.5, "duplicate_score": 0.8});
     for name in ["plain", "body", "lines"] {
         done(&app, "PUT", &format!("/collections/{name}"), Some(&json!({}))).await;
     }
@@ -220,7 +220,7 @@ async fn a_match_without_opposed_items_finds_no_duplicate_and_no_event_in_them()
     assert_eq!(plain["results"][1]["event"], "on");
     let dropped = with(body, json!({"opposes": "drop"}));
     let dropped = done(&app, "POST", "/collections/body/match", Some(&dropped)).await;
-    let path = "/collections/lines/match?min_score=0.5&duplicate_score=0.8&opposes=drop";
+    let path = "/collections/lines/match?threshold=0.5&duplicate_score=0.8&opposes=drop";
     let streamed = answered(&app, lines(path, format!("{on}\n{off}\n"))).await;
     for result in [&dropped["results"][1], &streamed[1]] {
         assert_eq!(result.get("duplicate_of"), None, "{result}");

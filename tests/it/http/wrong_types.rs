@@ -34,8 +34,8 @@ async fn no_refusal_names_a_type_of_rust() {
         (
             "/collections/news/match",
             json!({"items": [{"id": "a", "text": "b"}], "model": "", "method": "", "second": "",
-                "last": 1, "within": "", "min_score": 0, "nearest": 1, "votes": 1,
-                "duplicate_score": 1}),
+                "last": 1, "within": "", "threshold": 0, "nearest": 1, "votes": 1,
+                "centre": 0, "duplicate_score": 1}),
         ),
         (
             "/embed",
@@ -146,16 +146,18 @@ async fn a_number_out_of_range_is_told_the_range() {
         (matching, matched("votes", json!(1001)), "/votes", "a whole number from 1 to 1000"),
         (
             matching,
-            matched("min_score", json!(-2)),
-            "/min_score",
+            matched("threshold", json!(-2)),
+            "/threshold",
             "a number from 0 to 1, as scores of coverage are",
         ),
         (
             matching,
+            // By its name of before.
             matched("min_score", json!(2)),
-            "/min_score",
+            "/threshold",
             "a number from 0 to 1, as scores of coverage are",
         ),
+        (matching, matched("centre", json!(1.5)), "/centre", "a number from 0 to 1"),
         (
             matching,
             matched("duplicate_score", json!(5)),
@@ -183,9 +185,11 @@ async fn a_number_out_of_range_is_told_the_range() {
     }
     // The scores of another second method lie elsewhere.
     let cosine =
-        json!({"items": [{"id": "a", "text": "quake"}], "second": "none", "min_score": -0.5});
+        json!({"items": [{"id": "a", "text": "quake"}], "second": "none", "threshold": -0.5});
     assert_eq!(app.post(matching, cosine.to_string()).await.status, StatusCode::OK);
-    let lines = Request::post(format!("{matching}?min_score=2"))
-        .header("content-type", "application/x-ndjson");
-    app.send(lines.body(Body::empty()).unwrap()).await.refusal(422, "out_of_range");
+    for query in ["threshold=2", "min_score=2", "centre=-1"] {
+        let lines = Request::post(format!("{matching}?{query}"))
+            .header("content-type", "application/x-ndjson");
+        app.send(lines.body(Body::empty()).unwrap()).await.refusal(422, "out_of_range");
+    }
 }

@@ -3,7 +3,8 @@
 //! An event's score for a text is the mean of the scores of its `votes` texts nearest to it (an event
 //! of which the window holds fewer needs as many as are there), of which those that are not among the
 //! nearest found count 0; `centre` of it is replaced by the cosine between the text and the mean of the
-//! event's texts. The event of a duplicate has the duplicate's score. The text joins the event of the
+//! last of the event's texts that the window holds. All of it follows from what is in the window, so that
+//! a window that is made anew decides as one that went on. The event of a duplicate has the duplicate's score. The text joins the event of the
 //! highest score if that is not below the threshold. One pair that is alike by chance so joins no two
 //! events, which it does where the nearest text alone decides. Events of which the window holds no text
 //! any more are forgotten.
@@ -14,7 +15,7 @@ use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
 use serde::{Deserialize, Serialize};
 
-use crate::window::{Entry, Near};
+use crate::window::Near;
 
 /// How a text finds its event.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -55,6 +56,9 @@ pub struct Events {
     known: HashMap<u64, Event>,
 }
 
+/// Most texts of an event whose mean is its centre: the last ones.
+const CENTRE_TEXTS: usize = 16;
+
 /// A text that is remembered.
 #[derive(Debug, Clone, Copy)]
 struct Member {
@@ -67,8 +71,8 @@ struct Member {
 /// The number of no text.
 const NONE: u64 = u64::MAX;
 
-/// Bytes of memory of an event beside the sum of its vectors, with its place in the list.
-const EVENT_BYTES: usize = 104;
+/// Bytes of memory of an event, with its place in the list.
+const EVENT_BYTES: usize = 56;
 
 /// The state of an event.
 #[derive(Debug, Clone)]
@@ -79,8 +83,6 @@ struct Event {
     size: u64,
     /// Texts that are remembered.
     remembered: u64,
-    /// The sum of the texts' vectors, each brought to length 1.
-    sum: Vec<f32>,
 }
 
 impl Events {
@@ -114,23 +116,22 @@ impl Events {
         self.known.is_empty()
     }
 
-    /// Bytes of memory that they take, roughly, where vectors have `dims` numbers.
-    pub fn bytes(&self, dims: usize, rule: &Rule) -> usize {
-        let sum = if rule.centre == 0.0 { 0 } else { dims * size_of::<f32>() };
-        self.members.len() * size_of::<Member>() + self.known.len() * (EVENT_BYTES + sum)
-    }
-
-    /// Decides the event of the next text, as [`decide`](Self::decide) does, and adds it.
-    pub fn join(&mut self, entry: &Entry<'_>, near: &[Near], since: i64, rule: &Rule) -> Decision {
-        let decision = self.decide(entry, near, since, rule);
-        self.add(decision.event, entry);
-        decision
+    /// Bytes of memory that they take, roughly.
+    pub fn bytes(&self) -> usize {
+        self.members.len() * size_of::<Member>() + self.known.len() * EVENT_BYTES
     }
 
     /// Decides the event of a text that would be the next, given its nearest among the earlier texts of its
-    /// window, which reaches back to the time `since`, the best first. A vector is looked at for centres
-    /// alone.
-    pub fn decide(&self, entry: &Entry<'_>, near: &[Near], since: i64, rule: &Rule) -> Decision {
+    /// window, which reaches back to the time `since`, the best first. Vectors, of which `vector_of` gives
+    /// those of the window's texts, are looked at for centres alone.
+    pub fn decide<'v>(
+        &self,
+        vector: Option<&[f32]>,
+        near: &[Near],
+        since: i64,
+        rule: &Rule,
+        vector_of: impl Fn(u64) -> Option<&'v [f32]>,
+    ) -> Decision {
         let mut best: Option<(f32, u64, Near)> = None;
         let mut looked: Vec<u64> = Vec::new();
         for (at, &nearest) in near.iter().enumerate() {
@@ -142,7 +143,16 @@ impl Events {
             let of_event = near.get(at..).unwrap_or_default();
             let score = match nearest.score >= rule.duplicate {
                 true => nearest.score,
-                false => self.score(event, entry.vector, of_event, since, rule),
+                false => {
+                    let votes = self.votes(event, of_event, since, rule);
+                    match vector.filter(|_| rule.centre != 0.0) {
+                        Some(vector) => {
+                            let centre = self.centre(event, vector, since, &vector_of);
+                            (1.0 - rule.centre) * votes + rule.centre * centre
+                        }
+                        None => (1.0 - rule.centre) * votes,
+                    }
+                }
             };
             if best.is_none_or(|(highest, ..)| score > highest) {
                 best = Some((score, event, nearest));
@@ -161,35 +171,40 @@ impl Events {
         }
     }
 
-    /// An event's score for a text, of which `near` begins with the nearest that belongs to it.
-    fn score(
-        &self,
-        event: u64,
-        vector: Option<&[f32]>,
-        near: &[Near],
-        since: i64,
-        rule: &Rule,
-    ) -> f32 {
-        let Some(known) = self.known.get(&event) else { return 0.0 };
-        let wanted = self.within(known, since).take(rule.votes.max(1)).count();
+    /// The mean score of an event's votes for a text, of which `near` begins with the nearest that belongs to
+    /// it.
+    fn votes(&self, event: u64, near: &[Near], since: i64, rule: &Rule) -> f32 {
+        let wanted = self.within(event, since).take(rule.votes.max(1)).count();
         let of_event = near.iter().filter(|near| self.of(near.number) == Some(event));
         let sum: f32 = of_event.take(wanted).map(|near| near.score).sum();
-        let votes = sum / wanted.max(1) as f32;
-        if rule.centre == 0.0 {
-            return votes;
-        }
-        let centre = vector.map_or(0.0, |vector| {
-            let cosine = vector::cosine(Row::F32(vector), Row::F32(&known.sum));
-            if cosine.is_finite() { cosine } else { 0.0 }
-        });
-        (1.0 - rule.centre) * votes + rule.centre * centre
+        sum / wanted.max(1) as f32
     }
 
-    /// The texts of an event that are remembered and not from before a time, the last first.
-    fn within(&self, event: &Event, since: i64) -> impl Iterator<Item = &Member> {
-        let members =
-            std::iter::successors(self.member(event.newest), |member| self.member(member.before));
-        members.filter(move |member| member.time >= since)
+    /// The cosine of a text to the mean of an event's last texts, each brought to length 1.
+    fn centre<'v>(
+        &self,
+        event: u64,
+        vector: &[f32],
+        since: i64,
+        vector_of: impl Fn(u64) -> Option<&'v [f32]>,
+    ) -> f32 {
+        let mut sum = vec![0.0; vector.len()];
+        for other in self.within(event, since).take(CENTRE_TEXTS).filter_map(vector_of) {
+            let length = vector::norm(Row::F32(other));
+            if length.is_finite() && length > 0.0 {
+                vector::add_scaled(&mut sum, 1.0 / length, Row::F32(other));
+            }
+        }
+        let cosine = vector::cosine(Row::F32(vector), Row::F32(&sum));
+        if cosine.is_finite() { cosine } else { 0.0 }
+    }
+
+    /// The numbers of an event's texts that are remembered and not from before a time, the last first.
+    fn within(&self, event: u64, since: i64) -> impl Iterator<Item = u64> {
+        let numbered = |number: u64| Some((number, self.member(number)?));
+        let newest = self.known.get(&event).and_then(|event| numbered(event.newest));
+        let all = std::iter::successors(newest, move |(_, member)| numbered(member.before));
+        all.filter(move |(_, member)| member.time >= since).map(|(number, _)| number)
     }
 
     /// The number of the next text.
@@ -197,24 +212,15 @@ impl Events {
         self.first + self.members.len() as u64
     }
 
-    /// Adds the next text to an event. Its vector is summed where it has one: where centres are looked
-    /// at.
-    pub fn add(&mut self, event: u64, entry: &Entry<'_>) {
+    /// Adds the next text, of this time, to an event.
+    pub fn add(&mut self, event: u64, time: i64) {
         let number = self.next();
-        let fresh = Event { newest: NONE, size: 0, remembered: 0, sum: Vec::new() };
+        let fresh = Event { newest: NONE, size: 0, remembered: 0 };
         let known = self.known.entry(event).or_insert(fresh);
         let before = std::mem::replace(&mut known.newest, number);
-        self.members.push_back(Member { event, time: entry.time, before });
+        self.members.push_back(Member { event, time, before });
         known.size += 1;
         known.remembered += 1;
-        let Some(vector) = entry.vector else { return };
-        if known.sum.is_empty() {
-            known.sum.resize(vector.len(), 0.0);
-        }
-        let length = vector::norm(Row::F32(vector));
-        if length.is_finite() && length > 0.0 {
-            vector::add_scaled(&mut known.sum, 1.0 / length, Row::F32(vector));
-        }
     }
 
     /// Forgets texts before this number, and events without any other.
@@ -232,20 +238,18 @@ impl Events {
         }
     }
 
-    /// The events that are remembered, by number: texts since each began, and the sum of their
-    /// vectors.
-    pub fn all(&self) -> Vec<(u64, u64, &[f32])> {
-        let all = self.known.iter();
+    /// The events that are remembered, by number, and texts since each began.
+    pub fn all(&self) -> Vec<(u64, u64)> {
         let mut all: Vec<_> =
-            all.map(|(&event, known)| (event, known.size, known.sum.as_slice())).collect();
-        all.sort_unstable_by_key(|&(event, ..)| event);
+            self.known.iter().map(|(&event, known)| (event, known.size)).collect();
+        all.sort_unstable();
         all
     }
 
-    /// Sets the state of an event whose texts were [added](Self::add) before.
-    pub fn restore(&mut self, event: u64, size: u64, sum: Vec<f32>) {
+    /// Sets the size of an event whose texts were [added](Self::add) before.
+    pub fn set_size(&mut self, event: u64, size: u64) {
         if let Some(known) = self.known.get_mut(&event) {
-            (known.size, known.sum) = (size.max(known.remembered), sum);
+            known.size = size.max(known.remembered);
         }
     }
 }
@@ -260,13 +264,15 @@ mod tests {
         list.iter().map(|&(number, score)| Near { number, score }).collect()
     }
 
-    /// A text without a vector, of this time.
-    fn at(time: i64) -> Entry<'static> {
-        Entry { time, vector: None }
+    /// Decides on a text without a vector and adds it.
+    fn join_at(events: &mut Events, time: i64, near: &[Near], since: i64, rule: &Rule) -> Decision {
+        let decision = events.decide(None, near, since, rule, |_| None);
+        events.add(decision.event, time);
+        decision
     }
 
     fn join(events: &mut Events, near: &[Near]) -> Decision {
-        events.join(&at(0), near, i64::MIN, &RULE)
+        join_at(events, 0, near, i64::MIN, &RULE)
     }
 
     #[test]
@@ -292,9 +298,9 @@ mod tests {
     fn only_texts_of_the_window_count_in_what_an_event_needs() {
         let mut events = Events::default();
         for time in [0, 0, 0, 100] {
-            events.add(0, &at(time));
+            events.add(0, time);
         }
-        let mut asked = |since| events.join(&at(101), &near(&[(3, 0.9)]), since, &RULE);
+        let mut asked = |since| join_at(&mut events, 101, &near(&[(3, 0.9)]), since, &RULE);
         // The three of time 0 are in the window, and one of the two that are asked is not near.
         assert_eq!(asked(0).score, Some(0.45));
         // They are out of it by time, and one is all that can speak.
@@ -302,7 +308,7 @@ mod tests {
         assert_eq!((found.event, found.score), (0, Some(0.9)));
         // The same by number.
         events.forget_before(3);
-        let found = events.join(&at(101), &near(&[(3, 0.8)]), 90, &RULE);
+        let found = join_at(&mut events, 101, &near(&[(3, 0.8)]), 90, &RULE);
         assert_eq!((found.event, found.new), (6, true), "another text joined meanwhile");
     }
 
@@ -310,15 +316,15 @@ mod tests {
     fn a_duplicate_joins_whatever_others_say() {
         let mut events = Events::default();
         for event in [0, 0, 0, 0, 4, 4] {
-            events.add(event, &at(0));
+            events.add(event, 0);
         }
         let copy = join(&mut events, &near(&[(2, 1.0), (4, 0.99), (5, 0.99)]));
         assert_eq!((copy.event, copy.score, copy.duplicate), (0, Some(1.0), true));
         // Also below the threshold, where that is what was asked for.
         let rule = Rule { threshold: 0.8, duplicate: 0.7, ..RULE };
-        let copy = events.join(&at(0), &near(&[(4, 0.7)]), i64::MIN, &rule);
+        let copy = join_at(&mut events, 0, &near(&[(4, 0.7)]), i64::MIN, &rule);
         assert_eq!((copy.event, copy.new, copy.duplicate), (4, false, true));
-        let other = events.join(&at(0), &near(&[(4, 0.69)]), i64::MIN, &rule);
+        let other = join_at(&mut events, 0, &near(&[(4, 0.69)]), i64::MIN, &rule);
         assert_eq!((other.new, other.duplicate), (true, false));
     }
 
@@ -328,7 +334,7 @@ mod tests {
         for _ in 0..3 {
             join(&mut events, &[]);
         }
-        events.add(1, &at(0));
+        events.add(1, 0);
         events.forget_before(2);
         assert_eq!((events.of(1), events.of(2), events.of(3)), (None, Some(2), Some(1)));
         assert_eq!((events.len(), events.size(0), events.size(1)), (2, 0, 2));
@@ -341,10 +347,17 @@ mod tests {
     fn the_centre_takes_its_share() {
         let rule = Rule { centre: 0.5, votes: 1, ..RULE };
         let mut events = Events::default();
-        let text = |vector| Entry { time: 0, vector: Some(vector) };
-        events.join(&text(&[2.0, 0.0]), &[], i64::MIN, &rule);
-        events.add(0, &text(&[0.0, 3.0]));
-        let decision = events.join(&text(&[1.0, 1.0]), &near(&[(0, 0.8)]), i64::MIN, &rule);
-        assert!((decision.score.unwrap() - 0.9).abs() < 1e-6, "{decision:?}");
+        let vectors: [&[f32]; 2] = [&[2.0, 0.0], &[0.0, 3.0]];
+        events.add(0, 0);
+        events.add(0, 1);
+        let score = |since| {
+            let vector_of = |number: u64| Some(vectors[number as usize]);
+            let near = near(&[(0, 0.8), (1, 0.8)]);
+            events.decide(Some(&[1.0, 1.0]), &near, since, &rule, vector_of).score.unwrap()
+        };
+        assert!((score(0) - 0.9).abs() < 1e-6, "{}", score(0));
+        // What is out of the window by its time is out of the centre.
+        let expected = 0.4 + 0.5 * 0.5_f32.sqrt();
+        assert!((score(1) - expected).abs() < 1e-6, "{}", score(1));
     }
 }

@@ -148,10 +148,14 @@ impl Window {
         if !self.kept().contains(&number) {
             return None;
         }
+        Some(Entry { time: self.times[self.place(number)], vector: self.vector(number) })
+    }
+
+    /// The vector of a text that the window held before the last batch, if it has one.
+    pub(crate) fn vector(&self, number: u64) -> Option<&[f32]> {
         let place = self.place(number);
         let vector = self.vectors.get(place * self.dims..(place + 1) * self.dims);
-        let vector = vector.filter(|_| self.lengths[place] > 0.0);
-        Some(Entry { time: self.times[place], vector })
+        vector.filter(|_| self.lengths[place] > 0.0)
     }
 
     /// Adds texts without asking for their nearest.

@@ -5,6 +5,11 @@
 //! larger share of the event's texts than of all texts, and in many of them: of a term in `c` of the
 //! event's texts where its share of all texts would be `e`, this is `c · ln(c / e)`. Words that make up
 //! much of any text, such as "from", tell nothing.
+//!
+//! How much of an event is chatter is told by the information in its texts: a word that makes up the share
+//! `p` of the language has `log2(1 / p)` bits. People who report something say more of it, in rarer words,
+//! than people who say good night. What stands in the window is of no help there: measured, the rareness of
+//! words in the stream told chatter less well than their rareness in the language (`docs/events.md`).
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -20,6 +25,10 @@ const MOST_COMMON: f64 = 1e-3;
 const TOGETHER: f64 = 0.6;
 /// The fewest texts that hold a phrase.
 const LEAST_TEXTS: u32 = 2;
+/// The share of the language that a word makes up which the model did not count, or more rarely than that.
+const RARE: f64 = 1e-6;
+/// Bits of information of texts of which the half is taken for chatter.
+const HALF_BITS: f64 = 100.0;
 
 /// The terms of one text, each once.
 #[derive(Debug, Default)]
@@ -27,24 +36,29 @@ pub struct Terms {
     tokens: Tokens,
     text: String,
     places: Vec<Range<usize>>,
+    /// Bits of information in the words of the text, each counted once.
+    bits: f64,
 }
 
 impl Terms {
     /// Replaces the terms by those of another text.
     pub fn read(&mut self, engine: &Engine, text: &str) {
-        let Self { tokens, text: terms, places } = self;
+        let Self { tokens, text: terms, places, bits } = self;
         let (model, vocabulary) = (engine.model(), engine.model().vocabulary());
         text::tokenise(model.normalisation(), text, tokens);
         terms.clear();
         places.clear();
+        let mut words: Vec<(&str, f64)> = Vec::new();
         let mut before: Option<&str> = None;
         for (word, token) in tokens.iter() {
             let is_word = matches!(token.kind, Kind::Word | Kind::Hashtag);
-            let is_common = || {
-                let id = vocabulary.lookup(word);
-                id.is_some_and(|id| vocabulary.probability(id) > MOST_COMMON)
-            };
-            if !is_word || word.chars().count() < 3 || is_common() {
+            if !is_word || word.chars().count() < 3 {
+                before = None;
+                continue;
+            }
+            let share = vocabulary.lookup(word).map_or(0.0, |id| vocabulary.probability(id));
+            words.push((word, share));
+            if share > MOST_COMMON {
                 before = None;
                 continue;
             }
@@ -61,6 +75,10 @@ impl Terms {
         }
         places.sort_unstable_by(|one, other| terms[one.clone()].cmp(&terms[other.clone()]));
         places.dedup_by(|one, other| terms[one.clone()] == terms[other.clone()]);
+        // In an order of their own, so that the sum is that of the words in any order.
+        words.sort_unstable_by_key(|(word, _)| *word);
+        words.dedup_by_key(|(word, _)| *word);
+        *bits = words.iter().map(|(_, share)| -share.max(RARE).log2()).sum();
     }
 
     fn iter(&self) -> impl Iterator<Item = &str> {
@@ -73,12 +91,15 @@ impl Terms {
 pub struct TermCounts {
     texts: u64,
     counts: HashMap<Box<str>, u32>,
+    /// Bits of information in all of the texts.
+    bits: f64,
 }
 
 impl TermCounts {
     /// Counts a text. Of more than `most` terms the rare ones are forgotten.
     pub fn add(&mut self, terms: &Terms, most: usize) {
         self.texts += 1;
+        self.bits += terms.bits;
         for term in terms.iter() {
             match self.counts.get_mut(term) {
                 Some(count) => *count += 1,
@@ -90,6 +111,12 @@ impl TermCounts {
             self.counts.retain(|_, &mut count| count > floor);
             floor *= 2;
         }
+    }
+
+    /// How much of the texts is chatter, from 0 to 1: the less information is in one of them on average, the
+    /// more. The half of 100 bits, two thirds of 50; a report of some twenty words has 200.
+    pub fn chatter(&self) -> f64 {
+        HALF_BITS / (HALF_BITS + self.bits / self.texts.max(1) as f64)
     }
 
     fn count(&self, term: &str) -> u32 {

@@ -126,7 +126,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
     /// Bytes of memory that it takes, roughly.
     pub fn bytes(&self) -> usize {
         let texts = self.text_bytes + self.texts.len() * size_of::<Box<str>>();
-        let events = self.events.bytes(self.window.dims(), &self.settings.rule);
+        let events = self.events.bytes();
         self.window.bytes() + texts + events
     }
 
@@ -173,15 +173,16 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                     near = look_again(&self.engine, method, batch[at].text, &near, text_of)?;
                 }
                 self.forget(number);
-                let (summed, since) = (summed(entry, &rule), self.window.since(entry.time));
-                let decision = self.events.decide(&summed, &near, since, &rule);
+                let (since, vector_of) =
+                    (self.window.since(entry.time), |number| self.window.vector(number));
+                let decision = self.events.decide(entry.vector, &near, since, &rule, vector_of);
                 if policy.adds(&decision) {
                     // Of those that are followed together the window has all.
                     if policy != AddPolicy::All {
                         self.window.add(entry);
                     }
                     self.keep_text(batch[at].text);
-                    self.events.add(decision.event, &summed);
+                    self.events.add(decision.event, entry.time);
                 }
                 tell(decision, &near);
             }
@@ -195,7 +196,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         for entry in entries(&[item], &vectors) {
             let number = self.window.add(&entry);
             self.forget(number);
-            self.events.add(event, &summed(&entry, &self.settings.rule));
+            self.events.add(event, entry.time);
         }
         self.keep_text(item.text);
         Ok(())
@@ -232,11 +233,6 @@ impl<E: Deref<Target = Engine>> Stream<E> {
             self.first += 1;
         }
     }
-}
-
-/// A text as its event takes it: with its vector where the event's centre has a say.
-fn summed<'v>(entry: &Entry<'v>, rule: &Rule) -> Entry<'v> {
-    Entry { vector: entry.vector.filter(|_| rule.centre != 0.0), ..*entry }
 }
 
 /// Scores the nearest of a text once more by another method, and puts them in the order of that. What

@@ -6,15 +6,17 @@
 //! on another stream if one is given, and its figures on the measured stream are reported. Grid,
 //! search and grouping are those of `cognate events`.
 
+mod chatter;
 mod neighbours;
 mod page;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+pub use chatter::ChatterReport;
 use cognate::engine::Engine;
 use cognate::window::events::{Events, Rule};
-use cognate::window::{Entry, Near};
+use cognate::window::{Limits, Near};
 use cognate_files::instant;
 use cognate_files::progress::Progress;
 use cognate_files::records::{Options as RecordOptions, Records};
@@ -49,8 +51,8 @@ pub struct EventsOptions {
     pub seconds: Vec<String>,
     /// Whether the references tf-idf and MinHash are measured, too.
     pub references: bool,
-    /// Size of the window: the number of earlier texts that are searched.
-    pub last: usize,
+    /// The window: the earlier texts that are searched.
+    pub limits: Limits,
     /// Number of nearest texts considered.
     pub nearest: usize,
     /// Whether texts found by vectors that are opposed to a text are none of its nearest.
@@ -73,12 +75,18 @@ pub struct EventsReport {
     pub alone: usize,
     /// Size of the window: the number of earlier texts that are searched.
     pub last: usize,
+    /// How much older than a text those may be, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<i64>,
     /// Number of nearest texts considered.
     pub nearest: usize,
     /// Whether opposed texts found by vectors were left out of these.
     pub drop_opposed: bool,
     /// For each contender, the chosen setting and its figures.
     pub results: Vec<EventsResult>,
+    /// What the score of chatter tells of the events that the best contender found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chatter: Option<ChatterReport>,
     /// The timelines of the gold events, and of those that the best contender found.
     #[serde(skip)]
     courses: Vec<Timeline>,
@@ -89,6 +97,11 @@ pub struct EventsResult {
     pub name: String,
     /// The chosen setting.
     pub rule: Rule,
+    /// It as the query string of `match`, and as flags of `cognate events`; absent for references.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flags: Option<String>,
     /// Its figures on the stream where it was chosen.
     pub chosen: Agreement,
     /// Its figures on the measured stream.
@@ -117,19 +130,21 @@ struct PreparedStream<'s> {
     stream: &'s Labelled,
     vectors: &'s [Option<Vec<f32>>],
     near: Vec<Vec<Near>>,
-    /// Size of the window.
-    last: u64,
+    limits: Limits,
 }
 
 impl PreparedStream<'_> {
     /// The event number of each text under a setting.
     fn events(&self, rule: &Rule) -> Vec<u64> {
         let mut events = Events::default();
-        let texts = (0_u64..).zip(self.vectors).zip(&self.near);
-        let each = texts.map(|((number, vector), near)| {
-            events.forget_before(number.saturating_sub(self.last));
-            let entry = Entry { time: 0, vector: vector.as_deref() };
-            events.join(&entry, near, i64::MIN, rule).event
+        let vector_of = |number: u64| self.vectors.get(usize::try_from(number).ok()?)?.as_deref();
+        let texts = (0_u64..).zip(self.vectors).zip(&self.near).zip(&self.stream.times);
+        let each = texts.map(|(((number, vector), near), &time)| {
+            events.forget_before(number.saturating_sub(self.limits.last as u64));
+            let since = self.limits.within.map_or(i64::MIN, |within| time.saturating_sub(within));
+            let decision = events.decide(vector.as_deref(), near, since, rule, vector_of);
+            events.add(decision.event, time);
+            decision.event
         });
         each.collect()
     }
@@ -141,13 +156,14 @@ impl PreparedStream<'_> {
 
 /// The settings to try: thresholds depend on the contender's scale, and centres exist only for
 /// vectors.
-fn grid(contender: &Contender) -> Vec<Rule> {
+fn grid(contender: &Contender, nearest: usize) -> Vec<Rule> {
     let centres: &[f32] = if contender.has_vectors() { &[0.0, 0.1, 0.2] } else { &[0.0] };
     let mut rules = Vec::new();
     for &centre in centres {
-        for votes in 1..=4 {
+        for votes in 1..=nearest.min(4) {
             for step in contender.steps() {
-                let (threshold, duplicate) = (step as f32 * 0.03, contender.duplicate());
+                // Divided, it is the very number that it is printed as.
+                let (threshold, duplicate) = ((step * 3) as f32 / 100.0, contender.duplicate());
                 rules.push(Rule { threshold, votes, centre, duplicate });
             }
         }
@@ -166,14 +182,14 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
         other.as_ref().map(|other| neighbours::vectors(engine, other)).transpose()?;
     let choosing_vectors = other_vectors.as_ref().unwrap_or(&vectors);
     let mut results = Vec::new();
-    let mut best: Option<(f64, Vec<u64>)> = None;
+    let mut best: Option<(f64, String, Vec<u64>)> = None;
     for contender in &contenders {
         let prepare = |stream, vectors| -> Result<PreparedStream<'_>, EvalError> {
             let near = contender.nearest(engine, stream, vectors, options)?;
-            Ok(PreparedStream { stream, vectors, near, last: options.last as u64 })
+            Ok(PreparedStream { stream, vectors, near, limits: options.limits })
         };
         let on = prepare(choosing, choosing_vectors)?;
-        let rules = grid(contender);
+        let rules = grid(contender, options.nearest);
         let all = rules.par_iter().filter_map(|rule| Some((*rule, on.figures(rule)?)));
         let all: Vec<(Rule, Agreement)> = all.collect();
         let chosen = all.iter().max_by(|one, other| worth(&one.1).total_cmp(&worth(&other.1)));
@@ -187,20 +203,25 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
         let mut numbers = found.clone();
         numbers.sort_unstable();
         numbers.dedup();
-        if best.as_ref().is_none_or(|(highest, _)| worth(&figures) > *highest) {
-            best = Some((worth(&figures), found));
-        }
         let name = contender.name();
+        if best.as_ref().is_none_or(|(highest, ..)| worth(&figures) > *highest) {
+            best = Some((worth(&figures), name.clone(), found));
+        }
+        let asked = contender.second().map(|second| asked(&rule, second, options));
         results.push(EventsResult {
             name,
             rule,
+            query: asked.as_ref().map(|asked| joined(asked, "", "=", "&")),
+            flags: asked.as_ref().map(|asked| joined(asked, "--", " ", " ")),
             chosen,
             figures,
             events: numbers.len(),
             grid: all,
         });
     }
-    let courses = best.map(|(_, found)| courses(&measured, &found)).unwrap_or_default();
+    let told = best.as_ref();
+    let chatter = told.and_then(|(_, of, found)| chatter::report(engine, &measured, found, of));
+    let courses = told.map(|(.., found)| courses(&measured, found)).unwrap_or_default();
     let named = |path: &PathBuf| path.display().to_string();
     Ok(EventsReport {
         format: "cognate-eval-events-1",
@@ -210,12 +231,35 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
         texts: measured.gold.len(),
         gold_events: measured.names.len(),
         alone: measured.gold.iter().filter(|&&gold| gold >= measured.names.len() as u64).count(),
-        last: options.last,
+        last: options.limits.last,
+        within: options.limits.within,
         nearest: options.nearest,
         drop_opposed: options.drop_opposed,
         results,
+        chatter,
         courses,
     })
+}
+
+/// A setting by the names that it has in requests and as flags.
+fn asked(rule: &Rule, second: &str, options: &EventsOptions) -> Vec<(&'static str, String)> {
+    let Limits { last, within } = options.limits;
+    let mut asked = vec![
+        ("second", second.to_owned()),
+        ("threshold", rule.threshold.to_string()),
+        ("votes", rule.votes.to_string()),
+        ("centre", rule.centre.to_string()),
+        ("nearest", options.nearest.to_string()),
+        ("last", last.to_string()),
+    ];
+    asked.extend(within.map(|within| ("within", instant::written_span(within))));
+    asked.extend(options.drop_opposed.then(|| ("opposes", "drop".to_owned())));
+    asked
+}
+
+fn joined(asked: &[(&str, String)], before: &str, is: &str, between: &str) -> String {
+    let each = asked.iter().map(|(name, value)| format!("{before}{name}{is}{value}"));
+    each.collect::<Vec<_>>().join(between)
 }
 
 /// Maximum events of a timeline.
@@ -302,18 +346,24 @@ impl EventsReport {
             false => format!("Settings were chosen on {}.", self.chosen_on),
         };
         let opposed = if self.drop_opposed { ", without opposed ones" } else { "" };
+        let within = self.within.map(instant::written_span);
+        let within =
+            within.map_or_else(String::new, |within| format!(", none older than {within},"));
         let window = format!(
-            "Of the last {} texts the {} nearest are asked{opposed}. F1 is the mean over events of the best \
-             match.",
+            "Of the last {} texts{within} the {} nearest are asked{opposed}. F1 is the mean over events \
+             of the best match.",
             self.last, self.nearest
         );
-        Table {
-            title,
-            stub: "nearest by",
-            columns,
-            rows: rows.collect(),
-            notes: vec![settings, window],
+        let mut notes = vec![settings, window];
+        let vectors = self.results.iter().filter(|result| result.query.is_some());
+        let best = vectors.max_by(|one, other| worth(&one.chosen).total_cmp(&worth(&other.chosen)));
+        if let Some(EventsResult { name, query: Some(query), flags: Some(flags), .. }) = best {
+            notes.push(format!("The best setting where they were chosen is of {name}:"));
+            notes.push(format!("POST /collections/NAME/match?{query}"));
+            notes.push(format!("cognate events {flags}"));
         }
+        notes.extend(self.chatter.as_ref().map(ChatterReport::to_string));
+        Table { title, stub: "nearest by", columns, rows: rows.collect(), notes }
     }
 }
 
@@ -353,6 +403,13 @@ struct Row {
 }
 
 impl Labelled {
+    /// Whether the window before a text holds an earlier one.
+    fn keeps(&self, earlier: usize, text: usize, limits: Limits) -> bool {
+        let time = |at: usize| self.times.get(at).copied().unwrap_or(0);
+        let within = |most: i64| time(text).saturating_sub(time(earlier)) <= most;
+        earlier + limits.last >= text && limits.within.is_none_or(within)
+    }
+
     fn read(path: &Path, options: &EventsOptions) -> Result<Self, EvalError> {
         let mut rows = rows(path, options)?;
         if options.interleave {

@@ -63,6 +63,15 @@ impl Contender {
         }
     }
 
+    /// What the second method is called in requests; `None` for references, which cannot be asked for.
+    pub(super) fn second(self) -> Option<&'static str> {
+        match self {
+            Self::Vectors => Some("none"),
+            Self::Second(method) => Some(method.name()),
+            Self::TfIdf | Self::MinHash => None,
+        }
+    }
+
     pub(super) fn has_vectors(self) -> bool {
         matches!(self, Self::Vectors | Self::Second(_))
     }
@@ -74,7 +83,7 @@ impl Contender {
 
     /// The thresholds to try, in steps of 0.03.
     pub(super) fn steps(self) -> std::ops::RangeInclusive<u32> {
-        if self.has_vectors() { 10..=20 } else { 2..=20 }
+        if self.has_vectors() { 10..=24 } else { 2..=20 }
     }
 
     /// For each text, the nearest earlier texts.
@@ -85,16 +94,16 @@ impl Contender {
         vectors: &[Option<Vec<f32>>],
         options: &EventsOptions,
     ) -> Result<Vec<Vec<Near>>, EvalError> {
-        let (last, most) = (options.last, options.nearest);
+        let (limits, most) = (options.limits, options.nearest);
         let second = match self {
-            Self::TfIdf => return Ok(tf_idf(engine, &stream.texts, last, most)),
-            Self::MinHash => return Ok(min_hash(engine, &stream.texts, last, most)),
+            Self::TfIdf => return Ok(tf_idf(engine, stream, limits, most)),
+            Self::MinHash => return Ok(min_hash(engine, stream, limits, most)),
             Self::Vectors => None,
             Self::Second(method) => Some(method),
         };
         let text_of =
             |number: u64| stream.texts.get(usize::try_from(number).ok()?).map(String::as_str);
-        let both = stream.texts.par_iter().zip(by_vectors(vectors, last, most));
+        let both = stream.texts.par_iter().zip(by_vectors(vectors, &stream.times, limits, most));
         let asked = both.map(|(text, mut near)| {
             if options.drop_opposed {
                 near = without_opposed(engine, text, &near, text_of)?;
@@ -112,10 +121,16 @@ fn refused(source: cognate::engine::QueryError) -> EvalError {
     EvalError::Query { file: "the stream".to_owned(), source }
 }
 
-fn by_vectors(vectors: &[Option<Vec<f32>>], last: usize, most: usize) -> Vec<Vec<Near>> {
+fn by_vectors(
+    vectors: &[Option<Vec<f32>>],
+    times: &[i64],
+    limits: Limits,
+    most: usize,
+) -> Vec<Vec<Near>> {
     let dims = vectors.iter().flatten().map(Vec::len).next().unwrap_or(1);
-    let mut window = Window::new(dims, Limits { last, within: None });
-    let entries = vectors.iter().map(|vector| Entry { time: 0, vector: vector.as_deref() });
+    let mut window = Window::new(dims, limits);
+    let both = vectors.iter().zip(times);
+    let entries = both.map(|(vector, &time)| Entry { time, vector: vector.as_deref() });
     let entries: Vec<Entry<'_>> = entries.collect();
     window.follow(&entries, most, FLOOR)
 }
@@ -160,10 +175,11 @@ fn best(mut near: Vec<Near>, most: usize) -> Vec<Near> {
 /// For each text, the nearest earlier texts by tf-idf, found through an inverted index.
 pub(super) fn tf_idf(
     engine: &Engine,
-    texts: &[String],
-    last: usize,
+    stream: &Labelled,
+    limits: Limits,
     most: usize,
 ) -> Vec<Vec<Near>> {
+    let texts = &stream.texts;
     let (mut bags, words) = bags(engine, texts);
     let mut frequencies = vec![0.0_f64; words];
     for &(word, _) in bags.iter().flatten() {
@@ -183,7 +199,7 @@ pub(super) fn tf_idf(
         let mut scores: HashMap<usize, f64> = HashMap::new();
         for &(word, weight) in bag {
             let list = &mut lists[word];
-            while list.front().is_some_and(|&(at, _)| at + last < number) {
+            while list.front().is_some_and(|&(at, _)| !stream.keeps(at, number, limits)) {
                 list.pop_front();
             }
             for &(at, other) in list.iter() {
@@ -207,10 +223,11 @@ const ROWS: usize = 2;
 /// For each text, the nearest earlier texts by MinHash among those that agree in a group of hashes.
 pub(super) fn min_hash(
     engine: &Engine,
-    texts: &[String],
-    last: usize,
+    stream: &Labelled,
+    limits: Limits,
     most: usize,
 ) -> Vec<Vec<Near>> {
+    let texts = &stream.texts;
     let (bags, _) = bags(engine, texts);
     let sketches: Vec<Option<Vec<u32>>> = bags.iter().map(|bag| sketch(bag)).collect();
     let mut groups: Vec<HashMap<&[u32], VecDeque<usize>>> = vec![HashMap::new(); HASHES / ROWS];
@@ -223,7 +240,7 @@ pub(super) fn min_hash(
         let mut met: HashSet<usize> = HashSet::new();
         for (group, rows) in groups.iter_mut().zip(sketch.chunks_exact(ROWS)) {
             let list = group.entry(rows).or_default();
-            while list.front().is_some_and(|&at| at + last < number) {
+            while list.front().is_some_and(|&at| !stream.keeps(at, number, limits)) {
                 list.pop_front();
             }
             met.extend(list.iter());

@@ -5,6 +5,7 @@
 //! is bounded by the window, however long the stream is. What forms an event is defined by
 //! [`window`](cognate::window).
 
+mod checkpoint;
 mod output;
 mod source;
 mod state;
@@ -15,6 +16,7 @@ use std::fmt;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use cognate::engine::{Engine, QueryError};
 use cognate::window::BATCH;
@@ -27,6 +29,7 @@ pub use output::Output;
 use serde::Serialize;
 pub use source::Columns;
 
+use crate::events::checkpoint::Reading;
 use crate::events::output::Order;
 use crate::events::source::{Source, Tweet};
 use crate::events::summary::Summary;
@@ -74,6 +77,9 @@ pub struct EventsOptions {
     pub least: u64,
     /// Path of the state file that the run resumes from and updates.
     pub state: Option<PathBuf>,
+    /// How often the state is written while the run goes on, with the length of the output, so that one
+    /// that is killed is gone on from. The output must be a file.
+    pub checkpoint: Option<Duration>,
 }
 
 /// Counts of a run.
@@ -118,7 +124,7 @@ const SWEEP: u64 = 4096;
 pub fn run(
     engine: &Engine,
     options: &EventsOptions,
-    out: &mut dyn Write,
+    out: &mut Output,
     interrupted: &AtomicBool,
 ) -> Result<Outcome, EventsError> {
     let mut source = Source::open(options)?;
@@ -133,32 +139,65 @@ pub fn run(
         lines: String::new(),
         outcome: Outcome { texts: 0, events: 0, joined: 0, unscored: 0, late: 0, total: 0 },
     };
-    if let Some(path) = &options.state {
-        state::resume(path, &mut run)?;
+    let mut order = Order::new(options.slack);
+    let mut reading = Reading::new(source);
+    let mut next = None;
+    let state = options.state.as_deref();
+    let kept = state.filter(|_| options.checkpoint.is_some());
+    let before = state.map(|path| state::resume(path, &mut run, &mut order)).transpose()?.flatten();
+    let is_unfinished = before.as_ref().is_some_and(|before| !before.ended);
+    if let (Some(path), None, true) = (state, kept, is_unfinished) {
+        let problem = "the run before was interrupted: go on with --checkpoint".to_owned();
+        return Err(EventsError::State { path: path.to_owned(), problem });
+    }
+    if let Some(path) = kept {
+        if !is_unfinished {
+            // Before the first line: what is written from here on can be cut off.
+            state::save(path, &run, &order, Some(reading.checkpoint(&order, out, false)?))?;
+        }
+        if let Some(before) = before {
+            next = reading.pass_over(&before, &run, &order, path)?;
+            if is_unfinished {
+                out.cut(&before.output, path)?;
+            }
+        }
     }
     // A resumed output already has its header.
-    if run.stream.next() == 0 {
-        run.appender.header(source.header(), &mut run.lines);
+    if run.stream.next() == 0 && order.newest().is_none() {
+        run.appender.header(reading.source.header(), &mut run.lines);
     }
     let progress = Progress::bytes("events");
-    let mut order = Order::new(options.slack);
-    let mut ended = false;
-    while !ended {
+    let (mut ended, mut stopped, mut saved) = (false, false, Instant::now());
+    while !ended && !stopped {
+        let mut due = Vec::new();
         for _ in 0..BATCH {
-            match source.read()? {
-                Some(tweet) => run.outcome.late += u64::from(order.take(tweet)),
+            match next.take().map_or_else(|| reading.read(), |tweet| Ok(Some(tweet)))? {
+                Some(tweet) => {
+                    run.outcome.late += u64::from(order.take(tweet));
+                    // After each, so that how many are read together makes no difference.
+                    due.extend(order.ready(false));
+                }
                 None => ended = true,
             }
-            if ended || !source.is_ready() {
+            if ended || !reading.source.is_ready() {
                 break;
             }
         }
-        ended |= interrupted.load(Ordering::Relaxed);
-        run.decide(order.ready(ended))?;
-        source.follow(&progress);
-        let waits = !source.is_ready();
-        if run.lines.len() > WRITTEN_BYTES || waits || ended {
-            run.write(out, waits || ended)?;
+        stopped = interrupted.load(Ordering::Relaxed);
+        // Where checkpoints are kept, texts that wait do so in the state.
+        due.extend(order.ready(ended || (stopped && kept.is_none())));
+        run.decide(due)?;
+        reading.source.follow(&progress);
+        let waits = !reading.source.is_ready() || ended || stopped;
+        if run.lines.len() > WRITTEN_BYTES || waits {
+            run.write(out, waits)?;
+        }
+        if let (Some(path), Some(every)) = (kept, options.checkpoint)
+            && saved.elapsed() >= every
+        {
+            run.write(out, true)?;
+            state::save(path, &run, &order, Some(reading.checkpoint(&order, out, false)?))?;
+            saved = Instant::now();
         }
     }
     drop(progress);
@@ -166,8 +205,9 @@ pub fn run(
         summary.finish(&run.names, engine)?;
     }
     run.outcome.total = run.stream.next();
-    if let Some(path) = &options.state {
-        state::save(path, &run)?;
+    if let Some(path) = state {
+        let checkpoint = kept.map(|_| reading.checkpoint(&order, out, ended)).transpose()?;
+        state::save(path, &run, &order, checkpoint)?;
     }
     Ok(run.outcome)
 }
@@ -278,7 +318,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn write(&mut self, out: &mut dyn Write, flush: bool) -> Result<(), EventsError> {
+    /// Ids and texts of the window.
+    fn known(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = (self.names.first..).zip(&self.names.ids);
+        all.filter_map(|(number, id)| Some((id.as_deref()?, self.stream.text(number)?)))
+    }
+
+    fn write(&mut self, out: &mut Output, flush: bool) -> Result<(), EventsError> {
         out.write_all(self.lines.as_bytes()).map_err(EventsError::Output)?;
         self.lines.clear();
         if flush {

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use cognate::model::disk::{Disk, DiskFile, LocalDisk};
 use cognate::model::writer::{Target, directory_of};
 
-use crate::events::EventsError;
 use crate::events::source::Tweet;
+use crate::events::{EventsError, EventsOptions};
 
 pub enum Output {
     Standard(io::Stdout),
@@ -23,13 +23,16 @@ pub enum Output {
 }
 
 impl Output {
-    /// Opens the output at a path; `-` is standard output. A file that `grows` is appended to.
-    pub fn open(path: &Path, grows: bool) -> Result<Self, EventsError> {
+    /// Opens the output at a path; `-` is standard output. A file is appended to where a state is kept.
+    pub fn open(path: &Path, options: &EventsOptions) -> Result<Self, EventsError> {
         let failed = |source| EventsError::Write { path: path.to_owned(), source };
         if path.as_os_str() == "-" {
             return Ok(Self::Standard(io::stdout()));
         }
-        if grows {
+        if options.checkpoint.is_some() {
+            return Self::lock(path);
+        }
+        if options.state.is_some() {
             let file = OpenOptions::new().append(true).create(true).open(path).map_err(failed)?;
             return Ok(Self::Growing(path.to_owned(), file));
         }
@@ -38,6 +41,27 @@ impl Output {
         let mode = if target.mode.is_some() { 0o600 } else { 0o666 };
         let (temporary, file) = LocalDisk.create(&directory, mode).map_err(failed)?;
         Ok(Self::Whole(target, temporary, file))
+    }
+
+    /// Opens a file to append to that may be cut, and keeps other runs away from it.
+    fn lock(path: &Path) -> Result<Self, EventsError> {
+        let failed = |source| EventsError::Write { path: path.to_owned(), source };
+        let mut options = OpenOptions::new();
+        let file = options.read(true).append(true).create(true).open(path).map_err(failed)?;
+        if !file.metadata().map_err(failed)?.is_file() {
+            let problem = format!("checkpoints need a file to write; {} is none", path.display());
+            return Err(EventsError::Options(problem));
+        }
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let problem = format!("another run writes {}", path.display());
+                return Err(EventsError::Options(problem));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        LocalDisk.sync_directory(directory_of(path)).map_err(failed)?;
+        Ok(Self::Growing(path.to_owned(), file))
     }
 
     /// Syncs the output, and moves a complete file to its target.
@@ -148,6 +172,35 @@ impl Order {
         self.taken += 1;
         self.waiting.push(waiting);
         late
+    }
+
+    /// Goes on where another order was: the latest time that it had seen.
+    pub(super) fn begin_at(&mut self, newest: Option<i64>) {
+        self.newest = newest;
+    }
+
+    /// Adds a text that waited in another order.
+    pub(super) fn wait(&mut self, tweet: Tweet) {
+        self.waiting.push(Waiting { tweet, number: self.taken, due: false });
+        self.taken += 1;
+    }
+
+    /// The latest time so far.
+    pub(super) fn newest(&self) -> Option<i64> {
+        self.newest
+    }
+
+    /// The texts that wait, in the order of their arrival.
+    pub(super) fn waiting(&self) -> Vec<&Tweet> {
+        let mut all: Vec<&Waiting> = self.waiting.iter().collect();
+        all.sort_unstable_by_key(|waiting| waiting.number);
+        all.into_iter().map(|waiting| &waiting.tweet).collect()
+    }
+
+    /// Ids and texts of those that wait.
+    pub(super) fn known(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.waiting.iter().map(|waiting| &waiting.tweet);
+        all.filter_map(|tweet| Some((tweet.id.as_deref()?, &*tweet.text)))
     }
 
     /// The texts that no later arrival can precede; all of them at the end.

@@ -40,6 +40,7 @@ enum Times {
 
 pub(super) struct Source {
     records: Records,
+    standard_input: bool,
     text: Column,
     id: Option<Column>,
     times: Times,
@@ -70,7 +71,16 @@ impl Source {
             }
             _ => Times::None,
         };
-        Ok(Self { text: records.column(&columns.text)?, id, times, records })
+        let standard_input = options.input.as_os_str() == "-";
+        Ok(Self { text: records.column(&columns.text)?, standard_input, id, times, records })
+    }
+
+    pub(super) fn is_standard_input(&self) -> bool {
+        self.standard_input
+    }
+
+    pub(super) fn has_ids(&self) -> bool {
+        self.id.is_some()
     }
 
     pub(super) fn format(&self) -> Format {
@@ -102,7 +112,7 @@ impl Source {
     }
 
     pub(super) fn read(&mut self) -> Result<Option<Tweet>, ReadError> {
-        let Self { records, text, id, times } = self;
+        let Self { records, text, id, times, .. } = self;
         let outcome = match records.read()? {
             None => return Ok(None),
             Some(record) => tweet(&record, text, id.as_ref(), times),

@@ -13,10 +13,13 @@ use cognate::window::stream::{Item, Settings};
 use cognate_files::input::Input;
 use serde::{Deserialize, Serialize};
 
+use crate::events::checkpoint::Checkpoint;
+use crate::events::output::Order;
+use crate::events::source::Tweet;
 use crate::events::{EventsError, Run};
 
 /// Name and version of the format.
-const FORMAT: &str = "cognate-events-1";
+const FORMAT: &str = "cognate-events-2";
 const LINE_BYTES: usize = 16 << 20;
 
 #[derive(Serialize, Deserialize)]
@@ -29,6 +32,9 @@ struct Head {
     next: u64,
     texts: usize,
     events: usize,
+    /// Of a run with checkpoints, how far it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<Checkpoint>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -40,14 +46,22 @@ struct Text {
     event: u64,
 }
 
+/// A text that was read and waits to be put in order.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Waiting {
+    time: i64,
+    text: String,
+    id: Option<String>,
+    raw: String,
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Event {
     event: u64,
     id: Option<String>,
     size: u64,
-    /// The sum of its vectors as bits, so that nothing is rounded.
-    sum: Vec<u32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -72,7 +86,12 @@ fn described(settings: &Settings) -> String {
     )
 }
 
-pub(super) fn save(path: &Path, run: &Run<'_>) -> Result<(), EventsError> {
+pub(super) fn save(
+    path: &Path,
+    run: &Run<'_>,
+    order: &Order,
+    checkpoint: Option<Checkpoint>,
+) -> Result<(), EventsError> {
     let (window, events) = (run.stream.window(), run.stream.events());
     let all = events.all();
     let kept = window.kept().filter(|&number| window.text(number).is_some());
@@ -85,6 +104,7 @@ pub(super) fn save(path: &Path, run: &Run<'_>) -> Result<(), EventsError> {
         next: run.stream.next(),
         texts: kept.len(),
         events: all.len(),
+        checkpoint,
     };
     add(&mut out, &head);
     for number in kept {
@@ -96,9 +116,14 @@ pub(super) fn save(path: &Path, run: &Run<'_>) -> Result<(), EventsError> {
         };
         add(&mut out, &text);
     }
-    for (event, size, sum) in all {
+    for (event, size) in all {
         let id = run.names.events.get(&event).map(|id| id.to_string());
-        add(&mut out, &Event { event, id, size, sum: sum.iter().map(|n| n.to_bits()).collect() });
+        add(&mut out, &Event { event, id, size });
+    }
+    for tweet in order.waiting() {
+        let Tweet { raw, text, id, time } = tweet;
+        let id = id.as_deref().map(str::to_owned);
+        add(&mut out, &Waiting { time: *time, text: text.to_string(), id, raw: raw.to_string() });
     }
     let digest = blake3::hash(out.as_bytes()).to_hex().to_string();
     add(&mut out, &End { blake3: digest });
@@ -111,10 +136,15 @@ fn add(out: &mut String, line: &impl Serialize) {
     let _ = writeln!(out, "{}", serde_json::to_string(line).unwrap_or_default());
 }
 
-/// Restores the state of an earlier run, if the file exists.
-pub(super) fn resume(path: &Path, run: &mut Run<'_>) -> Result<(), EventsError> {
+/// Restores the state of an earlier run, if the file exists. Returns how far that was if it had
+/// checkpoints.
+pub(super) fn resume(
+    path: &Path,
+    run: &mut Run<'_>,
+    order: &mut Order,
+) -> Result<Option<Checkpoint>, EventsError> {
     if !path.exists() {
-        return Ok(());
+        return Ok(None);
     }
     let wrong = |problem: String| EventsError::State { path: path.to_owned(), problem };
     check(path)?;
@@ -143,13 +173,20 @@ pub(super) fn resume(path: &Path, run: &mut Run<'_>) -> Result<(), EventsError> 
     }
     for _ in 0..head.events {
         let event: Event = line(&mut input, path)?;
-        let sum = event.sum.into_iter().map(f32::from_bits).collect();
-        run.stream.events_mut().restore(event.event, event.size, sum);
+        run.stream.events_mut().set_size(event.event, event.size);
         if let Some(id) = event.id {
             run.names.events.insert(event.event, id.into());
         }
     }
-    Ok(())
+    if let Some(checkpoint) = &head.checkpoint {
+        order.begin_at(checkpoint.newest);
+        for _ in 0..checkpoint.waiting {
+            let Waiting { time, text, id, raw } = line(&mut input, path)?;
+            let id = id.map(String::into_boxed_str);
+            order.wait(Tweet { raw: raw.into(), text: text.into(), id, time });
+        }
+    }
+    Ok(head.checkpoint)
 }
 
 /// Refuses a file whose last line is not the digest of the preceding lines.

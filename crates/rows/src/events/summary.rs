@@ -28,7 +28,7 @@ const NAMED: usize = 6;
 /// Maximum distinct terms counted for an event, and for the stream.
 const TERMS: [usize; 2] = [1 << 11, 1 << 19];
 
-const HEADER: &str = "event\tstart\tend\ttexts\tper_hour\twords\tcentral\n";
+const HEADER: &str = "event\tstart\tend\ttexts\tper_hour\twords\tcentral\tchatter\n";
 
 pub(super) struct Summary {
     path: PathBuf,
@@ -124,7 +124,11 @@ impl Summary {
         let central = event.texts.get(naming::central(engine, &event.texts)?);
         let central = on_a_line(central.map_or("", AsRef::as_ref));
         // Writing to a string cannot fail.
-        let _ = writeln!(self.rows, "{name}\t{start}\t{end}\t{size}\t{rate}\t{words}\t{central}");
+        let _ = writeln!(
+            self.rows,
+            "{name}\t{start}\t{end}\t{size}\t{rate}\t{words}\t{central}\t{:.2}",
+            event.terms.chatter()
+        );
         Ok(())
     }
 

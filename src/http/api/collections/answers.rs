@@ -10,6 +10,7 @@ use cognate_collections::{
     Applied, Collection, CollectionInfo, Item, MatchOptions, Matched, Outgoing, Pending,
     SharedEngine,
 };
+use cognate_files::instant;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::openapi::{RefOr, Schema};
@@ -54,18 +55,9 @@ impl From<CollectionInfo> for CollectionEntry {
             durable: told.durable,
             log_bytes: told.log_bytes,
             max_items: told.settings.max_items,
-            ttl: told.settings.ttl_ms.map(span),
+            ttl: told.settings.ttl_ms.map(instant::written_span),
         }
     }
-}
-
-/// A span of milliseconds in the largest unit that divides it.
-fn span(milliseconds: i64) -> String {
-    let seconds = milliseconds / 1000;
-    let units = [(86_400, 'd'), (3600, 'h'), (60, 'm')];
-    let unit = units.into_iter().find(|(length, _)| seconds % length == 0);
-    let (length, unit) = unit.unwrap_or((1, 's'));
-    format!("{}{unit}", seconds / length)
 }
 
 /// Every collection.
@@ -166,7 +158,7 @@ pub(crate) struct MatchedEntry<'m> {
     /// The score of its event, or of the best of those that it did not join.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f32>,
-    /// The nearest items before it that reach `min_score`, best first.
+    /// The nearest items before it that reach `threshold`, best first.
     nearest: Vec<NearEntry<'m>>,
     /// The item that it is a duplicate of.
     #[serde(skip_serializing_if = "Option::is_none")]

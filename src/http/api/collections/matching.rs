@@ -30,7 +30,7 @@ use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{
-    Count, List, ModelName, OpposedPolicy, Pool, Score, VectorMethod,
+    Count, List, ModelName, OpposedPolicy, Pool, Score, Share, VectorMethod,
 };
 use crate::http::request::query::{Resolved, Selection};
 use crate::http::request::threshold::Threshold;
@@ -55,9 +55,10 @@ pub(crate) struct Wanted<'w> {
     pub(crate) second: Option<&'w str>,
     pub(crate) last: Option<usize>,
     pub(crate) within: Option<&'w str>,
-    pub(crate) min_score: Option<Threshold>,
+    pub(crate) threshold: Option<Threshold>,
     pub(crate) nearest: Option<usize>,
     pub(crate) votes: Option<usize>,
+    pub(crate) centre: Option<f64>,
     pub(crate) duplicate_score: Option<f64>,
     pub(crate) opposes: Option<OpposedPolicy>,
     pub(crate) add: Option<AddRule>,
@@ -114,7 +115,7 @@ impl Wanted<'_> {
             let detail = format!("expected a number from 1 to {most} (setting `max_window`)");
             return Err(ApiError::at(Code::OutOfRange, "/last", detail));
         }
-        let threshold = self.least(scoring, &resolved)?;
+        let threshold = self.threshold(scoring, &resolved)?;
         let votes = self.votes.unwrap_or(usual::VOTES);
         let duplicate = match self.duplicate_score {
             Some(score) => {
@@ -123,7 +124,12 @@ impl Wanted<'_> {
             }
             None => usual::duplicate(scoring),
         };
-        let rule = Rule { threshold, votes, centre: usual::CENTRE, duplicate };
+        let centre = self.centre.map_or(usual::CENTRE, |centre| centre as f32);
+        if !(0.0..=1.0).contains(&centre) {
+            let detail = "expected a number from 0 to 1";
+            return Err(ApiError::at(Code::OutOfRange, "/centre", detail));
+        }
+        let rule = Rule { threshold, votes, centre, duplicate };
         let stream = Settings {
             method: resolved.query.method,
             second,
@@ -142,23 +148,23 @@ impl Wanted<'_> {
     }
 
     /// The least score at which a text joins an event or is a duplicate.
-    fn least(&self, scoring: Method, resolved: &Resolved) -> Result<f32, ApiError> {
-        let Some(threshold) = self.min_score else {
+    fn threshold(&self, scoring: Method, resolved: &Resolved) -> Result<f32, ApiError> {
+        let Some(threshold) = self.threshold else {
             return usual::threshold(scoring).ok_or_else(|| {
                 let detail = format!(
-                    "no usual `min_score` is known for {}: say one, or \"calibrated\"",
+                    "no usual `threshold` is known for {}: say one, or \"calibrated\"",
                     scoring.name()
                 );
-                ApiError::at(Code::NotCalibrated, "/min_score", detail)
+                ApiError::at(Code::NotCalibrated, "/threshold", detail)
             });
         };
         if let Threshold::Number(Score(number)) = threshold {
-            check_score(number, scoring, "/min_score")?;
+            check_score(number, scoring, "/threshold")?;
         }
         let query = Query::new(scoring);
         let model = Arc::clone(&resolved.model);
         let by_scoring = Resolved { model, query, fused: None };
-        Ok(threshold.resolve(&by_scoring, "/min_score")?.least())
+        Ok(threshold.resolve(&by_scoring, "/threshold")?.least())
     }
 }
 
@@ -204,13 +210,17 @@ pub(crate) struct MatchRequest<'b> {
     last: Option<Count>,
     /// None of them that is older than the text by more than this, as `24h`.
     within: Option<String>,
-    /// The least score at which a text is near an item and belongs to its event.
-    min_score: Option<Threshold>,
+    /// The least score at which a text is near an item and belongs to its event; `min_score` is the same.
+    #[serde(alias = "min_score")]
+    threshold: Option<Threshold>,
     /// How many of the nearest are looked at; 16 unless this says otherwise.
     nearest: Option<Pool>,
     /// How many items of an event must speak for it on average; 4 unless this says otherwise. An event of
     /// which fewer are in the window needs these, and none needs more than `nearest`.
     votes: Option<Pool>,
+    /// The share of an event's score that is the cosine to the mean of its last texts, from 0 to 1; 0
+    /// unless this says otherwise.
+    centre: Option<Share>,
     /// The least score at which a text is a duplicate of its nearest, whose event it joins; the highest of
     /// the method, which is that of the same words, unless this says otherwise.
     duplicate_score: Option<Score>,
@@ -235,7 +245,7 @@ pub(crate) struct MatchResponse<'m> {
     #[serde(skip_serializing_if = "Option::is_none")]
     second: Option<&'static str>,
     /// The least score of those that are near.
-    min_score: f32,
+    threshold: f32,
     /// Sixteen hexadecimal digits that change with the model.
     fingerprint: &'m str,
     /// One a text, in order.
@@ -263,9 +273,10 @@ impl Matching<'_> {
             second: request.second.as_deref(),
             last: request.last.map(|Count(last)| last),
             within: request.within.as_deref(),
-            min_score: request.min_score,
+            threshold: request.threshold,
             nearest: request.nearest.map(|Pool(nearest)| nearest),
             votes: request.votes.map(|Pool(votes)| votes),
+            centre: request.centre.map(|Share(centre)| centre),
             duplicate_score: request.duplicate_score.map(|Score(score)| score),
             opposes: request.opposes,
             add: request.add,
@@ -343,7 +354,7 @@ impl Question for Matching<'_> {
             model: &plan.resolved.model.name,
             method: how.stream.method.name(),
             second: how.stream.second.map(Method::name),
-            min_score: how.stream.rule.threshold,
+            threshold: how.stream.rule.threshold,
             fingerprint: engine.model().fingerprint(),
             results: ids.iter().zip(&matched).map(|(id, one)| MatchedEntry::of(id, one)).collect(),
         })?;

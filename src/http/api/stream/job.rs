@@ -223,9 +223,18 @@ impl End {
         Self::told(Outcome::BrokenBody, line, error)
     }
 
-    pub(super) fn slow_sender(line: u64) -> Self {
-        let detail = "neither a line nor 1024 bytes of one arrived in time (setting \
-                      `body_timeout_s`)";
+    /// A client that stopped in the middle of a line, if one was begun, or for too long between two.
+    pub(super) fn slow_sender(line: u64, begun: bool) -> Self {
+        let detail = match begun {
+            true => {
+                "neither the rest of the line nor 1024 bytes of it arrived in time (setting \
+                 `body_timeout_s`)"
+            }
+            false => {
+                "no line arrived for as long as a stream may rest (setting `stream_idle_s`); empty \
+                 lines keep one open"
+            }
+        };
         Self::told(Outcome::SlowSender, line, ApiError::new(Code::RequestTimeout, detail))
     }
 

@@ -179,7 +179,7 @@ impl Lines {
         let (first, mut lines) = (self.seen, Vec::new());
         while self.seen - first < most as u64 {
             let Some(mut bytes) = self.arrived.pop_front() else {
-                if self.finished && (self.overlong || !self.partial.is_empty()) {
+                if self.finished && self.is_partial() {
                     lines.extend(self.end());
                 }
                 break;
@@ -198,7 +198,12 @@ impl Lines {
 
     /// Whether nothing more arrives, and all that did was taken.
     pub(crate) fn is_finished(&self) -> bool {
-        self.finished && self.arrived.is_empty() && self.partial.is_empty() && !self.overlong
+        self.finished && self.arrived.is_empty() && !self.is_partial()
+    }
+
+    /// Whether a line was begun, once all complete lines were taken.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.overlong || !self.partial.is_empty()
     }
 
     /// Lines that were taken so far, those of white space among them.

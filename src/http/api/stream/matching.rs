@@ -51,8 +51,9 @@ pub(crate) struct MatchParameters {
     last: Option<usize>,
     /// `application/x-ndjson` only: none of them that is older than the text by more than this.
     within: Option<String>,
-    /// `application/x-ndjson` only: a number or `calibrated`.
-    min_score: Option<String>,
+    /// `application/x-ndjson` only: a number or `calibrated`; `min_score` is the same.
+    #[serde(alias = "min_score")]
+    threshold: Option<String>,
     /// `application/x-ndjson` only: how many of the nearest are looked at.
     #[param(minimum = 1, maximum = 1000)]
     nearest: Option<usize>,
@@ -60,6 +61,10 @@ pub(crate) struct MatchParameters {
     /// that are in the window, and `nearest`.
     #[param(minimum = 1, maximum = 1000)]
     votes: Option<usize>,
+    /// `application/x-ndjson` only: the share of an event's score that is the cosine to the mean of its last
+    /// texts.
+    #[param(minimum = 0, maximum = 1)]
+    centre: Option<f64>,
     /// `application/x-ndjson` only: the least score at which a text is a duplicate of its nearest,
     /// whose event it joins.
     duplicate_score: Option<f64>,
@@ -85,8 +90,8 @@ pub(crate) async fn answer(
     request: Request,
 ) -> Result<Response, ApiError> {
     let opening = Opening::of(app, &request)?;
-    let names = "model, method, second, last, within, min_score, nearest, votes, duplicate_score, \
-                 opposes, add and replace";
+    let names = "model, method, second, last, within, threshold, nearest, votes, centre, \
+                 duplicate_score, opposes, add and replace";
     let asked: MatchParameters = settings(request.uri(), names)?;
     for (pointer, number) in [("/nearest", asked.nearest), ("/votes", asked.votes)] {
         if number.is_some_and(|number| number == 0 || number > MOST_NEAREST) {
@@ -94,16 +99,17 @@ pub(crate) async fn answer(
             return Err(ApiError::at(Code::OutOfRange, pointer, detail));
         }
     }
-    let least = asked.min_score.as_deref().map(|written| Threshold::parse(written, "/min_score"));
+    let least = asked.threshold.as_deref().map(|written| Threshold::parse(written, "/threshold"));
     let wanted = Wanted {
         model: asked.model.as_deref(),
         method: asked.method.as_deref(),
         second: asked.second.as_deref(),
         last: asked.last,
         within: asked.within.as_deref(),
-        min_score: least.transpose()?,
+        threshold: least.transpose()?,
         nearest: asked.nearest,
         votes: asked.votes,
+        centre: asked.centre,
         duplicate_score: asked.duplicate_score,
         opposes: asked.opposes,
         add: asked.add,

@@ -44,7 +44,7 @@ use crate::http::work::turns::Turn;
 
 /// Lines that are answered together.
 const CHUNK: usize = 256;
-/// Bytes that a client must send within the body's timeout if it completes no line in it.
+/// Bytes that a client must send within the body's timeout if it completes no line that it began.
 const LEAST_PROGRESS: usize = 1 << 10;
 
 /// A question asked line by line: how a line is read, answered and written.
@@ -202,27 +202,35 @@ struct Talk<Q> {
 
 impl<Q: LineQuestion> Talk<Q> {
     /// Reads, computes and answers until the client ends the stream, goes away or stalls, or the
-    /// service stops.
+    /// service stops. Between lines a client may rest, within one it may not.
     async fn read_all(&mut self, body: &mut Body, mut lines: Lines) -> Result<(), End> {
-        let patience = Duration::from_secs(self.stream.app.settings.body_timeout_s);
-        let (mut until, mut arrived) = (Instant::now() + patience, 0);
+        let settings = &self.stream.app.settings;
+        let [idle, patience, look] =
+            [settings.stream_idle_s, settings.body_timeout_s, settings.write_timeout_s]
+                .map(Duration::from_secs);
+        let (mut until, mut begun, mut arrived) = (Instant::now() + idle, false, 0);
         loop {
-            let answered = self.answer_all(&mut lines).await?;
+            let passed = self.answer_all(&mut lines).await?;
             if lines.is_finished() {
                 return self.conclude().await;
             }
-            if answered || arrived >= LEAST_PROGRESS {
-                (until, arrived) = (Instant::now() + patience, 0);
+            if passed {
+                (until, begun) = (Instant::now() + idle, false);
+            }
+            if lines.is_partial() && (!begun || arrived >= LEAST_PROGRESS) {
+                (until, begun, arrived) = (Instant::now() + patience, true, 0);
             }
             let next = lines.seen() + 1;
             if self.writer.is_stuck() {
                 return Err(End::stuck(next));
             }
+            // A client that rests must read all the same.
+            let looked = until.min(Instant::now() + look);
             let frame = tokio::select! {
                 // First, since a lively client always has more.
                 biased;
                 () = self.place.ended() => return Err(End::stopping(next)),
-                frame = timeout_at(until, body.frame()) => frame,
+                frame = timeout_at(looked, body.frame()) => frame,
             };
             match frame {
                 Ok(Some(Ok(frame))) => {
@@ -233,18 +241,19 @@ impl<Q: LineQuestion> Talk<Q> {
                 }
                 Ok(None) => lines.finish(),
                 Ok(Some(Err(_))) => return Err(End::broken(next)),
-                Err(_) => return Err(End::slow_sender(next)),
+                Err(_) if looked < until => {}
+                Err(_) => return Err(End::slow_sender(next, begun)),
             }
         }
     }
 
-    /// Answers the lines that are complete; whether there were any.
+    /// Answers the lines that are complete; whether there were any, white space or not.
     async fn answer_all(&mut self, lines: &mut Lines) -> Result<bool, End> {
         let bucket = self.stream.caller.bucket.clone();
         let most = bucket.as_ref().map_or(CHUNK, |bucket| {
             CHUNK.min(usize::try_from(bucket.per_second().get()).unwrap_or(CHUNK))
         });
-        let mut answered = false;
+        let mut passed = false;
         loop {
             let next = lines.seen() + 1;
             if self.place.is_ended() {
@@ -253,8 +262,9 @@ impl<Q: LineQuestion> Talk<Q> {
             let batch = lines.take(most);
             self.record.lines = lines.seen();
             if batch.passed == 0 {
-                return Ok(answered);
+                return Ok(passed);
             }
+            passed = true;
             if let Some(bucket) = &bucket {
                 tokio::select! {
                     paid = pay(bucket, batch.passed, &self.writer) => paid?,
@@ -266,7 +276,6 @@ impl<Q: LineQuestion> Talk<Q> {
                 yield_now().await;
                 continue;
             }
-            answered = true;
             self.answer_chunk(batch.lines).await?;
         }
     }

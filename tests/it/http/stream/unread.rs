@@ -168,6 +168,20 @@ async fn who_reads_nothing_after_it_sent_everything_is_given_up() {
     assert_eq!(app.app.streams.in_use().0, 0);
 }
 
+/// A stream may rest, but not over answers that wait in files.
+#[tokio::test]
+async fn who_rests_and_reads_nothing_is_given_up() {
+    let (app, served) = serve(|settings| settings.write_timeout_s = 1);
+    let body = long_lines();
+    let mut client = narrow(served.address).await;
+    // One more byte is to come.
+    client.write_all(head(body.len() + 1).as_bytes()).await.unwrap();
+    client.write_all(body.as_bytes()).await.unwrap();
+    until_counted(&app, &ended("slow_reader")).await;
+    assert_eq!(app.app.spools.in_use().0, 0);
+    assert_eq!(app.app.streams.in_use().0, 0);
+}
+
 #[tokio::test]
 async fn a_stream_whose_client_is_gone_is_no_plain_200() {
     let (app, served) = serve(|_| ());
@@ -198,7 +212,7 @@ async fn a_body_that_breaks_off_is_told_to_who_still_reads() {
 /// The log says which request it was, and a service without a place for files says so and serves on.
 #[tokio::test]
 async fn the_log_tells_of_streams_that_did_not_end_well() {
-    let folder = ["--spool-folder", "/nowhere/at/all", "--body-timeout-s", "1"].map(str::to_owned);
+    let folder = ["--spool-folder", "/nowhere/at/all", "--stream-idle-s", "1"].map(str::to_owned);
     let mut process = Process::start(&folder);
     assert!(process.log().contains("/nowhere/at/all"), "{}", process.log());
     let mut client = TcpStream::connect(process.address).await.unwrap();

@@ -1,0 +1,154 @@
+//! Whether the score of chatter tells found events of no labelled event from the others, and what a list
+//! in the order of that score has at its head.
+
+use std::collections::BTreeMap;
+
+use cognate::engine::Engine;
+use cognate::window::naming::{TermCounts, Terms};
+use cognate_stats::classification::roc_auc;
+use serde::Serialize;
+
+use crate::events::Labelled;
+
+/// Fewest texts of an event that is counted.
+const LEAST: usize = 5;
+/// How many of the first events are looked at.
+const FIRST: [usize; 4] = [10, 20, 50, 100];
+/// Scores up to which events are kept.
+const MOST: [f64; 3] = [0.40, 0.45, 0.50];
+/// Most terms of an event; its information is counted whatever they are.
+const TERMS: usize = 1 << 11;
+
+/// What the score of chatter tells of found events.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChatterReport {
+    /// The contender that found them.
+    pub of: String,
+    /// Fewest texts of those that are counted.
+    pub least: usize,
+    /// Number of these.
+    pub events: usize,
+    /// Number of them of which most texts are of no labelled event.
+    pub chatter: usize,
+    /// The probability that such an event has a higher score than another.
+    pub auc: f64,
+    /// How many of them are among the first.
+    pub among: Vec<ChatterAmong>,
+    /// What is left of them up to some scores.
+    pub kept: Vec<ChatterKept>,
+}
+
+/// Number of events of chatter among the first of a list.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChatterAmong {
+    /// Number of events.
+    pub first: usize,
+    /// Of the largest.
+    pub by_size: usize,
+    /// Of those with the lowest score of chatter.
+    pub by_chatter: usize,
+}
+
+/// Events with a score of chatter that is not above a certain one.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChatterKept {
+    pub most: f64,
+    /// Number of those that are chatter.
+    pub chatter: usize,
+    /// Number of the others.
+    pub others: usize,
+    /// The share that these have of the texts of all others.
+    pub texts: f64,
+}
+
+struct Found {
+    size: usize,
+    score: f64,
+    is_chatter: bool,
+}
+
+/// What the score tells of the events that a contender found; nothing where all of them are chatter, or
+/// none.
+pub(super) fn report(
+    engine: &Engine,
+    stream: &Labelled,
+    found: &[u64],
+    of: &str,
+) -> Option<ChatterReport> {
+    let mut events: BTreeMap<u64, (TermCounts, usize, usize)> = BTreeMap::new();
+    let mut terms = Terms::default();
+    for ((text, &gold), &event) in stream.texts.iter().zip(&stream.gold).zip(found) {
+        terms.read(engine, text);
+        let (counts, size, alone) = events.entry(event).or_default();
+        counts.add(&terms, TERMS);
+        *size += 1;
+        *alone += usize::from(gold >= stream.names.len() as u64);
+    }
+    let counted = events.into_values().filter(|&(_, size, _)| size >= LEAST);
+    let mut all: Vec<Found> = counted
+        .map(|(counts, size, alone)| Found {
+            size,
+            score: counts.chatter(),
+            is_chatter: 2 * alone > size,
+        })
+        .collect();
+    let labels: Vec<bool> = all.iter().map(|event| event.is_chatter).collect();
+    let scores: Vec<f64> = all.iter().map(|event| event.score).collect();
+    let auc = roc_auc(&labels, &scores)?;
+    let chatter = |all: &[Found], first: usize| {
+        all.iter().take(first).filter(|event| event.is_chatter).count()
+    };
+    // Events of one size, or one score, stay in the order in which they began.
+    all.sort_by_key(|event| std::cmp::Reverse(event.size));
+    let by_size = FIRST.map(|first| chatter(&all, first));
+    all.sort_by(|one, other| one.score.total_cmp(&other.score));
+    let both = FIRST.into_iter().zip(by_size).filter(|(first, _)| *first <= all.len());
+    let among = both.map(|(first, by_size)| ChatterAmong {
+        first,
+        by_size,
+        by_chatter: chatter(&all, first),
+    });
+    let texts = |most: f64| {
+        let others = all.iter().filter(|event| !event.is_chatter && event.score <= most);
+        others.map(|event| event.size).sum::<usize>() as f64
+    };
+    let kept = MOST.map(|most| {
+        let kept = all.iter().filter(|event| event.score <= most);
+        let (chatter, others): (Vec<_>, Vec<_>) = kept.partition(|event| event.is_chatter);
+        let (chatter, others) = (chatter.len(), others.len());
+        ChatterKept { most, chatter, others, texts: texts(most) / texts(f64::INFINITY) }
+    });
+    Some(ChatterReport {
+        of: of.to_owned(),
+        least: LEAST,
+        events: all.len(),
+        chatter: chatter(&all, usize::MAX),
+        auc,
+        among: among.collect(),
+        kept: kept.into(),
+    })
+}
+
+impl std::fmt::Display for ChatterReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { of, least, events, chatter, auc, among, kept } = self;
+        write!(
+            f,
+            "{of}: of {events} found events of {least} texts or more {chatter} are chatter, most of their \
+             texts being of no labelled event; their score of chatter is higher with a probability of \
+             {auc:.3}."
+        )?;
+        for ChatterAmong { first, by_size, by_chatter } in among {
+            write!(f, " Of the first {first} by size {by_size}, by that score {by_chatter}.")?;
+        }
+        for ChatterKept { most, chatter, others, texts } in kept {
+            let texts = 100.0 * texts;
+            write!(
+                f,
+                " Up to {most:.2} it keeps {chatter} of them, and {others} others with {texts:.1} % of \
+                 their texts."
+            )?;
+        }
+        Ok(())
+    }
+}

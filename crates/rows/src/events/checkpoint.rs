@@ -1,0 +1,201 @@
+//! How far a run is in its input and its output. It is kept with the state, so that the run after one that
+//! was killed writes no line twice and leaves none out.
+//!
+//! The output is cut to the length that it had at the checkpoint. What was read by then is passed over: an
+//! input that begins with the same record is the same one, read again from its beginning, and all that was
+//! read of it must be as it was. Standard input may also be given again from anywhere in the texts that
+//! the window holds, as brokers do it; these are known by their ids.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use cognate_files::ReadError;
+use serde::{Deserialize, Serialize};
+
+use crate::events::output::{Order, Output};
+use crate::events::source::{Source, Tweet};
+use crate::events::{EventsError, Run};
+
+/// Bytes before the end of an output by which it is recognised.
+const TAIL_BYTES: u64 = 64 << 10;
+
+/// What the state of a run with checkpoints says of it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Checkpoint {
+    /// Whether the input was read to its end: then the next one is another.
+    pub(super) ended: bool,
+    pub(super) input: InputMark,
+    pub(super) output: OutputMark,
+    /// The latest time that was read.
+    pub(super) newest: Option<i64>,
+    /// Number of texts that were read and wait to be put in order.
+    pub(super) waiting: usize,
+}
+
+/// The part of an input that was read.
+#[derive(Serialize, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InputMark {
+    pub(super) records: u64,
+    /// BLAKE3 of the first record; empty if there is none.
+    first: String,
+    /// BLAKE3 of all of them, each with a line end.
+    blake3: String,
+}
+
+/// The part of an output that was written.
+#[derive(Serialize, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OutputMark {
+    bytes: u64,
+    /// BLAKE3 of the last 64 KiB of them.
+    blake3: String,
+}
+
+/// A source of which is known how much was read.
+pub(super) struct Reading {
+    pub(super) source: Source,
+    records: u64,
+    first: Option<blake3::Hash>,
+    all: blake3::Hasher,
+}
+
+impl Reading {
+    pub(super) fn new(source: Source) -> Self {
+        Self { source, records: 0, first: None, all: blake3::Hasher::new() }
+    }
+
+    pub(super) fn read(&mut self) -> Result<Option<Tweet>, ReadError> {
+        let tweet = self.source.read()?;
+        if let Some(tweet) = &tweet {
+            self.records += 1;
+            self.first.get_or_insert_with(|| blake3::hash(tweet.raw.as_bytes()));
+            self.all.update(tweet.raw.as_bytes()).update(b"\n");
+        }
+        Ok(tweet)
+    }
+
+    fn first(&self) -> String {
+        self.first.map_or_else(String::new, |hash| hash.to_hex().to_string())
+    }
+
+    fn mark(&self) -> InputMark {
+        let blake3 = self.all.finalize().to_hex().to_string();
+        InputMark { records: self.records, first: self.first(), blake3 }
+    }
+
+    /// Where a run is whose lines so far were all written.
+    pub(super) fn checkpoint(
+        &self,
+        order: &Order,
+        out: &Output,
+        ended: bool,
+    ) -> Result<Checkpoint, EventsError> {
+        let (input, output) = (self.mark(), out.mark()?);
+        let (newest, waiting) = (order.newest(), order.waiting().len());
+        Ok(Checkpoint { ended, input, output, newest, waiting })
+    }
+
+    /// Passes over the records that the runs before this one read. Returns the first one after them if it
+    /// had to be read to be told from them.
+    pub(super) fn pass_over(
+        &mut self,
+        before: &Checkpoint,
+        run: &Run<'_>,
+        order: &Order,
+        state: &Path,
+    ) -> Result<Option<Tweet>, EventsError> {
+        let InputMark { records, first, .. } = &before.input;
+        let goes_on = !before.ended && *records > 0;
+        let by_ids = self.source.is_standard_input() && self.source.has_ids();
+        if !goes_on && !by_ids {
+            return Ok(None);
+        }
+        let mut next = self.read()?;
+        if goes_on && self.first() == *first {
+            while self.records < *records && self.read()?.is_some() {}
+            return if self.mark() == before.input {
+                Ok(None)
+            } else {
+                Err(other(state, *records))
+            };
+        }
+        if !by_ids {
+            return Err(other(state, *records));
+        }
+        let known: HashSet<(&str, &str)> = run.known().chain(order.known()).collect();
+        let is_known = |tweet: &Tweet| {
+            tweet.id.as_deref().is_some_and(|id| known.contains(&(id, &*tweet.text)))
+        };
+        while next.as_ref().is_some_and(is_known) {
+            next = self.read()?;
+        }
+        Ok(next)
+    }
+}
+
+fn other(state: &Path, records: u64) -> EventsError {
+    let problem = format!(
+        "the run before was interrupted after {records} records, and this input does not begin with \
+         them; it goes on with the same file, or with standard input whose records have ids and that \
+         begins with some of the last or right after them"
+    );
+    EventsError::State { path: state.to_owned(), problem }
+}
+
+impl Output {
+    /// Makes what was written durable, and marks its end.
+    pub(super) fn mark(&self) -> Result<OutputMark, EventsError> {
+        let (path, file) = self.growing()?;
+        let mark = || {
+            file.sync_all()?;
+            let bytes = file.metadata()?.len();
+            Ok(OutputMark { bytes, blake3: tail(file, bytes)? })
+        };
+        mark().map_err(|source| EventsError::Write { path: path.to_owned(), source })
+    }
+
+    /// Cuts off what was written after a mark by a run that was killed.
+    pub(super) fn cut(&self, mark: &OutputMark, state: &Path) -> Result<(), EventsError> {
+        let (path, file) = self.growing()?;
+        let failed = |source| EventsError::Write { path: path.to_owned(), source };
+        let bytes = file.metadata().map_err(failed)?.len();
+        let wrong = |problem: String| {
+            let problem = format!("{} {problem}", path.display());
+            Err(EventsError::State { path: state.to_owned(), problem })
+        };
+        if bytes < mark.bytes {
+            return wrong(format!(
+                "has {bytes} bytes; the run that was interrupted had written {}",
+                mark.bytes
+            ));
+        }
+        if tail(file, mark.bytes).map_err(failed)? != mark.blake3 {
+            return wrong("is not what the run that was interrupted wrote".to_owned());
+        }
+        file.set_len(mark.bytes).map_err(failed)
+    }
+
+    /// An output that can be cut.
+    fn growing(&self) -> Result<(&Path, &File), EventsError> {
+        match self {
+            Self::Growing(path, file) => Ok((path, file)),
+            _ => Err(EventsError::Options(
+                "checkpoints need a file to write, which a run that goes on can cut (-o)"
+                    .to_owned(),
+            )),
+        }
+    }
+}
+
+/// BLAKE3 of the last bytes before this length.
+fn tail(file: &File, bytes: u64) -> std::io::Result<String> {
+    let length = bytes.min(TAIL_BYTES);
+    // At most 64 KiB.
+    let mut last = vec![0; length as usize];
+    file.read_exact_at(&mut last, bytes - length)?;
+    Ok(blake3::hash(&last).to_hex().to_string())
+}
