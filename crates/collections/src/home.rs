@@ -12,8 +12,8 @@ use cognate::engine::{Engine, Liked, Likes, Measure, Query, QueryError, Strategy
 use cognate::methods::Method;
 
 use crate::{
-    CollectionError, Filter, Item, Limits, MatchError, MatchOptions, Matched, Settings,
-    SharedEngine, Vectors,
+    CollectionError, EventChange, Filter, Item, Limits, MatchError, MatchOptions, Matched,
+    Settings, SharedEngine, Vectors,
 };
 
 /// A write that may not outlive a crash yet. Nobody may be told of it before
@@ -289,6 +289,8 @@ pub enum Write {
     Put(Vec<Item>),
     /// The items of these names that are there are taken out.
     Remove(Vec<Box<str>>),
+    /// Items move between events, and keep their places.
+    Move(EventChange),
     /// New settings of the collection.
     Set(Settings),
 }

@@ -53,6 +53,7 @@ impl Incoming {
                 id: name,
                 score: None,
                 duplicate_of: None,
+                moved_from: None,
             },
             IncomingEvent::Whole(event) => event,
         });

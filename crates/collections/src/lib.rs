@@ -32,7 +32,7 @@ pub use attributes::{Attribute, Attributes, MOST_ATTRIBUTES};
 pub use cognate_files::instant::span;
 pub use embedded::{BackedUp, Cut, EmbeddedHome, ReplicaHome, back_up};
 pub use error::CollectionError;
-pub use events::EventItems;
+pub use events::{EventChange, EventItems};
 pub use filter::{Filter, FilterProblem};
 pub use home::{
     Applied, Behind, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionInfo, Home,

@@ -361,6 +361,7 @@ impl HeldWindow {
                 size,
                 score: decision.score,
                 duplicate_of: duplicate_of.as_deref().map(Box::from),
+                moved_from: None,
             });
             all.push(Matched {
                 nearest: reached.filter_map(name).collect(),

@@ -79,6 +79,8 @@ fn requests() -> Vec<(&'static str, &'static str, Brought)> {
     let liked = json!({"collection": "NAME", "like": [{"id": "a"}], "method": "avg-cos"});
     let one = json!({"id": "c", "text": "quake"});
     let of_event = json!({"text": "quake", "event": "a"});
+    let of_other = json!({"id": "y", "text": "quake", "event": "x"});
+    let of_other = json!({"items": [of_other]});
     vec![
         ("GET", "/collections/{name}", Brought::None),
         ("GET", "/collections/{name}/items", Brought::None),
@@ -90,6 +92,9 @@ fn requests() -> Vec<(&'static str, &'static str, Brought)> {
         ("POST", "/collections/{name}/items", Brought::Lines(lines.to_owned())),
         ("PUT", "/collections/{name}/items/{id}", Brought::Json(of_event)),
         ("GET", "/collections/{name}/events/{id}", Brought::None),
+        ("POST", "/collections/{name}/items", Brought::Json(of_other)),
+        ("POST", "/collections/{name}/events/{id}/merge", Brought::Json(json!({"events": ["x"]}))),
+        ("POST", "/collections/{name}/events/{id}/split", Brought::Json(json!({"ids": ["y"]}))),
         ("DELETE", "/collections/{name}/events/{id}", Brought::None),
         ("PUT", "/collections/{name}/items/{id}", Brought::Json(json!({"text": "quake"}))),
         ("POST", "/collections/{name}/match", Brought::Json(json!({"items": [one], "last": 9}))),

@@ -42,6 +42,8 @@ pub(super) enum Change<I = Box<Item>> {
     Put(I),
     /// The item of this name is taken out.
     Remove(Box<str>),
+    /// An item that is there moves to another event, and keeps its place.
+    Move { id: Box<str>, event: Box<str>, size: u64 },
     /// Items from before this time are taken out.
     Expire(i64),
     /// The collection's clock is so far behind the server's from now on.

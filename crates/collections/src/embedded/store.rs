@@ -15,6 +15,7 @@ use crate::embedded::items::Items;
 use crate::embedded::log::{Change, Lasting, LogCopy};
 use crate::embedded::quantised::QuantisedVectors;
 use crate::embedded::transaction::{WriteTransaction, Writer};
+use crate::events::Move;
 use crate::windows::{Following, Windows};
 use crate::{
     Applied, Budget, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError,
@@ -201,6 +202,21 @@ impl EmbeddedCollection {
             Write::Remove(mut ids) => {
                 ids.retain(|id| self.held().number(id).is_some());
                 ids.into_iter().map(Change::Remove).collect()
+            }
+            Write::Move(wanted) => {
+                let (mut turn, events) = (self.turn(), wanted.events());
+                let moves = {
+                    let view = self.view(now);
+                    let members = view.iter().filter_map(|item| {
+                        let event = item.event.as_ref().filter(|event| events.contains(&*event.id));
+                        event.map(|event| (&*item.id, &*event.id, event.size))
+                    });
+                    wanted.moves(&members.collect::<Vec<_>>())?
+                };
+                let changes = moves.into_iter();
+                let changes =
+                    changes.map(|Move { id, event, size }| Change::Move { id, event, size });
+                return turn.write(changes.collect(), now);
             }
             // What is as it should be is waited for until it lasts, like any other change.
             Write::Set(settings) => {

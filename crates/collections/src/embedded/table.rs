@@ -62,6 +62,13 @@ impl Table {
         }
     }
 
+    /// Puts an item in the place of that of a number, which it returns.
+    pub(super) fn replace(&mut self, number: u64, item: Arc<Item>) -> Option<Arc<Item>> {
+        let (chunk, place) = self.place(number)?;
+        let chunk = Arc::make_mut(self.chunks.get_mut(chunk)?);
+        Some(std::mem::replace(chunk.items.get_mut(place)?, item))
+    }
+
     /// Takes an item out.
     pub(super) fn remove(&mut self, number: u64) -> Option<Arc<Item>> {
         let (at, place) = self.place(number)?;

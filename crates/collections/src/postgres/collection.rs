@@ -149,6 +149,7 @@ impl Collection for PostgresCollection {
                         now,
                     )?
                 }
+                Write::Move(wanted) => turn.move_items(wanted, now)?,
                 Write::Set(settings) => turn.set(*settings, now)?,
             };
             turn.end()?;

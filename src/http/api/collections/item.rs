@@ -67,6 +67,8 @@ pub(super) enum EventField {
         score: Option<f32>,
         /// The item that this one is a duplicate of.
         duplicate_of: Option<String>,
+        /// The event that this item was moved out of.
+        moved_from: Option<String>,
     },
 }
 

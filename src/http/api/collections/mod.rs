@@ -22,5 +22,7 @@ pub(crate) fn collections() -> Routes {
         .with(routes!(item::look, item::put, item::delete))
         .with(routes!(events::list))
         .with(routes!(events::look, events::delete))
+        .with(routes!(events::merge))
+        .with(routes!(events::split))
         .with(routes!(matching::matching))
 }
