@@ -7,11 +7,12 @@ use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
 
-use super::killed::{ask, serve};
+use super::killed::ask;
 use crate::collections::{call, done};
 use crate::support;
 use crate::support::app::TestApp;
 use crate::support::command::{cognate, stderr};
+use crate::support::process::Process;
 
 /// A day of three stories and one text that is like none, in minutes of the first of May 2024.
 const POSTS: [(&str, u32, &str); 9] = [
@@ -128,7 +129,7 @@ async fn events_are_merged_and_split_and_later_texts_join_what_they_are_then() {
     let matching = async |one: (&str, u32, &str)| {
         done(&app, "POST", &path("match"), Some(&posts(&[one]))).await
     };
-    let cat = |id: &'static str| (id, 300, "my cat sleeps on the sofa again");
+    let cat = |id: &'static str| (id, 300, POSTS[3].2);
 
     let body = json!({"events": ["c1"]});
     let merged = done(&app, "POST", &path("events/f1/merge?limit=3"), Some(&body)).await;
@@ -175,6 +176,12 @@ async fn events_are_merged_and_split_and_later_texts_join_what_they_are_then() {
         assert_eq!(told, pointer, "{at} {}", answer.text());
     }
     assert_eq!(done(&app, "GET", &path("events?least=1"), None).await, before);
+}
+
+/// A server of the default model with its collections in a folder.
+fn serve(data: &Path) -> Process {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
+    Process::serve(model.as_ref(), &["--data".to_owned(), data.to_str().unwrap().to_owned()])
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> Vec<u8> {
