@@ -15,9 +15,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
-    Applied, Cancellation, Choice, Collection, CollectionError, EmbeddedHome, EventChange, Filter,
-    Home, Incoming, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched, Outgoing, Page,
-    Settings, SharedEngine, Write,
+    Alert, AlertReader, AlertRule, Applied, Cancellation, Choice, Collection, CollectionError,
+    Cursor, EmbeddedHome, EventChange, Filter, Home, Incoming, Item, ItemSelector, Limits,
+    MatchError, MatchOptions, Matched, Outgoing, Page, Settings, SharedEngine, Start, Write,
 };
 
 /// Few items, so that steps of chance meet the limit.
@@ -167,6 +167,27 @@ struct Seen {
     settings: Settings,
     pages: Vec<(Vec<String>, usize)>,
     chosen: Vec<Vec<String>>,
+    alerts: Vec<String>,
+}
+
+/// What a reader is told that begins there.
+fn alerts(collection: &dyn Collection, start: Start, now: i64) -> Vec<(String, Cursor)> {
+    let rule = AlertRule { least: 1, grown: vec![2, 3, 5] };
+    let mut reader = AlertReader::open(collection, rule, start, now).unwrap();
+    assert!(!reader.has_gap());
+    let mut all = Vec::new();
+    loop {
+        let (alerts, more) = reader.read(collection, now).unwrap();
+        let told = |alert: Alert| {
+            let Alert { kind, event, size, item, from, cursor } = alert;
+            let item = item.as_deref().map(|item| &item.id);
+            (format!("{kind:?} {event} {size} {item:?} {from:?} {cursor}"), cursor)
+        };
+        all.extend(alerts.into_iter().map(told));
+        if !more {
+            return all;
+        }
+    }
 }
 
 fn written(item: &Arc<Item>) -> String {
@@ -193,7 +214,8 @@ fn seen(collection: &dyn Collection, now: i64) -> Seen {
         assert!(is_in_order, "numbers grow");
         chosen.push(all.iter().map(|(_, item)| written(item)).collect());
     }
-    Seen { items: told.items, settings: told.settings, pages, chosen }
+    let alerts = alerts(collection, Start::First, now).into_iter().map(|(told, _)| told).collect();
+    Seen { items: told.items, settings: told.settings, pages, chosen, alerts }
 }
 
 /// The outcome of a step.
@@ -318,6 +340,16 @@ pub(super) fn hold(
         assert_eq!(came, expected, "step {place}");
         let news = home.get("news").unwrap();
         assert_eq!(seen(&*news, now), seen(&*model.get("news").unwrap(), now), "step {place}");
+    }
+    // Who was told of some by one home is told of the others by another.
+    let news = |home: &dyn Home| home.get("news").unwrap();
+    let told = alerts(&*news(&model), Start::First, now);
+    for (place, (_, cursor)) in told.iter().enumerate() {
+        let cursor = cursor.to_string().parse().unwrap();
+        let rest = alerts(&*news(&*home), Start::After(cursor), now);
+        let rest: Vec<&String> = rest.iter().map(|(told, _)| told).collect();
+        let expected: Vec<&String> = told[place + 1..].iter().map(|(told, _)| told).collect();
+        assert_eq!(rest, expected);
     }
     let ids = ["n0", "n5", "no\u{0}ne", "n9", "n5"];
     let found = |home: &dyn Home| {

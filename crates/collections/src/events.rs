@@ -97,6 +97,8 @@ pub(super) struct Move {
     pub(super) event: Box<str>,
     /// Items of that event with this one, in the order in which they are counted.
     pub(super) size: u64,
+    /// When events were merged, where it moves by that.
+    pub(super) at: Option<i64>,
 }
 
 /// An item with its event, and how many items that had with it.
@@ -114,8 +116,12 @@ impl EventChange {
     }
 
     /// Which items move where, out of all items of [`events`](Self::events) in the order in which they
-    /// were added.
-    pub(super) fn moves(&self, members: &[Member<'_>]) -> Result<Vec<Move>, CollectionError> {
+    /// were added. `at` is the moment, which no other merge of the collection has.
+    pub(super) fn moves(
+        &self,
+        members: &[Member<'_>],
+        at: i64,
+    ) -> Result<Vec<Move>, CollectionError> {
         let refused =
             |field, index, problem| CollectionError::EventChange { field, index, problem };
         match self {
@@ -150,6 +156,7 @@ impl EventChange {
                     id: (*id).into(),
                     event: into.clone(),
                     size,
+                    at: Some(at),
                 });
                 Ok(moved.collect())
             }
@@ -176,8 +183,12 @@ impl EventChange {
                     refused("/ids", None, problem)
                 })?;
                 let moved = moved().zip(1..);
-                let moved =
-                    moved.map(|(id, size)| Move { id: id.into(), event: called.into(), size });
+                let moved = moved.map(|(id, size)| Move {
+                    id: id.into(),
+                    event: called.into(),
+                    size,
+                    at: None,
+                });
                 Ok(moved.collect())
             }
         }
@@ -196,6 +207,8 @@ mod tests {
             score: None,
             duplicate_of: None,
             moved_from: None,
+            moved_at: None,
+            bursts: false,
         });
         let (id, time) = (id.into(), minutes * 60_000);
         let attributes = Attributes::default();
@@ -239,7 +252,7 @@ mod tests {
             ("b2", "b", 3),
         ];
         let told = |change: EventChange| {
-            let moves = change.moves(&members);
+            let moves = change.moves(&members, 0);
             moves.map(|moves| {
                 let each = moves.iter().map(|one| format!("{}:{}:{}", one.id, one.event, one.size));
                 each.collect::<Vec<_>>().join(" ")
@@ -256,12 +269,12 @@ mod tests {
         // Of seven items of `a` five have left.
         let rest = &members[..4];
         let all = EventChange::Merge { into: "a".into(), events: vec!["b".into()] };
-        let sizes: Vec<u64> = all.moves(rest).unwrap().iter().map(|one| one.size).collect();
+        let sizes: Vec<u64> = all.moves(rest, 0).unwrap().iter().map(|one| one.size).collect();
         assert_eq!(sizes, [6, 7, 8, 9]);
         // What stands where it stood and is counted as it was does not move.
         let one = [("a", "a", 1), ("b", "b", 1), ("a2", "a", 2)];
         let all = EventChange::Merge { into: "a".into(), events: vec!["b".into(), "b".into()] };
-        let moved = all.moves(&one).unwrap();
+        let moved = all.moves(&one, 0).unwrap();
         assert_eq!(
             moved.iter().map(|one| (&*one.id, one.size)).collect::<Vec<_>>(),
             [("b", 2), ("a2", 3)]

@@ -54,6 +54,8 @@ impl Incoming {
                 score: None,
                 duplicate_of: None,
                 moved_from: None,
+                moved_at: None,
+                bursts: false,
             },
             IncomingEvent::Whole(event) => event,
         });

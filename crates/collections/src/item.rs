@@ -61,6 +61,18 @@ pub struct Event {
     /// otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<Box<str>>,
+    /// When that event was merged into this one, in milliseconds since 1970; of several that are merged at
+    /// once the later ones some later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_at: Option<i64>,
+    /// Whether the event began to burst with this item.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub bursts: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_false(told: &bool) -> bool {
+    !*told
 }
 
 impl Event {
@@ -166,11 +178,13 @@ impl Item {
         event.is_new() || (event.moved_from.is_some() && event.id == self.id)
     }
 
-    /// The same item in another event, of which it is the item of this place.
-    pub(super) fn moved(&self, event: Box<str>, size: u64) -> Option<Self> {
-        let told = self.event.as_ref()?;
-        let moved_from = Some(told.id.clone());
-        let event = Event { id: event, size, moved_from, ..told.clone() };
+    /// The same item in another event, of which it is the item of this place; or counted anew in its own.
+    pub(super) fn moved(&self, event: Box<str>, size: u64, at: Option<i64>) -> Option<Self> {
+        let told = self.event.as_ref()?.clone();
+        let event = match told.id == event {
+            true => Event { size, moved_from: told.moved_from.clone().or(Some(event)), ..told },
+            false => Event { size, moved_from: Some(told.id), moved_at: at, id: event, ..told },
+        };
         Some(Self { event: Some(event), ..self.clone() })
     }
 

@@ -86,6 +86,7 @@ fn requests() -> Vec<(&'static str, &'static str, Brought)> {
         ("GET", "/collections/{name}/items", Brought::None),
         ("GET", "/collections/{name}/items/{id}", Brought::None),
         ("GET", "/collections/{name}/events", Brought::None),
+        ("GET", "/collections/{name}/events/stream", Brought::None),
         ("POST", "/rank", Brought::Json(rank)),
         ("POST", "/rank", Brought::Json(liked)),
         ("POST", "/collections/{name}/items", Brought::Json(json!({"items": [one]}))),
@@ -108,6 +109,8 @@ fn requests() -> Vec<(&'static str, &'static str, Brought)> {
 /// The request about this collection.
 fn about(name: &str, path: &str, body: &Brought) -> (String, Brought) {
     let path = path.replace("{name}", name).replace("{id}", "a");
+    // Else it goes on for ever.
+    let path = path.replace("events/stream", "events/stream?follow=false");
     let body = match body {
         Brought::None => Brought::None,
         Brought::Lines(lines) => Brought::Lines(lines.clone()),

@@ -37,7 +37,9 @@ const STEPS: [&str; 3] = [
     "
     DO $$ DECLARE one record; BEGIN
         FOR one IN SELECT id FROM cognate.collections LOOP
-            EXECUTE format('ALTER TABLE cognate.items_%s ADD COLUMN moved_from text COLLATE \"C\"',
+            EXECUTE format('ALTER TABLE cognate.items_%s ADD COLUMN moved_from text COLLATE \"C\", '
+                'ADD COLUMN moved_at bigint, ADD COLUMN bursts boolean', one.id);
+            EXECUTE format('CREATE INDEX ON cognate.items_%s (moved_at) WHERE moved_at IS NOT NULL',
                 one.id);
         END LOOP;
     END $$;
@@ -140,8 +142,11 @@ pub(super) fn items_table(id: i64) -> String {
              event_size bigint,
              event_score real,
              duplicate_of text COLLATE \"C\",
-             moved_from text COLLATE \"C\"
+             moved_from text COLLATE \"C\",
+             moved_at bigint,
+             bursts boolean
          );
+         CREATE INDEX ON cognate.items_{id} (moved_at) WHERE moved_at IS NOT NULL;
          CREATE INDEX ON cognate.items_{id} (time);
          CREATE INDEX ON cognate.items_{id} USING gin (attributes jsonb_path_ops);"
     )

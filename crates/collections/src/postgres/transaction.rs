@@ -70,6 +70,14 @@ impl Entry {
     }
 }
 
+/// When events were merged last, as far as a collection has items of that.
+pub(super) fn last_move(session: &mut Session<'_>, id: i64) -> Result<i64, Failed> {
+    let text = format!("SELECT max(moved_at) FROM cognate.items_{id} WHERE moved_at IS NOT NULL");
+    let rows = session.query(&text, &[])?;
+    let last: Option<i64> = rows.first().map_or(Ok(None), |row| row.try_get(0))?;
+    Ok(last.unwrap_or(0))
+}
+
 /// An item with its event.
 fn member(row: &Row) -> Result<Member<'_>, Failed> {
     let size: Option<i64> = row.try_get(2)?;
@@ -177,17 +185,22 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
             "SELECT id, event, event_size FROM {table} WHERE event = ANY ($1) ORDER BY number"
         );
         let rows = self.session.query(&text, &[&events])?;
+        let last = last_move(self.session, self.entry.id)?;
         let members: Vec<Member<'_>> = rows.iter().map(member).collect::<Result<_, _>>()?;
-        let moves = wanted.moves(&members)?;
+        let moves = wanted.moves(&members, now.max(last.saturating_add(1)))?;
         let ids: Vec<&str> = moves.iter().map(|one| &*one.id).collect();
         let events: Vec<&str> = moves.iter().map(|one| &*one.event).collect();
         let sizes: Vec<i64> = moves.iter().map(|one| signed(one.size)).collect();
+        let times: Vec<Option<i64>> = moves.iter().map(|one| one.at).collect();
+        // One that stays in its event is counted anew, as `Item::moved` has it.
         let text = format!(
-            "UPDATE {table} i SET event = m.event, event_size = m.size, moved_from = i.event \
-             FROM unnest($1::text[], $2::text[], $3::bigint[]) AS m (id, event, size) \
+            "UPDATE {table} i SET event = m.event, event_size = m.size, \
+             moved_from = CASE WHEN i.event = m.event THEN coalesce(i.moved_from, i.event) ELSE i.event END, \
+             moved_at = CASE WHEN i.event = m.event THEN i.moved_at ELSE m.at END \
+             FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS m (id, event, size, at) \
              WHERE i.id = m.id"
         );
-        self.session.execute(&text, &[&ids, &events, &sizes])?;
+        self.session.execute(&text, &[&ids, &events, &sizes, &times])?;
         self.entry.revision += i64::from(!moves.is_empty());
         Ok(Applied::default())
     }

@@ -174,7 +174,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                 }
                 self.forget(number);
                 let (summed, since) = (summed(entry, &rule), self.window.since(entry.time));
-                let decision = self.events.decide(&summed, &near, since, &rule);
+                let mut decision = self.events.decide(&summed, &near, since, &rule);
                 if policy.adds(&decision) {
                     // Of those that are followed together the window has all.
                     if policy != AddPolicy::All {
@@ -182,6 +182,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                     }
                     self.keep_text(batch[at].text);
                     self.events.add(decision.event, &summed);
+                    decision.bursts = self.events.begins_to_burst(decision.event);
                 }
                 tell(decision, &near);
             }

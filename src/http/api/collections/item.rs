@@ -69,6 +69,10 @@ pub(super) enum EventField {
         duplicate_of: Option<String>,
         /// The event that this item was moved out of.
         moved_from: Option<String>,
+        /// When, by a merge.
+        moved_at: Option<i64>,
+        /// Whether the event began to burst with this item.
+        bursts: Option<bool>,
     },
 }
 
