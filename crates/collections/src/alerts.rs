@@ -41,7 +41,7 @@ pub enum AlertKind {
 pub struct Alert {
     pub kind: AlertKind,
     pub event: Box<str>,
-    /// How many items the event had by then; of a merge, how many it has by now.
+    /// How many items the event had by then; of a merge, how many the collection has of it now.
     pub size: u64,
     /// The item that it is told of.
     pub item: Option<Arc<Item>>,
@@ -57,7 +57,7 @@ pub struct Merged {
     pub at: i64,
     pub event: Box<str>,
     pub from: Vec<Box<str>>,
-    /// How many items the event has by now.
+    /// How many items the collection has of the event now.
     pub size: u64,
 }
 
@@ -244,7 +244,7 @@ pub(super) fn merges<'i>(
     let mut sizes: HashMap<&str, u64> = merged.keys().map(|(_, event)| (*event, 0)).collect();
     for event in events() {
         if let Some(size) = sizes.get_mut(&*event.id) {
-            *size = event.size.max(*size);
+            *size += 1;
         }
     }
     let told = merged.into_iter().map(|((at, event), from)| Merged {

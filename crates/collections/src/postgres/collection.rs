@@ -168,19 +168,18 @@ impl Collection for PostgresCollection {
             let table = format!("cognate.items_{}", entry.id);
             let text = format!(
                 "SELECT m.moved_at, m.event, array_agg(DISTINCT m.moved_from), \
-                 (SELECT max(event_size) FROM {table} i WHERE i.event = m.event AND i.time >= $2) \
+                 (SELECT count(*) FROM {table} i WHERE i.event = m.event AND i.time >= $2) \
                  FROM {table} m WHERE m.moved_at > $1 AND m.time >= $2 \
                  GROUP BY m.moved_at, m.event ORDER BY m.moved_at, m.event"
             );
             let rows = session.query(&text, &[&after, &oldest])?;
             let merged = |row: &postgres::Row| {
                 let from: Vec<String> = row.try_get(2)?;
-                let size: Option<i64> = row.try_get(3)?;
                 Ok(Merged {
                     at: row.try_get(0)?,
                     event: row.try_get::<_, &str>(1)?.into(),
                     from: from.into_iter().map(Box::from).collect(),
-                    size: size.map_or(0, rows::unsigned),
+                    size: rows::unsigned(row.try_get(3)?),
                 })
             };
             rows.iter().map(merged).collect()
