@@ -74,7 +74,7 @@ impl View {
     }
 
     /// The items of this number and higher ones, in order.
-    fn from(&self, number: u64) -> impl Iterator<Item = (u64, &Arc<Item>)> {
+    fn numbered_from(&self, number: u64) -> impl Iterator<Item = (u64, &Arc<Item>)> {
         let stays = |item: &Arc<Item>| self.oldest.is_none_or(|oldest| item.time >= oldest);
         self.table.since(number).filter(move |(_, item)| stays(item))
     }
@@ -519,7 +519,7 @@ impl Collection for EmbeddedCollection {
         let (view, last_move) = (self.view(now), self.held().last_move);
         let numbered = |(number, item): (u64, &Arc<Item>)| (number, Arc::clone(item));
         let items = match from {
-            Some(from) => view.from(from).take(most).map(numbered).collect(),
+            Some(from) => view.numbered_from(from).take(most).map(numbered).collect(),
             None => view.numbered().next_back().map(numbered).into_iter().collect(),
         };
         Ok(Added { items, last_move })
