@@ -15,9 +15,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
-    Applied, Cancellation, Choice, Collection, CollectionError, EmbeddedHome, Filter, Home,
-    Incoming, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched, Outgoing, Page,
-    Settings, SharedEngine, Write,
+    Alert, AlertReader, AlertRule, Applied, Cancellation, Choice, Collection, CollectionError,
+    Cursor, EmbeddedHome, EventChange, Filter, Home, Incoming, Item, ItemSelector, Limits,
+    MatchError, MatchOptions, Matched, Outgoing, Page, Settings, SharedEngine, Start, Write,
 };
 
 /// Few items, so that steps of chance meet the limit.
@@ -41,6 +41,10 @@ pub(super) enum Step {
     /// The same, whether what is there is replaced, and which are added.
     Match(Vec<(usize, usize, i64, usize)>, bool, AddPolicy),
     Remove(Vec<usize>),
+    /// These events become part of that of this number.
+    Merge(usize, Vec<usize>),
+    /// These items leave the event of this number.
+    Split(usize, Vec<usize>),
     Set(Option<usize>, Option<i64>),
     Tidy,
     Wait(i64),
@@ -60,6 +64,10 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => (items(), any::<bool>(), policies)
             .prop_map(|(items, replace, add)| Step::Match(items, replace, add)),
         2 => prop::collection::vec(0usize..24, 0..4).prop_map(Step::Remove),
+        2 => (0usize..24, prop::collection::vec(0usize..24, 1..3))
+            .prop_map(|(into, events)| Step::Merge(into, events)),
+        2 => (0usize..24, prop::collection::vec(0usize..24, 1..3))
+            .prop_map(|(event, ids)| Step::Split(event, ids)),
         1 => (prop::option::of(3usize..20), prop::option::of(20i64..90))
             .prop_map(|(most, ttl)| Step::Set(most, ttl)),
         1 => Just(Step::Tidy),
@@ -159,6 +167,27 @@ struct Seen {
     settings: Settings,
     pages: Vec<(Vec<String>, usize)>,
     chosen: Vec<Vec<String>>,
+    alerts: Vec<String>,
+}
+
+/// What a reader is told that begins there.
+fn alerts(collection: &dyn Collection, start: Start, now: i64) -> Vec<(String, Cursor)> {
+    let rule = AlertRule { least: 1, grown: vec![2, 3, 5] };
+    let mut reader = AlertReader::open(collection, rule, start, now).unwrap();
+    assert!(!reader.has_gap());
+    let mut all = Vec::new();
+    loop {
+        let (alerts, more) = reader.read(collection, now).unwrap();
+        let told = |alert: Alert| {
+            let Alert { kind, event, size, item, from, cursor } = alert;
+            let item = item.as_deref().map(|item| &item.id);
+            (format!("{kind:?} {event} {size} {item:?} {from:?} {cursor}"), cursor)
+        };
+        all.extend(alerts.into_iter().map(told));
+        if !more {
+            return all;
+        }
+    }
 }
 
 fn written(item: &Arc<Item>) -> String {
@@ -185,7 +214,8 @@ fn seen(collection: &dyn Collection, now: i64) -> Seen {
         assert!(is_in_order, "numbers grow");
         chosen.push(all.iter().map(|(_, item)| written(item)).collect());
     }
-    Seen { items: told.items, settings: told.settings, pages, chosen }
+    let alerts = alerts(collection, Start::First, now).into_iter().map(|(told, _)| told).collect();
+    Seen { items: told.items, settings: told.settings, pages, chosen, alerts }
 }
 
 /// The outcome of a step.
@@ -204,12 +234,43 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
             news.wait_durable(pending).unwrap();
             Came::Of(applied)
         }
-        Err(error @ (CollectionError::TooManyItems { .. } | CollectionError::Item { .. })) => {
-            Came::Refused(error.to_string())
-        }
+        Err(
+            error @ (CollectionError::TooManyItems { .. }
+            | CollectionError::Item { .. }
+            | CollectionError::NoEvent
+            | CollectionError::EventChange { .. }),
+        ) => Came::Refused(format!("{error:?}")),
         Err(error) => panic!("{error}"),
     };
+    // Of the items that are there, counted round, so that most steps find an event.
+    let there = || {
+        let all = ItemSelector::default();
+        let chosen = news.choose(&all, &Choice::All, now, Cancellation::NEVER).unwrap();
+        chosen.items.into_iter().map(|(_, item)| item).collect::<Vec<_>>()
+    };
+    let name = |there: &[Arc<Item>], number: usize| match there.get(number % there.len().max(1)) {
+        Some(item) => item.id.clone(),
+        None => "no\u{0}ne".into(),
+    };
+    let event = |there: &[Arc<Item>], number: usize| {
+        let of = there.iter().cycle().skip(number).take(there.len());
+        let event = of.filter_map(|item| item.event.as_ref()).next();
+        event.map_or_else(|| name(there, number), |event| event.id.clone())
+    };
     match step {
+        Step::Merge(into, events) => {
+            let there = there();
+            let events = events.iter().map(|&number| event(&there, number)).collect();
+            write(Write::Move(EventChange::Merge { into: event(&there, *into), events }))
+        }
+        Step::Split(number, ids) => {
+            let there = there();
+            let of = event(&there, *number);
+            let items: Vec<_> =
+                there.iter().filter(|item| item.is_of_event(&of)).cloned().collect();
+            let ids = ids.iter().map(|&number| name(&items, number)).collect();
+            write(Write::Move(EventChange::Split { event: of, ids }))
+        }
         Step::Put(list) => write(Write::Put(items(list, now))),
         Step::Remove(ids) => {
             write(Write::Remove(ids.iter().map(|id| format!("n{id}").into()).collect()))
@@ -279,6 +340,16 @@ pub(super) fn hold(
         assert_eq!(came, expected, "step {place}");
         let news = home.get("news").unwrap();
         assert_eq!(seen(&*news, now), seen(&*model.get("news").unwrap(), now), "step {place}");
+    }
+    // Who was told of some by one home is told of the others by another.
+    let news = |home: &dyn Home| home.get("news").unwrap();
+    let told = alerts(&*news(&model), Start::First, now);
+    for (place, (_, cursor)) in told.iter().enumerate() {
+        let cursor = cursor.to_string().parse().unwrap();
+        let rest = alerts(&*news(&*home), Start::After(cursor), now);
+        let rest: Vec<&String> = rest.iter().map(|(told, _)| told).collect();
+        let expected: Vec<&String> = told[place + 1..].iter().map(|(told, _)| told).collect();
+        assert_eq!(rest, expected);
     }
     let ids = ["n0", "n5", "no\u{0}ne", "n9", "n5"];
     let found = |home: &dyn Home| {

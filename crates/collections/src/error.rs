@@ -41,6 +41,18 @@ pub enum CollectionError {
         /// Its place among those that were given.
         index: usize,
     },
+    /// There is no event of that name.
+    #[error("the collection has no item of an event of this name")]
+    NoEvent,
+    /// Events that cannot be merged, or items that cannot be split off.
+    #[error("{problem}")]
+    EventChange {
+        /// The list that names them, as a JSON pointer.
+        field: &'static str,
+        /// The place in it.
+        index: Option<usize>,
+        problem: &'static str,
+    },
     /// No memory is left for more items.
     #[error("collections would take more than {limit} bytes of memory, which is the limit")]
     NoMemory { limit: usize },

@@ -1,14 +1,16 @@
-//! The events of a collection as its items tell them: which items each has, and when. What an item joins is
-//! decided elsewhere.
+//! The events of a collection as its items tell them: which items each has, and when; and what becomes of
+//! them where events are merged or split by hand. What an item joins is decided elsewhere.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::Item;
+use crate::{CollectionError, Item};
 
 const HOUR: i64 = 3_600_000;
 /// A rate says nothing of a shorter time.
 const LEAST_SPAN: i64 = 60_000;
+/// The highest number of an item of an event that every home keeps.
+const MOST_COUNTED: u64 = i64::MAX as u64;
 
 /// An event, by the items that the collection has of it now.
 #[derive(Debug)]
@@ -76,14 +78,138 @@ impl<'i> EventItems<'i> {
     }
 }
 
+/// Events that are merged or split by hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventChange {
+    /// All items of some events become items of another.
+    Merge { into: Box<str>, events: Vec<Box<str>> },
+    /// Some items of an event become an event of their own, which is called by the first of them whose
+    /// name no other event has.
+    Split { event: Box<str>, ids: Vec<Box<str>> },
+}
+
+/// An item that moves to another event.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Move {
+    /// The item.
+    pub(super) id: Box<str>,
+    /// Its event from now on.
+    pub(super) event: Box<str>,
+    /// Items of that event with this one, in the order in which they are counted.
+    pub(super) size: u64,
+    /// When events were merged, where it moves by that.
+    pub(super) at: Option<i64>,
+}
+
+/// An item with its event, and how many items that had with it.
+pub(super) type Member<'i> = (&'i str, &'i str, u64);
+
+impl EventChange {
+    /// The events whose items have to be known.
+    pub(super) fn events(&self) -> HashSet<&str> {
+        let (one, others) = match self {
+            Self::Merge { into, events } => (into, events),
+            // Others may have the name of the new one.
+            Self::Split { event, ids } => (event, ids),
+        };
+        std::iter::once(one).chain(others).map(AsRef::as_ref).collect()
+    }
+
+    /// Which items move where, out of all items of [`events`](Self::events) in the order in which they
+    /// were added. `at` is the moment, which no other merge of the collection has.
+    pub(super) fn moves(
+        &self,
+        members: &[Member<'_>],
+        at: i64,
+    ) -> Result<Vec<Move>, CollectionError> {
+        let refused =
+            |field, index, problem| CollectionError::EventChange { field, index, problem };
+        match self {
+            Self::Merge { into, events } => {
+                let mut had: HashMap<&str, (u64, u64)> = HashMap::new();
+                for (_, event, size) in members {
+                    let (most, there) = had.entry(event).or_default();
+                    (*most, *there) = ((*most).max(*size), *there + 1);
+                }
+                if !had.contains_key(&**into) {
+                    return Err(CollectionError::NoEvent);
+                }
+                for (index, event) in events.iter().enumerate() {
+                    if event == into {
+                        let problem = "an event is not merged with itself";
+                        return Err(refused("/events", Some(index), problem));
+                    }
+                    if !had.contains_key(&**event) {
+                        let problem = "the collection has no item of an event of this name";
+                        return Err(refused("/events", Some(index), problem));
+                    }
+                }
+                // They are counted as if they had been one event all the time, those that left included:
+                // so numbers grow in the order of the items, as those of any event do.
+                let all = had.values().map(|(most, there)| *most.max(there));
+                // Items that were loaded say any number.
+                let all = all.fold(0, u64::saturating_add).min(MOST_COUNTED);
+                let counted = members.iter().zip(all.saturating_sub(members.len() as u64) + 1..);
+                let moved =
+                    counted.filter(|((_, event, own), size)| **event != **into || own != size);
+                let moved = moved.map(|((id, ..), size)| Move {
+                    id: (*id).into(),
+                    event: into.clone(),
+                    size,
+                    at: Some(at),
+                });
+                Ok(moved.collect())
+            }
+            Self::Split { event, ids } => {
+                let of = members.iter().filter(|(_, of, _)| **of == **event);
+                let of: Vec<&str> = of.map(|(id, ..)| *id).collect();
+                let all: HashSet<&str> = of.iter().copied().collect();
+                if all.is_empty() {
+                    return Err(CollectionError::NoEvent);
+                }
+                if let Some(index) = ids.iter().position(|id| !all.contains(&**id)) {
+                    return Err(refused("/ids", Some(index), "the event has no item of this name"));
+                }
+                let named: HashSet<&str> = ids.iter().map(AsRef::as_ref).collect();
+                if named.len() == all.len() {
+                    let problem = "these are all items of the event, so that nothing is split";
+                    return Err(refused("/ids", None, problem));
+                }
+                let taken: HashSet<&str> = members.iter().map(|(_, event, _)| *event).collect();
+                let moved = || of.iter().copied().filter(|id| named.contains(id));
+                let called = moved().find(|id| !taken.contains(id)).ok_or_else(|| {
+                    let problem = "an event is called by one of its items, and others are called by all \
+                                   of these; name the items that stay instead";
+                    refused("/ids", None, problem)
+                })?;
+                let moved = moved().zip(1..);
+                let moved = moved.map(|(id, size)| Move {
+                    id: id.into(),
+                    event: called.into(),
+                    size,
+                    at: None,
+                });
+                Ok(moved.collect())
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Attributes, Event};
 
     fn item(id: &str, event: Option<&str>, minutes: i64) -> Arc<Item> {
-        let event =
-            event.map(|id| Event { id: id.into(), size: 1, score: None, duplicate_of: None });
+        let event = event.map(|id| Event {
+            id: id.into(),
+            size: 1,
+            score: None,
+            duplicate_of: None,
+            moved_from: None,
+            moved_at: None,
+            bursts: false,
+        });
         let (id, time) = (id.into(), minutes * 60_000);
         let attributes = Attributes::default();
         Arc::new(Item { id, text: "t".into(), time, attributes, data: None, event })
@@ -114,5 +240,60 @@ mod tests {
         assert_eq!((events[0].peak(), events[1].peak()), ((3, 30 * 60_000), (1, 0)));
         assert!((events[0].per_hour().unwrap() - 4.0 * 60.0 / 89.0).abs() < 1e-9);
         assert_eq!(events[1].per_hour(), None);
+    }
+    #[test]
+    fn what_moves_is_counted_on_and_called_by_an_item_of_its_own() {
+        let members = [
+            ("b", "b", 1),
+            ("a", "a", 1),
+            ("c", "b", 2),
+            ("d", "a", 7),
+            ("e", "e", 1),
+            ("b2", "b", 3),
+        ];
+        let told = |change: EventChange| {
+            let moves = change.moves(&members, 0);
+            moves.map(|moves| {
+                let each = moves.iter().map(|one| format!("{}:{}:{}", one.id, one.event, one.size));
+                each.collect::<Vec<_>>().join(" ")
+            })
+        };
+        let merge = |into: &str, events: &[&str]| {
+            let events = events.iter().map(|event| (*event).into()).collect();
+            told(EventChange::Merge { into: into.into(), events })
+        };
+        let split = |event: &str, ids: &[&str]| {
+            let ids = ids.iter().map(|id| (*id).into()).collect();
+            told(EventChange::Split { event: event.into(), ids })
+        };
+        // Of seven items of `a` five have left.
+        let rest = &members[..4];
+        let all = EventChange::Merge { into: "a".into(), events: vec!["b".into()] };
+        let sizes: Vec<u64> = all.moves(rest, 0).unwrap().iter().map(|one| one.size).collect();
+        assert_eq!(sizes, [6, 7, 8, 9]);
+        // What stands where it stood and is counted as it was does not move.
+        let one = [("a", "a", 1), ("b", "b", 1), ("a2", "a", 2)];
+        let all = EventChange::Merge { into: "a".into(), events: vec!["b".into(), "b".into()] };
+        let moved = all.moves(&one, 0).unwrap();
+        assert_eq!(
+            moved.iter().map(|one| (&*one.id, one.size)).collect::<Vec<_>>(),
+            [("b", 2), ("a2", 3)]
+        );
+        assert_eq!(split("b", &["b2", "c"]).unwrap(), "c:c:1 b2:c:2");
+        // What is left is called `b`, so what is split off is not.
+        assert_eq!(split("b", &["b", "c", "c"]).unwrap(), "b:c:1 c:c:2");
+        let refused = |moves: Result<String, CollectionError>| match moves.unwrap_err() {
+            CollectionError::EventChange { field, index, .. } => (field, index),
+            CollectionError::NoEvent => ("", None),
+            other => panic!("{other}"),
+        };
+        assert_eq!(refused(split("b", &["b"])), ("/ids", None));
+        assert_eq!(refused(split("b", &["b", "c", "b2"])), ("/ids", None));
+        assert_eq!(refused(split("b", &["c", "d"])), ("/ids", Some(1)));
+        assert_eq!(refused(split("x", &["c"])), ("", None));
+        assert_eq!(refused(merge("x", &["a"])), ("", None));
+        assert_eq!(refused(merge("a", &["b", "a"])), ("/events", Some(1)));
+        assert_eq!(refused(merge("a", &["b", "x"])), ("/events", Some(1)));
+        assert_eq!(merge("e", &["a", "b"]).unwrap(), "b:e:6 a:e:7 c:e:8 d:e:9 e:e:10 b2:e:11");
     }
 }

@@ -12,8 +12,8 @@ use cognate::engine::{Engine, Liked, Likes, Measure, Query, QueryError, Strategy
 use cognate::methods::Method;
 
 use crate::{
-    CollectionError, Filter, Item, Limits, MatchError, MatchOptions, Matched, Settings,
-    SharedEngine, Vectors,
+    CollectionError, EventChange, Filter, Item, Limits, MatchError, MatchOptions, Matched, Merged,
+    Settings, SharedEngine, Vectors,
 };
 
 /// A write that may not outlive a crash yet. Nobody may be told of it before
@@ -106,6 +106,16 @@ pub trait Collection: Debug + Send + Sync {
         let _ = (engine, method, items, cancel);
         Ok(None)
     }
+
+    /// At most `most` items of this number and higher ones in order; the last item alone where no number is
+    /// given.
+    fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError>;
+
+    /// The item of this name with its number.
+    fn number(&self, id: &str, now: i64) -> Result<Option<(u64, Arc<Item>)>, CollectionError>;
+
+    /// The merges after this time of which the collection has items, in order.
+    fn merges(&self, after: i64, now: i64) -> Result<Vec<Merged>, CollectionError>;
 
     /// Writes changes. They must not be acknowledged before [`wait_durable`](Self::wait_durable).
     fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError>;
@@ -282,6 +292,15 @@ pub enum ChooseError {
     Stopped,
 }
 
+/// What was added to a collection last.
+#[derive(Debug)]
+pub struct Added {
+    /// Items with their numbers.
+    pub items: Vec<(u64, Arc<Item>)>,
+    /// When events were merged last; below that of any merge if it has no item of one.
+    pub last_move: i64,
+}
+
 /// Changes to a collection.
 #[derive(Debug)]
 pub enum Write {
@@ -289,6 +308,8 @@ pub enum Write {
     Put(Vec<Item>),
     /// The items of these names that are there are taken out.
     Remove(Vec<Box<str>>),
+    /// Items move between events, and keep their places.
+    Move(EventChange),
     /// New settings of the collection.
     Set(Settings),
 }

@@ -53,6 +53,9 @@ impl Incoming {
                 id: name,
                 score: None,
                 duplicate_of: None,
+                moved_from: None,
+                moved_at: None,
+                bursts: false,
             },
             IncomingEvent::Whole(event) => event,
         });

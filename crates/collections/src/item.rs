@@ -57,17 +57,34 @@ pub struct Event {
     /// The item that this one is a duplicate of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<Box<str>>,
+    /// The event that this item was of before the last merge or split by which it moved or is counted
+    /// otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_from: Option<Box<str>>,
+    /// When that event was merged into this one, in milliseconds since 1970; of several that are merged at
+    /// once the later ones some later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_at: Option<i64>,
+    /// Whether the event began to burst with this item.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub bursts: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_false(told: &bool) -> bool {
+    !*told
 }
 
 impl Event {
-    /// Whether it began with this item.
+    /// Whether it began with this item when that was matched, and the item is still of it.
     pub fn is_new(&self) -> bool {
-        self.size == 1
+        self.size == 1 && self.moved_from.is_none()
     }
 
     /// Bytes that are allocated for it.
     fn bytes(&self) -> usize {
-        allocated(self.id.len()) + self.duplicate_of.as_ref().map_or(0, |id| allocated(id.len()))
+        let names = [Some(&self.id), self.duplicate_of.as_ref(), self.moved_from.as_ref()];
+        names.into_iter().flatten().map(|name| allocated(name.len())).sum()
     }
 }
 
@@ -132,7 +149,7 @@ impl Item {
             let named = |name: &str| {
                 (1..=ID_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
             };
-            let names = [Some(&event.id), event.duplicate_of.as_ref()];
+            let names = [Some(&event.id), event.duplicate_of.as_ref(), event.moved_from.as_ref()];
             if event.size == 0 || !names.into_iter().flatten().all(|name| named(name)) {
                 let what = "an event has a name as items have, and a size from 1";
                 return wrong("/event", what.to_owned());
@@ -152,6 +169,23 @@ impl Item {
             }
         }
         Ok(())
+    }
+
+    /// Whether its event is told to be new: it began with this item, or was made of others and is called
+    /// by it.
+    pub(super) fn is_of_new_event(&self) -> bool {
+        let Some(event) = &self.event else { return false };
+        event.is_new() || (event.moved_from.is_some() && event.id == self.id)
+    }
+
+    /// The same item in another event, of which it is the item of this place; or counted anew in its own.
+    pub(super) fn moved(&self, event: Box<str>, size: u64, at: Option<i64>) -> Option<Self> {
+        let told = self.event.as_ref()?.clone();
+        let event = match told.id == event {
+            true => Event { size, moved_from: told.moved_from.clone().or(Some(event)), ..told },
+            false => Event { size, moved_from: Some(told.id), moved_at: at, id: event, ..told },
+        };
+        Some(Self { event: Some(event), ..self.clone() })
     }
 
     /// Whether the item belongs to the event of this name.

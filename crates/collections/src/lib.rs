@@ -6,6 +6,7 @@
 //! `windows`) and which items a filter admits is the same for all of them. How items are ranked is not
 //! known here, nor who asks.
 
+mod alerts;
 mod attributes;
 #[cfg(test)]
 mod contract;
@@ -28,15 +29,16 @@ mod windows;
 
 use std::time::{Duration, SystemTime};
 
+pub use alerts::{Alert, AlertKind, AlertReader, AlertRule, Cursor, Merged, Start};
 pub use attributes::{Attribute, Attributes, MOST_ATTRIBUTES};
 pub use cognate_files::instant::span;
 pub use embedded::{BackedUp, Cut, EmbeddedHome, ReplicaHome, back_up};
 pub use error::CollectionError;
-pub use events::EventItems;
+pub use events::{EventChange, EventItems};
 pub use filter::{Filter, FilterProblem};
 pub use home::{
-    Applied, Behind, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionInfo, Home,
-    ItemSelector, Page, Pending, SHORTLIST_METHOD, Shortlist, TopQuery, Totals, Write,
+    Added, Applied, Behind, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionInfo,
+    Home, ItemSelector, Page, Pending, SHORTLIST_METHOD, Shortlist, TopQuery, Totals, Write,
 };
 pub use incoming::{Id, Incoming, IncomingEvent, Outgoing, Readable, Time};
 pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};

@@ -62,12 +62,12 @@ pub struct Matched {
 }
 
 impl Matched {
-    /// What was told of an item when it was matched.
-    fn stored(event: &Event) -> Self {
+    /// What was told of an item when it was matched, and the event that it has now.
+    fn stored(item: &Item, event: &Event) -> Self {
         Self {
             nearest: Vec::new(),
             event: (&*event.id).into(),
-            new: event.is_new(),
+            new: item.is_of_new_event(),
             score: event.score,
             duplicate_of: event.duplicate_of.as_deref().map(Arc::from),
             repeated: true,
@@ -138,12 +138,12 @@ pub(super) fn follow(
             return Err(CollectionError::OtherText { index }.into());
         }
         // One that was added in another way was told nothing of an event.
-        let event = known.and_then(|known| known.event.as_ref());
-        stored.push(event.map(Matched::stored));
-        match event {
+        let told = known.and_then(|known| Some(Matched::stored(known, known.event.as_ref()?)));
+        match told {
             Some(_) => drop(there.remove(&item.id)),
             None => fresh.push(item),
         }
+        stored.push(told);
     }
     if fresh.is_empty() {
         return Ok(Followed {

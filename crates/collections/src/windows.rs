@@ -361,6 +361,9 @@ impl HeldWindow {
                 size,
                 score: decision.score,
                 duplicate_of: duplicate_of.as_deref().map(Box::from),
+                moved_from: None,
+                moved_at: None,
+                bursts: decision.bursts,
             });
             all.push(Matched {
                 nearest: reached.filter_map(name).collect(),

@@ -38,6 +38,8 @@ fn bodies() -> Vec<(&'static str, &'static str, &'static str, Value)> {
     let inputs = json!({"inputs": [QUAKE, CAT]});
     let sentences = json!({"inputs": {"source_sentence": QUAKE, "sentences": [EARTHQUAKE, CAT]}});
     let score = json!({"queries": QUAKE, "documents": [EARTHQUAKE, CAT]});
+    let merge = "/collections/{name}/events/{id}/merge";
+    let split = "/collections/{name}/events/{id}/split";
     let named_embed = "/m/{model}/{method}/embed";
     let named_similarity = "/m/{model}/{method}/similarity";
     vec![
@@ -62,6 +64,8 @@ fn bodies() -> Vec<(&'static str, &'static str, &'static str, Value)> {
         ("/rank", line_type, "lines", rank_lines),
         ("/collections/{name}/items", json_type, "items", items.clone()),
         ("/collections/{name}/items", line_type, "lines", item_lines.clone()),
+        (merge, json_type, "events", json!({"events": ["b"]})),
+        (split, json_type, "items", json!({"ids": ["b"]})),
         ("/collections/{name}/match", json_type, "texts", items),
         ("/collections/{name}/match", line_type, "lines", item_lines),
         ("/embed", json_type, "texts", embed),

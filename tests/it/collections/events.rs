@@ -1,12 +1,18 @@
-//! Events as things: listed, looked at with their items, ranked within, deleted.
+//! Events as things: listed, looked at with their items, ranked within, merged, split, deleted.
+
+use std::path::Path;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
 
+use super::killed::ask;
 use crate::collections::{call, done};
 use crate::support;
 use crate::support::app::TestApp;
+use crate::support::command::{cognate, stderr};
+use crate::support::process::Process;
 
 /// A day of three stories and one text that is like none, in minutes of the first of May 2024.
 const POSTS: [(&str, u32, &str); 9] = [
@@ -21,14 +27,19 @@ const POSTS: [(&str, u32, &str); 9] = [
     ("f3", 210, "floods in the old town of Passau, river still rising"),
 ];
 
+/// The body of a match.
+fn posts(posts: &[(&str, u32, &str)]) -> Value {
+    let items = posts.iter();
+    let items = items.map(
+        |(id, minute, text)| json!({"id": id, "text": text, "time": 1_714_521_600 + 60 * minute}),
+    );
+    json!({"items": items.collect::<Vec<_>>()})
+}
+
 async fn matched() -> TestApp {
     let app = TestApp::of(support::default_model(), |_| ());
     done(&app, "PUT", "/collections/day", Some(&json!({}))).await;
-    let items: Vec<Value> = POSTS
-        .iter()
-        .map(|(id, minute, text)| json!({"id": id, "text": text, "time": 1_714_521_600 + 60 * minute}))
-        .collect();
-    let found = done(&app, "POST", "/collections/day/match", Some(&json!({"items": items}))).await;
+    let found = done(&app, "POST", "/collections/day/match", Some(&posts(&POSTS))).await;
     let began = |item: &Value| item["event"].as_str().map(str::to_owned);
     let events: Vec<_> = found["results"].as_array().unwrap().iter().filter_map(began).collect();
     assert_eq!(events, ["q1", "f1", "q1", "c1", "q1", "q1", "f1", "q1", "f1"]);
@@ -103,4 +114,120 @@ async fn an_event_has_its_items_and_rankings_stay_within_it() {
     assert_eq!(ids(&left["events"]), ["f1", "c1"]);
     let request = Request::builder().uri("/collections/day/items").body(Body::empty()).unwrap();
     assert_eq!(app.send(request).await.json()["total"], 4);
+}
+
+/// The event of one text, whether it is new and whether it was told before.
+fn told(answer: &Value) -> (&str, bool, bool) {
+    let one = &answer["results"][0];
+    (one["event"].as_str().unwrap(), one["new"] == true, one["repeated"] == true)
+}
+
+#[tokio::test]
+async fn events_are_merged_and_split_and_later_texts_join_what_they_are_then() {
+    let app = matched().await;
+    let path = |rest: &str| format!("/collections/day/{rest}");
+    let matching = async |one: (&str, u32, &str)| {
+        done(&app, "POST", &path("match"), Some(&posts(&[one]))).await
+    };
+    let cat = |id: &'static str| (id, 300, POSTS[3].2);
+
+    let body = json!({"events": ["c1"]});
+    let merged = done(&app, "POST", &path("events/f1/merge?limit=3"), Some(&body)).await;
+    assert_eq!((merged["id"].as_str(), merged["size"].as_u64()), (Some("f1"), Some(4)));
+    assert_eq!(ids(&merged["items"]), ["f1", "c1", "f2"], "by time");
+    let whole = done(&app, "GET", &path("events/f1?limit=3"), None).await;
+    assert_eq!(whole, merged);
+    assert_eq!(call(&app, "GET", &path("events/c1"), None).await.status, 404);
+    let items = done(&app, "GET", &path("items"), None).await;
+    assert_eq!(ids(&items["items"]), POSTS.map(|(id, ..)| id), "places are kept");
+    assert_eq!(told(&matching(cat("c2")).await), ("f1", false, false));
+    assert_eq!(told(&matching(POSTS[3]).await), ("f1", false, true));
+    assert_eq!(told(&matching(POSTS[1]).await), ("f1", true, true), "it is its own as before");
+    let question = json!({"query": "cat", "collection": "day", "event": "f1"});
+    assert_eq!(done(&app, "POST", "/rank", Some(&question)).await["items"], 5);
+
+    let body = json!({"ids": ["c2", "c1"]});
+    let split = done(&app, "POST", &path("events/f1/split"), Some(&body)).await;
+    assert_eq!((split["id"].as_str(), ids(&split["items"])), (Some("c1"), vec!["c1", "c2"]));
+    let left = done(&app, "GET", &path("events/f1"), None).await;
+    assert_eq!(ids(&left["items"]), ["f1", "f2", "f3"]);
+    assert_eq!(told(&matching(cat("c3")).await), ("c1", false, false));
+    assert_eq!(told(&matching(POSTS[3]).await), ("c1", true, true));
+    assert_eq!(told(&matching(("f4", 310, POSTS[1].2)).await), ("f1", false, false));
+
+    let many: Vec<usize> = (0..10_001).collect();
+    let refused = [
+        ("events/f1/merge", json!({"events": []}), 422, "/events"),
+        ("events/f1/merge", json!({"events": many}), 422, "/events"),
+        ("events/f1/merge", json!({"events": ["q1", "q2"]}), 422, "/events/1"),
+        ("events/f1/merge", json!({"events": ["f1"]}), 422, "/events/0"),
+        ("events/f1/merge", json!({"event": "q1"}), 422, "/event"),
+        ("events/f2/merge", json!({"events": ["q1"]}), 404, ""),
+        ("events/f1/split", json!({"ids": ["f2", "q1"]}), 422, "/ids/1"),
+        ("events/f1/split", json!({"ids": ["f1"]}), 422, "/ids"),
+        ("events/f1/split", json!({"ids": ["f1", "f2", "f3", "f4"]}), 422, "/ids"),
+        ("events/none/split", json!({"ids": ["f1"]}), 404, ""),
+    ];
+    let before = done(&app, "GET", &path("events?least=1"), None).await;
+    for (at, body, status, pointer) in refused {
+        let answer = call(&app, "POST", &path(at), Some(&body)).await;
+        assert_eq!(answer.status, status, "{at} {}", answer.text());
+        let told = answer.json()["errors"][0]["pointer"].as_str().unwrap_or("").to_owned();
+        assert_eq!(told, pointer, "{at} {}", answer.text());
+    }
+    assert_eq!(done(&app, "GET", &path("events?least=1"), None).await, before);
+}
+
+/// A server of the default model with its collections in a folder.
+fn serve(data: &Path) -> Process {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
+    Process::serve(model.as_ref(), &["--data".to_owned(), data.to_str().unwrap().to_owned()])
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Vec<u8> {
+    let output = cognate(folder, &[], arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    output.stdout
+}
+
+#[test]
+fn merged_and_split_events_outlive_a_kill_a_rewritten_log_and_a_move() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, data) = (folder.path(), folder.path().join("data"));
+    let mut process = serve(&data);
+    let address = process.address;
+    ask(address, "PUT", "/collections/day", "{}");
+    ask(address, "POST", "/collections/day/match", &posts(&POSTS).to_string());
+    ask(address, "POST", "/collections/day/events/q1/merge", r#"{"events": ["f1", "c1"]}"#);
+    ask(address, "POST", "/collections/day/events/q1/split", r#"{"ids": ["c1", "f1", "f2"]}"#);
+    let seen = |address| {
+        let events = ask(address, "GET", "/collections/day/events?least=1&sort=first", "");
+        let items = ask(address, "GET", "/collections/day/items", "");
+        (events["events"].clone(), items["items"].clone())
+    };
+    let before = seen(address);
+    assert_eq!(ids(&before.0), ["f1", "q1"]);
+    process.signal("KILL");
+    process.wait(Duration::from_secs(10));
+    let process = serve(&data);
+    assert_eq!(seen(process.address), before);
+    drop(process);
+    run(path, &["collection", "compact", "day", "--data", "data"]);
+    let all = run(path, &["collection", "export", "day", "--data", "data"]);
+    std::fs::write(path.join("all.ndjson"), &all).unwrap();
+    run(path, &["collection", "create", "day", "--data", "other"]);
+    run(path, &["collection", "load", "day", "all.ndjson", "--data", "other"]);
+    assert_eq!(run(path, &["collection", "export", "day", "--data", "other"]), all);
+    // Both go on alike.
+    let goes_on = [data, path.join("other")].map(|data| {
+        let process = serve(&data);
+        assert_eq!(seen(process.address), before);
+        let more = [("f9", 400, POSTS[1].2), ("c9", 400, POSTS[3].2), ("c1", 30, POSTS[3].2)];
+        ask(process.address, "POST", "/collections/day/match", &posts(&more).to_string())["results"]
+            .clone()
+    });
+    let [one, other] = &goes_on;
+    assert_eq!(one, other);
+    let events: Vec<&Value> = one.as_array().unwrap().iter().map(|one| &one["event"]).collect();
+    assert_eq!(events, ["f1", "f1", "f1"]);
 }

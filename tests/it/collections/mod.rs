@@ -1,5 +1,6 @@
 //! Collections: over HTTP in this process, and by the built binary that is killed under load.
 
+mod alerts;
 mod command;
 mod disk;
 mod events;

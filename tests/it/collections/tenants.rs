@@ -79,17 +79,23 @@ fn requests() -> Vec<(&'static str, &'static str, Brought)> {
     let liked = json!({"collection": "NAME", "like": [{"id": "a"}], "method": "avg-cos"});
     let one = json!({"id": "c", "text": "quake"});
     let of_event = json!({"text": "quake", "event": "a"});
+    let of_other = json!({"id": "y", "text": "quake", "event": "x"});
+    let of_other = json!({"items": [of_other]});
     vec![
         ("GET", "/collections/{name}", Brought::None),
         ("GET", "/collections/{name}/items", Brought::None),
         ("GET", "/collections/{name}/items/{id}", Brought::None),
         ("GET", "/collections/{name}/events", Brought::None),
+        ("GET", "/collections/{name}/events/stream", Brought::None),
         ("POST", "/rank", Brought::Json(rank)),
         ("POST", "/rank", Brought::Json(liked)),
         ("POST", "/collections/{name}/items", Brought::Json(json!({"items": [one]}))),
         ("POST", "/collections/{name}/items", Brought::Lines(lines.to_owned())),
         ("PUT", "/collections/{name}/items/{id}", Brought::Json(of_event)),
         ("GET", "/collections/{name}/events/{id}", Brought::None),
+        ("POST", "/collections/{name}/items", Brought::Json(of_other)),
+        ("POST", "/collections/{name}/events/{id}/merge", Brought::Json(json!({"events": ["x"]}))),
+        ("POST", "/collections/{name}/events/{id}/split", Brought::Json(json!({"ids": ["y"]}))),
         ("DELETE", "/collections/{name}/events/{id}", Brought::None),
         ("PUT", "/collections/{name}/items/{id}", Brought::Json(json!({"text": "quake"}))),
         ("POST", "/collections/{name}/match", Brought::Json(json!({"items": [one], "last": 9}))),
@@ -103,6 +109,8 @@ fn requests() -> Vec<(&'static str, &'static str, Brought)> {
 /// The request about this collection.
 fn about(name: &str, path: &str, body: &Brought) -> (String, Brought) {
     let path = path.replace("{name}", name).replace("{id}", "a");
+    // Else it goes on for ever.
+    let path = path.replace("events/stream", "events/stream?follow=false");
     let body = match body {
         Brought::None => Brought::None,
         Brought::Lines(lines) => Brought::Lines(lines.clone()),

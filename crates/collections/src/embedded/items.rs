@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::embedded::Table;
 use crate::embedded::log::Change;
+use crate::settings::allocated;
 use crate::{Applied, Item, Settings};
 
 /// Bytes of a number's place among those in the order of their times: a tree that grows at its end is
@@ -55,6 +56,8 @@ pub(super) struct Items {
     pub(super) settings: Settings,
     /// Bytes of memory of all items, with their places in these lists.
     pub(super) bytes: usize,
+    /// When events were merged last, as far as it has had items of that.
+    pub(super) last_move: i64,
 }
 
 impl Items {
@@ -87,6 +90,7 @@ impl Items {
                 true => applied.replaced += 1,
                 false => applied.added += 1,
             },
+            Change::Move { id, event, size, at } => self.move_to(&id, event, (size, at)),
             Change::Expire(oldest) => self.expire(oldest),
             Change::Lag(lag) => self.settings.lag_ms = Some(lag),
             Change::Remove(id) => applied.removed += usize::from(self.remove(&id)),
@@ -164,6 +168,11 @@ impl Items {
                     bytes += item.bytes() + each;
                     items += 1;
                 }
+                // What it takes the place of is given back afterwards.
+                Change::Move { id, event, .. } => {
+                    let own = self.item(id).map_or(0, |item| item.bytes());
+                    bytes += own + allocated(event.len());
+                }
                 Change::Set(settings) if settings.ttl_ms.is_some() && each == 0 => {
                     each = TIME_BYTES;
                     bytes += items * each;
@@ -201,6 +210,7 @@ impl Items {
         let replaces = self.remove(&item.id);
         let number = self.next;
         self.next += 1;
+        self.note_move(&item);
         self.bytes += item.bytes() + self.time_bytes();
         self.numbers.insert(ByName(Arc::clone(&item)), number);
         if self.settings.ttl_ms.is_some() {
@@ -213,6 +223,27 @@ impl Items {
     fn remove(&mut self, id: &str) -> bool {
         let number = self.numbers.get(id).copied();
         number.is_some_and(|number| self.take(number))
+    }
+
+    fn note_move(&mut self, item: &Item) {
+        let at = item.event.as_ref().and_then(|event| event.moved_at);
+        self.last_move = at.map_or(self.last_move, |at| at.max(self.last_move));
+    }
+
+    fn move_to(&mut self, id: &str, event: Box<str>, (size, at): (u64, Option<i64>)) {
+        let Some(number) = self.number(id) else { return };
+        let Some(moved) = self.table.get(number).and_then(|item| item.moved(event, size, at))
+        else {
+            return;
+        };
+        let moved = Arc::new(moved);
+        self.note_move(&moved);
+        self.bytes += moved.bytes();
+        // Its name is held by the item itself.
+        self.numbers.remove(id);
+        self.numbers.insert(ByName(Arc::clone(&moved)), number);
+        let before = Arc::make_mut(&mut self.table).replace(number, moved);
+        self.bytes = self.bytes.saturating_sub(before.map_or(0, |item| item.bytes()));
     }
 
     fn take(&mut self, number: u64) -> bool {

@@ -42,6 +42,14 @@ pub(super) enum Change<I = Box<Item>> {
     Put(I),
     /// The item of this name is taken out.
     Remove(Box<str>),
+    /// An item that is there moves to another event, and keeps its place.
+    Move {
+        id: Box<str>,
+        event: Box<str>,
+        size: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<i64>,
+    },
     /// Items from before this time are taken out.
     Expire(i64),
     /// The collection's clock is so far behind the server's from now on.

@@ -21,9 +21,9 @@ use crate::embedded::replay::Place;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, is_nothing, open_regular};
 use crate::embedded::{EmbeddedCollection, replay};
 use crate::{
-    Applied, Behind, Budget, Cancellation, Choice, ChooseError, Chosen, Collection,
+    Added, Applied, Behind, Budget, Cancellation, Choice, ChooseError, Chosen, Collection,
     CollectionError, CollectionInfo, Home, Item, ItemSelector, Limits, MatchError, MatchOptions,
-    Matched, Page, Pending, Settings, SharedEngine, Totals, Vectors, Write, check_name,
+    Matched, Merged, Page, Pending, Settings, SharedEngine, Totals, Vectors, Write, check_name,
 };
 
 /// Interval between two looks at the folder.
@@ -332,6 +332,18 @@ impl Collection for ReplicatedCollection {
     fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError> {
         let log_bytes = Some(self.read_bytes.load(Ordering::Relaxed));
         Ok(CollectionInfo { durable: true, log_bytes, ..self.held.told(now) })
+    }
+
+    fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {
+        self.held.added(from, most, now)
+    }
+
+    fn number(&self, id: &str, now: i64) -> Result<Option<(u64, Arc<Item>)>, CollectionError> {
+        self.held.number(id, now)
+    }
+
+    fn merges(&self, after: i64, now: i64) -> Result<Vec<Merged>, CollectionError> {
+        self.held.merges(after, now)
     }
 
     fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {

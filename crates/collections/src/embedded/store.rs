@@ -15,11 +15,12 @@ use crate::embedded::items::Items;
 use crate::embedded::log::{Change, Lasting, LogCopy};
 use crate::embedded::quantised::QuantisedVectors;
 use crate::embedded::transaction::{WriteTransaction, Writer};
+use crate::events::Move;
 use crate::windows::{Following, Windows};
 use crate::{
-    Applied, Budget, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError,
-    CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched, Page, Pending,
-    Settings, SharedEngine, Vectors, Write, matcher,
+    Added, Applied, Budget, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError,
+    CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched, Merged, Page,
+    Pending, Settings, SharedEngine, Vectors, Write, alerts, matcher,
 };
 
 /// Items whose vectors are made between two checks for cancellation.
@@ -72,13 +73,19 @@ impl View {
         self.table.iter().rev().take_while(move |(at, _)| *at >= number).map(|(_, item)| item)
     }
 
+    /// The items of this number and higher ones, in order.
+    fn numbered_from(&self, number: u64) -> impl Iterator<Item = (u64, &Arc<Item>)> {
+        let stays = |item: &Arc<Item>| self.oldest.is_none_or(|oldest| item.time >= oldest);
+        self.table.since(number).filter(move |(_, item)| stays(item))
+    }
+
     /// The item of a number.
     pub(super) fn item(&self, number: u64) -> Option<&Arc<Item>> {
         self.table.get(number)
     }
 
     /// Each with its number, in the order in which they were added.
-    pub fn numbered(&self) -> impl Iterator<Item = (u64, &Arc<Item>)> {
+    pub fn numbered(&self) -> impl DoubleEndedIterator<Item = (u64, &Arc<Item>)> {
         let stays = |item: &Arc<Item>| self.oldest.is_none_or(|oldest| item.time >= oldest);
         self.table.iter().filter(move |(_, item)| stays(item))
     }
@@ -201,6 +208,26 @@ impl EmbeddedCollection {
             Write::Remove(mut ids) => {
                 ids.retain(|id| self.held().number(id).is_some());
                 ids.into_iter().map(Change::Remove).collect()
+            }
+            Write::Move(wanted) => {
+                let (mut turn, events) = (self.turn(), wanted.events());
+                let moves = {
+                    let view = self.view(now);
+                    let members = view.iter().filter_map(|item| {
+                        let event = item.event.as_ref().filter(|event| events.contains(&*event.id));
+                        event.map(|event| (&*item.id, &*event.id, event.size))
+                    });
+                    let at = now.max(self.held().last_move.saturating_add(1));
+                    wanted.moves(&members.collect::<Vec<_>>(), at)?
+                };
+                let changes = moves.into_iter();
+                let changes = changes.map(|Move { id, event, size, at }| Change::Move {
+                    id,
+                    event,
+                    size,
+                    at,
+                });
+                return turn.write(changes.collect(), now);
             }
             // What is as it should be is waited for until it lasts, like any other change.
             Write::Set(settings) => {
@@ -486,6 +513,27 @@ impl Collection for EmbeddedCollection {
         };
         let state = (turn.revision(), turn.next_number());
         Ok((followed.written(state, turn.windows()), pending))
+    }
+
+    fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {
+        let (view, last_move) = (self.view(now), self.held().last_move);
+        let numbered = |(number, item): (u64, &Arc<Item>)| (number, Arc::clone(item));
+        let items = match from {
+            Some(from) => view.numbered_from(from).take(most).map(numbered).collect(),
+            None => view.numbered().next_back().map(numbered).into_iter().collect(),
+        };
+        Ok(Added { items, last_move })
+    }
+
+    fn number(&self, id: &str, now: i64) -> Result<Option<(u64, Arc<Item>)>, CollectionError> {
+        let number = self.held().number(id);
+        let item = self.get(id, now);
+        Ok(number.zip(item))
+    }
+
+    fn merges(&self, after: i64, now: i64) -> Result<Vec<Merged>, CollectionError> {
+        let view = self.view(now);
+        Ok(alerts::merges(view.iter(), after))
     }
 
     fn tidy(&self, now: i64) -> Result<(), CollectionError> {

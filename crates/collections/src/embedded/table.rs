@@ -42,6 +42,16 @@ impl Table {
         self.chunks.iter().flat_map(|chunk| chunk.numbers.iter().copied().zip(&chunk.items))
     }
 
+    /// Those of this number and higher ones.
+    pub(super) fn since(&self, number: u64) -> impl Iterator<Item = (u64, &Arc<Item>)> {
+        let is_before =
+            |chunk: &Arc<Chunk>| chunk.numbers.last().is_some_and(|&last| last < number);
+        let first = self.chunks.partition_point(is_before);
+        let chunks = self.chunks.iter().skip(first);
+        let each = chunks.flat_map(|chunk| chunk.numbers.iter().copied().zip(&chunk.items));
+        each.skip_while(move |(at, _)| *at < number)
+    }
+
     /// The item of a number.
     pub fn get(&self, number: u64) -> Option<&Arc<Item>> {
         let (chunk, place) = self.place(number)?;
@@ -60,6 +70,13 @@ impl Table {
             chunk.items.push(item);
             self.len += 1;
         }
+    }
+
+    /// Puts an item in the place of that of a number, which it returns.
+    pub(super) fn replace(&mut self, number: u64, item: Arc<Item>) -> Option<Arc<Item>> {
+        let (chunk, place) = self.place(number)?;
+        let chunk = Arc::make_mut(self.chunks.get_mut(chunk)?);
+        Some(std::mem::replace(chunk.items.get_mut(place)?, item))
     }
 
     /// Takes an item out.

@@ -107,7 +107,8 @@ impl WriteTransaction<'_> {
         }
         let mut held = collection.held_mut();
         let (before, mut applied) = (held.bytes, Applied { expired, ..Applied::default() });
-        let sets = changes.iter().any(|change| matches!(change, Change::Set(_)));
+        let is_other = |change: &Change| matches!(change, Change::Set(_) | Change::Move { .. });
+        let sets = changes.iter().any(is_other);
         for change in changes {
             held.apply(change, &mut applied);
         }

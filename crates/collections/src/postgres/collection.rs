@@ -8,12 +8,12 @@ use crate::postgres::condition::Sql;
 use crate::postgres::rows;
 use crate::postgres::rows::{COLUMNS, signed};
 use crate::postgres::shared::Shared;
-use crate::postgres::transaction::{Entry, WriteTransaction};
+use crate::postgres::transaction::{Entry, WriteTransaction, last_move};
 use crate::postgres::vectors;
 use crate::{
-    Applied, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError,
-    CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched, Page, Pending,
-    SharedEngine, Write, matcher,
+    Added, Applied, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError,
+    CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched, Merged, Page,
+    Pending, SharedEngine, Write, matcher,
 };
 
 /// Most items that are sent here to be ranked.
@@ -130,6 +130,62 @@ impl Collection for PostgresCollection {
         Ok(Chosen::all(items?))
     }
 
+    fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {
+        self.shared.pool.ask(|session| {
+            let entry = Entry::read(session, &self.name)?;
+            let oldest = entry.settings.oldest(now).unwrap_or(i64::MIN);
+            let (order, most) = if from.is_some() { ("ASC", most) } else { ("DESC", 1) };
+            let text = format!(
+                "SELECT {COLUMNS} FROM cognate.items_{} i WHERE i.number >= $1 AND i.time >= $2 \
+                 ORDER BY i.number {order} LIMIT $3",
+                entry.id
+            );
+            let (from, most) = (signed(from.unwrap_or(0)), signed(most as u64));
+            let items = rows::items(&session.query(&text, &[&from, &oldest, &most])?)?;
+            Ok(Added { items, last_move: last_move(session, entry.id)? })
+        })
+    }
+
+    fn number(&self, id: &str, now: i64) -> Result<Option<(u64, Arc<Item>)>, CollectionError> {
+        if id.contains('\0') {
+            return Ok(None);
+        }
+        self.shared.pool.ask(|session| {
+            let entry = Entry::read(session, &self.name)?;
+            let oldest = entry.settings.oldest(now).unwrap_or(i64::MIN);
+            let text = format!(
+                "SELECT {COLUMNS} FROM cognate.items_{} i WHERE i.id = $1 AND i.time >= $2",
+                entry.id
+            );
+            Ok(rows::items(&session.query(&text, &[&id, &oldest])?)?.into_iter().next())
+        })
+    }
+
+    fn merges(&self, after: i64, now: i64) -> Result<Vec<Merged>, CollectionError> {
+        self.shared.pool.ask(|session| {
+            let entry = Entry::read(session, &self.name)?;
+            let oldest = entry.settings.oldest(now).unwrap_or(i64::MIN);
+            let table = format!("cognate.items_{}", entry.id);
+            let text = format!(
+                "SELECT m.moved_at, m.event, array_agg(DISTINCT m.moved_from), \
+                 (SELECT count(*) FROM {table} i WHERE i.event = m.event AND i.time >= $2) \
+                 FROM {table} m WHERE m.moved_at > $1 AND m.time >= $2 \
+                 GROUP BY m.moved_at, m.event ORDER BY m.moved_at, m.event"
+            );
+            let rows = session.query(&text, &[&after, &oldest])?;
+            let merged = |row: &postgres::Row| {
+                let from: Vec<String> = row.try_get(2)?;
+                Ok(Merged {
+                    at: row.try_get(0)?,
+                    event: row.try_get::<_, &str>(1)?.into(),
+                    from: from.into_iter().map(Box::from).collect(),
+                    size: rows::unsigned(row.try_get(3)?),
+                })
+            };
+            rows.iter().map(merged).collect()
+        })
+    }
+
     fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {
         let limits = &self.shared.limits;
         if let Write::Put(items) = &wanted {
@@ -149,6 +205,7 @@ impl Collection for PostgresCollection {
                         now,
                     )?
                 }
+                Write::Move(wanted) => turn.move_items(wanted, now)?,
                 Write::Set(settings) => turn.set(*settings, now)?,
             };
             turn.end()?;

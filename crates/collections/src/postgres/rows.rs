@@ -13,8 +13,8 @@ use crate::{Attribute, Attributes, CollectionError, Event, Item, ItemProblem};
 
 /// The columns of an item, with its number.
 pub(super) const COLUMNS: &str = "i.number, i.id, i.text, i.time, i.attributes, i.data, i.event, i.event_size, i.event_score, \
-     i.duplicate_of";
-const TYPES: [Type; 10] = [
+     i.duplicate_of, i.moved_from, i.moved_at, i.bursts";
+const TYPES: [Type; 13] = [
     Type::INT8,
     Type::TEXT,
     Type::TEXT,
@@ -25,6 +25,9 @@ const TYPES: [Type; 10] = [
     Type::INT8,
     Type::FLOAT4,
     Type::TEXT,
+    Type::TEXT,
+    Type::INT8,
+    Type::BOOL,
 ];
 
 /// The item of a row of [`COLUMNS`], with its number.
@@ -35,11 +38,16 @@ pub(super) fn item(row: &Row) -> Result<(u64, Arc<Item>), Failed> {
     let event: Option<String> = row.try_get(6)?;
     let size: Option<i64> = row.try_get(7)?;
     let (score, duplicate_of) = (row.try_get(8)?, row.try_get::<_, Option<&str>>(9)?);
+    let moved_from: Option<&str> = row.try_get(10)?;
+    let (moved_at, bursts) = (row.try_get(11)?, row.try_get::<_, Option<bool>>(12)?);
     let event = event.map(|id| Event {
         id: id.into(),
         size: size.map_or(1, unsigned),
         score,
         duplicate_of: duplicate_of.map(Box::from),
+        moved_from: moved_from.map(Box::from),
+        moved_at,
+        bursts: bursts.unwrap_or(false),
     });
     let item = Item {
         id: row.try_get::<_, &str>(1)?.into(),
@@ -65,7 +73,7 @@ pub(super) fn copy<'i>(
 ) -> Result<(), Failed> {
     let text = format!(
         "COPY cognate.items_{table} (number, id, text, time, attributes, data, event, event_size, \
-         event_score, duplicate_of) FROM STDIN BINARY"
+         event_score, duplicate_of, moved_from, moved_at, bursts) FROM STDIN BINARY"
     );
     let sink = session.transaction.copy_in(text.as_str())?;
     let mut writer = BinaryCopyInWriter::new(sink, &TYPES);
@@ -75,6 +83,9 @@ pub(super) fn copy<'i>(
         let size = event.map(|event| signed(event.size));
         let score = event.and_then(|event| event.score);
         let duplicate_of = event.and_then(|event| event.duplicate_of.as_deref());
+        let moved_from = event.and_then(|event| event.moved_from.as_deref());
+        let moved_at = event.and_then(|event| event.moved_at);
+        let bursts = event.filter(|event| event.bursts).map(|_| true);
         let event = event.map(|event| &*event.id);
         writer.write(&[
             &number,
@@ -87,6 +98,9 @@ pub(super) fn copy<'i>(
             &size,
             &score,
             &duplicate_of,
+            &moved_from,
+            &moved_at,
+            &bursts,
         ])?;
     }
     writer.finish()?;

@@ -6,7 +6,7 @@ use crate::postgres::pool::{Failed, Pool};
 use crate::postgres::session::Session;
 
 /// The statements that bring a database from each version to the next.
-const STEPS: [&str; 2] = [
+const STEPS: [&str; 3] = [
     "
     CREATE TABLE cognate.collections (
         name text COLLATE \"C\" PRIMARY KEY,
@@ -31,6 +31,16 @@ const STEPS: [&str; 2] = [
         FOR one IN SELECT id FROM cognate.collections LOOP
             EXECUTE format('ALTER TABLE cognate.items_%s ADD COLUMN event_score real, '
                 'ADD COLUMN duplicate_of text COLLATE \"C\"', one.id);
+        END LOOP;
+    END $$;
+",
+    "
+    DO $$ DECLARE one record; BEGIN
+        FOR one IN SELECT id FROM cognate.collections LOOP
+            EXECUTE format('ALTER TABLE cognate.items_%s ADD COLUMN moved_from text COLLATE \"C\", '
+                'ADD COLUMN moved_at bigint, ADD COLUMN bursts boolean', one.id);
+            EXECUTE format('CREATE INDEX ON cognate.items_%s (moved_at) WHERE moved_at IS NOT NULL',
+                one.id);
         END LOOP;
     END $$;
 ",
@@ -131,8 +141,12 @@ pub(super) fn items_table(id: i64) -> String {
              event text COLLATE \"C\",
              event_size bigint,
              event_score real,
-             duplicate_of text COLLATE \"C\"
+             duplicate_of text COLLATE \"C\",
+             moved_from text COLLATE \"C\",
+             moved_at bigint,
+             bursts boolean
          );
+         CREATE INDEX ON cognate.items_{id} (moved_at) WHERE moved_at IS NOT NULL;
          CREATE INDEX ON cognate.items_{id} (time);
          CREATE INDEX ON cognate.items_{id} USING gin (attributes jsonb_path_ops);"
     )

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use postgres::Row;
 
+use crate::events::Member;
 use crate::outcome::Outcome;
 use crate::postgres::pool::Failed;
 use crate::postgres::rows;
 use crate::postgres::rows::{COLUMNS, signed, unsigned};
 use crate::postgres::session::Session;
 use crate::windows::{Following, Windows};
-use crate::{Applied, Budget, CollectionError, Item, Limits, Settings};
+use crate::{Applied, Budget, CollectionError, EventChange, Item, Limits, Settings};
 
 /// The columns of a collection's row.
 pub(super) const ENTRY: &str = "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items, c.lag_ms";
@@ -67,6 +68,20 @@ impl Entry {
         let old: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
         Ok(self.items.saturating_sub(count(old)))
     }
+}
+
+/// When events were merged last, as far as a collection has items of that.
+pub(super) fn last_move(session: &mut Session<'_>, id: i64) -> Result<i64, Failed> {
+    let text = format!("SELECT max(moved_at) FROM cognate.items_{id} WHERE moved_at IS NOT NULL");
+    let rows = session.query(&text, &[])?;
+    let last: Option<i64> = rows.first().map_or(Ok(None), |row| row.try_get(0))?;
+    Ok(last.unwrap_or(0))
+}
+
+/// An item with its event.
+fn member(row: &Row) -> Result<Member<'_>, Failed> {
+    let size: Option<i64> = row.try_get(2)?;
+    Ok((row.try_get(0)?, row.try_get(1)?, size.map_or(1, unsigned)))
 }
 
 fn count(number: i64) -> usize {
@@ -158,6 +173,36 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         self.entry.items = self.entry.items.saturating_sub(removed);
         self.entry.revision += i64::from(removed > 0);
         Ok(Applied { removed, ..Applied::default() })
+    }
+
+    /// Moves items between events.
+    pub(super) fn move_items(&mut self, wanted: &EventChange, now: i64) -> Result<Applied, Failed> {
+        self.expire(now)?;
+        let events = wanted.events().into_iter().filter(|name| !name.contains('\0'));
+        let events: Vec<&str> = events.collect();
+        let table = format!("cognate.items_{}", self.entry.id);
+        let text = format!(
+            "SELECT id, event, event_size FROM {table} WHERE event = ANY ($1) ORDER BY number"
+        );
+        let rows = self.session.query(&text, &[&events])?;
+        let last = last_move(self.session, self.entry.id)?;
+        let members: Vec<Member<'_>> = rows.iter().map(member).collect::<Result<_, _>>()?;
+        let moves = wanted.moves(&members, now.max(last.saturating_add(1)))?;
+        let ids: Vec<&str> = moves.iter().map(|one| &*one.id).collect();
+        let events: Vec<&str> = moves.iter().map(|one| &*one.event).collect();
+        let sizes: Vec<i64> = moves.iter().map(|one| signed(one.size)).collect();
+        let times: Vec<Option<i64>> = moves.iter().map(|one| one.at).collect();
+        // One that stays in its event is counted anew, as `Item::moved` has it.
+        let text = format!(
+            "UPDATE {table} i SET event = m.event, event_size = m.size, \
+             moved_from = CASE WHEN i.event = m.event THEN coalesce(i.moved_from, i.event) ELSE i.event END, \
+             moved_at = CASE WHEN i.event = m.event THEN i.moved_at ELSE m.at END \
+             FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS m (id, event, size, at) \
+             WHERE i.id = m.id"
+        );
+        self.session.execute(&text, &[&ids, &events, &sizes, &times])?;
+        self.entry.revision += i64::from(!moves.is_empty());
+        Ok(Applied::default())
     }
 
     /// Keeps by other settings from now on.

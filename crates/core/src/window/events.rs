@@ -44,7 +44,17 @@ pub struct Decision {
     pub nearest: Option<Near>,
     /// Whether the text is a duplicate of that.
     pub duplicate: bool,
+    /// Whether its event begins to burst with the text, of one that was added.
+    pub bursts: bool,
 }
+
+/// Milliseconds of the time in which the texts of an event are counted, and of the time before it that they
+/// are compared with.
+const BURST_MS: i64 = 3_600_000;
+/// The fewest texts of a burst.
+const BURST_LEAST: usize = 10;
+/// How many times as many texts a burst has as the time before.
+const BURST_RATIO: usize = 3;
 
 /// The events of the texts in a window.
 #[derive(Debug, Default)]
@@ -168,6 +178,7 @@ impl Events {
             score: best.map(|(score, ..)| score),
             nearest,
             duplicate: nearest.is_some_and(|nearest| nearest.score >= rule.duplicate),
+            bursts: false,
         }
     }
 
@@ -205,6 +216,32 @@ impl Events {
         let newest = self.known.get(&event).and_then(|event| numbered(event.newest));
         let all = std::iter::successors(newest, move |(_, member)| numbered(member.before));
         all.filter(move |(_, member)| member.time >= since).map(|(number, _)| number)
+    }
+
+    /// Whether an event bursts with its last text and did not with the one before. It bursts where the hour
+    /// up to a text has at least ten of its texts, and three times as many as the hour before; one that is not
+    /// older than these has no past to compare with. Texts that are remembered count.
+    pub fn begins_to_burst(&self, event: u64) -> bool {
+        let newest = self.known.get(&event).map_or(NONE, |known| known.newest);
+        let before = self.member(newest).map_or(NONE, |member| member.before);
+        self.bursts(newest) && !self.bursts(before)
+    }
+
+    /// Whether the event of a text bursts with it.
+    fn bursts(&self, number: u64) -> bool {
+        let Some(last) = self.member(number) else { return false };
+        let texts = std::iter::successors(Some(last), |member| self.member(member.before));
+        let (mut recent, mut earlier, mut is_older) = (0, 0, false);
+        for text in texts {
+            let age = last.time.saturating_sub(text.time);
+            is_older |= age >= 2 * BURST_MS;
+            recent += usize::from(age < BURST_MS);
+            earlier += usize::from((BURST_MS..2 * BURST_MS).contains(&age));
+            if age >= 2 * BURST_MS || BURST_RATIO * earlier > recent {
+                break;
+            }
+        }
+        is_older && recent >= BURST_LEAST && recent >= BURST_RATIO * earlier
     }
 
     /// The number of the next text.
@@ -326,6 +363,32 @@ mod tests {
         assert_eq!((copy.event, copy.new, copy.duplicate), (4, false, true));
         let other = join_at(&mut events, 0, &near(&[(4, 0.69)]), i64::MIN, &rule);
         assert_eq!((other.new, other.duplicate), (true, false));
+    }
+
+    #[test]
+    fn an_event_bursts_by_its_own_past() {
+        let bursts = |times: &[i64]| {
+            let mut events = Events::default();
+            let each = times.iter().map(|minute| {
+                events.add(0, 60_000 * minute);
+                events.begins_to_burst(0)
+            });
+            let told = each.enumerate().filter(|(_, told)| *told).map(|(place, _)| place);
+            told.collect::<Vec<_>>()
+        };
+        let texts = |from: i64, count: i64| (0..count).map(move |minute| from + minute);
+        let times = |parts: &[(i64, i64)]| -> Vec<i64> {
+            parts.iter().flat_map(|&(from, count)| texts(from, count)).collect()
+        };
+        // One that has just begun has no past.
+        assert_eq!(bursts(&times(&[(0, 50)])), [] as [usize; 0]);
+        // Two yesterday, none since: the tenth text of an hour.
+        assert_eq!(bursts(&times(&[(-1440, 2), (0, 30)])), [11]);
+        // Five in the hour before: fifteen are needed.
+        assert_eq!(bursts(&times(&[(-1440, 1), (0, 5), (70, 20)])), [20]);
+        // As many every hour, and then again more.
+        assert_eq!(bursts(&times(&[(0, 20), (60, 20), (120, 20)])), [] as [usize; 0]);
+        assert_eq!(bursts(&times(&[(-1440, 1), (0, 12), (1440, 12)])), [10, 22]);
     }
 
     #[test]

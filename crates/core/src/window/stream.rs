@@ -175,7 +175,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                 self.forget(number);
                 let (since, vector_of) =
                     (self.window.since(entry.time), |number| self.window.vector(number));
-                let decision = self.events.decide(entry.vector, &near, since, &rule, vector_of);
+                let mut decision = self.events.decide(entry.vector, &near, since, &rule, vector_of);
                 if policy.adds(&decision) {
                     // Of those that are followed together the window has all.
                     if policy != AddPolicy::All {
@@ -183,6 +183,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                     }
                     self.keep_text(batch[at].text);
                     self.events.add(decision.event, entry.time);
+                    decision.bursts = self.events.begins_to_burst(decision.event);
                 }
                 tell(decision, &near);
             }

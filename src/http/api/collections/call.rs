@@ -272,6 +272,12 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
             of_item(problem, Pointer::from(items).index(*index))
         }
         CollectionError::OtherText { index } => other_text(Pointer::from(items).index(*index)),
+        CollectionError::NoEvent => ApiError::new(Code::NotFound, error.to_string()),
+        CollectionError::EventChange { field, index, problem } => {
+            let list = Pointer::from(*field);
+            let at = index.map_or(list.clone(), |index| list.index(index));
+            ApiError::at(Code::InvalidField, at, *problem)
+        }
         CollectionError::Write { .. } => {
             let detail = "the collection's log could not be written, so nothing was changed; the \
                           server's log says more under this request id";

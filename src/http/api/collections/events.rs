@@ -1,5 +1,5 @@
 //! `GET /collections/{name}/events` and `…/events/{id}`: what texts were matched to, as things with a size, a
-//! time and a name.
+//! time and a name; merged, split and deleted by hand.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use cognate::engine::Engine;
 use cognate::window::naming;
 use cognate::window::naming::{TermCounts, Terms};
 use cognate_collections::{
-    Cancellation, Choice, Collection, CollectionError, EventItems, Item, ItemSelector, Time, Write,
+    Cancellation, Choice, Collection, CollectionError, EventChange, EventItems, Item, ItemSelector,
+    Time, Write,
 };
 use cognate_files::instant;
 use serde::{Deserialize, Serialize};
@@ -20,11 +21,16 @@ use crate::http::api::collections::answers::{Changed, ItemEntry};
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::items::{LISTED, MOST_LISTED, filter, within};
+use crate::http::api::pipeline;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
+use crate::http::registry::models::LoadedModel;
+use crate::http::request::fields::{CandidateId, List};
+use crate::http::request::{body, json};
+use crate::http::work::admission::Permit;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Charge;
 
@@ -254,26 +260,180 @@ pub(crate) async fn look(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let (collection, id) = call::item(&app, &caller, names)?;
-    let asked: EventParameters = call::settings(&uri, "model, limit and offset")?;
-    let limit = call::page_length(asked.limit, LISTED, MOST_LISTED, "items")?;
-    let model = Arc::clone(app.models().choose(asked.model.as_deref())?);
+    let page = EventPage::of(&app, &uri)?;
     let permit = app.admission.admit_soon(&caller.client).await?;
-    let (app_of, by) = (Arc::clone(&app), caller.clone());
-    call::compute((&app, &caller), move |work| {
-        let _units = permit;
-        let all = ItemSelector::default();
-        let (items, _memory) = chosen(&*collection, &all, (&app_of, &by), work)?;
-        let of_event = items.iter().map(|(_, item)| item).filter(|item| item.is_of_event(&id));
-        let events = EventItems::of(of_event);
-        let event = events.first().ok_or_else(no_event)?;
-        let page = event.items.iter().skip(asked.offset.unwrap_or(0)).take(limit);
-        let page: Vec<&Arc<Item>> = page.copied().collect();
-        let bytes = page.iter().map(|item| item.bytes()).sum();
-        let entry = Naming::of(&items, &model.engine).entry(event)?;
-        let items = page.into_iter().map(|item| ItemEntry::from(item.as_ref())).collect();
-        call::answer(&app_of, &by, bytes, &EventWithItems { event: entry, items })
-    })
-    .await
+    page.answer((app, caller), collection, id.into(), permit).await
+}
+
+/// How an event with its items is answered.
+struct EventPage {
+    model: Arc<LoadedModel>,
+    offset: usize,
+    limit: usize,
+}
+
+impl EventPage {
+    fn of(app: &App, uri: &Uri) -> Result<Self, ApiError> {
+        let asked: EventParameters = call::settings(uri, "model, limit and offset")?;
+        Ok(Self {
+            limit: call::page_length(asked.limit, LISTED, MOST_LISTED, "items")?,
+            offset: asked.offset.unwrap_or(0),
+            model: Arc::clone(app.models().choose(asked.model.as_deref())?),
+        })
+    }
+
+    async fn answer(
+        self,
+        (app, caller): (Arc<App>, Caller),
+        collection: Arc<dyn Collection>,
+        id: Box<str>,
+        permit: Permit,
+    ) -> Result<Response, ApiError> {
+        let (app_of, by) = (Arc::clone(&app), caller.clone());
+        call::compute((&app, &caller), move |work| {
+            let _units = permit;
+            let all = ItemSelector::default();
+            let (items, _memory) = chosen(&*collection, &all, (&app_of, &by), work)?;
+            let of_event = items.iter().map(|(_, item)| item).filter(|item| item.is_of_event(&id));
+            let events = EventItems::of(of_event);
+            let event = events.first().ok_or_else(no_event)?;
+            let page = event.items.iter().skip(self.offset).take(self.limit);
+            let page: Vec<&Arc<Item>> = page.copied().collect();
+            let bytes = page.iter().map(|item| item.bytes()).sum();
+            let entry = Naming::of(&items, &self.model.engine).entry(event)?;
+            let items = page.into_iter().map(|item| ItemEntry::from(item.as_ref())).collect();
+            call::answer(&app_of, &by, bytes, &EventWithItems { event: entry, items })
+        })
+        .await
+    }
+}
+
+/// The body of `POST /collections/{name}/events/{id}/merge`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MergeRequest<'b> {
+    /// The events whose items become items of this one.
+    #[serde(borrow)]
+    #[schema(value_type = Vec<CandidateId<'b>>, min_items = 1, max_items = 10000)]
+    events: List<CandidateId<'b>>,
+}
+
+/// The body of `POST /collections/{name}/events/{id}/split`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SplitRequest<'b> {
+    /// The items of the event that become one of their own.
+    #[serde(borrow)]
+    #[schema(value_type = Vec<CandidateId<'b>>, min_items = 1, max_items = 10000)]
+    ids: List<CandidateId<'b>>,
+}
+
+refusals!(
+    ChangeRefusals: &[
+        Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
+        Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyList, Code::TooManyItems,
+        Code::NotFound, Code::UnknownModel, Code::Forbidden, Code::CollectionFull, Code::ReadOnly,
+        Code::NotWritten, Code::ResponseTooLarge, Code::TooMuchWork, Code::DatabaseUnavailable,
+        Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
+    ]
+);
+
+/// The names of a list.
+fn names_of(
+    (field, what): (&'static str, &str),
+    list: List<CandidateId<'_>>,
+    app: &App,
+) -> Result<Vec<Box<str>>, ApiError> {
+    pipeline::check_length(field, what, list.length, ("max_texts", app.settings.max_texts))?;
+    Ok(list.items.iter().map(|name| name.digits().into()).collect())
+}
+
+/// Merges events: all items of some become items of this one.
+///
+/// Items keep their places, so that later texts join by what the events are then. Needs a key of the scope
+/// `collection`, where keys are set.
+#[utoipa::path(
+    post,
+    path = "/collections/{name}/events/{id}/merge",
+    tag = "collections",
+    operation_id = "merge_events",
+    params(
+        ("name" = String, Path, description = "The collection"),
+        ("id" = String, Path, description = "The event that the others become part of"),
+        EventParameters,
+    ),
+    request_body = MergeRequest<'_>,
+    responses((status = 200, description = "The event", body = EventWithItems<'_>), ChangeRefusals),
+)]
+pub(crate) async fn merge(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    names: Named<(String, String)>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let (collection, id) = call::item(&app, &caller, names)?;
+    let page = EventPage::of(&app, request.uri())?;
+    body::check_json(request.headers())?;
+    let (permit, body) = call::body(&app, request).await?;
+    let MergeRequest { events } = json::read_object(&body)?;
+    let (into, events) = (Box::<str>::from(id), names_of(("/events", "events"), events, &app)?);
+    let change = EventChange::Merge { into: into.clone(), events };
+    moved((&app, &caller), &collection, change).await?;
+    page.answer((app, caller), collection, into, permit).await
+}
+
+/// Splits an event: some of its items become an event of their own, which is answered.
+///
+/// It is called by the first of them whose name no other event has. Items keep their places, so that later
+/// texts join by what the events are then. Needs a key of the scope `collection`, where keys are set.
+#[utoipa::path(
+    post,
+    path = "/collections/{name}/events/{id}/split",
+    tag = "collections",
+    operation_id = "split_event",
+    params(
+        ("name" = String, Path, description = "The collection"),
+        ("id" = String, Path, description = "The item that the event began with"),
+        EventParameters,
+    ),
+    request_body = SplitRequest<'_>,
+    responses((status = 200, description = "The event that came of it", body = EventWithItems<'_>), ChangeRefusals),
+)]
+pub(crate) async fn split(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    names: Named<(String, String)>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let (collection, id) = call::item(&app, &caller, names)?;
+    let page = EventPage::of(&app, request.uri())?;
+    body::check_json(request.headers())?;
+    let (permit, body) = call::body(&app, request).await?;
+    let SplitRequest { ids } = json::read_object(&body)?;
+    let ids = names_of(("/ids", "items"), ids, &app)?;
+    let first = ids.first().cloned();
+    moved((&app, &caller), &collection, EventChange::Split { event: id.into(), ids }).await?;
+    let of = Arc::clone(&collection);
+    let made = call::look_up((&app, &caller), move || {
+        let names: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
+        let found = of.find(&names, cognate_collections::now());
+        let found = found.map_err(|error| call::of(&error, ""))?.into_iter().flatten().next();
+        let event = found.and_then(|item| Some(item.event.as_ref()?.id.clone()));
+        event.ok_or_else(no_event)
+    });
+    let made = made.await?;
+    page.answer((app, caller), collection, made, permit).await
+}
+
+/// Moves items between events.
+async fn moved(
+    (app, caller): (&Arc<App>, &Caller),
+    collection: &Arc<dyn Collection>,
+    change: EventChange,
+) -> Result<(), ApiError> {
+    let refused = |error: &CollectionError| call::of(error, "");
+    let wanted = (Arc::clone(collection), Write::Move(change));
+    call::write(app, caller.clone(), wanted, refused).await.map(drop)
 }
 
 refusals!(
@@ -392,5 +552,5 @@ fn spread<T>(list: &[T], most: usize) -> impl Iterator<Item = &T> {
 }
 
 fn no_event() -> ApiError {
-    ApiError::new(Code::NotFound, "the collection has no item of an event of this name")
+    call::of(&CollectionError::NoEvent, "")
 }

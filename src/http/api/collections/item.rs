@@ -67,6 +67,12 @@ pub(super) enum EventField {
         score: Option<f32>,
         /// The item that this one is a duplicate of.
         duplicate_of: Option<String>,
+        /// The event that this item was moved out of.
+        moved_from: Option<String>,
+        /// When, by a merge.
+        moved_at: Option<i64>,
+        /// Whether the event began to burst with this item.
+        bursts: Option<bool>,
     },
 }
 

@@ -1,6 +1,7 @@
 //! Collections over HTTP: made and deleted, their items written and read, and texts matched against
 //! them. Ranking one is a question to `/rank`.
 
+mod alerts;
 pub(crate) mod answers;
 pub(crate) mod call;
 mod events;
@@ -22,5 +23,8 @@ pub(crate) fn collections() -> Routes {
         .with(routes!(item::look, item::put, item::delete))
         .with(routes!(events::list))
         .with(routes!(events::look, events::delete))
+        .with(routes!(alerts::stream))
+        .with(routes!(events::merge))
+        .with(routes!(events::split))
         .with(routes!(matching::matching))
 }

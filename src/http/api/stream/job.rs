@@ -273,7 +273,7 @@ impl End {
 
 /// The record of a stream, logged when it ends. A stream that is dropped without an outcome has
 /// failed.
-pub(super) struct Record {
+pub(crate) struct Record {
     app: Arc<App>,
     named: Named,
     pub(super) lines: u64,
@@ -283,12 +283,12 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(app: Arc<App>, named: Named) -> Self {
+    pub(crate) fn new(app: Arc<App>, named: Named) -> Self {
         Self { app, named, lines: 0, answered: 0, outcome: Outcome::Failed }
     }
 
     /// Settles how the stream ended.
-    pub(super) async fn wait_durable(mut self, outcome: Outcome) {
+    pub(crate) async fn wait_durable(mut self, outcome: Outcome) {
         self.named.known().await;
         self.outcome = outcome;
     }

@@ -26,7 +26,8 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::http::api::pipeline;
-use crate::http::api::stream::job::{End, Part, Record};
+pub(crate) use crate::http::api::stream::job::Record;
+use crate::http::api::stream::job::{End, Part};
 use crate::http::api::stream::line::{Line, LineId, Lines, fail};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;

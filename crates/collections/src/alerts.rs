@@ -1,0 +1,257 @@
+//! Alerts: what there is to tell of the events of a collection, in the order in which it came to be.
+//!
+//! They are told out of what the items say, so nothing else is stored for them: an item says how many its
+//! event had with it when it was matched and whether the event began to burst with it; items of merged
+//! events say when they moved. A reader's place is the last item that it was told of, by name and time, and
+//! the last merge; so it outlives a restart, a log that is written anew and a move to another home. Items
+//! that moved or were counted anew by hand tell no more than the merge.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::{Collection, CollectionError, Item};
+
+/// Items that are read together.
+const PIECE: usize = 256;
+/// The rank of all alerts of an item.
+const ALL: u8 = 9;
+
+/// Which alerts are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AlertRule {
+    /// How many items an event has when it is told to have begun.
+    pub least: u64,
+    /// How many it has when it is told to have grown.
+    pub grown: Vec<u64>,
+}
+
+/// What is told, in the order of alerts about one item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AlertKind {
+    Begun,
+    Grown,
+    Bursting,
+    Merged,
+}
+
+/// An alert.
+#[derive(Debug, Clone)]
+pub struct Alert {
+    pub kind: AlertKind,
+    pub event: Box<str>,
+    /// How many items the event had by then; of a merge, how many the collection has of it now.
+    pub size: u64,
+    /// The item that it is told of.
+    pub item: Option<Arc<Item>>,
+    /// The events that are part of this one from now on.
+    pub from: Vec<Box<str>>,
+    /// The place of the reader after this.
+    pub cursor: Cursor,
+}
+
+/// Events that became part of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    pub at: i64,
+    pub event: Box<str>,
+    pub from: Vec<Box<str>>,
+    /// How many items the collection has of the event now.
+    pub size: u64,
+}
+
+/// The place of a reader among the alerts of a collection.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cursor {
+    /// The time of the last merge that it was told of.
+    merges: i64,
+    /// The last item, by its time and name, and the rank of the last alert about it.
+    item: Option<(u8, i64, Box<str>)>,
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.merges)?;
+        match &self.item {
+            Some((told, time, id)) => write!(f, ".{told}.{time}.{id}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = ();
+
+    fn from_str(written: &str) -> Result<Self, ()> {
+        let mut parts = written.splitn(4, '.');
+        let merges = parts.next().and_then(|part| part.parse().ok()).ok_or(())?;
+        let item = match (parts.next(), parts.next(), parts.next()) {
+            (None, ..) => None,
+            (Some(told), Some(time), Some(id)) => {
+                Some((told.parse().map_err(drop)?, time.parse().map_err(drop)?, id.into()))
+            }
+            _ => return Err(()),
+        };
+        Ok(Self { merges, item })
+    }
+}
+
+/// Where a reader begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Start {
+    /// With what the collection has.
+    First,
+    /// With what comes from now on.
+    Now,
+    /// With what comes after an alert.
+    After(Cursor),
+}
+
+/// A reader of the alerts of a collection.
+#[derive(Debug, Clone)]
+pub struct AlertReader {
+    rule: AlertRule,
+    cursor: Cursor,
+    /// The number of the next item.
+    next: u64,
+    /// Items up to this time are passed over, where the one that was told of last has left.
+    passed: Option<i64>,
+}
+
+impl AlertReader {
+    /// A reader from its start.
+    pub fn open(
+        collection: &dyn Collection,
+        rule: AlertRule,
+        start: Start,
+        now: i64,
+    ) -> Result<Self, CollectionError> {
+        let mut reader = Self { rule, cursor: Cursor::default(), next: 0, passed: None };
+        match start {
+            Start::First => {}
+            Start::Now => {
+                let added = collection.added(None, 1, now)?;
+                reader.cursor.merges = added.last_move;
+                if let Some((number, item)) = added.items.into_iter().next() {
+                    reader.next = number + 1;
+                    reader.cursor.item = Some((ALL, item.time, item.id.clone()));
+                }
+            }
+            Start::After(cursor) => {
+                if let Some((_, time, id)) = &cursor.item {
+                    let known = collection.number(id, now)?;
+                    match known.filter(|(_, item)| item.time == *time) {
+                        Some((number, _)) => reader.next = number,
+                        None => reader.passed = Some(*time),
+                    }
+                }
+                reader.cursor = cursor;
+            }
+        }
+        Ok(reader)
+    }
+
+    /// Its place.
+    pub fn cursor(&self) -> &Cursor {
+        &self.cursor
+    }
+
+    /// Whether the item that it was told of last has left, so that others may have left untold. It then goes
+    /// on with the items that are later by their times.
+    pub fn has_gap(&self) -> bool {
+        self.passed.is_some()
+    }
+
+    /// The next alerts, and whether there may be more at once.
+    pub fn read(
+        &mut self,
+        collection: &dyn Collection,
+        now: i64,
+    ) -> Result<(Vec<Alert>, bool), CollectionError> {
+        let added = collection.added(Some(self.next), PIECE, now)?;
+        let (more, mut alerts) = (added.items.len() == PIECE, Vec::new());
+        for (number, item) in added.items {
+            self.next = number + 1;
+            if self.passed.is_some_and(|passed| item.time <= passed) {
+                continue;
+            }
+            let last = self.cursor.item.as_ref();
+            let told = last.filter(|(_, time, id)| (*time, id) == (item.time, &item.id));
+            let told = told.map_or(0, |(told, ..)| *told);
+            for kind in self.kinds(&item) {
+                let rank = kind as u8 + 1;
+                if rank > told {
+                    self.cursor.item = Some((rank, item.time, item.id.clone()));
+                    alerts.extend(self.alert(kind, &item));
+                }
+            }
+            self.cursor.item = Some((ALL, item.time, item.id.clone()));
+        }
+        if !more && added.last_move > self.cursor.merges {
+            for Merged { at, event, from, size } in collection.merges(self.cursor.merges, now)? {
+                self.cursor.merges = at;
+                let (kind, cursor) = (AlertKind::Merged, self.cursor.clone());
+                alerts.push(Alert { kind, event, size, item: None, from, cursor });
+            }
+            self.cursor.merges = self.cursor.merges.max(added.last_move);
+        }
+        Ok((alerts, more))
+    }
+
+    /// What is told of an item.
+    fn kinds(&self, item: &Item) -> Vec<AlertKind> {
+        // Only a first text was matched without a score: who loads items with the names of events is told
+        // nothing of them.
+        let matched = |event: &&crate::Event| event.score.is_some() || event.size == 1;
+        let event = item.event.as_ref().filter(|event| event.moved_from.is_none());
+        let Some(event) = event.filter(matched) else { return Vec::new() };
+        let kinds = [
+            (AlertKind::Begun, event.size == self.rule.least),
+            (AlertKind::Grown, self.rule.grown.contains(&event.size)),
+            (AlertKind::Bursting, event.bursts),
+        ];
+        kinds.into_iter().filter(|(_, is_told)| *is_told).map(|(kind, _)| kind).collect()
+    }
+
+    fn alert(&self, kind: AlertKind, item: &Arc<Item>) -> Option<Alert> {
+        let event = item.event.as_ref()?;
+        Some(Alert {
+            kind,
+            event: event.id.clone(),
+            size: event.size,
+            item: Some(Arc::clone(item)),
+            from: Vec::new(),
+            cursor: self.cursor.clone(),
+        })
+    }
+}
+
+/// The merges after a time, as these items tell them.
+pub(super) fn merges<'i>(
+    items: impl Iterator<Item = &'i Arc<Item>> + Clone,
+    after: i64,
+) -> Vec<Merged> {
+    let events = || items.clone().filter_map(|item| item.event.as_ref());
+    let mut merged = BTreeMap::<(i64, &str), BTreeSet<&str>>::new();
+    for event in events() {
+        if let (Some(at), Some(from)) = (event.moved_at, &event.moved_from)
+            && at > after
+        {
+            merged.entry((at, &*event.id)).or_default().insert(from);
+        }
+    }
+    let mut sizes: HashMap<&str, u64> = merged.keys().map(|(_, event)| (*event, 0)).collect();
+    for event in events() {
+        if let Some(size) = sizes.get_mut(&*event.id) {
+            *size += 1;
+        }
+    }
+    let told = merged.into_iter().map(|((at, event), from)| Merged {
+        at,
+        event: event.into(),
+        from: from.into_iter().map(Box::from).collect(),
+        size: sizes.get(event).copied().unwrap_or(0),
+    });
+    told.collect()
+}

@@ -1,0 +1,399 @@
+//! `GET /collections/{name}/events/stream`: alerts of a collection's events as they come to be, as
+//! server-sent events or as lines.
+//!
+//! Alerts are read out of the collection when they are sent. While a client does not read, nothing more is
+//! read for it, so that it holds no memory but that of some alerts; and one that does not read for long is
+//! told where to go on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use cognate_collections::{
+    Alert, AlertKind, AlertReader, AlertRule, Collection, CollectionError, Start,
+};
+use cognate_files::instant;
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
+use utoipa::IntoParams;
+
+use crate::http::api::collections::call;
+use crate::http::api::collections::call::Named;
+use crate::http::api::stream::Record;
+use crate::http::app::App;
+use crate::http::auth::access::Caller;
+use crate::http::error::{ApiError, Code, Detail};
+use crate::http::observe::streams::{Naming, Outcome};
+use crate::http::openapi::refusals::refusals;
+use crate::http::request::query::Delivery;
+use crate::http::work::spool::{Stopped, Writer};
+use crate::http::work::streams::Place;
+
+/// Items of an event that is told to have begun, unless a request says otherwise.
+const LEAST: u64 = 2;
+/// And of those that are told to have grown.
+const GROWN: [u64; 3] = [10, 100, 1000];
+/// Most numbers of a request.
+const MOST_GROWN: usize = 16;
+/// Pause before a collection is looked at again.
+const POLL: Duration = Duration::from_millis(200);
+/// The same for one in a database.
+const REMOTE_POLL: Duration = Duration::from_secs(1);
+/// Longest time without a sign of life.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Bytes that wait for a client while more is read for it.
+const MOST_WAITING: u64 = 64 << 10;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct AlertParameters {
+    /// How many items an event has when it is told to have begun; 2 unless this says otherwise. With 1 each
+    /// text that begins one is told.
+    #[param(minimum = 1)]
+    least: Option<u64>,
+    /// How many items it has when it is told to have grown, as `10,50,100`; `10,100,1000` unless this says
+    /// otherwise, at most 16 numbers.
+    grown: Option<String>,
+    /// The `id` of the alert after which to go on, where no header `Last-Event-ID` says it. Without a value
+    /// the stream begins with all that the collection has; without either, with what comes from now on.
+    after: Option<String>,
+    /// `false`: the stream ends with what there is now.
+    follow: Option<bool>,
+}
+
+impl AlertParameters {
+    fn rule(&self) -> Result<AlertRule, ApiError> {
+        let least = self.least.unwrap_or(LEAST);
+        if least == 0 {
+            return Err(ApiError::at(Code::OutOfRange, "/least", "expected a number from 1"));
+        }
+        let Some(written) = &self.grown else {
+            return Ok(AlertRule { least, grown: GROWN.to_vec() });
+        };
+        let grown: Result<Vec<u64>, _> = written.split(',').map(str::parse).collect();
+        let grown = grown.ok().filter(|grown| grown.len() <= MOST_GROWN && !grown.contains(&0));
+        let grown = grown.ok_or_else(|| {
+            let detail = "expected at most 16 whole numbers from 1 with commas between them";
+            ApiError::at(Code::InvalidField, "/grown", detail)
+        })?;
+        Ok(AlertRule { least, grown })
+    }
+
+    fn start(&self, headers: &HeaderMap) -> Result<Start, ApiError> {
+        let last = headers.get("last-event-id").map(|last| std::str::from_utf8(last.as_bytes()));
+        let after = match last {
+            Some(last) => Some(last.unwrap_or("no text")),
+            None => self.after.as_deref(),
+        };
+        match after {
+            None => Ok(Start::Now),
+            Some("") => Ok(Start::First),
+            Some(after) => after.parse().map(Start::After).map_err(|()| {
+                let detail = "expected the `id` of an alert in `after` or `Last-Event-ID`";
+                ApiError::at(Code::InvalidField, "/after", detail)
+            }),
+        }
+    }
+}
+
+/// How alerts are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    ServerSent,
+    Lines,
+}
+
+impl Form {
+    /// Server-sent events for whoever asks for them, else lines.
+    fn of(headers: &HeaderMap) -> Self {
+        let accepted = headers.get_all(header::ACCEPT).iter();
+        let sent = |value: &HeaderValue| {
+            value.to_str().is_ok_and(|value| value.contains("text/event-stream"))
+        };
+        if accepted.into_iter().any(sent) { Self::ServerSent } else { Self::Lines }
+    }
+
+    fn media_type(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::ServerSent => "text/event-stream",
+            Self::Lines => "application/x-ndjson",
+        })
+    }
+
+    fn write(self, out: &mut Vec<u8>, entry: &Entry<'_>) {
+        if self == Self::ServerSent {
+            // Neither kinds nor names of items have control characters.
+            out.extend_from_slice(
+                format!("event: {}\nid: {}\ndata: ", entry.kind, entry.id).as_bytes(),
+            );
+        }
+        // Strings, numbers and booleans alone: this cannot fail.
+        let _ = serde_json::to_writer(&mut *out, entry);
+        out.extend_from_slice(match self {
+            Self::ServerSent => b"\n\n",
+            Self::Lines => b"\n",
+        });
+    }
+
+    /// A line that says nothing.
+    fn heartbeat(self) -> Vec<u8> {
+        match self {
+            Self::ServerSent => b":\n\n".to_vec(),
+            Self::Lines => b"\n".to_vec(),
+        }
+    }
+}
+
+/// A line of the stream: an alert, its beginning (`open`) or its end (`end`).
+#[derive(Debug, Default, Serialize)]
+struct Entry<'a> {
+    kind: &'a str,
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    /// The item that it is told of, with its time and text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    /// The events that became part of this one.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    from: &'a [Box<str>],
+    /// Whether alerts may be missing before this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gap: Option<bool>,
+    /// Why it ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<Code>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'a Detail>,
+}
+
+impl<'a> Entry<'a> {
+    fn of(alert: &'a Alert) -> Self {
+        let item = alert.item.as_deref();
+        Self {
+            kind: match alert.kind {
+                AlertKind::Begun => "begun",
+                AlertKind::Grown => "grown",
+                AlertKind::Bursting => "bursting",
+                AlertKind::Merged => "merged",
+            },
+            id: alert.cursor.to_string(),
+            event: Some(&alert.event),
+            size: Some(alert.size),
+            item: item.map(|item| &*item.id),
+            time: item.map(|item| instant::written(item.time)),
+            text: item.map(|item| &*item.text),
+            from: &alert.from,
+            ..Self::default()
+        }
+    }
+}
+
+refusals!(
+    StreamRefusals: &[
+        Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::Forbidden,
+        Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
+    ]
+);
+
+/// Alerts of a collection's events as they come to be: begun, grown, bursting, merged.
+///
+/// Server-sent events for `Accept: text/event-stream`, else a line of JSON each. A reader that comes back
+/// with the last `id` that it got goes on after it, also after a restart of the server.
+#[utoipa::path(
+    get,
+    path = "/collections/{name}/events/stream",
+    tag = "collections",
+    operation_id = "alerts",
+    params(
+        ("name" = String, Path, description = "The collection"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the alert after which to go on"),
+        AlertParameters,
+    ),
+    responses(
+        (status = 200, description = "Alerts", content(
+            (String = "text/event-stream"),
+            (String = "application/x-ndjson"),
+        )),
+        StreamRefusals,
+    ),
+)]
+pub(crate) async fn stream(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    name: Named<String>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let collection = call::collection(&app, &caller, name)?;
+    let asked: AlertParameters = call::settings(request.uri(), "least, grown, after and follow")?;
+    let (rule, start) = (asked.rule()?, asked.start(request.headers())?);
+    let form = Form::of(request.headers());
+    let delivery = request.extensions().get::<Arc<Delivery>>().cloned().unwrap_or_default();
+    let place = app.streams.take(&caller.client)?;
+    let of = Arc::clone(&collection);
+    let reader = call::look_up((&app, &caller), move || {
+        let opened = AlertReader::open(&*of, rule, start, cognate_collections::now());
+        opened.map_err(|error| call::of(&error, ""))
+    });
+    let reader = reader.await?;
+    let patience = Duration::from_secs(app.settings.write_timeout_s);
+    let (writer, unread) = app.spools.open(&app.unsent.of(&caller.client), patience);
+    let (naming, named) = Naming::new();
+    let mut response = Response::new(Body::from_stream(unread.into_stream()));
+    response.headers_mut().insert(header::CONTENT_TYPE, form.media_type());
+    response.extensions_mut().insert(naming);
+    let record = Record::new(Arc::clone(&app), named);
+    let follows = asked.follow.unwrap_or(true);
+    let stream = AlertStream { app, caller, collection, reader, form, follows };
+    tokio::spawn(stream.run(writer, place, delivery, record));
+    Ok(response)
+}
+
+struct AlertStream {
+    app: Arc<App>,
+    caller: Caller,
+    collection: Arc<dyn Collection>,
+    reader: AlertReader,
+    form: Form,
+    /// Whether it waits for what comes.
+    follows: bool,
+}
+
+/// Why a stream ends: what is counted, and what its last line says.
+type End = (Outcome, Option<ApiError>);
+
+impl AlertStream {
+    async fn run(
+        mut self,
+        mut writer: Writer,
+        mut place: Place,
+        delivery: Arc<Delivery>,
+        record: Record,
+    ) {
+        let (mut outcome, error) = match self.tell(&mut writer, &mut place).await {
+            Ok(()) => (Outcome::Complete, None),
+            Err(end) => end,
+        };
+        let mut last = Vec::new();
+        if let Some(error) = error {
+            self.app.metrics.refused(&error);
+            let id = self.reader.cursor().to_string();
+            let (code, detail) = (Some(error.code), Some(&error.detail));
+            self.form
+                .write(&mut last, &Entry { kind: "end", id, code, detail, ..Entry::default() });
+        }
+        // Who reads slowly holds nothing but what waits to be read.
+        drop((self, place));
+        delivery.set_answer_bytes(writer.waiting());
+        writer.finish(last);
+        writer.closed().await;
+        if writer.has_failed() {
+            outcome = Outcome::Failed;
+        } else if outcome == Outcome::Complete && !writer.was_read() {
+            outcome = match delivery.was_given_up() {
+                true => Outcome::SlowReader,
+                false => Outcome::ClientGone,
+            };
+        }
+        record.wait_durable(outcome).await;
+    }
+
+    /// Tells alerts until the client goes away or does not read, or the service stops.
+    async fn tell(&mut self, writer: &mut Writer, place: &mut Place) -> Result<(), End> {
+        let patience = Duration::from_secs(self.app.settings.write_timeout_s);
+        let poll = if self.app.collections.is_remote() { REMOTE_POLL } else { POLL };
+        let mut open = Vec::new();
+        let (id, gap) = (self.reader.cursor().to_string(), self.reader.has_gap().then_some(true));
+        self.form.write(&mut open, &Entry { kind: "open", id, gap, ..Entry::default() });
+        push(writer, open, place).await?;
+        let (mut sent, mut read, mut waited) = (Instant::now(), Instant::now(), 0);
+        loop {
+            if place.is_ended() {
+                return Err(stopping());
+            }
+            let waiting = writer.waiting();
+            if waiting < waited || waiting <= MOST_WAITING {
+                read = Instant::now();
+            }
+            waited = waiting;
+            if waiting <= MOST_WAITING {
+                let (alerts, more) = self.read().await?;
+                let mut told = Vec::new();
+                for alert in &alerts {
+                    self.form.write(&mut told, &Entry::of(alert));
+                }
+                if !told.is_empty() {
+                    push(writer, told, place).await?;
+                    sent = Instant::now();
+                }
+                if more {
+                    continue;
+                }
+                if !self.follows {
+                    return Ok(());
+                }
+            } else if read.elapsed() >= patience {
+                return Err(unread());
+            }
+            if sent.elapsed() >= HEARTBEAT {
+                push(writer, self.form.heartbeat(), place).await?;
+                sent = Instant::now();
+            }
+            tokio::select! {
+                biased;
+                () = place.ended() => return Err(stopping()),
+                () = writer.closed() => return Err((Outcome::ClientGone, None)),
+                () = sleep(poll) => {}
+            }
+        }
+    }
+
+    /// The next alerts, and whether there may be more at once.
+    async fn read(&mut self) -> Result<(Vec<Alert>, bool), End> {
+        let (app, caller) = (Arc::clone(&self.app), self.caller.clone());
+        let (collection, mut reader) = (Arc::clone(&self.collection), self.reader.clone());
+        let read = call::look_up((&self.app, &self.caller), move || {
+            // It may be deleted meanwhile, and another of its name made.
+            let is_remote = app.collections.is_remote();
+            let now = app.collections.of(&caller)?.get(collection.name());
+            let is_there = now.is_ok_and(|now| is_remote || Arc::ptr_eq(&now, &collection));
+            if !is_there {
+                return Err(call::of(&CollectionError::Unknown, ""));
+            }
+            let read = reader.read(&*collection, cognate_collections::now());
+            Ok((reader, read.map_err(|error| call::of(&error, ""))?))
+        });
+        let (reader, alerts) = read.await.map_err(|error| (Outcome::Refused, Some(error)))?;
+        self.reader = reader;
+        Ok(alerts)
+    }
+}
+
+async fn push(writer: &mut Writer, bytes: Vec<u8>, place: &mut Place) -> Result<(), End> {
+    writer.push(bytes, place).await.map_err(|stopped| match stopped {
+        Stopped::Gone => (Outcome::ClientGone, None),
+        Stopped::Ordered => stopping(),
+        Stopped::Full(_) => unread(),
+    })
+}
+
+fn stopping() -> End {
+    let detail = "the server is about to stop; go on after this `id`";
+    (Outcome::Draining, Some(ApiError::new(Code::Draining, detail)))
+}
+
+fn unread() -> End {
+    let detail =
+        "the client does not read its alerts (setting `write_timeout_s`); go on after this `id`";
+    (Outcome::SlowReader, Some(ApiError::new(Code::RequestTimeout, detail)))
+}
