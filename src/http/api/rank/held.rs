@@ -220,7 +220,6 @@ impl Named {
         places.filter(|(place, _)| !self.missing.contains(place)).map(|(_, one)| one)
     }
 }
-}
 
 impl<'b> RankRequest<'b> {
     /// The same question with the items of a collection as its candidates.
@@ -240,11 +239,14 @@ impl<'b> RankRequest<'b> {
         if let Some(list) = &mut asked.like {
             let items = held.liked.found(std::mem::take(&mut list.items));
             list.items = items.map(|(one, item)| text(one, item)).collect();
+            list.length -= held.liked.missing.len();
         }
         if let Some(list) = &mut asked.unlike {
             let items = held.disliked.found(std::mem::take(&mut list.items));
             list.items = items.map(|(one, item)| DislikedText(text(one.0, item))).collect();
+            list.length -= held.disliked.missing.len();
         }
+        asked.unlike = asked.unlike.filter(|list| list.length > 0);
         asked.candidates = Some(List { length: candidates.len(), items: candidates });
         asked.top_k = Some(asked.top_k.unwrap_or(Count(RESULTS)));
         asked.shortlist = Some(held.length().into());
