@@ -5,15 +5,14 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Debug;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use cognate::engine::{Engine, Liked, Likes, Measure, Query, QueryError, Strategy};
+use cognate::engine::{Engine, QueryError};
 use cognate::methods::Method;
 
 use crate::{
     CollectionError, EventChange, Filter, Item, Limits, MatchError, MatchOptions, Matched, Merged,
-    Settings, SharedEngine, Vectors,
+    Settings, SharedEngine, TopQuery, Vectors,
 };
 
 /// A write that may not outlive a crash yet. Nobody may be told of it before
@@ -195,53 +194,11 @@ pub struct Page {
 /// Which of the selected items are returned.
 pub enum Choice<'c> {
     All,
-    /// The items of a shortlist.
-    Shortlist(Shortlist<'c>),
+    /// The first of two stages where size asks for it: the best of this ranking, those that have no vector
+    /// left out.
+    Shortlist(TopQuery<'c>),
     /// The items that may be among the best of a ranking; all if that cannot be told.
     TopQuery(TopQuery<'c>),
-}
-
-/// The first of two stages where size asks for it: of each text that is asked about so many items, the
-/// nearest by the cosine of their vectors.
-pub struct Shortlist<'s> {
-    /// The engine that makes the vectors.
-    pub engine: &'s Engine,
-    /// The texts whose nearest items are wanted.
-    pub texts: Vec<&'s str>,
-    /// Number of items for each text.
-    pub length: usize,
-}
-
-/// A ranking by the cosine of the vectors of [`SHORTLIST_METHOD`], of which the best are wanted.
-pub struct TopQuery<'b> {
-    /// The engine that makes the vectors.
-    pub engine: &'b Engine,
-    /// The texts of the query, and their weights.
-    pub texts: Vec<(&'b str, f32)>,
-    /// Whether scores of the texts are summed; else the best items of each text are wanted.
-    pub summed: bool,
-    /// Number of results; items that tie with the last result are added.
-    pub length: usize,
-}
-
-/// Weights of liked texts with which scores keep their digits.
-const PLAIN_WEIGHTS: RangeInclusive<f32> = 1e-3..=1e3;
-
-impl<'b> TopQuery<'b> {
-    /// The `length` best items for liked texts, or for each of several queries as texts of which the best
-    /// counts. None where bounds of the kept vectors cannot tell which items those are: for scores other
-    /// than the cosine of [`SHORTLIST_METHOD`], with disliked texts, or with weights that cost a score
-    /// digits.
-    pub fn of(engine: &'b Engine, query: &Query, likes: &Likes<'b>, length: usize) -> Option<Self> {
-        let by_cosine = query.measure.is_none_or(|measure| measure == Measure::Cosine);
-        let by_vectors = query.method == SHORTLIST_METHOD && by_cosine && engine.ranks_kept(query);
-        let plain = |liked: &Liked<'_>| PLAIN_WEIGHTS.contains(&liked.weight);
-        if !by_vectors || !likes.disliked.is_empty() || !likes.liked.iter().all(plain) {
-            return None;
-        }
-        let texts = likes.liked.iter().map(|liked| (liked.text, liked.weight)).collect();
-        Some(Self { engine, texts, summed: likes.strategy != Strategy::Best, length })
-    }
 }
 
 /// Items that were chosen.

@@ -24,6 +24,7 @@ mod outcome;
 pub mod postgres;
 mod settings;
 mod shortlist;
+mod top_query;
 mod vectors;
 mod windows;
 
@@ -38,7 +39,7 @@ pub use events::{EventChange, EventItems};
 pub use filter::{Filter, FilterProblem};
 pub use home::{
     Added, Applied, Behind, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionInfo,
-    Home, ItemSelector, Page, Pending, SHORTLIST_METHOD, Shortlist, TopQuery, Totals, Write,
+    Home, ItemSelector, Page, Pending, SHORTLIST_METHOD, Totals, Write,
 };
 pub use incoming::{Id, Incoming, IncomingEvent, Outgoing, Readable, Time};
 pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};
@@ -46,7 +47,8 @@ pub use matcher::{MatchError, MatchOptions, Matched, SharedEngine};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresHome;
 pub use settings::{Budget, Limits, NAME_BYTES, Settings, check_name};
-pub use shortlist::{LONGEST_SHORTLIST, MOST_SCORED, SHORTLIST_LENGTH, usual_shortlist};
+pub use shortlist::{LONGEST_SHORTLIST, SHORTLIST_LENGTH, usual_shortlist};
+pub use top_query::{Several, TopQuery};
 pub use vectors::Vectors;
 
 /// The message of a build without the feature `postgres` when a database is asked for.

@@ -9,7 +9,7 @@ use clap::Args;
 use cognate::engine::{Likes, Measure, Oppositions, PageOptions, RankedFor, WordShare};
 use cognate_collections::{
     Attributes, Cancellation, Choice, Chosen as ChosenItems, Collection, Filter, Item,
-    ItemSelector, Shortlist, usual_shortlist,
+    ItemSelector, TopQuery, usual_shortlist,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -49,8 +49,8 @@ pub(in crate::cli) struct RankArgs {
     /// Only items of which the time is no further back, as 30s, 15m, 24h or 7d
     #[arg(long, value_name = "TIME", value_parser = duration)]
     within: Option<i64>,
-    /// How many items are scored: `all`, or so many for each text that is asked about, those nearest to
-    /// it by avg-cos [default: all up to 200000, of more 1000 unless the method has vectors]
+    /// How many items are scored: `all`, or so many that are nearest to what is asked about by avg-cos
+    /// [default: all up to 5000, of more 1000 by auto, coverage and dynamax; all up to 200000 by others]
     #[arg(long, value_name = "all|N", value_parser = ShortlistLength::parse)]
     shortlist: Option<ShortlistLength>,
     /// Most items to print
@@ -151,9 +151,13 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let length = match args.shortlist {
         Some(shortlist) => shortlist.length(),
         None => {
-            let has_vectors = resolved.fused.is_none() && engine.ranks_kept(&resolved.query);
-            let reads_texts = collections.is_remote() || !has_vectors;
-            usual_shortlist(collection.told(now)?.items, reads_texts)
+            let method = Some(resolved.query.method).filter(|_| resolved.fused.is_none());
+            let has_vectors = method.is_some() && engine.ranks_kept(&resolved.query);
+            let results = args.offset.saturating_add(args.top_k);
+            match collections.is_remote() || !has_vectors {
+                true => usual_shortlist(collection.told(now)?.items, results, method),
+                false => None,
+            }
         }
     };
     let likes = Likes {
@@ -175,10 +179,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let choice = match length {
         // Vectors that narrow the choice pay off from the second question on; this process has one.
         None => Choice::All,
-        Some(length) => {
-            let texts = likes.liked.iter().map(|liked| liked.text).collect();
-            Choice::Shortlist(Shortlist { engine, texts, length })
-        }
+        Some(length) => Choice::Shortlist(TopQuery::of_liked(engine, &likes, length)),
     };
     let event = args.event.as_deref().map(Cow::Borrowed);
     let which = ItemSelector { filter, event, within: args.within, without };

@@ -143,7 +143,7 @@ fn items_are_ranked_as_the_texts_are() {
     assert_eq!(listed("all"), (json!(results), json!(5), Value::Null));
     assert_eq!(listed("2"), (json!(results[..2]), json!(2), json!(2)));
     let liked = ["--like", "b1", "--like", "b3", "--unlike", "b2", "--shortlist", "1"];
-    assert_eq!(ranked(&liked)["items"], 2);
+    assert_eq!(ranked(&liked)["items"], 1);
     let people =
         run(folder.path(), &[&["rank", "titles", "herbs", "--data", "data"], &model[..]].concat());
     assert!(people.lines().next().unwrap().contains("  b"), "{people}");

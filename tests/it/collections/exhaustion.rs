@@ -98,7 +98,8 @@ async fn a_ranking_whose_memory_is_not_there_is_refused() {
     let app = TestApp::with(|settings| settings.unsent_bytes = Some(1 << 20));
     with_numbers(&app, 10_000).await;
     let rank = |more: Value| {
-        let mut rank = json!({"collection": "news", "query": "quake", "method": "dynamax"});
+        let mut rank = json!({"collection": "news", "query": "quake", "method": "dynamax",
+            "shortlist": "all"});
         rank.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         rank
     };

@@ -175,6 +175,17 @@ async fn filters_times_and_names_say_which_items_are_ranked() {
     let by_text = json!({"collection": "news", "like": [text(7)], "unlike": [text(8), "zzz"],
         "exclude": ["i7", "i8"], "method": "avg-cos"});
     assert_eq!(by_id["results"], done(&app, "POST", "/rank", Some(&by_text)).await["results"]);
+    // What somebody liked may be gone: the rest is ranked by, and it is told.
+    let liked = json!({"collection": "news", "like": [{"id": "gone"}, {"id": "i7"}],
+        "unlike": [{"id": "i8"}, "zzz", {"id": "left"}], "method": "avg-cos"});
+    let without = done(&app, "POST", "/rank", Some(&liked)).await;
+    assert_eq!(without["results"], by_id["results"]);
+    let explained = with(&liked, &json!({"explain": true, "top_k": 1}));
+    let explained = done(&app, "POST", "/rank", Some(&explained)).await;
+    assert_eq!(explained["results"][0]["like"], 1, "its place in the request: {explained}");
+    assert_eq!((&without["like_missing"], &without["unlike_missing"]), (&json!([0]), &json!([2])));
+    assert_eq!((without.get("like_unscored"), by_id.get("like_missing")), (None, None));
+    assert_eq!(without["unlike_unscored"], by_id["unlike_unscored"]);
     let query = |more: Value| with(&json!({"collection": "news", "query": "a"}), &more);
     for (body, code, pointer) in [
         (json!({"collection": "none", "query": "a"}), "unknown_collection", "/collection"),
@@ -183,12 +194,7 @@ async fn filters_times_and_names_say_which_items_are_ranked() {
         (query(json!({"filter": 1})), "invalid_field", "/filter"),
         (query(json!({"within": "1 day"})), "invalid_field", "/within"),
         (query(json!({"fuse": [{"scores": "x"}, {"method": "bm25"}]})), "invalid_field", "/fuse"),
-        (json!({"collection": "news", "like": [{"id": "none"}]}), "unknown_item", "/like/0/id"),
-        (
-            json!({"collection": "news", "like": ["a"], "unlike": [{"id": "x"}]}),
-            "unknown_item",
-            "/unlike/0/id",
-        ),
+        (json!({"collection": "news", "like": [{"id": "none"}]}), "unknown_item", "/like"),
         (
             json!({"collection": "news", "like": [{"id": "i1", "text": "a"}]}),
             "invalid_field",

@@ -92,8 +92,7 @@ async fn a_shortlist_that_is_long_enough_finds_what_all_do() {
             assert_eq!(done(&app, "POST", "/rank", Some(&body)).await, all, "{body}");
             // Fewer are scored as they would be among all.
             let few = ask(json!(12)).await.json();
-            let texts = ["queries", "like"].iter().find_map(|of| question[of].as_array());
-            let most = 12 * texts.map_or(1, Vec::len);
+            let most = 12 * question["queries"].as_array().map_or(1, Vec::len);
             let count = few["items"].as_u64().unwrap() as usize;
             let meant = all["items"].as_u64().unwrap() as usize;
             assert!(count <= most && count >= meant.min(12), "{count}: {body}");
@@ -114,6 +113,38 @@ async fn a_shortlist_that_is_long_enough_finds_what_all_do() {
     let metrics = app.get("/metrics").await.text();
     let counted = format!("cognate_rank_parts_total{{part=\"shortlist\"}} {}", 2 * answered);
     assert!(metrics.contains(&counted), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_large_collection_has_a_shortlist_where_it_misses_little() {
+    let app = app_with(&items(6_000)).await;
+    let listed = async |more: Value| {
+        let body = with(&json!({"collection": "news", "query": "a quake hits the city"}), &more);
+        let answer = done(&app, "POST", "/rank", Some(&body)).await;
+        (answer["shortlist"].as_u64(), answer["results"].as_array().unwrap().len())
+    };
+    for method in ["coverage-blend", "dynamax", "coverage"] {
+        assert_eq!(listed(json!({"method": method})).await, (Some(1_000), 10), "{method}");
+    }
+    // Ten times as many as are wanted; where that is nearly all, all are scored.
+    let page = json!({"method": "dynamax", "offset": 150, "top_k": 50});
+    assert_eq!(listed(page).await, (Some(2_000), 50));
+    assert_eq!(listed(json!({"method": "dynamax", "top_k": 700})).await, (None, 700));
+    assert_eq!(listed(json!({"method": "dynamax", "shortlist": "all"})).await, (None, 10));
+    for method in ["avg-cos", "bm25", "wmd"] {
+        assert_eq!(listed(json!({"method": method})).await.1, 10, "{method}");
+    }
+    // Of liked items there is one list for all, and the best of it are the best of all.
+    for strategy in ["best", "mean"] {
+        let like = [1, 500, 900, 1_300].map(|at| json!({"id": format!("i{at}")}));
+        let body = json!({"collection": "news", "like": like, "strategy": strategy, "top_k": 5,
+            "method": "dynamax"});
+        let usual = done(&app, "POST", "/rank", Some(&body)).await;
+        let all = with(&body, &json!({"shortlist": "all"}));
+        let all = done(&app, "POST", "/rank", Some(&all)).await;
+        assert_eq!((usual["items"].as_u64(), all["items"].as_u64()), (Some(1_000), Some(5_996)));
+        assert_eq!(usual["results"], all["results"], "{strategy}");
+    }
 }
 
 #[tokio::test]

@@ -5,24 +5,17 @@
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use cognate::engine::Query;
 use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 
-use crate::embedded::quantised::{
-    BLOCK, Bits, Found, Seek, ShelfMaker, items_of, look, ones, unit,
-};
+use crate::embedded::quantised::{BLOCK, Bits, Found, Seek, ShelfMaker, items_of, look, ones};
 use crate::embedded::{EmbeddedCollection, View};
-use crate::{Cancellation, ChooseError, Chosen, ItemSelector, SHORTLIST_METHOD, TopQuery};
+use crate::{Cancellation, ChooseError, Chosen, ItemSelector, Several, TopQuery};
 
 /// Items up to which all are scored in no more time.
 const FEW: usize = 1_000;
 /// At most one item of this many may remain. With more, scoring the remaining ones takes as long as
 /// scoring all.
 const SHARE: usize = 8;
-/// Of so much of the weights a sum of liked texts must be left. Less would say too little: they speak
-/// against each other.
-const LEAST_SUM: f32 = 0.25;
-
 impl EmbeddedCollection {
     /// The items that may be among the best, in the order in which they were added; all that are meant
     /// where too many may, or a text has no vector.
@@ -53,7 +46,8 @@ impl EmbeddedCollection {
     ) -> Result<Option<Vec<u64>>, ChooseError> {
         let meant: usize = wanted.iter().map(|(_, bits)| ones(bits)).sum();
         let most = meant / SHARE;
-        let count = if best.summed { 1 } else { best.texts.len().max(1) };
+        let is_summed = best.several == Several::Sum;
+        let count = if is_summed { 1 } else { best.texts.len().max(1) };
         if meant <= FEW || best.length.max(1).saturating_mul(count) > most {
             return Ok(None);
         }
@@ -92,21 +86,14 @@ impl EmbeddedCollection {
 /// What rows are compared with; nothing where a text has no vector, or what is wrong with it is for the
 /// ranking to say.
 fn probes(best: &TopQuery<'_>) -> Option<Vec<Probe>> {
-    let texts: Vec<&str> = best.texts.iter().map(|(text, _)| *text).collect();
-    let made = best.engine.embed(&texts, &Query::new(SHORTLIST_METHOD)).ok()?;
-    let rows = made.vectors.iter().map(|vector| vector.as_ref().and_then(|vector| unit(vector)));
-    let rows: Vec<Vec<f32>> = rows.collect::<Option<_>>()?;
-    if !best.summed {
-        return Some(rows.iter().map(|row| Probe::new(row)).collect());
+    let directions = best.directions().ok()?;
+    if directions.iter().any(Option::is_none) {
+        return None;
     }
-    let mut sum = vec![0.0_f32; rows.first()?.len()];
-    for (row, (_, weight)) in rows.iter().zip(&best.texts) {
-        sum.iter_mut().zip(row).for_each(|(sum, number)| *sum += weight * number);
+    if best.several == Several::Sum {
+        return Some(vec![Probe::new(&best.sum(&directions)?)]);
     }
-    let weights: f32 = best.texts.iter().map(|(_, weight)| weight).sum();
-    let length = sum.iter().map(|number| number * number).sum::<f32>().sqrt();
-    let says_enough = length.is_finite() && length >= LEAST_SUM * weights;
-    says_enough.then(|| unit(&sum)).flatten().map(|row| vec![Probe::new(&row)])
+    Some(directions.iter().flatten().map(|row| Probe::new(row)).collect())
 }
 
 /// The items that may be among the best for one text, so far.

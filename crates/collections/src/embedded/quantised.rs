@@ -2,18 +2,17 @@
 //! kept from one question to the next in blocks by the items' numbers.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use cognate::engine::{Engine, KeptText, Query};
 use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
-use cognate_kernels::vector;
-use cognate_kernels::vector::Row;
 
 use crate::embedded::{EmbeddedCollection, View};
+use crate::top_query::unit;
 use crate::{
-    Budget, Cancellation, ChooseError, Chosen, Item, ItemSelector, SHORTLIST_METHOD, Shortlist,
-    Vectors,
+    Budget, Cancellation, ChooseError, Chosen, Item, ItemSelector, SHORTLIST_METHOD, Several,
+    TopQuery, Vectors,
 };
 
 /// Tiles of a block.
@@ -79,13 +78,6 @@ impl Block {
             self.shelf.put(place, &row);
         }
     }
-}
-
-/// A vector brought to length 1, if it has a direction.
-pub(super) fn unit(vector: &[f32]) -> Option<Vec<f32>> {
-    let length = vector::norm(Row::F32(vector));
-    let sound = length.is_finite() && length > 0.0;
-    sound.then(|| vector.iter().map(|number| number / length).collect())
 }
 
 /// The quantised rows of a collection for one query: stored ones, and those made for it.
@@ -205,25 +197,24 @@ impl Drop for ShelfMaker<'_> {
 const MOST_HELD: usize = 1 << 20;
 
 impl EmbeddedCollection {
-    /// The items that are nearest to each of the texts of a shortlist, in the order in which they were
-    /// added; none that has no vector.
+    /// The items of a shortlist, in the order in which they were added; none that has no vector.
     pub(super) fn nearest(
         &self,
         which: &ItemSelector<'_>,
-        shortlist: &Shortlist<'_>,
+        shortlist: &TopQuery<'_>,
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<Chosen, ChooseError> {
-        let made = shortlist.engine.embed(&shortlist.texts, &Query::new(SHORTLIST_METHOD))?;
-        let rows = made.vectors.iter().flatten().filter_map(|vector| unit(vector));
-        let probes: Vec<Probe> = rows.map(|row| Probe::new(&row)).collect();
+        let targets = shortlist.targets()?;
+        let probes: Vec<Probe> = targets.iter().map(|(row, _)| Probe::new(row)).collect();
         let (view, wanted) = self.wanted(which, now, cancel)?;
         let mut maker = ShelfMaker::of(self, shortlist.engine)?;
         let items: usize = wanted.iter().map(|(_, bits)| ones(bits)).sum();
         let length = shortlist.length.min(items).max(1);
         let together = (MOST_HELD / length).max(1).next_multiple_of(QUERIES);
-        let mut found = BTreeSet::new();
-        for probes in probes.chunks(together) {
+        // The best of its weighted scores, of each item that is near to any of the texts.
+        let mut found: BTreeMap<u64, f32> = BTreeMap::new();
+        for (probes, targets) in probes.chunks(together).zip(targets.chunks(together)) {
             let mut searches: Vec<Search<'_>> =
                 probes.iter().map(|probe| Search::of(probe, length)).collect();
             for (at, bits) in &wanted {
@@ -231,12 +222,22 @@ impl EmbeddedCollection {
                 let block = maker.block(*at, bits, &view)?;
                 look(*at, &block, bits, &mut searches);
             }
-            found.extend(
-                searches.iter().flat_map(|search| search.best.iter().map(|one| one.number)),
-            );
+            for (search, (_, weight)) in searches.iter().zip(targets) {
+                for one in &search.best {
+                    let score = found.entry(one.number).or_insert(f32::NEG_INFINITY);
+                    *score = score.max(weight * one.score);
+                }
+            }
         }
-        let item = |number| Some((number, Arc::clone(view.item(number)?)));
-        Ok(Chosen::all(found.into_iter().filter_map(item).collect()))
+        let mut best: Vec<Found> =
+            found.into_iter().map(|(number, score)| Found { score, number }).collect();
+        if shortlist.several != Several::Each && best.len() > length {
+            best.select_nth_unstable(length);
+            best.truncate(length);
+            best.sort_unstable_by_key(|one| one.number);
+        }
+        let item = |one: Found| Some((one.number, Arc::clone(view.item(one.number)?)));
+        Ok(Chosen::all(best.into_iter().filter_map(item).collect()))
     }
 
     /// The items that are meant, in blocks.

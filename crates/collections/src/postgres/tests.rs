@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::postgres::{IndexKind, Indexed, PostgresHome};
 use crate::{
     Cancellation, Choice, ChooseError, Filter, Home, Incoming, Item, ItemSelector, Limits,
-    SHORTLIST_METHOD, Settings, Shortlist, Write, contract,
+    SHORTLIST_METHOD, Settings, Several, TopQuery, Write, contract,
 };
 
 /// One database, one test at a time.
@@ -65,7 +65,8 @@ fn a_shortlist_has_the_nearest_with_and_without_an_index() {
     news.wait_durable(pending).unwrap();
     let asked = ["earthquake shakes Tokyo", "flood in Passau"];
     let nearest = |even: bool| {
-        let shortlist = Shortlist { engine: &engine, texts: asked.into(), length: 3 };
+        let texts = asked.map(|text| (text, 1.0)).into();
+        let shortlist = TopQuery { engine: &engine, texts, several: Several::Each, length: 3 };
         let filter = if even { json!({"even": true}) } else { json!({}) };
         let which = ItemSelector {
             filter: Filter::read(&filter.to_string()).unwrap(),
@@ -106,14 +107,15 @@ fn a_shortlist_has_the_nearest_with_and_without_an_index() {
     let (_, pending) = news.write(Write::Put(vec![fresh]), 0).unwrap();
     news.wait_durable(pending).unwrap();
     assert!(nearest(true).contains(&texts.len()));
-    let texts = vec!["flood"];
+    let texts = vec![("flood", 1.0)];
     let (_, pending) = news.write(Write::Remove(vec!["0".into()]), 0).unwrap();
     news.wait_durable(pending).unwrap();
     let item = json!({"id": "new", "text": "a flood"});
     let item = serde_json::from_value::<Incoming>(item).unwrap().into_item(0);
     let (_, pending) = news.write(Write::Put(vec![item]), 0).unwrap();
     news.wait_durable(pending).unwrap();
-    let shortlist = Choice::Shortlist(Shortlist { engine: &engine, texts, length: 3 });
+    let shortlist =
+        Choice::Shortlist(TopQuery { engine: &engine, texts, several: Several::Each, length: 3 });
     let stopped =
         news.choose(&ItemSelector::default(), &shortlist, 0, Cancellation::when(&|| true));
     assert!(matches!(stopped, Err(ChooseError::Stopped)));

@@ -20,7 +20,7 @@ use crate::postgres::session::Session;
 use crate::postgres::shared::Shared;
 use crate::postgres::transaction::{ENTRY, Entry};
 use crate::{
-    Cancellation, ChooseError, CollectionError, Item, ItemSelector, SHORTLIST_METHOD, Shortlist,
+    Cancellation, ChooseError, CollectionError, Item, ItemSelector, SHORTLIST_METHOD, TopQuery,
 };
 
 /// Items whose vectors are made in one transaction.
@@ -200,16 +200,18 @@ fn fill(shared: &Shared, name: &str, engine: &Engine) -> Result<Option<usize>, C
     Ok(filled?)
 }
 
-/// The items that are nearest to each of the texts of a shortlist, in the order in which they were added.
+/// The items of a shortlist, in the order in which they were added.
 pub(super) fn nearest(
     (shared, name): (&Shared, &str),
     which: &ItemSelector<'_>,
-    shortlist: &Shortlist<'_>,
+    shortlist: &TopQuery<'_>,
     now: i64,
     cancel: Cancellation<'_>,
 ) -> Result<Vec<(u64, Arc<Item>)>, ChooseError> {
     let kind = kind_of(shortlist.engine)?;
-    let asked = embedded(shortlist.engine, &shortlist.texts)?;
+    let targets = shortlist.targets()?;
+    let asked: Vec<_> =
+        targets.iter().map(|(row, _)| Some(HalfVector::from_f32_slice(row))).collect();
     loop {
         let found = shared.pool.ask(|session| {
             let table = Table::find(session, name, kind)?;

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use cognate::engine::{Counts, Oppositions, Page, Place, Query, WordShare};
+use cognate::engine::{Counts, Oppositions, Page, Query, WordShare};
 use cognate_collections::{
     Attributes, Cancellation, Choice, Chosen, Collection, Filter, Item, ItemSelector,
-    SHORTLIST_METHOD, Shortlist, usual_shortlist,
+    SHORTLIST_METHOD, usual_shortlist,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -58,9 +58,8 @@ pub(super) struct Held {
     pub(super) meant: usize,
     /// Length of the shortlist for each text, if there is one.
     pub(super) shortlist: Option<usize>,
-    /// The items that are liked and disliked, by their places in the request.
-    liked: Vec<Option<Arc<Item>>>,
-    disliked: Vec<Option<Arc<Item>>>,
+    liked: Named,
+    disliked: Named,
     /// The memory charged for ranking the items.
     _memory: Option<Charge>,
 }
@@ -79,17 +78,21 @@ impl Held {
         let filter = request.filter.map(|written| Filter::read(written.get())).transpose();
         let filter = filter.map_err(|problem| call::of_filter(&problem, "/filter"))?;
         let filter = filter.unwrap_or_default();
-        let find = |list: Vec<Option<Cow<'_, str>>>, field| items(&*collection, &list, now, field);
+        let find = |list: Vec<Option<Cow<'_, str>>>| Named::of(&*collection, &list, now);
         let liked = request.like.iter().flat_map(|list| &list.items);
         let liked = liked.map(|liked| liked.id.as_ref().map(CandidateId::digits)).collect();
         let disliked = request.unlike.iter().flat_map(|list| &list.items);
         let disliked = disliked.map(|one| one.0.id.as_ref().map(CandidateId::digits)).collect();
-        let (liked, disliked) = (find(liked, "/like")?, find(disliked, "/unlike")?);
+        let (liked, disliked) = (find(liked)?, find(disliked)?);
+        if !liked.items.is_empty() && liked.missing.len() == liked.items.len() {
+            let detail = "the collection has none of the liked items";
+            return Err(ApiError::at(Code::UnknownItem, "/like", detail));
+        }
         let (items, meant) = (Vec::new(), 0);
         let held =
             Self { collection, items, meant, shortlist: None, liked, disliked, _memory: None };
         // Liked and disliked items are no results, nor are excluded ones.
-        let named = held.liked.iter().chain(&held.disliked).flatten();
+        let named = held.liked.items.iter().chain(&held.disliked.items).flatten();
         let named = named.map(|item| Cow::from(&*item.id));
         let excluded = request.exclude.iter().flat_map(|list| &list.items);
         let without = named.chain(excluded.map(CandidateId::digits)).collect();
@@ -104,7 +107,13 @@ impl Held {
             None => {
                 // A database stores no vectors for rankings.
                 let reads_texts = app.collections.is_remote() || !request.keeps_vectors(&resolved);
-                usual_shortlist(count()?, reads_texts)
+                let method = Some(resolved.query.method).filter(|_| resolved.fused.is_none());
+                let page = request.page_options(&resolved)?;
+                let results = page.end().unwrap_or(page.offset.saturating_add(RESULTS));
+                match reads_texts {
+                    true => usual_shortlist(count()?, results.max(page.pool()), method),
+                    false => None,
+                }
             }
         };
         let asked = request.over(&held);
@@ -169,29 +178,47 @@ fn memory(
     Err(ApiError::at(Code::TooMuchWork, "/collection", detail))
 }
 
-/// The items that a request names in a field, by their places.
-fn items(
-    collection: &dyn Collection,
-    named: &[Option<Cow<'_, str>>],
-    now: i64,
-    field: &'static str,
-) -> Result<Vec<Option<Arc<Item>>>, ApiError> {
-    let ids: Vec<&str> = named.iter().flatten().map(AsRef::as_ref).collect();
-    if ids.is_empty() {
-        return Ok(vec![None; named.len()]);
+/// Liked or disliked items that a request names, by their places in the request.
+#[derive(Default)]
+struct Named {
+    items: Vec<Option<Arc<Item>>>,
+    /// The places of those that the collection does not have: what somebody liked may be gone.
+    missing: Vec<usize>,
+}
+
+impl Named {
+    fn of(
+        collection: &dyn Collection,
+        named: &[Option<Cow<'_, str>>],
+        now: i64,
+    ) -> Result<Self, ApiError> {
+        let ids: Vec<&str> = named.iter().flatten().map(AsRef::as_ref).collect();
+        if ids.is_empty() {
+            return Ok(Self { items: vec![None; named.len()], missing: Vec::new() });
+        }
+        let found = collection.find(&ids, now).map_err(|error| call::of_named(&error))?;
+        let mut found = found.into_iter();
+        let item = |id: &Option<Cow<'_, str>>| id.as_ref().and_then(|_| found.next()?);
+        let items: Vec<Option<Arc<Item>>> = named.iter().map(item).collect();
+        let places = named.iter().zip(&items).enumerate();
+        let missing = places.filter(|(_, (id, item))| id.is_some() && item.is_none());
+        Ok(Self { missing: missing.map(|(place, _)| place).collect(), items })
     }
-    let found = collection.find(&ids, now).map_err(|error| call::of_named(&error))?;
-    let mut found = found.into_iter();
-    let item = |(place, id): (usize, &Option<Cow<'_, str>>)| {
-        let found = id.as_ref().and_then(|_| found.next());
-        let unknown = || {
-            let liked = Pointer::from(field).index(place);
-            let detail = format!("{}: the collection has no item of this name", liked.in_words());
-            ApiError::at(Code::UnknownItem, liked.field("id"), detail)
-        };
-        found.map(|item| item.ok_or_else(unknown)).transpose()
-    };
-    named.iter().enumerate().map(item).collect()
+
+    /// The place in the request of one of those that are not missing.
+    fn place(&self, of_found: usize) -> usize {
+        self.missing.iter().fold(of_found, |place, missing| place + usize::from(*missing <= place))
+    }
+
+    fn places(&self, of_found: &[usize]) -> Vec<usize> {
+        of_found.iter().map(|place| self.place(*place)).collect()
+    }
+
+    /// What a request has at the places that are not missing, with the item of each.
+    fn found<'h, T>(&'h self, list: Vec<T>) -> impl Iterator<Item = (T, &'h Option<Arc<Item>>)> {
+        let places = list.into_iter().zip(&self.items).enumerate();
+        places.filter(|(place, _)| !self.missing.contains(place)).map(|(_, one)| one)
+    }
 }
 
 impl<'b> RankRequest<'b> {
@@ -210,13 +237,16 @@ impl<'b> RankRequest<'b> {
         };
         let mut asked: RankRequest<'s> = self.clone();
         if let Some(list) = &mut asked.like {
-            let items = std::mem::take(&mut list.items).into_iter().zip(&held.liked);
+            let items = held.liked.found(std::mem::take(&mut list.items));
             list.items = items.map(|(one, item)| text(one, item)).collect();
+            list.length -= held.liked.missing.len();
         }
         if let Some(list) = &mut asked.unlike {
-            let items = std::mem::take(&mut list.items).into_iter().zip(&held.disliked);
+            let items = held.disliked.found(std::mem::take(&mut list.items));
             list.items = items.map(|(one, item)| DislikedText(text(one.0, item))).collect();
+            list.length -= held.disliked.missing.len();
         }
+        asked.unlike = asked.unlike.filter(|list| list.length > 0);
         asked.candidates = Some(List { length: candidates.len(), items: candidates });
         asked.top_k = Some(asked.top_k.unwrap_or(Count(RESULTS)));
         asked.shortlist = Some(held.length().into());
@@ -237,12 +267,8 @@ impl RankRequest<'_> {
         let Some(length) = shortlist else {
             return Ok(self.best(resolved, app).map_or(Choice::All, Choice::TopQuery));
         };
-        self.asked()?;
         self.check_lengths(app)?;
-        let texts = self.asked_places();
-        let texts = texts.filter(|(place, _)| !matches!(place, Place::Disliked(_)));
-        let texts = texts.map(|(_, text)| text).collect();
-        Ok(Choice::Shortlist(Shortlist { engine: &resolved.model.engine, texts, length }))
+        Ok(Choice::Shortlist(self.top_query(resolved, length)?))
     }
 }
 
@@ -400,11 +426,19 @@ pub(super) struct ItemRanking<'r> {
     /// Places of liked texts that are part of no score, as they have no known word.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
-    like_unscored: &'r [usize],
+    like_unscored: Vec<usize>,
+    /// Places of liked items that the collection does not have; they are part of no score.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    like_missing: &'r [usize],
     /// The same of disliked texts.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
-    unlike_unscored: &'r [usize],
+    unlike_unscored: Vec<usize>,
+    /// The same of disliked items.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    unlike_missing: &'r [usize],
 }
 
 /// The items for one of several queries.
@@ -504,8 +538,10 @@ impl<'r> ItemRanking<'r> {
             rankings: several.then(|| rankings.collect()),
             query_truncated: one.is_some_and(|page| page.ranking.query_truncated),
             query_known: one.and_then(|page| page.ranking.query_known),
-            like_unscored: &told.passed.liked,
-            unlike_unscored: &told.passed.disliked,
+            like_unscored: held.liked.places(&told.passed.liked),
+            like_missing: &held.liked.missing,
+            unlike_unscored: held.disliked.places(&told.passed.disliked),
+            unlike_missing: &held.disliked.missing,
         }
     }
 }
@@ -528,7 +564,7 @@ fn ranked_items<'r>(page: &'r Page, held: &'r Held, return_text: bool) -> Vec<Ra
             data: of.data.as_deref().map(CallersData::stored),
             event: of.event.as_ref().map(|event| &*event.id),
             duplicates: duplicates.collect(),
-            like: result.reason.and_then(|reason| reason.like),
+            like: result.reason.and_then(|reason| Some(held.liked.place(reason.like?))),
             words: result.reason.map(|reason| reason.words.as_slice()),
             opposes: result.opposes,
         })

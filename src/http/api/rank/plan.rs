@@ -1,6 +1,6 @@
 //! What a request is refused for, and how much work it is.
 
-use cognate::engine::{Counts, KeptText, Likes, Page, PageOptions, RankedFor, UnscoredLikes};
+use cognate::engine::{Counts, KeptText, Page, PageOptions, RankedFor, UnscoredLikes};
 use cognate_collections::TopQuery;
 
 use crate::http::api::explain::explaining;
@@ -311,12 +311,24 @@ impl RankRequest<'_> {
         if !self.keeps_vectors(resolved) {
             return None;
         }
-        let likes = match self.asked().ok()? {
-            Asked::Query(text) => Likes::any_of([text.as_ref()]),
-            Asked::Queries(texts) => Likes::any_of(texts.iter().map(AsRef::as_ref)),
-            Asked::Likes(likes) => likes,
-        };
-        TopQuery::of(&resolved.model.engine, &resolved.query, &likes, length)
+        let top = self.top_query(resolved, length).ok()?;
+        (self.unlike.is_none() && top.is_bounded(&resolved.query)).then_some(top)
+    }
+
+    /// The `length` best items by the vectors of what is asked about; disliked texts say nothing of them.
+    pub(super) fn top_query<'s>(
+        &'s self,
+        resolved: &'s Resolved,
+        length: usize,
+    ) -> Result<TopQuery<'s>, ApiError> {
+        let engine = &resolved.model.engine;
+        Ok(match self.asked()? {
+            Asked::Query(text) => TopQuery::of_each(engine, [text.as_ref()].into_iter(), length),
+            Asked::Queries(texts) => {
+                TopQuery::of_each(engine, texts.iter().map(AsRef::as_ref), length)
+            }
+            Asked::Likes(likes) => TopQuery::of_liked(engine, &likes, length),
+        })
     }
 
     /// Most tokens of all texts together; those of a collection were taken before.

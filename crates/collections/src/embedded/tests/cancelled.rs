@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::shortlists::{ENGINE, with};
 use crate::{
-    Cancellation, Choice, ChooseError, Collection, Filter, ItemSelector, Limits, Page, Shortlist,
+    Cancellation, Choice, ChooseError, Collection, Filter, ItemSelector, Limits, Page, Several,
     TopQuery,
 };
 
@@ -22,11 +22,11 @@ fn a_filter_is_asked_no_longer_than_the_answer_is_wanted() {
         let is_cancelled = || looks.replace(looks.get() + 1) == most;
         (ask(Cancellation::when(&is_cancelled)), looks.get())
     };
-    let texts = || vec!["river"];
-    let shortlist = Choice::Shortlist(Shortlist { engine: &ENGINE, texts: texts(), length: 3 });
-    let best = vec![("river", 1.0)];
-    let best =
-        Choice::TopQuery(TopQuery { engine: &ENGINE, texts: best, summed: false, length: 3 });
+    let wanted = || {
+        let texts = vec![("river", 1.0)];
+        TopQuery { engine: &ENGINE, texts, several: Several::Each, length: 3 }
+    };
+    let (shortlist, best) = (Choice::Shortlist(wanted()), Choice::TopQuery(wanted()));
     for choice in [Choice::All, shortlist, best] {
         let choose = |cancel: Cancellation<'_>| news.choose(&which, &choice, 0, cancel).map(drop);
         let (stopped, looks) = looks_of(5, &choose);

@@ -10,7 +10,7 @@ use super::shortlists::{ENGINE, real, with};
 use crate::embedded::EmbeddedCollection;
 use crate::{
     Cancellation, Choice, ChooseError, Chosen, Collection, Filter, Item, ItemSelector, Limits,
-    SHORTLIST_METHOD, TopQuery,
+    SHORTLIST_METHOD, Several, TopQuery,
 };
 
 /// Real texts and recombinations of them, some of them twice, and some without a known word.
@@ -36,7 +36,8 @@ fn narrowed(
     (texts, summed): (&[(&str, f32)], bool),
     length: usize,
 ) -> Option<Chosen> {
-    let best = TopQuery { engine: &ENGINE, texts: texts.to_vec(), summed, length };
+    let several = if summed { Several::Sum } else { Several::Best };
+    let best = TopQuery { engine: &ENGINE, texts: texts.to_vec(), several, length };
     let chosen = news.choose(which, &Choice::TopQuery(best), 10_000, Cancellation::NEVER).unwrap();
     if chosen.items.len() < chosen.meant {
         return Some(chosen);
@@ -139,8 +140,12 @@ fn a_question_that_is_given_up_keeps_what_it_made() {
     let (home, news) = with(texts(2000).into_iter(), Limits::DEFAULT);
     let (looks, before) = (Cell::new(0), home.bytes());
     let is_cancelled = || looks.replace(looks.get() + 1) == 2;
-    let best =
-        TopQuery { engine: &ENGINE, texts: vec![("a river", 1.0)], summed: false, length: 5 };
+    let best = TopQuery {
+        engine: &ENGINE,
+        texts: vec![("a river", 1.0)],
+        several: Several::Each,
+        length: 5,
+    };
     let cancel = Cancellation::when(&is_cancelled);
     let stopped = news.choose(&ItemSelector::default(), &Choice::TopQuery(best), 0, cancel);
     assert!(matches!(stopped, Err(ChooseError::Stopped)), "{stopped:?}");

@@ -15,7 +15,7 @@ use crate::embedded::tests::item;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{
     Cancellation, Choice, ChooseError, Collection, Filter, Item, ItemSelector, Limits,
-    SHORTLIST_METHOD, Settings, Shortlist,
+    SHORTLIST_METHOD, Settings, Several, TopQuery,
 };
 
 const WORDS: [&str; 12] = [
@@ -73,8 +73,9 @@ fn nearest(
     length: usize,
     now: i64,
 ) -> Vec<u64> {
-    let wanted = Shortlist { engine: &ENGINE, texts: texts.to_vec(), length };
-    let wanted = Choice::Shortlist(wanted);
+    let texts = texts.iter().map(|text| (*text, 1.0)).collect();
+    let wanted =
+        Choice::Shortlist(TopQuery { engine: &ENGINE, texts, several: Several::Each, length });
     let found = news.choose(which, &wanted, now, Cancellation::NEVER).unwrap().items;
     assert!(found.is_sorted_by(|(one, _), (next, _)| one < next), "numbers grow");
     found.into_iter().map(|(number, _)| number).collect()
@@ -214,7 +215,8 @@ fn what_was_made_before_a_list_was_given_up_stays() {
     let (home, news) = with((0..3000).map(text), Limits::DEFAULT);
     let (items, looks) = (home.bytes(), Cell::new(0));
     let is_cancelled = || looks.replace(looks.get() + 1) == 2;
-    let wanted = Shortlist { engine: &ENGINE, texts: vec!["river"], length: 5 };
+    let texts = vec![("river", 1.0)];
+    let wanted = TopQuery { engine: &ENGINE, texts, several: Several::Each, length: 5 };
     let cancel = Cancellation::when(&is_cancelled);
     let refused = news.choose(&ItemSelector::default(), &Choice::Shortlist(wanted), 0, cancel);
     assert!(matches!(refused, Err(ChooseError::Stopped)));

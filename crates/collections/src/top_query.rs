@@ -1,0 +1,113 @@
+//! The items that a ranking wants, as far as vectors tell.
+
+use std::ops::RangeInclusive;
+
+use cognate::engine::{Engine, Likes, Measure, Query, QueryError, Strategy};
+use cognate_kernels::vector;
+use cognate_kernels::vector::Row;
+
+use crate::SHORTLIST_METHOD;
+
+/// A ranking by the cosine of the vectors of [`SHORTLIST_METHOD`], of which the best are wanted.
+pub struct TopQuery<'b> {
+    /// The engine that makes the vectors.
+    pub engine: &'b Engine,
+    /// The texts of the query, and their weights.
+    pub texts: Vec<(&'b str, f32)>,
+    /// Which items are the best for several texts.
+    pub several: Several,
+    /// Number of results; items that tie with the last result are added.
+    pub length: usize,
+}
+
+/// Which items are the best for several texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Several {
+    /// Those that are best for any of them, as many for each: a ranking each.
+    Each,
+    /// Those with the best of the weighted scores.
+    Best,
+    /// Those with the highest sum of the weighted scores.
+    Sum,
+}
+
+/// Weights of liked texts with which scores keep their digits.
+const PLAIN_WEIGHTS: RangeInclusive<f32> = 1e-3..=1e3;
+
+/// Of so much of the weights a sum of liked texts must be left. Less would say too little: they speak
+/// against each other.
+const LEAST_SUM: f32 = 0.25;
+
+impl<'b> TopQuery<'b> {
+    /// The `length` best items for liked texts.
+    pub fn of_liked(engine: &'b Engine, likes: &Likes<'b>, length: usize) -> Self {
+        let texts = likes.liked.iter().map(|liked| (liked.text, liked.weight)).collect();
+        let several = match likes.strategy {
+            Strategy::Best => Several::Best,
+            Strategy::Mean | Strategy::Sum => Several::Sum,
+        };
+        Self { engine, texts, several, length }
+    }
+
+    /// The `length` best items for each of several queries.
+    pub fn of_each(
+        engine: &'b Engine,
+        texts: impl Iterator<Item = &'b str>,
+        length: usize,
+    ) -> Self {
+        let texts = texts.map(|text| (text, 1.0)).collect();
+        Self { engine, texts, several: Several::Each, length }
+    }
+
+    /// Whether bounds of the kept vectors can tell which items those are that a ranking wants: not for scores
+    /// other than the cosine of [`SHORTLIST_METHOD`], nor with weights that cost a score digits.
+    pub fn is_bounded(&self, query: &Query) -> bool {
+        let by_cosine = query.measure.is_none_or(|measure| measure == Measure::Cosine);
+        query.method == SHORTLIST_METHOD
+            && by_cosine
+            && self.engine.ranks_kept(query)
+            && self.texts.iter().all(|(_, weight)| PLAIN_WEIGHTS.contains(weight))
+    }
+
+    /// The vector of each text, brought to length 1; none of a text without a direction.
+    pub(crate) fn directions(&self) -> Result<Vec<Option<Vec<f32>>>, QueryError> {
+        let texts: Vec<&str> = self.texts.iter().map(|(text, _)| *text).collect();
+        let made = self.engine.embed(&texts, &Query::new(SHORTLIST_METHOD))?;
+        Ok(made.vectors.iter().map(|vector| vector.as_deref().and_then(unit)).collect())
+    }
+
+    /// The direction of the sum of these, by the weights of the texts; none where it says too little.
+    pub(crate) fn sum(&self, directions: &[Option<Vec<f32>>]) -> Option<Vec<f32>> {
+        let rows = directions.iter().zip(&self.texts);
+        let rows = rows.filter_map(|(row, (_, weight))| Some((row.as_ref()?, weight)));
+        let (mut sum, mut weights) = (Vec::new(), 0.0_f32);
+        for (row, weight) in rows {
+            sum.resize(row.len(), 0.0_f32);
+            sum.iter_mut().zip(row).for_each(|(sum, number)| *sum += weight * number);
+            weights += weight;
+        }
+        let length = sum.iter().map(|number| number * number).sum::<f32>().sqrt();
+        let says_enough = length.is_finite() && length >= LEAST_SUM * weights;
+        says_enough.then(|| unit(&sum)).flatten()
+    }
+
+    /// What the items of a shortlist are near to, with weights: the sum where scores are summed and it says
+    /// enough, else each of the texts that have a direction.
+    pub(crate) fn targets(&self) -> Result<Vec<(Vec<f32>, f32)>, QueryError> {
+        let directions = self.directions()?;
+        if self.several == Several::Sum
+            && let Some(sum) = self.sum(&directions)
+        {
+            return Ok(vec![(sum, 1.0)]);
+        }
+        let rows = directions.into_iter().zip(&self.texts);
+        Ok(rows.filter_map(|(row, (_, weight))| Some((row?, *weight))).collect())
+    }
+}
+
+/// A vector brought to length 1, if it has a direction.
+pub(crate) fn unit(vector: &[f32]) -> Option<Vec<f32>> {
+    let length = vector::norm(Row::F32(vector));
+    let sound = length.is_finite() && length > 0.0;
+    sound.then(|| vector.iter().map(|number| number / length).collect())
+}
