@@ -18,6 +18,7 @@ thread_local! {
 /// Working memory of a question, for any model.
 #[derive(Default)]
 struct Memory {
+    #[expect(clippy::vec_box, reason = "a phrase takes the box, not what is in it")]
     phrases: Vec<Box<PhraseMemory>>,
     scratch: Scratch,
 }

@@ -215,7 +215,7 @@ impl Named {
     }
 
     /// What a request has at the places that are not missing, with the item of each.
-    fn found<'h, T>(&'h self, list: Vec<T>) -> impl Iterator<Item = (T, &'h Option<Arc<Item>>)> {
+    fn found<T>(&self, list: Vec<T>) -> impl Iterator<Item = (T, &Option<Arc<Item>>)> {
         let places = list.into_iter().zip(&self.items).enumerate();
         places.filter(|(place, _)| !self.missing.contains(place)).map(|(_, one)| one)
     }
