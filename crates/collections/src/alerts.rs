@@ -188,15 +188,25 @@ impl AlertReader {
             }
             self.cursor.item = Some((ALL, item.time, item.id.clone()));
         }
-        if !more && added.last_move > self.cursor.merges {
-            for Merged { at, event, from, size } in collection.merges(self.cursor.merges, now)? {
+        if more {
+            return Ok((alerts, true));
+        }
+        // What comes from now on is new, whatever its time.
+        self.passed = None;
+        if added.last_move > self.cursor.merges {
+            let merges = collection.merges(self.cursor.merges, now)?;
+            let is_cut = merges.len() > PIECE;
+            for Merged { at, event, from, size } in merges.into_iter().take(PIECE) {
                 self.cursor.merges = at;
                 let (kind, cursor) = (AlertKind::Merged, self.cursor.clone());
                 alerts.push(Alert { kind, event, size, item: None, from, cursor });
             }
+            if is_cut {
+                return Ok((alerts, true));
+            }
             self.cursor.merges = self.cursor.merges.max(added.last_move);
         }
-        Ok((alerts, more))
+        Ok((alerts, false))
     }
 
     /// What is told of an item.

@@ -10,7 +10,7 @@ const HOUR: i64 = 3_600_000;
 /// A rate says nothing of a shorter time.
 const LEAST_SPAN: i64 = 60_000;
 /// The highest number of an item of an event that every home keeps.
-const MOST_COUNTED: u64 = i64::MAX as u64;
+pub(crate) const MOST_COUNTED: u64 = (i64::MAX / 2) as u64;
 
 /// An event, by the items that the collection has of it now.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::{Attributes, Event, Item};
 
 /// The milliseconds since 1970 of the years that RFC 3339 can write.
-const YEARS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
+pub(crate) const YEARS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 /// The expectation of a time, for refusals.
 const BEYOND: &str = "a time of the years 0000 to 9999";
 

@@ -6,6 +6,8 @@ use std::mem::size_of;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::events::MOST_COUNTED;
+use crate::incoming::YEARS;
 use crate::settings::allocated;
 use crate::{Attribute, Attributes, Readable};
 
@@ -150,8 +152,16 @@ impl Item {
                 (1..=ID_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
             };
             let names = [Some(&event.id), event.duplicate_of.as_ref(), event.moved_from.as_ref()];
-            if event.size == 0 || !names.into_iter().flatten().all(|name| named(name)) {
-                let what = "an event has a name as items have, and a size from 1";
+            let is_sized = (1..=MOST_COUNTED).contains(&event.size);
+            if !is_sized || !names.into_iter().flatten().all(|name| named(name)) {
+                let what = format!(
+                    "an event has a name as items have, and a size from 1 to {MOST_COUNTED}"
+                );
+                return wrong("/event", what);
+            }
+            if event.moved_at.is_some_and(|at| event.moved_from.is_none() || !YEARS.contains(&at)) {
+                let what =
+                    "an event has `moved_at` beside `moved_from`, a time of the years 0 to 9999";
                 return wrong("/event", what.to_owned());
             }
         }

@@ -191,7 +191,7 @@ impl Names {
         self.ids.push_back(Arc::clone(id));
         self.bytes += id.len();
         let known = self.event(event, id);
-        known.1 += 1;
+        known.1 = known.1.saturating_add(1);
         (Arc::clone(&known.0), known.1)
     }
 

@@ -133,6 +133,10 @@ impl Collection for PostgresCollection {
     fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {
         self.shared.pool.ask(|session| {
             let entry = Entry::read(session, &self.name)?;
+            // Another of this name was made in its place, whose numbers begin anew.
+            if from.is_some_and(|from| signed(from) > entry.next) {
+                return Err(CollectionError::Unknown.into());
+            }
             let oldest = entry.settings.oldest(now).unwrap_or(i64::MIN);
             let (order, most) = if from.is_some() { ("ASC", most) } else { ("DESC", 1) };
             let text = format!(
@@ -170,6 +174,7 @@ impl Collection for PostgresCollection {
                 "SELECT m.moved_at, m.event, array_agg(DISTINCT m.moved_from), \
                  (SELECT count(*) FROM {table} i WHERE i.event = m.event AND i.time >= $2) \
                  FROM {table} m WHERE m.moved_at > $1 AND m.time >= $2 \
+                 AND m.moved_from IS NOT NULL AND m.event IS NOT NULL \
                  GROUP BY m.moved_at, m.event ORDER BY m.moved_at, m.event"
             );
             let rows = session.query(&text, &[&after, &oldest])?;

@@ -55,6 +55,8 @@ const BURST_MS: i64 = 3_600_000;
 const BURST_LEAST: usize = 10;
 /// How many times as many texts a burst has as the time before.
 const BURST_RATIO: usize = 3;
+/// Most texts of an event that are looked at, so that a text of a large one takes no longer.
+const BURST_LOOKED: usize = 4_096;
 
 /// The events of the texts in a window.
 #[derive(Debug, Default)]
@@ -76,6 +78,8 @@ struct Member {
     time: i64,
     /// The text of the event before it, [`NONE`] if it is the first.
     before: u64,
+    /// The latest time of the event's texts up to this one.
+    latest: i64,
 }
 
 /// The number of no text.
@@ -219,25 +223,27 @@ impl Events {
     }
 
     /// Whether an event bursts with its last text and did not with the one before. It bursts where the hour
-    /// up to a text has at least ten of its texts, and three times as many as the hour before; one that is not
-    /// older than these has no past to compare with. Texts that are remembered count.
-    pub fn begins_to_burst(&self, event: u64) -> bool {
+    /// up to its latest text has at least ten of its texts, and three times as many as the hour before; one that is not
+    /// older than these has no past to compare with. Texts that are remembered and not from before `oldest`
+    /// count, the last few thousand of an event.
+    pub fn begins_to_burst(&self, event: u64, oldest: i64) -> bool {
         let newest = self.known.get(&event).map_or(NONE, |known| known.newest);
         let before = self.member(newest).map_or(NONE, |member| member.before);
-        self.bursts(newest) && !self.bursts(before)
+        self.bursts(newest, oldest) && !self.bursts(before, oldest)
     }
 
     /// Whether the event of a text bursts with it.
-    fn bursts(&self, number: u64) -> bool {
+    fn bursts(&self, number: u64, oldest: i64) -> bool {
         let Some(last) = self.member(number) else { return false };
         let texts = std::iter::successors(Some(last), |member| self.member(member.before));
         let (mut recent, mut earlier, mut is_older) = (0, 0, false);
-        for text in texts {
-            let age = last.time.saturating_sub(text.time);
+        for text in texts.take(BURST_LOOKED).filter(|text| text.time >= oldest) {
+            let age = last.latest.saturating_sub(text.time);
             is_older |= age >= 2 * BURST_MS;
             recent += usize::from(age < BURST_MS);
             earlier += usize::from((BURST_MS..2 * BURST_MS).contains(&age));
-            if age >= 2 * BURST_MS || BURST_RATIO * earlier > recent {
+            // All that came before it is as old: only late texts stand behind later ones.
+            if last.latest.saturating_sub(text.latest) >= 2 * BURST_MS {
                 break;
             }
         }
@@ -255,9 +261,10 @@ impl Events {
         let fresh = Event { newest: NONE, size: 0, remembered: 0 };
         let known = self.known.entry(event).or_insert(fresh);
         let before = std::mem::replace(&mut known.newest, number);
-        self.members.push_back(Member { event, time, before });
-        known.size += 1;
+        known.size = known.size.saturating_add(1);
         known.remembered += 1;
+        let latest = self.member(before).map_or(time, |member| member.latest.max(time));
+        self.members.push_back(Member { event, time, before, latest });
     }
 
     /// Forgets texts before this number, and events without any other.
@@ -371,7 +378,7 @@ mod tests {
             let mut events = Events::default();
             let each = times.iter().map(|minute| {
                 events.add(0, 60_000 * minute);
-                events.begins_to_burst(0)
+                events.begins_to_burst(0, i64::MIN)
             });
             let told = each.enumerate().filter(|(_, told)| *told).map(|(place, _)| place);
             told.collect::<Vec<_>>()
@@ -389,6 +396,11 @@ mod tests {
         // As many every hour, and then again more.
         assert_eq!(bursts(&times(&[(0, 20), (60, 20), (120, 20)])), [] as [usize; 0]);
         assert_eq!(bursts(&times(&[(-1440, 1), (0, 12), (1440, 12)])), [10, 22]);
+        // A late text within a burst ends it neither nor begins another.
+        let mut late = times(&[(-1440, 1), (0, 15)]);
+        late.insert(12, -90);
+        late.insert(14, -600);
+        assert_eq!(bursts(&late), [10]);
     }
 
     #[test]

@@ -183,7 +183,8 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                     }
                     self.keep_text(batch[at].text);
                     self.events.add(decision.event, entry.time);
-                    decision.bursts = self.events.begins_to_burst(decision.event);
+                    decision.bursts =
+                        self.events.begins_to_burst(decision.event, self.window.oldest());
                 }
                 tell(decision, &near);
             }

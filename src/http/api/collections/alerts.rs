@@ -317,7 +317,12 @@ impl AlertStream {
         self.form.write(&mut open, &Entry { kind: "open", id, gap, ..Entry::default() });
         push(writer, open, place).await?;
         let (mut sent, mut read, mut waited) = (Instant::now(), Instant::now(), 0);
+        let access = Arc::clone(&self.app.access());
         loop {
+            // A key may have been revoked since: who comes back is asked for it again.
+            if !Arc::ptr_eq(&access, &self.app.access()) {
+                return Err(reloaded());
+            }
             if place.is_ended() {
                 return Err(stopping());
             }
@@ -327,13 +332,18 @@ impl AlertStream {
             }
             waited = waiting;
             if waiting <= MOST_WAITING {
+                let before = self.reader.clone();
                 let (alerts, more) = self.read().await?;
                 let mut told = Vec::new();
                 for alert in &alerts {
                     self.form.write(&mut told, &Entry::of(alert));
                 }
                 if !told.is_empty() {
-                    push(writer, told, place).await?;
+                    if let Err(end) = push(writer, told, place).await {
+                        // What did not leave is told to who comes back.
+                        self.reader = before;
+                        return Err(end);
+                    }
                     sent = Instant::now();
                 }
                 if more {
@@ -389,6 +399,11 @@ async fn push(writer: &mut Writer, bytes: Vec<u8>, place: &mut Place) -> Result<
 
 fn stopping() -> End {
     let detail = "the server is about to stop; go on after this `id`";
+    (Outcome::Draining, Some(ApiError::new(Code::Draining, detail)))
+}
+
+fn reloaded() -> End {
+    let detail = "keys were read anew; go on after this `id`";
     (Outcome::Draining, Some(ApiError::new(Code::Draining, detail)))
 }
 
