@@ -163,6 +163,10 @@ async fn a_collection_that_was_moved_keeps_its_events() {
         ("match", json!("t0")),
         ("items", json!({"id": "", "size": 1})),
         ("items", json!({"id": "a", "size": 0})),
+        // No count that a window would carry beyond what it can hold.
+        ("items", json!({"id": "a", "size": u64::MAX})),
+        ("items", json!({"id": "a", "size": 2, "moved_at": 1})),
+        ("items", json!({"id": "a", "size": 2, "moved_from": "b", "moved_at": i64::MAX})),
     ] {
         let body = json!({"items": [{"id": "x", "text": "something", "event": event}]});
         let path = format!("/collections/news/{path}");
