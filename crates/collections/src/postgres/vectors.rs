@@ -104,7 +104,7 @@ impl Table {
         let Some(row) = rows.first() else { return Ok(None) };
         let entry = Entry::of(row)?;
         let name = format!("cognate.vectors_{}_{fingerprint}", entry.id);
-        Ok(Some(Self { entry, upto: row.try_get(6)?, name }))
+        Ok(Some(Self { entry, upto: row.try_get("upto")?, name }))
     }
 
     /// Whether every item has its vector.
