@@ -241,6 +241,7 @@ mod tests {
         assert!((events[0].per_hour().unwrap() - 4.0 * 60.0 / 89.0).abs() < 1e-9);
         assert_eq!(events[1].per_hour(), None);
     }
+
     #[test]
     fn what_moves_is_counted_on_and_called_by_an_item_of_its_own() {
         let members = [

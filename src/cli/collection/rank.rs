@@ -9,7 +9,7 @@ use clap::Args;
 use cognate::engine::{Likes, Measure, Oppositions, PageOptions, RankedFor, WordShare};
 use cognate_collections::{
     Attributes, Cancellation, Choice, Chosen as ChosenItems, Collection, Filter, Item,
-    ItemSelector, TopQuery, usual_shortlist,
+    ItemSelector, TopQuery,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -151,13 +151,9 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let length = match args.shortlist {
         Some(shortlist) => shortlist.length(),
         None => {
-            let method = Some(resolved.query.method).filter(|_| resolved.fused.is_none());
-            let has_vectors = method.is_some() && engine.ranks_kept(&resolved.query);
             let results = args.offset.saturating_add(args.top_k);
-            match collections.is_remote() || !has_vectors {
-                true => usual_shortlist(collection.told(now)?.items, results, method),
-                false => None,
-            }
+            let items = || Ok::<_, Failure>(collection.told(now)?.items);
+            resolved.usual_shortlist(collections.is_remote(), results, items)?
         }
     };
     let likes = Likes {

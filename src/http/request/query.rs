@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use cognate::engine::fuse::{FusedProblem, Fusion, Ranker};
 use cognate::engine::{Measure, PageOptions, Place, Query, QueryError};
 use cognate::methods::{Kind, Method};
+use cognate_collections::usual_shortlist;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -152,6 +153,26 @@ impl Resolved {
         let fused = self.fused.iter().flat_map(|fused| fused.fusion.methods());
         let alone = self.fused.is_none().then_some(self.query.method);
         alone.into_iter().chain(fused.map(|(_, method, _)| method))
+    }
+
+    /// Whether items of a collection in this process are ranked by vectors that are kept.
+    pub(crate) fn ranks_kept(&self) -> bool {
+        self.fused.is_none() && self.model.engine.ranks_kept(&self.query)
+    }
+
+    /// The length of the shortlist of which `results` items at least are needed, where nobody says; nothing
+    /// where all items are scored. A collection elsewhere keeps no vectors for rankings.
+    pub(crate) fn usual_shortlist<E>(
+        &self,
+        is_remote: bool,
+        results: usize,
+        items: impl FnOnce() -> Result<usize, E>,
+    ) -> Result<Option<usize>, E> {
+        if self.ranks_kept() && !is_remote {
+            return Ok(None);
+        }
+        let method = self.fused.is_none().then_some(self.query.method);
+        Ok(usual_shortlist(items()?, results, method))
     }
 
     /// Refuses a field that needs opposites told, where the model does not know them.

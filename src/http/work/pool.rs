@@ -147,7 +147,7 @@ impl<A> PartQueue<'_, A> {
             }
             let first = number * self.per_part;
             let part = first..self.items.min(first + self.per_part);
-            // A job looked at its deadline just before its first part.
+            // To look at the clock pays between parts: a job was in time when it began, and one part is short.
             let asked = if number == 0 { Ok(()) } else { self.job.check() };
             match asked.and_then(|()| ask(part).map_err(|error| error.moved(first).into())) {
                 Ok(answer) => self.answers.push((number, Ok(answer))),
@@ -257,12 +257,11 @@ impl Pool {
         let (counts, panics) = (Arc::clone(&self.counts), metrics.panics.clone());
         let (answer, answered) = oneshot::channel();
         let cancels = Some(Arc::clone(&cancelled));
-        let mut work = JobContext { begun: deadline, deadline, cancelled: cancels, spread: false };
         self.pool.spawn(move || {
-            work.begun = Instant::now();
             let running = Running::begin(&counts);
             // Sharing threads pays only while no other job could have them.
-            work.spread = counts.counts().1 == 0;
+            let spread = counts.counts().1 == 0;
+            let work = JobContext { begun: Instant::now(), deadline, cancelled: cancels, spread };
             let done = work.check().and_then(|()| {
                 catch_unwind(AssertUnwindSafe(|| job(&work))).unwrap_or_else(|payload| {
                     panics.increment(1);

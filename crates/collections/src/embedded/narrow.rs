@@ -16,6 +16,7 @@ const FEW: usize = 1_000;
 /// At most one item of this many may remain. With more, scoring the remaining ones takes as long as
 /// scoring all.
 const SHARE: usize = 8;
+
 impl EmbeddedCollection {
     /// The items that may be among the best, in the order in which they were added; all that are meant
     /// where too many may, or a text has no vector.
@@ -46,8 +47,10 @@ impl EmbeddedCollection {
     ) -> Result<Option<Vec<u64>>, ChooseError> {
         let meant: usize = wanted.iter().map(|(_, bits)| ones(bits)).sum();
         let most = meant / SHARE;
-        let is_summed = best.several == Several::Sum;
-        let count = if is_summed { 1 } else { best.texts.len().max(1) };
+        let count = match best.several {
+            Several::Sum => 1,
+            Several::Each | Several::Best => best.texts.len().max(1),
+        };
         if meant <= FEW || best.length.max(1).saturating_mul(count) > most {
             return Ok(None);
         }

@@ -4,10 +4,10 @@
 //! of which the window holds fewer needs as many as are there), of which those that are not among the
 //! nearest found count 0; `centre` of it is replaced by the cosine between the text and the mean of the
 //! last of the event's texts that the window holds. All of it follows from what is in the window, so that
-//! a window that is made anew decides as one that went on. The event of a duplicate has the duplicate's score. The text joins the event of the
-//! highest score if that is not below the threshold. One pair that is alike by chance so joins no two
-//! events, which it does where the nearest text alone decides. Events of which the window holds no text
-//! any more are forgotten.
+//! a window that is made anew decides as one that went on. The event of a duplicate has the duplicate's
+//! score. The text joins the event of the highest score if that is not below the threshold. One pair that
+//! is alike by chance so joins no two events, which it does where the nearest text alone decides. Events
+//! of which the window holds no text any more are forgotten.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -223,9 +223,9 @@ impl Events {
     }
 
     /// Whether an event bursts with its last text and did not with the one before. It bursts where the hour
-    /// up to its latest text has at least ten of its texts, and three times as many as the hour before; one that is not
-    /// older than these has no past to compare with. Texts that are remembered and not from before `oldest`
-    /// count, the last few thousand of an event.
+    /// up to its latest text has at least ten of its texts, and three times as many as the hour before; one
+    /// that is not older than these has no past to compare with. Texts that are remembered and not from
+    /// before `oldest` count, the last few thousand of an event.
     pub fn begins_to_burst(&self, event: u64, oldest: i64) -> bool {
         let newest = self.known.get(&event).map_or(NONE, |known| known.newest);
         let before = self.member(newest).map_or(NONE, |member| member.before);

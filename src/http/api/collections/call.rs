@@ -98,6 +98,12 @@ pub(super) async fn body(app: &App, request: Request) -> Result<(Permit, Bytes),
     Ok((permit, body))
 }
 
+/// [`body`] of a request that must be JSON.
+pub(super) async fn json_body(app: &App, request: Request) -> Result<(Permit, Bytes), ApiError> {
+    body::check_json(request.headers())?;
+    body(app, request).await
+}
+
 /// Runs long work on a computing thread, or on one that may wait for the database, until its
 /// deadline or until the client has gone.
 pub(super) async fn compute<T: Send + 'static>(

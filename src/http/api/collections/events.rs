@@ -29,7 +29,7 @@ use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::fields::{CandidateId, List};
-use crate::http::request::{body, json};
+use crate::http::request::json;
 use crate::http::work::admission::Permit;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Charge;
@@ -373,8 +373,7 @@ pub(crate) async fn merge(
 ) -> Result<Response, ApiError> {
     let (collection, id) = call::item(&app, &caller, names)?;
     let page = EventPage::of(&app, request.uri())?;
-    body::check_json(request.headers())?;
-    let (permit, body) = call::body(&app, request).await?;
+    let (permit, body) = call::json_body(&app, request).await?;
     let MergeRequest { events } = json::read_object(&body)?;
     let (into, events) = (Box::<str>::from(id), names_of(("/events", "events"), events, &app)?);
     let change = EventChange::Merge { into: into.clone(), events };
@@ -407,8 +406,7 @@ pub(crate) async fn split(
 ) -> Result<Response, ApiError> {
     let (collection, id) = call::item(&app, &caller, names)?;
     let page = EventPage::of(&app, request.uri())?;
-    body::check_json(request.headers())?;
-    let (permit, body) = call::body(&app, request).await?;
+    let (permit, body) = call::json_body(&app, request).await?;
     let SplitRequest { ids } = json::read_object(&body)?;
     let ids = names_of(("/ids", "items"), ids, &app)?;
     let first = ids.first().cloned();

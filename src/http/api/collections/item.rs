@@ -19,7 +19,7 @@ use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
-use crate::http::request::{body, json};
+use crate::http::request::json;
 use crate::http::work::admission::Permit;
 
 refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
@@ -128,8 +128,7 @@ pub(crate) async fn put(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (collection, id) = call::item(&app, &caller, names)?;
-    body::check_json(request.headers())?;
-    let (permit, body) = call::body(&app, request).await?;
+    let (permit, body) = call::json_body(&app, request).await?;
     let OneItemRequest { text, time, attributes, data, event } = json::read_object(&body)?;
     let now = cognate_collections::now();
     let item = Incoming { id: Id(id.into()), text, time, attributes, data, event }.into_item(now);

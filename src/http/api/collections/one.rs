@@ -17,7 +17,7 @@ use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::fields::Items;
-use crate::http::request::{body, json};
+use crate::http::request::json;
 
 /// The body of `PUT /collections/{name}`.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -73,8 +73,7 @@ pub(crate) async fn set(
 ) -> Result<Response, ApiError> {
     let axum::extract::Path(name) = name.map_err(|_| call::no_collection())?;
     app.collections.of(&caller)?.check_name(&name)?;
-    body::check_json(request.headers())?;
-    let (permit, body) = call::body(&app, request).await?;
+    let (permit, body) = call::json_body(&app, request).await?;
     let settings = json::read_object::<CollectionRequest>(&body)?.settings()?;
     let (app_of, by, now) = (Arc::clone(&app), caller.clone(), cognate_collections::now());
     let turn = call::turn(&app, &caller, &name).await?;

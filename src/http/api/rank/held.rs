@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use cognate::engine::{Counts, Oppositions, Page, Query, WordShare};
 use cognate_collections::{
     Attributes, Cancellation, Choice, Chosen, Collection, Filter, Item, ItemSelector,
-    SHORTLIST_METHOD, usual_shortlist,
+    SHORTLIST_METHOD,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -58,8 +58,8 @@ pub(super) struct Held {
     pub(super) meant: usize,
     /// Length of the shortlist for each text, if there is one.
     pub(super) shortlist: Option<usize>,
-    liked: Named,
-    disliked: Named,
+    liked: NamedItems,
+    disliked: NamedItems,
     /// The memory charged for ranking the items.
     _memory: Option<Charge>,
 }
@@ -78,7 +78,7 @@ impl Held {
         let filter = request.filter.map(|written| Filter::read(written.get())).transpose();
         let filter = filter.map_err(|problem| call::of_filter(&problem, "/filter"))?;
         let filter = filter.unwrap_or_default();
-        let find = |list: Vec<Option<Cow<'_, str>>>| Named::of(&*collection, &list, now);
+        let find = |list: Vec<Option<Cow<'_, str>>>| NamedItems::of(&*collection, &list, now);
         let liked = request.like.iter().flat_map(|list| &list.items);
         let liked = liked.map(|liked| liked.id.as_ref().map(CandidateId::digits)).collect();
         let disliked = request.unlike.iter().flat_map(|list| &list.items);
@@ -105,15 +105,10 @@ impl Held {
         let shortlist = match request.shortlist {
             Some(shortlist) => shortlist.length(),
             None => {
-                // A database stores no vectors for rankings.
-                let reads_texts = app.collections.is_remote() || !request.keeps_vectors(&resolved);
-                let method = Some(resolved.query.method).filter(|_| resolved.fused.is_none());
                 let page = request.page_options(&resolved)?;
-                let results = page.end().unwrap_or(page.offset.saturating_add(RESULTS));
-                match reads_texts {
-                    true => usual_shortlist(count()?, results.max(page.pool()), method),
-                    false => None,
-                }
+                let end = page.end().unwrap_or(page.offset.saturating_add(RESULTS));
+                let results = end.max(page.pool());
+                resolved.usual_shortlist(app.collections.is_remote(), results, count)?
             }
         };
         let asked = request.over(&held);
@@ -180,13 +175,13 @@ fn memory(
 
 /// Liked or disliked items that a request names, by their places in the request.
 #[derive(Default)]
-struct Named {
+struct NamedItems {
     items: Vec<Option<Arc<Item>>>,
     /// The places of those that the collection does not have: what somebody liked may be gone.
     missing: Vec<usize>,
 }
 
-impl Named {
+impl NamedItems {
     fn of(
         collection: &dyn Collection,
         named: &[Option<Cow<'_, str>>],

@@ -296,10 +296,9 @@ impl RankRequest<'_> {
     /// Whether candidates are those of a collection that has vectors of them. The few of a shortlist are
     /// read: kept vectors lie in blocks, of which these would take nearly all.
     pub(super) fn keeps_vectors(&self, resolved: &Resolved) -> bool {
-        let engine = &resolved.model.engine;
         let all = self.shortlist.is_none_or(|shortlist| shortlist == ShortlistLength::All);
         let of_collection = self.collection.is_some() && all;
-        of_collection && resolved.fused.is_none() && engine.ranks_kept(&resolved.query)
+        of_collection && resolved.ranks_kept()
     }
 
     /// Which of the items of a collection are wanted, where that can be told by the bounds of their
