@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Looks at the pages of a running service with a real browser.
 
-    tests/browser/check.py http://127.0.0.1:8080 [--key KEY] [--pictures FOLDER]
+    tests/browser/check.py http://127.0.0.1:8080 [--key KEY] [--cognate PROGRAM] [--pictures FOLDER]
 
 Needs Debian's chromium and chromium-driver, and installs them where it may. With a key the service
-is held to ask for it.
+is held to ask for it; with the program the page of a report that it makes is looked at, too.
 """
 
 import argparse
@@ -12,7 +12,9 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import traceback
+import urllib.request
 
 from driver import KEYS, Browser
 
@@ -27,6 +29,7 @@ class Pages:
         self.browser = browser
         self.url = arguments.url.rstrip("/")
         self.key = arguments.key
+        self.cognate = arguments.cognate
         self.pictures = arguments.pictures
 
     def picture(self, name):
@@ -206,33 +209,53 @@ class Pages:
         self.browser.until(LISTED)
         self.quiet()
 
+    def service(self, verb, path, body=None):
+        """What the service itself answers."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, method=verb)
+        request.add_header("content-type", "application/json")
+        if self.key:
+            request.add_header("authorization", f"Bearer {self.key}")
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+    def shown_events(self):
+        """The words and the texts of each event, by time."""
+        self.browser.run("document.querySelectorAll('.event:not([open]) summary').forEach((at) => at.click())")
+        self.browser.until("return [...document.querySelectorAll('.event')].every((at) => at.querySelector('li'))")
+        return self.browser.run(
+            "return [...document.querySelectorAll('.event')].map((at) => ["
+            "at.querySelector('b').textContent.split(' \u00b7 '),"
+            "[...at.querySelectorAll('li > span:nth-child(2)')].map((text) => text.textContent)])"
+        )
+
     def events(self):
-        """A stream comes apart into events; the threshold moves them, and the command with them."""
+        """A stream comes apart into the events that `match` finds; the threshold moves them, and the command too."""
         self.browser.click("#events-tab")
         rows = "return document.querySelectorAll('.event').length"
         self.browser.until(rows)
         sizes = "return [...document.querySelectorAll('.event summary .value')].map((at) => Number(at.textContent))"
         found = self.browser.run(sizes)
         assert found == sorted(found, reverse=True) and len(found) == 3 and min(found) > 2, found
-        largest = self.browser.run("return document.querySelector('.event .about').textContent")
-        assert "lima" in largest.lower(), largest
-        offered = self.browser.run(
-            "return [...document.querySelectorAll('#method option:enabled')].map((at) => at.value)"
-        )
-        assert "avg-cos" in offered and "dynamax-jaccard" not in offered, offered
-        self.browser.click(".event summary")
-        told = self.browser.run("return document.querySelectorAll('.event[open] li').length")
-        assert told == found[0], (told, found)
+        assert not self.browser.run("return document.querySelector('#method').offsetHeight"), "it is always one"
+        told = "return document.querySelector('.event .course').textContent"
+        assert "2026-03-14 08:02 to 08:41 \u00b7 11\u00a0an\u00a0hour" in self.browser.run(told), self.browser.run(told)
+        bars = "return new Set([...document.querySelectorAll('.event .moment')].map((at) => at.offsetHeight)).size"
+        assert self.browser.run(bars) > 1, "a bar is the higher the more texts it stands for"
         self.picture("events-light")
-        shown = "return document.querySelector('#command-text').textContent"
-        assert "--threshold 0.50" in self.browser.run(shown)
+        shown = self.shown_events()
+        self.picture("events-open")
+        stream = self.browser.run("return document.querySelector('#stream').value").splitlines()
+        self.matched(stream, shown)
+        told = "return document.querySelector('#command-text').textContent"
+        assert self.browser.run(told) == "cognate events posts.tsv -o events.tsv"
         move = (
             "const at = document.querySelector('#threshold'); at.value = arguments[0];"
             "at.dispatchEvent(new Event('input'))"
         )
         self.browser.run(move, "1")
-        assert self.browser.run(rows) == 0, "only equal texts are one event at 1"
-        assert "--threshold 1.00" in self.browser.run(shown)
+        assert self.browser.run("return document.querySelectorAll('.event').length") <= 1, "equal texts alone"
+        assert "--threshold 1.00" in self.browser.run(told)
         self.browser.run(move, "0")
         assert self.browser.run(sizes)[0] > found[0]
         refused = "return document.querySelector('#problem').innerText.includes(arguments[0])"
@@ -242,18 +265,64 @@ class Pages:
         self.browser.until(refused, "No texts")
         lines = [{"created_at": f"Wed Aug 27 13:0{at}:45 +0000 2008", "text": "<b>fire</b> in town"} for at in (5, 4)]
         self.browser.run(fill, "\n".join(json.dumps(line) for line in lines))
+        self.browser.run("document.querySelector('#event-list').replaceChildren()")
         self.browser.click("#ask")
         self.browser.until(rows)
-        assert "2008-08-27 13:04" in self.browser.run("return document.querySelector('#event-list').textContent")
-        assert not self.browser.run("return document.querySelector('#event-list b')"), "texts are never markup"
+        shown = self.browser.run("return document.querySelector('#event-list').textContent")
+        assert "2008-08-27 13:04 to 13:05" in shown, shown
+        assert not self.browser.run("return document.querySelector('#event-list li b')"), "texts are never markup"
         self.browser.run("const at = document.querySelector('#stream'); at.value = at.defaultValue")
         self.browser.click("#ask")
         self.browser.until("return document.querySelectorAll('.event').length === 3")
-        for width, scheme in ((360, "dark"), (1280, "dark")):
+        for width, scheme in ((360, "dark"), (390, "light"), (1280, "dark")):
             self.browser.look(width, scheme)
             self.fits(width)
             self.picture(f"events-{width}-{scheme}")
         self.browser.look(1280, "light")
+        self.quiet()
+
+    def matched(self, stream, shown):
+        """What a collection that was sent the stream has of events is what the page found, and the page opens it."""
+        path = "/collections/page-stream"
+        self.service("PUT", path, {})
+        try:
+            lines = [line.split("\t") for line in stream]
+            items = [{"id": f"p{at:02}", "time": time, "text": text} for at, (time, text) in enumerate(lines)]
+            self.service("POST", f"{path}/match", {"items": items})
+            events = self.service("GET", f"{path}/events?sort=size")["events"]
+            texts = [self.service("GET", f"{path}/events/{event['id']}")["items"] for event in events]
+            expected = [[event["words"], [item["text"] for item in of]] for event, of in zip(events, texts)]
+            assert shown == expected, (shown, expected)
+            self.browser.click("#ask")
+            self.browser.until("return document.querySelector('#of').offsetHeight")
+            choose = "const at = document.querySelector(arguments[0]); at.value = arguments[1];"
+            choose += "at.dispatchEvent(new Event('change'))"
+            self.browser.run(choose, "#of", "page-stream")
+            title = "return document.querySelector('#event-list h2')?.textContent"
+            self.browser.until("return document.querySelector('#event-list h2').textContent.includes('page-stream')")
+            assert self.browser.run(title) == "3 events in page-stream"
+            assert "chatter" in self.browser.run("return document.querySelector('.event .course').textContent")
+            self.picture("events-collection")
+            assert self.shown_events() == expected
+            assert self.curl()["events"] == events
+            link = self.browser.run("return location.href")
+            assert "of=page-stream&sort=size" in link, link
+            self.browser.run("document.querySelector('#event-list').replaceChildren()")
+            self.browser.run(choose, "#sort", "chatter")
+            self.browser.until("return document.querySelectorAll('.event').length === 3")
+            least = self.service("GET", f"{path}/events?sort=chatter")["events"]
+            words = "return [...document.querySelectorAll('.event b')].map((at) => at.textContent)"
+            assert self.browser.run(words) == [" \u00b7 ".join(event["words"]) for event in least]
+            for width in (360, 390):
+                self.browser.look(width, "light")
+                self.fits(width)
+            self.picture("events-collection-390")
+            self.browser.look(1280, "light")
+            self.browser.run("document.querySelector('#event-list').replaceChildren()")
+            self.browser.run(choose, "#of", "")
+            self.browser.until("return document.querySelectorAll('.event').length === 3")
+        finally:
+            self.service("DELETE", path)
         self.quiet()
 
     def collections(self):
@@ -294,7 +363,7 @@ class Pages:
         assert chosen not in self.browser.run("return document.querySelector('#found').innerText")
         self.browser.type("#liked", "b9")
         self.browser.click("#ask")
-        self.browser.until("return document.querySelector('#problem').innerText.includes('Liked item 1')")
+        self.browser.until("return document.querySelector('#problem').innerText.includes('none of the liked items')")
         self.browser.run("document.querySelector('#found').replaceChildren(); location.href = arguments[0]", link)
         self.browser.until("return document.querySelectorAll('#found .ranked li').length === 2")
         for width, scheme in ((360, "dark"), (1280, "dark")):
@@ -475,28 +544,71 @@ class Pages:
             abroad = [name for name in asked if not name.startswith((self.url, "data:"))]
             assert not abroad, abroad
 
+    def report(self):
+        """The report on events is readable on a telephone: dates, words, found events in another colour."""
+        self.browser.open(self.url + "/")
+        stream = self.browser.run("return document.querySelector('#stream').value").splitlines()
+        names = {"lima": "quake", "paris": "strike", "perth": "<b>fire</b>"}
+        with tempfile.TemporaryDirectory(prefix="cognate-report-") as folder:
+            rows = ["time\ttext\tevent"]
+            for line in stream:
+                event = next((event for name, event in names.items() if name in line.lower()), "")
+                rows.append(f"{line}\t{event}")
+            table, page = os.path.join(folder, "stream.tsv"), os.path.join(folder, "report.html")
+            with open(table, "w", encoding="utf-8") as out:
+                out.write("\n".join(rows) + "\n")
+            asked = ["eval", "events", table, "--gold", "event", "--second", "coverage", "--html", page]
+            asked += ["--model", "models/default.safetensors"]
+            subprocess.run([self.cognate, *asked], check=True, capture_output=True)
+            for width, scheme in ((360, "dark"), (390, "light"), (1280, "light")):
+                self.browser.look(width, scheme)
+                self.browser.open(f"file://{page}")
+                self.fits(width)
+                self.picture(f"report-events-{width}-{scheme}")
+            sections = self.browser.run(
+                "return Object.fromEntries([...document.querySelectorAll('section')].map((at) => "
+                "[at.querySelector('h2').textContent, at.innerText]))"
+            )
+            labelled, found = sections["Labelled events"], sections["Events found"]
+            for told in (labelled, found):
+                assert "2026-03-14 08:02 to 2026-03-14 08:41" in told, told
+                assert "lima" in told and "wildfire" in told, told
+            assert "All 3, " in labelled and "All 3, " in found, (labelled, found)
+            assert "<b>fire</b>" in labelled and "100 % are of quake" in found, (labelled, found)
+            colour = "return getComputedStyle(document.querySelector(arguments[0])).fill"
+            colours = [self.browser.run(colour, f".courses.{kind} rect") for kind in ("c0", "c1")]
+            assert len(set(colours)) == 2, colours
+            tall = "return Math.min(...[...document.querySelectorAll('.courses svg')].map((at) => at.clientHeight))"
+            assert self.browser.run(tall) >= 16, "a drawing does not shrink with the window"
+            # A row a threshold, and the heads of the three tables.
+            settings = "return [...document.querySelectorAll('section')].at(-1).querySelectorAll('tr').length"
+            assert self.browser.run(settings) == 15 + 19 + 19 + 3, self.browser.run(settings)
+        self.quiet(besides=(401,) if self.key else ())
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("url")
     parser.add_argument("--key", help="the service asks for this key")
+    parser.add_argument("--cognate", help="the program, whose report on events is looked at")
     parser.add_argument("--pictures", metavar="FOLDER", help="where to put pictures of the pages")
     arguments = parser.parse_args()
     checks = (
         "first_sight comparison opposites escaped methods refused ranking told_apart collections opened recommended "
-        "events linked folded unknown copied labelled narrow_and_dark documentation own_host"
+        "events linked folded unknown copied labelled narrow_and_dark documentation own_host report"
     )
+    checks = [name for name in checks.split() if name != "report" or arguments.cognate]
     failed = 0
     with Browser() as browser:
         pages = Pages(browser, arguments)
-        for name in checks.split():
+        for name in checks:
             try:
                 getattr(pages, name)()
                 print(f"ok      {name}", flush=True)
             except AssertionError:
                 failed += 1
                 print(f"FAILED  {name}\n{traceback.format_exc()}", flush=True)
-    print(f"{len(checks.split()) - failed} passed, {failed} failed")
+    print(f"{len(checks) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

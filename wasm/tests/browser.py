@@ -122,6 +122,7 @@ class Pages:
         self.browser.until("return document.querySelectorAll('.event').length === 3")
         largest = self.browser.run("return document.querySelector('.event .about').textContent")
         assert "lima" in largest.lower(), largest
+        assert not self.browser.run("return document.querySelector('#of').offsetHeight"), "it has no collections"
         assert "cognate events" in self.browser.run("return document.querySelector('#command').innerText")
         self.quiet()
 

@@ -11,10 +11,18 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use cognate::engine::Engine;
+use cognate::window::naming;
+use cognate::window::naming::Terms;
+
 use crate::{Collection, CollectionError, Item};
 
 /// Items that are read together.
 const PIECE: usize = 256;
+/// Items of a collection before the one of an alert, and at most so many of them that are of its event: by
+/// these it is told how much of the event is chatter.
+const BEFORE: u64 = 2000;
+const TOLD_BY: usize = 256;
 /// The rank of all alerts of an item.
 const ALL: u8 = 9;
 
@@ -45,6 +53,8 @@ pub struct Alert {
     pub size: u64,
     /// The item that it is told of.
     pub item: Option<Arc<Item>>,
+    /// How much of the event was chatter by then, told by its latest texts; nothing of a merge.
+    pub chatter: Option<f64>,
     /// The events that are part of this one from now on.
     pub from: Vec<Box<str>>,
     /// The place of the reader after this.
@@ -167,10 +177,11 @@ impl AlertReader {
     pub fn read(
         &mut self,
         collection: &dyn Collection,
+        engine: &Engine,
         now: i64,
     ) -> Result<(Vec<Alert>, bool), CollectionError> {
         let added = collection.added(Some(self.next), PIECE, now)?;
-        let (more, mut alerts) = (added.items.len() == PIECE, Vec::new());
+        let (more, mut numbered) = (added.items.len() == PIECE, Vec::new());
         for (number, item) in added.items {
             self.next = number + 1;
             if self.passed.is_some_and(|passed| item.time <= passed) {
@@ -183,11 +194,13 @@ impl AlertReader {
                 let rank = kind as u8 + 1;
                 if rank > told {
                     self.cursor.item = Some((rank, item.time, item.id.clone()));
-                    alerts.extend(self.alert(kind, &item));
+                    numbered.extend(self.alert(kind, &item).map(|alert| (number, alert)));
                 }
             }
             self.cursor.item = Some((ALL, item.time, item.id.clone()));
         }
+        tell_chatter(&mut numbered, collection, engine, now)?;
+        let mut alerts: Vec<Alert> = numbered.into_iter().map(|(_, alert)| alert).collect();
         if more {
             return Ok((alerts, true));
         }
@@ -199,7 +212,8 @@ impl AlertReader {
             for Merged { at, event, from, size } in merges.into_iter().take(PIECE) {
                 self.cursor.merges = at;
                 let (kind, cursor) = (AlertKind::Merged, self.cursor.clone());
-                alerts.push(Alert { kind, event, size, item: None, from, cursor });
+                let (item, chatter) = (None, None);
+                alerts.push(Alert { kind, event, size, item, chatter, from, cursor });
             }
             if is_cut {
                 return Ok((alerts, true));
@@ -231,10 +245,46 @@ impl AlertReader {
             event: event.id.clone(),
             size: event.size,
             item: Some(Arc::clone(item)),
+            chatter: None,
             from: Vec::new(),
             cursor: self.cursor.clone(),
         })
     }
+}
+
+/// Adds to alerts, each with the number of its item, how much of their events is chatter.
+fn tell_chatter(
+    alerts: &mut [(u64, Alert)],
+    collection: &dyn Collection,
+    engine: &Engine,
+    now: i64,
+) -> Result<(), CollectionError> {
+    let Some(((first, _), (last, _))) = alerts.first().zip(alerts.last()) else { return Ok(()) };
+    let (from, last) = (first.saturating_sub(BEFORE), *last);
+    let most = usize::try_from(last - from + 1).unwrap_or(usize::MAX);
+    let items = collection.added(Some(from), most, now)?.items;
+    let mut events: HashMap<&str, Vec<(u64, f64)>> =
+        alerts.iter().map(|(_, alert)| (&*alert.event, Vec::new())).collect();
+    let mut terms = Terms::default();
+    for (number, item) in items.iter().filter(|(number, _)| *number <= last) {
+        let event = item.event.as_ref().and_then(|event| events.get_mut(&*event.id));
+        if let Some(texts) = event {
+            terms.read(engine, &item.text);
+            texts.push((*number, terms.bits()));
+        }
+    }
+    let told = alerts.iter().map(|(number, alert)| {
+        let texts = events.get(&*alert.event)?;
+        let before = texts.iter().rev().skip_while(|(at, _)| at > number);
+        let near = before.take_while(|(at, _)| number - at <= BEFORE).take(TOLD_BY);
+        let (sum, count) = near.fold((0.0, 0), |(sum, count), (_, bits)| (sum + bits, count + 1));
+        (count > 0).then(|| naming::chatter(sum / f64::from(count)))
+    });
+    let told: Vec<Option<f64>> = told.collect();
+    for ((_, alert), chatter) in alerts.iter_mut().zip(told) {
+        alert.chatter = chatter;
+    }
+    Ok(())
 }
 
 /// The merges after a time, as these items tell them.

@@ -171,17 +171,22 @@ struct Seen {
 }
 
 /// What a reader is told that begins there.
-fn alerts(collection: &dyn Collection, start: Start, now: i64) -> Vec<(String, Cursor)> {
+fn alerts(
+    collection: &dyn Collection,
+    engine: &Engine,
+    start: Start,
+    now: i64,
+) -> Vec<(String, Cursor)> {
     let rule = AlertRule { least: 1, grown: vec![2, 3, 5] };
     let mut reader = AlertReader::open(collection, rule, start, now).unwrap();
     assert!(!reader.has_gap());
     let mut all = Vec::new();
     loop {
-        let (alerts, more) = reader.read(collection, now).unwrap();
+        let (alerts, more) = reader.read(collection, engine, now).unwrap();
         let told = |alert: Alert| {
-            let Alert { kind, event, size, item, from, cursor } = alert;
+            let Alert { kind, event, size, item, chatter, from, cursor } = alert;
             let item = item.as_deref().map(|item| &item.id);
-            (format!("{kind:?} {event} {size} {item:?} {from:?} {cursor}"), cursor)
+            (format!("{kind:?} {event} {size} {item:?} {chatter:?} {from:?} {cursor}"), cursor)
         };
         all.extend(alerts.into_iter().map(told));
         if !more {
@@ -194,7 +199,7 @@ fn written(item: &Arc<Item>) -> String {
     serde_json::to_string(&Outgoing::whole(item)).unwrap()
 }
 
-fn seen(collection: &dyn Collection, now: i64) -> Seen {
+fn seen(collection: &dyn Collection, engine: &Engine, now: i64) -> Seen {
     let told = collection.told(now).unwrap();
     let (mut pages, mut chosen) = (Vec::new(), Vec::new());
     for (place, filter) in filters().iter().enumerate() {
@@ -214,7 +219,8 @@ fn seen(collection: &dyn Collection, now: i64) -> Seen {
         assert!(is_in_order, "numbers grow");
         chosen.push(all.iter().map(|(_, item)| written(item)).collect());
     }
-    let alerts = alerts(collection, Start::First, now).into_iter().map(|(told, _)| told).collect();
+    let alerts =
+        alerts(collection, engine, Start::First, now).into_iter().map(|(told, _)| told).collect();
     Seen { items: told.items, settings: told.settings, pages, chosen, alerts }
 }
 
@@ -339,14 +345,15 @@ pub(super) fn hold(
         let (expected, came) = (take(&model, engine, step, now), take(&*home, engine, step, now));
         assert_eq!(came, expected, "step {place}");
         let news = home.get("news").unwrap();
-        assert_eq!(seen(&*news, now), seen(&*model.get("news").unwrap(), now), "step {place}");
+        let expected = seen(&*model.get("news").unwrap(), engine, now);
+        assert_eq!(seen(&*news, engine, now), expected, "step {place}");
     }
     // Who was told of some by one home is told of the others by another.
     let news = |home: &dyn Home| home.get("news").unwrap();
-    let told = alerts(&*news(&model), Start::First, now);
+    let told = alerts(&*news(&model), engine, Start::First, now);
     for (place, (_, cursor)) in told.iter().enumerate() {
         let cursor = cursor.to_string().parse().unwrap();
-        let rest = alerts(&*news(&*home), Start::After(cursor), now);
+        let rest = alerts(&*news(&*home), engine, Start::After(cursor), now);
         let rest: Vec<&String> = rest.iter().map(|(told, _)| told).collect();
         let expected: Vec<&String> = told[place + 1..].iter().map(|(told, _)| told).collect();
         assert_eq!(rest, expected);

@@ -17,16 +17,18 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Files that our pages need: name, media type, contents.
-const ASSETS: [(&str, &str, &str); 17] = [
+const ASSETS: [(&str, &str, &str); 19] = [
     ("playground.css", CSS, include_str!("pages/playground.css")),
     ("answers.css", CSS, include_str!("pages/answers.css")),
     ("playground.js", SCRIPT, include_str!("pages/playground.js")),
     ("asking.js", SCRIPT, include_str!("pages/asking.js")),
     ("collections.js", SCRIPT, include_str!("pages/collections.js")),
     ("elements.js", SCRIPT, include_str!("pages/elements.js")),
+    ("eventlist.js", SCRIPT, include_str!("pages/eventlist.js")),
     ("events.js", SCRIPT, include_str!("pages/events.js")),
     ("explanation.js", SCRIPT, include_str!("pages/explanation.js")),
     ("link.js", SCRIPT, include_str!("pages/link.js")),
+    ("names.js", SCRIPT, include_str!("pages/names.js")),
     ("offline.js", SCRIPT, include_str!("pages/offline.js")),
     ("ranking.js", SCRIPT, include_str!("pages/ranking.js")),
     ("recommending.js", SCRIPT, include_str!("pages/recommending.js")),

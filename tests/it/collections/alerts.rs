@@ -70,6 +70,17 @@ async fn alerts_are_told_in_order_and_a_reader_goes_on_after_any_of_them() {
     assert_eq!(told, expected);
     assert_eq!((&all[3]["from"], &all[1]["text"]), (&json!(["f1"]), &json!(QUAKE)));
     assert_eq!(all[1]["time"], "2024-05-01T00:08:00Z");
+    // As the events tell it that have these texts alone; of a merge nothing is told.
+    let events = done(&app, "GET", "/collections/day/events", None).await;
+    let chatter = |of: &str| {
+        let mut events = events["events"].as_array().unwrap().iter();
+        events.find(|event| event["id"] == of).unwrap()["chatter"].as_f64().unwrap()
+    };
+    assert_eq!(
+        [&all[1]["chatter"], &all[2]["chatter"]],
+        [&json!(chatter("q0")), &json!(chatter("c1"))]
+    );
+    assert!(chatter("c1") > chatter("q0") && all[3]["chatter"].is_null(), "{all:?}");
     for place in 0..all.len() {
         let id = all[place]["id"].as_str().unwrap();
         let rest = lines(&app, &format!("grown=3,9&after={id}")).await;
@@ -94,7 +105,8 @@ async fn alerts_are_told_in_order_and_a_reader_goes_on_after_any_of_them() {
     let data = records[1].strip_prefix(&format!("event: begun\nid: {id}\ndata: ")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(data).unwrap(), all[2]);
 
-    for wrong in ["after=x", "after=1.2", "grown=a", "grown=0", "least=0", "leest=1"] {
+    for wrong in ["model=none", "after=x", "after=1.2", "grown=a", "grown=0", "least=0", "leest=1"]
+    {
         let path = format!("/collections/day/events/stream?{wrong}");
         let answer = call(&app, "GET", &path, None).await;
         assert_eq!(answer.status, 422, "{wrong}: {}", answer.text());

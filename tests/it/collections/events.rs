@@ -65,6 +65,19 @@ async fn events_are_listed_with_their_sizes_times_and_names() {
     let all: Vec<String> = words(quake).iter().map(|word| word.as_str().unwrap().into()).collect();
     assert!(all.iter().any(|name| name.contains("lima")), "{all:?}");
     assert!(all.iter().all(|name| !["the", "this", "into"].contains(&name.as_str())), "{all:?}");
+    // Of an event of words of every day most is chatter; both tell it of all of their texts.
+    let all = done(&app, "GET", "/collections/day/events?least=1&sort=chatter", None).await;
+    assert_eq!(ids(&all["events"]).last(), Some(&"c1"), "{all}");
+    let chatter: Vec<f64> = all["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["chatter"].as_f64().unwrap())
+        .collect();
+    assert!(chatter.is_sorted() && chatter[0] < 0.6 && chatter[2] > 0.62, "{chatter:?}");
+    let one = done(&app, "GET", "/collections/day/events/c1", None).await;
+    assert_eq!(one["chatter"], chatter[2]);
+
     // Both words stand together wherever one of them stands.
     assert!(words(&list["events"][0]).contains(&json!("old town")), "{list}");
     assert!(POSTS.iter().any(|(id, _, text)| id.starts_with('q') && quake["text"] == *text));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::support::app::TestApp;
 
 /// Every page and every file, with its media type.
-const FILES: [(&str, &str); 21] = [
+const FILES: [(&str, &str); 23] = [
     ("/", "text/html; charset=utf-8"),
     ("/assets/playground.css", "text/css; charset=utf-8"),
     ("/assets/answers.css", "text/css; charset=utf-8"),
@@ -13,9 +13,11 @@ const FILES: [(&str, &str); 21] = [
     ("/assets/asking.js", "text/javascript; charset=utf-8"),
     ("/assets/collections.js", "text/javascript; charset=utf-8"),
     ("/assets/elements.js", "text/javascript; charset=utf-8"),
+    ("/assets/eventlist.js", "text/javascript; charset=utf-8"),
     ("/assets/events.js", "text/javascript; charset=utf-8"),
     ("/assets/explanation.js", "text/javascript; charset=utf-8"),
     ("/assets/link.js", "text/javascript; charset=utf-8"),
+    ("/assets/names.js", "text/javascript; charset=utf-8"),
     ("/assets/offline.js", "text/javascript; charset=utf-8"),
     ("/assets/ranking.js", "text/javascript; charset=utf-8"),
     ("/assets/recommending.js", "text/javascript; charset=utf-8"),
@@ -210,6 +212,6 @@ async fn every_field_has_a_label() {
                 fields += 1;
             }
         }
-        assert_eq!(fields, if path == "/" { 21 } else { 0 }, "{path}");
+        assert_eq!(fields, if path == "/" { 23 } else { 0 }, "{path}");
     }
 }

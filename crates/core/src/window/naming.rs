@@ -36,7 +36,6 @@ pub struct Terms {
     tokens: Tokens,
     text: String,
     places: Vec<Range<usize>>,
-    /// Bits of information in the words of the text, each counted once.
     bits: f64,
 }
 
@@ -81,6 +80,11 @@ impl Terms {
         *bits = words.iter().map(|(_, share)| -share.max(RARE).log2()).sum();
     }
 
+    /// Bits of information in the words of the text, each counted once.
+    pub fn bits(&self) -> f64 {
+        self.bits
+    }
+
     fn iter(&self) -> impl Iterator<Item = &str> {
         self.places.iter().map(|place| &self.text[place.clone()])
     }
@@ -113,15 +117,20 @@ impl TermCounts {
         }
     }
 
-    /// How much of the texts is chatter, from 0 to 1: the less information is in one of them on average, the
-    /// more. The half of 100 bits, two thirds of 50; a report of some twenty words has 200.
+    /// How much of the texts is [`chatter`].
     pub fn chatter(&self) -> f64 {
-        HALF_BITS / (HALF_BITS + self.bits / self.texts.max(1) as f64)
+        chatter(self.bits / self.texts.max(1) as f64)
     }
 
     fn count(&self, term: &str) -> u32 {
         self.counts.get(term).copied().unwrap_or(0)
     }
+}
+
+/// How much of some texts is chatter, from 0 to 1: the fewer bits of information are in one of them on
+/// average, the more. The half of 100 bits, two thirds of 50; a report of some twenty words has 200.
+pub fn chatter(bits: f64) -> f64 {
+    HALF_BITS / (HALF_BITS + bits)
 }
 
 /// At most `most` names of an event among `all` texts, those that tell most first.

@@ -22,6 +22,7 @@ use utoipa::IntoParams;
 
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
+use crate::http::api::collections::events::hundredths;
 use crate::http::api::stream::Record;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
@@ -63,6 +64,8 @@ pub(crate) struct AlertParameters {
     after: Option<String>,
     /// `false`: the stream ends with what there is now.
     follow: Option<bool>,
+    /// The model that chatter is told by, unless it is the server's first.
+    model: Option<String>,
 }
 
 impl AlertParameters {
@@ -164,6 +167,9 @@ struct Entry<'a> {
     time: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
+    /// How much of the event is chatter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chatter: Option<f64>,
     /// The events that became part of this one.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     from: &'a [Box<str>],
@@ -193,6 +199,7 @@ impl<'a> Entry<'a> {
             item: item.map(|item| &*item.id),
             time: item.map(|item| instant::written(item.time)),
             text: item.map(|item| &*item.text),
+            chatter: alert.chatter.map(hundredths),
             from: &alert.from,
             ..Self::default()
         }
@@ -201,7 +208,7 @@ impl<'a> Entry<'a> {
 
 refusals!(
     StreamRefusals: &[
-        Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::Forbidden,
+        Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::UnknownModel, Code::Forbidden,
         Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
     ]
 );
@@ -235,8 +242,10 @@ pub(crate) async fn stream(
     request: Request,
 ) -> Result<Response, ApiError> {
     let collection = call::collection(&app, &caller, name)?;
-    let asked: AlertParameters = call::settings(request.uri(), "least, grown, after and follow")?;
+    let asked: AlertParameters =
+        call::settings(request.uri(), "least, grown, after, follow and model")?;
     let (rule, start) = (asked.rule()?, asked.start(request.headers())?);
+    app.models().choose(asked.model.as_deref())?;
     let form = Form::of(request.headers());
     let delivery = request.extensions().get::<Arc<Delivery>>().cloned().unwrap_or_default();
     let place = app.streams.take(&caller.client)?;
@@ -254,7 +263,7 @@ pub(crate) async fn stream(
     response.extensions_mut().insert(naming);
     let record = Record::new(Arc::clone(&app), named);
     let follows = asked.follow.unwrap_or(true);
-    let stream = AlertStream { app, caller, collection, reader, form, follows };
+    let stream = AlertStream { app, caller, collection, reader, model: asked.model, form, follows };
     tokio::spawn(stream.run(writer, place, delivery, record));
     Ok(response)
 }
@@ -264,6 +273,8 @@ struct AlertStream {
     caller: Caller,
     collection: Arc<dyn Collection>,
     reader: AlertReader,
+    /// The model that chatter is told by, asked for by its name anew each time, as it may be loaded anew.
+    model: Option<String>,
     form: Form,
     /// Whether it waits for what comes.
     follows: bool,
@@ -372,6 +383,8 @@ impl AlertStream {
     async fn read(&mut self) -> Result<(Vec<Alert>, bool), End> {
         let (app, caller) = (Arc::clone(&self.app), self.caller.clone());
         let (collection, mut reader) = (Arc::clone(&self.collection), self.reader.clone());
+        let model = app.models().choose(self.model.as_deref()).map(Arc::clone);
+        let model = model.map_err(|error| (Outcome::Refused, Some(error)))?;
         let read = call::look_up((&self.app, &self.caller), move || {
             // It may be deleted meanwhile, and another of its name made.
             let is_remote = app.collections.is_remote();
@@ -380,7 +393,7 @@ impl AlertStream {
             if !is_there {
                 return Err(call::of(&CollectionError::Unknown, ""));
             }
-            let read = reader.read(&*collection, cognate_collections::now());
+            let read = reader.read(&*collection, &model.engine, cognate_collections::now());
             Ok((reader, read.map_err(|error| call::of(&error, ""))?))
         });
         let (reader, alerts) = read.await.map_err(|error| (Outcome::Refused, Some(error)))?;

@@ -68,6 +68,9 @@ struct EventEntry<'i> {
     per_hour: Option<f64>,
     /// The hour with the most items.
     peak: Peak,
+    /// How much of it is chatter, from 0 to 1: the less its texts say, in words the more common in the
+    /// language, the more.
+    chatter: f64,
     /// Words and phrases that tell it apart from the rest of the collection, those that tell most first.
     words: Vec<String>,
     /// Its most central text.
@@ -116,26 +119,44 @@ enum EventOrder {
     PerHour,
     /// Those with the most items within one hour.
     Peak,
+    /// Those that are the least chatter.
+    Chatter,
 }
 
 impl EventOrder {
     /// What is largest of the first event. Times and numbers of items are far below 2^53.
-    fn of(self, event: &EventItems<'_>) -> f64 {
+    fn of(self, event: &EventItems<'_>, engine: &Engine) -> f64 {
         match self {
             Self::Last => event.last() as f64,
             Self::First => event.first() as f64,
             Self::Size => event.size() as f64,
             Self::PerHour => event.per_hour().unwrap_or(0.0),
             Self::Peak => event.peak().0 as f64,
+            Self::Chatter => {
+                let mut terms = Terms::default();
+                let bits = spread(&event.items, NAMED_BY).map(|item| {
+                    terms.read(engine, &item.text);
+                    terms.bits()
+                });
+                bits.sum::<f64>() / event.size().clamp(1, NAMED_BY) as f64
+            }
         }
     }
 
     /// Puts events in this order; equal ones by their names.
-    fn sort<'i>(self, events: Vec<EventItems<'i>>) -> Vec<EventItems<'i>> {
-        let keyed = events.into_iter().map(|event| (self.of(&event), event));
-        let mut keyed: Vec<_> = keyed.collect();
+    fn sort<'i>(
+        self,
+        events: Vec<EventItems<'i>>,
+        engine: &Engine,
+        work: &JobContext,
+    ) -> Result<Vec<EventItems<'i>>, ApiError> {
+        let keyed = events.into_iter().map(|event| {
+            work.check()?;
+            Ok((self.of(&event, engine), event))
+        });
+        let mut keyed: Vec<_> = keyed.collect::<Result<_, ApiError>>()?;
         keyed.sort_by(|(one, a), (other, b)| other.total_cmp(one).then_with(|| a.id.cmp(b.id)));
-        keyed.into_iter().map(|(_, event)| event).collect()
+        Ok(keyed.into_iter().map(|(_, event)| event).collect())
     }
 }
 
@@ -150,14 +171,14 @@ pub(crate) struct EventsParameters {
     /// The fewest items; 2 unless this says otherwise.
     least: Option<usize>,
     /// What comes first: `last` (the default), `first`, `size`, `per_hour` or `peak`, always the largest or
-    /// latest.
+    /// latest; or `chatter`, the least first.
     #[param(inline)]
     sort: Option<EventOrder>,
     /// Events are told by the items that this admits: a filter as `/rank` has it, as JSON.
     filter: Option<String>,
     /// And by those of which the time is no further back than this, as `24h`, by the collection's clock.
     within: Option<String>,
-    /// The model that central texts are found by, unless it is the server's first.
+    /// The model that central texts are found by and chatter is told by, unless it is the server's first.
     model: Option<String>,
     /// Most events, at most 100; 20 unless this says otherwise.
     #[param(maximum = 100)]
@@ -213,7 +234,7 @@ pub(crate) async fn list(
             event.size() >= least && since.is_none_or(|since| event.last() >= since)
         });
         let total = events.len();
-        let events = asked.sort.unwrap_or_default().sort(events);
+        let events = asked.sort.unwrap_or_default().sort(events, &model.engine, work)?;
         let page: Vec<_> = events.iter().skip(asked.offset.unwrap_or(0)).take(limit).collect();
         let naming = Naming::of(&items, &model.engine);
         let told = page.into_iter().map(|event| {
@@ -524,9 +545,9 @@ impl<'e> Naming<'e> {
             size: event.size(),
             first: instant::written(event.first()),
             last: instant::written(event.last()),
-            // To the hundredth.
-            per_hour: event.per_hour().map(|rate| (100.0 * rate).round() / 100.0),
+            per_hour: event.per_hour().map(hundredths),
             peak: Peak { size, from: instant::written(from) },
+            chatter: hundredths(terms.chatter()),
             words: names.into_iter().map(str::to_owned).collect(),
             text: texts.get(central).copied().unwrap_or_default(),
         })
@@ -541,6 +562,11 @@ fn counted<'t>(engine: &Engine, texts: impl Iterator<Item = &'t str>) -> TermCou
         counts.add(&terms, TERMS);
     }
     counts
+}
+
+/// A number to the hundredth.
+pub(super) fn hundredths(number: f64) -> f64 {
+    (100.0 * number).round() / 100.0
 }
 
 /// At most `most` of a list, from all over it.

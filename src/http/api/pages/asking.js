@@ -72,12 +72,12 @@ function nothingReadable(response) {
   return { title: "Unexpected answer", detail };
 }
 
-/** The same question as a command. The key is never part of it. */
+/** The same question as a command, without a body a get. The key is never part of it. */
 export function command(path, body) {
   const quote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
   const lines = [`curl ${quote(location.origin + path)}`];
   if (key !== "") lines.push(`-H "Authorization: Bearer $API_KEY"`);
-  lines.push("-H 'Content-Type: application/json'", `-d ${quote(JSON.stringify(body))}`);
+  if (body !== undefined) lines.push("-H 'Content-Type: application/json'", `-d ${quote(JSON.stringify(body))}`);
   return lines.join(" \\\n  ");
 }
 
@@ -115,15 +115,15 @@ const PLACES = {
 function placeInWords(pointer) {
   const candidate = /^\/candidates\/(\d+)/.exec(pointer);
   if (candidate) return `Candidate ${Number(candidate[1]) + 1}`;
-  const liked = /^\/like\/(\d+)\/id$/.exec(pointer);
-  if (liked) return `Liked item ${Number(liked[1]) + 1}`;
   return PLACES[pointer];
 }
 
 /** What is wrong with which text; for anything else the server's own sentence. */
 function linesOf({ code, detail, errors = [] }) {
   const faults = errors.map((fault) => ({ ...fault, place: placeInWords(fault.pointer ?? "") }));
-  if (faults.length === 0 || faults.some(({ place }) => !place)) return detail ? [detail] : [];
+  // Not the list is at fault, but what the collection has.
+  const inWords = faults.length > 0 && code !== "unknown_item" && faults.every(({ place }) => place);
+  if (!inWords) return detail ? [detail] : [];
   return faults.map((fault) => {
     // The heading names the fault already, unless it is another one.
     const what = fault.code === code ? "" : `: ${String(fault.code).replaceAll("_", " ")}`;

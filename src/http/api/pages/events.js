@@ -1,21 +1,28 @@
-// Shows the events of a stream: each text joins the event of its nearest earlier text at or above a
-// threshold, or begins one. The vectors come from `/embed`; what is computed of them is computed here.
+// Finds the events of a stream as `cognate events` and `match` do by themselves: the nearest earlier texts
+// by vectors are scored once more, and the best of each event speak for it. Vectors and scores come from the
+// server; what is decided by them is decided here. How events are shown is not known here.
 
 import { Refusal, ask } from "./asking.js";
-import { element, number, shortened } from "./elements.js";
 
-/** Most texts of a stream on this page; the command line takes any number. */
+/** Most texts of a stream on this page: so many are looked back at by themselves. */
 const MOST = 2000;
-/** Texts of one request. */
+/** Texts, and pairs of texts, of one request. */
 const BATCH = 250;
+const PAIRS = 1000;
 /** Texts that are compared with all earlier ones before the page may draw again. */
 const TURN = 100;
-/** Most events, and texts of an event, that are listed. */
-const MOST_EVENTS = 60;
-const MOST_TEXTS = 100;
 
-/** Where a stream is cut unless somebody moves it: chosen for `avg-cos` on labelled tweets. */
-const USUAL_THRESHOLD = 0.5;
+/** What the nearest are found by, and what scores them once more. */
+const METHOD = "avg-cos";
+export const SECOND = "coverage";
+/** How many of the nearest are looked at, the least cosine of those, and how many of an event speak for it. */
+const NEAREST = 16;
+const FLOOR = 0.2;
+const VOTES = 4;
+/** The score of texts of the same words, of which one joins the event of the other. */
+const DUPLICATE = 1;
+/** The least score of an event, unless somebody moves it: chosen on labelled tweets. */
+export const USUAL_THRESHOLD = 0.48;
 
 /** Refuses a stream that is empty, or longer than this page takes. */
 export function checkLength(length) {
@@ -26,22 +33,22 @@ export function checkLength(length) {
   throw new Refusal(0, { title: "Too many texts", detail });
 }
 
-/** The same events from a terminal, where by itself the nearest are looked at twice and vote. */
-export function eventsCommand(method, threshold) {
-  const once = "--second none --nearest 1 --votes 1 --centre 0";
-  return `cognate events tweets.tsv --method ${method} --threshold ${threshold.toFixed(2)} \\\n  ${once} -o events.tsv`;
+/** The same events from a terminal. */
+export function eventsCommand(threshold) {
+  const moved = threshold === USUAL_THRESHOLD ? "" : ` --threshold ${threshold.toFixed(2)}`;
+  return `cognate events posts.tsv${moved} -o events.tsv`;
 }
 
 /** The vectors of texts, of length 1, and null for a text that has none. */
 export async function embedAll(texts, chosen, signal) {
   const vectors = [];
-  let answer;
   for (let from = 0; from < texts.length; from += BATCH) {
     const batch = texts.slice(from, from + BATCH).map(({ text }) => text);
-    answer = await ask("/embed", { texts: batch, ...chosen, normalize: true, encoding: "base64" }, signal);
-    vectors.push(...answer.embeddings.map((vector) => (vector === null ? null : decoded(vector))));
+    const how = { ...chosen, method: METHOD, normalize: true, encoding: "base64", truncate: true };
+    const { embeddings } = await ask("/embed", { texts: batch, ...how }, signal);
+    vectors.push(...embeddings.map((vector) => (vector === null ? null : decoded(vector))));
   }
-  return { vectors, method: answer?.method };
+  return vectors;
 }
 
 function decoded(text) {
@@ -49,146 +56,67 @@ function decoded(text) {
   return new Float32Array(bytes.buffer);
 }
 
-/** For each vector, which earlier one is nearest, and their cosine; of equally near ones the latest. */
-export async function nearestEarlier(vectors, signal) {
-  const nearest = [];
+/** For each text the nearest earlier ones with their scores, the best first; of equal ones the latest. */
+export async function nearestEarlier(texts, vectors, chosen, signal) {
+  const near = [];
   for (const [place, vector] of vectors.entries()) {
-    let [best, score] = [-1, -Infinity];
+    const found = [];
     for (let earlier = 0; vector !== null && earlier < place; earlier += 1) {
       if (vectors[earlier] === null) continue;
-      const product = productOf(vector, vectors[earlier]);
-      if (product >= score) [best, score] = [earlier, product];
+      const score = productOf(vector, vectors[earlier]);
+      if (score >= FLOOR) found.push({ place: earlier, score });
     }
-    nearest.push({ place: best, score });
+    near.push(found.sort(bestFirst).slice(0, NEAREST));
     if (place % TURN === TURN - 1) await new Promise((resume) => setTimeout(resume));
     signal?.throwIfAborted();
   }
-  return nearest;
+  const pairs = near.flatMap((found, place) => found.map((one) => [texts[place].text, texts[one.place].text]));
+  const scores = [];
+  for (let from = 0; from < pairs.length; from += PAIRS) {
+    const how = { ...chosen, method: SECOND, truncate: true };
+    const answer = await ask("/similarity", { pairs: pairs.slice(from, from + PAIRS), ...how }, signal);
+    scores.push(...answer.scores);
+  }
+  let next = 0;
+  return near.map((found) => found.map(({ place }) => ({ place, score: scores[next++] })).sort(bestFirst));
 }
 
-function productOf(one, other) {
+function bestFirst(one, other) {
+  return other.score - one.score || other.place - one.place;
+}
+
+export function productOf(one, other) {
   let sum = 0;
   for (let at = 0; at < one.length; at += 1) sum += one[at] * other[at];
   return sum;
 }
 
-/** The events at a threshold, as lists of places, the largest first, equally large ones by their beginning. */
-export function eventsAt(nearest, threshold) {
+/**
+ * The events at a threshold, the largest first, equally large ones by their beginning: the places of their
+ * texts, and for each the score at which it joined, null of the first.
+ */
+export function eventsAt(near, threshold) {
   const events = [];
   const eventOf = [];
-  for (const [place, { place: earlier, score }] of nearest.entries()) {
-    const joins = earlier >= 0 && score >= threshold;
-    eventOf.push(joins ? eventOf[earlier] : events.length);
-    if (joins) events[eventOf[place]].push(place);
-    else events.push([place]);
+  for (const [place, found] of near.entries()) {
+    const best = bestEvent(found, events, eventOf);
+    const joins = best !== null && best.score >= threshold;
+    eventOf.push(joins ? best.event : events.length);
+    if (!joins) events.push([]);
+    events[eventOf[place]].push({ place, score: joins ? best.score : null });
   }
-  return events.toSorted((one, other) => other.length - one.length || one[0] - other[0]);
+  return events.toSorted((one, other) => other.length - one.length || one[0].place - other[0].place);
 }
 
-/** The stream's events, with a threshold to move; `moved` is told of each new one. */
-export function eventList({ texts, timed, without }, { vectors, method }, nearest, moved) {
-  const title = element("h2", { "aria-live": "polite" });
-  const value = element("output", { for: "threshold" });
-  const slider = element("input", {
-    id: "threshold",
-    type: "range",
-    min: "0",
-    max: "1",
-    step: "0.01",
-    value: String(USUAL_THRESHOLD),
-  });
-  const list = element("div", { class: "events" });
-  const span = spanOf(texts, timed);
-  const show = () => {
-    const threshold = Number(slider.value);
-    const events = eventsAt(nearest, threshold);
-    const several = events.filter((places) => places.length > 1);
-    const alone = events.length - several.length;
-    title.textContent = `${counted(several.length, "event")} and ${counted(alone, "text")} alone, by ${method}`;
-    value.textContent = number(threshold);
-    const rows = several.slice(0, MOST_EVENTS).map((places) => eventRow(places, texts, vectors, nearest, span));
-    const left = several.length - rows.length;
-    if (left > 0) rows.push(element("p", { class: "hint" }, `${counted(left, "smaller event")} not shown.`));
-    list.replaceChildren(...rows);
-    moved(threshold, method);
-  };
-  slider.addEventListener("input", show);
-  show();
-  const notes = [
-    "A text joins the event of the most similar earlier text, if their cosine is at least the threshold. Choose an event to read it.",
-    timed ? null : "Not every text has a time, so the order of the lines stands for it.",
-    without > 0 ? `${counted(without, "line")} without a text left out.` : null,
-  ];
-  return [
-    title,
-    element("div", { class: "threshold-row" }, element("label", { for: "threshold" }, "Threshold"), slider, value),
-    ...notes.filter((note) => note !== null).map((note) => element("p", { class: "hint" }, note)),
-    list,
-    element("p", { class: "hint ends" }, element("span", {}, span.from), element("span", {}, span.to)),
-  ];
-}
-
-/** One event: what it is about, when its texts came, and the texts behind a click. */
-function eventRow(places, texts, vectors, nearest, span) {
-  const dots = places.map((place) => {
-    const dot = element("span", { class: "moment" });
-    dot.style.left = `${(100 * span.part(place)).toFixed(2)}%`;
-    return dot;
-  });
-  const told = places.slice(0, MOST_TEXTS).map((place, order) => {
-    const score = order === 0 ? "first" : number(nearest[place].score);
-    return element(
-      "li",
-      {},
-      element("span", { class: "hint" }, span.told(place)),
-      element("span", {}, shortened(texts[place].text)),
-      element("span", { class: "value" }, score),
-    );
-  });
-  const left = places.length - told.length;
-  return element(
-    "details",
-    { class: "event" },
-    element(
-      "summary",
-      {},
-      element("span", { class: "about" }, shortened(texts[central(places, vectors)].text)),
-      element("span", { class: "moments", "aria-hidden": "true" }, ...dots),
-      element("span", { class: "value" }, places.length.toLocaleString("en")),
-    ),
-    element("ol", {}, ...told),
-    left > 0 ? element("p", { class: "hint" }, `${counted(left, "more text")} not shown.`) : null,
-  );
-}
-
-/** The text nearest to the mean of its event. */
-function central(places, vectors) {
-  const known = places.filter((place) => vectors[place] !== null);
-  if (known.length === 0) return places[0];
-  const mean = new Float32Array(vectors[known[0]].length);
-  for (const place of known) for (let at = 0; at < mean.length; at += 1) mean[at] += vectors[place][at];
-  const products = known.map((place) => productOf(mean, vectors[place]));
-  return known[products.indexOf(Math.max(...products))];
-}
-
-/** The stretch of time of a stream: where each text lies in it, and how its moment is told. */
-function spanOf(texts, timed) {
-  const moments = texts.map(({ time }, place) => (timed ? time : place));
-  const [first, last] = [moments[0] ?? 0, moments.at(-1) ?? 0];
-  const told = (place) => (timed ? momentInWords(moments[place]) : `text ${place + 1}`);
-  return {
-    part: (place) => (last > first ? (moments[place] - first) / (last - first) : 0),
-    told,
-    from: texts.length > 0 ? told(0) : "",
-    to: texts.length > 0 ? told(texts.length - 1) : "",
-  };
-}
-
-/** In the time of Greenwich, as the command line writes it. */
-function momentInWords(time) {
-  return new Date(time).toISOString().slice(0, 16).replace("T", " ");
-}
-
-function counted(count, what) {
-  return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+/** The event that the nearest of a text speak for: that of the highest mean, votes that are missing counting 0. */
+function bestEvent(found, events, eventOf) {
+  const votes = Map.groupBy(found, ({ place }) => eventOf[place]);
+  let best = null;
+  for (const [event, [first, ...others]] of votes) {
+    const wanted = Math.min(VOTES, events[event].length);
+    const sum = [first, ...others].slice(0, wanted).reduce((all, { score }) => all + score, 0);
+    const score = first.score >= DUPLICATE ? first.score : sum / wanted;
+    if (best === null || score > best.score) best = { event, score };
+  }
+  return best;
 }

@@ -14,7 +14,7 @@ const MORE = {
   compare: [],
   rank: ["like", "unlike", "collapse", "diversify", "explain"],
   collections: ["collection"],
-  events: [],
+  events: ["of", "sort"],
 };
 const SETTINGS = ["model", "method", "measure"];
 

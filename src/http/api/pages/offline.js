@@ -56,8 +56,12 @@ const ROUTES = {
     const results = ranking.results.map(({ index, score }) => ({ index, score: score ?? 0 }));
     return { model: NAME, ...ranking, results };
   },
-  "/embed"(model, { texts, method, measure }) {
-    const { vectors, dimensions, unscored, ...others } = model.embed(texts, { method, measure });
+  "/similarity"(model, { pairs, ...options }) {
+    const { scores, ...others } = model.pairs(pairs, options);
+    return { model: NAME, ...others, scores: [...scores] };
+  },
+  "/embed"(model, { texts, method, measure, truncate }) {
+    const { vectors, dimensions, unscored, ...others } = model.embed(texts, { method, measure, truncate });
     const without = new Set(unscored);
     const vector = (row) => unit(vectors.subarray(row * dimensions, (row + 1) * dimensions));
     const embeddings = texts.map((_, row) => (without.has(row) ? null : encoded(vector(row))));

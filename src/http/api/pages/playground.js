@@ -2,7 +2,8 @@
 
 import * as collections from "./collections.js";
 import { ask, command, hasKey, refusalInWords, Refusal, useKey } from "./asking.js";
-import { checkLength, embedAll, eventList, eventsCommand, nearestEarlier } from "./events.js";
+import * as eventlist from "./eventlist.js";
+import { checkLength, embedAll, eventsCommand, nearestEarlier } from "./events.js";
 import { banner, explanation, verdict } from "./explanation.js";
 import * as offline from "./offline.js";
 import { TABS, read, textsOf, written } from "./link.js";
@@ -76,23 +77,36 @@ const QUESTIONS = {
     return { find, tell: () => command("/rank", body), show, hint };
   },
   events() {
-    const stream = readStream(by("stream").value);
     const chosen = settings.chosen();
-    const find = async (signal) => {
-      checkLength(stream.texts.length);
-      const embedded = await embedAll(stream.texts, chosen, signal);
-      return { embedded, nearest: await nearestEarlier(embedded.vectors, signal) };
-    };
+    const stream = readStream(by("stream").value);
     let text = "";
+    const find = async (signal) => {
+      await eventlist.loadSources(signal);
+      const collection = by("of").value;
+      if (collection !== "") {
+        text = command(eventlist.eventsPath(chosen));
+        return { collection, list: await ask(eventlist.eventsPath(chosen), undefined, signal) };
+      }
+      checkLength(stream.texts.length);
+      const vectors = await embedAll(stream.texts, chosen, signal);
+      return { vectors, near: await nearestEarlier(stream.texts, vectors, chosen, signal) };
+    };
     const tell = () => text;
-    const moved = (threshold, method) => {
-      text = eventsCommand(method, threshold);
+    const moved = (threshold) => {
+      text = eventsCommand(threshold);
       if (asked.events?.tell === tell) by("command-text").textContent = text;
     };
-    const show = ({ embedded, nearest }) => {
-      by("event-list").replaceChildren(...eventList(stream, embedded, nearest, moved));
+    const show = ({ collection, list, vectors, near }) => {
+      const pathOf = (id) => eventlist.eventsPath(chosen, id);
+      const shown = collection
+        ? eventlist.eventsOfCollection(list, collection, pathOf)
+        : eventlist.eventsOfTexts(stream, vectors, near, moved);
+      by("event-list").replaceChildren(...shown);
     };
-    const hint = "Save the texts as tweets.ndjson, or under a header as tweets.tsv. Without the second line the command finds better events.";
+    const hint = () =>
+      by("of").value === ""
+        ? "Save the texts as posts.ndjson, or under a header as posts.tsv. POST /collections/NAME/match finds the same in a stream that the server remembers."
+        : "POST /collections/NAME/match puts texts into it, and /collections/NAME/events/stream tells of events as they begin and grow.";
     return { find, tell, show, hint };
   },
 };
@@ -155,7 +169,8 @@ async function answer() {
     const result = await find(current.signal);
     if (asking[here] !== current) return;
     show(result);
-    asked[here] = { tell, title, hint: title === TERMINAL ? hint : offline.HINT, link: linkOf(here) };
+    const told = typeof hint === "function" ? hint() : hint;
+    asked[here] = { tell, title, hint: title === TERMINAL ? told : offline.HINT, link: linkOf(here) };
     if (here === tab) {
       by("problem").replaceChildren();
       by("key-form").hidden = true;
@@ -185,12 +200,19 @@ function showAnswers() {
   history.replaceState(null, "", link || location.pathname);
 }
 
+/** What an address says of a tab besides its texts. */
+const MORE = {
+  rank: filledIn,
+  collections: () => ({ collection: by("collection").value }),
+  events: () => (by("of").value === "" ? {} : { of: by("of").value, sort: by("sort").value }),
+};
+
 /** The question in the form, as it stands in the page's address. */
 function linkOf(name) {
   const texts = textsOf(name).map(by);
   const own = texts.every((field) => field.value === field.defaultValue);
   const fields = Object.fromEntries(own ? [] : texts.map((field) => [field.id, field.value]));
-  const more = { rank: filledIn, collections: () => ({ collection: by("collection").value }) }[name]?.() ?? {};
+  const more = MORE[name]?.() ?? {};
   return written(name, { ...fields, ...more, ...settings.chosen() });
 }
 
@@ -239,6 +261,7 @@ function fill({ tab: name, fields }) {
   for (const id of textsOf(name)) by(id).value = fields[id] ?? by(id).defaultValue;
   if (name === "rank") fillIn(fields);
   if (name === "collections") collections.want(fields.collection);
+  if (name === "events") eventlist.want(fields);
   settings.want(fields);
   delete asked[name];
   choose(name, false);
@@ -318,6 +341,11 @@ for (const example of document.querySelectorAll(".examples button")) {
 }
 
 by("collection").addEventListener("change", begin);
+by("sort").addEventListener("change", begin);
+by("of").addEventListener("change", () => {
+  eventlist.turnSource();
+  begin();
+});
 by("make-collection").addEventListener("click", async () => {
   try {
     await collections.makeExample();

@@ -47,12 +47,12 @@ export function offer(tab) {
   if (known()) fillMethods();
 }
 
-/** Which methods fit a tab: only lists are ranked, and events are found by vectors. */
+/** Which methods fit a tab: only lists are ranked, and events are always found in the same way. */
 const FITS = {
   compare: (method) => method.kind === "similarity",
   rank: () => true,
   collections: () => true,
-  events: (method) => method.kind === "similarity" && method.embeds,
+  events: () => true,
 };
 
 /** A method of this server by its name. */
@@ -110,9 +110,7 @@ function fillMethods() {
     const members = methods.methods.filter((method) => FITS[offered](method) && belongs(method));
     return element("optgroup", { label }, ...members.map(methodOption));
   });
-  // Of a method without vectors `/embed` takes another in its place, and its answer says which.
-  const named = methods.methods.some((method) => method.name === methods.auto && FITS[offered](method));
-  const auto = element("option", { value: AUTO }, named ? `auto (${methods.auto})` : AUTO);
+  const auto = element("option", { value: AUTO }, `auto (${methods.auto})`);
   by("method").replaceChildren(auto, ...groups.filter((group) => group.children.length > 0));
   by("method").value = before;
   // A choice that does not exist here, as a ranker in the other tab.
@@ -130,9 +128,9 @@ export function tellMethod() {
   const method = methodOf(by("method").value);
   if (!method) return;
   const note = method.note ? ` Note: ${method.note}.` : "";
-  const usual = "The method that this model's vectors are made by, unless another is chosen.";
-  by("method-summary").textContent = FITS[offered](method) ? method.summary + note : usual;
-  by("measure-field").hidden = !method.embeds;
+  by("method-summary").textContent = method.summary + note;
+  by("measure-field").hidden = offered === "events" || !method.embeds;
+  for (const id of ["method-field", "method-summary"]) by(id).hidden = offered === "events";
   const options = ["cosine", "euclidean"].map((name) => element("option", { value: name }, name));
   by("measure").replaceChildren(...options);
   by("measure").value = method.measure;
@@ -152,6 +150,7 @@ export function chosen() {
   const name = by("method").value || AUTO;
   const method = methodOf(name);
   if (models.length > 1) fields.model = by("model").value;
+  if (offered === "events") return fields;
   if (name !== AUTO) fields.method = name;
   if (method?.embeds && by("measure").value !== method.measure) {
     fields.method = method.name;
