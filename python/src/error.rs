@@ -2,6 +2,7 @@
 
 use cognate::engine::{Place, QueryError};
 use cognate::model::ModelError;
+use cognate_rows::events::EventsError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -25,6 +26,15 @@ pub(crate) enum Problem {
 impl From<QueryError> for Problem {
     fn from(error: QueryError) -> Self {
         Self::Query(error)
+    }
+}
+
+impl From<EventsError> for Problem {
+    fn from(error: EventsError) -> Self {
+        match error {
+            EventsError::Query(error) => Self::Query(error),
+            other => Self::Setting(other.to_string()),
+        }
     }
 }
 

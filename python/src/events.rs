@@ -1,16 +1,18 @@
 //! A stream of texts, each joined to its event as it comes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cognate::Engine;
 use cognate::engine::QueryError;
 use cognate::window::events::{Decision, Rule};
-use cognate::window::stream::{Item, Settings, Stream};
+use cognate::window::stream::{Item, Settings};
 use cognate::window::{Limits, usual};
 use cognate_files::instant;
+use cognate_rows::events::{NamedStream, Names};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::column::Column;
 use crate::error::Problem;
@@ -24,7 +26,7 @@ const NOTHING: i64 = -1;
 /// A stream at work.
 #[pyclass(frozen, name = "EventDetector", module = "cognate._native")]
 pub(crate) struct NativeDetector {
-    stream: Mutex<Stream<Arc<Engine>>>,
+    stream: Mutex<NamedStream<Arc<Engine>>>,
     threshold: f32,
 }
 
@@ -43,6 +45,9 @@ type Told<'py> = (
     Bound<'py, PyArray1<f32>>,
     Bound<'py, PyArray1<bool>>,
 );
+
+/// The same by ids, a row a text.
+type Named = Vec<(Option<String>, Option<String>, Option<f32>, bool)>;
 
 fn settings(engine: &Engine, followed: &Followed, ruled: &Ruled) -> Result<Settings, Problem> {
     let Followed(method, second, within) = followed;
@@ -86,19 +91,27 @@ fn raised(py: Python<'_>, problem: Problem) -> PyErr {
 #[pymethods]
 impl NativeDetector {
     #[new]
+    #[pyo3(signature = (model, followed, ruled, saved=None))]
     fn new(
         py: Python<'_>,
         model: &Bound<'_, NativeModel>,
         followed: Followed,
         ruled: Ruled,
+        saved: Option<&[u8]>,
     ) -> PyResult<Self> {
         let engine = model.get().shared();
-        let made = || {
+        let made = || -> Result<_, Problem> {
             let settings = settings(&engine, &followed, &ruled)?;
             let threshold = settings.rule.threshold;
-            Ok((Stream::new(Arc::clone(&engine), settings)?, threshold))
+            let stream = match saved {
+                Some(saved) => {
+                    NamedStream::restored(Arc::clone(&engine), settings, saved.to_vec())?
+                }
+                None => NamedStream::new(Arc::clone(&engine), settings)?,
+            };
+            Ok((stream, threshold))
         };
-        let (stream, threshold) = made().map_err(|problem: Problem| raised(py, problem))?;
+        let (stream, threshold) = py.detach(made).map_err(|problem| raised(py, problem))?;
         Ok(Self { stream: Mutex::new(stream), threshold })
     }
 
@@ -114,8 +127,13 @@ impl NativeDetector {
     }
 
     fn __len__(&self) -> usize {
-        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
-        usize::try_from(stream.next()).unwrap_or(usize::MAX)
+        usize::try_from(self.locked().stream().next()).unwrap_or(usize::MAX)
+    }
+
+    /// What it got to, from which another goes on.
+    fn save<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let saved = py.detach(|| self.locked().save());
+        PyBytes::new(py, saved.as_bytes())
     }
 
     /// Decides what texts belong to, in order, as if each had come alone.
@@ -125,25 +143,8 @@ impl NativeDetector {
         texts: &Bound<'py, PyAny>,
         times: Vec<i64>,
     ) -> PyResult<Told<'py>> {
-        let column = Column::of(texts, "texts")?;
-        let texts = column.texts()?;
-        if texts.len() != times.len() {
-            let (one, other) = (texts.len(), times.len());
-            let message = format!("there are {one} texts and {other} times; each text needs one");
-            return Err(PyValueError::new_err(message));
-        }
-        let items = texts.iter().zip(&times);
-        let items = items.map(|(text, &time)| Item { time, text: text.unwrap_or_default() });
-        let items: Vec<Item<'_>> = items.collect();
-        let mut decisions: Vec<Decision> = Vec::with_capacity(items.len());
-        for part in items.chunks(PER_PART) {
-            let followed = py.detach(|| {
-                let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
-                stream.follow(part)
-            });
-            decisions.extend(followed.map_err(|error: QueryError| raised(py, error.into()))?);
-            py.check_signals()?;
-        }
+        let mut decisions: Vec<Decision> = Vec::with_capacity(times.len());
+        self.decide(py, texts, &times, None, |decision, _| decisions.push(*decision))?;
         let nearest = |decision: &Decision| {
             decision.nearest.map_or(NOTHING, |near| i64::try_from(near.number).unwrap_or(NOTHING))
         };
@@ -155,6 +156,61 @@ impl NativeDetector {
             PyArray1::from_iter(py, decisions.iter().map(score)),
             PyArray1::from_iter(py, decisions.iter().map(|decision| decision.new)),
         ))
+    }
+    /// The same of texts that have ids, told by these.
+    fn follow_named(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        times: Vec<i64>,
+        ids: &Bound<'_, PyAny>,
+    ) -> PyResult<Named> {
+        let mut found = Vec::with_capacity(times.len());
+        self.decide(py, texts, &times, Some(ids), |decision, names| {
+            let event = names.of_event(decision.event).map(str::to_owned);
+            let nearest = decision.nearest.and_then(|near| names.of_text(near.number));
+            found.push((event, nearest.map(str::to_owned), decision.score, decision.new));
+        })?;
+        Ok(found)
+    }
+}
+
+impl NativeDetector {
+    fn locked(&self) -> MutexGuard<'_, NamedStream<Arc<Engine>>> {
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Follows texts, part by part, and tells what was decided of each.
+    fn decide(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        times: &[i64],
+        ids: Option<&Bound<'_, PyAny>>,
+        mut tell: impl FnMut(&Decision, &Names) + Send,
+    ) -> PyResult<()> {
+        let column = Column::of(texts, "texts")?;
+        let texts = column.texts()?;
+        let named = ids.map(|ids| Column::of(ids, "ids")).transpose()?;
+        let ids = named.as_ref().map_or(Ok(vec![None; texts.len()]), Column::texts)?;
+        for (other, called) in [(times.len(), "times"), (ids.len(), "ids")] {
+            if texts.len() != other {
+                let one = texts.len();
+                let message =
+                    format!("there are {one} texts and {other} {called}; each text needs one");
+                return Err(PyValueError::new_err(message));
+            }
+        }
+        let items = texts.iter().zip(times).zip(&ids);
+        let items =
+            items.map(|((text, &time), id)| (Item { time, text: text.unwrap_or_default() }, *id));
+        let items: Vec<(Item<'_>, Option<&str>)> = items.collect();
+        for part in items.chunks(PER_PART) {
+            let followed = py.detach(|| self.locked().follow(part, &mut tell));
+            followed.map_err(|error: QueryError| raised(py, error.into()))?;
+            py.check_signals()?;
+        }
+        Ok(())
     }
 }
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import datetime
 import pathlib
 import pickle
+import subprocess
 import threading
+import time
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from conftest import Program, tweets
+from conftest import ROOT, Program, families, tweets
 
 import cognate
 
@@ -116,6 +118,61 @@ def test_what_makes_no_sense_is_refused() -> None:
             cognate.EventDetector(**asked)
     with pytest.raises(TypeError, match="an EventDetector cannot be pickled"):
         pickle.dumps(timed)
+
+
+def test_a_stream_goes_on_from_what_was_saved() -> None:
+    texts, times = families(2000), [START + datetime.timedelta(minutes=minute) for minute in range(2000)]
+    asked: dict[str, object] = {"within": "6h", "last": 300, "centre": 0.2}
+    expected = cognate.EventDetector(**asked).add_many(texts, times)  # type: ignore[arg-type]
+    detector = cognate.EventDetector(**asked)  # type: ignore[arg-type]
+    found = []
+    for start, end in ((0, 1), (1, 150), (150, 1177), (1177, 2000)):
+        found.append(detector.add_many(texts[start:end], times[start:end]))
+        detector = cognate.EventDetector(state=detector.save(), **asked)  # type: ignore[arg-type]
+    for at, name in enumerate(cognate.Events._fields):
+        together = np.concatenate([part[at] for part in found])
+        assert together.tobytes() == expected[at].tobytes(), name
+    assert len(detector) == 2000
+
+
+def test_a_state_is_that_of_the_program(program: Program, tmp_path: pathlib.Path) -> None:
+    """Each goes on where the other was."""
+    rows = [{"text": text, "time_utc": "2024-05-01 10:00:00"} for text in families(1500)]
+    event, nearest, _, new = as_program(program, tmp_path, rows, "--last", "200", "--state", "state")
+    (tmp_path / "state").unlink()
+    (tmp_path / "out.tsv").unlink()
+    as_program(program, tmp_path, rows[:700], "--last", "200", "--state", "state")
+    detector = cognate.EventDetector(last=200, state=(tmp_path / "state").read_bytes())
+    found = detector.add_many([row["text"] for row in rows[700:1000]])
+    assert (found.event.tolist(), found.nearest.tolist()) == (event[700:1000], nearest[700:1000])
+    (tmp_path / "state").write_bytes(detector.save())
+    (tmp_path / "out.tsv").unlink()
+    last = as_program(program, tmp_path, rows[1000:], "--last", "200", "--state", "state")
+    assert (last[0], last[1], last[3]) == (event[1000:], nearest[1000:], new[1000:])
+
+
+def test_a_state_of_something_else_is_refused(program: Program, tmp_path: pathlib.Path) -> None:
+    detector = cognate.EventDetector()
+    detector.add_many(STREAM)
+    saved = detector.save()
+    with pytest.raises(ValueError, match="state: the state was made with method avg-cos.* last 2000.* last 9"):
+        cognate.EventDetector(last=9, state=saved)
+    with pytest.raises(ValueError, match="state: not a whole state: its digest is not that of its lines"):
+        cognate.EventDetector(state=saved.replace(b"Lima", b"Rome"))
+    with pytest.raises(ValueError, match="state: not a whole state"):
+        cognate.EventDetector(state=b"")
+    state = tmp_path / "state"
+    words = [program.path, "events", "--model", str(ROOT / "models/default.safetensors"), "-o", str(tmp_path / "out")]
+    words += ["--state", str(state), "--checkpoint", "0s"]
+    running = subprocess.Popen(words, stdin=subprocess.PIPE, bufsize=0)
+    assert running.stdin is not None
+    running.stdin.write(b'{"text": "a quake"}\n')
+    while not state.exists() and running.poll() is None:
+        time.sleep(0.01)
+    running.kill()
+    running.wait()
+    with pytest.raises(ValueError, match="state: the run of `cognate events` that wrote it was interrupted"):
+        cognate.EventDetector(state=state.read_bytes())
 
 
 def test_many_threads_add_to_one() -> None:

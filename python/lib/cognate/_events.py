@@ -54,6 +54,9 @@ class EventDetector:
     average; without a threshold it is the one that was found for the method. Texts are taken in the
     order they come in. A missing text is an event of its own.
 
+    With `state`, what `save` gave or a file of `cognate events --state`, it goes on where that was: the
+    model and all else that is asked for must be the same.
+
     Many threads may add to one detector; what each adds is decided at once. A detector cannot be
     pickled: what it remembers belongs to one process.
 
@@ -69,6 +72,9 @@ class EventDetector:
     array([3, 0])
     >>> len(events)
     5
+    >>> later = cognate.EventDetector(within="24h", state=events.save())
+    >>> later.add("Another strong earthquake shakes Lima", "2024-05-01 11:30:00").event
+    0
     """
 
     __slots__ = ("_native", "_timed")
@@ -85,6 +91,7 @@ class EventDetector:
         votes: int = _VOTES,
         centre: float = _CENTRE,
         threshold: float | None = None,
+        state: bytes | None = None,
     ) -> None:
         for name, number, most in (("last", last, 10_000_000), ("nearest", nearest, 1000), ("votes", votes, 1000)):
             if not 1 <= number <= most:
@@ -92,7 +99,7 @@ class EventDetector:
         span = None if within is None else _span(within)
         rule = (last, nearest, votes, centre, threshold)
         self._timed = span is not None
-        self._native = _native.EventDetector((model or shared())._native, (method, second, span), rule)
+        self._native = _native.EventDetector((model or shared())._native, (method, second, span), rule, state)
 
     @property
     def threshold(self) -> float:
@@ -102,6 +109,10 @@ class EventDetector:
     def __len__(self) -> int:
         """Texts so far."""
         return len(self._native)
+
+    def save(self) -> bytes:
+        """What it got to, for `state` of another: the same bytes as of a file of `cognate events --state`."""
+        return self._native.save()
 
     def add(self, text: str | None, time: Time | None = None) -> Event:
         """Decides what a text belongs to. Only `within` needs times."""
@@ -129,7 +140,7 @@ class EventDetector:
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             "an EventDetector cannot be pickled: what it remembers belongs to one process; make one where "
-            "the stream is read, and send it the texts"
+            "the stream is read, and send it the texts, or what save() gave"
         )
 
 

@@ -70,6 +70,7 @@ class EventDetector:
         model: Model,
         followed: tuple[str, str | None, int | None],
         ruled: tuple[int, int, int, float, float | None],
+        saved: bytes | None = None,
     ) -> EventDetector: ...
     @staticmethod
     def usual() -> tuple[int, str, int, int, float]: ...
@@ -79,6 +80,10 @@ class EventDetector:
     def follow(
         self, texts: object, times: list[int]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32], NDArray[np.bool_]]: ...
+    def follow_named(
+        self, texts: object, times: list[int], ids: object
+    ) -> list[tuple[str | None, str | None, float | None, bool]]: ...
+    def save(self) -> bytes: ...
 
 @final
 class Steps:

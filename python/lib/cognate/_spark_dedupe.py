@@ -26,7 +26,7 @@ from cognate._spark_host import on_this_host
 
 Batches = Iterator[pa.RecordBatch]
 #: Threshold, floor, and how the question is asked.
-Sought = tuple[tuple[float, float | None], tuple[str, str | None, str, bool]]
+Sought = tuple[tuple[float, float | None], tuple[str, str | None, str, bool, str | None]]
 #: Where a worker finds the model, and its fingerprint.
 Source = tuple[str | None, str]
 #: What was learnt: counters, counts, cells, centres of each, centres.

@@ -8,15 +8,19 @@ because Spark starts one worker for each core.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import datetime
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, FloatType, StructField, StructType
 
+from cognate._events import _CENTRE, _LAST, _NEAREST, _SECOND, _VOTES, EventDetector
 from cognate._model import Measure, Model, Opposites, Unknown, Unscored, shared
 from cognate._spark_dedupe import search
+from cognate._spark_events import ADDED, follow
 from cognate._spark_host import on_this_host
 
 Batches = Iterator[pa.RecordBatch]
@@ -119,6 +123,60 @@ def dedupe(
     rows = df.select(_quoted(id).alias("id"), _quoted(text).alias("text"))
     found = search(rows, (path, fingerprint), opened, sought).withColumnRenamed("id", id)
     return df.join(found, id, "left").select(*map(_quoted, df.columns), "duplicate_of", "score")
+
+
+def events(
+    stream: DataFrame,
+    text: str,
+    id: str,
+    time: str | None = None,
+    *,
+    key: str | Sequence[str] | None = None,
+    within: str | datetime.timedelta | None = None,
+    last: int = _LAST,
+    method: str = "avg-cos",
+    second: str | None = _SECOND,
+    nearest: int = _NEAREST,
+    votes: int = _VOTES,
+    centre: float = _CENTRE,
+    threshold: float | None = None,
+    model: Model | None = None,
+) -> DataFrame:
+    """The rows of a stream with four more columns: `event`, the id of the text that a row's event began
+    with, `nearest`, the id of a text of it (or of another, where that was not near enough), `score`, and
+    `new`, whether the row begins its event.
+
+    The rows of each value of `key` are a stream of their own with a window of its own, as of
+    `EventDetector`, which says what the other options are; without a key all rows are one stream. Spark
+    keeps the windows, so a query with a `checkpointLocation` goes on where it was. Rows of a micro-batch
+    are put in the order of `time`, and of ids where times are equal; those that come in a later one are
+    taken as they come. `id` is a column of whole numbers or text, `time` one of timestamps, whole numbers
+    or text, both without nulls. A query has one such operator at most and the output mode `append`.
+    """
+    keys = [key] if isinstance(key, str) else list(key or ())
+    for name in (text, id, *([] if time is None else [time]), *keys):
+        _place(stream, name)
+    for column in ADDED:
+        if column in stream.columns:
+            raise ValueError(f"there is a column {column!r} already; rename it first")
+    opened = model or shared()
+    settings: dict[str, Any] = {
+        "within": within,
+        "last": last,
+        "method": method,
+        "second": second,
+        "nearest": nearest,
+        "votes": votes,
+        "centre": centre,
+        "threshold": threshold,
+    }
+    # What cannot be asked is refused here, not on an executor.
+    EventDetector(opened, **settings)
+    if within is not None and time is None:
+        raise ValueError("time: `within` is a span of time, so each text needs one")
+    _, (path, fingerprint) = opened.__reduce__()
+    named = {"text": _quoted(text), "id": _quoted(id)} | ({} if time is None else {"time": _quoted(time)})
+    return follow(stream, named, [*map(_quoted, keys)], (path, fingerprint), settings)
 
 
 def _quoted(name: str) -> Column:

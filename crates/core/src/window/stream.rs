@@ -103,6 +103,11 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         self.first = number;
     }
 
+    /// The engine that it asks.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     /// The number that the next text will have.
     pub fn next(&self) -> u64 {
         self.window.next()

@@ -11,12 +11,13 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use cognate::engine::Engine;
 use cognate_files::ReadError;
 use serde::{Deserialize, Serialize};
 
 use crate::events::output::{Order, Output};
 use crate::events::source::{Source, Tweet};
-use crate::events::{EventsError, Run};
+use crate::events::{EventsError, NamedStream};
 
 /// Bytes before the end of an output by which it is recognised.
 const TAIL_BYTES: u64 = 64 << 10;
@@ -104,7 +105,7 @@ impl Reading {
     pub(super) fn pass_over(
         &mut self,
         before: &Checkpoint,
-        run: &Run<'_>,
+        named: &NamedStream<&Engine>,
         order: &Order,
         state: &Path,
     ) -> Result<Option<Tweet>, EventsError> {
@@ -126,7 +127,7 @@ impl Reading {
         if !by_ids {
             return Err(other(state, *records));
         }
-        let known: HashSet<(&str, &str)> = run.known().chain(order.known()).collect();
+        let known: HashSet<(&str, &str)> = named.known().chain(order.known()).collect();
         let is_known = |tweet: &Tweet| {
             tweet.id.as_deref().is_some_and(|id| known.contains(&(id, &*tweet.text)))
         };

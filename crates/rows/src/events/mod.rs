@@ -6,12 +6,12 @@
 //! [`window`](cognate::window).
 
 mod checkpoint;
+mod named;
 mod output;
 mod source;
 mod state;
 mod summary;
 
-use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io::Write;
 use std::path::PathBuf;
@@ -21,10 +21,11 @@ use std::time::{Duration, Instant};
 use cognate::engine::{Engine, QueryError};
 use cognate::window::BATCH;
 use cognate::window::events::Decision;
-use cognate::window::stream::{Item, Settings, Stream};
+use cognate::window::stream::{Item, Settings};
 use cognate_files::ReadError;
 use cognate_files::progress::Progress;
 use cognate_files::records::{Added, Appender, Options as RecordOptions};
+pub use named::{NamedStream, Names};
 pub use output::Output;
 use serde::Serialize;
 pub use source::Columns;
@@ -116,9 +117,6 @@ impl fmt::Display for Outcome {
 /// Names of the added fields, without the prefix.
 const FIELDS: [&str; 4] = ["event", "nearest", "score", "new"];
 
-/// Texts between two removals of ids that left the window.
-const SWEEP: u64 = 4096;
-
 /// Processes a stream to its end, or until `interrupted` is set: all texts read by then are decided
 /// and written.
 pub fn run(
@@ -132,8 +130,7 @@ pub fn run(
     source.refuse_fields(&names)?;
     let mut run = Run {
         engine,
-        stream: Stream::new(engine, options.settings)?,
-        names: Names::default(),
+        named: NamedStream::new(engine, options.settings)?,
         appender: Appender::new(source.format(), names),
         summary: options.summary.as_deref().map(|path| Summary::create(path, options.least)),
         lines: String::new(),
@@ -144,7 +141,8 @@ pub fn run(
     let mut next = None;
     let state = options.state.as_deref();
     let kept = state.filter(|_| options.checkpoint.is_some());
-    let before = state.map(|path| state::resume(path, &mut run, &mut order)).transpose()?.flatten();
+    let before =
+        state.map(|path| state::resume(path, &mut run.named, &mut order)).transpose()?.flatten();
     let is_unfinished = before.as_ref().is_some_and(|before| !before.ended);
     if let (Some(path), None, true) = (state, kept, is_unfinished) {
         let problem = "the run before was interrupted: go on with --checkpoint".to_owned();
@@ -153,17 +151,17 @@ pub fn run(
     if let Some(path) = kept {
         if !is_unfinished {
             // Before the first line: what is written from here on can be cut off.
-            state::save(path, &run, &order, Some(reading.checkpoint(&order, out, false)?))?;
+            state::save(path, &run.named, &order, Some(reading.checkpoint(&order, out, false)?))?;
         }
         if let Some(before) = before {
-            next = reading.pass_over(&before, &run, &order, path)?;
+            next = reading.pass_over(&before, &run.named, &order, path)?;
             if is_unfinished {
                 out.cut(&before.output, path)?;
             }
         }
     }
     // A resumed output already has its header.
-    if run.stream.next() == 0 && order.newest().is_none() {
+    if run.named.stream().next() == 0 && order.newest().is_none() {
         run.appender.header(reading.source.header(), &mut run.lines);
     }
     let progress = Progress::bytes("events");
@@ -196,18 +194,18 @@ pub fn run(
             && saved.elapsed() >= every
         {
             run.write(out, true)?;
-            state::save(path, &run, &order, Some(reading.checkpoint(&order, out, false)?))?;
+            state::save(path, &run.named, &order, Some(reading.checkpoint(&order, out, false)?))?;
             saved = Instant::now();
         }
     }
     drop(progress);
     if let Some(summary) = run.summary.take() {
-        summary.finish(&run.names, engine)?;
+        summary.finish(&run.named.names, engine)?;
     }
-    run.outcome.total = run.stream.next();
+    run.outcome.total = run.named.stream().next();
     if let Some(path) = state {
         let checkpoint = kept.map(|_| reading.checkpoint(&order, out, ended)).transpose()?;
-        state::save(path, &run, &order, checkpoint)?;
+        state::save(path, &run.named, &order, checkpoint)?;
     }
     Ok(run.outcome)
 }
@@ -215,71 +213,46 @@ pub fn run(
 /// Maximum bytes of lines held back while more records are available.
 const WRITTEN_BYTES: usize = 64 << 10;
 
-/// A stream in progress, with the external ids of its texts.
+/// A stream in progress, with what is written of it.
 struct Run<'e> {
     engine: &'e Engine,
-    stream: Stream<&'e Engine>,
-    names: Names,
+    named: NamedStream<&'e Engine>,
     appender: Appender,
     summary: Option<Summary>,
     lines: String,
     outcome: Outcome,
 }
 
-/// External ids of texts and events; a text without an id is called by its position in the stream,
-/// from 1.
-#[derive(Default)]
-struct Names {
-    /// The ids of the texts in the window, beginning with text number `first`.
-    ids: VecDeque<Option<Box<str>>>,
-    first: u64,
-    /// The ids of the texts that began the current events.
-    events: HashMap<u64, Box<str>>,
-}
-
-impl Names {
-    fn id(&self, number: u64) -> Option<&str> {
-        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
-        self.ids.get(at)?.as_deref()
-    }
-
-    fn of_text(&self, number: u64) -> Added<'_> {
-        self.id(number).map_or(Added::Count(number + 1), Added::Text)
-    }
-
-    fn of_event(&self, event: u64) -> Added<'_> {
-        self.events.get(&event).map_or(Added::Count(event + 1), |id| Added::Text(id))
-    }
-
-    fn add(&mut self, id: Option<Box<str>>, number: u64, event: u64) {
-        if let (true, Some(id)) = (number == event, &id) {
-            self.events.insert(event, id.clone());
-        }
-        self.ids.push_back(id);
-    }
+/// What a text is called: by its id, or without one by its position in the stream, from 1.
+fn called(id: Option<&str>, number: u64) -> Added<'_> {
+    id.map_or(Added::Count(number + 1), Added::Text)
 }
 
 impl Run<'_> {
     /// Decides texts in order and appends their lines.
     fn decide(&mut self, tweets: Vec<Tweet>) -> Result<(), EventsError> {
         for batch in tweets.chunks(BATCH) {
-            let items = batch.iter().map(|tweet| Item { time: tweet.time, text: &tweet.text });
-            let items: Vec<Item<'_>> = items.collect();
-            let first = self.stream.next();
-            let decisions = self.stream.follow(&items)?;
+            let items = batch.iter().map(|tweet| {
+                let item = Item { time: tweet.time, text: &tweet.text };
+                (item, tweet.id.as_deref())
+            });
+            let items: Vec<(Item<'_>, Option<&str>)> = items.collect();
+            let first = self.named.stream.next();
+            let decisions = self.named.decide(&items)?;
             for ((number, tweet), decision) in (first..).zip(batch).zip(&decisions) {
-                self.names.add(tweet.id.clone(), number, decision.event);
                 self.add_line(tweet, decision);
                 self.count(number, decision);
                 if let Some(summary) = &mut self.summary {
                     summary.take(tweet, number, decision, self.engine);
                 }
             }
-            // After the batch: its first texts may refer to ids that its last texts push out of the
-            // window.
-            let next = self.stream.next();
-            if first / SWEEP != next / SWEEP {
-                self.sweep(next)?;
+            if self.named.is_to_sweep(batch.len()) {
+                let events = self.named.stream.events();
+                if let Some(summary) = &mut self.summary {
+                    let is_over = |event| events.size(event) == 0;
+                    summary.end(&self.named.names, self.engine, is_over)?;
+                }
+                self.named.sweep();
             }
         }
         Ok(())
@@ -287,9 +260,10 @@ impl Run<'_> {
 
     fn add_line(&mut self, tweet: &Tweet, decision: &Decision) {
         let nearest = decision.nearest.map(|near| near.number);
+        let names = &self.named.names;
         let values = [
-            self.names.of_event(decision.event),
-            nearest.map_or(Added::Nothing, |number| self.names.of_text(number)),
+            called(names.of_event(decision.event), decision.event),
+            nearest.map_or(Added::Nothing, |number| called(names.of_text(number), number)),
             decision.score.map_or(Added::Nothing, Added::Score),
             Added::Truth(decision.new),
         ];
@@ -297,31 +271,12 @@ impl Run<'_> {
     }
 
     fn count(&mut self, number: u64, decision: &Decision) {
-        let without = self.stream.window().text(number).is_some_and(|text| text.vector.is_none());
+        let text = self.named.stream.window().text(number);
+        let without = text.is_some_and(|text| text.vector.is_none());
         self.outcome.texts += 1;
         self.outcome.events += u64::from(decision.new);
         self.outcome.joined += u64::from(!decision.new);
         self.outcome.unscored += u64::from(without);
-    }
-
-    /// Removes ids that left the window, and ends events.
-    fn sweep(&mut self, number: u64) -> Result<(), EventsError> {
-        let kept = number.saturating_sub(self.stream.settings().limits.last as u64 + BATCH as u64);
-        while self.names.first < kept && self.names.ids.pop_front().is_some() {
-            self.names.first += 1;
-        }
-        let events = self.stream.events();
-        if let Some(summary) = &mut self.summary {
-            summary.end(&self.names, self.engine, |event| events.size(event) == 0)?;
-        }
-        self.names.events.retain(|&event, _| events.size(event) > 0);
-        Ok(())
-    }
-
-    /// Ids and texts of the window.
-    fn known(&self) -> impl Iterator<Item = (&str, &str)> {
-        let all = (self.names.first..).zip(&self.names.ids);
-        all.filter_map(|(number, id)| Some((id.as_deref()?, self.stream.text(number)?)))
     }
 
     fn write(&mut self, out: &mut Output, flush: bool) -> Result<(), EventsError> {

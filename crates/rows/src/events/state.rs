@@ -1,13 +1,15 @@
-//! The state of a stream in a file, from which another run resumes: JSON objects, one on each line,
+//! The state of a stream, from which another resumes: JSON objects, one on each line,
 //! with a digest of all preceding lines in the last one.
 //!
-//! The file is replaced whole, so after a crash the previous state remains. It states the model and
-//! the settings, and only a run with the same ones can resume: another model would find other
+//! A file of it is replaced whole, so after a crash the previous state remains. It states the model and
+//! the settings, and only a stream with the same ones can resume: another model would find other
 //! neighbours.
 
 use std::fmt::Write;
+use std::ops::Deref;
 use std::path::Path;
 
+use cognate::engine::Engine;
 use cognate::model::disk;
 use cognate::window::stream::{Item, Settings};
 use cognate_files::input::Input;
@@ -16,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::events::checkpoint::Checkpoint;
 use crate::events::output::Order;
 use crate::events::source::Tweet;
-use crate::events::{EventsError, Run};
+use crate::events::{EventsError, NamedStream};
 
 /// Name and version of the format.
 const FORMAT: &str = "cognate-events-2";
@@ -86,22 +88,59 @@ fn described(settings: &Settings) -> String {
     )
 }
 
+impl<E: Deref<Target = Engine>> NamedStream<E> {
+    /// What it got to, as `cognate events` keeps it with `--state`.
+    pub fn save(&self) -> String {
+        written(self, None, &[])
+    }
+
+    /// A stream that goes on where another of the same model and settings was [saved](Self::save), be
+    /// it by `cognate events`, of which no run may be unfinished.
+    pub fn restored(engine: E, settings: Settings, saved: Vec<u8>) -> Result<Self, EventsError> {
+        let mut restored = Self::new(engine, settings)?;
+        let name = Path::new("state");
+        check(&mut Input::from_bytes(name, saved.clone())?)?;
+        let (checkpoint, _) = read(&mut Input::from_bytes(name, saved)?, &mut restored)?;
+        match checkpoint.is_none_or(|checkpoint| checkpoint.ended) {
+            true => Ok(restored),
+            false => {
+                let problem =
+                    "the run of `cognate events` that wrote it was interrupted".to_owned();
+                Err(EventsError::State { path: name.to_owned(), problem })
+            }
+        }
+    }
+}
+
+/// Writes a state to a file.
 pub(super) fn save(
     path: &Path,
-    run: &Run<'_>,
+    named: &NamedStream<&Engine>,
     order: &Order,
     checkpoint: Option<Checkpoint>,
 ) -> Result<(), EventsError> {
-    let (window, events) = (run.stream.window(), run.stream.events());
+    let out = written(named, checkpoint, &order.waiting());
+    let failed = |source| EventsError::Write { path: path.to_owned(), source };
+    disk::replace_by(path, out.as_bytes()).map_err(failed)
+}
+
+/// The lines of a state; of a run with checkpoints with how far it is and the texts that wait.
+fn written<E: Deref<Target = Engine>>(
+    named: &NamedStream<E>,
+    checkpoint: Option<Checkpoint>,
+    waiting: &[&Tweet],
+) -> String {
+    let NamedStream { stream, names } = named;
+    let (window, events) = (stream.window(), stream.events());
     let all = events.all();
     let kept = window.kept().filter(|&number| window.text(number).is_some());
     let kept: Vec<u64> = kept.filter(|&number| events.of(number).is_some()).collect();
     let mut out = String::new();
     let head = Head {
         format: FORMAT.to_owned(),
-        fingerprint: run.engine.model().fingerprint().to_owned(),
-        settings: described(run.stream.settings()),
-        next: run.stream.next(),
+        fingerprint: stream.engine().model().fingerprint().to_owned(),
+        settings: described(stream.settings()),
+        next: stream.next(),
         texts: kept.len(),
         events: all.len(),
         checkpoint,
@@ -110,25 +149,24 @@ pub(super) fn save(
     for number in kept {
         let text = Text {
             time: window.text(number).map_or(0, |text| text.time),
-            text: run.stream.text(number).unwrap_or_default().to_owned(),
-            id: run.names.id(number).map(str::to_owned),
+            text: stream.text(number).unwrap_or_default().to_owned(),
+            id: names.of_text(number).map(str::to_owned),
             event: events.of(number).unwrap_or(number),
         };
         add(&mut out, &text);
     }
     for (event, size) in all {
-        let id = run.names.events.get(&event).map(|id| id.to_string());
+        let id = names.of_event(event).map(str::to_owned);
         add(&mut out, &Event { event, id, size });
     }
-    for tweet in order.waiting() {
+    for tweet in waiting {
         let Tweet { raw, text, id, time } = tweet;
         let id = id.as_deref().map(str::to_owned);
         add(&mut out, &Waiting { time: *time, text: text.to_string(), id, raw: raw.to_string() });
     }
     let digest = blake3::hash(out.as_bytes()).to_hex().to_string();
     add(&mut out, &End { blake3: digest });
-    let failed = |source| EventsError::Write { path: path.to_owned(), source };
-    disk::replace_by(path, out.as_bytes()).map_err(failed)
+    out
 }
 
 fn add(out: &mut String, line: &impl Serialize) {
@@ -140,58 +178,69 @@ fn add(out: &mut String, line: &impl Serialize) {
 /// checkpoints.
 pub(super) fn resume(
     path: &Path,
-    run: &mut Run<'_>,
+    named: &mut NamedStream<&Engine>,
     order: &mut Order,
 ) -> Result<Option<Checkpoint>, EventsError> {
     if !path.exists() {
         return Ok(None);
     }
-    let wrong = |problem: String| EventsError::State { path: path.to_owned(), problem };
-    check(path)?;
-    let mut input = Input::open(path)?;
-    let head: Head = line(&mut input, path)?;
+    check(&mut Input::open(path)?)?;
+    let (checkpoint, waiting) = read(&mut Input::open(path)?, named)?;
+    if let Some(checkpoint) = &checkpoint {
+        order.begin_at(checkpoint.newest);
+        waiting.into_iter().for_each(|tweet| order.wait(tweet));
+    }
+    Ok(checkpoint)
+}
+
+/// Restores a state that was [checked](check) in a new stream. Returns what a run with checkpoints added.
+fn read<E: Deref<Target = Engine>>(
+    input: &mut Input,
+    named: &mut NamedStream<E>,
+) -> Result<(Option<Checkpoint>, Vec<Tweet>), EventsError> {
+    let path = input.path().to_owned();
+    let wrong = |problem: String| EventsError::State { path: path.clone(), problem };
+    let head: Head = line(input)?;
     if head.format != FORMAT {
         return Err(wrong(format!("expected a state in the format {FORMAT}, found another")));
     }
-    if head.fingerprint != run.engine.model().fingerprint() {
+    let NamedStream { stream, names } = named;
+    if head.fingerprint != stream.engine().model().fingerprint() {
         return Err(wrong("the state was made with another model".to_owned()));
     }
-    let settings = described(run.stream.settings());
+    let settings = described(stream.settings());
     if head.settings != settings {
         let before = head.settings;
         return Err(wrong(format!("the state was made with {before}; this run has {settings}")));
     }
     let damaged = || wrong("the state is damaged".to_owned());
     let first = head.next.checked_sub(head.texts as u64).ok_or_else(damaged)?;
-    run.stream.begin_at(first);
-    run.names.first = first;
+    stream.begin_at(first);
+    names.first = first;
     for _ in 0..head.texts {
-        let text: Text = line(&mut input, path)?;
+        let text: Text = line(input)?;
         let item = Item { time: text.time, text: &text.text };
-        run.stream.remember(item, text.event)?;
-        run.names.ids.push_back(text.id.map(String::into_boxed_str));
+        stream.remember(item, text.event)?;
+        names.ids.push_back(text.id.map(String::into_boxed_str));
     }
     for _ in 0..head.events {
-        let event: Event = line(&mut input, path)?;
-        run.stream.events_mut().set_size(event.event, event.size);
+        let event: Event = line(input)?;
+        stream.events_mut().set_size(event.event, event.size);
         if let Some(id) = event.id {
-            run.names.events.insert(event.event, id.into());
+            names.events.insert(event.event, id.into());
         }
     }
-    if let Some(checkpoint) = &head.checkpoint {
-        order.begin_at(checkpoint.newest);
-        for _ in 0..checkpoint.waiting {
-            let Waiting { time, text, id, raw } = line(&mut input, path)?;
-            let id = id.map(String::into_boxed_str);
-            order.wait(Tweet { raw: raw.into(), text: text.into(), id, time });
-        }
+    let mut waiting = Vec::new();
+    for _ in 0..head.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.waiting) {
+        let Waiting { time, text, id, raw } = line(input)?;
+        let id = id.map(String::into_boxed_str);
+        waiting.push(Tweet { raw: raw.into(), text: text.into(), id, time });
     }
-    Ok(head.checkpoint)
+    Ok((head.checkpoint, waiting))
 }
 
-/// Refuses a file whose last line is not the digest of the preceding lines.
-fn check(path: &Path) -> Result<(), EventsError> {
-    let mut input = Input::open(path)?;
+/// Refuses a state whose last line is not the digest of the preceding lines.
+fn check(input: &mut Input) -> Result<(), EventsError> {
     let mut hasher = blake3::Hasher::new();
     let mut before: Option<Vec<u8>> = None;
     while let Some(line) = input.read_line_bounded(LINE_BYTES)? {
@@ -204,16 +253,16 @@ fn check(path: &Path) -> Result<(), EventsError> {
     match end.is_some_and(|end| end.blake3 == hasher.finalize().to_hex().as_str()) {
         true => Ok(()),
         false => Err(EventsError::State {
-            path: path.to_owned(),
+            path: input.path().to_owned(),
             problem: "not a whole state: its digest is not that of its lines".to_owned(),
         }),
     }
 }
 
-fn line<T: for<'de> Deserialize<'de>>(input: &mut Input, path: &Path) -> Result<T, EventsError> {
+fn line<T: for<'de> Deserialize<'de>>(input: &mut Input) -> Result<T, EventsError> {
     let line = input.read_line_bounded(LINE_BYTES)?.unwrap_or_default();
     serde_json::from_slice(line).map_err(|error| EventsError::State {
-        path: path.to_owned(),
+        path: input.path().to_owned(),
         problem: format!("line {}: {error}", input.lines()),
     })
 }

@@ -19,7 +19,7 @@ use cognate_files::instant;
 use cognate_files::records::Added;
 
 use crate::events::source::Tweet;
-use crate::events::{EventsError, Names};
+use crate::events::{EventsError, Names, called};
 
 /// Maximum texts in the sample of an event.
 const TEXTS: usize = 24;
@@ -103,7 +103,7 @@ impl Summary {
             if let Some(event) = self.events.remove(&number)
                 && event.size >= self.least
             {
-                self.row(names.of_event(number), &event, engine)?;
+                self.row(called(names.of_event(number), number), &event, engine)?;
             }
         }
         Ok(())
