@@ -344,7 +344,7 @@ impl NativeModel {
         top_k: Option<usize>,
         min_score: Option<Cutoff>,
         asked: Asked,
-    ) -> PyResult<Vec<(usize, Option<f32>)>> {
+    ) -> PyResult<rank::Found> {
         let column = Column::of(candidates, "candidates")?;
         let texts = column.texts()?;
         let answer = || {

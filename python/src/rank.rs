@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use cognate::Engine;
 use cognate::engine::{
-    Boosts, Diversify, Liked, Likes, PageOptions, Parts, Place, QueryError, RankOptions, RankedFor,
-    Ranking, Strategy,
+    Boosts, Diversify, Liked, Likes, PageOptions, Parts, Place, Query, QueryError, RankOptions,
+    RankedFor, Ranking, Strategy,
 };
 use pyo3::prelude::*;
 
@@ -61,7 +61,8 @@ impl<'t> Candidates<'t> {
 
 /// What candidates are ranked for, as Python passes it: a query, or liked texts with their weights,
 /// disliked ones, what is made of several, and what a disliked text counts; then what a score counts
-/// against likeness to those before it, where results are to differ.
+/// against likeness to those before it, where results are to differ; the least share of the query's words
+/// that must be known, and whether a query of unknown words is read as others.
 #[derive(FromPyObject)]
 pub(crate) struct AskedFor {
     #[pyo3(item)]
@@ -76,7 +77,15 @@ pub(crate) struct AskedFor {
     unlike_weight: f32,
     #[pyo3(item)]
     diversify: Option<f64>,
+    #[pyo3(item)]
+    min_known: f64,
+    #[pyo3(item)]
+    guesses: bool,
 }
+
+/// A ranking as Python takes it: candidates with their scores, the share of the query's words that are
+/// known where not all are, and what a query of unknown words was read as.
+pub(crate) type Found = (Vec<(usize, Option<f32>)>, Option<f32>, Option<String>);
 
 impl AskedFor {
     fn likes(&self) -> Result<Likes<'_>, Problem> {
@@ -112,16 +121,26 @@ pub(crate) fn one(
     asked: &AskedFor,
     candidates: &Candidates<'_>,
     options: &RankOptions,
-) -> Result<Vec<(usize, Option<f32>)>, Problem> {
+) -> Result<Found, Problem> {
     let likes = asked.likes()?;
-    let ranked_for = asked.query.as_deref().map_or(RankedFor::Likes(&likes), RankedFor::Query);
+    if !(0.0..=1.0).contains(&asked.min_known) {
+        let got = asked.min_known.to_string();
+        return Err(Problem::setting("min_known", "a number from 0 to 1", &got));
+    }
+    let query = Query { min_known: asked.min_known as f32, ..options.query };
+    let guesses = asked.guesses && asked.min_known == 0.0 && !query.refuse_unscored;
+    let read_as = asked.query.as_deref().filter(|_| guesses);
+    let texts = || candidates.texts.iter().copied();
+    let read_as = read_as.and_then(|query| py.detach(|| engine.read_as(query, texts())));
+    let text = read_as.as_deref().or(asked.query.as_deref());
+    let ranked_for = text.map_or(RankedFor::Likes(&likes), RankedFor::Query);
     let diversify = |lambda| Diversify { lambda, ..Diversify::default() };
     let page = PageOptions {
         top_k: options.top_k,
         diversify: asked.diversify.map(diversify),
         ..PageOptions::default()
     };
-    let options = &RankOptions { top_k: page.needed(), ..*options };
+    let options = &RankOptions { query, top_k: page.needed(), ..*options };
     let in_parts = engine.ranks_in_parts(options.query.method);
     let per_part = if in_parts { PER_PART } else { candidates.texts.len().max(1) };
     let mut parts: Vec<(usize, &[&str])> = candidates.texts.chunks(per_part).enumerate().collect();
@@ -161,7 +180,9 @@ pub(crate) fn one(
     let listed = made.results().map(|result| (candidates.place(result.index), result.score));
     let missing = candidates.missing().filter(|_| options.min_score.is_none());
     let wanted = page.end().unwrap_or(usize::MAX);
-    Ok(listed.chain(missing.map(|at| (at, None))).take(wanted).collect())
+    let found = listed.chain(missing.map(|at| (at, None))).take(wanted).collect();
+    let known = if read_as.is_some() { Some(0.0) } else { made.ranking.query_known };
+    Ok((found, known, read_as))
 }
 
 /// The score of every query with every candidate, a row a query; `fill` where there is none.

@@ -162,7 +162,7 @@ fn surround(app: &Arc<App>, groups: Vec<Routes>) -> Router {
         };
         let cors = CorsLayer::new()
             .allow_origin(allowed)
-            .allow_methods([Verb::GET, Verb::POST, Verb::PUT, Verb::DELETE])
+            .allow_methods([Verb::GET, Verb::POST, Verb::PUT, Verb::PATCH, Verb::DELETE])
             .allow_headers(AllowHeaders::mirror_request());
         routes = routes.layer(cors);
     }

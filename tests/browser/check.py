@@ -326,7 +326,8 @@ class Pages:
         self.quiet()
 
     def collections(self):
-        """A collection is made where there is none; it is asked, filtered, and asked for what is like an item."""
+        """A collection is made where there is none; it begins with an item, is asked, filtered, and asked for what is
+        like some items and not like others, with variety and reasons."""
         items = "return document.querySelectorAll('#found .ranked li').length"
         first = "return document.querySelector('#found .candidate').textContent"
         self.browser.click("#collections-tab")
@@ -341,10 +342,18 @@ class Pages:
         assert self.browser.run("return document.querySelector('#collection').value") == "books"
         assert self.browser.run("return document.querySelector('#problem').textContent") == ""
         answer = self.curl()
-        assert answer["items"] == 5 == len(answer["results"]), answer
+        assert answer["items"] == 4 == len(answer["results"]), answer
+        assert self.browser.run("return document.querySelector('#liked').value") == "b1"
         assert self.browser.run(first) == answer["results"][0]["text"]
-        assert "herbs" in self.browser.run(first).lower()
+        told = self.browser.run("return document.querySelector('#found').innerText")
+        assert "By likeness to \u201cThe Lord of the Rings" in told, told
+        # The moment in which it was made.
+        assert told.count("By the words") == 4 == told.count(f"b5 \u00b7 {answer['results'][0]['time'][:10]}") + 3, told
         self.picture("collections-light")
+        self.browser.type("#wanted", "growing herbs" + KEYS["enter"])
+        self.browser.until("return document.querySelectorAll('#found .ranked li').length === 5")
+        assert "herbs" in self.browser.run(first).lower()
+        assert self.curl()["items"] == 5
         self.browser.run("document.querySelector('#found').replaceChildren()")
         self.browser.type("#filter", '{"year": {"lt": 2000}}' + KEYS["enter"])
         self.browser.until("return document.querySelectorAll('#found .ranked li').length === 2")
@@ -360,7 +369,26 @@ class Pages:
         self.browser.click("#found .candidate")
         self.browser.until("return document.querySelectorAll('#found .ranked li').length === 4")
         assert self.browser.run("return document.querySelector('#liked').value") in ("b3", "b4")
-        assert chosen not in self.browser.run("return document.querySelector('#found').innerText")
+        assert chosen not in self.browser.run("return document.querySelector('#found ol').innerText")
+        self.browser.click("#found .step:nth-child(2)")
+        self.browser.until("return document.querySelectorAll('#found .ranked li').length === 3")
+        assert "disliked=b" in self.browser.run("return location.href")
+        self.browser.run(
+            "document.querySelector('#found').replaceChildren();"
+            "const at = document.querySelector('#varied'); at.value = '0.4'; at.dispatchEvent(new Event('change'))"
+        )
+        self.browser.until("return document.querySelectorAll('#found .ranked li').length === 3")
+        command = self.browser.run("return document.querySelector('#command-text').textContent")
+        assert '"diversify":{"lambda":0.4}' in command and '"unlike":[{"id":"b' in command, command
+        self.browser.type("#liked", "b9\nb1")
+        self.browser.type("#filter", '{"colour": {"ne": "red"}}')
+        self.browser.click("#ask")
+        self.browser.until("return document.querySelector('#found').innerText.includes('has no item b9')")
+        assert "attribute colour" in self.browser.run("return document.querySelector('#found').innerText")
+        self.browser.run("document.querySelector('#filter').value = ''")
+        self.browser.type("#wanted", "gardn" + KEYS["enter"])
+        self.browser.until("return document.querySelector('#found').innerText.includes('read as \u201cgarden\u201d')")
+        self.browser.run("document.querySelector('#wanted').value = ''")
         self.browser.type("#liked", "b9")
         self.browser.click("#ask")
         self.browser.until("return document.querySelector('#problem').innerText.includes('none of the liked items')")

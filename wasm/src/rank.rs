@@ -20,7 +20,12 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
         min_score: question.min_score.map(|least| least as f32),
     };
     let candidates = question.texts.get(1..).unwrap_or_default();
-    let ranking = engine.rank_best(question.text(0), candidates, &options)?;
+    let query = question.text(0);
+    let texts = candidates.iter().map(AsRef::as_ref);
+    let read_as = engine.read_as(query, texts).filter(|_| !question.query.refuse_unscored);
+    let query = read_as.as_deref().unwrap_or(query);
+    let ranking = engine.rank_best(query, candidates, &options)?;
+    let known = if read_as.is_some() { Some(0.0) } else { ranking.query_known };
     let listed: Vec<_> = ranking
         .listed(&options)
         .map(|(index, score)| json!({ "index": index, "score": score }))
@@ -32,6 +37,8 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
         "unscored": ranking.unscored,
         "reasons": ranking.reasons,
         "truncated": ranking.truncated,
+        "queryKnown": known,
+        "queryReadAs": read_as,
     })
     .into())
 }

@@ -1,6 +1,7 @@
 //! What filters ask for: named values of an item, few of them, in the order of their names.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::mem::size_of;
 
 use serde::de::{Error, MapAccess, Unexpected, Visitor};
@@ -66,36 +67,69 @@ impl Serialize for Attributes {
     }
 }
 
+/// Changes of attributes by their names, as a JSON merge patch has them: a value that is set, or nothing
+/// where one is taken out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AttributeChanges(Box<[(Box<str>, Option<Attribute>)]>);
+
+impl Attributes {
+    /// The attributes after these changes; there may be more than an item has.
+    pub(super) fn changed(&self, changes: &AttributeChanges) -> Self {
+        let AttributeChanges(changes) = changes;
+        let is_changed =
+            |name: &str| changes.binary_search_by(|(own, _)| (**own).cmp(name)).is_ok();
+        let stay = self.0.iter().filter(|(name, _)| !is_changed(name)).cloned();
+        let set = changes.iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?)));
+        let mut all: Vec<_> = stay.chain(set).collect();
+        all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        Self(all.into())
+    }
+}
+
 impl<'de> Deserialize<'de> for Attributes {
-    /// Stops at the first attribute beyond the limit, so that memory is bounded however long the object
-    /// is.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct ByName;
-        impl<'de> Visitor<'de> for ByName {
-            type Value = Attributes;
+        by_name(from, MOST_ATTRIBUTES).map(Self)
+    }
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "an object of at most {MOST_ATTRIBUTES} attributes")
+impl<'de> Deserialize<'de> for AttributeChanges {
+    /// All that an item has may be taken out and as many set.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        by_name(from, 2 * MOST_ATTRIBUTES).map(Self)
+    }
+}
+
+/// Values by different names, in the order of these. Stops at the first beyond the limit, so that memory
+/// is bounded however long the object is.
+fn by_name<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
+    from: D,
+    most: usize,
+) -> Result<Box<[(Box<str>, V)]>, D::Error> {
+    struct ByName<V>(usize, PhantomData<V>);
+    impl<'de, V: Deserialize<'de>> Visitor<'de> for ByName<V> {
+        type Value = Box<[(Box<str>, V)]>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "an object of at most {} attributes", self.0)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut all: Vec<(Box<str>, V)> = Vec::new();
+            while let Some(name) = map.next_key()? {
+                if all.len() == self.0 {
+                    return Err(A::Error::invalid_length(self.0 + 1, &self));
+                }
+                all.push((name, map.next_value()?));
             }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Attributes, A::Error> {
-                let mut all: Vec<(Box<str>, Attribute)> = Vec::new();
-                while let Some(name) = map.next_key()? {
-                    if all.len() == MOST_ATTRIBUTES {
-                        return Err(A::Error::invalid_length(MOST_ATTRIBUTES + 1, &self));
-                    }
-                    all.push((name, map.next_value()?));
-                }
-                all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-                match all.windows(2).any(|pair| matches!(pair, [one, next] if one.0 == next.0)) {
-                    // The name is the caller's, so it is not repeated.
-                    true => Err(A::Error::duplicate_field("")),
-                    false => Ok(Attributes(all.into())),
-                }
+            all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+            match all.windows(2).any(|pair| matches!(pair, [one, next] if one.0 == next.0)) {
+                // The name is the caller's, so it is not repeated.
+                true => Err(A::Error::duplicate_field("")),
+                false => Ok(all.into()),
             }
         }
-        from.deserialize_map(ByName)
     }
+    from.deserialize_map(ByName(most, PhantomData))
 }
 
 impl<'de> Deserialize<'de> for Attribute {

@@ -11,13 +11,15 @@ use cognate::window;
 use cognate::window::events::Rule;
 use cognate::window::stream::AddPolicy;
 use cognate::window::{stream, usual};
+use cognate_files::instant;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
     Alert, AlertReader, AlertRule, Applied, Cancellation, Choice, Collection, CollectionError,
-    Cursor, EmbeddedHome, EventChange, Filter, Home, Incoming, Item, ItemSelector, Limits,
-    MatchError, MatchOptions, Matched, Outgoing, Page, Settings, SharedEngine, Start, Write,
+    Cursor, EmbeddedHome, EventChange, Filter, Home, Incoming, Item, ItemPatch, ItemSelector,
+    Limits, MatchError, MatchOptions, Matched, Outgoing, Page, Settings, SharedEngine, Start,
+    Write,
 };
 
 /// Few items, so that steps of chance meet the limit.
@@ -40,7 +42,11 @@ pub(super) enum Step {
     Put(Vec<(usize, usize, i64, usize)>),
     /// The same, whether what is there is replaced, and which are added.
     Match(Vec<(usize, usize, i64, usize)>, bool, AddPolicy),
+    /// The item of this number gets some of these attributes, this data, and this age.
+    Patch(usize, usize, Option<i64>),
     Remove(Vec<usize>),
+    /// The items that one of the filters admits, of this event and no older than this.
+    RemoveSelected(usize, Option<usize>, Option<i64>),
     /// These events become part of that of this number.
     Merge(usize, Vec<usize>),
     /// These items leave the event of this number.
@@ -63,7 +69,11 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
         5 => items().prop_map(Step::Put),
         4 => (items(), any::<bool>(), policies)
             .prop_map(|(items, replace, add)| Step::Match(items, replace, add)),
+        3 => (0usize..24, 0usize..12, prop::option::of(0i64..60))
+            .prop_map(|(id, choice, age)| Step::Patch(id, choice, age)),
         2 => prop::collection::vec(0usize..24, 0..4).prop_map(Step::Remove),
+        1 => (1usize..60, prop::option::of(0usize..24), prop::option::of(1i64..30))
+            .prop_map(|(filter, event, within)| Step::RemoveSelected(filter, event, within)),
         2 => (0usize..24, prop::collection::vec(0usize..24, 1..3))
             .prop_map(|(into, events)| Step::Merge(into, events)),
         2 => (0usize..24, prop::collection::vec(0usize..24, 1..3))
@@ -92,6 +102,25 @@ fn attributes(choice: usize) -> Value {
         10 => json!({"year": 2020.5, "open": true, "lang": "en"}),
         _ => json!({"any thing": 1, "lang": "f", "big": i64::MIN}),
     }
+}
+
+/// A patch of some of the attributes and of the data.
+fn patch(choice: usize, time: Option<i64>) -> ItemPatch {
+    let mut written = json!({"attributes": attributes(choice)});
+    match choice % 4 {
+        0 => written["attributes"]["lang"] = json!(null),
+        1 => written["data"] = json!({"k": null, "new": {"a": [choice], "b": null}}),
+        2 => written["data"] = json!(null),
+        // No item has an attribute of this name.
+        _ => written["attributes"]["any"] = if choice == 11 { json!(1) } else { json!(null) },
+    }
+    if choice == 6 {
+        written["attributes"] = json!(null);
+    }
+    if let Some(time) = time {
+        written["time"] = json!(instant::written_exactly(time));
+    }
+    serde_json::from_value(written).unwrap()
 }
 
 /// Filters of every kind.
@@ -167,6 +196,7 @@ struct Seen {
     settings: Settings,
     pages: Vec<(Vec<String>, usize)>,
     chosen: Vec<Vec<String>>,
+    lacking: Vec<Vec<String>>,
     alerts: Vec<String>,
 }
 
@@ -201,9 +231,11 @@ fn written(item: &Arc<Item>) -> String {
 
 fn seen(collection: &dyn Collection, engine: &Engine, now: i64) -> Seen {
     let told = collection.told(now).unwrap();
-    let (mut pages, mut chosen) = (Vec::new(), Vec::new());
+    let (mut pages, mut chosen, mut lacking) = (Vec::new(), Vec::new(), Vec::new());
     for (place, filter) in filters().iter().enumerate() {
         let filter = Filter::read(&filter.to_string()).unwrap();
+        let missing = collection.lacking(&filter.names(), now, Cancellation::NEVER).unwrap();
+        lacking.push(missing.into_iter().map(str::to_owned).collect());
         let without =
             if place % 3 == 0 { ["n1", "n\u{0}"].map(Cow::from).into() } else { [].into() };
         let within = (place % 2 == 1).then_some(30);
@@ -221,7 +253,7 @@ fn seen(collection: &dyn Collection, engine: &Engine, now: i64) -> Seen {
     }
     let alerts =
         alerts(collection, engine, Start::First, now).into_iter().map(|(told, _)| told).collect();
-    Seen { items: told.items, settings: told.settings, pages, chosen, alerts }
+    Seen { items: told.items, settings: told.settings, pages, chosen, lacking, alerts }
 }
 
 /// The outcome of a step.
@@ -278,6 +310,22 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
             write(Write::Move(EventChange::Split { event: of, ids }))
         }
         Step::Put(list) => write(Write::Put(items(list, now))),
+        Step::Patch(number, choice, age) => {
+            let patch = patch(*choice, age.map(|age| now - age));
+            write(Write::Patch { id: name(&there(), *number), patch })
+        }
+        Step::RemoveSelected(filter, of, within) => {
+            let filters = filters();
+            let filter = Filter::read(&filters[filter % filters.len()].to_string()).unwrap();
+            let event = of.map(|number| Cow::Owned(event(&there(), number).into()));
+            let within = *within;
+            write(Write::RemoveSelected(ItemSelector {
+                filter,
+                event,
+                within,
+                ..Default::default()
+            }))
+        }
         Step::Remove(ids) => {
             write(Write::Remove(ids.iter().map(|id| format!("n{id}").into()).collect()))
         }

@@ -7,7 +7,7 @@
 mod read;
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Number;
 
@@ -100,6 +100,19 @@ impl Filter {
             Condition::Not(filter) => 1 + filter.questions(),
         };
         self.0.iter().map(of_one).sum()
+    }
+
+    /// The names of the attributes that are asked for, each once.
+    pub fn names(&self) -> BTreeSet<&str> {
+        let mut names = BTreeSet::new();
+        for condition in &self.0 {
+            match condition {
+                Condition::Of(name, _) => drop(names.insert(&**name)),
+                Condition::Any(filters) => names.extend(filters.iter().flat_map(Self::names)),
+                Condition::Not(filter) => names.extend(filter.names()),
+            }
+        }
+        names
     }
 
     /// Whether an item of these attributes is meant.

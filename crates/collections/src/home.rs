@@ -3,7 +3,7 @@
 
 use std::any::Any;
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use cognate::engine::{Engine, QueryError};
 use cognate::methods::Method;
 
 use crate::{
-    CollectionError, EventChange, Filter, Item, Limits, MatchError, MatchOptions, Matched, Merged,
-    Settings, SharedEngine, TopQuery, Vectors,
+    CollectionError, EventChange, Filter, Item, ItemPatch, Limits, MatchError, MatchOptions,
+    Matched, Merged, Settings, SharedEngine, TopQuery, Vectors,
 };
 
 /// A write that may not outlive a crash yet. Nobody may be told of it before
@@ -91,6 +91,14 @@ pub trait Collection: Debug + Send + Sync {
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<Chosen, ChooseError>;
+
+    /// Those of the attributes of these names that no item has; none of a collection without items.
+    fn lacking<'n>(
+        &self,
+        names: &BTreeSet<&'n str>,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Vec<&'n str>, ChooseError>;
 
     /// The vectors of these items, numbered and in order, by a method, if any are kept here: those
     /// that are, and those that are missing, which are made and kept. What was made when it is
@@ -263,8 +271,12 @@ pub struct Added {
 pub enum Write {
     /// Items, each in the place of another of its name: all of them or none.
     Put(Vec<Item>),
+    /// Attributes, data and time of the item of this name change, if it is there.
+    Patch { id: Box<str>, patch: ItemPatch },
     /// The items of these names that are there are taken out.
     Remove(Vec<Box<str>>),
+    /// The items that are meant are taken out.
+    RemoveSelected(ItemSelector<'static>),
     /// Items move between events, and keep their places.
     Move(EventChange),
     /// New settings of the collection.
@@ -278,12 +290,29 @@ pub struct Applied {
     pub added: usize,
     /// Items that took the place of others of their names.
     pub replaced: usize,
+    /// Items that were patched.
+    pub patched: usize,
     /// Items that were taken out.
     pub removed: usize,
     /// Items that left because there are newer ones.
     pub left: usize,
     /// Items that were too old for the collection when they were added, and are not shown.
     pub expired: usize,
+}
+
+impl Applied {
+    /// The outcome of these changes and of others.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            added: self.added + other.added,
+            replaced: self.replaced + other.replaced,
+            patched: self.patched + other.patched,
+            removed: self.removed + other.removed,
+            left: self.left + other.left,
+            expired: self.expired + other.expired,
+        }
+    }
 }
 
 /// Information about a collection.

@@ -20,6 +20,7 @@ mod item;
 mod matcher;
 #[cfg(feature = "postgres")]
 mod outcome;
+mod patch;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod settings;
@@ -44,6 +45,7 @@ pub use home::{
 pub use incoming::{Id, Incoming, IncomingEvent, Outgoing, Readable, Time};
 pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};
 pub use matcher::{MatchError, MatchOptions, Matched, SharedEngine};
+pub use patch::ItemPatch;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresHome;
 pub use settings::{Budget, Limits, NAME_BYTES, Settings, check_name};

@@ -23,7 +23,7 @@ from importlib.metadata import version as _version
 from cognate._dedupe import Duplicates, dedupe
 from cognate._events import Event, EventDetector, Events
 from cognate._explanation import Explanation
-from cognate._model import Extracted, Model, Ranked, TopK, open
+from cognate._model import Extracted, Model, Ranked, Ranking, TopK, open
 from cognate._native import ArrowArray
 from cognate.errors import (
     CognateError,
@@ -54,6 +54,7 @@ __all__ = [
     "ModelNotFoundError",
     "NotCalibratedError",
     "Ranked",
+    "Ranking",
     "ScoreError",
     "TextError",
     "TopK",

@@ -65,6 +65,15 @@ class Ranked(NamedTuple):
     place: int
 
 
+class Ranking(list[Ranked]):
+    """Candidates in the order of scores, and how well the query is known."""
+
+    #: The share of the query's words that the model lists, where it does not list all of them.
+    query_known: float | None = None
+    #: What a query of which no word is known was read as.
+    query_read_as: str | None = None
+
+
 class Extracted(NamedTuple):
     """A choice, as RapidFuzz's `process.extract` gives it."""
 
@@ -328,7 +337,8 @@ class Model:
         opposites: Opposites | None = None,
         unscored: Unscored = "zero",
         truncate: bool = False,
-    ) -> list[Ranked]:
+        min_known: float = 0.0,
+    ) -> Ranking:
         """Candidates by how alike they are to the query, best first, equal scores by place.
 
         Candidates that cannot be scored or are missing come last and have no score; `min_score`
@@ -339,6 +349,10 @@ class Model:
         liked texts, less `unlike_weight` times the best with one that is not. `diversify` chooses each
         next candidate for its score and against its likeness to those before it: 1 is the order of
         scores, and the lower it is the more candidates differ.
+
+        A query of which the model lists no word, and no candidate has one, is read as words of the
+        candidates that are spelt nearly so, which the answer's `query_read_as` tells. With `min_known`
+        above 0 it is not: a query of which the model lists a smaller share of the words scores nothing.
 
         >>> model = Model()
         >>> for found in model.rank("earthquake", ["a cat", "quake hits city", "a tremor"], top_k=2):
@@ -351,6 +365,11 @@ class Model:
         >>> liked = model.rank(None, news, like=["earthquake", "football"], diversify=0.5, top_k=2)
         >>> [found.place for found in liked]
         [0, 2]
+        >>> found = model.rank("footbal tonigt", ["cup final of football", "tonight"], top_k=1)
+        >>> found[0].place, found.query_known, found.query_read_as
+        (0, 0.0, 'football tonight')
+        >>> model.rank("footbal", news, top_k=1, min_known=0.5)[0].score is None
+        True
         """
         texts = _list(candidates)
         if top_k is not None and top_k < 1:
@@ -362,9 +381,13 @@ class Model:
         disliked = list(unlike)
         if disliked and not liked:
             raise ValueError("unlike: this stands beside `like` alone")
-        asked_for = _asked_for(query, liked, disliked, strategy, unlike_weight, diversify)
-        found = self._native.rank(asked_for, texts, top_k, min_score, asked)
-        return [Ranked(texts[index], score, index) for index, score in found]
+        asked_for = _asked_for(
+            query, liked, disliked, strategy, unlike_weight, diversify, min_known, guesses=True
+        )
+        found, known, read_as = self._native.rank(asked_for, texts, top_k, min_score, asked)
+        ranking = Ranking(Ranked(texts[index], score, index) for index, score in found)
+        ranking.query_known, ranking.query_read_as = known, read_as
+        return ranking
 
     def extract(
         self,
@@ -399,7 +422,7 @@ class Model:
         if limit is not None and limit < 1:
             raise ValueError(f"limit: expected at least 1, got {limit}")
         asked = (method, measure, unscored, truncate, opposites)
-        found = self._native.rank(_asked_for(query), texts, limit, score_cutoff, asked)
+        found, _, _ = self._native.rank(_asked_for(query), texts, limit, score_cutoff, asked)
         return [
             Extracted(texts[index], score, keys[index] if keys else index)
             for index, score in found
@@ -534,6 +557,9 @@ def _asked_for(
     strategy: str = "best",
     unlike_weight: float = 0.5,
     diversify: float | None = None,
+    min_known: float = 0.0,
+    *,
+    guesses: bool = False,
 ) -> dict[str, Any]:
     """What candidates are ranked for, as the compiled part takes it."""
     return {
@@ -543,6 +569,8 @@ def _asked_for(
         "strategy": strategy,
         "unlike_weight": unlike_weight,
         "diversify": diversify,
+        "min_known": min_known,
+        "guesses": guesses,
     }
 
 

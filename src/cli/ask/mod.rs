@@ -9,7 +9,7 @@ pub(super) mod rank;
 pub(super) mod similarity;
 
 use std::io;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -18,7 +18,7 @@ use cognate::engine::fuse::{FusedProblem, Ranker};
 use cognate::engine::{Engine, Measure, Opposites, Oppositions, Place, Query, QueryError};
 
 use crate::cli::choices::choice;
-use crate::cli::{Failure, machine, serve, usage};
+use crate::cli::{Failure, machine, serve, share, usage};
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::fields::OpposedPolicy;
 use crate::http::request::query::{Fused, Resolved};
@@ -52,6 +52,53 @@ pub(super) struct Asked {
     /// Print as JSON, as the service answers
     #[arg(long)]
     json: bool,
+}
+
+/// How well known a query has to be.
+#[derive(Debug, Args)]
+pub(super) struct KnownQuery {
+    /// Least share of the query's words, from 0 to 1, that the model has to list: a query with fewer ranks
+    /// nothing, and none is read as other words
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    min_known: Option<f64>,
+}
+
+impl KnownQuery {
+    /// The ranking with this said of it.
+    pub(super) fn of(&self, resolved: Resolved) -> Resolved {
+        let query = Query { min_known: self.min_known.unwrap_or(0.0) as f32, ..resolved.query };
+        Resolved { query, ..resolved }
+    }
+
+    /// How a query was probably meant of which nothing is known, to rank these texts.
+    pub(super) fn read_as<'t>(
+        &self,
+        engine: &Engine,
+        query: Option<&str>,
+        texts: impl IntoIterator<Item = &'t str>,
+    ) -> Option<String> {
+        let query = query.filter(|_| self.min_known.is_none_or(|least| least <= 0.0))?;
+        engine.read_as(query, texts)
+    }
+}
+
+/// Tells whoever sees standard error how a query was read, and whether words of it are unknown.
+pub(super) fn tell_query(read_as: Option<&str>, known: Option<f32>) {
+    let told = match (read_as, known) {
+        (Some(read_as), _) => {
+            format!("none of the query's words is known; it is read as: {read_as}")
+        }
+        (None, Some(known)) if known < 1.0 => {
+            format!("{:.0} % of the query's words are known", 100.0 * known)
+        }
+        _ => return,
+    };
+    note(&told);
+}
+
+/// Tells something beside the answer. A standard error that is closed is no reason to fail.
+pub(super) fn note(told: &str) {
+    let _ = writeln!(io::stderr(), "{}", on_a_line(told));
 }
 
 /// Whether opposites count.

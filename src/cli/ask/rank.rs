@@ -11,7 +11,9 @@ use cognate::engine::{
 use cognate_rows::bulk::Task;
 
 use crate::cli::ask::bulk::Files;
-use crate::cli::ask::{Asked, OpposedResults, on_a_line, opposed, refused, texts};
+use crate::cli::ask::{
+    Asked, KnownQuery, OpposedResults, on_a_line, opposed, refused, tell_query, texts,
+};
 use crate::cli::choices::choice;
 use crate::cli::{Failure, count, print, usage};
 use crate::http::api::rank::{LikeStrategy, RankResponse, RankedCandidate};
@@ -58,6 +60,8 @@ pub(in crate::cli) struct RankArgs {
     /// Measure of a vector method [default: the method's own]
     #[arg(long, value_parser = choice::<Measure>())]
     measure: Option<Measure>,
+    #[command(flatten)]
+    known: KnownQuery,
     #[command(flatten)]
     opposites: OpposedResults,
     #[command(flatten)]
@@ -147,15 +151,20 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
     let candidates = texts(given)?;
     let model = args.asked.open()?;
     let resolved = args.opposites.of(args.asked.chosen.ranked_by(&model, args.measure)?);
+    let resolved = args.known.of(resolved);
     let (page, likes) = (args.page(&resolved)?, args.likes());
-    let asked = asked.as_deref().map_or(RankedFor::Likes(&likes), RankedFor::Query);
+    let each = candidates.iter().map(String::as_str);
+    let read_as = args.known.read_as(&model.engine, asked.as_deref(), each);
+    let asked = read_as.as_deref().or(asked.as_deref());
+    let asked = asked.map_or(RankedFor::Likes(&likes), RankedFor::Query);
     let (page, unscored) = rank(&resolved, asked, &page, &candidates)?;
     if !args.asked.json {
+        tell_query(read_as.as_deref(), page.ranking.query_known);
         return print(&told(&page, &candidates));
     }
     let results = RankedCandidate::all(&page, &candidates);
     let response = RankResponse::of(&page.ranking, results, &resolved);
-    print(&serde_json::to_string(&response.passing(&unscored))?)
+    print(&serde_json::to_string(&response.passing(&unscored).reading(read_as.as_deref()))?)
 }
 
 /// A page of candidates for what is asked, and the liked and disliked texts that are part of no score.
@@ -182,6 +191,7 @@ fn rank_files(args: RankArgs) -> Result<(), Failure> {
     }
     let model = args.asked.open()?;
     let resolved = args.opposites.of(args.asked.chosen.ranked_by(&model, args.measure)?);
+    let resolved = args.known.of(resolved);
     if let Some(Fused { name, .. }) = &resolved.fused {
         return Err(usage(format!("{name}: rows of files are ranked by one method")));
     }

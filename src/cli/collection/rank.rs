@@ -14,7 +14,7 @@ use cognate_collections::{
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::cli::ask::{Chosen, OpposedResults, on_a_line, opposed};
+use crate::cli::ask::{Chosen, KnownQuery, OpposedResults, on_a_line, opposed};
 use crate::cli::choices::choice;
 use crate::cli::collection::home::{HomeArgs, named};
 use crate::cli::events::duration;
@@ -66,6 +66,8 @@ pub(in crate::cli) struct RankArgs {
     #[arg(long, value_parser = choice::<Measure>())]
     measure: Option<Measure>,
     #[command(flatten)]
+    known: KnownQuery,
+    #[command(flatten)]
     opposites: OpposedResults,
     #[command(flatten)]
     chosen: Chosen,
@@ -86,6 +88,18 @@ struct Found<'f> {
     results: Vec<Line<'f>>,
     /// How many of them cannot be scored.
     unscored: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_known: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_read_as: Option<String>,
+    /// Places of liked and disliked items that the collection does not have.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    like_missing: Vec<usize>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    unlike_missing: Vec<usize>,
+    /// Attributes that the filter asks for and no item has.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    filter_unknown: Vec<&'f str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -119,14 +133,17 @@ impl fmt::Display for Found<'_> {
     }
 }
 
-/// The items that are named, which must be there.
-fn items(collection: &dyn Collection, ids: &[String], now: i64) -> Result<Vec<Arc<Item>>, Failure> {
+/// The items that are named, and the places of those that are not there: what somebody liked may be gone.
+fn items(
+    collection: &dyn Collection,
+    ids: &[String],
+    now: i64,
+) -> Result<(Vec<Arc<Item>>, Vec<usize>), Failure> {
     let names: Vec<&str> = ids.iter().map(String::as_str).collect();
-    let found = collection.find(&names, now)?.into_iter().zip(ids);
-    let there = |(item, id): (Option<Arc<Item>>, &String)| {
-        item.ok_or_else(|| usage(format!("the collection has no item `{id}`")))
-    };
-    found.map(there).collect()
+    let found = collection.find(&names, now)?;
+    let missing = found.iter().enumerate().filter(|(_, item)| item.is_none());
+    let missing = missing.map(|(place, _)| place).collect();
+    Ok((found.into_iter().flatten().collect(), missing))
 }
 
 fn filter(args: &RankArgs) -> Result<Filter, Failure> {
@@ -137,16 +154,38 @@ fn filter(args: &RankArgs) -> Result<Filter, Failure> {
     Filter::read(written).map_err(wrong)
 }
 
+impl RankArgs {
+    /// The query, or the liked items, and the disliked ones.
+    fn likes<'t>(
+        &self,
+        query: Option<&'t str>,
+        (liked, disliked): (&'t [Arc<Item>], &'t [Arc<Item>]),
+    ) -> Likes<'t> {
+        Likes {
+            disliked: disliked.iter().map(|item| &*item.text).collect(),
+            strategy: self.strategy.unwrap_or_default().into(),
+            unlike_weight: Likes::UNLIKE_WEIGHT,
+            ..Likes::any_of(query.into_iter().chain(liked.iter().map(|item| &*item.text)))
+        }
+    }
+}
+
 pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let filter = filter(args)?;
     let collections = args.home.read()?;
     let collection = named(&*collections, &args.name)?;
     let now = cognate_collections::now();
-    let (liked, disliked) =
-        (items(&*collection, &args.like, now)?, items(&*collection, &args.unlike, now)?);
+    let (liked, like_missing) = items(&*collection, &args.like, now)?;
+    let (disliked, unlike_missing) = items(&*collection, &args.unlike, now)?;
+    if liked.is_empty() && !args.like.is_empty() {
+        return Err(usage("the collection has none of the liked items"));
+    }
+    let filter_unknown = collection.lacking(&filter.names(), now, Cancellation::NEVER)?;
+    let filter_unknown: Vec<String> = filter_unknown.into_iter().map(str::to_owned).collect();
     let without = liked.iter().chain(&disliked).map(|item| Cow::from(&*item.id)).collect();
     let model = args.chosen.open()?;
     let resolved = args.opposites.of(args.chosen.ranked_by(&model, args.measure)?);
+    let resolved = args.known.of(resolved);
     let engine = &model.engine;
     let length = match args.shortlist {
         Some(shortlist) => shortlist.length(),
@@ -156,15 +195,6 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
             resolved.usual_shortlist(collections.is_remote(), results, items)?
         }
     };
-    let likes = Likes {
-        disliked: disliked.iter().map(|item| &*item.text).collect(),
-        strategy: args.strategy.unwrap_or_default().into(),
-        unlike_weight: Likes::UNLIKE_WEIGHT,
-        ..Likes::any_of(
-            args.query.as_deref().into_iter().chain(liked.iter().map(|item| &*item.text)),
-        )
-    };
-    let asked = args.query.as_deref().map_or(RankedFor::Likes(&likes), RankedFor::Query);
     let page = PageOptions {
         offset: args.offset,
         top_k: Some(args.top_k),
@@ -172,19 +202,47 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
         drop_opposed: args.opposites.are_dropped(),
         ..PageOptions::default()
     };
-    let choice = match length {
-        // Vectors that narrow the choice pay off from the second question on; this process has one.
-        None => Choice::All,
-        Some(length) => Choice::Shortlist(TopQuery::of_liked(engine, &likes, length)),
-    };
     let event = args.event.as_deref().map(Cow::Borrowed);
     let which = ItemSelector { filter, event, within: args.within, without };
-    let ChosenItems { items, meant } =
-        collection.choose(&which, &choice, now, Cancellation::NEVER)?;
+    let choose = |query: Option<&str>| {
+        let choice = match length {
+            // Vectors that narrow the choice pay off from the second question on; this process has one.
+            None => Choice::All,
+            Some(length) => {
+                let likes = args.likes(query, (&liked, &disliked));
+                Choice::Shortlist(TopQuery::of_liked(engine, &likes, length))
+            }
+        };
+        collection.choose(&which, &choice, now, Cancellation::NEVER)
+    };
+    let mut query = args.query.as_deref();
+    let mut chosen = choose(query)?;
+    let mut query_read_as = None;
+    if query.is_some_and(|query| engine.is_unknown(query)) {
+        // Which words may be meant is told by all items, not by those of a shortlist.
+        let all = collection.choose(&which, &Choice::All, now, Cancellation::NEVER)?.items;
+        let texts = all.iter().map(|(_, item)| &*item.text);
+        query_read_as = args.known.read_as(engine, query, texts);
+    }
+    if query_read_as.is_some() {
+        query = query_read_as.as_deref();
+        chosen = choose(query)?;
+    }
+    let ChosenItems { items, meant } = chosen;
     let texts: Vec<&str> = items.iter().map(|(_, item)| &*item.text).collect();
+    for (ids, missing) in [(&args.like, &like_missing), (&args.unlike, &unlike_missing)] {
+        for id in missing.iter().filter_map(|place| ids.get(*place)).filter(|_| !args.json) {
+            ask::note(&format!("the collection has no item `{id}`, which is part of no score"));
+        }
+    }
+    for name in filter_unknown.iter().filter(|_| !args.json) {
+        ask::note(&format!("no item of the collection has the attribute `{name}`"));
+    }
     if texts.is_empty() {
         return Err(usage("no item of the collection is left to be ranked"));
     }
+    let likes = args.likes(query, (&liked, &disliked));
+    let asked = query.map_or(RankedFor::Likes(&likes), RankedFor::Query);
     let (page, _) = ask::rank::rank(&resolved, asked, &page, &texts)?;
     let lines = page.results().filter_map(|result| {
         let (_, item) = items.get(result.index)?;
@@ -206,9 +264,15 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
         shortlist: length,
         results: lines.collect(),
         unscored: page.ranking.unscored.len(),
+        query_known: query_read_as.as_ref().map_or(page.ranking.query_known, |_| Some(0.0)),
+        query_read_as,
+        like_missing,
+        unlike_missing,
+        filter_unknown: filter_unknown.iter().map(String::as_str).collect(),
     };
-    match args.json {
-        true => print(&serde_json::to_string(&found)?),
-        false => print(&found.to_string()),
+    if args.json {
+        return print(&serde_json::to_string(&found)?);
     }
+    ask::tell_query(found.query_read_as.as_deref(), found.query_known);
+    print(&found.to_string())
 }

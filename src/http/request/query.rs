@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use crate::http::error::{ApiError, Code, Fault, MOST_ITEMS};
 use crate::http::registry::models::{LoadedModel, Models};
-use crate::http::request::fields::OppositesRule;
+use crate::http::request::fields::{OppositesRule, Share};
 
 /// Multiplications that take as long as beginning with a text: some 200 ns.
 const A_TEXT: u64 = 200 * MULTIPLICATIONS_PER_NANO;
@@ -48,6 +48,8 @@ pub(crate) struct Selection<'r> {
     pub truncate: Option<bool>,
     /// Whether the answer has the shares of known words.
     pub coverage: Option<bool>,
+    /// The least share of known words of a text that is ranked for.
+    pub min_known: Option<Share>,
     /// Whether the answer tells how texts are opposed.
     pub return_opposes: Option<bool>,
 }
@@ -97,6 +99,7 @@ impl<'r> Selection<'r> {
             refuse_unscored: self.oov == Some(OovPolicy::Error),
             truncate: self.truncate.unwrap_or(false),
             coverage: self.coverage.unwrap_or(false),
+            min_known: self.min_known.map_or(0.0, |Share(least)| least as f32),
             ..Query::new(method)
         };
         let query = query.with_opposites(self.opposites.map(Into::into));

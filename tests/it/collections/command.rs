@@ -151,7 +151,32 @@ fn items_are_ranked_as_the_texts_are() {
         let all = [&["rank", "titles"], arguments, &["--data", "data"], &model].concat();
         refused(folder.path(), &all, 2, part);
     };
-    refuse(&["--like", "b9"], "the collection has no item `b9`");
+    refuse(&["--like", "b9"], "the collection has none of the liked items");
+    // What somebody liked may be gone, a query misspelt, a filter ask for what is not there.
+    let gone = ranked(&["--like", "b9", "--like", "b1", "--unlike", "b8", "--top-k", "1"]);
+    assert_eq!((ids(&gone), &gone["like_missing"]), (vec!["b5".to_owned()], &json!([0])));
+    assert_eq!(gone["unlike_missing"], json!([0]));
+    let told = ranked(&["gardn", "--filter", r#"{"colour": {"ne": "red"}}"#, "--top-k", "2"]);
+    assert_eq!((&told["query_read_as"], &told["query_known"]), (&json!("garden"), &json!(0.0)));
+    assert_eq!(told["filter_unknown"], json!(["colour"]));
+    assert_eq!(ids(&told), ids(&ranked(&["garden", "--top-k", "2"])));
+    assert!(ids(&ranked(&["gardn", "--min-known", "0.5"])).is_empty());
+    let words = ranked(&["garden qqqq"]);
+    assert_eq!((words.get("query_read_as"), &words["query_known"]), (None, &json!(0.5)));
+    let aside = |arguments: &[&str], expected: &[&str]| {
+        let all = [&["collection", "rank", "titles"], arguments, &["--data", "data"], &model];
+        let output = cognate(folder.path(), &[], &all.concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(stderr(&output).lines().collect::<Vec<_>>(), expected);
+    };
+    aside(&["garden"], &[]);
+    let item = "the collection has no item `b9`, which is part of no score";
+    aside(&["--like", "b1", "--like", "b9", "--unlike", "b9"], &[item, item]);
+    let filter = ["--filter", r#"{"colour": {"ne": "red"}}"#];
+    let attribute = "no item of the collection has the attribute `colour`";
+    let query = "none of the query's words is known; it is read as: garden";
+    aside(&[&["gardn"], &filter[..]].concat(), &[attribute, query]);
+    aside(&["garden qqqq"], &["50 % of the query's words are known"]);
     refuse(&["herbs", "--filter", "year"], "--filter: the filter is not JSON");
     refuse(&["herbs", "--filter", r#"{"year": {"near": 1}}"#], "--filter/year/near");
     refuse(&["herbs", "--shortlist", "0"], "expected `all` or a whole number from 1 to 100000");

@@ -118,9 +118,14 @@ async fn what_is_wrong_is_told_with_its_place() {
     let lines = "{\"id\":\"d\",\"text\":\"a city\"}\n{\"id\":\"a\"\n";
     let request = Request::post("/collections/news/items");
     let request = request.header("content-type", "application/x-ndjson").body(Body::from(lines));
-    let problem = app.send(request.unwrap()).await.refusal(400, "malformed_json");
-    assert!(problem["detail"].as_str().unwrap().starts_with("line 2: "), "{problem}");
-    assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 0, "all or none");
+    let answer = app.send(request.unwrap()).await;
+    assert_eq!(answer.status, 200);
+    let told: Vec<Value> =
+        answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&told[0]["line"], &told[0]["id"]), (&json!(2), &json!("a")));
+    assert_eq!(told[0]["error"]["code"], "malformed_json");
+    let expected = json!({"added": 1, "replaced": 0, "removed": 0, "left": 0, "failed": 1});
+    assert_eq!(told[1..], [expected]);
     for batch in [["a", "b", "c"], ["b", "c", "d"]] {
         let items: Vec<Value> = batch.iter().map(|id| item(json!(id), "text")).collect();
         done(&app, "POST", "/collections/news/items", Some(&json!({"items": items}))).await;
@@ -184,7 +189,9 @@ async fn writing_needs_a_key_of_its_scope() {
         ("POST", "/collections/news/items", items),
         ("POST", "/collections/news/match", items),
         ("PUT", "/collections/news/items/b", r#"{"text":"b"}"#),
+        ("PATCH", "/collections/news/items/b", r#"{"attributes":{"n":1}}"#),
         ("DELETE", "/collections/news/items/b", ""),
+        ("DELETE", "/collections/news/items?all=true", ""),
     ] {
         // The tiny model has no usual threshold, so matching says what it needs.
         let body = body
@@ -219,15 +226,17 @@ async fn attributes_are_few_and_each_has_a_name_of_its_own() {
         for (verb, path, kind, body, pointer) in [
             ("POST", "items", "application/json", &list, "/items/1/attributes"),
             ("POST", "match", "application/json", &list, "/items/1/attributes"),
-            ("POST", "items", "application/x-ndjson", &item, "/items/0/attributes"),
             ("PUT", "items/a", "application/json", &format!("{{{fields}}}"), "/attributes"),
         ] {
             let problem = send(verb, path, kind, body.clone()).await.refusal(422, "invalid_field");
             assert_eq!(problem["errors"][0]["pointer"], pointer, "{verb} {path}: {problem}");
             assert!(problem["detail"].as_str().unwrap().contains(said), "{problem}");
         }
-        let line = send("POST", "match", "application/x-ndjson", format!("{item}\n")).await.text();
-        assert!(line.contains("invalid_field") && line.contains(said), "{line}");
+        for path in ["items", "match"] {
+            let lines =
+                send("POST", path, "application/x-ndjson", format!("{item}\n")).await.text();
+            assert!(lines.contains("invalid_field") && lines.contains(said), "{lines}");
+        }
     }
     // What the list as a whole does not show is found in its item.
     let half = r#"{"items":[{"id":"a","text":"\ud800"}]}"#.to_owned();
@@ -235,4 +244,128 @@ async fn attributes_are_few_and_each_has_a_name_of_its_own() {
     let problem = problem.refusal(400, "malformed_json");
     assert!(problem["detail"].as_str().unwrap().contains("surrogate"), "{problem}");
     assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 0);
+}
+
+/// A stream is as long as it likes; what is no item is told by its line, and what refuses items ends it.
+#[tokio::test]
+async fn lines_are_added_as_they_come_however_many() {
+    let app = TestApp::with(|settings| {
+        (settings.max_texts, settings.collection_items, settings.body_bytes) = (10, 3000, 4096);
+    });
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let send = async |lines: String| {
+        let request = Request::post("/collections/news/items");
+        let request = request.header("content-type", "application/x-ndjson");
+        let answer = app.send(request.body(Body::from(lines)).unwrap()).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let lines = answer.text();
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+    };
+    let line = |at: usize| format!("{{\"id\":{at},\"text\":\"the quake {at}\"}}\n");
+    let many = |range: std::ops::Range<usize>| range.map(line).collect::<String>();
+    let counted = |added: usize, replaced: usize| json!({"added": added, "replaced": replaced, "removed": 0, "left": 0});
+    assert_eq!(send(many(0..2000)).await, [counted(2000, 0)]);
+    let odd =
+        format!("{}\n{}{{\"id\":\"x\",\"text\":\" \"}}\n", many(1990..2000), many(2000..2300));
+    let told = send(odd).await;
+    assert_eq!((&told[0]["line"], &told[0]["error"]["code"]), (&json!(312), &json!("empty_text")));
+    let mut expected = counted(300, 10);
+    expected["failed"] = json!(1);
+    assert_eq!(told[1..], [expected]);
+    // 256 lines are written together: of 800 the first 512 have room.
+    let told = send(many(2300..3100)).await;
+    assert_eq!((told.len(), &told[0]["line"]), (1, &json!(513)));
+    assert_eq!(told[0]["error"]["code"], "collection_full");
+    let list = done(&app, "GET", "/collections/news/items?limit=1&offset=2811", None).await;
+    assert_eq!((ids(&list), &list["total"]), (vec!["2811"], &json!(2812)));
+    assert_eq!(send(String::new()).await, [counted(0, 0)]);
+    let request = Request::post("/collections/none/items");
+    let request = request.header("content-type", "application/x-ndjson").body(Body::from(line(0)));
+    app.send(request.unwrap()).await.refusal(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_patch_changes_what_it_names() {
+    let app = TestApp::new();
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let item = json!({
+        "id": "a", "text": "the quake", "time": "2024-05-01T10:00:00Z",
+        "attributes": {"lang": "en", "price": 9, "old": true}, "data": {"url": "/a", "k": {"x": 1}},
+    });
+    let other = json!({"id": "b", "text": "new york", "time": "2024-05-01T11:00:00Z"});
+    let items = json!({"items": [item, other]});
+    done(&app, "POST", "/collections/news/items", Some(&items)).await;
+    let path = "/collections/news/items/a";
+    let patch = json!({
+        "attributes": {"price": 7.5, "old": null, "new": "x"}, "data": {"k": {"y": 2}},
+    });
+    let changed = done(&app, "PATCH", path, Some(&patch)).await;
+    let expected = json!({"added": 0, "replaced": 0, "patched": 1, "removed": 0, "left": 0});
+    assert_eq!(changed, expected);
+    let told = call(&app, "GET", path, None).await.text();
+    let expected = r#"{"id":"a","text":"the quake","time":"2024-05-01T10:00:00Z","attributes":{"lang":"en","new":"x","price":7.5},"data":{"k":{"x":1,"y":2},"url":"/a"}}"#;
+    assert_eq!(told, expected);
+    // It keeps its place, and the media type of the standard is taken.
+    let list = done(&app, "GET", "/collections/news/items", None).await;
+    assert_eq!(ids(&list), ["a", "b"]);
+    let request = Request::patch(path).header("content-type", "application/merge-patch+json");
+    let time = r#"{"time":"2024-05-02","attributes":null,"data":null}"#;
+    let answer = app.send(request.body(Body::from(time)).unwrap()).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let told = done(&app, "GET", path, None).await;
+    assert_eq!(told, json!({"id": "a", "text": "the quake", "time": "2024-05-02T00:00:00Z"}));
+    for (patch, pointer) in [
+        (json!({"text": "another"}), ""),
+        (json!({"time": null}), "/time"),
+        (json!({"attributes": {"any": 1}}), "/attributes"),
+        (json!({"attributes": {"a": [1]}}), "/attributes/a"),
+        (json!({"data": [1]}), "/data"),
+    ] {
+        let problem = call(&app, "PATCH", path, Some(&patch)).await.refusal(422, "invalid_field");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{patch}: {problem}");
+    }
+    let nobody = call(&app, "PATCH", "/collections/news/items/z", Some(&json!({}))).await;
+    nobody.refusal(404, "not_found");
+    let nowhere = call(&app, "PATCH", "/collections/none/items/z", Some(&json!({}))).await;
+    nowhere.refusal(404, "not_found");
+}
+
+#[tokio::test]
+async fn items_are_deleted_by_what_they_have() {
+    let app = TestApp::new();
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let item = |at: usize| {
+        let lang = if at < 4 { "en" } else { "de" };
+        let event = format!("e{}", at % 2);
+        json!({"id": at, "text": "the quake", "attributes": {"lang": lang}, "event": event})
+    };
+    let items = json!({"items": (0..6).map(item).collect::<Vec<_>>()});
+    done(&app, "POST", "/collections/news/items", Some(&items)).await;
+    let path = "/collections/news/items";
+    for everything in ["", "?filter=%7B%7D", "?all=false"] {
+        let refused = call(&app, "DELETE", &format!("{path}{everything}"), None).await;
+        let problem = refused.refusal(422, "invalid_field");
+        assert_eq!(problem["errors"][0]["pointer"], "/filter", "{problem}");
+    }
+    for odd in ["?filter=x", "?within=x", "?limit=1"] {
+        let refused = call(&app, "DELETE", &format!("{path}{odd}"), None).await;
+        refused.refusal(422, "invalid_field");
+    }
+    let german = "?filter=%7B%22lang%22%3A%22de%22%7D";
+    for (asked, removed, left) in [
+        (format!("{german}&event=e0"), 1, vec!["0", "1", "2", "3", "5"]),
+        (german.to_owned(), 1, vec!["0", "1", "2", "3"]),
+        (german.to_owned(), 0, vec!["0", "1", "2", "3"]),
+        ("?event=e1".to_owned(), 2, vec!["0", "2"]),
+        ("?all=true".to_owned(), 2, vec![]),
+    ] {
+        let changed = done(&app, "DELETE", &format!("{path}{asked}"), None).await;
+        assert_eq!(changed["removed"], removed, "{asked}");
+        assert_eq!(ids(&done(&app, "GET", path, None).await), left, "{asked}");
+    }
+    // A list says where a filter asks for what no item has.
+    done(&app, "POST", path, Some(&items)).await;
+    let asked = "?filter=%7B%22colour%22%3A%22red%22%2C%22lang%22%3A%22en%22%7D";
+    let list = done(&app, "GET", &format!("{path}{asked}"), None).await;
+    assert_eq!(list, json!({"items": [], "total": 0, "filter_unknown": ["colour"]}));
 }

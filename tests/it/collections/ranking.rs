@@ -88,7 +88,10 @@ async fn compare(app: &TestApp, items: &[Value], question: &Value) {
         list.retain(|result| !unscored.contains(&result["index"]));
         let mut found_results = plain(&found["results"]);
         for result in &mut found_results {
-            result.as_object_mut().unwrap().remove("attributes");
+            result
+                .as_object_mut()
+                .unwrap()
+                .retain(|name, _| !["attributes", "time"].contains(&&**name));
         }
         assert_eq!(found_results, plain(&scored), "{question}");
         assert_eq!(found["unscored"], unscored.len(), "{question}");
@@ -163,7 +166,14 @@ async fn filters_times_and_names_say_which_items_are_ranked() {
     for result in found["results"].as_array().unwrap() {
         let attributes = &result["attributes"];
         assert!(attributes["lang"] == "en" && attributes["n"].as_u64().unwrap() >= 200, "{result}");
+        assert!(result["time"].as_str().unwrap().starts_with("20"), "{result}");
     }
+    assert_eq!(found.get("filter_unknown"), None);
+    let filter =
+        json!({"not": {"colour": "red"}, "any": [{"lang": "en"}, {"shape": {"exists": true}}]});
+    let found = ask(json!({"filter": filter})).await;
+    assert_eq!(found["filter_unknown"], json!(["colour", "shape"]));
+    assert_eq!(found["items"], 126);
     let found = ask(json!({"filter": {"any": [{"n": 3}, {"n": [4, 5]}]}, "exclude": ["i4"]})).await;
     assert_eq!(found["items"], 2);
     assert_eq!(ask(json!({"filter": {"n": -1}})).await["results"], json!([]));
@@ -208,4 +218,73 @@ async fn filters_times_and_names_say_which_items_are_ranked() {
         let problem = call(&app, "POST", "/rank", Some(&body)).await.refusal(422, code);
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}: {problem}");
     }
+}
+
+/// How well a query is known is told where it is not known well, of items and of candidates alike.
+#[tokio::test]
+async fn a_query_of_unknown_words_is_told_and_may_be_ranked_for_nothing() {
+    let items = items(60);
+    let app = app_with(&items).await;
+    let ask = async |question: Value| {
+        compare(&app, &items, &question).await;
+        done(&app, "POST", "/rank", Some(&with(&json!({"collection": "news"}), &question))).await
+    };
+    assert_eq!(ask(json!({"query": "the quake"})).await.get("query_known"), None);
+    for method in ["avg-cos", "coverage", "bm25"] {
+        let half = json!({"query": "quake qqqq", "method": method});
+        let found = ask(half.clone()).await;
+        assert_eq!(found["query_known"], 0.5, "{method}");
+        assert!(!found["results"].as_array().unwrap().is_empty());
+        assert_eq!(ask(with(&half, &json!({"min_known": 0.5}))).await["results"], found["results"]);
+        let none = ask(with(&half, &json!({"min_known": 0.51}))).await;
+        assert_eq!((&none["results"], &none["query_known"]), (&json!([]), &json!(0.5)), "{method}");
+        let both = json!({"queries": ["quake qqqq", "quake"], "method": method, "min_known": 0.9});
+        let both = ask(both).await;
+        assert_eq!(both["rankings"][0]["results"], json!([]));
+        assert_eq!(both["rankings"][0]["query_known"], 0.5);
+        assert_eq!(both["rankings"][1].get("query_known"), None);
+        assert!(!both["rankings"][1]["results"].as_array().unwrap().is_empty());
+    }
+    let refused =
+        json!({"collection": "news", "query": "quake qqqq", "min_known": 0.9, "oov": "error"});
+    call(&app, "POST", "/rank", Some(&refused)).await.refusal(422, "all_oov");
+    let likes = json!({"like": ["quake qqqq", "the town"], "min_known": 0.9, "method": "avg-cos"});
+    assert_eq!(ask(likes).await["like_unscored"], json!([0]));
+    let wide = json!({"collection": "news", "query": "a", "min_known": 1.5});
+    call(&app, "POST", "/rank", Some(&wide)).await.refusal(422, "out_of_range");
+}
+
+/// Misspelt words are read as known ones where no word is known, and what is found is what those find.
+#[tokio::test]
+async fn a_misspelt_query_is_read_as_known_words() {
+    let items = items(60);
+    let app = app_with(&items).await;
+    let ask = async |question: Value| {
+        let of_items = with(&json!({"collection": "news"}), &question);
+        done(&app, "POST", "/rank", Some(&of_items)).await
+    };
+    for method in ["avg-cos", "coverage", "bm25"] {
+        let [misspelt, meant] =
+            ["qake", "quake"].map(|query| json!({"query": query, "method": method}));
+        let (found, expected) = (ask(misspelt.clone()).await, ask(meant).await);
+        assert_eq!(found["query_read_as"], "quake", "{found}");
+        assert_eq!(found["query_known"], 0.0);
+        assert_eq!(found["results"], expected["results"], "{method}");
+        assert_eq!(expected.get("query_read_as"), None);
+        let list = with(&misspelt, &json!({"candidates": candidates(&items), "top_k": 10}));
+        let list = done(&app, "POST", "/rank", Some(&list)).await;
+        assert_eq!((&list["query_read_as"], &list["query_known"]), (&json!("quake"), &json!(0.0)));
+        assert_eq!(list["results"].as_array().unwrap().len(), 10);
+        assert_eq!(list["results"][0]["id"], found["results"][0]["id"]);
+        let both = ask(json!({"queries": ["town", "qake"], "method": method})).await;
+        assert_eq!(both["rankings"][0].get("query_read_as"), None);
+        assert_eq!(both["rankings"][1]["query_read_as"], "quake");
+        assert_eq!(both["rankings"][1]["results"], expected["results"]);
+        // Neither where a share is to be known, nor where an item has the word.
+        assert_eq!(ask(with(&misspelt, &json!({"min_known": 0.1}))).await["results"], json!([]));
+    }
+    let item = json!({"text": "the qake of 1906"});
+    done(&app, "PUT", "/collections/news/items/qake", Some(&item)).await;
+    let found = ask(json!({"query": "qake", "method": "bm25"})).await;
+    assert_eq!((found.get("query_read_as"), &found["results"][0]["id"]), (None, &json!("qake")));
 }

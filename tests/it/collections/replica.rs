@@ -57,7 +57,9 @@ fn a_replica_answers_what_another_process_wrote() {
         ("PUT", "/collections/more", "{}"),
         ("DELETE", news, ""),
         ("PUT", "/collections/news/items/n9", r#"{"text":"a"}"#),
+        ("PATCH", "/collections/news/items/n0", r#"{"attributes":{"n":9}}"#),
         ("DELETE", "/collections/news/items/n0", ""),
+        ("DELETE", "/collections/news/items?all=true", ""),
         ("POST", "/collections/news/items", r#"{"items":[{"id":"n9","text":"a"}]}"#),
         ("POST", "/collections/news/match", r#"{"items":[{"id":"n9","text":"a river"}]}"#),
     ] {
@@ -80,6 +82,24 @@ fn a_replica_answers_what_another_process_wrote() {
     let load = ["collection", "compact", "news", "--data", "data"];
     let refused = cognate(folder.path(), &[], &load);
     assert!(stderr(&refused).contains("another process"), "{}", stderr(&refused));
+
+    // What changes an item in its place, and what takes out several, is read along.
+    let patch = r#"{"attributes":{"n":null,"lang":"en"}}"#;
+    ask(writer.address, "PATCH", "/collections/news/items/n1", patch);
+    let path = "/collections/news/items/n1";
+    let told = until(&replica, path, |answer| answer["attributes"]["lang"] == "en");
+    assert_eq!(told["attributes"], json!({"lang": "en"}));
+    ask(writer.address, "PATCH", path, r#"{"attributes":{"n":1}}"#);
+    until(&replica, path, |answer| answer["attributes"]["n"] == 1);
+    ask(writer.address, "DELETE", "/collections/news/items?filter=%7B%22n%22%3A0%7D", "");
+    until(&replica, news, items(2));
+    ask(
+        writer.address,
+        "PUT",
+        "/collections/news/items/n0",
+        r#"{"text":"the quake in the city","attributes":{"n":0}}"#,
+    );
+    until(&replica, news, items(3));
 
     // Without the process that writes, and with its next one.
     writer.signal("KILL");

@@ -90,7 +90,13 @@ impl Items {
                 true => applied.replaced += 1,
                 false => applied.added += 1,
             },
-            Change::Move { id, event, size, at } => self.move_to(&id, event, (size, at)),
+            Change::Patch { id, time, attributes, data } => {
+                let patched = |item: &Item| Some(Item { time, attributes, data, ..item.clone() });
+                applied.patched += usize::from(self.change(&id, patched));
+            }
+            Change::Move { id, event, size, at } => {
+                self.change(&id, |item| item.moved(event, size, at));
+            }
             Change::Expire(oldest) => self.expire(oldest),
             Change::Lag(lag) => self.settings.lag_ms = Some(lag),
             Change::Remove(id) => applied.removed += usize::from(self.remove(&id)),
@@ -173,6 +179,11 @@ impl Items {
                     let own = self.item(id).map_or(0, |item| item.bytes());
                     bytes += own + allocated(event.len());
                 }
+                Change::Patch { id, attributes, data, .. } => {
+                    let own = self.item(id).map_or(0, |item| item.bytes());
+                    let data = data.as_ref().map_or(0, |data| allocated(data.get().len()));
+                    bytes += own + attributes.bytes() + data;
+                }
                 Change::Set(settings) if settings.ttl_ms.is_some() && each == 0 => {
                     each = TIME_BYTES;
                     bytes += items * each;
@@ -230,20 +241,25 @@ impl Items {
         self.last_move = at.map_or(self.last_move, |at| at.max(self.last_move));
     }
 
-    fn move_to(&mut self, id: &str, event: Box<str>, (size, at): (u64, Option<i64>)) {
-        let Some(number) = self.number(id) else { return };
-        let Some(moved) = self.table.get(number).and_then(|item| item.moved(event, size, at))
-        else {
-            return;
+    /// Puts what an item becomes in its place; whether there is one, and it becomes anything.
+    fn change(&mut self, id: &str, changed: impl FnOnce(&Item) -> Option<Item>) -> bool {
+        let Some(number) = self.number(id) else { return false };
+        let Some(changed) = self.table.get(number).and_then(|item| changed(item)) else {
+            return false;
         };
-        let moved = Arc::new(moved);
-        self.note_move(&moved);
-        self.bytes += moved.bytes();
+        let changed = Arc::new(changed);
+        self.note_move(&changed);
+        self.bytes += changed.bytes();
         // Its name is held by the item itself.
         self.numbers.remove(id);
-        self.numbers.insert(ByName(Arc::clone(&moved)), number);
-        let before = Arc::make_mut(&mut self.table).replace(number, moved);
-        self.bytes = self.bytes.saturating_sub(before.map_or(0, |item| item.bytes()));
+        self.numbers.insert(ByName(Arc::clone(&changed)), number);
+        let time = changed.time;
+        let before = Arc::make_mut(&mut self.table).replace(number, changed);
+        self.bytes = self.bytes.saturating_sub(before.as_ref().map_or(0, |item| item.bytes()));
+        if before.is_some_and(|before| self.times.remove(&(before.time, number))) {
+            self.times.insert((time, number));
+        }
+        true
     }
 
     fn take(&mut self, number: u64) -> bool {

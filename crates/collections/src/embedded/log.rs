@@ -17,12 +17,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cognate::model::writer::directory_of;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::embedded::frame::{HEAD, Head, add_frame};
 use crate::embedded::length::Length;
 use crate::embedded::storage::{ReadFrom, Storage, Stored};
-use crate::{CollectionError, Item, Settings};
+use crate::{Attributes, CollectionError, Item, Settings};
 
 /// The name of the shape, which the first frame begins with.
 pub(super) const FORMAT: &str = "cognate-collection-2";
@@ -42,6 +43,15 @@ pub(super) enum Change<I = Box<Item>> {
     Put(I),
     /// The item of this name is taken out.
     Remove(Box<str>),
+    /// An item that is there has these fields from now on, and keeps the others and its place.
+    Patch {
+        id: Box<str>,
+        time: i64,
+        #[serde(default, skip_serializing_if = "Attributes::is_empty")]
+        attributes: Attributes,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<Box<RawValue>>,
+    },
     /// An item that is there moves to another event, and keeps its place.
     Move {
         id: Box<str>,

@@ -1,6 +1,6 @@
 //! A replica: the collections of a folder that another process writes, to be read here.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::BufReader;
 use std::os::unix::fs::MetadataExt;
@@ -368,6 +368,15 @@ impl Collection for ReplicatedCollection {
         cancel: Cancellation<'_>,
     ) -> Result<Chosen, ChooseError> {
         self.held.choose(which, choice, now, cancel)
+    }
+
+    fn lacking<'n>(
+        &self,
+        names: &BTreeSet<&'n str>,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Vec<&'n str>, ChooseError> {
+        self.held.lacking(names, now, cancel)
     }
 
     fn vectors(

@@ -1,7 +1,7 @@
 //! One collection: a writer at a time, and any number of readers, who see what was there when they
 //! began.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -23,7 +23,7 @@ use crate::{
     Pending, Settings, SharedEngine, Vectors, Write, alerts, matcher,
 };
 
-/// Items whose vectors are made between two checks for cancellation.
+/// Items whose vectors are made, or that are looked at, between two checks for cancellation.
 const PIECE: usize = 1024;
 /// Bytes of a log below which it is never written anew.
 const LEAST_LOG: u64 = 4 << 20;
@@ -204,6 +204,28 @@ impl EmbeddedCollection {
             Write::Put(items) => {
                 self.limits.check(&items)?;
                 items.into_iter().map(Change::put).collect()
+            }
+            Write::Patch { id, patch } => {
+                let mut turn = self.turn();
+                let patched = self.get(&id, now).map(|item| patch.apply(&item)).transpose();
+                let patched =
+                    patched.map_err(|problem| CollectionError::Item { index: 0, problem })?;
+                let change = patched.map(|Item { id, time, attributes, data, .. }| Change::Patch {
+                    id,
+                    time,
+                    attributes,
+                    data,
+                });
+                return turn.write(change.into_iter().collect(), now);
+            }
+            Write::RemoveSelected(which) => {
+                let (mut turn, mut changes) = (self.turn(), Vec::new());
+                let view = self.view_within(which.within, now);
+                // It is not cancelled, so it does not fail.
+                let _ = which.each(view.numbered(), Cancellation::NEVER, |_, item| {
+                    changes.push(Change::Remove(item.id.clone()));
+                });
+                return turn.write(changes, now);
             }
             Write::Remove(mut ids) => {
                 ids.retain(|id| self.held().number(id).is_some());
@@ -476,6 +498,30 @@ impl Collection for EmbeddedCollection {
                 Ok(Chosen::all(items))
             }
         }
+    }
+
+    fn lacking<'n>(
+        &self,
+        names: &BTreeSet<&'n str>,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Vec<&'n str>, ChooseError> {
+        let (view, mut missing) = (self.view(now), Vec::from_iter(names.iter().copied()));
+        let mut items = view.iter().enumerate().peekable();
+        if items.peek().is_none() {
+            return Ok(Vec::new());
+        }
+        // Mostly the first items have all of them.
+        for (place, item) in items {
+            if missing.is_empty() {
+                break;
+            }
+            if place % PIECE == 0 {
+                cancel.check()?;
+            }
+            missing.retain(|name| item.attributes.get(name).is_none());
+        }
+        Ok(missing)
     }
 
     fn vectors(

@@ -80,12 +80,12 @@ impl WriteTransaction<'_> {
         let more = collection.room(&changes, oldest)?;
         let was_empty = collection.held().count(oldest) == 0;
         let (mut settings, mut is_empty) = (own, was_empty);
-        for item in puts(&changes) {
-            settings = settings.with_item(is_empty, item.time, now);
+        for time in times(&changes) {
+            settings = settings.with_item(is_empty, time, now);
             is_empty = false;
         }
         let after = settings.oldest(now);
-        let too_old = puts(&changes).filter(|item| after.is_some_and(|oldest| item.time < oldest));
+        let too_old = times(&changes).filter(|time| after.is_some_and(|oldest| *time < oldest));
         let expired = too_old.count();
         // Items that were the last to leave took their clock with them.
         if settings != own || was_empty != is_empty {
@@ -107,7 +107,12 @@ impl WriteTransaction<'_> {
         }
         let mut held = collection.held_mut();
         let (before, mut applied) = (held.bytes, Applied { expired, ..Applied::default() });
-        let is_other = |change: &Change| matches!(change, Change::Set(_) | Change::Move { .. });
+        let is_other = |change: &Change| match change {
+            Change::Set(_) | Change::Move { .. } => true,
+            // Nothing else that a patch changes is looked at by whoever matches.
+            Change::Patch { id, time, .. } => held.item(id).is_some_and(|own| own.time != *time),
+            _ => false,
+        };
         let sets = changes.iter().any(is_other);
         for change in changes {
             held.apply(change, &mut applied);
@@ -205,11 +210,13 @@ impl WriteTransaction<'_> {
     }
 }
 
-/// The items that changes add.
-fn puts(changes: &[Change]) -> impl Iterator<Item = &Item> {
-    changes
-        .iter()
-        .filter_map(|change| if let Change::Put(item) = change { Some(&**item) } else { None })
+/// The times of items that changes add, or give other fields.
+fn times(changes: &[Change]) -> impl Iterator<Item = i64> {
+    changes.iter().filter_map(|change| match change {
+        Change::Put(item) => Some(item.time),
+        Change::Patch { time, .. } => Some(*time),
+        _ => None,
+    })
 }
 
 impl Following for WriteTransaction<'_> {

@@ -1,5 +1,6 @@
 //! A collection in a database, as every home has them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cognate::window::stream::AddPolicy;
@@ -130,6 +131,32 @@ impl Collection for PostgresCollection {
         Ok(Chosen::all(items?))
     }
 
+    fn lacking<'n>(
+        &self,
+        names: &BTreeSet<&'n str>,
+        now: i64,
+        _cancel: Cancellation<'_>,
+    ) -> Result<Vec<&'n str>, ChooseError> {
+        let lacking = self.shared.pool.ask(|session| {
+            let entry = Entry::read(session, &self.name)?;
+            let oldest = entry.settings.oldest(now).unwrap_or(i64::MIN);
+            let table = format!("cognate.items_{} i WHERE i.time >= $1", entry.id);
+            let text = format!("SELECT FROM {table} LIMIT 1");
+            if session.query(&text, &[&oldest])?.is_empty() {
+                return Ok(Vec::new());
+            }
+            let text = format!("SELECT FROM {table} AND i.attributes ? $2 LIMIT 1");
+            let mut lacking = Vec::new();
+            for name in names {
+                if name.contains('\0') || session.query(&text, &[&oldest, name])?.is_empty() {
+                    lacking.push(*name);
+                }
+            }
+            Ok(lacking)
+        });
+        Ok(lacking?)
+    }
+
     fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {
         self.shared.pool.ask(|session| {
             let entry = Entry::read(session, &self.name)?;
@@ -210,6 +237,8 @@ impl Collection for PostgresCollection {
                         now,
                     )?
                 }
+                Write::Patch { id, patch } => turn.patch(id, patch, now)?,
+                Write::RemoveSelected(which) => turn.remove_selected(which, now)?,
                 Write::Move(wanted) => turn.move_items(wanted, now)?,
                 Write::Set(settings) => turn.set(*settings, now)?,
             };

@@ -4,15 +4,19 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use postgres::Row;
+use postgres::types::Json;
 
 use crate::events::Member;
 use crate::outcome::Outcome;
+use crate::postgres::condition::Sql;
 use crate::postgres::pool::Failed;
 use crate::postgres::rows;
 use crate::postgres::rows::{COLUMNS, signed, unsigned};
 use crate::postgres::session::Session;
 use crate::windows::{Following, Windows};
-use crate::{Applied, Budget, CollectionError, EventChange, Item, Limits, Settings};
+use crate::{
+    Applied, Budget, CollectionError, EventChange, Item, ItemPatch, ItemSelector, Limits, Settings,
+};
 
 /// The columns of a collection's row.
 pub(super) const ENTRY: &str = "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items, c.lag_ms";
@@ -165,14 +169,61 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Ok(Applied { expired, ..outcome.applied })
     }
 
+    /// Changes an item, if it is there.
+    pub(super) fn patch(
+        &mut self,
+        id: &str,
+        patch: &ItemPatch,
+        now: i64,
+    ) -> Result<Applied, Failed> {
+        self.expire(now)?;
+        if id.contains('\0') {
+            return Ok(Applied::default());
+        }
+        let table = format!("cognate.items_{}", self.entry.id);
+        let text = format!("SELECT {COLUMNS} FROM {table} i WHERE i.id = $1");
+        let there = rows::items(&self.session.query(&text, &[&id])?)?;
+        let Some((number, before)) = there.first() else { return Ok(Applied::default()) };
+        let problem = |problem| CollectionError::Item { index: 0, problem };
+        let item = patch.apply(before).map_err(problem)?;
+        rows::check(std::slice::from_ref(&item))?;
+        let text =
+            format!("UPDATE {table} SET time = $2, attributes = $3, data = $4 WHERE number = $1");
+        let (attributes, data) = (Json(&item.attributes), item.data.as_deref().map(Json));
+        self.session.execute(&text, &[&signed(*number), &item.time, &attributes, &data])?;
+        self.entry.settings = self.entry.settings.with_item(false, item.time, now);
+        self.entry.revision += i64::from(item.time != before.time);
+        let after = self.entry.settings.oldest(now);
+        let expired = usize::from(after.is_some_and(|oldest| item.time < oldest));
+        Ok(Applied { patched: 1, expired, ..Applied::default() })
+    }
+
+    /// Takes out the items that are meant.
+    pub(super) fn remove_selected(
+        &mut self,
+        which: &ItemSelector<'_>,
+        now: i64,
+    ) -> Result<Applied, Failed> {
+        self.expire(now)?;
+        let sql = Sql::of(which, self.entry.settings.oldest_within(which.within, now));
+        let text = format!("DELETE FROM cognate.items_{} i WHERE {}", self.entry.id, sql.text);
+        let removed = self.session.execute(&text, &sql.values())? as usize;
+        Ok(self.removed(removed))
+    }
+
     /// Takes out the items of these names.
     pub(super) fn remove(&mut self, names: &[&str], now: i64) -> Result<Applied, Failed> {
         self.expire(now)?;
         let text = format!("DELETE FROM cognate.items_{} WHERE id = ANY ($1)", self.entry.id);
         let removed = self.session.execute(&text, &[&names])? as usize;
+        Ok(self.removed(removed))
+    }
+
+    /// Counts items that were taken out.
+    fn removed(&mut self, removed: usize) -> Applied {
         self.entry.items = self.entry.items.saturating_sub(removed);
         self.entry.revision += i64::from(removed > 0);
-        Ok(Applied { removed, ..Applied::default() })
+        Applied { removed, ..Applied::default() }
     }
 
     /// Moves items between events.

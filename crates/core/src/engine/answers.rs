@@ -122,7 +122,7 @@ pub struct Ranking {
     pub query_truncated: bool,
     /// The share of listed words of each candidate, if requested.
     pub known: Vec<f32>,
-    /// The share of listed words of the query, if requested.
+    /// The share of listed words of the query, if requested or not all of them are.
     pub query_known: Option<f32>,
     /// The measure used.
     pub measure: Measure,

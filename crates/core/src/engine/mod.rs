@@ -13,6 +13,7 @@ pub mod fuse;
 mod opposes;
 mod query;
 mod rank;
+mod read_as;
 mod sentence;
 mod served;
 mod similarity;

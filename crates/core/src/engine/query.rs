@@ -1,7 +1,9 @@
 //! How a question is asked: method, measure, what to do with unknown and overlong texts.
 
 use crate::engine::error::{Place, QueryError};
-use crate::methods::{Measure, Method};
+use crate::engine::scorable;
+use crate::methods::{Info, Measure, Method};
+use crate::model::Phrase;
 
 /// Whether a text that says the opposite of the other is less alike for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -45,6 +47,9 @@ pub struct Query {
     pub truncate: bool,
     /// Whether the share of known words of each text is returned.
     pub coverage: bool,
+    /// The least share of known words of a text that candidates are ranked for; one that has fewer is taken
+    /// for one without a known word.
+    pub min_known: f32,
 }
 
 impl Query {
@@ -58,6 +63,7 @@ impl Query {
             refuse_unscored: false,
             truncate: false,
             coverage: false,
+            min_known: 0.0,
         }
     }
 
@@ -72,6 +78,17 @@ impl Query {
     pub fn with_opposites(self, opposites: Option<Opposites>) -> Self {
         let query = Self { opposites, ..self };
         Self { method: query.scored_by(), ..query }
+    }
+
+    /// Whether candidates can be ranked for this text by a method.
+    pub(crate) fn ranks_for(&self, text: &Phrase<'_>, info: &Info) -> bool {
+        scorable(text, info) && (self.min_known <= 0.0 || text.known_share() >= self.min_known)
+    }
+
+    /// The share of known words of a text that candidates are ranked for, where it is told: if it was
+    /// asked for, or not all of them are known.
+    pub(crate) fn told_share(&self, text: &Phrase<'_>) -> Option<f32> {
+        Some(text.known_share()).filter(|share| self.coverage || *share < 1.0)
     }
 
     /// Refuses a text without a known word if the query says so.

@@ -8,7 +8,7 @@ use axum::response::Response;
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
     Applied, Collection, CollectionInfo, Item, MatchOptions, Matched, Outgoing, Pending,
-    SharedEngine,
+    SharedEngine, Write,
 };
 use cognate_files::instant;
 use serde::Serialize;
@@ -69,11 +69,14 @@ pub(super) struct CollectionList {
 
 /// What came of a change.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Changed {
+pub(crate) struct Changed {
     /// Items that are new.
     added: usize,
     /// Items that took the place of others of their names.
     replaced: usize,
+    /// Items that were patched.
+    #[serde(skip_serializing_if = "is_none_of_them")]
+    patched: usize,
     /// Items that were taken out.
     removed: usize,
     /// Items that left because there are newer ones.
@@ -90,8 +93,8 @@ fn is_none_of_them(count: &usize) -> bool {
 
 impl From<Applied> for Changed {
     fn from(applied: Applied) -> Self {
-        let Applied { added, replaced, removed, left, expired } = applied;
-        Self { added, replaced, removed, left, expired }
+        let Applied { added, replaced, patched, removed, left, expired } = applied;
+        Self { added, replaced, patched, removed, left, expired }
     }
 }
 
@@ -144,6 +147,10 @@ pub(super) struct ItemList<'i> {
     pub(super) items: Vec<ItemEntry<'i>>,
     /// How many the filter admits.
     pub(super) total: usize,
+    /// Attributes that the filter asks for and no item of the collection has.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    pub(super) filter_unknown: Vec<&'i str>,
 }
 
 /// A text that was matched.
@@ -232,7 +239,7 @@ pub(crate) async fn list(
     call::answer(&app, &caller, 0, &CollectionList { collections })
 }
 
-/// A collection that texts are matched against.
+/// A collection that a stream of lines writes to.
 pub(crate) struct Against {
     collection: Arc<dyn Collection>,
     caller: Caller,
@@ -272,6 +279,16 @@ impl Against {
         let expired = matched.iter().filter(|one| one.expired).count();
         app.metrics.matched(matched.len(), expired);
         Ok(matched)
+    }
+
+    /// Adds items, which last once [`wait_durable`](Self::wait_durable) says so.
+    pub(crate) fn put(&self, items: Vec<Item>, app: &App) -> Result<Applied, ApiError> {
+        let now = cognate_collections::now();
+        app.collections.of(&self.caller)?.check_room(&*self.collection, &items, now)?;
+        let written = self.collection.write(Write::Put(items), now);
+        let (applied, pending) = written.map_err(|error| call::of(&error, "/items"))?;
+        self.pending().push(pending);
+        Ok(applied)
     }
 
     /// Waits until all that was written lasts.

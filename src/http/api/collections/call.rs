@@ -185,8 +185,15 @@ pub(super) async fn write(
     let of_app = Arc::clone(app);
     let work = move || {
         let now = cognate_collections::now();
-        if let Write::Put(items) = &wanted {
-            of_app.collections.of(&caller)?.check_room(&*collection, items, now)?;
+        match &wanted {
+            Write::Put(items) => {
+                of_app.collections.of(&caller)?.check_room(&*collection, items, now)?;
+            }
+            Write::RemoveSelected(which) => {
+                let count = || collection.told(now).map_err(|error| refused(&error));
+                check_filter(&of_app, &which.filter, || Ok(count()?.items))?;
+            }
+            _ => {}
         }
         let written = collection.write(wanted, now);
         drop(turn);

@@ -1,11 +1,11 @@
-//! `GET`, `PUT` and `DELETE /collections/{name}/items/{id}`: one item.
+//! `GET`, `PUT`, `PATCH` and `DELETE /collections/{name}/items/{id}`: one item.
 
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
 use cognate_collections::{
-    Attributes, CollectionError, Id, Incoming, IncomingEvent, Item, Time, Write,
+    Attributes, CollectionError, Id, Incoming, IncomingEvent, Item, ItemPatch, Time, Write,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -19,6 +19,7 @@ use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
+use crate::http::request::fields::described;
 use crate::http::request::json;
 use crate::http::work::admission::Permit;
 
@@ -132,14 +133,82 @@ pub(crate) async fn put(
     let OneItemRequest { text, time, attributes, data, event } = json::read_object(&body)?;
     let now = cognate_collections::now();
     let item = Incoming { id: Id(id.into()), text, time, attributes, data, event }.into_item(now);
-    let refused = |error: &CollectionError| match error {
-        CollectionError::Item { problem, .. } => call::of_item(problem, ""),
-        _ => call::of(error, ""),
-    };
-    let applied =
-        call::write(&app, caller.clone(), (collection, Write::Put(vec![item])), refused).await?;
+    let wanted = Write::Put(vec![item]);
+    let applied = call::write(&app, caller.clone(), (collection, wanted), of_one).await?;
     drop(permit);
     call::answer(&app, &caller, 0, &Changed::from(applied))
+}
+
+/// What changes of an item, as a JSON merge patch (RFC 7396): `null` takes out.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct ItemPatchRequest(ItemPatch);
+
+/// The body of `PATCH /collections/{name}/items/{id}`.
+#[derive(ToSchema)]
+#[allow(dead_code)]
+struct ItemPatchFields {
+    /// When it was written, in any form that `POST …/items` reads.
+    time: Option<String>,
+    /// Attributes that are set, or taken out where they are `null`; others stay. `null` takes out all.
+    #[schema(value_type = Option<Object>)]
+    attributes: Option<()>,
+    /// What changes of the object of the caller's own, at any depth; `null` takes it out.
+    #[schema(value_type = Option<Object>)]
+    data: Option<()>,
+}
+
+described!(ItemPatchRequest as ItemPatchFields);
+
+refusals!(
+    PatchRefusals: &[
+        Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
+        Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::TextTooLong,
+        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
+        Code::RequestTimeout,
+    ]
+);
+
+/// Changes attributes, data or time of an item; its text, its event and its place stay.
+///
+/// The body is a JSON merge patch, and is taken as `application/json` and as
+/// `application/merge-patch+json`. Needs a key of the scope `collection`, where keys are set.
+#[utoipa::path(
+    patch,
+    path = "/collections/{name}/items/{id}",
+    tag = "collections",
+    operation_id = "patch_item",
+    params(
+        ("name" = String, Path, description = "The collection"),
+        ("id" = String, Path, description = "The item"),
+    ),
+    request_body = ItemPatchRequest,
+    responses((status = 200, description = "What came of it", body = Changed), PatchRefusals),
+)]
+pub(crate) async fn patch(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    names: Named<(String, String)>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let (collection, id) = call::item(&app, &caller, names)?;
+    let (permit, body) = call::json_body(&app, request).await?;
+    let ItemPatchRequest(patch) = json::read_object(&body)?;
+    let wanted = Write::Patch { id: id.into(), patch };
+    let applied = call::write(&app, caller.clone(), (collection, wanted), of_one).await?;
+    drop(permit);
+    if applied.patched == 0 {
+        return Err(call::no_item());
+    }
+    call::answer(&app, &caller, 0, &Changed::from(applied))
+}
+
+/// The refusal of a change of the item of a path.
+fn of_one(error: &CollectionError) -> ApiError {
+    match error {
+        CollectionError::Item { problem, .. } => call::of_item(problem, ""),
+        _ => call::of(error, ""),
+    }
 }
 
 refusals!(

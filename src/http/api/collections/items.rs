@@ -1,4 +1,4 @@
-//! `POST` and `GET /collections/{name}/items`: items written and listed.
+//! `POST`, `GET` and `DELETE /collections/{name}/items`: items written, listed and deleted.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,13 +13,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::http::api::collections::answers::{Changed, ItemEntry, ItemList};
+use crate::http::api::collections::answers::{Against, Changed, ItemEntry, ItemList};
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::{call, item};
-use crate::http::api::pipeline;
+use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::fields::{CandidateId, List, described};
 use crate::http::request::{body, json};
@@ -74,35 +75,18 @@ pub(super) fn item_at((at, written): (usize, &&RawValue)) -> Result<Incoming, Ap
     read.map_err(|error| error.renamed(|pointer| pointer.within(Pointer::from("/items").index(at))))
 }
 
-/// Items out of a body: of JSON, or of lines. None is read before it is known how many there are.
+/// Items out of a body. None is read before it is known how many there are.
 fn items(
     body: &[u8],
-    lines: bool,
     (collection, app): (&dyn Collection, &App),
     pay: impl FnMut(usize) -> Result<(), ApiError>,
 ) -> Result<Vec<Item>, ApiError> {
     let (now, limit) = (cognate_collections::now(), ("max_texts", app.settings.max_texts));
     let text_bytes = collection.limits().text_bytes;
-    if !lines {
-        let ItemsRequest { items } = json::read_object(body)?;
-        pipeline::check_length("/items", "items", items.length, limit)?;
-        let each = items.items.iter().enumerate().map(item_at);
-        return item::parse(each, (items.length, text_bytes), now, pay);
-    }
-    let filled = |(_, line): &(usize, &[u8])| !line.trim_ascii().is_empty();
-    let lines = body.split(|&byte| byte == b'\n').enumerate().filter(filled);
-    let count = lines.clone().count();
-    pipeline::check_length("/items", "items", count, limit)?;
-    let item = |(place, (number, line)): (usize, (usize, &[u8]))| {
-        let ItemRequest(item) = json::read_object(line).map_err(|error| {
-            let detail = format!("line {}: {}", number + 1, error.detail).into();
-            let item = Pointer::from("/items").index(place);
-            let error = error.renamed(|pointer| pointer.within(item.clone()));
-            ApiError { detail, ..error }
-        })?;
-        Ok(item)
-    };
-    item::parse(lines.enumerate().map(item), (count, text_bytes), now, pay)
+    let ItemsRequest { items } = json::read_object(body)?;
+    pipeline::check_length("/items", "items", items.length, limit)?;
+    let each = items.items.iter().enumerate().map(item_at);
+    item::parse(each, (items.length, text_bytes), now, pay)
 }
 
 refusals!(
@@ -114,12 +98,14 @@ refusals!(
     ]
 );
 
-/// Adds items to a collection: all of them or none.
+/// Adds items to a collection.
 ///
 /// An item takes the place of another of its name. When this is answered they outlive a crash, if the
-/// collection is durable. A body of `application/x-ndjson` has an item a line; it is one request like
-/// any other, so many items are sent in several. Needs a key of the scope `collection`, where keys are
-/// set.
+/// collection is durable. Items of a JSON body are added all or none. A body of `application/x-ndjson`
+/// is a stream of any length, an item a line, that is added as it comes: a line that is no item is
+/// answered by a line with its `error`, and the others are added; the last line tells what came of all.
+/// Where a last line is an `error` the stream ended there: what stands before that line was added.
+/// Needs a key of the scope `collection`, where keys are set.
 #[utoipa::path(
     post,
     path = "/collections/{name}/items",
@@ -130,7 +116,13 @@ refusals!(
         (ItemsRequest<'_> = "application/json"),
         (String = "application/x-ndjson"),
     )),
-    responses((status = 200, description = "What came of it", body = Changed), PutRefusals),
+    responses(
+        (status = 200, description = "What came of it", content(
+            (Changed = "application/json"),
+            (String = "application/x-ndjson"),
+        )),
+        PutRefusals,
+    ),
 )]
 pub(crate) async fn put(
     State(app): State<Arc<App>>,
@@ -139,23 +131,25 @@ pub(crate) async fn put(
     request: Request,
 ) -> Result<Response, ApiError> {
     let collection = call::collection(&app, &caller, name)?;
-    let lines = body::is_lines(request.headers());
-    match lines {
-        true => body::check_encoding(request.headers())?,
-        false => body::check_json(request.headers())?,
+    let refused = |error: &CollectionError| call::of(error, "/items");
+    if body::is_lines(request.headers()) {
+        authorize::check_writes(&request)?;
+        // What takes nothing at all says so before a line is read.
+        let nothing = (Arc::clone(&collection), Write::Put(Vec::new()));
+        call::write(&app, caller.clone(), nothing, refused).await?;
+        return stream::items::answer(app, Against::of(collection, caller), request);
     }
-    let (mut permit, body) = call::body(&app, request).await?;
+    let (mut permit, body) = call::json_body(&app, request).await?;
     let (app_of, asked) = (Arc::clone(&app), Arc::clone(&collection));
     let read = call::read(&app, move || {
         // A request that waited for units would hold its body meanwhile, which takes memory that
         // the units do not pay for.
         let pay = |units| app_of.admission.top_up(&mut permit, units);
-        let items = items(&body, lines, (&*asked, &app_of), pay)?;
+        let items = items(&body, (&*asked, &app_of), pay)?;
         app_of.admission.wait_durable(&mut permit, items.len());
         Ok((items, permit))
     });
     let (items, permit) = read.await?;
-    let refused = |error: &CollectionError| call::of(error, "/items");
     let applied =
         call::write(&app, caller.clone(), (collection, Write::Put(items)), refused).await?;
     drop(permit);
@@ -219,11 +213,74 @@ pub(crate) async fn list(
         let (page, is_cancelled) = (Page { offset, limit }, || work.check().is_err());
         let page = collection.page(&which, page, now, Cancellation::when(&is_cancelled));
         let (items, total) = page.map_err(|error| call::of_choice(error, of, work))?;
+        let lacking =
+            collection.lacking(&which.filter.names(), now, Cancellation::when(&is_cancelled));
+        let filter_unknown = lacking.map_err(|error| call::of_choice(error, of, work))?;
         let bytes = items.iter().map(|item| item.bytes()).sum();
         let items = items.iter().map(|item| ItemEntry::from(item.as_ref())).collect();
-        call::answer(&app_of, &by, bytes, &ItemList { items, total })
+        call::answer(&app_of, &by, bytes, &ItemList { items, total, filter_unknown })
     })
     .await
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct DeleteParameters {
+    /// A filter as `/rank` has it, as JSON: `{"lang": "en"}`.
+    filter: Option<String>,
+    /// Only items of the event of this name.
+    event: Option<String>,
+    /// Only items of which the time is no further back than this, as `24h`, by the collection's clock.
+    within: Option<String>,
+    /// Whether all items may be meant, as they are where nothing else is said.
+    #[serde(default)]
+    all: bool,
+}
+
+refusals!(
+    DeleteRefusals: &[
+        Code::InvalidField, Code::NotFound, Code::Forbidden, Code::TooMuchWork, Code::ReadOnly,
+        Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
+    ]
+);
+
+/// Takes items out of a collection: those that `GET` with the same parameters lists, all of them or none.
+///
+/// Without a filter, an event or `within` it needs `all=true`. Needs a key of the scope `collection`,
+/// where keys are set.
+#[utoipa::path(
+    delete,
+    path = "/collections/{name}/items",
+    tag = "collections",
+    operation_id = "delete_items",
+    params(("name" = String, Path, description = "The collection"), DeleteParameters),
+    responses((status = 200, description = "What came of it", body = Changed), DeleteRefusals),
+)]
+pub(crate) async fn delete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    name: Named<String>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    authorize::check_writes(&request)?;
+    let collection = call::collection(&app, &caller, name)?;
+    let asked: DeleteParameters = call::settings(request.uri(), "filter, event, within and all")?;
+    let (filter, within) = (filter(asked.filter.as_deref())?, within(asked.within.as_deref())?);
+    let is_everything = filter.is_empty() && asked.event.is_none() && within.is_none();
+    if is_everything && !asked.all {
+        let detail = "this would take out every item; say which by `filter`, `event` or `within`, or \
+                      `all=true`";
+        return Err(ApiError::at(Code::InvalidField, "/filter", detail));
+    }
+    let event = asked.event.map(Cow::Owned);
+    let which = ItemSelector { filter, event, within, ..ItemSelector::default() };
+    let wanted = (collection, Write::RemoveSelected(which));
+    let refused = |error: &CollectionError| call::of(error, "");
+    let permit = app.admission.admit_soon(&caller.client).await?;
+    let applied = call::write(&app, caller.clone(), wanted, refused).await?;
+    drop(permit);
+    call::answer(&app, &caller, 0, &Changed::from(applied))
 }
 
 /// A filter written as JSON in a query string.

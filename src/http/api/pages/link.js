@@ -7,13 +7,13 @@ const LONGEST = 8000;
 const TEXTS = {
   compare: ["a", "b"],
   rank: ["query", "candidates"],
-  collections: ["wanted", "liked", "filter", "within"],
+  collections: ["wanted", "liked", "disliked", "filter", "within"],
   events: ["stream"],
 };
 const MORE = {
   compare: [],
   rank: ["like", "unlike", "collapse", "diversify", "explain"],
-  collections: ["collection"],
+  collections: ["collection", "varied", "reasons"],
   events: ["of", "sort"],
 };
 const SETTINGS = ["model", "method", "measure"];

@@ -13,7 +13,7 @@ import * as settings from "./settings.js";
 import { readStream } from "./stream.js";
 
 const by = (id) => document.getElementById(id);
-const LISTS = ["candidates", "like", "unlike", "liked", "stream"];
+const LISTS = ["candidates", "like", "unlike", "liked", "disliked", "stream"];
 const TERMINAL = "The same question from a terminal";
 const SUBMITS = { compare: "Compare", rank: "Rank", collections: "Find", events: "Find events" };
 
@@ -67,11 +67,13 @@ const QUESTIONS = {
     let body;
     const find = async (signal) => {
       await collections.load(signal);
-      body = collections.question(chosen);
-      return ask("/rank", body, signal);
+      await collections.beginWithItem(signal);
+      const found = await collections.find(chosen, signal);
+      body = found.body;
+      return found.answer;
     };
     const show = (answer) => {
-      by("found").replaceChildren(...collections.found(answer, settings.rangeOf(answer), likeItem));
+      by("found").replaceChildren(...collections.found(answer, body, settings.rangeOf(answer), takeItem));
     };
     const hint = "PUT /collections/NAME makes one, POST /collections/NAME/items fills it, and /match follows a stream.";
     return { find, tell: () => command("/rank", body), show, hint };
@@ -118,9 +120,12 @@ function posted(path, body) {
   return { find, tell: () => offline.program(path, body), title: "The same question in JavaScript" };
 }
 
-/** Asks for what is like an item of the collection. */
-function likeItem(id) {
-  by("liked").value = id;
+/** Asks for what is like an item of the collection, alone or beside others, or not like it. */
+function takeItem(id, how) {
+  by("wanted").value = "";
+  const field = by(how === "disliked" ? "disliked" : "liked");
+  if (how === "alone") collections.forgetItems();
+  field.value = [...linesOf(field.id), id].join("\n");
   begin();
 }
 
@@ -203,7 +208,7 @@ function showAnswers() {
 /** What an address says of a tab besides its texts. */
 const MORE = {
   rank: filledIn,
-  collections: () => ({ collection: by("collection").value }),
+  collections: collections.filledIn,
   events: () => (by("of").value === "" ? {} : { of: by("of").value, sort: by("sort").value }),
 };
 
@@ -260,7 +265,7 @@ function turn(name, focus) {
 function fill({ tab: name, fields }) {
   for (const id of textsOf(name)) by(id).value = fields[id] ?? by(id).defaultValue;
   if (name === "rank") fillIn(fields);
-  if (name === "collections") collections.want(fields.collection);
+  if (name === "collections") collections.fillIn(fields);
   if (name === "events") eventlist.want(fields);
   settings.want(fields);
   delete asked[name];
@@ -340,7 +345,11 @@ for (const example of document.querySelectorAll(".examples button")) {
   });
 }
 
-by("collection").addEventListener("change", begin);
+by("collection").addEventListener("change", () => {
+  collections.forgetItems();
+  begin();
+});
+for (const id of ["varied", "reasons"]) by(id).addEventListener("change", begin);
 by("sort").addEventListener("change", begin);
 by("of").addEventListener("change", () => {
   eventlist.turnSource();

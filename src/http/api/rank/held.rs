@@ -5,9 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use cognate::engine::{Counts, Oppositions, Page, Query, WordShare};
 use cognate_collections::{
-    Attributes, Cancellation, Choice, Chosen, Collection, Filter, Item, ItemSelector,
-    SHORTLIST_METHOD,
+    Attributes, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, Filter,
+    Item, ItemSelector, SHORTLIST_METHOD,
 };
+use cognate_files::instant;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -16,6 +17,7 @@ use crate::http::api::collections::items::within;
 use crate::http::api::pipeline::{AnyQuestion, Endpoint, Plan, Question};
 use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::plan::Computed;
+use crate::http::api::rank::read_as::{ReadAs, query_known, query_read_as};
 use crate::http::api::rank::response::SharedWord;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
@@ -34,6 +36,8 @@ use crate::http::work::unsent::{Answer, Charge, Unsent};
 const RESULTS: usize = 10;
 /// Bytes that an item takes while it is ranked: its place in the lists, and its score or why it has none.
 const ITEM_BYTES: usize = size_of::<(u64, Arc<Item>)>() + size_of::<Candidate<'_>>() + 64;
+/// Bytes of the text of an item, roughly.
+const BYTES_PER_ITEM: usize = 100;
 /// Bytes of a candidate's `data` and scores.
 const CALLERS_BYTES: usize = 96;
 /// Bytes of another number of an item, with its place.
@@ -45,6 +49,8 @@ const TOKEN_BYTES: usize = 4;
 pub(crate) struct Ranked<'b> {
     request: RankRequest<'b>,
     caller: Caller,
+    /// Whether some query for candidates of the request is read as other words, if there are any.
+    guesses: OnceLock<bool>,
     /// The items found in the collection, once they were looked up.
     held: OnceLock<Held>,
 }
@@ -60,6 +66,9 @@ pub(super) struct Held {
     pub(super) shortlist: Option<usize>,
     liked: NamedItems,
     disliked: NamedItems,
+    read_as: ReadAs,
+    /// Attributes that the filter asks for and no item of the collection has.
+    filter_unknown: Vec<Box<str>>,
     /// The memory charged for ranking the items.
     _memory: Option<Charge>,
 }
@@ -89,8 +98,19 @@ impl Held {
             return Err(ApiError::at(Code::UnknownItem, "/like", detail));
         }
         let (items, meant) = (Vec::new(), 0);
-        let held =
-            Self { collection, items, meant, shortlist: None, liked, disliked, _memory: None };
+        let is_cancelled = || work.check().is_err();
+        let cancel = Cancellation::when(&is_cancelled);
+        let mut held = Self {
+            collection,
+            items,
+            meant,
+            shortlist: None,
+            liked,
+            disliked,
+            read_as: ReadAs::new(),
+            filter_unknown: Vec::new(),
+            _memory: None,
+        };
         // Liked and disliked items are no results, nor are excluded ones.
         let named = held.liked.items.iter().chain(&held.disliked.items).flatten();
         let named = named.map(|item| Cow::from(&*item.id));
@@ -111,17 +131,35 @@ impl Held {
                 resolved.usual_shortlist(app.collections.is_remote(), results, count)?
             }
         };
+        let choose = |asked: &RankRequest<'_>, collection: &dyn Collection| {
+            let choice = asked.choice(shortlist, &resolved, app)?;
+            let chosen = collection.choose(&which, &choice, now, cancel);
+            chosen.map_err(|error| call::of_choice(error, call::of_named, work))
+        };
+        let mut chosen = choose(&request.over(&held), &*held.collection)?;
+        let bytes = || told().map_or(usize::MAX, |told| told.items.saturating_mul(BYTES_PER_ITEM));
+        if request.guessing(&resolved, bytes, app).is_some() {
+            // Which words may be meant is told by all items that are meant, not by those of a shortlist.
+            let all = held.collection.choose(&which, &Choice::All, now, cancel);
+            let all = match all {
+                Err(ChooseError::Collection(CollectionError::TooManyChosen { .. })) => Vec::new(),
+                all => all.map_err(|error| call::of_choice(error, call::of_named, work))?.items,
+            };
+            let texts = all.iter().take_while(|_| !is_cancelled());
+            held.read_as = request.read_as(&resolved, texts.map(|(_, item)| &*item.text));
+            work.check()?;
+            if !held.read_as.is_empty() {
+                chosen = choose(&request.over(&held), &*held.collection)?;
+            }
+        }
+        let Chosen { items, meant } = chosen;
         let asked = request.over(&held);
-        let choice = asked.choice(shortlist, &resolved, app)?;
-        let is_cancelled = || work.check().is_err();
-        let cancel = Cancellation::when(&is_cancelled);
-        let chosen = held.collection.choose(&which, &choice, now, cancel);
-        let Chosen { items, meant } =
-            chosen.map_err(|error| call::of_choice(error, call::of_named, work))?;
-        drop(choice);
+        let lacking = held.collection.lacking(&which.filter.names(), now, cancel);
+        let lacking = lacking.map_err(|error| call::of_choice(error, call::of_named, work))?;
+        let filter_unknown = lacking.into_iter().map(Box::from).collect();
         let memory = memory(&asked, &resolved, &items, &app.unsent.of(&caller.client))?;
         drop((asked, which));
-        Ok(Self { items, meant, shortlist, _memory: Some(memory), ..held })
+        Ok(Self { items, meant, shortlist, filter_unknown, _memory: Some(memory), ..held })
     }
 
     /// Number of scored items, if not all selected items are scored.
@@ -230,7 +268,7 @@ impl<'b> RankRequest<'b> {
             Some(item) => LikedText { text: Text(Cow::Borrowed(&item.text)), id: None, ..one },
             None => one,
         };
-        let mut asked: RankRequest<'s> = self.clone();
+        let mut asked = self.reading(&held.read_as);
         if let Some(list) = &mut asked.like {
             let items = held.liked.found(std::mem::take(&mut list.items));
             list.items = items.map(|(one, item)| text(one, item)).collect();
@@ -305,7 +343,8 @@ impl Endpoint for Ranked<'_> {
 
     fn read<'b>(body: &'b [u8], caller: &Caller) -> Result<AnyQuestion<'b>, ApiError> {
         let (request, caller) = (json::read_object(body)?, caller.clone());
-        Ok(Box::new(Ranked { request, caller, held: OnceLock::new() }))
+        let (guesses, held) = (OnceLock::new(), OnceLock::new());
+        Ok(Box::new(Ranked { request, caller, guesses, held }))
     }
 }
 
@@ -345,7 +384,18 @@ impl Question for Ranked<'_> {
     fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
         match self.held.get() {
             Some(held) => self.request.over(held).plan(app, models).map_err(of_items),
-            None => self.request.plan(app, models),
+            None => {
+                let plan = self.request.plan(app, models)?;
+                let texts = self.request.candidates().iter().map(AsRef::<str>::as_ref);
+                let bytes = || texts.map(str::len).sum();
+                let guessing = self.request.guessing(&plan.resolved, bytes, app);
+                // A question is planned once.
+                let _ = self.guesses.set(guessing.is_some());
+                match guessing {
+                    Some(work) => plan.heavier(work, app),
+                    None => Ok(plan),
+                }
+            }
         }
     }
 
@@ -357,7 +407,16 @@ impl Question for Ranked<'_> {
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
         let Some(held) = self.held.get() else {
-            return self.request.answer(plan, app, work, answer);
+            let candidates = self.request.candidates().iter().map(AsRef::as_ref);
+            let read_as = match self.guesses.get() {
+                Some(true) => self.request.read_as(&plan.resolved, candidates),
+                _ => ReadAs::new(),
+            };
+            let told = match &*read_as {
+                [] => self.request.told(plan, app, work, None)?,
+                read_as => self.request.reading(read_as).told(plan, app, work, None)?,
+            };
+            return self.request.tell(&told, &read_as, plan, answer);
         };
         app.metrics.ranked_with(RankPart::Collection);
         if held.shortlist.is_some() {
@@ -415,9 +474,13 @@ pub(super) struct ItemRanking<'r> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     query_truncated: bool,
-    /// With `coverage`, the share of the query's tokens that the model lists.
+    /// The share of the query's tokens that the model lists, where it does not list all of them; with
+    /// `coverage` in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
     query_known: Option<f32>,
+    /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_read_as: Option<&'r str>,
     /// Places of liked texts that are part of no score, as they have no known word.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
@@ -434,6 +497,10 @@ pub(super) struct ItemRanking<'r> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
     unlike_missing: &'r [usize],
+    /// Attributes that `filter` asks for and no item of the collection has.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false, value_type = Vec<String>)]
+    filter_unknown: &'r [Box<str>],
 }
 
 /// The items for one of several queries.
@@ -447,9 +514,13 @@ pub(super) struct ItemResults<'r> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     query_truncated: bool,
-    /// With `coverage`, the share of the query's tokens that the model lists.
+    /// The share of the query's tokens that the model lists, where it does not list all of them; with
+    /// `coverage` in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
     query_known: Option<f32>,
+    /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_read_as: Option<&'r str>,
 }
 
 /// An item and its score.
@@ -465,6 +536,9 @@ pub(super) struct RankedItem<'r> {
     /// Its text, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'r str>,
+    /// When it was written, or else added, if texts were asked for: RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
     /// Its attributes, if texts were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -514,11 +588,12 @@ impl<'r> ItemRanking<'r> {
     ) -> Self {
         let results = |page: &'r Page| ranked_items(page, held, return_text);
         let one = told.pages.first().filter(|_| !several);
-        let rankings = told.pages.iter().map(|page| ItemResults {
+        let rankings = told.pages.iter().enumerate().map(|(place, page)| ItemResults {
             results: results(page),
             unscored: page.ranking.unscored.len(),
             query_truncated: page.ranking.query_truncated,
-            query_known: page.ranking.query_known,
+            query_known: query_known(page, &held.read_as, place),
+            query_read_as: query_read_as(&held.read_as, place),
         });
         Self {
             model: &resolved.model.name,
@@ -532,11 +607,13 @@ impl<'r> ItemRanking<'r> {
             unscored: one.map(|page| page.ranking.unscored.len()),
             rankings: several.then(|| rankings.collect()),
             query_truncated: one.is_some_and(|page| page.ranking.query_truncated),
-            query_known: one.and_then(|page| page.ranking.query_known),
+            query_known: one.and_then(|page| query_known(page, &held.read_as, 0)),
+            query_read_as: one.and_then(|_| query_read_as(&held.read_as, 0)),
             like_unscored: held.liked.places(&told.passed.liked),
             like_missing: &held.liked.missing,
             unlike_unscored: held.disliked.places(&told.passed.disliked),
             unlike_missing: &held.disliked.missing,
+            filter_unknown: &held.filter_unknown,
         }
     }
 }
@@ -555,6 +632,7 @@ fn ranked_items<'r>(page: &'r Page, held: &'r Held, return_text: bool) -> Vec<Ra
             score,
             known: page.ranking.known.get(result.index).copied(),
             text: return_text.then_some(&*of.text),
+            time: return_text.then(|| instant::written_exactly(of.time)),
             attributes: Some(&of.attributes).filter(|list| return_text && !list.is_empty()),
             data: of.data.as_deref().map(CallersData::stored),
             event: of.event.as_ref().map(|event| &*event.id),

@@ -3,6 +3,7 @@
 mod held;
 mod page;
 mod plan;
+mod read_as;
 mod request;
 mod response;
 

@@ -221,15 +221,7 @@ impl Question for RankRequest<'_> {
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
         let told = self.told(plan, app, work, None)?;
-        if self.queries.is_some() {
-            let listed = told.pages.iter().map(|page| (&page.ranking, self.results(page)));
-            answer.write_json(&RankingsResponse::of(listed, &plan.resolved))?;
-        } else if let Some(page) = told.pages.first() {
-            let results = self.results(page);
-            let response = RankResponse::of(&page.ranking, results, &plan.resolved);
-            answer.write_json(&response.passing(&told.passed))?;
-        }
-        Ok(told.counts)
+        self.tell(&told, &[], plan, answer)
     }
 }
 
@@ -242,6 +234,26 @@ pub(super) struct Computed {
 }
 
 impl RankRequest<'_> {
+    /// Writes what was computed for the queries, as they were read.
+    pub(super) fn tell(
+        &self,
+        told: &Computed,
+        read_as: &[Option<String>],
+        plan: &Plan,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError> {
+        if self.queries.is_some() {
+            let each = told.pages.iter().map(|page| (page, self.results(page)));
+            answer.write_json(&RankingsResponse::of(each, read_as, &plan.resolved))?;
+        } else if let Some(page) = told.pages.first() {
+            let results = self.results(page);
+            let response = RankResponse::of(&page.ranking, results, &plan.resolved);
+            let read_as = read_as.first().and_then(Option::as_deref);
+            answer.write_json(&response.passing(&told.passed).reading(read_as))?;
+        }
+        Ok(told.counts)
+    }
+
     /// Ranks the candidates, by stored vectors if there are any.
     pub(super) fn told(
         &self,
@@ -287,6 +299,7 @@ impl RankRequest<'_> {
             oov: self.oov,
             truncate: self.truncate,
             coverage: self.coverage,
+            min_known: self.min_known,
             return_opposes: self.return_opposes,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };

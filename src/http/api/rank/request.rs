@@ -94,6 +94,9 @@ pub struct RankRequest<'b> {
     pub(crate) truncate: Option<bool>,
     /// Also tell which share of each text's tokens the model lists, by their stem or a part at least.
     pub(crate) coverage: Option<bool>,
+    /// The least share of known words of a query or a liked text, as `query_known` tells it: one that has
+    /// fewer is taken for one without a known word, so that it ranks nothing.
+    pub(crate) min_known: Option<Share>,
     /// Candidates of these names are left out, as if they had not been sent: neither ranked nor listed
     /// under `unscored`. The others keep their `index`.
     #[serde(borrow)]
@@ -212,6 +215,7 @@ impl<'b> RankRequest<'b> {
             oov: None,
             truncate: None,
             coverage: None,
+            min_known: None,
             offset: None,
             exclude: None,
             boost_by: None,

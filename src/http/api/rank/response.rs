@@ -10,6 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::api::pipeline::Plan;
+use crate::http::api::rank::read_as::{query_known, query_read_as};
 use crate::http::api::rank::request::Asked;
 use crate::http::api::rank::{ItemRanking, RankRequest};
 use crate::http::app::App;
@@ -46,9 +47,13 @@ pub(crate) struct RankResponse<'r> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     query_truncated: bool,
-    /// With `coverage`, the share of the query's tokens that the model lists.
+    /// The share of the query's tokens that the model lists, where it does not list all of them; with
+    /// `coverage` in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
     query_known: Option<f32>,
+    /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_read_as: Option<&'r str>,
     /// Places of liked texts that are part of no score, as they have no known word.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
@@ -93,9 +98,13 @@ pub(super) struct OneRanking<'r> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     query_truncated: bool,
-    /// With `coverage`, the share of the query's tokens that the model lists.
+    /// The share of the query's tokens that the model lists, where it does not list all of them; with
+    /// `coverage` in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
     query_known: Option<f32>,
+    /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_read_as: Option<&'r str>,
 }
 
 /// A ranking, or one for each of several queries.
@@ -167,11 +176,11 @@ pub(super) struct DuplicateCandidate<'r> {
 #[derive(ToSchema)]
 #[allow(dead_code)]
 pub(crate) struct SharedWord {
-    /// The token, as it was looked up.
+    /// The token, as it was looked up; of several forms the one that adds most.
     token: String,
     /// Which text it stands in.
     of: Side,
-    /// What it adds to the score.
+    /// What it adds to the score, in all forms and in both texts together.
     share: f32,
 }
 
@@ -184,6 +193,8 @@ enum Side {
     Query,
     /// The candidate.
     Candidate,
+    /// Both, in whatever form.
+    Both,
 }
 
 impl<'r> DuplicateCandidate<'r> {
@@ -212,6 +223,7 @@ impl<'r> RankResponse<'r> {
             truncated: &ranking.truncated,
             query_truncated: ranking.query_truncated,
             query_known: ranking.query_known,
+            query_read_as: None,
             like_unscored: &[],
             unlike_unscored: &[],
         }
@@ -221,28 +233,36 @@ impl<'r> RankResponse<'r> {
     pub(crate) fn passing(self, passed: &'r UnscoredLikes) -> Self {
         Self { like_unscored: &passed.liked, unlike_unscored: &passed.disliked, ..self }
     }
+
+    /// The same answer to a query that was read as another one, of whose own words none is known.
+    pub(crate) fn reading(self, query_read_as: Option<&'r str>) -> Self {
+        let query_known = query_read_as.map_or(self.query_known, |_| Some(0.0));
+        Self { query_known, query_read_as, ..self }
+    }
 }
 
 impl<'r> RankingsResponse<'r> {
     /// Rankings, with these of their results.
     pub(super) fn of(
-        rankings: impl Iterator<Item = (&'r Ranking, Vec<RankedCandidate<'r>>)>,
+        rankings: impl Iterator<Item = (&'r Page, Vec<RankedCandidate<'r>>)>,
+        read_as: &'r [Option<String>],
         resolved: &'r Resolved,
     ) -> Self {
-        let one = |(ranking, results): (&'r Ranking, _)| OneRanking {
+        let one = |(place, (page, results)): (usize, (&'r Page, _))| OneRanking {
             results,
-            unscored: &ranking.unscored,
-            reasons: &ranking.reasons,
-            truncated: &ranking.truncated,
-            query_truncated: ranking.query_truncated,
-            query_known: ranking.query_known,
+            unscored: &page.ranking.unscored,
+            reasons: &page.ranking.reasons,
+            truncated: &page.ranking.truncated,
+            query_truncated: page.ranking.query_truncated,
+            query_known: query_known(page, read_as, place),
+            query_read_as: query_read_as(read_as, place),
         };
         Self {
             model: &resolved.model.name,
             method: resolved.method_name(),
             measure: resolved.measure().name(),
             fingerprint: resolved.model.engine.model().fingerprint(),
-            rankings: rankings.map(one).collect(),
+            rankings: rankings.enumerate().map(one).collect(),
         }
     }
 }

@@ -65,8 +65,8 @@ impl LineQuestion for Texts {
     type Answers = Embeddings;
     type Kept = ();
 
-    fn resolved(&self) -> &Resolved {
-        &self.resolved
+    fn resolved(&self) -> Option<&Resolved> {
+        Some(&self.resolved)
     }
 
     fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<TextLine<'b>, ApiError> {

@@ -156,8 +156,8 @@ impl LineQuestion for Items {
     type Answers = Vec<Result<Matched, ApiError>>;
     type Kept = ();
 
-    fn resolved(&self) -> &Resolved {
-        &self.resolved
+    fn resolved(&self) -> Option<&Resolved> {
+        Some(&self.resolved)
     }
 
     fn read(&self, line: Option<&[u8]>) -> Result<LineItem, ApiError> {

@@ -5,6 +5,7 @@
 //! client reads, and while nothing is computed, nothing more is read.
 
 pub(crate) mod embed;
+pub(crate) mod items;
 mod job;
 mod line;
 pub(crate) mod matching;
@@ -56,7 +57,8 @@ trait LineQuestion: Send + Sync + 'static {
     /// What lines leave for the end of the answer.
     type Kept: Default + Send + 'static;
 
-    fn resolved(&self) -> &Resolved;
+    /// What is asked of a model; nothing where lines ask none.
+    fn resolved(&self) -> Option<&Resolved>;
 
     /// Reads a line; nothing is left of one that is too long.
     fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<Self::Item<'b>, ApiError>;
@@ -163,14 +165,18 @@ impl Opening {
     ) -> Response {
         let Self { app, permit, caller, delivery, facts } = self;
         let resolved = question.resolved();
-        facts.asks(&resolved.model.name, resolved.listed_method(), None);
+        if let Some(resolved) = resolved {
+            facts.asks(&resolved.model.name, resolved.listed_method(), None);
+        }
         let patience = Duration::from_secs(app.settings.write_timeout_s);
         let (writer, reader) = app.spools.open(&app.unsent.of(&caller.client), patience);
         let (naming, named) = Naming::new();
         let mut response = Response::new(Body::from_stream(reader.into_stream()));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
-        pipeline::mark(headers, resolved, Duration::ZERO);
+        if let Some(resolved) = resolved {
+            pipeline::mark(headers, resolved, Duration::ZERO);
+        }
         response.extensions_mut().insert(naming);
         let mut record = Record::new(Arc::clone(&app), named);
         record.lines = lines.seen();
@@ -295,7 +301,9 @@ impl<Q: LineQuestion> Talk<Q> {
             // takes, it is one answer.
             if part.sound > 0 && !is_counted {
                 is_counted = true;
-                stream.app.metrics.computed(stream.question.resolved().query.method);
+                if let Some(resolved) = stream.question.resolved() {
+                    stream.app.metrics.computed(resolved.query.method);
+                }
             }
             stream.app.metrics.read(part.counts);
             let kept = stream.question.keep(&mut part);

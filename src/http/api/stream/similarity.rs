@@ -122,8 +122,8 @@ impl LineQuestion for Pairs {
     type Answers = Scores;
     type Kept = ();
 
-    fn resolved(&self) -> &Resolved {
-        &self.resolved
+    fn resolved(&self) -> Option<&Resolved> {
+        Some(&self.resolved)
     }
 
     fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<PairLine<'b>, ApiError> {

@@ -3,9 +3,7 @@
 
 use crate::engine::fuse::{Fusion, PartScores};
 use crate::engine::workspace::Workspace;
-use crate::engine::{
-    Boosts, Engine, Item, Place, Query, QueryError, RankOptions, Ranking, finite, scorable,
-};
+use crate::engine::{Boosts, Engine, Item, Place, Query, QueryError, RankOptions, Ranking, finite};
 use crate::methods::{Against, Info, Posts, Reads, Scorer, Scratch};
 use crate::model::Phrase;
 
@@ -51,7 +49,7 @@ impl Engine {
             let measure = self.measure(scorer, info, &asked)?;
             // Each method has its own memory, since all are prepared at once.
             let mut scratch = Scratch::default();
-            let known = scorable(&one, info);
+            let known = query.ranks_for(&one, info);
             if !known {
                 query.accepts_unknown(Place::Query)?;
             }
@@ -63,7 +61,7 @@ impl Engine {
             engine: self,
             query: reading,
             query_truncated,
-            query_share: query.coverage.then(|| one.known_share()),
+            query_share: query.told_share(&one),
             scorings,
             free: Vec::new(),
             workspace: &mut workspace,

@@ -77,10 +77,15 @@ impl Engine {
             }
         };
         let known = sides.liked.iter().any(|(one, _)| one.known);
+        let query_known = match asked {
+            RankedFor::Likes(_) => None,
+            _ => sides.liked.first().and_then(|(one, _)| query.told_share(&one.phrase)),
+        };
         let mut all = sides.liked.iter().map(|(one, _)| one).chain(&sides.disliked);
         let mut ranking = Ranking {
             measure: panel.measure,
             query_truncated: all.any(|one| one.truncated),
+            query_known,
             ..Ranking::default()
         };
         let mut workspace = Workspace::of(&self.model);

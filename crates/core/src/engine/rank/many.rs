@@ -7,7 +7,6 @@ use crate::engine::rank::session::Reader;
 use crate::engine::workspace::Workspace;
 use crate::engine::{
     Boosts, Engine, Parts, Place, Query, QueryError, RankOptions, Ranked, Ranking, Reason, finite,
-    scorable,
 };
 use crate::methods::Posts;
 use crate::model::Phrase;
@@ -55,7 +54,7 @@ impl Engine {
         let start = |one: &Asked<'_>| Ranking {
             measure: panel.measure,
             query_truncated: one.truncated,
-            query_known: query.coverage.then(|| one.phrase.known_share()),
+            query_known: query.told_share(&one.phrase),
             ..Ranking::default()
         };
         let mut rankings: Vec<Ranking> = asked.iter().map(start).collect();
@@ -106,7 +105,7 @@ impl Engine {
         let read = |(index, text): (usize, &Q)| {
             let mut phrase = Phrase::new(&self.model);
             let truncated = self.read(&mut phrase, text.as_ref(), query, place(index))?;
-            let known = scorable(&phrase, query.method.info());
+            let known = query.ranks_for(&phrase, query.method.info());
             if !known {
                 query.accepts_unknown(place(index))?;
             }

@@ -23,7 +23,7 @@ pub use session::RankSession;
 
 use crate::engine::rank::session::Reader;
 use crate::engine::workspace::Workspace;
-use crate::engine::{Engine, Place, Query, QueryError, RankOptions, Ranking, scorable};
+use crate::engine::{Engine, Place, Query, QueryError, RankOptions, Ranking};
 use crate::methods::Scorer;
 
 /// Candidates looked up and scored at once: enough to keep a kernel busy, few enough to stay in
@@ -68,11 +68,11 @@ impl Engine {
         let mut workspace = Workspace::of(&self.model);
         let mut one = workspace.phrase();
         let query_truncated = self.read(&mut one, text, query, Place::Query)?;
-        let query_known = scorable(&one, info);
+        let query_known = query.ranks_for(&one, info);
         if !query_known {
             query.accepts_unknown(Place::Query)?;
         }
-        let query_share = query.coverage.then(|| one.known_share());
+        let query_share = query.told_share(&one);
         let against = query_known.then(|| scorer.against(measure, &one, workspace.scratch()));
         let mut session = RankSession {
             options,

@@ -62,16 +62,18 @@ pub enum Side {
     Query,
     /// The candidate.
     Candidate,
+    /// Both, in whatever form.
+    Both,
 }
 
 /// A word and its share of a score.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct WordShare {
-    /// The token, as it was looked up.
+    /// The token, as it was looked up; of several forms the one that adds most.
     pub token: String,
     /// The text that it stands in.
     pub of: Side,
-    /// What it adds to the score.
+    /// What it adds to the score, in all forms and in both texts together.
     pub share: f32,
 }
 
@@ -83,22 +85,56 @@ impl std::fmt::Display for WordShare {
 
 impl Explanation {
     /// The words with the largest shares, the largest first; of equals those of the query, in the order
-    /// of the text.
+    /// of the text. A word in small and in capital letters, or in the singular and the plural, is one
+    /// word. What has no letter, such as a number, is not the first of them where there is a word.
     pub fn largest_shares(&self, most: usize) -> Vec<WordShare> {
-        let words = |words: &[ExplainedWord], unknown: &[UnknownToken], of: Side| {
+        let tokens = |words: &'_ [ExplainedWord], unknown: &'_ [UnknownToken], of: Side| {
             let words = words.iter().map(|word| (word.token.clone(), word.share));
             let unknown = unknown.iter().map(|token| (token.token.clone(), token.share));
-            let shared = words.chain(unknown).filter_map(|(token, share)| {
-                share.filter(|&share| share > 0.0).map(|share| WordShare { token, of, share })
-            });
+            let shared = words.chain(unknown);
+            let shared =
+                shared.filter_map(|(token, share)| Some(WordShare { token, of, share: share? }));
             shared.collect::<Vec<_>>()
         };
-        let mut all = words(&self.one, &self.one_unknown, Side::Query);
-        all.extend(words(&self.other, &self.other_unknown, Side::Candidate));
+        let mut all = tokens(&self.one, &self.one_unknown, Side::Query);
+        all.extend(tokens(&self.other, &self.other_unknown, Side::Candidate));
         all.sort_by(|a, b| b.share.total_cmp(&a.share));
-        all.truncate(most);
-        all
+        let mut words: Vec<WordShare> = Vec::new();
+        for one in all {
+            match words.iter_mut().find(|word| is_same_word(&word.token, &one.token)) {
+                Some(word) => {
+                    word.share += one.share;
+                    word.of = if word.of == one.of { word.of } else { Side::Both };
+                }
+                None => words.push(one),
+            }
+        }
+        words.retain(|word| word.share > 0.0);
+        words.sort_by(|a, b| b.share.total_cmp(&a.share));
+        let has_letter = |word: &WordShare| word.token.chars().any(char::is_alphabetic);
+        if let Some(first) = words.iter().position(has_letter) {
+            words.get_mut(..=first).into_iter().for_each(|front| front.rotate_right(1));
+        }
+        words.truncate(most);
+        words
     }
+}
+
+/// Letters of the shortest word that has a plural: shorter ones with an `s` are other words, as `is`.
+const SHORTEST: usize = 3;
+
+/// Whether two tokens are the same but for capital letters and an English plural.
+fn is_same_word(one: &str, other: &str) -> bool {
+    let (one, other) = (one.to_lowercase(), other.to_lowercase());
+    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
+    if short == long {
+        return true;
+    }
+    let is_plural = |stem: &str, end: &str| long.strip_suffix(end) == Some(stem);
+    short.chars().count() >= SHORTEST
+        && (is_plural(&short, "s")
+            || is_plural(&short, "es")
+            || short.strip_suffix('y').is_some_and(|stem| is_plural(stem, "ies")))
 }
 
 /// Why a result is there.
@@ -435,6 +471,58 @@ mod tests {
             let words = &result.reason.unwrap().words;
             assert!(!words.is_empty() && words.len() <= PageOptions::WORDS);
             assert!(words.is_sorted_by(|a, b| a.share >= b.share));
+        }
+    }
+
+    /// Whatever explains, of texts with numbers, repeated words and plurals.
+    #[test]
+    fn no_word_is_told_twice_and_no_number_first() {
+        let engine = engine();
+        let texts = [
+            "11 pianists, 11 pianos: a pianist born on 11 11 1911",
+            "Pianist, born 11 November 1911",
+            "11 11",
+            "Cities and city walls of 1204",
+            "The walls of a CITY, 1204, and its churches",
+            "church bells 1204 1204 1204 xqzvw 7",
+            "news of a new box, of boxes and of 2 foxes",
+        ];
+        let (mut explained, mut numbers) = (0, 0);
+        for method in Method::ALL {
+            let query = Query::new(*method);
+            if engine.check_explain(&query).is_err() {
+                continue;
+            }
+            for (one, other) in texts.iter().flat_map(|one| texts.map(|other| (one, other))) {
+                let made = engine.explain(one, other, &query).unwrap();
+                if made.shares.is_none() {
+                    continue;
+                }
+                let all = made.largest_shares(usize::MAX);
+                let is_number = |word: &WordShare| !word.token.chars().any(char::is_alphabetic);
+                let first = all.iter().position(|word| !is_number(word));
+                assert!([None, Some(0)].contains(&first), "{method:?}, {one} / {other}: {all:?}");
+                let behind = all.get(1..).unwrap_or_default();
+                assert!(behind.is_sorted_by(|a, b| a.share >= b.share), "{all:?}");
+                for (place, word) in all.iter().enumerate() {
+                    let again =
+                        all[place + 1..].iter().find(|b| is_same_word(&word.token, &b.token));
+                    assert_eq!(again, None, "{method:?}, {one} / {other}");
+                    assert!(word.share > 0.0);
+                }
+                let mut few = all.clone();
+                few.truncate(2);
+                assert_eq!(made.largest_shares(2), few);
+                explained += 1;
+                numbers += usize::from(all.iter().any(is_number));
+            }
+        }
+        assert!(explained > 400 && numbers > 100, "{explained}, {numbers}");
+        for (one, other) in [("city", "Cities"), ("box", "boxes"), ("Flood", "floods")] {
+            assert!(is_same_word(one, other) && is_same_word(other, one));
+        }
+        for (one, other) in [("is", "i"), ("care", "car"), ("glass", "gla"), ("1", "1s")] {
+            assert!(!is_same_word(one, other), "{one} {other}");
         }
     }
 

@@ -127,6 +127,7 @@ pub(super) struct Best {
     pub(super) truncated: u64,
     pub(super) failed: u64,
     pub(super) query_truncated: bool,
+    pub(super) query_known: Option<f32>,
 }
 
 impl Best {
@@ -146,6 +147,7 @@ impl Best {
             truncated: 0,
             failed: 0,
             query_truncated: false,
+            query_known: None,
         }
     }
 

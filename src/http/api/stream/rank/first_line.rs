@@ -21,7 +21,8 @@ use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::request::fields::{
     CallersData, CallersScores, Candidate, CandidateId, Count, DislikedText, LikedText, List,
-    MeasureName, ModelName, Offset, OpposedPolicy, OppositesRule, RankMethod, Score, Text, Weight,
+    MeasureName, ModelName, Offset, OpposedPolicy, OppositesRule, RankMethod, Score, Share, Text,
+    Weight,
 };
 use crate::http::request::json;
 use crate::http::request::query::{OovPolicy, Resolved, Selection};
@@ -53,6 +54,7 @@ struct FirstLine<'b> {
     return_text: Option<bool>,
     oov: Option<OovPolicy>,
     truncate: Option<bool>,
+    min_known: Option<Share>,
     #[serde(borrow)]
     exclude: Option<List<CandidateId<'b>>>,
     boost_by: Option<BoostRule>,
@@ -117,6 +119,7 @@ impl FirstQuestion {
             opposites: request.opposites,
             oov: request.oov,
             truncate: request.truncate,
+            min_known: request.min_known,
             return_opposes: request.return_opposes,
             ..Selection::named(request.model.as_ref(), request.method.as_ref())
         };
@@ -253,6 +256,7 @@ fn request<'b>(
         oov: first.oov,
         truncate: first.truncate,
         coverage: None,
+        min_known: first.min_known,
         exclude: first.exclude,
         boost_by: first.boost_by,
         collapse: first.collapse,

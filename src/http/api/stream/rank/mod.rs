@@ -136,6 +136,7 @@ struct Standings {
     each: Vec<Standing>,
     truncated: Vec<usize>,
     query_truncated: bool,
+    query_known: Option<f32>,
     counts: Counts,
 }
 
@@ -147,6 +148,7 @@ struct Kept {
     unscored: u64,
     truncated: u64,
     query_truncated: bool,
+    query_known: Option<f32>,
 }
 
 /// The last line: counts, and what ranked.
@@ -169,6 +171,9 @@ struct Summary<'s> {
     failed: u64,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     query_truncated: bool,
+    /// The share of the query's tokens that the model lists, where it does not list all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_known: Option<f32>,
     /// Places of liked texts that are part of no score.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     like_unscored: &'s [usize],
@@ -186,8 +191,8 @@ impl LineQuestion for Candidates {
     type Answers = Standings;
     type Kept = Kept;
 
-    fn resolved(&self) -> &Resolved {
-        &self.first.resolved
+    fn resolved(&self) -> Option<&Resolved> {
+        Some(&self.first.resolved)
     }
 
     fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<CandidateLine<'b>, ApiError> {
@@ -252,6 +257,7 @@ impl LineQuestion for Candidates {
             each,
             truncated: ranking.truncated.iter().map(|&index| place(index)).collect(),
             query_truncated: ranking.query_truncated,
+            query_known: ranking.query_known,
             counts: ranking.counts,
         })
     }
@@ -270,6 +276,7 @@ impl LineQuestion for Candidates {
     ) {
         let kept = &mut part.kept;
         kept.query_truncated = answers.query_truncated;
+        kept.query_known = answers.query_known;
         kept.truncated += u64::from(answers.truncated.binary_search(&place).is_ok());
         let (score, reason) = match answers.each.get(place) {
             Some(&Standing::Scored(score)) => (Some(score), None),
@@ -317,6 +324,7 @@ impl LineQuestion for Candidates {
         best.unscored += kept.unscored;
         best.truncated += kept.truncated;
         best.query_truncated |= kept.query_truncated;
+        best.query_known = best.query_known.or(kept.query_known);
         best.take(kept.held)
     }
 
@@ -352,6 +360,7 @@ impl LineQuestion for Candidates {
                         truncated: best.truncated,
                         failed: best.failed,
                         query_truncated: best.query_truncated,
+                        query_known: best.query_known,
                         like_unscored: &self.passed.liked,
                         unlike_unscored: &self.passed.disliked,
                     };
