@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use cognate::engine::{Counts, Oppositions, Page, Query, WordShare};
 use cognate_collections::{
-    Attributes, Cancellation, Choice, Chosen, Collection, Filter, Item, ItemSelector,
+    Attributes, Cancellation, Choice, Chosen, Collection, Filter, Item, ItemBoosts, ItemSelector,
     SHORTLIST_METHOD,
 };
 use serde::Serialize;
@@ -23,7 +23,8 @@ use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::observe::metrics::RankPart;
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{
-    CallersData, Candidate, CandidateId, Count, DislikedText, LikedText, List, OppositionName, Text,
+    CallersData, Candidate, CandidateId, Count, DislikedText, LikedText, List, OppositionName,
+    ShortlistLength, Text,
 };
 use crate::http::request::json;
 use crate::http::request::query::Resolved;
@@ -60,6 +61,9 @@ pub(super) struct Held {
     pub(super) shortlist: Option<usize>,
     liked: NamedItems,
     disliked: NamedItems,
+    boosts: Option<ItemBoosts>,
+    /// The collection's clock, by which boosts tell how new an item is.
+    clock: i64,
     /// The memory charged for ranking the items.
     _memory: Option<Charge>,
 }
@@ -78,19 +82,24 @@ impl Held {
         let filter = request.filter.map(|written| Filter::read(written.get())).transpose();
         let filter = filter.map_err(|problem| call::of_filter(&problem, "/filter"))?;
         let filter = filter.unwrap_or_default();
-        let find = |list: Vec<Option<Cow<'_, str>>>| NamedItems::of(&*collection, &list, now);
-        let liked = request.like.iter().flat_map(|list| &list.items);
-        let liked = liked.map(|liked| liked.id.as_ref().map(CandidateId::digits)).collect();
-        let disliked = request.unlike.iter().flat_map(|list| &list.items);
-        let disliked = disliked.map(|one| one.0.id.as_ref().map(CandidateId::digits)).collect();
-        let (liked, disliked) = (find(liked)?, find(disliked)?);
-        if !liked.items.is_empty() && liked.missing.len() == liked.items.len() {
-            let detail = "the collection has none of the liked items";
-            return Err(ApiError::at(Code::UnknownItem, "/like", detail));
-        }
-        let (items, meant) = (Vec::new(), 0);
-        let held =
-            Self { collection, items, meant, shortlist: None, liked, disliked, _memory: None };
+        let (liked, disliked) = named_items(request, &*collection, now)?;
+        let told = || collection.told(now).map_err(|error| call::of_named(&error));
+        let boosts = request.item_boosts()?;
+        let clock = match &boosts {
+            Some(_) => told()?.settings.clock(now),
+            None => now,
+        };
+        let held = Self {
+            collection: Arc::clone(&collection),
+            items: Vec::new(),
+            meant: 0,
+            shortlist: None,
+            liked,
+            disliked,
+            boosts,
+            clock,
+            _memory: None,
+        };
         // Liked and disliked items are no results, nor are excluded ones.
         let named = held.liked.items.iter().chain(&held.disliked.items).flatten();
         let named = named.map(|item| Cow::from(&*item.id));
@@ -99,20 +108,10 @@ impl Held {
         let event = request.event.as_deref().map(Cow::Borrowed);
         let which = ItemSelector { filter, event, within, without };
         let resolved = request.resolve(models)?;
-        let told = || held.collection.told(now).map_err(|error| call::of_named(&error));
         let count = || Ok(told()?.items);
         call::check_filter(app, &which.filter, count)?;
-        let shortlist = match request.shortlist {
-            Some(shortlist) => shortlist.length(),
-            None => {
-                let page = request.page_options(&resolved)?;
-                let end = page.end().unwrap_or(page.offset.saturating_add(RESULTS));
-                let results = end.max(page.pool());
-                resolved.usual_shortlist(app.collections.is_remote(), results, count)?
-            }
-        };
         let asked = request.over(&held);
-        let choice = asked.choice(shortlist, &resolved, app)?;
+        let (choice, shortlist) = asked.choice(request.shortlist, &resolved, app, count)?;
         let is_cancelled = || work.check().is_err();
         let cancel = Cancellation::when(&is_cancelled);
         let chosen = held.collection.choose(&which, &choice, now, cancel);
@@ -129,6 +128,25 @@ impl Held {
         let narrowed = (self.items.len() < self.meant).then_some(self.items.len());
         self.shortlist.or(narrowed)
     }
+}
+
+/// The liked and the disliked items that a request names; the refusal where none of the liked ones is there.
+fn named_items(
+    request: &RankRequest<'_>,
+    collection: &dyn Collection,
+    now: i64,
+) -> Result<(NamedItems, NamedItems), ApiError> {
+    let find = |list: Vec<Option<Cow<'_, str>>>| NamedItems::of(collection, &list, now);
+    let liked = request.like.iter().flat_map(|list| &list.items);
+    let liked = liked.map(|liked| liked.id.as_ref().map(CandidateId::digits)).collect();
+    let disliked = request.unlike.iter().flat_map(|list| &list.items);
+    let disliked = disliked.map(|one| one.0.id.as_ref().map(CandidateId::digits)).collect();
+    let (liked, disliked) = (find(liked)?, find(disliked)?);
+    if !liked.items.is_empty() && liked.missing.len() == liked.items.len() {
+        let detail = "the collection has none of the liked items";
+        return Err(ApiError::at(Code::UnknownItem, "/like", detail));
+    }
+    Ok((liked, disliked))
 }
 
 /// Memory for ranking items, taken from that of answers; the refusal where it is more than there may be.
@@ -156,9 +174,10 @@ fn memory(
         let whole = if needed.is_some() { unknown } else { queries.items.len() };
         each += whole * NUMBER_BYTES;
     }
+    let has_more = asked.boosts.is_some() || asked.collapse_by.is_some();
     let of_item = |(_, item): &(u64, Arc<Item>)| {
         let tokens = if scores_lists { TOKEN_BYTES * item.text.len() } else { 0 };
-        each + tokens + if item.data.is_some() { CALLERS_BYTES } else { 0 }
+        each + tokens + if has_more || item.data.is_some() { CALLERS_BYTES } else { 0 }
     };
     let bytes: usize = items.iter().map(of_item).sum();
     let limit = unsent.most();
@@ -223,7 +242,10 @@ impl<'b> RankRequest<'b> {
         'b: 's,
     {
         let candidate = |(_, item): &'s (u64, Arc<Item>)| {
-            Candidate::stored(&item.id, &item.text, item.data.as_deref())
+            let boost = held.boosts.as_ref().map(|boosts| boosts.of(item, held.clock));
+            let group = self.collapse_by.as_ref().and_then(|name| item.attributes.get(name));
+            let group = group.map(|value| value.to_string().into());
+            Candidate::stored((&item.id, &item.text), item.data.as_deref(), boost, group)
         };
         let candidates: Vec<Candidate<'s>> = held.items.iter().map(candidate).collect();
         let text = |one: LikedText<'s>, item: &'s Option<Arc<Item>>| match item {
@@ -247,23 +269,35 @@ impl<'b> RankRequest<'b> {
         asked.shortlist = Some(held.length().into());
         // They were excluded when the items were looked up.
         asked.exclude = None;
+        asked.similarity_share = held.boosts.as_ref().map(ItemBoosts::rest);
         asked
     }
 }
 
 impl RankRequest<'_> {
-    /// Which items are ranked: those of a shortlist of this length, if there is one.
+    /// Which items are ranked, and the length of the shortlist if they are those of one: all where that is
+    /// asked for, or where those that may be among the best are known.
     fn choice<'s>(
         &'s self,
-        shortlist: Option<usize>,
+        shortlist: Option<ShortlistLength>,
         resolved: &'s Resolved,
         app: &App,
-    ) -> Result<Choice<'s>, ApiError> {
-        let Some(length) = shortlist else {
-            return Ok(self.best(resolved, app).map_or(Choice::All, Choice::TopQuery));
+        count: impl FnOnce() -> Result<usize, ApiError>,
+    ) -> Result<(Choice<'s>, Option<usize>), ApiError> {
+        let is_remote = app.collections.is_remote();
+        let best = self.best(resolved, app).filter(|_| !is_remote);
+        let length = match shortlist {
+            Some(shortlist) => shortlist.length(),
+            None if best.is_some() => None,
+            None => {
+                let page = self.page_options(resolved)?;
+                let results = page.end().unwrap_or(RESULTS).max(page.pool());
+                resolved.usual_shortlist(is_remote, results, count)?
+            }
         };
+        let Some(length) = length else { return Ok((best.unwrap_or(Choice::All), None)) };
         self.check_lengths(app)?;
-        Ok(Choice::Shortlist(self.top_query(resolved, length)?))
+        Ok((Choice::Shortlist(self.top_query(resolved, length)?), Some(length)))
     }
 }
 
