@@ -1,18 +1,18 @@
 //! The tokens of a collection's items as an inverted index, by which the best are found of methods that count
-//! tokens. Items of which the tokens of the query and the length agree have the same score: one of each such
-//! class is scored by the method itself, and the first items of the best classes are the best of all.
+//! tokens. Items that hold the tokens of the query as often and are as long have the same score: each such
+//! class is scored once, by the method itself, and the first items of the best classes are the best of all.
 
 use std::sync::Arc;
 
-use cognate::engine::{Engine, Query, RankOptions};
+use cognate::engine::{Engine, Query};
 use cognate::methods::Counted;
 use hashbrown::HashMap;
 
+use crate::embedded::EmbeddedCollection;
 use crate::embedded::blocks::{
     BLOCK, Bits, BlockMaker, Kept, TILES, items_of, number, ones, places, without,
 };
 use crate::embedded::narrow::{FEW, SHARE, chosen};
-use crate::embedded::{EmbeddedCollection, View};
 use crate::{Budget, Cancellation, ChooseError, Chosen, Item, ItemSelector, Several, TopQuery};
 
 /// Bits of a posting that tell how often the token occurs.
@@ -169,7 +169,7 @@ impl EmbeddedCollection {
         }
         for (classes, (text, _)) in classes.iter().zip(&best.texts) {
             cancel.check()?;
-            classes.best(text, best.engine, by, &view, &mut numbers)?;
+            classes.best(text, best.engine, by, &mut numbers)?;
         }
         numbers.sort_unstable();
         numbers.dedup();
@@ -274,23 +274,35 @@ impl Classes {
         text: &str,
         engine: &Engine,
         by: &Query,
-        view: &View,
         numbers: &mut Vec<u64>,
     ) -> Result<(), ChooseError> {
-        let text_of =
-            |class: &Vec<u64>| class.first().and_then(|first| Some(&*view.item(*first)?.text));
-        let texts: Vec<&str> =
-            self.numbers.iter().map(|class| text_of(class).unwrap_or("")).collect();
-        let ranking = engine.rank_best(text, &texts, &RankOptions::all(*by))?;
+        let others = self.others.iter().enumerate();
+        let others = others.filter_map(|(size, class)| Some(((0, size), (*class)?)));
+        let held =
+            self.places.iter().map(|(&(held, size), class)| ((held, usize::from(size)), *class));
+        let classes: Vec<((u128, usize), usize)> = held.chain(others).collect();
+        let bits = self.bits();
+        let scores = engine.counted_scores(text, by, |tell| {
+            let mut times = vec![0; self.keys.len()];
+            for ((held, size), _) in &classes {
+                for (token, times) in times.iter_mut().enumerate() {
+                    *times = (held >> (token * bits)) as u32 & ((1 << bits) - 1);
+                }
+                tell(&times, size.saturating_sub(times.iter().sum::<u32>() as usize));
+            }
+        })?;
+        let mut best: Vec<(f32, usize)> =
+            scores.into_iter().zip(classes).map(|(score, (_, class))| (score, class)).collect();
+        best.sort_unstable_by(|(one, _), (other, _)| other.total_cmp(one));
         let (mut found, mut last) = (0, f32::INFINITY);
-        for one in &ranking.results {
-            if found >= self.length && one.score < last {
+        for (score, class) in best {
+            if found >= self.length && score < last {
                 break;
             }
-            let class = self.numbers.get(one.index).map_or(&[][..], Vec::as_slice);
-            numbers.extend(class);
-            found += class.len();
-            last = one.score;
+            let first = self.numbers.get(class).map_or(&[][..], Vec::as_slice);
+            numbers.extend(first);
+            found += first.len();
+            last = score;
         }
         Ok(())
     }

@@ -73,7 +73,7 @@ pub use fitted::{Fitted, Unfittable};
 pub use info::{Cost, Formula, Info, Kind, Measure, Reads, Unavailable};
 pub use lexical::collection::Posts;
 pub use lexical::counted::Counted;
-pub(crate) use lexical::token_bag::TokenBag;
+pub use lexical::token_bag::TokenBag;
 pub use scorer::{
     Against, Compare, DynCompare, Embed, Memberships, RankList, Scorer, Scratch, Shares,
 };
