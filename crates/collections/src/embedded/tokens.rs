@@ -123,9 +123,23 @@ impl TokenBlock {
         self.postings.get(start..end(at)).unwrap_or_default()
     }
 
-    /// The items that hold a token.
-    fn postings(&self, key: u64) -> &[u16] {
-        self.keys.binary_search(&key).map_or(&[], |at| self.postings_at(at))
+    /// The items that hold each of these tokens. All are looked for step by step together, so that the
+    /// processor waits for memory once a step, not once a step and token.
+    fn postings_of<'b>(&'b self, tokens: &[u64], found: &mut Vec<&'b [u16]>) {
+        found.clear();
+        let (mut firsts, mut size) = (vec![0; tokens.len()], self.keys.len());
+        while size > 1 {
+            let half = size / 2;
+            for (first, token) in firsts.iter_mut().zip(tokens) {
+                let is_after = self.keys.get(*first + half).is_some_and(|key| key <= token);
+                *first += if is_after { half } else { 0 };
+            }
+            size -= half;
+        }
+        found.extend(firsts.iter().zip(tokens).map(|(first, token)| {
+            let is_there = self.keys.get(*first) == Some(token);
+            if is_there { self.postings_at(*first) } else { &[] }
+        }));
     }
 }
 
@@ -207,11 +221,19 @@ struct Classes {
     counted: Counted,
     /// Number of items that are wanted.
     length: usize,
-    places: HashMap<Class, usize>,
+    places: HashMap<Class, Place>,
     /// The class of items without any token of the query, by how many tokens they have.
-    others: Vec<Option<usize>>,
+    others: Vec<Option<Place>>,
     /// The numbers of the first items of each class.
     numbers: Vec<Vec<u64>>,
+}
+
+/// Where the items of a class are.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    class: usize,
+    /// How many more are wanted of it.
+    left: usize,
 }
 
 impl Classes {
@@ -232,8 +254,10 @@ impl Classes {
     fn sort(&mut self, at: u64, block: &TokenBlock, wanted: &Bits) {
         let mut held = [0_u128; TILES * 64];
         let bits = self.bits();
-        for (token, key) in self.keys.iter().enumerate() {
-            for &posting in block.postings(*key) {
+        let mut found = Vec::with_capacity(self.keys.len());
+        block.postings_of(&self.keys, &mut found);
+        for (token, postings) in found.into_iter().enumerate() {
+            for &posting in postings {
                 let times = match self.counted {
                     Counted::Occurrences => u128::from(posting) & u128::from(MOST_TIMES),
                     Counted::Kinds => 1,
@@ -251,18 +275,18 @@ impl Classes {
             if self.others.len() <= other {
                 self.others.resize(other + 1, None);
             }
-            let numbers = &mut self.numbers;
+            let (numbers, left) = (&mut self.numbers, self.length);
             let new = || {
                 numbers.push(Vec::new());
-                numbers.len() - 1
+                Place { class: numbers.len() - 1, left }
             };
-            let class = match held[place] {
-                0 => *self.others[other].get_or_insert_with(new),
-                held => *self.places.entry((held, size)).or_insert_with(new),
+            let place_of = match held[place] {
+                0 => self.others[other].get_or_insert_with(new),
+                held => self.places.entry((held, size)).or_insert_with(new),
             };
-            let first = &mut self.numbers[class];
-            if first.len() < self.length {
-                first.push(number(at, place));
+            if place_of.left > 0 {
+                place_of.left -= 1;
+                self.numbers[place_of.class].push(number(at, place));
             }
         }
     }
@@ -277,9 +301,11 @@ impl Classes {
         numbers: &mut Vec<u64>,
     ) -> Result<(), ChooseError> {
         let others = self.others.iter().enumerate();
-        let others = others.filter_map(|(size, class)| Some(((0, size), (*class)?)));
-        let held =
-            self.places.iter().map(|(&(held, size), class)| ((held, usize::from(size)), *class));
+        let others = others.filter_map(|(size, place)| Some(((0, size), place.as_ref()?.class)));
+        let held = self
+            .places
+            .iter()
+            .map(|(&(held, size), place)| ((held, usize::from(size)), place.class));
         let classes: Vec<((u128, usize), usize)> = held.chain(others).collect();
         let bits = self.bits();
         let scores = engine.counted_scores(text, by, |tell| {
