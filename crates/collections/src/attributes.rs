@@ -28,6 +28,17 @@ pub enum Attribute {
     Text(Box<str>),
 }
 
+impl fmt::Display for Attribute {
+    /// As it is written in JSON, so that a text and a number are told apart.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truth(truth) => write!(f, "{truth}"),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => write!(f, "{text:?}"),
+        }
+    }
+}
+
 impl Attributes {
     /// The value of this name.
     pub fn get(&self, name: &str) -> Option<&Attribute> {

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use cognate::engine::{Engine, QueryError};
+use cognate::engine::{Engine, Query, QueryError};
 use cognate::methods::Method;
 
 use crate::{
@@ -207,6 +207,8 @@ pub enum Choice<'c> {
     Shortlist(TopQuery<'c>),
     /// The items that may be among the best of a ranking; all if that cannot be told.
     TopQuery(TopQuery<'c>),
+    /// The same by a method that [counts tokens](Engine::counted).
+    TopByTokens(TopQuery<'c>, Query),
 }
 
 /// Items that were chosen.

@@ -8,6 +8,7 @@
 
 mod alerts;
 mod attributes;
+mod boosts;
 #[cfg(test)]
 mod contract;
 pub mod embedded;
@@ -33,6 +34,7 @@ use std::time::{Duration, SystemTime};
 
 pub use alerts::{Alert, AlertKind, AlertReader, AlertRule, Cursor, Merged, Start};
 pub use attributes::{Attribute, Attributes, MOST_ATTRIBUTES};
+pub use boosts::{ItemBoost, ItemBoosts, MOST_BOOSTS};
 pub use cognate_files::instant::span;
 pub use embedded::{BackedUp, Cut, EmbeddedHome, ReplicaHome, back_up};
 pub use error::CollectionError;

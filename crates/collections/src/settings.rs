@@ -55,7 +55,7 @@ impl Settings {
     }
 
     /// The collection's clock.
-    fn clock(self, now: i64) -> i64 {
+    pub fn clock(self, now: i64) -> i64 {
         now.saturating_sub(self.lag_ms.unwrap_or(0))
     }
 }

@@ -163,6 +163,11 @@ impl Resolved {
         self.fused.is_none() && self.model.engine.ranks_kept(&self.query)
     }
 
+    /// Whether an index of the tokens of a collection's items can tell which of them are the best.
+    pub(crate) fn counts_tokens(&self) -> bool {
+        self.fused.is_none() && self.model.engine.counted(&self.query).is_some()
+    }
+
     /// The length of the shortlist of which `results` items at least are needed, where nobody says; nothing
     /// where all items are scored. A collection elsewhere keeps no vectors for rankings.
     pub(crate) fn usual_shortlist<E>(

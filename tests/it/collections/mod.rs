@@ -1,6 +1,7 @@
 //! Collections: over HTTP in this process, and by the built binary that is killed under load.
 
 mod alerts;
+mod boosts;
 mod command;
 mod disk;
 mod events;

@@ -145,6 +145,23 @@ async fn many_items_are_ranked_as_candidates_are() {
     ] {
         compare(&app, &items, &with(&json!({"method": "avg-cos"}), &question)).await;
     }
+    for method in ["bm25", "ql", "jaccard", "jaccard-bag"] {
+        for question in [
+            json!({"query": "a quake hits the city"}),
+            json!({"query": "the town the town", "top_k": 3, "offset": 7, "explain": true}),
+            json!({"query": "zzz qqq", "min_score": 0.2}),
+            json!({"queries": ["new york", "the quake", "qqq"], "top_k": 5}),
+            json!({"query": "the quake", "coverage": true}),
+            json!({"query": "the quake", "top_k": 400}),
+        ] {
+            compare(&app, &items, &with(&json!({ "method": method }), &question)).await;
+        }
+    }
+    for strategy in ["best", "mean"] {
+        let question = json!({"like": ["the quake hits", {"text": "new york", "weight": 0.5}]});
+        let more = json!({"method": "jaccard", "strategy": strategy});
+        compare(&app, &items, &with(&question, &more)).await;
+    }
 }
 
 #[tokio::test]

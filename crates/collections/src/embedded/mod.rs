@@ -8,6 +8,7 @@
 //! (`replica`).
 
 mod backup;
+mod blocks;
 mod durable;
 mod earlier;
 mod frame;
@@ -24,6 +25,7 @@ mod store;
 mod table;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod transaction;
 
 pub use backup::{BackedUp, back_up};

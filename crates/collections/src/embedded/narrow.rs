@@ -5,17 +5,18 @@
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
+use cognate_kernels::scan::{Probe, QUERIES, Shelf};
 
-use crate::embedded::quantised::{BLOCK, Bits, Found, Seek, ShelfMaker, items_of, look, ones};
+use crate::embedded::blocks::{Bits, items_of, number, ones, places, without};
+use crate::embedded::quantised::{Found, Seek, ShelfMaker, look};
 use crate::embedded::{EmbeddedCollection, View};
 use crate::{Cancellation, ChooseError, Chosen, ItemSelector, Several, TopQuery};
 
 /// Items up to which all are scored in no more time.
-const FEW: usize = 1_000;
+pub(super) const FEW: usize = 1_000;
 /// At most one item of this many may remain. With more, scoring the remaining ones takes as long as
 /// scoring all.
-const SHARE: usize = 8;
+pub(super) const SHARE: usize = 8;
 
 impl EmbeddedCollection {
     /// The items that may be among the best, in the order in which they were added; all that are meant
@@ -31,9 +32,7 @@ impl EmbeddedCollection {
         let Some(numbers) = self.contenders(best, &view, &wanted, cancel)? else {
             return Ok(Chosen::all(items_of(&view, &wanted)));
         };
-        let meant = wanted.iter().map(|(_, bits)| ones(bits)).sum();
-        let item = |number| Some((number, Arc::clone(view.item(number)?)));
-        Ok(Chosen { items: numbers.into_iter().filter_map(item).collect(), meant })
+        Ok(chosen(&view, &wanted, numbers))
     }
 
     /// The numbers of the items that may be among the best; nothing where that is not known, or too many
@@ -64,14 +63,7 @@ impl EmbeddedCollection {
             let block = maker.block(*at, bits, view)?;
             look(*at, &block, bits, &mut races);
             // An item without a direction may still have a score, or must be counted.
-            for (tile, (wanted, rows)) in bits.iter().zip(&block.rows).enumerate() {
-                let mut without = wanted & !rows;
-                while without != 0 {
-                    let place = tile * ROWS + without.trailing_zeros() as usize;
-                    without &= without - 1;
-                    numbers.push(at * BLOCK + place as u64);
-                }
-            }
+            numbers.extend(places(without(bits, &block.rows)).map(|place| number(*at, place)));
             if numbers.len() > most || races.iter().any(|race| race.is_lost) {
                 return Ok(None);
             }
@@ -84,6 +76,13 @@ impl EmbeddedCollection {
         numbers.dedup();
         Ok((numbers.len() <= most).then_some(numbers))
     }
+}
+
+/// The items of these numbers as the ones of those that are meant that may be among the best.
+pub(super) fn chosen(view: &View, wanted: &[(u64, Bits)], numbers: Vec<u64>) -> Chosen {
+    let meant = wanted.iter().map(|(_, bits)| ones(bits)).sum();
+    let item = |number| Some((number, Arc::clone(view.item(number)?)));
+    Chosen { items: numbers.into_iter().filter_map(item).collect(), meant }
 }
 
 /// What rows are compared with; nothing where a text has no vector, or what is wrong with it is for the

@@ -1,5 +1,4 @@
-//! The vectors of a collection's items as signed bytes, by which shortlists are found: made once, and
-//! kept from one question to the next in blocks by the items' numbers.
+//! The vectors of a collection's items as signed bytes, by which shortlists are found.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -8,35 +7,17 @@ use std::sync::Arc;
 use cognate::engine::{Engine, KeptText, Query};
 use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 
+use crate::embedded::blocks::{BLOCK, Bits, BlockMaker, Kept, TILES, number, ones};
 use crate::embedded::{EmbeddedCollection, View};
 use crate::top_query::unit;
 use crate::{
-    Budget, Cancellation, ChooseError, Chosen, Item, ItemSelector, SHORTLIST_METHOD, Several,
-    TopQuery, Vectors,
+    Budget, Cancellation, ChooseError, Chosen, ItemSelector, SHORTLIST_METHOD, Several, TopQuery,
+    Vectors,
 };
-
-/// Tiles of a block.
-pub(super) const TILES: usize = 8;
-/// Items of a block.
-pub(super) const BLOCK: u64 = (TILES * ROWS) as u64;
-/// Number of blocks that are made before they are shared.
-const TOLD: usize = 16;
-
-/// Items of a block, a bit each.
-pub(super) type Bits = [u64; TILES];
-
-/// The rows of items, as they were at one moment.
-#[derive(Debug, Clone)]
-pub(super) struct QuantisedVectors {
-    fingerprint: Arc<str>,
-    dims: usize,
-    blocks: BTreeMap<u64, Arc<Block>>,
-}
 
 /// Rows of items whose numbers follow each other.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// Items that were looked at.
     known: Bits,
     /// Rows that have a vector.
     pub(super) rows: Bits,
@@ -80,15 +61,24 @@ impl Block {
     }
 }
 
-/// The quantised rows of a collection for one query: stored ones, and those made for it.
+impl Kept for Block {
+    fn known(&self) -> &Bits {
+        &self.known
+    }
+
+    fn is_paid(&self) -> bool {
+        self.budget.is_some()
+    }
+}
+
+/// The quantised rows of a collection for one query: kept ones, and those made for it.
 pub(super) struct ShelfMaker<'l> {
-    collection: &'l EmbeddedCollection,
     engine: &'l Engine,
+    budget: &'l Arc<Budget>,
+    dims: usize,
     /// Vectors stored for rankings.
     vectors: Option<Arc<Vectors>>,
-    shelves: Arc<QuantisedVectors>,
-    /// Blocks that are not shared yet.
-    fresh: Vec<u64>,
+    blocks: BlockMaker<'l, Block>,
 }
 
 impl<'l> ShelfMaker<'l> {
@@ -96,19 +86,14 @@ impl<'l> ShelfMaker<'l> {
         collection: &'l EmbeddedCollection,
         engine: &'l Engine,
     ) -> Result<Self, ChooseError> {
-        let (fingerprint, dims) =
-            (engine.model().fingerprint(), engine.embedding_dims(SHORTLIST_METHOD)?);
-        let kept = collection.shelves().clone();
-        let kept = kept.filter(|kept| (&*kept.fingerprint, kept.dims) == (fingerprint, dims));
-        let none =
-            || QuantisedVectors { fingerprint: fingerprint.into(), dims, blocks: BTreeMap::new() };
         let vectors = collection.kept_vectors().clone();
+        let fingerprint = engine.model().fingerprint();
         Ok(Self {
-            collection,
             engine,
+            budget: collection.budget(),
+            dims: engine.embedding_dims(SHORTLIST_METHOD)?,
             vectors: vectors.filter(|kept| kept.are_of(fingerprint, SHORTLIST_METHOD)),
-            shelves: kept.unwrap_or_else(|| Arc::new(none())),
-            fresh: Vec::new(),
+            blocks: BlockMaker::of(collection, collection.shelves(), engine),
         })
     }
 
@@ -119,77 +104,26 @@ impl<'l> ShelfMaker<'l> {
         wanted: &Bits,
         view: &View,
     ) -> Result<Arc<Block>, ChooseError> {
-        let known = self.shelves.blocks.get(&at);
-        let is_known = |block: &&Arc<Block>| {
-            block.known.iter().zip(wanted).all(|(known, wanted)| wanted & !known == 0)
-        };
-        if let Some(known) = known.filter(is_known) {
-            return Ok(Arc::clone(known));
-        }
-        let known = known.map(Arc::as_ref);
-        let mut block = Block::of(known, self.shelves.dims, self.collection.budget());
-        let (mut places, mut texts) = (Vec::new(), Vec::new());
-        for (tile, wanted) in wanted.iter().enumerate() {
-            let mut missing = wanted & !block.known[tile];
-            while missing != 0 {
-                let place = tile * ROWS + missing.trailing_zeros() as usize;
-                missing &= missing - 1;
-                let number = at * BLOCK + place as u64;
-                match self.vectors.as_ref().and_then(|vectors| vectors.of(number)) {
+        let Self { engine, budget, dims, vectors, blocks } = self;
+        blocks.block(at, wanted, view, |kept, missing| {
+            let mut block = Block::of(kept, *dims, budget);
+            let (mut places, mut texts) = (Vec::new(), Vec::new());
+            for &(place, item) in missing {
+                match vectors.as_ref().and_then(|vectors| vectors.of(number(at, place))) {
                     Some(KeptText::Vector(vector)) => block.put(place, Some(vector)),
                     Some(KeptText::Unscored(_)) => block.put(place, None),
                     None => {
-                        if let Some(item) = view.item(number) {
-                            places.push(place);
-                            texts.push(&*item.text);
-                        }
+                        places.push(place);
+                        texts.push(&*item.text);
                     }
                 }
             }
-        }
-        let made = self.engine.embed(&texts, &Query::new(SHORTLIST_METHOD))?;
-        for (place, vector) in places.into_iter().zip(made.vectors) {
-            block.put(place, vector.as_deref());
-        }
-        let block = Arc::new(block);
-        if block.budget.is_some() {
-            Arc::make_mut(&mut self.shelves).blocks.insert(at, Arc::clone(&block));
-            self.fresh.push(at);
-            if self.fresh.len() >= TOLD {
-                self.tell();
+            let made = engine.embed(&texts, &Query::new(SHORTLIST_METHOD))?;
+            for (place, vector) in places.into_iter().zip(made.vectors) {
+                block.put(place, vector.as_deref());
             }
-        }
-        Ok(block)
-    }
-
-    /// Shares the blocks made so far with later queries.
-    pub(super) fn tell(&mut self) {
-        if self.fresh.is_empty() {
-            return;
-        }
-        // Drops blocks of which all items have left.
-        let first = self.collection.first_number().map_or(0, |number| number / BLOCK);
-        let mut kept = self.collection.shelves();
-        match kept.as_mut().filter(|kept| kept.fingerprint == self.shelves.fingerprint) {
-            Some(kept) => {
-                let kept = Arc::make_mut(kept);
-                for at in &self.fresh {
-                    if let Some(block) = self.shelves.blocks.get(at) {
-                        kept.blocks.insert(*at, Arc::clone(block));
-                    }
-                }
-                kept.blocks = kept.blocks.split_off(&first);
-            }
-            None => *kept = Some(Arc::clone(&self.shelves)),
-        }
-        self.fresh.clear();
-    }
-}
-
-impl Drop for ShelfMaker<'_> {
-    /// Blocks made for a cancelled query are shared too.
-    fn drop(&mut self) {
-        self.tell();
+            Ok(block)
+        })
     }
 }
 
@@ -239,57 +173,6 @@ impl EmbeddedCollection {
         let item = |one: Found| Some((one.number, Arc::clone(view.item(one.number)?)));
         Ok(Chosen::all(best.into_iter().filter_map(item).collect()))
     }
-
-    /// The items that are meant, in blocks.
-    pub(super) fn wanted(
-        &self,
-        which: &ItemSelector<'_>,
-        now: i64,
-        cancel: Cancellation<'_>,
-    ) -> Result<(View, Vec<(u64, Bits)>), ChooseError> {
-        let (view, without) = self.view_with(which, now);
-        let mut wanted: Vec<(u64, Bits)> = Vec::new();
-        let mut want = |number: u64| {
-            let (at, place) = (number / BLOCK, (number % BLOCK) as usize);
-            if wanted.last().is_none_or(|(last, _)| *last != at) {
-                wanted.push((at, [0; TILES]));
-            }
-            if let Some((_, bits)) = wanted.last_mut() {
-                bits[place / ROWS] |= 1 << (place % ROWS);
-            }
-        };
-        if which.filter.is_empty() && which.event.is_none() {
-            // An item that nothing has to be asked of is not touched.
-            view.numbered().for_each(|(number, _)| want(number));
-        } else {
-            which.each(view.numbered(), cancel, |number, _| want(number))?;
-        }
-        for number in without {
-            let found = wanted.binary_search_by_key(&(number / BLOCK), |(at, _)| *at);
-            if let Some((_, bits)) = found.ok().and_then(|at| wanted.get_mut(at)) {
-                let place = (number % BLOCK) as usize;
-                bits[place / ROWS] &= !(1 << (place % ROWS));
-            }
-        }
-        Ok((view, wanted))
-    }
-}
-
-/// The items of a view that stand in blocks of it, numbered and in order.
-pub(super) fn items_of(view: &View, wanted: &[(u64, Bits)]) -> Vec<(u64, Arc<Item>)> {
-    let mut blocks = wanted.iter().peekable();
-    let mut is_wanted = |number: u64| {
-        while blocks.next_if(|(at, _)| *at < number / BLOCK).is_some() {}
-        let place = (number % BLOCK) as usize;
-        let block = blocks.peek().filter(|(at, _)| *at == number / BLOCK);
-        block.is_some_and(|(_, bits)| bits[place / ROWS] >> (place % ROWS) & 1 == 1)
-    };
-    let items = view.numbered().filter(|(number, _)| is_wanted(*number));
-    items.map(|(number, item)| (number, Arc::clone(item))).collect()
-}
-
-pub(super) fn ones(bits: &Bits) -> usize {
-    bits.iter().map(|bits| bits.count_ones() as usize).sum()
 }
 
 /// A search over quantised rows: keeps rows whose score can reach the threshold.
@@ -325,7 +208,7 @@ pub(super) fn look<S: Seek>(at: u64, block: &Block, wanted: &Bits, seekers: &mut
                 while reached != 0 {
                     let place = tile * ROWS + reached.trailing_zeros() as usize;
                     reached &= reached - 1;
-                    seeker.offer(&block.shelf, place, at * BLOCK + place as u64);
+                    seeker.offer(&block.shelf, place, number(at, place));
                 }
             }
         }

@@ -10,10 +10,12 @@ use cognate::methods::Method;
 use cognate::window::stream::AddPolicy;
 
 use crate::embedded::Table;
+use crate::embedded::blocks::BlockStore;
 use crate::embedded::durable::DurableItems;
 use crate::embedded::items::Items;
 use crate::embedded::log::{Change, Lasting, LogCopy};
-use crate::embedded::quantised::QuantisedVectors;
+use crate::embedded::quantised;
+use crate::embedded::tokens::TokenBlock;
 use crate::embedded::transaction::{WriteTransaction, Writer};
 use crate::events::Move;
 use crate::windows::{Following, Windows};
@@ -46,7 +48,9 @@ pub struct EmbeddedCollection {
     /// The vectors of its items by the last method that ranked by stored vectors.
     vectors: Mutex<Option<Arc<Vectors>>>,
     /// The same vectors as signed bytes, for shortlists.
-    shelves: Mutex<Option<Arc<QuantisedVectors>>>,
+    shelves: BlockStore<quantised::Block>,
+    /// Their tokens, for methods that count these.
+    tokens: BlockStore<TokenBlock>,
     /// Bytes of the log, if there is one. Kept outside the writer's lock, so that readers of this number
     /// do not wait.
     log_bytes: Option<AtomicU64>,
@@ -113,7 +117,8 @@ impl EmbeddedCollection {
             held: RwLock::new(held),
             windows: Windows::default(),
             vectors: Mutex::default(),
-            shelves: Mutex::default(),
+            shelves: BlockStore::default(),
+            tokens: BlockStore::default(),
         }
     }
 
@@ -347,8 +352,12 @@ impl EmbeddedCollection {
         self.vectors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn shelves(&self) -> MutexGuard<'_, Option<Arc<QuantisedVectors>>> {
-        self.shelves.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn shelves(&self) -> &BlockStore<quantised::Block> {
+        &self.shelves
+    }
+
+    pub(super) fn tokens(&self) -> &BlockStore<TokenBlock> {
+        &self.tokens
     }
 
     /// The number of the oldest item.
@@ -369,7 +378,8 @@ impl EmbeddedCollection {
         if self.budget.take(bytes).is_ok() {
             return Ok(());
         }
-        *self.shelves() = None;
+        self.shelves.clear();
+        self.tokens.clear();
         if self.budget.take(bytes).is_ok() {
             return Ok(());
         }
@@ -490,6 +500,7 @@ impl Collection for EmbeddedCollection {
         match choice {
             Choice::Shortlist(shortlist) => self.nearest(which, shortlist, now, cancel),
             Choice::TopQuery(best) => self.narrowed(which, best, now, cancel),
+            Choice::TopByTokens(best, by) => self.counted(which, best, by, now, cancel),
             Choice::All => {
                 let (view, mut items) = (self.view_within(which.within, now), Vec::new());
                 which.each(view.numbered(), cancel, |number, item| {

@@ -18,6 +18,7 @@ mod sentence;
 mod served;
 mod similarity;
 mod text_limits;
+mod tokens;
 mod workspace;
 
 #[cfg(unix)]

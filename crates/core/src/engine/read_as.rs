@@ -70,7 +70,7 @@ impl Engine {
                 if mistakes.contains(word) {
                     return None;
                 }
-                there.extend(listed.get(word));
+                there.extend(listed.get(word).copied());
             }
         }
         for (text, near) in &mut words {

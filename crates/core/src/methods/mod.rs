@@ -25,6 +25,7 @@ pub mod lexical {
 
     pub mod bm25;
     pub mod collection;
+    pub(super) mod counted;
     pub mod overlap;
     pub mod ql;
     pub mod rm3;
@@ -71,6 +72,8 @@ pub use auto::Auto;
 pub use fitted::{Fitted, Unfittable};
 pub use info::{Cost, Formula, Info, Kind, Measure, Reads, Unavailable};
 pub use lexical::collection::Posts;
+pub use lexical::counted::Counted;
+pub use lexical::token_bag::TokenBag;
 pub use scorer::{
     Against, Compare, DynCompare, Embed, Memberships, RankList, Scorer, Scratch, Shares,
 };

@@ -76,6 +76,12 @@ pub trait Against {
         false
     }
 
+    /// The score of the text with tokens in any order, which is that of a text of them; for a method of
+    /// which the scores of tokens are [counted](crate::methods::Method::counted).
+    fn score_bag(&self, _bag: &TokenBag) -> Option<f32> {
+        None
+    }
+
     /// Scores the text against each of the posts of a list, into `out` of the same length: what
     /// [`Against::score`] does of them all. To be asked where a [`RankList`] scores.
     fn score_list(&mut self, _posts: &Posts, _out: &mut [f32]) {}

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use cognate::engine::{Counts, Oppositions, Page, Query, WordShare};
 use cognate_collections::{
     Attributes, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, Filter,
-    Item, ItemSelector, SHORTLIST_METHOD,
+    Item, ItemBoosts, ItemSelector, SHORTLIST_METHOD,
 };
 use cognate_files::instant;
 use serde::Serialize;
@@ -25,7 +25,8 @@ use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::observe::metrics::RankPart;
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{
-    CallersData, Candidate, CandidateId, Count, DislikedText, LikedText, List, OppositionName, Text,
+    CallersData, Candidate, CandidateId, Count, DislikedText, LikedText, List, OppositionName,
+    ShortlistLength, Text,
 };
 use crate::http::request::json;
 use crate::http::request::query::Resolved;
@@ -69,6 +70,9 @@ pub(super) struct Held {
     read_as: ReadAs,
     /// Attributes that the filter asks for and no item of the collection has.
     filter_unknown: Vec<Box<str>>,
+    boosts: Option<ItemBoosts>,
+    /// The collection's clock, by which boosts tell how new an item is.
+    clock: i64,
     /// The memory charged for ranking the items.
     _memory: Option<Charge>,
 }
@@ -87,28 +91,26 @@ impl Held {
         let filter = request.filter.map(|written| Filter::read(written.get())).transpose();
         let filter = filter.map_err(|problem| call::of_filter(&problem, "/filter"))?;
         let filter = filter.unwrap_or_default();
-        let find = |list: Vec<Option<Cow<'_, str>>>| NamedItems::of(&*collection, &list, now);
-        let liked = request.like.iter().flat_map(|list| &list.items);
-        let liked = liked.map(|liked| liked.id.as_ref().map(CandidateId::digits)).collect();
-        let disliked = request.unlike.iter().flat_map(|list| &list.items);
-        let disliked = disliked.map(|one| one.0.id.as_ref().map(CandidateId::digits)).collect();
-        let (liked, disliked) = (find(liked)?, find(disliked)?);
-        if !liked.items.is_empty() && liked.missing.len() == liked.items.len() {
-            let detail = "the collection has none of the liked items";
-            return Err(ApiError::at(Code::UnknownItem, "/like", detail));
-        }
-        let (items, meant) = (Vec::new(), 0);
+        let (liked, disliked) = named_items(request, &*collection, now)?;
+        let told = || collection.told(now).map_err(|error| call::of_named(&error));
+        let boosts = request.item_boosts()?;
+        let clock = match &boosts {
+            Some(_) => told()?.settings.clock(now),
+            None => now,
+        };
         let is_cancelled = || work.check().is_err();
         let cancel = Cancellation::when(&is_cancelled);
         let mut held = Self {
-            collection,
-            items,
-            meant,
+            collection: Arc::clone(&collection),
+            items: Vec::new(),
+            meant: 0,
             shortlist: None,
             liked,
             disliked,
             read_as: ReadAs::new(),
             filter_unknown: Vec::new(),
+            boosts,
+            clock,
             _memory: None,
         };
         // Liked and disliked items are no results, nor are excluded ones.
@@ -119,22 +121,13 @@ impl Held {
         let event = request.event.as_deref().map(Cow::Borrowed);
         let which = ItemSelector { filter, event, within, without };
         let resolved = request.resolve(models)?;
-        let told = || held.collection.told(now).map_err(|error| call::of_named(&error));
         let count = || Ok(told()?.items);
         call::check_filter(app, &which.filter, count)?;
-        let shortlist = match request.shortlist {
-            Some(shortlist) => shortlist.length(),
-            None => {
-                let page = request.page_options(&resolved)?;
-                let end = page.end().unwrap_or(page.offset.saturating_add(RESULTS));
-                let results = end.max(page.pool());
-                resolved.usual_shortlist(app.collections.is_remote(), results, count)?
-            }
-        };
         let choose = |asked: &RankRequest<'_>, collection: &dyn Collection| {
-            let choice = asked.choice(shortlist, &resolved, app)?;
+            let (choice, shortlist) = asked.choice(request.shortlist, &resolved, app, count)?;
             let chosen = collection.choose(&which, &choice, now, cancel);
-            chosen.map_err(|error| call::of_choice(error, call::of_named, work))
+            let chosen = chosen.map_err(|error| call::of_choice(error, call::of_named, work))?;
+            Ok::<_, ApiError>((chosen, shortlist))
         };
         let mut chosen = choose(&request.over(&held), &*held.collection)?;
         let bytes = || told().map_or(usize::MAX, |told| told.items.saturating_mul(BYTES_PER_ITEM));
@@ -152,7 +145,7 @@ impl Held {
                 chosen = choose(&request.over(&held), &*held.collection)?;
             }
         }
-        let Chosen { items, meant } = chosen;
+        let (Chosen { items, meant }, shortlist) = chosen;
         let asked = request.over(&held);
         let lacking = held.collection.lacking(&which.filter.names(), now, cancel);
         let lacking = lacking.map_err(|error| call::of_choice(error, call::of_named, work))?;
@@ -167,6 +160,25 @@ impl Held {
         let narrowed = (self.items.len() < self.meant).then_some(self.items.len());
         self.shortlist.or(narrowed)
     }
+}
+
+/// The liked and the disliked items that a request names; the refusal where none of the liked ones is there.
+fn named_items(
+    request: &RankRequest<'_>,
+    collection: &dyn Collection,
+    now: i64,
+) -> Result<(NamedItems, NamedItems), ApiError> {
+    let find = |list: Vec<Option<Cow<'_, str>>>| NamedItems::of(collection, &list, now);
+    let liked = request.like.iter().flat_map(|list| &list.items);
+    let liked = liked.map(|liked| liked.id.as_ref().map(CandidateId::digits)).collect();
+    let disliked = request.unlike.iter().flat_map(|list| &list.items);
+    let disliked = disliked.map(|one| one.0.id.as_ref().map(CandidateId::digits)).collect();
+    let (liked, disliked) = (find(liked)?, find(disliked)?);
+    if !liked.items.is_empty() && liked.missing.len() == liked.items.len() {
+        let detail = "the collection has none of the liked items";
+        return Err(ApiError::at(Code::UnknownItem, "/like", detail));
+    }
+    Ok((liked, disliked))
 }
 
 /// Memory for ranking items, taken from that of answers; the refusal where it is more than there may be.
@@ -194,9 +206,10 @@ fn memory(
         let whole = if needed.is_some() { unknown } else { queries.items.len() };
         each += whole * NUMBER_BYTES;
     }
+    let has_more = asked.boosts.is_some() || asked.collapse_by.is_some();
     let of_item = |(_, item): &(u64, Arc<Item>)| {
         let tokens = if scores_lists { TOKEN_BYTES * item.text.len() } else { 0 };
-        each + tokens + if item.data.is_some() { CALLERS_BYTES } else { 0 }
+        each + tokens + if has_more || item.data.is_some() { CALLERS_BYTES } else { 0 }
     };
     let bytes: usize = items.iter().map(of_item).sum();
     let limit = unsent.most();
@@ -261,7 +274,10 @@ impl<'b> RankRequest<'b> {
         'b: 's,
     {
         let candidate = |(_, item): &'s (u64, Arc<Item>)| {
-            Candidate::stored(&item.id, &item.text, item.data.as_deref())
+            let boost = held.boosts.as_ref().map(|boosts| boosts.of(item, held.clock));
+            let group = self.collapse_by.as_ref().and_then(|name| item.attributes.get(name));
+            let group = group.map(|value| value.to_string().into());
+            Candidate::stored((&item.id, &item.text), item.data.as_deref(), boost, group)
         };
         let candidates: Vec<Candidate<'s>> = held.items.iter().map(candidate).collect();
         let text = |one: LikedText<'s>, item: &'s Option<Arc<Item>>| match item {
@@ -285,23 +301,35 @@ impl<'b> RankRequest<'b> {
         asked.shortlist = Some(held.length().into());
         // They were excluded when the items were looked up.
         asked.exclude = None;
+        asked.similarity_share = held.boosts.as_ref().map(ItemBoosts::rest);
         asked
     }
 }
 
 impl RankRequest<'_> {
-    /// Which items are ranked: those of a shortlist of this length, if there is one.
+    /// Which items are ranked, and the length of the shortlist if they are those of one: all where that is
+    /// asked for, or where those that may be among the best are known.
     fn choice<'s>(
         &'s self,
-        shortlist: Option<usize>,
+        shortlist: Option<ShortlistLength>,
         resolved: &'s Resolved,
         app: &App,
-    ) -> Result<Choice<'s>, ApiError> {
-        let Some(length) = shortlist else {
-            return Ok(self.best(resolved, app).map_or(Choice::All, Choice::TopQuery));
+        count: impl FnOnce() -> Result<usize, ApiError>,
+    ) -> Result<(Choice<'s>, Option<usize>), ApiError> {
+        let is_remote = app.collections.is_remote();
+        let best = self.best(resolved, app).filter(|_| !is_remote);
+        let length = match shortlist {
+            Some(shortlist) => shortlist.length(),
+            None if best.is_some() => None,
+            None => {
+                let page = self.page_options(resolved)?;
+                let results = page.end().unwrap_or(RESULTS).max(page.pool());
+                resolved.usual_shortlist(is_remote, results, count)?
+            }
         };
+        let Some(length) = length else { return Ok((best.unwrap_or(Choice::All), None)) };
         self.check_lengths(app)?;
-        Ok(Choice::Shortlist(self.top_query(resolved, length)?))
+        Ok((Choice::Shortlist(self.top_query(resolved, length)?), Some(length)))
     }
 }
 

@@ -1,5 +1,6 @@
 //! `POST /rank`: candidates by how alike they are to a query.
 
+mod boosts;
 mod held;
 mod page;
 mod plan;

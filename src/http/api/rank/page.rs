@@ -39,13 +39,17 @@ impl RankRequest<'_> {
     /// Makes a page of a ranking.
     pub(crate) fn page(
         &self,
-        ranking: Ranking,
+        mut ranking: Ranking,
         options: &RankOptions,
         asked: RankedFor<'_>,
         resolved: &Resolved,
         work: &JobContext,
     ) -> Result<Page, ApiError> {
         let page = self.page_options(resolved)?;
+        if self.collapse_by.is_some() {
+            let group_of = |index: usize| self.candidates().get(index).and_then(Candidate::group);
+            ranking.leave_best_of_groups(group_of, page.needed().unwrap_or(usize::MAX));
+        }
         let check = || work.check();
         resolved.model.engine.page(ranking, self.candidates(), asked, (&page, options), check)
     }

@@ -1,7 +1,7 @@
 //! What a request is refused for, and how much work it is.
 
 use cognate::engine::{Counts, KeptText, Page, PageOptions, RankedFor, UnscoredLikes};
-use cognate_collections::TopQuery;
+use cognate_collections::{Choice, TopQuery};
 
 use crate::http::api::explain::explaining;
 use crate::http::api::pipeline;
@@ -113,8 +113,8 @@ impl RankRequest<'_> {
         let pool = (page.pool() as u64).min(all);
         let diversified = pool.saturating_mul(wanted.min(pool)) / 2;
         let (least, most) = match self.collapse {
-            // Each candidate is compared with all results before it.
-            Some(_) => (all, all.saturating_mul(wanted.max(pool))),
+            // Each candidate up to the last result is compared with all results before it.
+            Some(_) => (wanted.max(pool), all.saturating_mul(wanted.max(pool))),
             None => (0, 0),
         };
         [least, most].map(|collapsed| {
@@ -314,17 +314,19 @@ impl RankRequest<'_> {
         of_collection && resolved.ranks_kept()
     }
 
-    /// Which of the items of a collection are wanted, where that can be told by the bounds of their
-    /// vectors: the best by the cosine, without a look at how alike any two of them are.
-    pub(super) fn best<'s>(&'s self, resolved: &'s Resolved, app: &App) -> Option<TopQuery<'s>> {
+    /// The items of a collection that may be among the best, where the collection can tell: by bounds of
+    /// their vectors, or by their tokens. It cannot where any two of them have to be looked at together.
+    pub(super) fn best<'s>(&'s self, resolved: &'s Resolved, app: &App) -> Option<Choice<'s>> {
         // Faults of the question are reported by `plan`.
         self.check_lengths(app).ok()?;
         let length = self.page_options(resolved).ok()?.needed()?;
-        if !self.keeps_vectors(resolved) {
-            return None;
+        let is_plain = self.unlike.is_none() && self.boosts.is_none() && self.collapse_by.is_none();
+        let top = self.top_query(resolved, length).ok().filter(|_| is_plain)?;
+        if resolved.counts_tokens() {
+            return Some(Choice::TopByTokens(top, resolved.query));
         }
-        let top = self.top_query(resolved, length).ok()?;
-        (self.unlike.is_none() && top.is_bounded(&resolved.query)).then_some(top)
+        let is_bounded = self.keeps_vectors(resolved) && top.is_bounded(&resolved.query);
+        is_bounded.then_some(Choice::TopQuery(top))
     }
 
     /// The `length` best items by the vectors of what is asked about; disliked texts say nothing of them.
@@ -361,6 +363,8 @@ impl RankRequest<'_> {
             ("/event", self.event.is_some()),
             ("/within", self.within.is_some()),
             ("/shortlist", self.shortlist.is_some()),
+            ("/boosts", self.boosts.is_some()),
+            ("/collapse_by", self.collapse_by.is_some()),
         ] {
             if is_given {
                 let detail = "this stands beside `collection` alone";

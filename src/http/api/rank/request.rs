@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::http::api::pipeline;
+use crate::http::api::rank::boosts::ItemBoostFields;
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::request::fields;
@@ -104,6 +105,16 @@ pub struct RankRequest<'b> {
     pub(crate) exclude: Option<List<CandidateId<'b>>>,
     /// What a candidate's `boost` does to its score.
     pub(crate) boost_by: Option<BoostRule>,
+    /// What counts of the items of the collection beside how alike they are: each boost is a number from 0 to
+    /// 1, and a score is the similarity and the boosts by their weights; the weight of the similarity is what the
+    /// others leave of 1.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Vec<ItemBoostFields<'b>>>, max_items = 8)]
+    pub(crate) boosts: Option<List<ItemBoostFields<'b>>>,
+    /// What the boosts of items leave of the similarity.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) similarity_share: Option<f32>,
     /// Several rankings made one, instead of `method`: by methods, and by numbers that the candidates
     /// bring under `scores`.
     #[serde(borrow)]
@@ -114,6 +125,11 @@ pub struct RankRequest<'b> {
     /// Candidates at least so much like a better one are folded into it and listed under its
     /// `duplicates`; for methods of the kind `similarity`.
     pub(crate) collapse: Option<Threshold>,
+    /// The name of an attribute of the items of the collection, such as their series: of items that have the
+    /// same value of it the best alone is a result. Items without it all are.
+    #[serde(borrow)]
+    #[schema(value_type = Option<String>)]
+    pub(crate) collapse_by: Option<Cow<'b, str>>,
     /// Put the best into the order of maximal marginal relevance; for methods of the kind `similarity`.
     pub(crate) diversify: Option<Diversify>,
     /// Also tell, of the first twenty results at most, the words with the largest shares of the score.
@@ -195,6 +211,7 @@ impl<'b> RankRequest<'b> {
             strategy: None,
             unlike_weight: None,
             collapse: None,
+            collapse_by: None,
             diversify: None,
             explain: None,
             return_opposes: None,
@@ -219,6 +236,8 @@ impl<'b> RankRequest<'b> {
             offset: None,
             exclude: None,
             boost_by: None,
+            boosts: None,
+            similarity_share: None,
             fuse: None,
             fuse_by: None,
         }

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use cognate::engine::{
-    Candidates, Counts, Duplicate, KeptText, Oppositions, Page, PageResult, Place, RankOptions,
-    RankedFor, Ranking, Rankings, Reason, UnscoredLikes, WordShare,
+    BoostBy, Candidates, Counts, Duplicate, KeptText, Oppositions, Page, PageResult, Place,
+    RankOptions, RankedFor, Ranking, Rankings, Reason, UnscoredLikes, WordShare,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -331,6 +331,7 @@ impl<'b> RankRequest<'b> {
         let excludes = |one: &Candidate<'_>| one.id().is_some_and(|id| names.contains(id));
         let excludes = Some(excludes).filter(|_| !names.is_empty());
         let by = self.boost_by.unwrap_or_default().into();
+        let by = self.similarity_share.map_or(by, BoostBy::Share);
         Candidates::of(self.candidates(), excludes, Candidate::boost, by)
     }
 
@@ -353,7 +354,9 @@ impl<'b> RankRequest<'b> {
     /// The options of the ranking.
     pub(super) fn options(&self, resolved: &Resolved) -> Result<RankOptions, ApiError> {
         let (min_score, page) = (self.least(resolved)?, self.page_options(resolved)?);
-        Ok(RankOptions { query: resolved.query, top_k: page.needed(), min_score })
+        // The best of other groups may stand anywhere.
+        let top_k = page.needed().filter(|_| self.collapse_by.is_none());
+        Ok(RankOptions { query: resolved.query, top_k, min_score })
     }
 
     /// Ranks the candidates for one query or for likes; returns the options and the counts of what was
@@ -452,14 +455,14 @@ impl<'b> RankRequest<'b> {
         work: &JobContext,
     ) -> Result<(Ranking, RankOptions, Counts), ApiError> {
         let resolved = &plan.resolved;
-        let (engine, candidates) = (&resolved.model.engine, self.candidates());
+        let (engine, candidates) = (&resolved.model.engine, self.ranked_candidates());
         let options = self.options(resolved)?;
         let go_on = || work.check().is_ok();
         let ranked = work.in_parts(kept.len(), KEPT_PART, |part| {
-            let first = part.start;
-            let kept = kept.get(part).unwrap_or_default();
-            let text_of = |index: usize| candidates.get(first + index).map_or("", AsRef::as_ref);
-            engine.rank_kept(asked, kept, text_of, &options, go_on)
+            let kept = kept.get(part.clone()).unwrap_or_default();
+            let (part, boosts) = candidates.part(part);
+            let text_of = |index: usize| part.get(index).map_or("", |one| (*one).as_ref());
+            engine.rank_kept(asked, kept, text_of, (&options, &boosts), go_on)
         });
         let mut ranking = ranked.map_err(|error| resolved.explain(error, self.asked_places()))?;
         // A part that was given up is not whole, and by then the job is late.

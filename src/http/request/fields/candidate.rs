@@ -38,6 +38,8 @@ struct More<'b> {
     boost: Option<f32>,
     data: Option<CallersData<'b>>,
     scores: Option<CallersScores<'b>>,
+    /// What a stored item shares with others of which one alone is wanted.
+    group: Option<Box<str>>,
 }
 
 /// A text and what comes with it.
@@ -61,17 +63,22 @@ described!(NamedCandidate<'_> as CandidateFields<'_>);
 impl<'b> From<CandidateFields<'b>> for NamedCandidate<'b> {
     fn from(fields: CandidateFields<'b>) -> Self {
         let CandidateFields { id, text, boost, data, scores } = fields;
-        let more = More { boost: boost.map(|Score(boost)| boost as f32), data, scores };
+        let boost = boost.map(|Score(boost)| boost as f32);
+        let more = More { boost, data, scores, group: None };
         Self { id, text, more: (more != More::default()).then(|| Box::new(more)) }
     }
 }
 
 impl<'b> Candidate<'b> {
-    /// A stored item, with its id and data.
-    pub(crate) fn stored(id: &'b str, text: &'b str, data: Option<&'b RawValue>) -> Self {
-        let more = data.map(|data| {
-            Box::new(More { data: Some(CallersData::stored(data)), ..More::default() })
-        });
+    /// A stored item, with its id, data, boost and group.
+    pub(crate) fn stored(
+        (id, text): (&'b str, &'b str),
+        data: Option<&'b RawValue>,
+        boost: Option<f32>,
+        group: Option<Box<str>>,
+    ) -> Self {
+        let more = More { boost, data: data.map(CallersData::stored), scores: None, group };
+        let more = (more != More::default()).then(|| Box::new(more));
         let id = Some(CandidateId::Text(Cow::Borrowed(id)));
         Self::Named(NamedCandidate { id, text: Text(Cow::Borrowed(text)), more })
     }
@@ -88,6 +95,11 @@ impl<'b> Candidate<'b> {
             Self::Text(_) => None,
             Self::Named(named) => named.more.as_deref(),
         }
+    }
+
+    /// What it shares with others of which one alone is wanted.
+    pub(crate) fn group(&self) -> Option<&str> {
+        self.more()?.group.as_deref()
     }
 
     /// The change of its score.

@@ -141,7 +141,14 @@ async fn duplicates_are_folded_into_the_best_and_nobody_is_lost() {
             let page = app
                 .ask("/rank", with(&body, json!({"collapse": least, "top_k": 6, "offset": 1})))
                 .await;
-            assert_eq!(told(&page), got[1..7.min(got.len())], "{} {least}", method.name());
+            // Duplicates are told that stand before the last result.
+            let place = |one: usize| order.iter().position(|it| index(it) == one).unwrap();
+            let last = got.get(6).map_or(usize::MAX, |(head, _)| place(*head));
+            let mut expected = got[1..7.min(got.len())].to_vec();
+            for (_, duplicates) in &mut expected {
+                duplicates.retain(|one| place(*one) < last);
+            }
+            assert_eq!(told(&page), expected, "{} {least}", method.name());
         }
     }
 }

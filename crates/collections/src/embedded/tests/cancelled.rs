@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use cognate::engine::Query;
+use cognate::methods::Method;
 use serde_json::json;
 
 use super::shortlists::{ENGINE, with};
@@ -27,7 +29,8 @@ fn a_filter_is_asked_no_longer_than_the_answer_is_wanted() {
         TopQuery { engine: &ENGINE, texts, several: Several::Each, length: 3 }
     };
     let (shortlist, best) = (Choice::Shortlist(wanted()), Choice::TopQuery(wanted()));
-    for choice in [Choice::All, shortlist, best] {
+    let counted = Choice::TopByTokens(wanted(), Query::new(Method::Bm25));
+    for choice in [Choice::All, shortlist, best, counted] {
         let choose = |cancel: Cancellation<'_>| news.choose(&which, &choice, 0, cancel).map(drop);
         let (stopped, looks) = looks_of(5, &choose);
         assert!(matches!(stopped, Err(ChooseError::Stopped)));

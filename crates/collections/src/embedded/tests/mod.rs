@@ -13,6 +13,7 @@ mod replica;
 mod rewriting;
 mod shortlists;
 mod simulated;
+mod tokens;
 mod windows;
 
 use std::fs;

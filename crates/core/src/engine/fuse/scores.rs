@@ -87,6 +87,7 @@ impl PartScores {
                 // A boost gives no score to a candidate without one.
                 BoostBy::Multiply if score.is_finite() => (index, score * f64::from(boost)),
                 BoostBy::Multiply => (index, score),
+                BoostBy::Share(share) => (index, f64::from(share) * score + f64::from(boost)),
             },
             _ => (index, score),
         };

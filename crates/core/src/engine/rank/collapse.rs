@@ -1,11 +1,19 @@
 //! Candidates that are nearly the same are folded into the best of them.
 
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::hash::Hash;
+
 use crate::engine::rank::diversify::together;
-use crate::engine::rank::many::blocks;
 use crate::engine::rank::panel::Panel;
 use crate::engine::workspace::Workspace;
-use crate::engine::{Engine, Place, Query, QueryError, Ranked};
+use crate::engine::{Engine, Place, Query, QueryError, Ranked, Ranking};
 use crate::model::Phrase;
+
+/// Fewest candidates that are compared at once.
+const LEAST_BLOCK: usize = 32;
+/// Most candidates that are compared at once.
+const MOST_BLOCK: usize = 1024;
 
 /// A candidate and its duplicates.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,8 +36,7 @@ pub struct Duplicate {
 impl Engine {
     /// Folds scored candidates, best first: one that is at least so much like a better one that stands
     /// for itself is a duplicate of the best such. At most `wanted` stand for themselves; candidates
-    /// after the last of them that are duplicates of none of them are left out. `check` is asked again
-    /// and again.
+    /// after the last of them are not looked at. `check` is asked again and again.
     pub fn collapse<T: AsRef<str>, E: From<QueryError>>(
         &self,
         ranked: &[Ranked],
@@ -43,8 +50,11 @@ impl Engine {
         let text = |ranked: &Ranked| candidates.get(ranked.index).map_or("", AsRef::as_ref);
         let texts: Vec<&str> = ranked.iter().map(text).collect();
         let (mut folds, mut heads): (Vec<Fold>, Vec<Phrase<'_>>) = (Vec::new(), Vec::new());
-        let mut tokens = 0;
-        for (first, block) in blocks(&texts) {
+        let (mut tokens, mut first) = (0, 0);
+        for block in texts.chunks(wanted.clamp(LEAST_BLOCK, MOST_BLOCK)) {
+            if folds.len() >= wanted {
+                break;
+            }
             let mut phrases = Vec::with_capacity(block.len());
             for (ranked, text) in ranked.iter().skip(first).zip(block) {
                 let mut phrase = Phrase::new(&self.model);
@@ -73,8 +83,31 @@ impl Engine {
                 folds.push(fold);
                 heads.push(head);
             }
+            first += block.len();
+        }
+        if let Some(last) = folds.last().filter(|_| folds.len() >= wanted).map(|last| last.best) {
+            let is_before = |one: &Duplicate| one.ranked.order(&last) == Ordering::Less;
+            folds.iter_mut().for_each(|fold| fold.duplicates.retain(is_before));
         }
         Ok(folds)
+    }
+}
+
+impl Ranking {
+    /// Leaves the best result of each group, and those of none; at most so many.
+    pub fn leave_best_of_groups<G: Eq + Hash>(
+        &mut self,
+        group_of: impl Fn(usize) -> Option<G>,
+        most: usize,
+    ) {
+        let mut seen = HashSet::new();
+        let mut left = 0;
+        self.results.retain(|result| {
+            let stays =
+                left < most && group_of(result.index).is_none_or(|group| seen.insert(group));
+            left += usize::from(stays);
+            stays
+        });
     }
 }
 

@@ -5,7 +5,8 @@ use crate::engine::rank::liked::{Sides, Sums};
 use crate::engine::rank::panel::Panel;
 use crate::engine::workspace::Workspace;
 use crate::engine::{
-    Engine, Likes, Place, Query, QueryError, RankOptions, Ranked, Ranking, Reason, Strategy, finite,
+    Boosts, Engine, Likes, Place, Query, QueryError, RankOptions, Ranked, Ranking, Reason,
+    Strategy, finite,
 };
 use crate::methods::Scorer;
 
@@ -61,7 +62,7 @@ impl Engine {
         asked: RankedFor<'_>,
         kept: &[KeptText<'_>],
         text_of: impl Fn(usize) -> &'t str,
-        options: &RankOptions,
+        (options, boosts): (&RankOptions, &Boosts<'_>),
         mut go_on: impl FnMut() -> bool,
     ) -> Result<Ranking, QueryError> {
         let (query, one) = (&options.query, Likes::default());
@@ -134,6 +135,7 @@ impl Engine {
             }
             for (place, &index) in indexes.iter().enumerate() {
                 let score = finite(sums.score(place, likes), panel.info)?;
+                let score = finite(boosts.apply(index, score), panel.info)?;
                 ranking.results.push(Ranked { index, score });
             }
             ranking.scored += indexes.len();
@@ -174,8 +176,8 @@ impl Default for Likes<'_> {
 #[cfg(test)]
 mod tests {
     use crate::engine::{
-        Boosts, Engine, KeptText, Liked, Likes, Measure, Query, RankOptions, RankedFor, Ranking,
-        Strategy,
+        BoostBy, Boosts, Engine, KeptText, Liked, Likes, Measure, Query, RankOptions, RankedFor,
+        Ranking, Strategy,
     };
     use crate::methods::Method;
 
@@ -223,7 +225,8 @@ mod tests {
                     let options = RankOptions { query, top_k, min_score };
                     for text in ["strong earthquake in lima", "the city of lima shakes", "%"] {
                         let asked = RankedFor::Query(text);
-                        let found = engine.rank_kept(asked, &kept, text_of, &options, || true);
+                        let asked_for = (&options, &Boosts::default());
+                        let found = engine.rank_kept(asked, &kept, text_of, asked_for, || true);
                         let expected = engine.rank_best(text, &candidates, &options).unwrap();
                         assert_eq!(told(&found.unwrap()), told(&expected), "{method:?} {text}");
                     }
@@ -234,8 +237,10 @@ mod tests {
                         let disliked = vec!["cat", "old town"];
                         let likes = Likes { liked, disliked, strategy, unlike_weight: 0.5 };
                         let asked = RankedFor::Likes(&likes);
-                        let found = engine.rank_kept(asked, &kept, text_of, &options, || true);
-                        let boosts = Boosts::default();
+                        let of: Vec<_> = (0..600).map(|at| (at % 3 > 0).then_some(0.1)).collect();
+                        let boosts = Boosts { by: BoostBy::Share(0.75), of: &of };
+                        let asked_for = (&options, &boosts);
+                        let found = engine.rank_kept(asked, &kept, text_of, asked_for, || true);
                         let expected =
                             engine.rank_liked(&likes, &candidates, &boosts, &options, || true);
                         assert_eq!(told(&found.unwrap()), told(&expected.unwrap()), "{method:?}");

@@ -236,13 +236,15 @@ impl Sums {
 }
 
 /// How a boost changes a score.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum BoostBy {
     /// It is added.
     #[default]
     Add,
     /// The score is multiplied by it; it must not be negative.
     Multiply,
+    /// It is added to this share of the score.
+    Share(f32),
 }
 
 impl BoostBy {
@@ -253,6 +255,7 @@ impl BoostBy {
             (_, None) => score,
             (Self::Add, Some(boost)) => score + boost,
             (Self::Multiply, Some(boost)) => score * boost,
+            (Self::Share(share), Some(boost)) => share * score + boost,
         }
     }
 }

@@ -62,6 +62,12 @@ impl WeightedQuery {
         Self { tokens, mean_length: collection.mean_length() }
     }
 
+    /// The score of a post.
+    fn score(&self, post: &TokenBag) -> f32 {
+        // Not `sum`, which is -0 for an empty sum.
+        self.parts(post).fold(0.0, |sum, (_, part)| sum + part) as f32
+    }
+
     /// The part of the score of each token, by its key.
     fn parts<'a>(&'a self, post: &'a TokenBag) -> impl Iterator<Item = (u64, f64)> + 'a {
         let length = match self.mean_length {
@@ -98,9 +104,12 @@ impl Against for Prepared<'_> {
         let post = &mut self.bags[1];
         for (phrase, score) in many.iter().zip(out) {
             post.read(phrase);
-            // Not `sum`, which is -0 for an empty sum.
-            *score = self.weighted.parts(post).fold(0.0, |sum, (_, part)| sum + part) as f32;
+            *score = self.weighted.score(post);
         }
+    }
+
+    fn score_bag(&self, bag: &TokenBag) -> Option<f32> {
+        Some(self.weighted.score(bag))
     }
 
     /// Each token of the query has its own term of the sum.

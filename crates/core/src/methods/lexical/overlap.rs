@@ -29,6 +29,12 @@ impl Overlap {
         let union = self.size(one) + self.size(other) - shared;
         (shared as f64, union as f64)
     }
+
+    /// The share of both that is in either.
+    fn share(&self, one: &TokenBag, other: &TokenBag) -> f32 {
+        let (shared, union) = self.sizes(one, other);
+        if union > 0.0 { (shared / union) as f32 } else { 0.0 }
+    }
 }
 
 impl Compare for Overlap {
@@ -53,9 +59,12 @@ impl Against for Prepared<'_> {
         let [one, other] = &mut self.bags;
         for (phrase, score) in many.iter().zip(out) {
             other.read(phrase);
-            let (shared, union) = self.method.sizes(one, other);
-            *score = if union > 0.0 { (shared / union) as f32 } else { 0.0 };
+            *score = self.method.share(one, other);
         }
+    }
+
+    fn score_bag(&self, bag: &TokenBag) -> Option<f32> {
+        Some(self.method.share(&self.bags[0], bag))
     }
 
     fn shares(&mut self, other: &Phrase<'_>, _scratch: &mut Scratch) -> Option<Shares> {

@@ -90,6 +90,10 @@ impl Against for Prepared<'_> {
         }
     }
 
+    fn score_bag(&self, bag: &TokenBag) -> Option<f32> {
+        Some(self.tokens.log_likelihood(bag) as f32)
+    }
+
     /// Each token of the query has its own term of the sum; the post's are what these are made of
     /// and add nothing beside them.
     fn shares(&mut self, other: &Phrase<'_>, _scratch: &mut Scratch) -> Option<Shares> {

@@ -4,9 +4,12 @@
 use crate::methods::Shares;
 use crate::model::Phrase;
 
+/// Keys from here on are those of no text: above every id, and without the bit of what is not listed.
+const NO_TEXT: u64 = 1 << 32;
+
 /// Tokens by their keys, sorted, so that the order of the text is forgotten.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct TokenBag {
+pub struct TokenBag {
     sorted: Vec<u64>,
     /// Keys of tokens, and their numbers of occurrences.
     pub(crate) tokens: Vec<(u64, u32)>,
@@ -24,6 +27,17 @@ impl TokenBag {
     pub(crate) fn read(&mut self, phrase: &Phrase<'_>) {
         self.sorted.clear();
         self.sorted.extend(phrase.token_keys());
+        self.sorted.sort_unstable();
+        self.count();
+    }
+
+    /// Replaces the bag by these tokens, each so often, and so many different ones that no text has.
+    pub(crate) fn imagine(&mut self, tokens: impl Iterator<Item = (u64, u32)>, others: usize) {
+        self.sorted.clear();
+        for (key, times) in tokens {
+            self.sorted.extend(std::iter::repeat_n(key, times as usize));
+        }
+        self.sorted.extend((NO_TEXT..).take(others));
         self.sorted.sort_unstable();
         self.count();
     }

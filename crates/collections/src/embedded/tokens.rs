@@ -1,0 +1,335 @@
+//! The tokens of a collection's items as an inverted index, by which the best are found of methods that count
+//! tokens. Items that hold the tokens of the query as often and are as long have the same score: each such
+//! class is scored once, by the method itself, and the first items of the best classes are the best of all.
+
+use std::sync::Arc;
+
+use cognate::engine::{Engine, Query};
+use cognate::methods::Counted;
+use hashbrown::HashMap;
+
+use crate::embedded::EmbeddedCollection;
+use crate::embedded::blocks::{
+    BLOCK, Bits, BlockMaker, Kept, TILES, items_of, number, ones, places, without,
+};
+use crate::embedded::narrow::{FEW, SHARE, chosen};
+use crate::{Budget, Cancellation, ChooseError, Chosen, Item, ItemSelector, Several, TopQuery};
+
+/// Bits of a posting that tell how often the token occurs.
+const TIMES_BITS: u32 = 4;
+/// The most occurrences that these bits can tell.
+const MOST_TIMES: u32 = (1 << TIMES_BITS) - 1;
+/// The bits of a [`Class`] for all tokens of a query.
+const QUERY_BITS: usize = u128::BITS as usize;
+
+/// The tokens of items whose numbers follow each other.
+#[derive(Debug)]
+pub(super) struct TokenBlock {
+    known: Bits,
+    /// Items of which the numbers below cannot tell: without tokens, or with more than they hold.
+    apart: Bits,
+    /// How many tokens each item has, and how many different ones.
+    sizes: Vec<[u16; 2]>,
+    /// Every token once, by its key, in order.
+    keys: Vec<u64>,
+    /// Where the postings of each token end.
+    ends: Vec<u32>,
+    /// The place of each item that has the token, and how often.
+    postings: Vec<u16>,
+    /// The budget that pays for this block; none if there was no memory, and the block is used once.
+    budget: Option<Arc<Budget>>,
+}
+
+impl Drop for TokenBlock {
+    fn drop(&mut self) {
+        if let Some(budget) = &self.budget {
+            budget.give_back(self.bytes());
+        }
+    }
+}
+
+impl Kept for TokenBlock {
+    fn known(&self) -> &Bits {
+        &self.known
+    }
+
+    fn is_paid(&self) -> bool {
+        self.budget.is_some()
+    }
+}
+
+impl TokenBlock {
+    /// What a block holds, and these items with it.
+    fn of(
+        kept: Option<&Self>,
+        missing: &[(usize, &Item)],
+        engine: &Engine,
+        query: &Query,
+        budget: &Arc<Budget>,
+    ) -> Result<Self, ChooseError> {
+        let (mut known, mut apart) =
+            kept.map_or_else(Default::default, |kept| (kept.known, kept.apart));
+        let mut sizes =
+            kept.map_or_else(|| vec![[0; 2]; BLOCK as usize], |kept| kept.sizes.clone());
+        let mut entries: Vec<(u64, u16)> = kept.map(Self::entries).unwrap_or_default();
+        let texts: Vec<&str> = missing.iter().map(|(_, item)| &*item.text).collect();
+        engine.token_counts(&texts, query, |index, tokens| {
+            let Some(&(place, _)) = missing.get(index) else { return };
+            set(&mut known, place);
+            let length = tokens.iter().map(|(_, times)| *times as usize).sum::<usize>();
+            let size = [length, tokens.len()].map(u16::try_from);
+            let few = tokens.iter().all(|(_, times)| *times <= MOST_TIMES);
+            match size {
+                [Ok(length), Ok(kinds)] if few && length > 0 => {
+                    sizes[place] = [length, kinds];
+                    let posting = |times: u32| (place as u16) << TIMES_BITS | times as u16;
+                    entries.extend(tokens.iter().map(|&(key, times)| (key, posting(times))));
+                }
+                _ => set(&mut apart, place),
+            }
+        })?;
+        entries.sort_unstable();
+        let (mut keys, mut ends) = (Vec::new(), Vec::new());
+        for run in entries.chunk_by(|(one, _), (next, _)| one == next) {
+            keys.extend(run.first().map(|(key, _)| *key));
+            ends.push(ends.last().copied().unwrap_or(0) + run.len() as u32);
+        }
+        let postings = entries.into_iter().map(|(_, posting)| posting).collect();
+        let mut block = Self { known, apart, sizes, keys, ends, postings, budget: None };
+        let paid = budget.take_spare(block.bytes()).is_ok();
+        block.budget = paid.then(|| Arc::clone(budget));
+        Ok(block)
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + size_of_val(&*self.sizes)
+            + size_of_val(&*self.keys)
+            + size_of_val(&*self.ends)
+            + size_of_val(&*self.postings)
+    }
+
+    fn entries(&self) -> Vec<(u64, u16)> {
+        let mut entries = Vec::with_capacity(self.postings.len());
+        for (at, key) in self.keys.iter().enumerate() {
+            entries.extend(self.postings_at(at).iter().map(|posting| (*key, *posting)));
+        }
+        entries
+    }
+
+    fn postings_at(&self, at: usize) -> &[u16] {
+        let end = |at: usize| self.ends.get(at).map_or(0, |end| *end as usize);
+        let start = at.checked_sub(1).map_or(0, end);
+        self.postings.get(start..end(at)).unwrap_or_default()
+    }
+
+    /// The items that hold each of these tokens. All are looked for step by step together, so that the
+    /// processor waits for memory once a step, not once a step and token.
+    fn postings_of<'b>(&'b self, tokens: &[u64], found: &mut Vec<&'b [u16]>) {
+        found.clear();
+        let (mut firsts, mut size) = (vec![0; tokens.len()], self.keys.len());
+        while size > 1 {
+            let half = size / 2;
+            for (first, token) in firsts.iter_mut().zip(tokens) {
+                let is_after = self.keys.get(*first + half).is_some_and(|key| key <= token);
+                *first += if is_after { half } else { 0 };
+            }
+            size -= half;
+        }
+        found.extend(firsts.iter().zip(tokens).map(|(first, token)| {
+            let is_there = self.keys.get(*first) == Some(token);
+            if is_there { self.postings_at(*first) } else { &[] }
+        }));
+    }
+}
+
+fn set(bits: &mut Bits, place: usize) {
+    bits[place / 64] |= 1 << (place % 64);
+}
+
+impl EmbeddedCollection {
+    /// The items that may be among the best by a method that counts tokens, in the order in which they were
+    /// added; all that are meant where that is not worth its time.
+    pub(super) fn counted(
+        &self,
+        which: &ItemSelector<'_>,
+        best: &TopQuery<'_>,
+        by: &Query,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Chosen, ChooseError> {
+        let (view, wanted) = self.wanted(which, now, cancel)?;
+        let meant: usize = wanted.iter().map(|(_, bits)| ones(bits)).sum();
+        let needed = best.length.max(1).saturating_mul(best.texts.len());
+        let classes = match best.engine.counted(by) {
+            Some(counted) if meant > FEW && needed <= meant / SHARE => classes(best, by, counted)?,
+            _ => None,
+        };
+        let Some(mut classes) = classes else {
+            return Ok(Chosen::all(items_of(&view, &wanted)));
+        };
+        let mut maker = BlockMaker::of(self, self.tokens(), best.engine);
+        let mut numbers = Vec::new();
+        for (at, bits) in &wanted {
+            cancel.check()?;
+            let block = maker.block(*at, bits, &view, |kept, missing| {
+                TokenBlock::of(kept, missing, best.engine, by, self.budget())
+            })?;
+            for classes in &mut classes {
+                classes.sort(*at, &block, &without(bits, &block.apart));
+            }
+            let apart: Bits = std::array::from_fn(|tile| bits[tile] & block.apart[tile]);
+            numbers.extend(places(apart).map(|place| number(*at, place)));
+        }
+        for (classes, (text, _)) in classes.iter().zip(&best.texts) {
+            cancel.check()?;
+            classes.best(text, best.engine, by, &mut numbers)?;
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(chosen(&view, &wanted, numbers))
+    }
+}
+
+/// Empty classes for each text of a ranking; nothing where a text has too many tokens, or what is wrong with
+/// it is for the ranking to say, or sums are wanted: their best may be the best for no text.
+fn classes(
+    best: &TopQuery<'_>,
+    by: &Query,
+    counted: Counted,
+) -> Result<Option<Vec<Classes>>, ChooseError> {
+    if best.several == Several::Sum && best.texts.len() > 1 {
+        return Ok(None);
+    }
+    let mut all = Vec::new();
+    let texts: Vec<&str> = best.texts.iter().map(|(text, _)| *text).collect();
+    best.engine.token_counts(&texts, by, |_, tokens| {
+        let keys = tokens.iter().map(|(key, _)| *key).collect();
+        all.push(Classes::of(keys, counted, best.length.max(1)));
+    })?;
+    let fits = |one: &Classes| !one.keys.is_empty() && one.keys.len() * one.bits() <= QUERY_BITS;
+    Ok(all.iter().all(fits).then_some(all))
+}
+
+/// Items that have the same score: how often each token of the query occurs, and how many tokens there are.
+type Class = (u128, u16);
+
+/// The first items of each class for one text.
+struct Classes {
+    /// The tokens of the text.
+    keys: Vec<u64>,
+    counted: Counted,
+    /// Number of items that are wanted.
+    length: usize,
+    places: HashMap<Class, Place>,
+    /// The class of items without any token of the query, by how many tokens they have.
+    others: Vec<Option<Place>>,
+    /// The numbers of the first items of each class.
+    numbers: Vec<Vec<u64>>,
+}
+
+/// Where the items of a class are.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    class: usize,
+    /// How many more are wanted of it.
+    left: usize,
+}
+
+impl Classes {
+    fn of(keys: Vec<u64>, counted: Counted, length: usize) -> Self {
+        let (places, others, numbers) = (HashMap::new(), Vec::new(), Vec::new());
+        Self { keys, counted, length, places, others, numbers }
+    }
+
+    /// Bits of a class for a token of the query.
+    fn bits(&self) -> usize {
+        match self.counted {
+            Counted::Occurrences => TIMES_BITS as usize,
+            Counted::Kinds => 1,
+        }
+    }
+
+    /// Sorts these items of a block into classes.
+    fn sort(&mut self, at: u64, block: &TokenBlock, wanted: &Bits) {
+        let mut held = [0_u128; TILES * 64];
+        let bits = self.bits();
+        let mut found = Vec::with_capacity(self.keys.len());
+        block.postings_of(&self.keys, &mut found);
+        for (token, postings) in found.into_iter().enumerate() {
+            for &posting in postings {
+                let times = match self.counted {
+                    Counted::Occurrences => u128::from(posting) & u128::from(MOST_TIMES),
+                    Counted::Kinds => 1,
+                };
+                held[usize::from(posting >> TIMES_BITS)] |= times << (token * bits);
+            }
+        }
+        for place in places(*wanted) {
+            let [length, kinds] = block.sizes[place];
+            let size = match self.counted {
+                Counted::Occurrences => length,
+                Counted::Kinds => kinds,
+            };
+            let other = usize::from(size);
+            if self.others.len() <= other {
+                self.others.resize(other + 1, None);
+            }
+            let (numbers, left) = (&mut self.numbers, self.length);
+            let new = || {
+                numbers.push(Vec::new());
+                Place { class: numbers.len() - 1, left }
+            };
+            let place_of = match held[place] {
+                0 => self.others[other].get_or_insert_with(new),
+                held => self.places.entry((held, size)).or_insert_with(new),
+            };
+            if place_of.left > 0 {
+                place_of.left -= 1;
+                self.numbers[place_of.class].push(number(at, place));
+            }
+        }
+    }
+
+    /// Adds the numbers of the items that may be among the best: those of the best classes, until there are
+    /// as many as are wanted, and of classes as good as the last.
+    fn best(
+        &self,
+        text: &str,
+        engine: &Engine,
+        by: &Query,
+        numbers: &mut Vec<u64>,
+    ) -> Result<(), ChooseError> {
+        let others = self.others.iter().enumerate();
+        let others = others.filter_map(|(size, place)| Some(((0, size), place.as_ref()?.class)));
+        let held = self
+            .places
+            .iter()
+            .map(|(&(held, size), place)| ((held, usize::from(size)), place.class));
+        let classes: Vec<((u128, usize), usize)> = held.chain(others).collect();
+        let bits = self.bits();
+        let scores = engine.counted_scores(text, by, |tell| {
+            let mut times = vec![0; self.keys.len()];
+            for ((held, size), _) in &classes {
+                for (token, times) in times.iter_mut().enumerate() {
+                    *times = (held >> (token * bits)) as u32 & ((1 << bits) - 1);
+                }
+                tell(&times, size.saturating_sub(times.iter().sum::<u32>() as usize));
+            }
+        })?;
+        let mut best: Vec<(f32, usize)> =
+            scores.into_iter().zip(classes).map(|(score, (_, class))| (score, class)).collect();
+        best.sort_unstable_by(|(one, _), (other, _)| other.total_cmp(one));
+        let (mut found, mut last) = (0, f32::INFINITY);
+        for (score, class) in best {
+            if found >= self.length && score < last {
+                break;
+            }
+            let first = self.numbers.get(class).map_or(&[][..], Vec::as_slice);
+            numbers.extend(first);
+            found += first.len();
+            last = score;
+        }
+        Ok(())
+    }
+}
