@@ -63,7 +63,7 @@ impl Engine {
         }
         let mistakes = words.iter().filter(|(_, near)| !near.is_empty()).map(|(text, _)| *text);
         let mistakes: HashSet<&str> = mistakes.collect();
-        let mut there = HashSet::new();
+        let mut there: HashSet<&str> = HashSet::new();
         for text in texts {
             let text = text.to_lowercase();
             for word in text.split(|letter: char| !letter.is_alphanumeric()) {
@@ -159,7 +159,9 @@ mod tests {
         let mut all = HashSet::new();
         for at in 0..=word.len() {
             let (front, back) = word.split_at(at);
-            let mut put = |parts: &[&[char]]| drop(all.insert(parts.concat()));
+            let mut put = |parts: &[&[char]]| {
+                all.insert(parts.concat());
+            };
             for letter in ['a', 'b', 'c'] {
                 put(&[front, &[letter], back]);
                 if !back.is_empty() {

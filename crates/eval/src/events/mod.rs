@@ -7,6 +7,7 @@
 //! search and grouping are those of `cognate events`.
 
 mod chatter;
+mod courses;
 mod neighbours;
 mod page;
 
@@ -28,6 +29,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::EvalError;
+use crate::events::courses::Course;
 use crate::events::neighbours::Contender;
 use crate::table::{Better, Cell, Column, Mark, Table};
 
@@ -87,9 +89,15 @@ pub struct EventsReport {
     /// What the score of chatter tells of the events that the best contender found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chatter: Option<ChatterReport>,
-    /// The timelines of the gold events, and of those that the best contender found.
+    /// Whether labelled events were shifted to begin at the same moment.
     #[serde(skip)]
-    courses: Vec<Timeline>,
+    interleaved: bool,
+    /// Number of events of at least two texts that the best contender found.
+    #[serde(skip)]
+    found_events: usize,
+    /// The courses of the largest labelled events, and of those that the best contender found.
+    #[serde(skip)]
+    courses: Vec<Course>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -110,14 +118,6 @@ pub struct EventsResult {
     pub events: usize,
     /// Every setting of the grid with its figures on the stream where settings were chosen.
     pub grid: Vec<(Rule, Agreement)>,
-}
-
-/// A timeline: an event's name and the times of its texts, in hours since the stream began.
-#[derive(Debug, Clone)]
-struct Timeline {
-    name: String,
-    found: bool,
-    hours: Vec<f64>,
 }
 
 /// The figure that settings are chosen by: the mean of four others.
@@ -221,7 +221,11 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
     }
     let told = best.as_ref();
     let chatter = told.and_then(|(_, of, found)| chatter::report(engine, &measured, found, of));
-    let courses = told.map(|(.., found)| courses(&measured, found)).unwrap_or_default();
+    let courses =
+        told.map(|(.., found)| courses::courses(engine, &measured, found)).unwrap_or_default();
+    let found_events = told.map_or(0, |(.., found)| {
+        courses::largest(found).into_iter().filter(|&(size, _)| size > 1).count()
+    });
     let named = |path: &PathBuf| path.display().to_string();
     Ok(EventsReport {
         format: "cognate-eval-events-1",
@@ -237,6 +241,8 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
         drop_opposed: options.drop_opposed,
         results,
         chatter,
+        interleaved: options.interleave,
+        found_events,
         courses,
     })
 }
@@ -262,44 +268,8 @@ fn joined(asked: &[(&str, String)], before: &str, is: &str, between: &str) -> St
     each.collect::<Vec<_>>().join(between)
 }
 
-/// Maximum events of a timeline.
-const SHOWN: usize = 12;
-
-/// The timelines of the gold events and of the largest events found.
-fn courses(stream: &Labelled, found: &[u64]) -> Vec<Timeline> {
-    let start = stream.times.first().copied().unwrap_or(0);
-    let hours = |labels: &[u64], label: u64| -> Vec<f64> {
-        let of = labels.iter().zip(&stream.times).filter(|&(&known, _)| known == label);
-        of.map(|(_, &time)| (time - start) as f64 / 3_600_000.0).collect()
-    };
-    let mut courses: Vec<Timeline> = (0..)
-        .zip(&stream.names)
-        .map(|(label, name)| Timeline {
-            name: name.clone(),
-            found: false,
-            hours: hours(&stream.gold, label),
-        })
-        .collect();
-    let mut sizes = std::collections::BTreeMap::<u64, usize>::new();
-    for &event in found {
-        *sizes.entry(event).or_default() += 1;
-    }
-    let mut largest: Vec<(usize, u64)> =
-        sizes.into_iter().map(|(event, size)| (size, event)).collect();
-    largest.sort_unstable_by(|one, other| other.cmp(one));
-    for (_, event) in largest.into_iter().take(SHOWN) {
-        // Named after the gold event with the most of its texts.
-        let mut votes = std::collections::BTreeMap::<u64, usize>::new();
-        for (&gold, _) in stream.gold.iter().zip(found).filter(|&(_, &known)| known == event) {
-            *votes.entry(gold.min(stream.names.len() as u64)).or_default() += 1;
-        }
-        let most = votes.into_iter().max_by_key(|&(_, count)| count);
-        let name = most.and_then(|(gold, _)| stream.names.get(usize::try_from(gold).ok()?));
-        let name = name.map_or("none of them", String::as_str).to_owned();
-        courses.push(Timeline { name, found: true, hours: hours(found, event) });
-    }
-    courses
-}
+/// The first columns of the table, which tell the setting.
+const SETTINGS: usize = 3;
 
 impl EventsReport {
     pub fn json(&self) -> String {
@@ -309,8 +279,8 @@ impl EventsReport {
 
     fn table(&self) -> Table {
         let column = |name: &str, better| Column { name: name.to_owned(), better };
-        let mut columns: Vec<Column> =
-            ["threshold", "votes", "centre"].map(|name| column(name, Better::Neither)).into();
+        let settings: [&str; SETTINGS] = ["threshold", "votes", "centre"];
+        let mut columns: Vec<Column> = settings.map(|name| column(name, Better::Neither)).into();
         let figures = ["F1", "B³ P", "B³ R", "B³ F", "NMI", "AMI", "ARI"];
         columns.extend(figures.map(|name| column(name, Better::Higher)));
         columns.push(column("events", Better::Neither));

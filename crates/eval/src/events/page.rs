@@ -1,19 +1,21 @@
-//! The HTML report on events: the table, figures by threshold, and a timeline of the gold events
-//! and of the largest events found.
+//! The HTML report on events: the table, when labelled events and the largest events found were, with the
+//! words that tell each apart, and figures by setting.
 
 use std::fmt::Write;
 
+use cognate_files::instant;
 use cognate_stats::page;
 use cognate_stats::page::frame::escaped;
 use cognate_stats::page::{Cell, Emphasis, Head, Page, Sign};
 
-use crate::events::{EventsReport, Timeline, worth};
+use crate::events::courses::Course;
+use crate::events::{EventsReport, EventsResult, SETTINGS, worth};
 
-const BINS: usize = 96;
-/// Width of the names, height of a row, and width of a bin.
-const LEFT: f64 = 240.0;
-const ROW: f64 = 22.0;
-const STEP: f64 = 7.0;
+/// Bars of a course, and the height of the highest.
+const BARS: usize = 96;
+const HEIGHT: f64 = 20.0;
+const HOUR_MS: i64 = 3_600_000;
+const DAY_MS: i64 = 24 * HOUR_MS;
 
 pub fn html(report: &EventsReport) -> String {
     let facts = [
@@ -30,95 +32,205 @@ pub fn html(report: &EventsReport) -> String {
     });
     let table = report.table();
     page.section(&table.title);
-    let columns = table.columns.iter().map(|column| column.name.as_str()).collect();
+    // The figures before the settings, so that a telephone shows some.
+    let mut columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+    columns.rotate_left(SETTINGS);
     let rows = table.rows.iter().map(|(name, cells)| {
         let cells = cells.iter().enumerate().map(|(column, cell)| Cell {
             text: &cell.text,
             emphasis: if table.is_best(column, cell) { Emphasis::Best } else { Emphasis::None },
             sign: Sign::None,
         });
-        (name.as_str(), cells.collect())
+        let mut cells: Vec<Cell<'_>> = cells.collect();
+        cells.rotate_left(SETTINGS);
+        (name.as_str(), cells)
     });
     let notes = table.notes.iter().map(String::as_str).collect();
     page.table(&page::Table { stub: table.stub, columns, rows: rows.collect(), notes });
     page.end_section();
-    page.section("Timeline");
-    let caption = "Texts by hour since the stream began, darker for more: labelled events above, the \
-                   largest found by the best contender below, each named after the event that most of \
-                   its texts are of";
-    page.figure(caption, &timeline(&report.courses));
-    page.end_section();
+    courses(&mut page, report);
     page.section("Settings tried");
-    for result in &report.results {
-        let mut grid: Vec<_> = result.grid.iter().collect();
-        grid.sort_by(|one, other| worth(&other.1).total_cmp(&worth(&one.1)));
-        let best: Vec<String> = grid
-            .iter()
-            .take(5)
-            .map(|(rule, figures)| {
-                format!(
-                    "threshold {:.2}, votes {}, centre {:.1}: {:.3}",
-                    rule.threshold,
-                    rule.votes,
-                    rule.centre,
-                    worth(figures)
-                )
-            })
-            .collect();
-        page.note(&format!("{}: {}", result.name, best.join("; ")));
-    }
     page.note(
-        "The figure is the mean of F1, B³ F, AMI and ARI on the stream settings were chosen on.",
+        "The mean of F1, B³ F, AMI and ARI on the stream that settings were chosen on, in hundredths, by \
+         threshold (rows) and votes (columns).",
     );
+    for result in &report.results {
+        settings(&mut page, result);
+    }
     page.end_section();
     page.finish()
 }
 
-/// The timeline as an SVG: one row of bins for each event.
-fn timeline(courses: &[Timeline]) -> String {
-    let end =
-        courses.iter().flat_map(|course| &course.hours).fold(1.0_f64, |end, &hour| end.max(hour));
-    let (width, height) = (LEFT + STEP * BINS as f64, ROW * (courses.len() as f64 + 1.0));
-    let mut out = format!(
-        "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"Timeline of events\">"
-    );
-    for (number, course) in courses.iter().enumerate() {
-        let mut bins = [0_u32; BINS];
-        for hour in &course.hours {
-            // No hour is after the end, so the index is within the bins.
-            let at = (hour / end * (BINS - 1) as f64) as usize;
-            bins[at.min(BINS - 1)] += 1;
-        }
-        let most = f64::from(bins.iter().copied().max().unwrap_or(1).max(1));
-        let top = ROW * number as f64;
-        let class = if course.found { "c1" } else { "c0" };
-        let name = format!("{} ({})", course.name, course.hours.len());
-        // Writing to a string cannot fail.
-        let _ = write!(
-            out,
-            "<text x=\"0\" y=\"{:.1}\" font-size=\"11\" fill=\"currentColor\">{}</text>",
-            top + 0.7 * ROW,
-            escaped(&name)
-        );
-        for (at, &count) in bins.iter().enumerate().filter(|&(_, &count)| count > 0) {
-            let shade = 0.15 + 0.85 * (f64::from(count) / most).sqrt();
-            let _ = write!(
-                out,
-                "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" \
-                 fill=\"currentColor\" fill-opacity=\"{shade:.2}\"/>",
-                LEFT + STEP * at as f64,
-                top + 3.0,
-                STEP - 0.5,
-                ROW - 6.0
-            );
+/// A table of a contender's settings: a row a threshold, a column a number of votes, of the chosen centre.
+fn settings(page: &mut Page, result: &EventsResult) {
+    let EventsResult { name, rule, grid, .. } = result;
+    page.put(format!("<h3>{}</h3>", escaped(name)));
+    let of_centre = |centre: f32| grid.iter().filter(move |(tried, _)| tried.centre == centre);
+    let mut votes: Vec<usize> = of_centre(rule.centre).map(|(tried, _)| tried.votes).collect();
+    votes.sort_unstable();
+    votes.dedup();
+    let mut thresholds: Vec<f32> =
+        of_centre(rule.centre).map(|(tried, _)| tried.threshold).collect();
+    thresholds.sort_by(f32::total_cmp);
+    thresholds.dedup();
+    let shown = |figure: f64| format!("{:.1}", 100.0 * figure);
+    let rows = thresholds.iter().map(|&threshold| {
+        let cells = votes.iter().map(|&votes| {
+            let mut of = of_centre(rule.centre);
+            let tried = of.find(|(tried, _)| (tried.threshold, tried.votes) == (threshold, votes));
+            let chosen = (threshold, votes) == (rule.threshold, rule.votes);
+            (tried.map_or_else(String::new, |(_, figures)| shown(worth(figures))), chosen)
+        });
+        (format!("{threshold:.2}"), cells.collect::<Vec<_>>())
+    });
+    let rows: Vec<(String, Vec<(String, bool)>)> = rows.collect();
+    let columns: Vec<String> = votes.iter().map(usize::to_string).collect();
+    let told = rows.iter().map(|(threshold, cells)| {
+        let cells = cells.iter().map(|(text, chosen)| Cell {
+            emphasis: if *chosen { Emphasis::Best } else { Emphasis::None },
+            ..Cell::plain(text)
+        });
+        (threshold.as_str(), cells.collect())
+    });
+    let mut centres: Vec<f32> = grid.iter().map(|(tried, _)| tried.centre).collect();
+    centres.sort_by(f32::total_cmp);
+    centres.dedup();
+    let best = centres.iter().filter(|&&centre| centre != rule.centre).filter_map(|&centre| {
+        let of = of_centre(centre).max_by(|one, other| worth(&one.1).total_cmp(&worth(&other.1)));
+        let (tried, figures) = of?;
+        let (threshold, votes) = (tried.threshold, tried.votes);
+        let mean = shown(worth(figures));
+        Some(format!(
+            "{mean} with a centre of {centre:.1} (threshold {threshold:.2}, votes {votes})"
+        ))
+    });
+    let best: Vec<String> = best.collect();
+    let mut notes = vec![format!(
+        "Chosen: threshold {:.2}, votes {}, centre {:.1}.",
+        rule.threshold, rule.votes, rule.centre
+    )];
+    if !best.is_empty() {
+        notes.push(format!("The best of other centres: {}.", best.join(", ")));
+    }
+    page.table(&page::Table {
+        stub: "threshold",
+        columns: columns.iter().map(String::as_str).collect(),
+        rows: told.collect(),
+        notes: notes.iter().map(String::as_str).collect(),
+    });
+}
+
+/// When the events were: those that are labelled, then those that were found.
+fn courses(page: &mut Page, report: &EventsReport) {
+    let span = Span::of(report);
+    let width = (span.to - span.from).max(1) as f64 / BARS as f64;
+    let bar = match width / HOUR_MS as f64 {
+        hours if hours >= 48.0 => format!("{:.1} days", hours / 24.0),
+        hours if hours >= 2.0 => format!("{hours:.0} h"),
+        hours => format!("{:.0} min", 60.0 * hours),
+    };
+    let shifted = match report.interleaved {
+        true => " All labelled events are shifted to begin at the same moment, the first day.",
+        false => "",
+    };
+    let parts = [
+        (false, "c0", "Labelled events", report.gold_events, "with words that tell each apart"),
+        (true, "c1", "Events found", report.found_events, "by the contender that agrees best"),
+    ];
+    for (found, class, title, all, told) in parts {
+        let shown: Vec<&Course> =
+            report.courses.iter().filter(|course| course.found == found).collect();
+        page.section(title);
+        page.note(&format!(
+            "{}, {told}. A bar is {bar} long; the highest of each event is its own.{shifted}",
+            match shown.len() == all {
+                true => format!("All {all}"),
+                false => format!("The largest {} of {all}", shown.len()),
+            },
+        ));
+        page.put(format!("<div class=\"courses {class}\">"));
+        shown.iter().for_each(|course| page.put(span.row(course)));
+        page.put(format!(
+            "<p class=\"when ends\"><span>{}</span><span>{}</span></p></div>",
+            span.moment(span.from),
+            span.moment(span.to)
+        ));
+        page.end_section();
+    }
+}
+
+/// The time of a stream.
+struct Span {
+    from: i64,
+    to: i64,
+    /// Whether times are no dates, but count from the beginning of each labelled event.
+    shifted: bool,
+}
+
+impl Span {
+    fn of(report: &EventsReport) -> Self {
+        let times = || report.courses.iter().flat_map(|course| &course.times).copied();
+        let from = times().min().unwrap_or(0);
+        Self { from, to: times().max().unwrap_or(from), shifted: report.interleaved }
+    }
+
+    /// A moment in words, without the hour where the stream is long.
+    fn moment(&self, time: i64) -> String {
+        let written = instant::written(time);
+        let (date, clock) = written.split_at(written.len().min(10));
+        let date = match self.shifted {
+            true => format!("day {}", time.div_euclid(DAY_MS) + 1),
+            false => date.to_owned(),
+        };
+        match clock.get(1..6).filter(|_| self.to - self.from < 14 * DAY_MS) {
+            Some(clock) => format!("{date} {clock}"),
+            None => date,
         }
     }
-    let foot = ROW * courses.len() as f64 + 0.7 * ROW;
-    let _ = write!(
-        out,
-        "<text x=\"{LEFT}\" y=\"{foot:.1}\" font-size=\"11\" fill=\"currentColor\">0 h</text>\
-         <text x=\"{width}\" y=\"{foot:.1}\" font-size=\"11\" fill=\"currentColor\" \
-         text-anchor=\"end\">{end:.0} h</text></svg>"
-    );
-    out
+
+    /// One event: its names, the bars of its texts, and when it was.
+    fn row(&self, course: &Course) -> String {
+        let Course { name, words, times, .. } = course;
+        let first = times.first().copied().unwrap_or(0);
+        let last = times.last().copied().unwrap_or(0);
+        let mut when = self.moment(first);
+        if self.moment(last) != when {
+            let _ = write!(when, " to {}", self.moment(last));
+        }
+        let words = words.join(" · ");
+        let (bold, small) = if course.found { (&words, name) } else { (name, &words) };
+        format!(
+            "<div class=\"course\"><div class=\"name\"><b>{}</b> <small>{}</small></div>{}\
+             <p class=\"when\"><span>{when}</span><span>{} texts</span></p></div>",
+            escaped(bold),
+            escaped(small),
+            self.bars(times),
+            times.len()
+        )
+    }
+
+    /// The bars of some times: a drawing without text, so that it may be as narrow as a telephone.
+    fn bars(&self, times: &[i64]) -> String {
+        let mut bars = [0_u32; BARS];
+        let span = (self.to - self.from).max(1) as f64;
+        for &time in times {
+            let at = (BARS as f64 * (time - self.from) as f64 / span) as usize;
+            bars[at.min(BARS - 1)] += 1;
+        }
+        let most = f64::from(bars.iter().copied().max().unwrap_or(1).max(1));
+        let mut out = format!(
+            "<svg viewBox=\"0 0 {BARS} {HEIGHT}\" preserveAspectRatio=\"none\" aria-hidden=\"true\">"
+        );
+        for (at, &count) in bars.iter().enumerate().filter(|&(_, &count)| count > 0) {
+            // One text beside hundreds is still seen.
+            let height = HEIGHT * (0.15 + 0.85 * (f64::from(count) / most).sqrt());
+            // Writing to a string cannot fail.
+            let _ = write!(
+                out,
+                "<rect x=\"{at}\" y=\"{:.1}\" width=\"1\" height=\"{height:.1}\"/>",
+                HEIGHT - height
+            );
+        }
+        out + "</svg>"
+    }
 }
