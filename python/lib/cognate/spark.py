@@ -151,7 +151,8 @@ def events(
     keeps the windows, so a query with a `checkpointLocation` goes on where it was. Rows of a micro-batch
     are put in the order of `time`, and of ids where times are equal; those that come in a later one are
     taken as they come. `id` is a column of whole numbers or text, `time` one of timestamps, whole numbers
-    or text, both without nulls. A query has one such operator at most and the output mode `append`.
+    or text, both without nulls. A query has one such operator at most and the output mode `append`. Rows
+    that are no stream are taken in at once, and nothing is kept.
     """
     keys = [key] if isinstance(key, str) else list(key or ())
     for name in (text, id, *([] if time is None else [time]), *keys):
