@@ -340,7 +340,7 @@ fn refused(refusal: &ApiError) {
         assert!(pointer.len() < 64 * 4 * 2 + 64, "a pointer as long as its body");
     }
     let detail = refusal.detail.to_string();
-    assert!(detail.len() < 400, "{detail}");
+    assert!(detail.len() < 600, "{detail}");
 }
 
 /// Bodies of `/similarity`.

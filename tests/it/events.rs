@@ -236,7 +236,9 @@ fn settings_are_measured_on_a_labelled_stream() {
         assert_eq!(result["figures"]["ari"], 1.0, "{result}");
     }
     let page = read(folder, "page.html");
-    assert!(page.contains("Timeline") && page.contains("quake (4)"), "{page}");
+    for part in ["Labelled events", "Events found", "quake shakes · lima", "Settings tried"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
 }
 
 /// A file that may not grow is a full disk to whoever writes it.

@@ -74,12 +74,15 @@ fn bodies() -> Vec<(&'static str, &'static str, &'static str, Value)> {
     ]
 }
 
-/// Examples of PUT bodies: path, name, body.
-fn put_bodies() -> [(&'static str, &'static str, Value); 2] {
+/// Examples of bodies of PUT and PATCH: verb, path, name, body.
+fn put_bodies() -> [(&'static str, &'static str, &'static str, Value); 3] {
+    let window = json!({"max_items": 100_000, "ttl": "24h"});
     let item = json!({"text": QUAKE, "attributes": {"lang": "en"}});
+    let patch = json!({"attributes": {"lang": "de", "old": null}});
     [
-        ("/collections/{name}", "a window of a day", json!({"max_items": 100_000, "ttl": "24h"})),
-        ("/collections/{name}/items/{id}", "an item", item),
+        ("put", "/collections/{name}", "a window of a day", window),
+        ("put", "/collections/{name}/items/{id}", "an item", item),
+        ("patch", "/collections/{name}/items/{id}", "attributes", patch),
     ]
 }
 
@@ -91,8 +94,8 @@ pub(super) fn put(document: &mut Value) {
             content["examples"][name] = json!({"value": body});
         }
     }
-    for (path, name, body) in put_bodies() {
-        let content = &mut document["paths"][path]["put"]["requestBody"]["content"];
+    for (verb, path, name, body) in put_bodies() {
+        let content = &mut document["paths"][path][verb]["requestBody"]["content"];
         content["application/json"]["examples"][name] = json!({"value": body});
     }
     let paths = document["paths"].as_object_mut().into_iter().flatten();

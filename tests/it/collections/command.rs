@@ -161,7 +161,7 @@ fn items_are_ranked_as_the_texts_are() {
     assert_eq!(told["filter_unknown"], json!(["colour"]));
     assert_eq!(ids(&told), ids(&ranked(&["garden", "--top-k", "2"])));
     assert!(ids(&ranked(&["gardn", "--min-known", "0.5"])).is_empty());
-    let words = ranked(&["garden qqqq"]);
+    let words = ranked(&["garden qxzvkj"]);
     assert_eq!((words.get("query_read_as"), &words["query_known"]), (None, &json!(0.5)));
     let aside = |arguments: &[&str], expected: &[&str]| {
         let all = [&["collection", "rank", "titles"], arguments, &["--data", "data"], &model];
@@ -176,7 +176,7 @@ fn items_are_ranked_as_the_texts_are() {
     let attribute = "no item of the collection has the attribute `colour`";
     let query = "none of the query's words is known; it is read as: garden";
     aside(&[&["gardn"], &filter[..]].concat(), &[attribute, query]);
-    aside(&["garden qqqq"], &["50 % of the query's words are known"]);
+    aside(&["garden qxzvkj"], &["50 % of the query's words are known"]);
     refuse(&["herbs", "--filter", "year"], "--filter: the filter is not JSON");
     refuse(&["herbs", "--filter", r#"{"year": {"near": 1}}"#], "--filter/year/near");
     refuse(&["herbs", "--shortlist", "0"], "expected `all` or a whole number from 1 to 100000");

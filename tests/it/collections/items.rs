@@ -309,13 +309,13 @@ async fn a_patch_changes_what_it_names() {
     let list = done(&app, "GET", "/collections/news/items", None).await;
     assert_eq!(ids(&list), ["a", "b"]);
     let request = Request::patch(path).header("content-type", "application/merge-patch+json");
-    let time = r#"{"time":"2024-05-02","attributes":null,"data":null}"#;
+    let time = r#"{"time":"2024-05-02T00:00:00Z","attributes":null,"data":null}"#;
     let answer = app.send(request.body(Body::from(time)).unwrap()).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     let told = done(&app, "GET", path, None).await;
     assert_eq!(told, json!({"id": "a", "text": "the quake", "time": "2024-05-02T00:00:00Z"}));
     for (patch, pointer) in [
-        (json!({"text": "another"}), ""),
+        (json!({"text": "another"}), "/text"),
         (json!({"time": null}), "/time"),
         (json!({"attributes": {"any": 1}}), "/attributes"),
         (json!({"attributes": {"a": [1]}}), "/attributes/a"),

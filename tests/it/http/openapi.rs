@@ -141,6 +141,11 @@ async fn examples_are_what_the_service_takes_and_gives() {
                     let body = body.replace("\"default\"", "\"tiny\"");
                     let path = path.replace("{model}", "tiny").replace("{method}", "auto");
                     let path = path.replace("{name}", "news").replace("{id}", "a");
+                    if verb == "patch" {
+                        // Its item of another example is of long ago, and gone.
+                        let item = json!({"items": [{"id": "a", "text": "quake"}]});
+                        app.ask("/collections/news/items", item).await;
+                    }
                     let request = Request::builder().method(verb.to_uppercase().as_str());
                     let request = request.uri(&path).header("content-type", media_type);
                     let answer = app.send(request.body(Body::from(body)).unwrap()).await;
@@ -158,7 +163,7 @@ async fn examples_are_what_the_service_takes_and_gives() {
             }
         }
     }
-    assert!(sent == 30 && refusals > 100, "{sent} {refusals}");
+    assert!(sent == 31 && refusals > 100, "{sent} {refusals}");
 }
 
 /// What generators of clients cannot read is not in it.

@@ -212,6 +212,6 @@ async fn every_field_has_a_label() {
                 fields += 1;
             }
         }
-        assert_eq!(fields, if path == "/" { 23 } else { 0 }, "{path}");
+        assert_eq!(fields, if path == "/" { 26 } else { 0 }, "{path}");
     }
 }

@@ -45,6 +45,18 @@ pub struct Token {
     pub kind: Kind,
 }
 
+impl Token {
+    /// Whether it is a word.
+    pub fn is_word(&self) -> bool {
+        self.kind == Kind::Word
+    }
+
+    /// Whether it is punctuation.
+    pub fn is_punctuation(&self) -> bool {
+        self.kind == Kind::Punctuation
+    }
+}
+
 /// The tokens of one text, with room that is kept for the next.
 ///
 /// After a few texts nothing is allocated any more, except for texts with many combining marks

@@ -109,7 +109,7 @@ impl LineQuestion for Items {
     }
 
     fn ask(&self, items: &[&Item]) -> Result<Self::Answers, QueryError> {
-        let items = items.iter().map(|item| Item::clone(item)).collect();
+        let items = items.iter().copied().cloned().collect();
         Ok(self.against.put(items, &self.app))
     }
 

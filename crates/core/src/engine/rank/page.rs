@@ -457,7 +457,7 @@ mod tests {
     fn duplicates_stand_with_the_result_that_they_were_merged_into() {
         let page = PageOptions {
             collapse: Some(0.99),
-            top_k: Some(2),
+            top_k: Some(3),
             explain: true,
             ..Default::default()
         };
