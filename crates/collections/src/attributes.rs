@@ -110,15 +110,18 @@ impl<'de> Deserialize<'de> for AttributeChanges {
     }
 }
 
+/// Values with their names.
+type ByNames<V> = Box<[(Box<str>, V)]>;
+
 /// Values by different names, in the order of these. Stops at the first beyond the limit, so that memory
 /// is bounded however long the object is.
 fn by_name<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
     most: usize,
-) -> Result<Box<[(Box<str>, V)]>, D::Error> {
+) -> Result<ByNames<V>, D::Error> {
     struct ByName<V>(usize, PhantomData<V>);
     impl<'de, V: Deserialize<'de>> Visitor<'de> for ByName<V> {
-        type Value = Box<[(Box<str>, V)]>;
+        type Value = ByNames<V>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             write!(f, "an object of at most {} attributes", self.0)
