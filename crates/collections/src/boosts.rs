@@ -32,7 +32,7 @@ impl ItemBoost {
                 let Some(Attribute::Number(number)) = item.attributes.get(name) else { return 0.0 };
                 let number = number.as_f64().unwrap_or(0.0).max(0.0);
                 match half {
-                    // Not the quotient of two infinite numbers.
+                    // The sum of the two may be more than a number can hold.
                     Some(half) => 1.0 / (1.0 + half / number),
                     None => number.min(1.0),
                 }

@@ -25,6 +25,11 @@ pub(super) fn ones(bits: &Bits) -> usize {
     bits.iter().map(|bits| bits.count_ones() as usize).sum()
 }
 
+/// Adds the item at a place of a block.
+pub(super) fn set(bits: &mut Bits, place: usize) {
+    bits[place / ROWS] |= 1 << (place % ROWS);
+}
+
 /// The places in a block of these items, in order.
 pub(super) fn places(bits: Bits) -> impl Iterator<Item = usize> {
     bits.into_iter().enumerate().flat_map(|(tile, mut rest)| {
@@ -186,7 +191,7 @@ impl EmbeddedCollection {
                 wanted.push((at, [0; TILES]));
             }
             if let Some((_, bits)) = wanted.last_mut() {
-                bits[place / ROWS] |= 1 << (place % ROWS);
+                set(bits, place);
             }
         };
         if which.filter.is_empty() && which.event.is_none() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cognate::engine::{Engine, KeptText, Query};
 use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 
-use crate::embedded::blocks::{BLOCK, Bits, BlockMaker, Kept, TILES, number, ones};
+use crate::embedded::blocks::{BLOCK, Bits, BlockMaker, Kept, TILES, number, ones, set};
 use crate::embedded::{EmbeddedCollection, View};
 use crate::top_query::unit;
 use crate::{
@@ -52,10 +52,9 @@ impl Block {
 
     /// Notes the vector of an item, if it has one.
     fn put(&mut self, place: usize, vector: Option<&[f32]>) {
-        let (tile, bit) = (place / ROWS, 1 << (place % ROWS));
-        self.known[tile] |= bit;
+        set(&mut self.known, place);
         if let Some(row) = vector.and_then(unit) {
-            self.rows[tile] |= bit;
+            set(&mut self.rows, place);
             self.shelf.put(place, &row);
         }
     }

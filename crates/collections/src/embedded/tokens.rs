@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use crate::embedded::EmbeddedCollection;
 use crate::embedded::blocks::{
-    BLOCK, Bits, BlockMaker, Kept, TILES, items_of, number, ones, places, without,
+    BLOCK, Bits, BlockMaker, Kept, items_of, number, ones, places, set, without,
 };
 use crate::embedded::narrow::{FEW, SHARE, chosen};
 use crate::{Budget, Cancellation, ChooseError, Chosen, Item, ItemSelector, Several, TopQuery};
@@ -143,10 +143,6 @@ impl TokenBlock {
     }
 }
 
-fn set(bits: &mut Bits, place: usize) {
-    bits[place / 64] |= 1 << (place % 64);
-}
-
 impl EmbeddedCollection {
     /// The items that may be among the best by a method that counts tokens, in the order in which they were
     /// added; all that are meant where that is not worth its time.
@@ -175,11 +171,11 @@ impl EmbeddedCollection {
             let block = maker.block(*at, bits, &view, |kept, missing| {
                 TokenBlock::of(kept, missing, best.engine, by, self.budget())
             })?;
+            let told = without(bits, &block.apart);
             for classes in &mut classes {
-                classes.sort(*at, &block, &without(bits, &block.apart));
+                classes.sort(*at, &block, &told);
             }
-            let apart: Bits = std::array::from_fn(|tile| bits[tile] & block.apart[tile]);
-            numbers.extend(places(apart).map(|place| number(*at, place)));
+            numbers.extend(places(without(bits, &told)).map(|place| number(*at, place)));
         }
         for (classes, (text, _)) in classes.iter().zip(&best.texts) {
             cancel.check()?;
@@ -252,7 +248,7 @@ impl Classes {
 
     /// Sorts these items of a block into classes.
     fn sort(&mut self, at: u64, block: &TokenBlock, wanted: &Bits) {
-        let mut held = [0_u128; TILES * 64];
+        let mut held = [0_u128; BLOCK as usize];
         let bits = self.bits();
         let mut found = Vec::with_capacity(self.keys.len());
         block.postings_of(&self.keys, &mut found);

@@ -137,6 +137,9 @@ impl Collection for PostgresCollection {
         now: i64,
         _cancel: Cancellation<'_>,
     ) -> Result<Vec<&'n str>, ChooseError> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
         let lacking = self.shared.pool.ask(|session| {
             let entry = Entry::read(session, &self.name)?;
             let oldest = entry.settings.oldest(now).unwrap_or(i64::MIN);

@@ -70,9 +70,8 @@ pub(super) struct Held {
     read_as: ReadAs,
     /// Attributes that the filter asks for and no item of the collection has.
     filter_unknown: Vec<Box<str>>,
-    boosts: Option<ItemBoosts>,
-    /// The collection's clock, by which boosts tell how new an item is.
-    clock: i64,
+    /// The share of a score that is not boosts, and what boosts add to that of each item.
+    boosts: Option<(f32, Vec<f32>)>,
     /// The memory charged for ranking the items.
     _memory: Option<Charge>,
 }
@@ -94,10 +93,6 @@ impl Held {
         let (liked, disliked) = named_items(request, &*collection, now)?;
         let told = || collection.told(now).map_err(|error| call::of_named(&error));
         let boosts = request.item_boosts()?;
-        let clock = match &boosts {
-            Some(_) => told()?.settings.clock(now),
-            None => now,
-        };
         let is_cancelled = || work.check().is_err();
         let cancel = Cancellation::when(&is_cancelled);
         let mut held = Self {
@@ -109,8 +104,7 @@ impl Held {
             disliked,
             read_as: ReadAs::new(),
             filter_unknown: Vec::new(),
-            boosts,
-            clock,
+            boosts: None,
             _memory: None,
         };
         // Liked and disliked items are no results, nor are excluded ones.
@@ -146,13 +140,20 @@ impl Held {
             }
         }
         let (Chosen { items, meant }, shortlist) = chosen;
+        let boost = |boosts: ItemBoosts| {
+            let clock = told()?.settings.clock(now);
+            let of = items.iter().map(|(_, item)| boosts.of(item, clock)).collect();
+            Ok::<_, ApiError>((boosts.rest(), of))
+        };
+        let boosts = boosts.map(boost).transpose()?;
         let asked = request.over(&held);
         let lacking = held.collection.lacking(&which.filter.names(), now, cancel);
         let lacking = lacking.map_err(|error| call::of_choice(error, call::of_named, work))?;
         let filter_unknown = lacking.into_iter().map(Box::from).collect();
         let memory = memory(&asked, &resolved, &items, &app.unsent.of(&caller.client))?;
         drop((asked, which));
-        Ok(Self { items, meant, shortlist, filter_unknown, _memory: Some(memory), ..held })
+        let _memory = Some(memory);
+        Ok(Self { items, meant, shortlist, filter_unknown, boosts, _memory, ..held })
     }
 
     /// Number of scored items, if not all selected items are scored.
@@ -273,13 +274,13 @@ impl<'b> RankRequest<'b> {
     where
         'b: 's,
     {
-        let candidate = |(_, item): &'s (u64, Arc<Item>)| {
-            let boost = held.boosts.as_ref().map(|boosts| boosts.of(item, held.clock));
+        let candidate = |(place, (_, item)): (usize, &'s (u64, Arc<Item>))| {
+            let boost = held.boosts.as_ref().and_then(|(_, of)| of.get(place)).copied();
             let group = self.collapse_by.as_ref().and_then(|name| item.attributes.get(name));
             let group = group.map(|value| value.to_string().into());
             Candidate::stored((&item.id, &item.text), item.data.as_deref(), boost, group)
         };
-        let candidates: Vec<Candidate<'s>> = held.items.iter().map(candidate).collect();
+        let candidates: Vec<Candidate<'s>> = held.items.iter().enumerate().map(candidate).collect();
         let text = |one: LikedText<'s>, item: &'s Option<Arc<Item>>| match item {
             Some(item) => LikedText { text: Text(Cow::Borrowed(&item.text)), id: None, ..one },
             None => one,
@@ -301,7 +302,7 @@ impl<'b> RankRequest<'b> {
         asked.shortlist = Some(held.length().into());
         // They were excluded when the items were looked up.
         asked.exclude = None;
-        asked.similarity_share = held.boosts.as_ref().map(ItemBoosts::rest);
+        asked.similarity_share = held.boosts.as_ref().map(|(share, _)| *share);
         asked
     }
 }
