@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 
-from service import MODEL, Service, items, recall, same_rankings
+from service import MODEL, Service, changed_alike, items, recall, same_rankings
 
 DATABASE = os.environ["TEST_COGNATE_POSTGRES"]
 SERVER = os.environ["TEST_COGNATE_POSTGRES_SERVER"]
@@ -64,6 +64,9 @@ def main():
         assert expected == found, (at, expected, found)
     events = sum(line["new"] for line in expected)
     print(f"match: {len(stream)} texts through two servers by turns as through one ({events} of the last piece new)")
+
+    asked = changed_alike(alone, first, second, texts)
+    print(f"changes: {asked} patches, deletions, matches and questions through two servers by turns as through one")
 
     for service in (first, second):
         for path in ("/collections/none", "/collections/none/items", "/collections/none/items/x"):

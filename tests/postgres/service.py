@@ -10,6 +10,7 @@ import signal
 import subprocess
 import threading
 import urllib.error
+import urllib.parse
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -104,6 +105,77 @@ def same_rankings(one, other, texts):
     for path in pages:
         assert one.good("GET", "/collections/titles" + path) == other.good("GET", "/collections/titles" + path)
     return len(asked)
+
+
+def changed_alike(alone, first, second, texts):
+    """Items of events are patched, and deleted by what they have, through two servers by turns as through one."""
+    path, asked = "/collections/wire", 0
+
+    def same(method, *rest, **how):
+        nonlocal asked
+        asked += 1
+        answers = [service.ask(method, *rest, **how) for service in (alone, (first, second)[asked % 2])]
+        for _, answer in answers:
+            if isinstance(answer, dict):
+                answer.pop("request_id", None)
+        assert answers[0] == answers[1], (method, rest, answers)
+        return answers[0]
+
+    for service in (alone, first):
+        service.good("PUT", path, {})
+    stream = [
+        {"id": f"w{at}", "text": text, "time": 1_700_000_000 + 90 * at, "attributes": {"lang": "en", "n": at}}
+        for at, text in enumerate(texts[:300])
+    ]
+    same("POST", path + "/match?threshold=0.3", stream, lines=True)
+    patches = [
+        ("w3", {"attributes": {"lang": "de", "n": None}}),
+        ("w4", {"attributes": None, "data": {"seen": True, "none": None}}),
+        ("w4", {"data": {"seen": None, "by": [1, 2]}}),
+        ("w5", {"time": 1_700_100_000}),
+        ("w6", {"attributes": {"n": {"no": "object"}}}),
+        ("w7", {"text": "another"}),
+        ("nobody", {"data": 1}),
+        ("no\0body", {"data": 1}),
+    ]
+    statuses = [same("PATCH", f"{path}/items/{urllib.parse.quote(name)}", patch)[0] for name, patch in patches]
+    assert statuses == [200, 200, 200, 200, 422, 422, 404, 404], statuses
+
+    def look():
+        same("GET", path + "/items?limit=1000")
+        for order in ("last", "first", "size", "chatter"):
+            found = same("GET", f"{path}/events?least=1&limit=100&sort={order}")[1]
+        for event in found["events"][:5]:
+            same("GET", f"{path}/events/{event['id']}")
+        for unknown in ({"nobody": 1}, {"lang": "de", "seen": True}, {"any": [{"n": {"gt": 3}}, {"x": "y"}]}):
+            same("GET", f"{path}/items?filter={urllib.parse.quote(json.dumps(unknown))}")
+            same("POST", "/rank", {"collection": "wire", "query": texts[3], "filter": unknown})
+        return found["events"]
+
+    events, removed = look(), 0
+    largest = max(events, key=lambda event: event["size"])["id"]
+    for which in (
+        "",
+        "?filter=" + urllib.parse.quote('{"lang": "de"}'),
+        "?filter=" + urllib.parse.quote('{"n": {"gte": 20, "lt": 40}}'),
+        "?filter=" + urllib.parse.quote('{"n": {"near": 1}}'),
+        "?filter=" + urllib.parse.quote('{"not": {"n": {"exists": true}}}'),
+        f"?event={largest}",
+        "?event=nobody",
+        "?filter=" + urllib.parse.quote('{"n": {"lt": 60}}') + "&event=w50",
+        "?within=1d",
+        "?all=true",
+    ):
+        # A match between them: the window must follow what was deleted.
+        status, answer = same("DELETE", path + "/items" + which)
+        removed += answer["removed"] if status == 200 else 0
+        look()
+        again = [{**item, "id": "again-" + item["id"]} for item in stream[asked % 50 :][:20]]
+        same("POST", path + "/match?threshold=0.3", again, lines=True)
+    assert removed > 300, removed
+    for service in (alone, first):
+        service.good("DELETE", path)
+    return asked
 
 
 def recall(service, texts):
