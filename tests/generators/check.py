@@ -54,7 +54,7 @@ def attrs(url, folder):
     assert explained.a.known == 1.0 and explained.sentence
     assert ask("methods").methods and ask("models").models
     assert ask("health").status == "ok" and ask("ready").status == "ready"
-    assert "cognate_" in ask("metrics") and ask("reload").models
+    assert "cognate_" in ask("metrics") and ask("reload").models and "<html" in ask("playground")
     refused = routes["similarity"].sync_detailed(client=client, body=models.PairsRequest(pairs=[]))
     assert refused.status_code == 422 and refused.parsed.code == "empty_list", refused.content
     return set(routes), asked
@@ -116,14 +116,14 @@ def pydantic(url, folder):
     many = similarity({"pairs": [PAIR, {"a": a, "b": b}], "threshold": "calibrated"})
     assert one.known == [[1.0, 1.0]] and many.related == [True, True]
     question = {"query": a, "candidates": ["Cat naps on sofa", {"id": 7, "text": b}]}
-    best = ask("rank", made.RankRequest.from_dict(question)).results[0]
+    best = ask("rank", made.RankRequest.from_dict(question)).actual_instance.results[0]
     same_score([one.scores[0], *many.scores, best.score])
     embedded = ask("embed", made.EmbedRequest.from_dict({"texts": PAIR}))
     assert len(embedded.embeddings) == 2
     assert ask("explain", made.ExplainRequest.from_dict({"a": a, "b": b})).a.known == 1.0
     assert ask("methods").methods and ask("models").models
     assert ask("health").status == "ok" and ask("ready").status == "ready"
-    assert "cognate_" in ask("metrics") and ask("reload").models
+    assert "cognate_" in ask("metrics") and ask("reload").models and "<html" in ask("playground")
     return set(routes), asked
 
 
