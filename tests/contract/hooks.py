@@ -19,6 +19,8 @@ ONE_OF = {
     "/vectors": [["text", "texts"]],
 }
 MOST_DIMENSIONS = 256
+# Unless a server is set otherwise.
+MOST_ITEMS = 1_000_000
 
 
 def count(texts):
@@ -42,6 +44,24 @@ def map_path_parameters(context, path_parameters):
 
 
 @schemathesis.hook
+def map_query(context, query):
+    if query and context.operation.path.endswith("/events/stream"):
+        # A stream that is followed ends when its reader does, and which alerts there are, no document says.
+        return {**{name: value for name, value in query.items() if name != "after"}, "follow": "false"}
+    if query and context.operation.path.endswith("/match"):
+        # Which methods have vectors, which scores a method has, and names and spans in strings, the document says
+        # in words.
+        told_in_words = ("method", "second", "within", "threshold", "duplicate_score")
+        return {name: value for name, value in query.items() if name not in told_in_words}
+    return query
+
+
+@schemathesis.hook
+def map_headers(context, headers):
+    return {name: value for name, value in (headers or {}).items() if name.lower() != "last-event-id"}
+
+
+@schemathesis.hook
 def filter_case(context, case):
     body, path = case.body, case.operation.path
     if case.media_type == "application/json" and case.query:
@@ -51,24 +71,47 @@ def filter_case(context, case):
         return False
     if path.startswith("/collections"):
         query = case.query or {}
-        if any(field in query for field in ("filter", "within", "second", "threshold")):
-            return False  # JSON in a string, spans, names of methods, a number or a word
+        if any(field in query for field in ("filter", "within", "since", "second", "threshold")):
+            return False  # JSON in a string, spans, times, names of methods, a number or a word
+        if path.endswith("/events/stream") and str(query.get("follow")).lower() != "false":
+            return False
+        if path.endswith("/events/stream") and (query.get("after") or (case.headers or {}).get("Last-Event-ID")):
+            return False
+        if case.method == "DELETE" and path.endswith("/items") and query.get("all") is None and not query.get("event"):
+            return False  # one of several parameters must be there
         items = body.get("items") if isinstance(body, dict) else None
-        names = [item.get("id") for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+        items = [item for item in [body, *(items if isinstance(items, list) else [])] if isinstance(item, dict)]
+        if any(item.get("attributes") for item in items):
+            return False  # what an attribute may be, the document says in words
+        events = [item["event"] for item in items if item.get("event") is not None]
+        events = [event.get("id") if isinstance(event, dict) else event for event in events]
+        names = [item.get("id") for item in items if "id" in item] + events
         if any(isinstance(name, str) and not plain(name) for name in names):
             return False  # a name has 1 to 256 bytes, and no control characters
     if case.media_type == "application/x-ndjson":
         # A stream of candidates begins with its question; lines of any kind are answered, but items are
         # added all or none.
+        settings = case.query or {}
+        if settings.get("measure") not in (None, "cosine") or path.endswith("/match") and settings.get("method"):
+            return False
+        if settings.get("opposites") == "count" and settings.get("method") or settings.get("oov") == "error":
+            return False
         needed = {"/rank": '"query"', "/collections/{name}/items": '"text"'}.get(path, "")
         return isinstance(body, str) and needed in body
     if not isinstance(body, dict):
         return True
+    if path.endswith("/match") and body.get("duplicate_score") is not None:
+        return False
+    most = body.get("max_items")
+    if isinstance(most, (int, float)) and most > MOST_ITEMS:
+        return False
     if path == "/rank" and any(field in body for field in ("collection", "filter", "within")):
         return False  # which collections and attributes there are, no document says
     if path.startswith("/collections") and any(field in str(body) for field in ("ttl", "time", "within")):
         return False  # spans and points in time have more forms than a schema lists
     if body.get("oov") == "error" or body.get("unknown") == "error":
+        return False
+    if body.get("opposites") == "count" and body.get("method") is not None:
         return False
     if body.get("measure") not in (None, "cosine") or body.get("relevance") == "probability":
         return False
@@ -76,6 +119,9 @@ def filter_case(context, case):
         return False
     if isinstance(body.get("relevant_spans"), dict) or "texts" in body and path == "/v2/rerank":
         return False
+    inputs = body.get("inputs") if isinstance(body.get("inputs"), dict) else {}
+    if not plain(str(inputs.get("source_sentence", "one")).strip()):
+        return False  # it is a query, which must not be empty
     config = body.get("config") if isinstance(body.get("config"), dict) else body
     dimensions = config.get("dimensions")
     if isinstance(dimensions, (int, float)) and dimensions > MOST_DIMENSIONS:
