@@ -10,15 +10,13 @@ of the best k of all items that are among the best k of the shortlist. Only Pyth
 """
 
 import argparse
-import http.client
 import itertools
 import json
 import random
-import re
 import statistics
-import subprocess
-import tempfile
 import time
+
+from collection_service import Service
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("texts", help="texts, one a line")
@@ -26,49 +24,21 @@ parser.add_argument("--program", default="target/release/cognate")
 parser.add_argument("--model", default="models/default.safetensors")
 parser.add_argument("--items", type=int, default=20_000)
 parser.add_argument("--asked", type=int, default=100, help="texts that are asked for")
+parser.add_argument("--liked", type=int, default=1, help="texts that are asked for together, as liked ones")
+parser.add_argument("--strategy", default="best", help="what the scores of several liked texts come to")
 parser.add_argument("--methods", default="dynamax-jaccard,auto,qatt")
 parser.add_argument("--lengths", default="10,30,100,300,1000,3000")
 args = parser.parse_args()
 DEPTHS = (1, 10, 100)
 
 
-class Service:
-    """The service, from its start until it can be asked."""
-
-    def __init__(self):
-        log = tempfile.NamedTemporaryFile("r", suffix=".log")
-        limits = ["--collection-bytes", str(8 << 30), "--collection-items", "10000000"]
-        # What all of very many items take is what is compared with.
-        limits += ["--compute-deadline-ms", "60000"]
-        serve = [args.program, "serve", "--model", args.model, "--listen", "127.0.0.1:0", *limits]
-        self.process = subprocess.Popen(serve, stderr=open(log.name, "w"))
-        address = None
-        while address is None:
-            if self.process.poll() is not None:
-                raise SystemExit(open(log.name, encoding="utf-8").read())
-            found = re.search(r'"listening","address":"([^"]*)"', open(log.name, encoding="utf-8").read())
-            address = found and found[1]
-            time.sleep(0.01)
-        self.connection = http.client.HTTPConnection(address, timeout=900)
-
-    def ask(self, verb, path, body):
-        self.connection.request(verb, path, json.dumps(body).encode(), {"content-type": "application/json"})
-        answer = self.connection.getresponse()
-        text = answer.read()
-        if answer.status != 200:
-            raise SystemExit(f"{verb} {path}: {answer.status} {text[:400].decode()}")
-        return json.loads(text)
-
-    def rank(self, text, method, shortlist):
-        """The names of the best, and the milliseconds that it took."""
-        question = {"collection": "bench", "query": text, "method": method, "top_k": max(DEPTHS), "shortlist": shortlist}
-        begun = time.perf_counter()
-        answer = self.ask("POST", "/rank", question)
-        return [result["id"] for result in answer["results"]], 1000 * (time.perf_counter() - begun)
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
+def rank(service, texts, method, shortlist):
+    """The names of the best for texts, and the milliseconds that it took."""
+    asked = {"query": texts[0]} if len(texts) == 1 else {"like": texts, "strategy": args.strategy}
+    question = {"collection": "bench", "method": method, "top_k": max(DEPTHS), "shortlist": shortlist, **asked}
+    begun = time.perf_counter()
+    answer = json.loads(service.ask("POST", "/rank", question))
+    return [result["id"] for result in answer["results"]], 1000 * (time.perf_counter() - begun)
 
 
 def texts():
@@ -89,20 +59,21 @@ def texts():
             one, other = chance.choice(halves), chance.choice(halves)
             yield " ".join(one[: (len(one) + 1) // 2] + other[len(other) // 2 :])
 
-    return asked, all_items()
+    groups = [asked[at : at + args.liked] for at in range(0, len(asked) - args.liked + 1, args.liked)]
+    return groups, all_items()
 
 
 def measure(service, asked, method, lengths):
     exact, took = [], []
     for text in asked:
-        found, milliseconds = service.rank(text, method, "all")
+        found, milliseconds = rank(service, text, method, "all")
         exact.append(found)
         took.append(milliseconds)
     print(f"{method}: all in {statistics.median(took):,.1f} ms")
     for length in lengths:
         hits, most, took = dict.fromkeys(DEPTHS, 0), dict.fromkeys(DEPTHS, 0), []
         for text, whole in zip(asked, exact):
-            found, milliseconds = service.rank(text, method, length)
+            found, milliseconds = rank(service, text, method, length)
             took.append(milliseconds)
             for depth in DEPTHS:
                 hits[depth] += len(set(whole[:depth]) & set(found[:depth]))
@@ -111,15 +82,12 @@ def measure(service, asked, method, lengths):
         print(f"  {length:>6,} a text: recall {recall}  in {statistics.median(took):,.1f} ms", flush=True)
 
 
-service = Service()
+service = Service(args.program, args.model)
 try:
     asked, items = texts()
-    service.ask("PUT", "/collections/bench", {})
-    numbered = enumerate(items)
-    while part := list(itertools.islice(numbered, 5000)):
-        service.ask("POST", "/collections/bench/items", {"items": [{"id": str(at), "text": text} for at, text in part]})
-    _, first = service.rank(asked[0], "auto", 10)
-    print(f"{args.items:,} items, {len(asked)} texts asked for; the first shortlist in {first:,.0f} ms")
+    service.load("bench", items)
+    _, first = rank(service, asked[0], "auto", 10)
+    print(f"{args.items:,} items, {len(asked)} questions of {args.liked}; the first shortlist in {first:,.0f} ms")
     for method in args.methods.split(","):
         measure(service, asked, method, [int(length) for length in args.lengths.split(",")])
 finally:

@@ -70,15 +70,10 @@ impl KnownQuery {
         Resolved { query, ..resolved }
     }
 
-    /// How a query was probably meant of which nothing is known, to rank these texts.
-    pub(super) fn read_as<'t>(
-        &self,
-        engine: &Engine,
-        query: Option<&str>,
-        texts: impl IntoIterator<Item = &'t str>,
-    ) -> Option<String> {
-        let query = query.filter(|_| self.min_known.is_none_or(|least| least <= 0.0))?;
-        engine.read_as(query, texts)
+    /// The query, where nothing of it is known and it may be read as other words.
+    pub(super) fn unknown<'q>(&self, engine: &Engine, query: Option<&'q str>) -> Option<&'q str> {
+        let may_guess = self.min_known.is_none_or(|least| least <= 0.0);
+        query.filter(|query| may_guess && engine.is_unknown(query))
     }
 }
 

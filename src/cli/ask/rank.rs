@@ -77,26 +77,34 @@ pub(in crate::cli) struct RankArgs {
     of_text: Option<String>,
 }
 
-fn threshold(written: &str) -> Result<Threshold, String> {
+pub(in crate::cli) fn threshold(written: &str) -> Result<Threshold, String> {
     Threshold::parse(written, "").map_err(|_| "expected a number or `calibrated`".to_owned())
 }
 
-fn share(written: &str) -> Result<Share, String> {
+pub(in crate::cli) fn share(written: &str) -> Result<Share, String> {
     crate::cli::share(written).map(Share)
+}
+
+/// Options of a page of which nearly the same is left out and what is alike is spread.
+pub(in crate::cli) fn varied(
+    collapse: Option<Threshold>,
+    diversify: Option<Share>,
+    resolved: &Resolved,
+) -> Result<PageOptions, Failure> {
+    let resolve = |threshold: Threshold| threshold.resolve(resolved, "/collapse");
+    let collapse = collapse.map(resolve).transpose().map_err(|error| usage(error.detail))?;
+    let diversify = diversify.map(|Share(lambda)| Diversify { lambda, ..Diversify::default() });
+    Ok(PageOptions { collapse: collapse.map(Cutoff::least), diversify, ..PageOptions::default() })
 }
 
 impl RankArgs {
     fn page(&self, resolved: &Resolved) -> Result<PageOptions, Failure> {
-        let resolve = |threshold: Threshold| threshold.resolve(resolved, "/collapse");
-        let collapse = self.collapse.map(resolve).transpose();
-        let diversify = |Share(lambda)| Diversify { lambda, ..Diversify::default() };
         Ok(PageOptions {
             offset: self.offset.unwrap_or(0),
             top_k: self.top_k,
-            collapse: collapse.map_err(|error| usage(error.detail))?.map(Cutoff::least),
-            diversify: self.diversify.map(diversify),
             explain: self.explain,
             drop_opposed: self.opposites.are_dropped(),
+            ..varied(self.collapse, self.diversify, resolved)?
         })
     }
 
@@ -154,10 +162,13 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
     let resolved = args.known.of(resolved);
     let (page, likes) = (args.page(&resolved)?, args.likes());
     let each = candidates.iter().map(String::as_str);
-    let read_as = args.known.read_as(&model.engine, asked.as_deref(), each);
+    let unknown = args.known.unknown(&model.engine, asked.as_deref());
+    let read_as = unknown.and_then(|query| model.engine.read_as(query, each));
     let asked = read_as.as_deref().or(asked.as_deref());
     let asked = asked.map_or(RankedFor::Likes(&likes), RankedFor::Query);
-    let (page, unscored) = rank(&resolved, asked, &page, &candidates)?;
+    let excludes = None::<fn(&String) -> bool>;
+    let ranked = Candidates::of(&candidates, excludes, |_| None, BoostBy::Add);
+    let (page, unscored) = rank(&resolved, asked, &page, &ranked)?;
     if !args.asked.json {
         tell_query(read_as.as_deref(), page.ranking.query_known);
         return print(&told(&page, &candidates));
@@ -172,16 +183,14 @@ pub(in crate::cli) fn rank<T: AsRef<str>>(
     resolved: &Resolved,
     asked: RankedFor<'_>,
     page: &PageOptions,
-    candidates: &[T],
+    candidates: &Candidates<'_, T>,
 ) -> Result<(Page, UnscoredLikes), Failure> {
     let has_likes = matches!(asked, RankedFor::Likes(_));
     resolved.check_page(has_likes, page).map_err(|error| usage(error.detail))?;
     let fusion = resolved.fused.as_ref().map(|fused| &*fused.fusion);
     let question =
         RankQuestion { asked, query: resolved.query, fusion, min_score: None, page: *page };
-    let excludes = None::<fn(&T) -> bool>;
-    let candidates = Candidates::of(candidates, excludes, |_| None, BoostBy::Add);
-    resolved.model.engine.rank_page(&question, &candidates, || Ok(())).map_err(refused)
+    resolved.model.engine.rank_page(&question, candidates, || Ok(())).map_err(refused)
 }
 
 /// Ranks the candidates of every query of files.

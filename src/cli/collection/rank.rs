@@ -6,21 +6,26 @@ use std::fmt;
 use std::sync::Arc;
 
 use clap::Args;
-use cognate::engine::{Likes, Measure, Oppositions, PageOptions, RankedFor, WordShare};
+use cognate::engine::{
+    BoostBy, Candidates, Duplicate, Likes, Measure, Oppositions, PageOptions, RankedFor, WordShare,
+};
 use cognate_collections::{
-    Attributes, Cancellation, Choice, Chosen as ChosenItems, Collection, Filter, Item,
+    Attributes, Cancellation, Choice, Chosen as ChosenItems, Collection, Filter, Item, ItemBoosts,
     ItemSelector, TopQuery,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::cli::ask::rank::{share, threshold};
 use crate::cli::ask::{Chosen, KnownQuery, OpposedResults, on_a_line, opposed};
 use crate::cli::choices::choice;
 use crate::cli::collection::home::{HomeArgs, named};
 use crate::cli::events::duration;
 use crate::cli::{Failure, ask, count, print, usage};
-use crate::http::api::rank::LikeStrategy;
-use crate::http::request::fields::ShortlistLength;
+use crate::http::api::rank::{DuplicateItem, ItemBoostFields, LikeStrategy, item_boosts};
+use crate::http::error::ApiError;
+use crate::http::request::fields::{List, Share, ShortlistLength};
+use crate::http::request::threshold::Threshold;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RankArgs {
@@ -59,6 +64,19 @@ pub(in crate::cli) struct RankArgs {
     /// Pass over the first items
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = count::<usize>(0, 100_000))]
     offset: usize,
+    /// List an item that is alike a better one from this score on, or `calibrated`, below that
+    #[arg(long, value_name = "SCORE", value_parser = threshold)]
+    collapse: Option<Threshold>,
+    /// Leave the best item alone of those that have the same value of this attribute
+    #[arg(long, value_name = "ATTRIBUTE")]
+    collapse_by: Option<String>,
+    /// Choose for variety as well: 1 for the scores alone, 0 for items that differ
+    #[arg(long, value_name = "LAMBDA", value_parser = share)]
+    diversify: Option<Share>,
+    /// Raise what is new, as `{"half_life": "30d", "weight": 0.2}`, or has a large number, as
+    /// `{"attribute": "views", "half": 1000, "weight": 0.1}`; may stand more than once
+    #[arg(long, value_name = "JSON")]
+    boost: Vec<String>,
     /// Print the words with the largest shares of the first twenty scores
     #[arg(long)]
     explain: bool,
@@ -113,13 +131,16 @@ struct Line<'f> {
     data: Option<&'f RawValue>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     words: &'f [WordShare],
+    /// Items that are nearly the same as this one, best first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    duplicates: Vec<DuplicateItem<'f>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     opposes: Option<Oppositions>,
 }
 
 impl fmt::Display for Found<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Line { id, score, text, words, opposes, .. } in &self.results {
+        for Line { id, score, text, words, opposes, duplicates, .. } in &self.results {
             let score = score.to_string();
             writeln!(f, "{score:<12} {}  {}", on_a_line(id), on_a_line(text))?;
             if !words.is_empty() {
@@ -127,6 +148,9 @@ impl fmt::Display for Found<'_> {
             }
             if let Some(kinds) = opposes.filter(|kinds| !kinds.is_empty()) {
                 writeln!(f, "{:<12}   opposed by {}", "", opposed(kinds))?;
+            }
+            for DuplicateItem { id, .. } in duplicates {
+                writeln!(f, "{:<12}   like {}", "", on_a_line(id))?;
             }
         }
         Ok(())
@@ -170,8 +194,49 @@ impl RankArgs {
     }
 }
 
+/// The boosts of items that are asked for.
+fn boosts(written: &[String]) -> Result<Option<ItemBoosts>, Failure> {
+    let mut items = Vec::new();
+    for one in written {
+        let wrong = |error: serde_json::Error| usage(format!("--boost `{one}`: {error}"));
+        items.push(serde_json::from_str::<ItemBoostFields<'_>>(one).map_err(wrong)?);
+    }
+    let wrong = |error: ApiError| usage(format!("--boost: {}", error.detail));
+    item_boosts(&List { length: items.len(), items }).map_err(wrong)
+}
+
+/// An item that is ranked by its text.
+struct RankedItem<'i>(&'i Item);
+
+impl AsRef<str> for RankedItem<'_> {
+    fn as_ref(&self) -> &str {
+        &self.0.text
+    }
+}
+
+impl RankArgs {
+    /// The items as candidates, with their boosts and groups.
+    fn candidates<'r>(
+        &'r self,
+        items: &'r [RankedItem<'r>],
+        boosts: Option<&ItemBoosts>,
+        clock: i64,
+    ) -> Candidates<'r, RankedItem<'r>> {
+        let by = boosts.map_or(BoostBy::Add, |boosts| BoostBy::Share(boosts.rest()));
+        let boost = |one: &RankedItem<'_>| boosts.map(|boosts| boosts.of(one.0, clock));
+        let candidates = Candidates::of(items, None::<fn(&RankedItem<'_>) -> bool>, boost, by);
+        match &self.collapse_by {
+            Some(name) => candidates.grouped(|one| {
+                let value = one.0.attributes.get(name)?;
+                Some(value.to_string().into())
+            }),
+            None => candidates,
+        }
+    }
+}
+
 pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
-    let filter = filter(args)?;
+    let (filter, boosts) = (filter(args)?, boosts(&args.boost)?);
     let collections = args.home.read()?;
     let collection = named(&*collections, &args.name)?;
     let now = cognate_collections::now();
@@ -187,20 +252,22 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let resolved = args.opposites.of(args.chosen.ranked_by(&model, args.measure)?);
     let resolved = args.known.of(resolved);
     let engine = &model.engine;
-    let length = match args.shortlist {
-        Some(shortlist) => shortlist.length(),
-        None => {
-            let results = args.offset.saturating_add(args.top_k);
-            let items = || Ok::<_, Failure>(collection.told(now)?.items);
-            resolved.usual_shortlist(collections.is_remote(), results, items)?
-        }
-    };
     let page = PageOptions {
         offset: args.offset,
         top_k: Some(args.top_k),
         explain: args.explain,
         drop_opposed: args.opposites.are_dropped(),
-        ..PageOptions::default()
+        ..ask::rank::varied(args.collapse, args.diversify, &resolved)?
+    };
+    let told = || Ok::<_, Failure>(collection.told(now)?);
+    let length = match args.shortlist {
+        Some(shortlist) => shortlist.length(),
+        None => {
+            let results = page.end().unwrap_or(args.top_k).max(page.pool());
+            resolved.usual_shortlist(collections.is_remote(), results, || {
+                Ok::<_, Failure>(told()?.items)
+            })?
+        }
     };
     let event = args.event.as_deref().map(Cow::Borrowed);
     let which = ItemSelector { filter, event, within: args.within, without };
@@ -218,18 +285,17 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let mut query = args.query.as_deref();
     let mut chosen = choose(query)?;
     let mut query_read_as = None;
-    if query.is_some_and(|query| engine.is_unknown(query)) {
+    if let Some(query) = args.known.unknown(engine, query) {
         // Which words may be meant is told by all items, not by those of a shortlist.
         let all = collection.choose(&which, &Choice::All, now, Cancellation::NEVER)?.items;
-        let texts = all.iter().map(|(_, item)| &*item.text);
-        query_read_as = args.known.read_as(engine, query, texts);
+        query_read_as = engine.read_as(query, all.iter().map(|(_, item)| &*item.text));
     }
     if query_read_as.is_some() {
         query = query_read_as.as_deref();
         chosen = choose(query)?;
     }
     let ChosenItems { items, meant } = chosen;
-    let texts: Vec<&str> = items.iter().map(|(_, item)| &*item.text).collect();
+    let ranked: Vec<RankedItem<'_>> = items.iter().map(|(_, item)| RankedItem(item)).collect();
     for (ids, missing) in [(&args.like, &like_missing), (&args.unlike, &unlike_missing)] {
         for id in missing.iter().filter_map(|place| ids.get(*place)).filter(|_| !args.json) {
             ask::note(&format!("the collection has no item `{id}`, which is part of no score"));
@@ -238,14 +304,21 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     for name in filter_unknown.iter().filter(|_| !args.json) {
         ask::note(&format!("no item of the collection has the attribute `{name}`"));
     }
-    if texts.is_empty() {
+    if ranked.is_empty() {
         return Err(usage("no item of the collection is left to be ranked"));
     }
     let likes = args.likes(query, (&liked, &disliked));
     let asked = query.map_or(RankedFor::Likes(&likes), RankedFor::Query);
-    let (page, _) = ask::rank::rank(&resolved, asked, &page, &texts)?;
+    let clock = told()?.settings.clock(now);
+    let candidates = args.candidates(&ranked, boosts.as_ref(), clock);
+    let (page, _) = ask::rank::rank(&resolved, asked, &page, &candidates)?;
+    let item = |index: usize| items.get(index).map(|(_, item)| &**item);
+    let duplicate = |one: &Duplicate| {
+        let (id, score) = (&*item(one.ranked.index)?.id, one.ranked.score);
+        Some(DuplicateItem { id, score, similarity: one.similarity })
+    };
     let lines = page.results().filter_map(|result| {
-        let (_, item) = items.get(result.index)?;
+        let item = item(result.index)?;
         // What cannot be scored is no result.
         let score = result.score?;
         Some(Line {
@@ -255,6 +328,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
             attributes: &item.attributes,
             data: item.data.as_deref(),
             words: result.reason.map_or(&[], |reason| &reason.words),
+            duplicates: result.duplicates.iter().filter_map(duplicate).collect(),
             opposes: result.opposes,
         })
     });

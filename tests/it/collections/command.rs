@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
+use cognate::model::format::Dtype;
 use serde_json::{Value, json};
 
+use crate::collections::done;
+use crate::collections::ranking::{items, with};
 use crate::support::command::{cognate, stderr, stdout};
+use crate::support::{self, TestApp};
 
 #[track_caller]
 fn run(folder: &Path, arguments: &[&str]) -> String {
@@ -183,6 +187,76 @@ fn items_are_ranked_as_the_texts_are() {
     // By the collection's clock, which is behind this one as its newest item was when it came.
     assert!(!ids(&ranked(&["herbs", "--within", "1d"])).is_empty());
     refuse(&["herbs", "--within", "0s"], "no item of the collection is left");
+}
+
+/// The command line and the service rank the same folder.
+#[tokio::test]
+async fn boosts_and_variety_are_those_of_the_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("tiny.safetensors");
+    std::fs::write(&model, support::tiny(Dtype::F32)).unwrap();
+    let new = r#"{"half_life": "12h", "weight": 0.25}"#;
+    let large = r#"{"attribute": "n", "half": 30, "weight": 0.25}"#;
+    let boosts: Value = format!("[{new}, {large}]").parse().unwrap();
+    let cases = [
+        (json!({"boosts": boosts}), vec!["--boost", new, "--boost", large]),
+        (json!({"collapse_by": "lang"}), vec!["--collapse-by", "lang"]),
+        (json!({"collapse": 0.9}), vec!["--collapse", "0.9"]),
+        (json!({"diversify": {"lambda": 0.3}}), vec!["--diversify", "0.3"]),
+        (
+            json!({"boosts": boosts, "collapse_by": "n", "collapse": 0.8, "offset": 1}),
+            vec![
+                "--boost",
+                new,
+                "--boost",
+                large,
+                "--collapse-by",
+                "n",
+                "--collapse",
+                "0.8",
+                "--offset",
+                "1",
+            ],
+        ),
+    ];
+    let app = TestApp::with(|settings| settings.data = Some(folder.path().join("data")));
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let items: Vec<Value> = items(90)
+        .into_iter()
+        .enumerate()
+        .map(|(at, item)| {
+            // The newest is the clock.
+            with(&item, &json!({"time": 4_102_444_800_000_i64 + 3_600_000 * at as i64}))
+        })
+        .collect();
+    done(&app, "POST", "/collections/news/items", Some(&json!({"items": items}))).await;
+    let plain = json!({"collection": "news", "query": "a quake hits the city", "top_k": 7});
+    let mut answers = Vec::new();
+    for (more, _) in &cases {
+        answers.push(done(&app, "POST", "/rank", Some(&with(&plain, more))).await);
+    }
+    drop(app);
+    for ((more, arguments), answer) in cases.iter().zip(answers) {
+        let model = model.to_str().unwrap();
+        let fixed =
+            ["a quake hits the city", "--top-k", "7", "--model", model, "--data", "data", "--json"];
+        let told = run(folder.path(), &[&["rank", "news"], &fixed[..], arguments].concat());
+        let told: Value = told.parse().unwrap();
+        let results = told["results"].as_array().unwrap();
+        assert_eq!(results.len(), answer["results"].as_array().unwrap().len(), "{more}");
+        for (result, expected) in results.iter().zip(answer["results"].as_array().unwrap()) {
+            for field in ["id", "score", "duplicates"] {
+                assert_eq!(result.get(field), expected.get(field), "{more} {field}");
+            }
+        }
+    }
+    let refuse = |boost: &str, part: &str| {
+        let all = ["rank", "news", "quake", "--data", "data", "--boost", boost];
+        refused(folder.path(), &all, 2, part);
+    };
+    refuse(r#"{"half_life": "12 moons", "weight": 0.1}"#, "expected a number with s, m, h or d");
+    refuse(r#"{"attribute": "n", "weight": 1}"#, "the weights of boosts add up to less than 1");
+    refuse("{", "--boost `{`");
 }
 
 #[test]

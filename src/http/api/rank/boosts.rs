@@ -6,9 +6,8 @@ use cognate_collections::{ItemBoost, ItemBoosts, MOST_BOOSTS};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::http::api::rank::RankRequest;
 use crate::http::error::{ApiError, Code, Pointer};
-use crate::http::request::fields::{Score, Share};
+use crate::http::request::fields::{List, Score, Share};
 
 /// What scores of a collection's items are changed by: how new an item is, or a number among its attributes.
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
@@ -60,26 +59,25 @@ impl ItemBoostFields<'_> {
     }
 }
 
-impl RankRequest<'_> {
-    /// The boosts of items; none where none are asked for.
-    pub(super) fn item_boosts(&self) -> Result<Option<ItemBoosts>, ApiError> {
-        let Some(list) = &self.boosts else { return Ok(None) };
-        if list.length > MOST_BOOSTS {
-            let code = Code::TooManyItems;
-            return Err(ApiError::beyond(code, "/boosts", "boosts", MOST_BOOSTS, list.length));
-        }
-        let boost = |(place, fields): (usize, &ItemBoostFields<'_>)| {
-            let boost = fields.read().map_err(|(code, field, detail)| {
-                ApiError::at(code, Pointer::from("/boosts").index(place).field(field), detail)
-            })?;
-            Ok((boost, fields.weight.0 as f32))
-        };
-        let boosts = list.items.iter().enumerate().map(boost).collect::<Result<_, ApiError>>()?;
-        let boosts = ItemBoosts(boosts);
-        if boosts.rest() <= 0.0 {
-            let detail = "the weights of boosts add up to less than 1: the rest is similarity";
-            return Err(ApiError::at(Code::OutOfRange, "/boosts", detail));
-        }
-        Ok(Some(boosts).filter(|boosts| !boosts.0.is_empty()))
+/// The boosts that are asked for; none where there are none.
+pub(crate) fn item_boosts(
+    list: &List<ItemBoostFields<'_>>,
+) -> Result<Option<ItemBoosts>, ApiError> {
+    if list.length > MOST_BOOSTS {
+        let code = Code::TooManyItems;
+        return Err(ApiError::beyond(code, "/boosts", "boosts", MOST_BOOSTS, list.length));
     }
+    let boost = |(place, fields): (usize, &ItemBoostFields<'_>)| {
+        let boost = fields.read().map_err(|(code, field, detail)| {
+            ApiError::at(code, Pointer::from("/boosts").index(place).field(field), detail)
+        })?;
+        Ok((boost, fields.weight.0 as f32))
+    };
+    let boosts = list.items.iter().enumerate().map(boost).collect::<Result<_, ApiError>>()?;
+    let boosts = ItemBoosts(boosts);
+    if boosts.rest() <= 0.0 {
+        let detail = "the weights of boosts add up to less than 1: the rest is similarity";
+        return Err(ApiError::at(Code::OutOfRange, "/boosts", detail));
+    }
+    Ok(Some(boosts).filter(|boosts| !boosts.0.is_empty()))
 }

@@ -3,30 +3,26 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use cognate::engine::{Counts, Oppositions, Page, Query, WordShare};
+use cognate::engine::{Counts, Query};
 use cognate_collections::{
-    Attributes, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, Filter,
+    Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, CollectionInfo, Filter,
     Item, ItemBoosts, ItemSelector, SHORTLIST_METHOD,
 };
-use cognate_files::instant;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::http::api::collections::call;
 use crate::http::api::collections::items::within;
 use crate::http::api::pipeline::{AnyQuestion, Endpoint, Plan, Question};
-use crate::http::api::rank::RankRequest;
+use crate::http::api::rank::item_ranking::ItemRanking;
 use crate::http::api::rank::plan::Computed;
-use crate::http::api::rank::read_as::{ReadAs, query_known, query_read_as};
-use crate::http::api::rank::response::SharedWord;
+use crate::http::api::rank::read_as::ReadAs;
+use crate::http::api::rank::{RankRequest, item_boosts};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::observe::metrics::RankPart;
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{
-    CallersData, Candidate, CandidateId, Count, DislikedText, LikedText, List, OppositionName,
-    ShortlistLength, Text,
+    Candidate, CandidateId, Count, DislikedText, LikedText, List, ShortlistLength, Text,
 };
 use crate::http::request::json;
 use crate::http::request::query::Resolved;
@@ -65,13 +61,15 @@ pub(super) struct Held {
     pub(super) meant: usize,
     /// Length of the shortlist for each text, if there is one.
     pub(super) shortlist: Option<usize>,
-    liked: NamedItems,
-    disliked: NamedItems,
-    read_as: ReadAs,
+    pub(super) liked: NamedItems,
+    pub(super) disliked: NamedItems,
+    pub(super) read_as: ReadAs,
     /// Attributes that the filter asks for and no item of the collection has.
-    filter_unknown: Vec<Box<str>>,
+    pub(super) filter_unknown: Vec<Box<str>>,
     /// The share of a score that is not boosts, and what boosts add to that of each item.
     boosts: Option<(f32, Vec<f32>)>,
+    /// The value that each item has of the attribute by which they are grouped, if they are.
+    groups: Vec<Option<String>>,
     /// The memory charged for ranking the items.
     _memory: Option<Charge>,
 }
@@ -91,10 +89,7 @@ impl Held {
         let filter = filter.map_err(|problem| call::of_filter(&problem, "/filter"))?;
         let filter = filter.unwrap_or_default();
         let (liked, disliked) = named_items(request, &*collection, now)?;
-        let told = || collection.told(now).map_err(|error| call::of_named(&error));
-        let boosts = request.item_boosts()?;
-        let is_cancelled = || work.check().is_err();
-        let cancel = Cancellation::when(&is_cancelled);
+        let boosts = request.boosts.as_ref().map(item_boosts).transpose()?.flatten();
         let mut held = Self {
             collection: Arc::clone(&collection),
             items: Vec::new(),
@@ -105,6 +100,7 @@ impl Held {
             read_as: ReadAs::new(),
             filter_unknown: Vec::new(),
             boosts: None,
+            groups: Vec::new(),
             _memory: None,
         };
         // Liked and disliked items are no results, nor are excluded ones.
@@ -115,51 +111,112 @@ impl Held {
         let event = request.event.as_deref().map(Cow::Borrowed);
         let which = ItemSelector { filter, event, within, without };
         let resolved = request.resolve(models)?;
-        let count = || Ok(told()?.items);
-        call::check_filter(app, &which.filter, count)?;
-        let choose = |asked: &RankRequest<'_>, collection: &dyn Collection| {
-            let (choice, shortlist) = asked.choice(request.shortlist, &resolved, app, count)?;
-            let chosen = collection.choose(&which, &choice, now, cancel);
-            let chosen = chosen.map_err(|error| call::of_choice(error, call::of_named, work))?;
-            Ok::<_, ApiError>((chosen, shortlist))
+        let search = Search {
+            request,
+            collection: &*collection,
+            which,
+            resolved: &resolved,
+            now,
+            app,
+            work,
         };
-        let mut chosen = choose(&request.over(&held), &*held.collection)?;
-        let bytes = || told().map_or(usize::MAX, |told| told.items.saturating_mul(BYTES_PER_ITEM));
-        if request.guessing(&resolved, bytes, app).is_some() {
-            // Which words may be meant is told by all items that are meant, not by those of a shortlist.
-            let all = held.collection.choose(&which, &Choice::All, now, cancel);
-            let all = match all {
-                Err(ChooseError::Collection(CollectionError::TooManyChosen { .. })) => Vec::new(),
-                all => all.map_err(|error| call::of_choice(error, call::of_named, work))?.items,
-            };
-            let texts = all.iter().take_while(|_| !is_cancelled());
-            held.read_as = request.read_as(&resolved, texts.map(|(_, item)| &*item.text));
-            work.check()?;
-            if !held.read_as.is_empty() {
-                chosen = choose(&request.over(&held), &*held.collection)?;
-            }
+        call::check_filter(app, &search.which.filter, || Ok(search.told()?.items))?;
+        let mut chosen = search.choose(&request.over(&held))?;
+        held.read_as = search.read_as()?;
+        if !held.read_as.is_empty() {
+            chosen = search.choose(&request.over(&held))?;
         }
         let (Chosen { items, meant }, shortlist) = chosen;
         let boost = |boosts: ItemBoosts| {
-            let clock = told()?.settings.clock(now);
+            let clock = search.told()?.settings.clock(now);
             let of = items.iter().map(|(_, item)| boosts.of(item, clock)).collect();
             Ok::<_, ApiError>((boosts.rest(), of))
         };
         let boosts = boosts.map(boost).transpose()?;
-        let asked = request.over(&held);
-        let lacking = held.collection.lacking(&which.filter.names(), now, cancel);
-        let lacking = lacking.map_err(|error| call::of_choice(error, call::of_named, work))?;
-        let filter_unknown = lacking.into_iter().map(Box::from).collect();
-        let memory = memory(&asked, &resolved, &items, &app.unsent.of(&caller.client))?;
-        drop((asked, which));
+        let groups = request.collapse_by.as_ref().map_or_else(Vec::new, |name| {
+            let value = |item: &Item| item.attributes.get(name).map(ToString::to_string);
+            items.iter().map(|(_, item)| value(item)).collect()
+        });
+        let filter_unknown = search.filter_unknown()?;
+        drop(search);
+        let memory =
+            memory(&request.over(&held), &resolved, &items, &app.unsent.of(&caller.client))?;
         let _memory = Some(memory);
-        Ok(Self { items, meant, shortlist, filter_unknown, boosts, _memory, ..held })
+        Ok(Self { items, meant, shortlist, filter_unknown, boosts, groups, _memory, ..held })
     }
 
     /// Number of scored items, if not all selected items are scored.
     fn length(&self) -> Option<usize> {
         let narrowed = (self.items.len() < self.meant).then_some(self.items.len());
         self.shortlist.or(narrowed)
+    }
+}
+
+/// What a request looks for among the items of a collection.
+struct Search<'s> {
+    request: &'s RankRequest<'s>,
+    collection: &'s dyn Collection,
+    which: ItemSelector<'s>,
+    resolved: &'s Resolved,
+    now: i64,
+    app: &'s App,
+    work: &'s JobContext,
+}
+
+impl Search<'_> {
+    fn told(&self) -> Result<CollectionInfo, ApiError> {
+        self.collection.told(self.now).map_err(|error| call::of_named(&error))
+    }
+
+    /// Does what may be given up when the client is gone or the time is over.
+    fn cancellable<T>(
+        &self,
+        act: impl FnOnce(Cancellation<'_>) -> Result<T, ChooseError>,
+    ) -> Result<T, ApiError> {
+        let is_cancelled = || self.work.check().is_err();
+        act(Cancellation::when(&is_cancelled))
+            .map_err(|error| call::of_choice(error, call::of_named, self.work))
+    }
+
+    /// The items that are ranked, and the length of the shortlist if they are those of one.
+    fn choose(&self, asked: &RankRequest<'_>) -> Result<(Chosen, Option<usize>), ApiError> {
+        let count = || Ok(self.told()?.items);
+        let (choice, shortlist) =
+            asked.choice(self.request.shortlist, self.resolved, self.app, count)?;
+        let choose = |cancel: Cancellation<'_>| {
+            self.collection.choose(&self.which, &choice, self.now, cancel)
+        };
+        Ok((self.cancellable(choose)?, shortlist))
+    }
+
+    /// How queries were meant of which nothing is known. Which words may be meant is told by all items that
+    /// are selected, not by those of a shortlist.
+    fn read_as(&self) -> Result<ReadAs, ApiError> {
+        let bytes =
+            || self.told().map_or(usize::MAX, |told| told.items.saturating_mul(BYTES_PER_ITEM));
+        if self.request.guessing(self.resolved, bytes, self.app).is_none() {
+            return Ok(ReadAs::new());
+        }
+        let all = self.cancellable(|cancel| {
+            match self.collection.choose(&self.which, &Choice::All, self.now, cancel) {
+                Err(ChooseError::Collection(CollectionError::TooManyChosen { .. })) => {
+                    Ok(Vec::new())
+                }
+                all => Ok(all?.items),
+            }
+        })?;
+        let texts = all.iter().take_while(|_| self.work.check().is_ok());
+        let read_as = self.request.read_as(self.resolved, texts.map(|(_, item)| &*item.text));
+        self.work.check()?;
+        Ok(read_as)
+    }
+
+    /// Attributes that the filter asks for and no item has.
+    fn filter_unknown(&self) -> Result<Vec<Box<str>>, ApiError> {
+        let names = self.which.filter.names();
+        let lacking =
+            self.cancellable(|cancel| self.collection.lacking(&names, self.now, cancel))?;
+        Ok(lacking.into_iter().map(Box::from).collect())
     }
 }
 
@@ -227,10 +284,10 @@ fn memory(
 
 /// Liked or disliked items that a request names, by their places in the request.
 #[derive(Default)]
-struct NamedItems {
+pub(super) struct NamedItems {
     items: Vec<Option<Arc<Item>>>,
     /// The places of those that the collection does not have: what somebody liked may be gone.
-    missing: Vec<usize>,
+    pub(super) missing: Vec<usize>,
 }
 
 impl NamedItems {
@@ -253,11 +310,11 @@ impl NamedItems {
     }
 
     /// The place in the request of one of those that are not missing.
-    fn place(&self, of_found: usize) -> usize {
+    pub(super) fn place(&self, of_found: usize) -> usize {
         self.missing.iter().fold(of_found, |place, missing| place + usize::from(*missing <= place))
     }
 
-    fn places(&self, of_found: &[usize]) -> Vec<usize> {
+    pub(super) fn places(&self, of_found: &[usize]) -> Vec<usize> {
         of_found.iter().map(|place| self.place(*place)).collect()
     }
 
@@ -276,8 +333,7 @@ impl<'b> RankRequest<'b> {
     {
         let candidate = |(place, (_, item)): (usize, &'s (u64, Arc<Item>))| {
             let boost = held.boosts.as_ref().and_then(|(_, of)| of.get(place)).copied();
-            let group = self.collapse_by.as_ref().and_then(|name| item.attributes.get(name));
-            let group = group.map(|value| value.to_string().into());
+            let group = held.groups.get(place).and_then(Option::as_deref);
             Candidate::stored((&item.id, &item.text), item.data.as_deref(), boost, group)
         };
         let candidates: Vec<Candidate<'s>> = held.items.iter().enumerate().map(candidate).collect();
@@ -469,207 +525,4 @@ impl Question for Ranked<'_> {
         answer.write_json(&ranking)?;
         Ok(told.counts)
     }
-}
-
-/// Items of a collection by how alike they are to what is asked.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ItemRanking<'r> {
-    /// The model's name.
-    model: &'r str,
-    /// The method, `auto` resolved.
-    method: &'r str,
-    /// The measure.
-    measure: &'static str,
-    /// Sixteen hexadecimal digits that change with the model.
-    fingerprint: &'r str,
-    /// The collection.
-    collection: &'r str,
-    /// How many of its items were ranked.
-    items: usize,
-    /// Where not all that are meant were: how many were taken for each text that is asked about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shortlist: Option<usize>,
-    /// For one query, or for liked texts: best first, equal scores in the order in which the items were
-    /// added. Items that cannot be scored are no results.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    results: Option<Vec<RankedItem<'r>>>,
-    /// How many of the items cannot be scored.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unscored: Option<usize>,
-    /// For several queries: one each, in order.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rankings: Option<Vec<ItemResults<'r>>>,
-    /// Whether the query was cut.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[schema(required = false)]
-    query_truncated: bool,
-    /// The share of the query's tokens that the model lists, where it does not list all of them; with
-    /// `coverage` in any case.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    query_known: Option<f32>,
-    /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    query_read_as: Option<&'r str>,
-    /// Places of liked texts that are part of no score, as they have no known word.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    like_unscored: Vec<usize>,
-    /// Places of liked items that the collection does not have; they are part of no score.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    like_missing: &'r [usize],
-    /// The same of disliked texts.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    unlike_unscored: Vec<usize>,
-    /// The same of disliked items.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    unlike_missing: &'r [usize],
-    /// Attributes that `filter` asks for and no item of the collection has.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, value_type = Vec<String>)]
-    filter_unknown: &'r [Box<str>],
-}
-
-/// The items for one of several queries.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ItemResults<'r> {
-    /// Best first.
-    results: Vec<RankedItem<'r>>,
-    /// How many of the items cannot be scored.
-    unscored: usize,
-    /// Whether the query was cut.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[schema(required = false)]
-    query_truncated: bool,
-    /// The share of the query's tokens that the model lists, where it does not list all of them; with
-    /// `coverage` in any case.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    query_known: Option<f32>,
-    /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    query_read_as: Option<&'r str>,
-}
-
-/// An item and its score.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct RankedItem<'r> {
-    /// Its name.
-    id: &'r str,
-    /// Its score.
-    score: f32,
-    /// With `coverage`, the share of its tokens that the model lists.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    known: Option<f32>,
-    /// Its text, if that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'r str>,
-    /// When it was written, or else added, if texts were asked for: RFC 3339.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time: Option<String>,
-    /// Its attributes, if texts were asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    attributes: Option<&'r Attributes>,
-    /// Its `data`, as it came.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<CallersData<'r>>,
-    /// The event that it belongs to, where it was matched.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    event: Option<&'r str>,
-    /// Items that are nearly the same as this one, best first.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    duplicates: Vec<DuplicateItem<'r>>,
-    /// With `explain` and `like`, the place of the liked text that it is most like, weights included.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    like: Option<usize>,
-    /// With `explain`, the words with the largest shares of its score.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<SharedWord>>)]
-    words: Option<&'r [WordShare]>,
-    /// With `return_opposes`, how it is opposed to the query; an empty list where it is not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<OppositionName>>)]
-    opposes: Option<Oppositions>,
-}
-
-/// An item that is nearly the same as a better one.
-#[derive(Debug, Serialize, ToSchema)]
-struct DuplicateItem<'r> {
-    /// Its name.
-    id: &'r str,
-    /// Its score.
-    score: f32,
-    /// How alike the two are.
-    similarity: f32,
-}
-
-impl<'r> ItemRanking<'r> {
-    /// The answer for the items of the collection of this name.
-    pub(super) fn of(
-        told: &'r Computed,
-        held: &'r Held,
-        resolved: &'r Resolved,
-        (name, return_text): (&'r str, bool),
-        several: bool,
-    ) -> Self {
-        let results = |page: &'r Page| ranked_items(page, held, return_text);
-        let one = told.pages.first().filter(|_| !several);
-        let rankings = told.pages.iter().enumerate().map(|(place, page)| ItemResults {
-            results: results(page),
-            unscored: page.ranking.unscored.len(),
-            query_truncated: page.ranking.query_truncated,
-            query_known: query_known(page, &held.read_as, place),
-            query_read_as: query_read_as(&held.read_as, place),
-        });
-        Self {
-            model: &resolved.model.name,
-            method: resolved.method_name(),
-            measure: resolved.measure().name(),
-            fingerprint: resolved.model.engine.model().fingerprint(),
-            collection: name,
-            items: held.meant,
-            shortlist: held.shortlist,
-            results: one.map(results),
-            unscored: one.map(|page| page.ranking.unscored.len()),
-            rankings: several.then(|| rankings.collect()),
-            query_truncated: one.is_some_and(|page| page.ranking.query_truncated),
-            query_known: one.and_then(|page| query_known(page, &held.read_as, 0)),
-            query_read_as: one.and_then(|_| query_read_as(&held.read_as, 0)),
-            like_unscored: held.liked.places(&told.passed.liked),
-            like_missing: &held.liked.missing,
-            unlike_unscored: held.disliked.places(&told.passed.disliked),
-            unlike_missing: &held.disliked.missing,
-            filter_unknown: &held.filter_unknown,
-        }
-    }
-}
-
-/// The scored items of a page.
-fn ranked_items<'r>(page: &'r Page, held: &'r Held, return_text: bool) -> Vec<RankedItem<'r>> {
-    let item = |index: usize| held.items.get(index).map(|(_, item)| item.as_ref());
-    let results = page.results().filter_map(|result| {
-        let (of, score) = (item(result.index)?, result.score?);
-        let duplicates = result.duplicates.iter().filter_map(|duplicate| {
-            let (score, similarity) = (duplicate.ranked.score, duplicate.similarity);
-            Some(DuplicateItem { id: &item(duplicate.ranked.index)?.id, score, similarity })
-        });
-        Some(RankedItem {
-            id: &of.id,
-            score,
-            known: page.ranking.known.get(result.index).copied(),
-            text: return_text.then_some(&*of.text),
-            time: return_text.then(|| instant::written_exactly(of.time)),
-            attributes: Some(&of.attributes).filter(|list| return_text && !list.is_empty()),
-            data: of.data.as_deref().map(CallersData::stored),
-            event: of.event.as_ref().map(|event| &*event.id),
-            duplicates: duplicates.collect(),
-            like: result.reason.and_then(|reason| Some(held.liked.place(reason.like?))),
-            words: result.reason.map(|reason| reason.words.as_slice()),
-            opposes: result.opposes,
-        })
-    });
-    results.collect()
 }

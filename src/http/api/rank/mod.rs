@@ -2,6 +2,7 @@
 
 mod boosts;
 mod held;
+mod item_ranking;
 mod page;
 mod plan;
 mod read_as;
@@ -12,7 +13,10 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use held::{ItemRanking, Ranked};
+pub(crate) use boosts::{ItemBoostFields, item_boosts};
+use held::Ranked;
+pub(crate) use item_ranking::DuplicateItem;
+use item_ranking::ItemRanking;
 pub(crate) use plan::{NEGATIVE_BOOST, UNUSED_SCORES};
 pub use request::RankRequest;
 pub(crate) use request::{Asked, BoostRule, Diversify, LikeStrategy};

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::http::api::pipeline;
-use crate::http::api::rank::boosts::ItemBoostFields;
+use crate::http::api::rank::ItemBoostFields;
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::request::fields;

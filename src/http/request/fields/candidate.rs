@@ -39,7 +39,7 @@ struct More<'b> {
     data: Option<CallersData<'b>>,
     scores: Option<CallersScores<'b>>,
     /// What a stored item shares with others of which one alone is wanted.
-    group: Option<Box<str>>,
+    group: Option<&'b str>,
 }
 
 /// A text and what comes with it.
@@ -75,7 +75,7 @@ impl<'b> Candidate<'b> {
         (id, text): (&'b str, &'b str),
         data: Option<&'b RawValue>,
         boost: Option<f32>,
-        group: Option<Box<str>>,
+        group: Option<&'b str>,
     ) -> Self {
         let more = More { boost, data: data.map(CallersData::stored), scores: None, group };
         let more = (more != More::default()).then(|| Box::new(more));
@@ -99,7 +99,7 @@ impl<'b> Candidate<'b> {
 
     /// What it shares with others of which one alone is wanted.
     pub(crate) fn group(&self) -> Option<&str> {
-        self.more()?.group.as_deref()
+        self.more()?.group
     }
 
     /// The change of its score.

@@ -1,6 +1,7 @@
 //! The candidates of a list that are ranked: without those that are excluded, with their boosts, and with
 //! the places that they have in the whole list. What excludes a candidate is the caller's rule.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::engine::{BoostBy, Boosts, Ranking};
@@ -15,6 +16,8 @@ pub struct Candidates<'c, T> {
     by: BoostBy,
     /// The boost of each ranked candidate; empty if no candidate has one.
     boosts: Vec<Option<f32>>,
+    /// The group of each of the whole list that has one; empty if they are not grouped.
+    groups: Vec<Option<Cow<'c, str>>>,
 }
 
 impl<'c, T> Candidates<'c, T> {
@@ -37,7 +40,22 @@ impl<'c, T> Candidates<'c, T> {
         if boosts.iter().all(Option::is_none) {
             boosts = Vec::new();
         }
-        Self { all, ranked, places, by, boosts }
+        Self { all, ranked, places, by, boosts, groups: Vec::new() }
+    }
+
+    /// The same candidates, of which the best of each group alone is a result.
+    pub fn grouped(self, group: impl Fn(&'c T) -> Option<Cow<'c, str>>) -> Self {
+        Self { groups: self.all.iter().map(group).collect(), ..self }
+    }
+
+    /// Whether some of them are left out for a better one of their group.
+    pub(super) fn are_grouped(&self) -> bool {
+        !self.groups.is_empty()
+    }
+
+    /// The group of one of the whole list.
+    pub(super) fn group(&self, index: usize) -> Option<&str> {
+        self.groups.get(index)?.as_deref()
     }
 
     /// The whole list.

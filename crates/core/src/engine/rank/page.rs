@@ -215,7 +215,9 @@ impl Engine {
         mut check: impl FnMut() -> Result<(), E>,
     ) -> Result<(Page, UnscoredLikes), E> {
         let RankQuestion { asked, query, fusion, min_score, page } = *question;
-        let options = RankOptions { query, top_k: page.needed(), min_score };
+        // The best of another group may stand anywhere.
+        let top_k = page.needed().filter(|_| !candidates.are_grouped());
+        let options = RankOptions { query, top_k, min_score };
         let (ranked, boosts) = candidates.part(0..candidates.ranked().len());
         let mut unscored = UnscoredLikes::default();
         let mut go_on = || check().is_ok();
@@ -244,6 +246,10 @@ impl Engine {
         // A ranking that was given up is incomplete.
         check()?;
         candidates.restore(&mut ranking);
+        if candidates.are_grouped() {
+            let group_of = |index| candidates.group(index);
+            ranking.leave_best_of_groups(group_of, page.needed().unwrap_or(usize::MAX));
+        }
         let page = self.page(ranking, candidates.all(), asked, (&page, &options), check)?;
         Ok((page, unscored))
     }

@@ -1,0 +1,217 @@
+//! The answer to a question about the items of a collection.
+
+use cognate::engine::{Oppositions, Page, WordShare};
+use cognate_collections::Attributes;
+use cognate_files::instant;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::http::api::rank::held::Held;
+use crate::http::api::rank::plan::Computed;
+use crate::http::api::rank::read_as::{query_known, query_read_as};
+use crate::http::api::rank::response::SharedWord;
+use crate::http::request::fields::{CallersData, OppositionName};
+use crate::http::request::query::Resolved;
+
+/// Items of a collection by how alike they are to what is asked.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ItemRanking<'r> {
+    /// The model's name.
+    model: &'r str,
+    /// The method, `auto` resolved.
+    method: &'r str,
+    /// The measure.
+    measure: &'static str,
+    /// Sixteen hexadecimal digits that change with the model.
+    fingerprint: &'r str,
+    /// The collection.
+    collection: &'r str,
+    /// How many of its items were ranked.
+    items: usize,
+    /// Where not all that are meant were: how many were taken for each text that is asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shortlist: Option<usize>,
+    /// For one query, or for liked texts: best first, equal scores in the order in which the items were
+    /// added. Items that cannot be scored are no results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    results: Option<Vec<RankedItem<'r>>>,
+    /// How many of the items cannot be scored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unscored: Option<usize>,
+    /// For several queries: one each, in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rankings: Option<Vec<ItemResults<'r>>>,
+    /// Whether the query was cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    query_truncated: bool,
+    /// The share of the query's tokens that the model lists, where it does not list all of them; with
+    /// `coverage` in any case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_known: Option<f32>,
+    /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_read_as: Option<&'r str>,
+    /// Places of liked texts that are part of no score, as they have no known word.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    like_unscored: Vec<usize>,
+    /// Places of liked items that the collection does not have; they are part of no score.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    like_missing: &'r [usize],
+    /// The same of disliked texts.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    unlike_unscored: Vec<usize>,
+    /// The same of disliked items.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    unlike_missing: &'r [usize],
+    /// Attributes that `filter` asks for and no item of the collection has.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false, value_type = Vec<String>)]
+    filter_unknown: &'r [Box<str>],
+}
+
+/// The items for one of several queries.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ItemResults<'r> {
+    /// Best first.
+    results: Vec<RankedItem<'r>>,
+    /// How many of the items cannot be scored.
+    unscored: usize,
+    /// Whether the query was cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    query_truncated: bool,
+    /// The share of the query's tokens that the model lists, where it does not list all of them; with
+    /// `coverage` in any case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_known: Option<f32>,
+    /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query_read_as: Option<&'r str>,
+}
+
+/// An item and its score.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct RankedItem<'r> {
+    /// Its name.
+    id: &'r str,
+    /// Its score.
+    score: f32,
+    /// With `coverage`, the share of its tokens that the model lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<f32>,
+    /// Its text, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'r str>,
+    /// When it was written, or else added, if texts were asked for: RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    /// Its attributes, if texts were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    attributes: Option<&'r Attributes>,
+    /// Its `data`, as it came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<CallersData<'r>>,
+    /// The event that it belongs to, where it was matched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<&'r str>,
+    /// Items that are nearly the same as this one, best first.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    duplicates: Vec<DuplicateItem<'r>>,
+    /// With `explain` and `like`, the place of the liked text that it is most like, weights included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    like: Option<usize>,
+    /// With `explain`, the words with the largest shares of its score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<SharedWord>>)]
+    words: Option<&'r [WordShare]>,
+    /// With `return_opposes`, how it is opposed to the query; an empty list where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<OppositionName>>)]
+    opposes: Option<Oppositions>,
+}
+
+/// An item that is nearly the same as a better one.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DuplicateItem<'r> {
+    /// Its name.
+    pub id: &'r str,
+    /// Its score.
+    pub score: f32,
+    /// How alike the two are.
+    pub similarity: f32,
+}
+
+impl<'r> ItemRanking<'r> {
+    /// The answer for the items of the collection of this name.
+    pub(super) fn of(
+        told: &'r Computed,
+        held: &'r Held,
+        resolved: &'r Resolved,
+        (name, return_text): (&'r str, bool),
+        several: bool,
+    ) -> Self {
+        let results = |page: &'r Page| ranked_items(page, held, return_text);
+        let one = told.pages.first().filter(|_| !several);
+        let rankings = told.pages.iter().enumerate().map(|(place, page)| ItemResults {
+            results: results(page),
+            unscored: page.ranking.unscored.len(),
+            query_truncated: page.ranking.query_truncated,
+            query_known: query_known(page, &held.read_as, place),
+            query_read_as: query_read_as(&held.read_as, place),
+        });
+        Self {
+            model: &resolved.model.name,
+            method: resolved.method_name(),
+            measure: resolved.measure().name(),
+            fingerprint: resolved.model.engine.model().fingerprint(),
+            collection: name,
+            items: held.meant,
+            shortlist: held.shortlist,
+            results: one.map(results),
+            unscored: one.map(|page| page.ranking.unscored.len()),
+            rankings: several.then(|| rankings.collect()),
+            query_truncated: one.is_some_and(|page| page.ranking.query_truncated),
+            query_known: one.and_then(|page| query_known(page, &held.read_as, 0)),
+            query_read_as: one.and_then(|_| query_read_as(&held.read_as, 0)),
+            like_unscored: held.liked.places(&told.passed.liked),
+            like_missing: &held.liked.missing,
+            unlike_unscored: held.disliked.places(&told.passed.disliked),
+            unlike_missing: &held.disliked.missing,
+            filter_unknown: &held.filter_unknown,
+        }
+    }
+}
+
+/// The scored items of a page.
+fn ranked_items<'r>(page: &'r Page, held: &'r Held, return_text: bool) -> Vec<RankedItem<'r>> {
+    let item = |index: usize| held.items.get(index).map(|(_, item)| item.as_ref());
+    let results = page.results().filter_map(|result| {
+        let (of, score) = (item(result.index)?, result.score?);
+        let duplicates = result.duplicates.iter().filter_map(|duplicate| {
+            let (score, similarity) = (duplicate.ranked.score, duplicate.similarity);
+            Some(DuplicateItem { id: &item(duplicate.ranked.index)?.id, score, similarity })
+        });
+        Some(RankedItem {
+            id: &of.id,
+            score,
+            known: page.ranking.known.get(result.index).copied(),
+            text: return_text.then_some(&*of.text),
+            time: return_text.then(|| instant::written_exactly(of.time)),
+            attributes: Some(&of.attributes).filter(|list| return_text && !list.is_empty()),
+            data: of.data.as_deref().map(CallersData::stored),
+            event: of.event.as_ref().map(|event| &*event.id),
+            duplicates: duplicates.collect(),
+            like: result.reason.and_then(|reason| Some(held.liked.place(reason.like?))),
+            words: result.reason.map(|reason| reason.words.as_slice()),
+            opposes: result.opposes,
+        })
+    });
+    results.collect()
+}
