@@ -21,7 +21,7 @@ fn lanes() -> usize {
     match widest() {
         Width::Avx512 => 16,
         Width::Avx2 => 8,
-        Width::Scalar => 1,
+        Width::Least => 1,
     }
 }
 

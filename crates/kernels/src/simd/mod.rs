@@ -13,10 +13,12 @@ mod avx2;
 mod avx512;
 pub mod bytes;
 mod kinds;
-#[cfg(any(target_arch = "x86_64", target_arch = "wasm32"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32"))]
 mod loops;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 #[cfg_attr(
-    target_arch = "wasm32",
+    any(target_arch = "aarch64", target_arch = "wasm32"),
     allow(dead_code, reason = "most have a loop of their own there")
 )]
 mod plain;
@@ -25,7 +27,7 @@ mod sort;
 pub mod sums;
 #[cfg(test)]
 mod tests;
-#[cfg(any(target_arch = "x86_64", target_arch = "wasm32"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32"))]
 mod tiles;
 #[cfg(target_arch = "wasm32")]
 mod wasm;
@@ -35,7 +37,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use half::f16;
 pub use kinds::{BLOCK, Kinds, kinds, push_places};
 /// The loops of every processor that a program for this target can meet.
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(target_arch = "aarch64")]
+use neon as least;
+#[cfg(not(any(target_arch = "aarch64", target_arch = "wasm32")))]
 use plain as least;
 pub use sort::sort;
 #[cfg(target_arch = "wasm32")]
@@ -50,8 +54,8 @@ pub const LANES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Width {
-    /// For every processor: plain code, or 128-bit vectors in WebAssembly.
-    Scalar = 1,
+    /// For every processor of a family: plain code, NEON on 64-bit ARM, 128-bit vectors in WebAssembly.
+    Least = 1,
     /// AVX2 with FMA and F16C.
     Avx2 = 2,
     /// AVX-512F.
@@ -64,7 +68,7 @@ static CHOSEN: AtomicU8 = AtomicU8::new(0);
 #[inline]
 pub fn width() -> Width {
     match CHOSEN.load(Ordering::Relaxed) {
-        1 => Width::Scalar,
+        1 => Width::Least,
         2 => Width::Avx2,
         3 => Width::Avx512,
         _ => {
@@ -89,7 +93,7 @@ pub fn widest() -> Width {
             return Width::Avx2;
         }
     }
-    Width::Scalar
+    Width::Least
 }
 
 /// Uses `wanted`, or the widest below it that this processor can do, from now on.
@@ -108,7 +112,12 @@ pub trait Element: Widen + avx2::Load + avx512::Load {}
 pub trait Element: Widen + wasm::Load {}
 
 /// A number that rows are made of.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "wasm32")))]
+#[cfg(target_arch = "aarch64")]
+#[expect(private_bounds, reason = "how registers are filled is nobody else's business")]
+pub trait Element: Widen + neon::Load {}
+
+/// A number that rows are made of.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32")))]
 pub trait Element: Widen {}
 
 impl Element for f32 {}
@@ -151,7 +160,9 @@ macro_rules! dispatch {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Width::Avx2 => unsafe { avx2::$name($($arg),+) },
-            _ => least::$name($($arg),+),
+            // SAFETY: every processor of the family has what these need.
+            #[allow(unused_unsafe, reason = "plain code needs nothing")]
+            _ => unsafe { least::$name($($arg),+) },
         }
     };
 }
@@ -289,7 +300,7 @@ impl Rows for &[&[f32]] {
 }
 
 /// Four rows from number `at` on, the last one before `end` again where there are no more.
-#[cfg(any(target_arch = "x86_64", target_arch = "wasm32"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32"))]
 #[inline(always)]
 fn four<R: Rows>(rows: &R, at: usize, end: usize, dims: usize) -> [&[f32]; 4] {
     let last = end - 1;
@@ -471,6 +482,17 @@ pub fn prefetch<T>(values: &[T]) {
             unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(at)) };
         }
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    {
+        let start = values.as_ptr().cast::<u8>();
+        for at in (0..size_of_val(values)).step_by(LINE) {
+            let line = start.wrapping_add(at);
+            // SAFETY: a prefetch reads nothing and cannot fault.
+            unsafe {
+                std::arch::asm!("prfm pldl1keep, [{line}]", line = in(reg) line, options(nostack, preserves_flags));
+            }
+        }
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = (values, LINE);
 }

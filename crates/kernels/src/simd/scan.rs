@@ -62,7 +62,91 @@ pub fn reach(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES]) -> [u64; PROBES] {
         // SAFETY: `width` names only what this processor was found to have.
         return unsafe { avx2(tile, probes, dims / GROUP) };
     }
+    #[cfg(target_arch = "aarch64")]
+    {
+        if super::bytes::has_sdot() {
+            // SAFETY: the processor was just found to have it, and lengths were checked above.
+            return unsafe { by_sdot(tile, probes, dims / GROUP) };
+        }
+        // SAFETY: every processor of 64 bits has what it needs, and lengths were checked above.
+        return unsafe { by_neon(tile, probes, dims / GROUP) };
+    }
+    #[cfg(not(target_arch = "aarch64"))]
     plain(tile, probes, dims / GROUP)
+}
+
+/// Defines a loop for processors with these features, over a function that adds the products of four bytes with
+/// four to each of four numbers. Sixteen sums stay in registers; the query's bytes are taken with their signs, so
+/// that nothing is to be taken off.
+#[cfg(target_arch = "aarch64")]
+macro_rules! by_groups {
+    ($name:ident, $features:literal, $add_product:path) => {
+        #[target_feature(enable = $features)]
+        fn $name(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES], groups: usize) -> [u64; PROBES] {
+            use std::arch::aarch64::*;
+            const LANES: usize = 4;
+            const REGISTERS: usize = BLOCK / LANES;
+            // SAFETY: there are four numbers to read.
+            let places = unsafe { vld1q_u32([1_u32, 2, 4, 8].as_ptr()) };
+            let mut found = [0; PROBES];
+            for (number, block) in tile.bytes.chunks_exact(groups * GROUP * BLOCK).enumerate() {
+                let mut sums = [[vdupq_n_s32(0); REGISTERS]; PROBES];
+                for (group, rows) in block.as_chunks::<{ GROUP * BLOCK }>().0.iter().enumerate() {
+                    // SAFETY: each part of a group has sixteen bytes to read.
+                    let load = |part: &[i8; GROUP * LANES]| unsafe { vld1q_s8(part.as_ptr()) };
+                    let parts = rows.as_chunks().0;
+                    let rows = [load(&parts[0]), load(&parts[1]), load(&parts[2]), load(&parts[3])];
+                    for (sums, probe) in sums.iter_mut().zip(probes) {
+                        let word =
+                            u32::from_ne_bytes(probe.bytes.as_chunks().0[group]) ^ 0x8080_8080;
+                        let query = vreinterpretq_s8_u32(vdupq_n_u32(word));
+                        for (sum, row) in sums.iter_mut().zip(rows) {
+                            *sum = $add_product(*sum, row, query);
+                        }
+                    }
+                }
+                for ((found, sums), probe) in found.iter_mut().zip(sums).zip(probes) {
+                    let (gain, least) = (vdupq_n_f32(probe.gain), vdupq_n_f32(probe.least));
+                    for (place, sum) in sums.into_iter().enumerate() {
+                        let row = number * BLOCK + place * LANES;
+                        // SAFETY: four numbers follow the first of each register's rows.
+                        let (scales, errors) = unsafe {
+                            (
+                                vld1q_f32(tile.scales[row..].as_ptr()),
+                                vld1q_f32(tile.errors[row..].as_ptr()),
+                            )
+                        };
+                        let slack = vmulq_f32(errors, gain);
+                        let reached =
+                            vcgeq_f32(vfmaq_f32(slack, vcvtq_f32_s32(sum), scales), least);
+                        let bits = vandq_u32(reached, places);
+                        *found |= u64::from(vaddvq_u32(bits)) << row;
+                    }
+                }
+            }
+            found
+        }
+    };
+}
+
+#[cfg(target_arch = "aarch64")]
+by_groups!(by_sdot, "neon,dotprod", super::bytes::neon::sdot::add_product);
+#[cfg(target_arch = "aarch64")]
+by_groups!(by_neon, "neon", products_of_groups);
+
+/// Adds the products of four bytes with four to each of four numbers.
+#[cfg(target_arch = "aarch64")]
+#[inline]
+#[target_feature(enable = "neon")]
+fn products_of_groups(
+    sum: std::arch::aarch64::int32x4_t,
+    a: std::arch::aarch64::int8x16_t,
+    b: std::arch::aarch64::int8x16_t,
+) -> std::arch::aarch64::int32x4_t {
+    use std::arch::aarch64::*;
+    let low = vpaddlq_s16(vmull_s8(vget_low_s8(a), vget_low_s8(b)));
+    let high = vpaddlq_s16(vmull_high_s8(a, b));
+    vaddq_s32(sum, vpaddq_s32(low, high))
 }
 
 /// Eight sums of sixteen rows stay in registers. The product of bytes here adds two of them in sixteen
@@ -113,6 +197,7 @@ fn avx2(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES], groups: usize) -> [u64; P
     found
 }
 
+#[cfg_attr(target_arch = "aarch64", allow(dead_code, reason = "what others are held against"))]
 #[inline(always)]
 fn plain(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES], groups: usize) -> [u64; PROBES] {
     let mut found = [0; PROBES];

@@ -41,7 +41,7 @@ impl Rows<'_> {
 /// Defines `products_of_sums` over `Lanes`, sixteen numbers in registers, and `none`, `all`, `chunk`,
 /// `rest_of_row`, `fused`, `scaled` and `fold`. So many chunks are summed at the same time as fit into
 /// the registers; fewer than these are listed.
-#[cfg(any(target_arch = "x86_64", target_arch = "wasm32"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32"))]
 macro_rules! sums {
     ($features:literal, $chunks:literal, [$($fewer:literal)*]) => {
         /// Chunks that are summed at the same time.
@@ -118,7 +118,7 @@ macro_rules! sums {
     };
 }
 
-#[cfg(any(target_arch = "x86_64", target_arch = "wasm32"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32"))]
 pub(super) use sums;
 
 #[cfg(test)]
@@ -127,9 +127,9 @@ mod tests {
 
     use super::*;
     use crate::simd;
-    use crate::simd::{LANES, plain, products_of_sums, widest};
+    use crate::simd::{LANES, plain, products_of_sums};
     #[cfg(target_arch = "x86_64")]
-    use crate::simd::{Width, avx2, avx512};
+    use crate::simd::{Width, avx2, avx512, widest};
 
     /// The sum as it is where it is written down, and its rows in another type.
     fn written(rows: &[Vec<f32>], weights: &[f32], share: f32, dims: usize) -> Vec<f32> {
@@ -147,6 +147,10 @@ mod tests {
 
     fn at_every_width(a: Sum<'_>, b: Sum<'_>) -> Vec<[u32; 3]> {
         let dims = a.rows.dims();
+        #[cfg_attr(
+            not(target_arch = "x86_64"),
+            expect(unused_mut, reason = "one width, and plain code")
+        )]
         let mut found = vec![products_of_sums(a, b), plain::products_of_sums(a, b, dims)];
         #[cfg(target_arch = "x86_64")]
         {

@@ -70,6 +70,12 @@ proptest! {
     ) {
         let b: Vec<f32> = a.iter().rev().map(|value| value * seed).collect();
         let plain = outcome!(plain, &a, &b);
+        #[cfg(target_arch = "aarch64")]
+        {
+            // SAFETY: every processor of 64 bits has what they need.
+            let found = unsafe { outcome!(neon, &a, &b) };
+            prop_assert_eq!(&found, &plain);
+        }
         #[cfg(target_arch = "x86_64")]
         {
             if widest() >= Width::Avx2 {
@@ -93,6 +99,12 @@ proptest! {
     ) {
         let (a, b) = (numbers(seed, height * dims), numbers(!seed, width * dims));
         let plain = matrices!(plain, &a, &b, dims);
+        #[cfg(target_arch = "aarch64")]
+        {
+            // SAFETY: every processor of 64 bits has what they need.
+            let found = unsafe { matrices!(neon, &a, &b, dims) };
+            prop_assert_eq!(&found, &plain);
+        }
         #[cfg(target_arch = "x86_64")]
         {
             if widest() >= Width::Avx2 {

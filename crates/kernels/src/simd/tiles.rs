@@ -1,7 +1,7 @@
 //! How a matrix of products is cut into tiles of four rows and four columns, the same for every
 //! width. What a tile is made of is the business of `tile`, which the file that calls this defines.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::simd::LANES;
 
 /// Rows and columns of a tile.
@@ -11,7 +11,7 @@ pub(super) const SIDE: usize = 4;
 pub(super) use crate::simd::Tile;
 
 /// The whole chunks of a row.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(always)]
 pub(super) fn whole(row: &[f32], chunks: usize) -> &[[f32; LANES]] {
     &row.as_chunks().0[..chunks]

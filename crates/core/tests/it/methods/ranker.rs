@@ -160,7 +160,7 @@ fn every_width_gives_the_same_bits() {
             simd::limit(simd::widest());
             found
         };
-        let plain = bits(Width::Scalar);
+        let plain = bits(Width::Least);
         for width in [Width::Avx2, Width::Avx512] {
             assert_eq!(bits(width), plain, "{width:?}: {:?}", ranker.settings);
         }

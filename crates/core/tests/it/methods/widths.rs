@@ -53,7 +53,7 @@ fn every_method_gives_the_same_bits_at_every_width() {
     let rankers = [Encoder::Bicnn, Encoder::Qatt].map(|encoder| support::ranking(encoder, 3));
     for model in models.into_iter().chain([support::served()]).chain(rankers) {
         let engine = Engine::new(model).unwrap();
-        let plain = bits(&engine, Width::Scalar);
+        let plain = bits(&engine, Width::Least);
         assert!(plain.len() > 15, "{} methods", plain.len());
         for width in [Width::Avx2, Width::Avx512] {
             assert_eq!(bits(&engine, width), plain, "{width:?}");

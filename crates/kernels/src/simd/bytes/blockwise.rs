@@ -7,7 +7,11 @@
 macro_rules! blockwise {
     ($features:literal) => {
         #[target_feature(enable = $features)]
-        pub(super) fn within(rows: Blocks<'_>, columns: &mut Vec<Tile>, out: &mut [[f32; SIDE]]) {
+        pub(in crate::simd::bytes) fn within(
+            rows: Blocks<'_>,
+            columns: &mut Vec<Tile>,
+            out: &mut [[f32; SIDE]],
+        ) {
             columns.clear();
             columns.resize(rows.len(), [0.0; SIDE * SIDE]);
             for (i, out) in out.iter_mut().enumerate() {
@@ -24,7 +28,7 @@ macro_rules! blockwise {
         }
 
         #[target_feature(enable = $features)]
-        pub(super) fn across(
+        pub(in crate::simd::bytes) fn across(
             a: Blocks<'_>,
             b: Blocks<'_>,
             columns: &mut Vec<Tile>,
@@ -48,7 +52,11 @@ macro_rules! blockwise {
         }
 
         #[target_feature(enable = $features)]
-        pub(super) fn products(a: Blocks<'_>, b: Blocks<'_>, out: &mut [[f32; SIDE]]) {
+        pub(in crate::simd::bytes) fn products(
+            a: Blocks<'_>,
+            b: Blocks<'_>,
+            out: &mut [[f32; SIDE]],
+        ) {
             for i in 0..a.len() {
                 for j in 0..b.len() {
                     let tile = tile(a.block(i), b.block(j), a.dims);
@@ -59,7 +67,7 @@ macro_rules! blockwise {
 
         /// Tiles on and above the diagonal; the rest is their mirror image.
         #[target_feature(enable = $features)]
-        pub(super) fn gram(a: Blocks<'_>, out: &mut [[f32; SIDE]]) {
+        pub(in crate::simd::bytes) fn gram(a: Blocks<'_>, out: &mut [[f32; SIDE]]) {
             for i in 0..a.len() {
                 let own = own_tile(a.block(i), a.dims);
                 put(&store(own), out, i * SIDE * a.len() + i, a.len());

@@ -8,10 +8,12 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
-#[cfg(any(target_arch = "x86_64", target_arch = "wasm32"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32"))]
 mod blockwise;
+#[cfg(target_arch = "aarch64")]
+pub(in crate::simd) mod neon;
 #[cfg_attr(
-    target_arch = "wasm32",
+    any(target_arch = "aarch64", target_arch = "wasm32"),
     allow(dead_code, reason = "most have a loop of their own there")
 )]
 mod plain;
@@ -22,7 +24,9 @@ mod vnni;
 #[cfg(target_arch = "wasm32")]
 mod wasm;
 
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(target_arch = "aarch64")]
+use neon::{least, sdot};
+#[cfg(not(any(target_arch = "aarch64", target_arch = "wasm32")))]
 use plain as least;
 #[cfg(target_arch = "wasm32")]
 use wasm as least;
@@ -46,6 +50,13 @@ fn has_vnni() -> bool {
     is_x86_feature_detected!("avx512vnni") && is_x86_feature_detected!("avx512bw")
 }
 
+/// Whether this processor multiplies bytes four by four.
+#[cfg(target_arch = "aarch64")]
+#[inline]
+pub(in crate::simd) fn has_sdot() -> bool {
+    std::arch::is_aarch64_feature_detected!("dotprod")
+}
+
 /// Which loops multiply rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Loops {
@@ -55,6 +66,8 @@ enum Loops {
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Vnni,
+    #[cfg(target_arch = "aarch64")]
+    Sdot,
 }
 
 impl Loops {
@@ -66,7 +79,9 @@ impl Loops {
             () if width() == Width::Avx512 && has_vnni() => Self::Vnni,
             // Whoever has AVX-512 has AVX2.
             #[cfg(target_arch = "x86_64")]
-            () if width() != Width::Scalar => Self::Avx2,
+            () if width() != Width::Least => Self::Avx2,
+            #[cfg(target_arch = "aarch64")]
+            () if has_sdot() => Self::Sdot,
             () => Self::Least,
         }
     }
@@ -77,13 +92,19 @@ impl Loops {
 macro_rules! dispatch {
     ($loops:expr, $name:ident($($arg:expr),+)) => {
         match $loops {
-            // SAFETY: `width` and `has_vnni` name only what this processor was found to have.
+            // SAFETY: `width`, `has_vnni` and `has_sdot` name only what this processor was found to have.
             #[cfg(target_arch = "x86_64")]
             Loops::Vnni => unsafe { vnni::$name($($arg),+) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Loops::Avx2 => unsafe { avx2::$name($($arg),+) },
-            Loops::Least => least::$name($($arg),+),
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            #[allow(unused_unsafe, reason = "plain code needs nothing")]
+            Loops::Sdot => unsafe { sdot::$name($($arg),+) },
+            // SAFETY: every processor of the family has what these need.
+            #[allow(unused_unsafe, reason = "plain code needs nothing")]
+            Loops::Least => unsafe { least::$name($($arg),+) },
         }
     };
 }

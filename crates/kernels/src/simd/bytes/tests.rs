@@ -73,6 +73,15 @@ proptest! {
     #[test]
     fn every_width_gives_the_same_bits((dims, [a, b]) in two_texts()) {
         let plain = outcome!(plain, Loops::Least, dims, &a, &b);
+        #[cfg(target_arch = "aarch64")]
+        {
+            // SAFETY: every processor of 64 bits has what they need.
+            prop_assert_eq!(&unsafe { outcome!(least, Loops::Least, dims, &a, &b) }, &plain);
+            if has_sdot() {
+                // SAFETY: the processor was just found to have it.
+                prop_assert_eq!(&unsafe { outcome!(sdot, Loops::Sdot, dims, &a, &b) }, &plain);
+            }
+        }
         #[cfg(target_arch = "x86_64")]
         {
             use crate::simd::widest;
