@@ -88,6 +88,16 @@ impl<'de> Deserialize<'de> for Id {
             fn visit_u64<E: Error>(self, number: u64) -> Result<Id, E> {
                 Ok(Id(number.to_string().into()))
             }
+
+            /// JSON also lets a whole number be written as `3.0`.
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Id, E> {
+                // Beyond this, not every whole number is a float.
+                const EXACT: f64 = 9_007_199_254_740_992.0;
+                match number.fract() == 0.0 && number.abs() <= EXACT {
+                    true => self.visit_i64(number as i64),
+                    false => Err(E::invalid_type(Unexpected::Float(number), &self)),
+                }
+            }
         }
         from.deserialize_any(Either)
     }
@@ -261,6 +271,15 @@ mod tests {
         let written = r#"{"id":12,"text":"b","time":1714557600}"#;
         let item = serde_json::from_str::<Incoming>(written).unwrap().into_item(0);
         assert_eq!((&*item.id, item.time), ("12", 1_714_557_600_000));
+        let named = |id: &str| serde_json::from_str::<Id>(id).ok().map(|Id(name)| name);
+        for (id, name) in
+            [("12.0", "12"), ("-1.5e3", "-1500"), ("9007199254740992.0", "9007199254740992")]
+        {
+            assert_eq!(named(id).as_deref(), Some(name));
+        }
+        for none in ["12.5", "1e300", "-9007199254740994.0", "true", "null"] {
+            assert_eq!(named(none), None, "{none}");
+        }
         let none = r#"{"id":"x","text":"b","time":null,"attributes":null,"data":null}"#;
         for written in [r#"{"id":"x","text":"b"}"#, none] {
             let item = serde_json::from_str::<Incoming>(written).unwrap().into_item(7);

@@ -29,6 +29,7 @@ use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Detail};
 use crate::http::observe::streams::{Naming, Outcome};
 use crate::http::openapi::refusals::refusals;
+use crate::http::request::fields::ModelName;
 use crate::http::request::query::Delivery;
 use crate::http::work::spool::{Stopped, Writer};
 use crate::http::work::streams::Place;
@@ -58,6 +59,7 @@ pub(crate) struct AlertParameters {
     least: Option<u64>,
     /// How many items it has when it is told to have grown, as `10,50,100`; `10,100,1000` unless this says
     /// otherwise, at most 16 numbers.
+    #[param(pattern = "^[1-9][0-9]{0,18}(,[1-9][0-9]{0,18}){0,15}$")]
     grown: Option<String>,
     /// The `id` of the alert after which to go on, where no header `Last-Event-ID` says it. Without a value
     /// the stream begins with all that the collection has; without either, with what comes from now on.
@@ -65,6 +67,7 @@ pub(crate) struct AlertParameters {
     /// `false`: the stream ends with what there is now.
     follow: Option<bool>,
     /// The model that chatter is told by, unless it is the server's first.
+    #[param(value_type = Option<ModelName<'_>>)]
     model: Option<String>,
 }
 

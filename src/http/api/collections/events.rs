@@ -28,7 +28,7 @@ use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::LoadedModel;
-use crate::http::request::fields::{CandidateId, List};
+use crate::http::request::fields::{CandidateId, List, ModelName};
 use crate::http::request::json;
 use crate::http::work::admission::Permit;
 use crate::http::work::pool::JobContext;
@@ -179,6 +179,7 @@ pub(crate) struct EventsParameters {
     /// And by those of which the time is no further back than this, as `24h`, by the collection's clock.
     within: Option<String>,
     /// The model that central texts are found by and chatter is told by, unless it is the server's first.
+    #[param(value_type = Option<ModelName<'_>>)]
     model: Option<String>,
     /// Most events, at most 100; 20 unless this says otherwise.
     #[param(maximum = 100)]
@@ -253,6 +254,7 @@ pub(crate) async fn list(
 #[into_params(parameter_in = Query)]
 pub(crate) struct EventParameters {
     /// The model that the central text is found by, unless it is the server's first.
+    #[param(value_type = Option<ModelName<'_>>)]
     model: Option<String>,
     /// Most items, at most 1000; 100 unless this says otherwise.
     #[param(maximum = 1000)]

@@ -59,22 +59,29 @@ pub(crate) async fn look(
 #[serde(untagged)]
 pub(super) enum EventField {
     Name(String),
-    Whole {
-        /// The item that it began with.
-        id: String,
-        /// Its items when this one joined it, with this one.
-        size: u64,
-        /// Its score for this one.
-        score: Option<f32>,
-        /// The item that this one is a duplicate of.
-        duplicate_of: Option<String>,
-        /// The event that this item was moved out of.
-        moved_from: Option<String>,
-        /// When, by a merge.
-        moved_at: Option<i64>,
-        /// Whether the event began to burst with this item.
-        bursts: Option<bool>,
-    },
+    Whole(#[schema(inline)] WholeEvent),
+}
+
+/// What is stored of an event with an item.
+#[derive(Deserialize, ToSchema)]
+#[allow(dead_code)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WholeEvent {
+    /// The item that it began with.
+    id: String,
+    /// Its items when this one joined it, with this one.
+    #[schema(minimum = 1)]
+    size: u64,
+    /// Its score for this one.
+    score: Option<f32>,
+    /// The item that this one is a duplicate of.
+    duplicate_of: Option<String>,
+    /// The event that this item was moved out of.
+    moved_from: Option<String>,
+    /// When, by a merge.
+    moved_at: Option<i64>,
+    /// Whether the event began to burst with this item.
+    bursts: Option<bool>,
 }
 
 /// The body of `PUT /collections/{name}/items/{id}`.
@@ -145,10 +152,12 @@ pub(crate) async fn put(
 pub(crate) struct ItemPatchRequest(ItemPatch);
 
 /// The body of `PATCH /collections/{name}/items/{id}`.
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
 #[allow(dead_code)]
+#[serde(deny_unknown_fields)]
 struct ItemPatchFields {
     /// When it was written, in any form that `POST …/items` reads.
+    #[schema(nullable = false)]
     time: Option<String>,
     /// Attributes that are set, or taken out where they are `null`; others stay. `null` takes out all.
     #[schema(value_type = Option<Object>)]

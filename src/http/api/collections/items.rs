@@ -35,10 +35,12 @@ pub(super) const LISTED: usize = 100;
 pub(crate) struct ItemRequest(pub(crate) Incoming);
 
 /// An item.
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
 #[allow(dead_code)]
+#[serde(deny_unknown_fields)]
 struct ItemFields<'b> {
     /// Its name, at most 256 bytes; a whole number stands for its digits.
+    #[serde(borrow)]
     id: CandidateId<'b>,
     /// What it says.
     #[schema(min_length = 1)]

@@ -135,7 +135,7 @@ forms!(Candidate<'b>: "a string or an object with `text`";
 pub(crate) enum CandidateId<'b> {
     /// A string.
     Text(Cow<'b, str>),
-    /// A whole number.
+    // Described by the type: two descriptions would make the schema an integer and an object at once.
     Number(#[schema(inline)] WholeNumber),
 }
 
