@@ -15,7 +15,7 @@ use cognate_collections::Totals;
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Bottleneck, Code};
 use crate::http::observe::series::{Counter, Description, Gauge, Histogram, Kind, Registry};
-use crate::http::observe::streams::{EndReason, Outcome, RequestName, StreamCounters};
+use crate::http::observe::streams::{EndReason, Outcome, StreamCounters, StreamEnd};
 
 /// The label of requests to no known path.
 pub(crate) const UNMATCHED: &str = "unmatched";
@@ -26,6 +26,16 @@ const SHED: [(&str, Code); 4] = [
     ("draining", Code::Draining),
     ("not_ready", Code::NotReady),
     ("quota", Code::RateLimited),
+];
+
+/// Routes that answer in streams, whose series stand at zero from the start.
+const STREAMED: [&str; 6] = [
+    "/similarity",
+    "/embed",
+    "/rank",
+    "/collections/{name}/items",
+    "/collections/{name}/match",
+    "/collections/{name}/events/stream",
 ];
 
 pub struct Metrics {
@@ -57,6 +67,30 @@ pub struct Metrics {
     pub reload_failures: Counter,
     /// Delay of the runtime's timers.
     pub lateness: Histogram,
+}
+
+/// What came of the streams of a route.
+struct StreamSeries {
+    duration: Histogram,
+    computed: Histogram,
+    numbers: [Counter; 4],
+}
+
+impl StreamSeries {
+    fn of(registry: &Registry, route: &str) -> Self {
+        let labels = [("route", route)];
+        Self {
+            duration: registry.histogram("cognate_stream_duration_seconds", &labels),
+            computed: registry.histogram("cognate_stream_computed_seconds", &labels),
+            numbers: [
+                "cognate_stream_lines_total",
+                "cognate_stream_items_total",
+                "cognate_stream_read_bytes_total",
+                "cognate_stream_sent_bytes_total",
+            ]
+            .map(|name| registry.counter(name, &labels)),
+        }
+    }
 }
 
 struct Route {
@@ -105,6 +139,9 @@ impl Metrics {
             let ok = request_counter(&registry, &path, verb_label(verb), "200");
             let route = by_path.entry(path).or_insert_with_key(series);
             route.ok.push((verb.clone(), ok));
+        }
+        for route in STREAMED.iter().filter(|&&route| by_path.contains_key(route)) {
+            StreamSeries::of(&registry, route);
         }
         let unmatched: Arc<str> = UNMATCHED.into();
         request_counter(&registry, &unmatched, "GET", "404");
@@ -167,20 +204,19 @@ impl Metrics {
         }
     }
 
-    /// Notes how long the head of an answer took.
-    pub(crate) fn begun(&self, route: &str, took: Duration) {
-        if let Some((_, series)) = self.route(route) {
-            series.duration.record(took.as_secs_f64());
-        }
-    }
-
-    /// Counts a stream that ended: as a request, too, whose status is 200 only if it ended well.
-    pub(crate) fn stream_ended(&self, outcome: Outcome, request: Option<&RequestName>) {
-        self.streams.count(outcome);
-        let known = request.and_then(|request| Some((request, self.route(&request.route)?)));
-        let Some((request, (path, _))) = known else { return };
-        let status = if outcome == Outcome::Complete { "200" } else { outcome.name() };
-        request_counter(&self.registry, path, verb_label(&request.verb), status).increment(1);
+    /// Counts a stream that ended: as a request, too, whose status is 200 only if it ended well. Of one
+    /// whose request is not known the outcome alone is counted.
+    pub(crate) fn stream_ended(&self, end: StreamEnd, request: Option<(&str, &Verb, Duration)>) {
+        self.streams.count(end.outcome);
+        let Some((route, verb, took)) = request else { return };
+        let Some((path, _)) = self.route(route) else { return };
+        let status = if end.outcome == Outcome::Complete { "200" } else { end.outcome.name() };
+        request_counter(&self.registry, path, verb_label(verb), status).increment(1);
+        let series = StreamSeries::of(&self.registry, path);
+        series.duration.record(took.as_secs_f64());
+        series.computed.record(end.computed.as_secs_f64());
+        let numbers = [end.lines, end.items, end.body_bytes, end.answer_bytes];
+        series.numbers.iter().zip(numbers).for_each(|(counter, number)| counter.increment(number));
     }
 
     /// The series of a matched path, or of those that match none.
@@ -300,7 +336,7 @@ pub(crate) fn verb_label(verb: &Verb) -> &'static str {
 }
 
 /// Every metric family, with its help text.
-const FAMILIES: [Description; 44] = [
+const FAMILIES: [Description; 50] = [
     ("cognate_requests_total", Kind::Counter, "Answered requests."),
     ("cognate_shed_total", Kind::Counter, "Requests refused to keep the others fast, by reason."),
     (
@@ -410,7 +446,33 @@ const FAMILIES: [Description; 44] = [
     (
         "cognate_request_duration_seconds",
         Kind::Histogram,
-        "Time from a request's head to the head of its answer.",
+        "Time from a request's head to the head of its answer, without streams.",
+    ),
+    (
+        "cognate_stream_duration_seconds",
+        Kind::Histogram,
+        "Time from the head of a stream's request to the end of its answer.",
+    ),
+    (
+        "cognate_stream_computed_seconds",
+        Kind::Histogram,
+        "Time that the jobs of a stream computed.",
+    ),
+    ("cognate_stream_lines_total", Kind::Counter, "Lines read of streams that ended."),
+    (
+        "cognate_stream_items_total",
+        Kind::Counter,
+        "Lines answered without an error, and alerts told, of streams that ended.",
+    ),
+    (
+        "cognate_stream_read_bytes_total",
+        Kind::Counter,
+        "Bytes of the bodies of streams that ended.",
+    ),
+    (
+        "cognate_stream_sent_bytes_total",
+        Kind::Counter,
+        "Bytes of answers that connections took, of streams that ended.",
     ),
     ("cognate_runtime_lateness_seconds", Kind::Histogram, "Delay of the runtime's timers."),
 ];
