@@ -132,13 +132,13 @@ async fn what_is_wrong_is_told_with_its_place() {
     }
     let fifth = json!({"items": [item(json!("e"), "text")]});
     let full = call(&app, "POST", "/collections/news/items", Some(&fifth)).await;
-    full.refusal(422, "collection_full");
+    full.refusal(507, "collection_full");
     let second = call(&app, "PUT", "/collections/more", Some(&json!({}))).await;
-    second.refusal(422, "collection_full");
+    second.refusal(507, "collection_full");
     for (name, body, code) in [
         ("News", json!({}), "invalid_field"),
         ("news", json!({"max_items": 0}), "out_of_range"),
-        ("news", json!({"max_items": 5}), "collection_full"),
+        ("news", json!({"max_items": 5}), "out_of_range"),
         ("news", json!({"ttl": "1 day"}), "invalid_field"),
     ] {
         call(&app, "PUT", &format!("/collections/{name}"), Some(&body)).await.refusal(422, code);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cognate_collections::Settings;
+use cognate_collections::{CollectionError, Settings};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -82,7 +82,13 @@ pub(crate) async fn set(
         let collections = app_of.collections.of(&by)?;
         collections.check_another(&name)?;
         let (collection, _) =
-            collections.set(&name, settings, now).map_err(|error| call::of(&error, "/items"))?;
+            collections.set(&name, settings, now).map_err(|error| match error {
+                CollectionError::TooManyItems { wanted, limit } => {
+                    let what = "items (setting `collection_items`)";
+                    ApiError::beyond(Code::OutOfRange, "/max_items", what, limit, wanted)
+                }
+                error => call::of(&error, ""),
+            })?;
         collection.told(now).map_err(|error| call::of(&error, ""))
     });
     call::answer(&app, &caller, 0, &CollectionEntry::from(told.await?))
