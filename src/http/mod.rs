@@ -34,6 +34,7 @@ pub mod observe {
     //! What operators see of the service: counters, lines of the log, spans, the ids of requests.
 
     pub mod budget;
+    mod collections;
     pub mod metrics;
     pub(crate) mod request_log;
     pub mod series;

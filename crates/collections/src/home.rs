@@ -60,6 +60,11 @@ pub trait Home: Debug + Send + Sync {
     fn unwritable(&self) -> usize {
         0
     }
+
+    /// What was asked of another machine, if the collections are there.
+    fn calls(&self) -> Option<Calls> {
+        None
+    }
 }
 
 pub trait Collection: Debug + Send + Sync {
@@ -69,6 +74,11 @@ pub trait Collection: Debug + Send + Sync {
 
     /// Information about the collection.
     fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError>;
+
+    /// What happened to it in this process, without waiting.
+    fn activity(&self) -> Activity {
+        Activity::default()
+    }
 
     /// The items of these names, where they are there.
     fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError>;
@@ -318,7 +328,7 @@ impl Applied {
 }
 
 /// Information about a collection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CollectionInfo {
     pub name: String,
     pub settings: Settings,
@@ -329,6 +339,25 @@ pub struct CollectionInfo {
     pub durable: bool,
     /// Bytes of its log, where there is one.
     pub log_bytes: Option<u64>,
+}
+
+/// What happened to a collection since the process opened it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Activity {
+    /// Items that left because there are newer ones.
+    pub evicted: u64,
+    /// Items that left because they were too old.
+    pub outlived: u64,
+    /// When a write was last made durable, in milliseconds since 1970.
+    pub synced: Option<i64>,
+}
+
+/// Questions to another machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Calls {
+    pub all: u64,
+    /// Those without an answer in time.
+    pub failed: u64,
 }
 
 /// Totals of a home.
@@ -349,4 +378,8 @@ pub struct Behind {
     pub bytes: u64,
     /// Logs that cannot be read on.
     pub unreadable: usize,
+    /// When the replica last took a change over, in milliseconds since 1970.
+    pub changed: Option<i64>,
+    /// When the writer last looked after its folder, in milliseconds since 1970.
+    pub writer: Option<i64>,
 }

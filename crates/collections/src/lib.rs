@@ -41,8 +41,8 @@ pub use error::CollectionError;
 pub use events::{EventChange, EventItems};
 pub use filter::{Filter, FilterProblem};
 pub use home::{
-    Added, Applied, Behind, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionInfo,
-    Home, ItemSelector, Page, Pending, SHORTLIST_METHOD, Totals, Write,
+    Activity, Added, Applied, Behind, Calls, Cancellation, Choice, ChooseError, Chosen, Collection,
+    CollectionInfo, Home, ItemSelector, Page, Pending, SHORTLIST_METHOD, Totals, Write,
 };
 pub use incoming::{Id, Incoming, IncomingEvent, Outgoing, Readable, Time};
 pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};

@@ -237,6 +237,7 @@ impl RequestRecord {
         if let Some(stream) = response.extensions_mut().remove::<HandOver>() {
             stream.give(self.opened(status));
         } else {
+            let took = (took, self.facts.has_ranked_collection());
             app.metrics.answered(self.route(), &self.verb, status, took);
             let refused = |error| Outcome::Refused(status, error);
             self.tell(&refusal.as_ref().map_or(Outcome::Answered(status), refused), ended);

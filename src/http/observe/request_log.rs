@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -233,6 +233,7 @@ pub(crate) struct Facts {
     caller: OnceLock<Arc<KeyUse>>,
     body_bytes: OnceLock<usize>,
     asked: OnceLock<Asked>,
+    ranks_collection: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -260,6 +261,14 @@ impl Facts {
 
     pub(crate) fn asks(&self, model: &Arc<str>, method: Cow<'static, str>, items: Option<usize>) {
         let _ = self.asked.set(Asked { model: Arc::clone(model), method, items });
+    }
+
+    pub(crate) fn ranks_collection(&self) {
+        self.ranks_collection.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_ranked_collection(&self) -> bool {
+        self.ranks_collection.load(Ordering::Relaxed)
     }
 
     /// The caller's counters, if the route asks for a key.

@@ -23,6 +23,11 @@ impl Counter {
         self.0.fetch_add(by, Ordering::Relaxed);
     }
 
+    /// Takes over what is counted elsewhere.
+    pub(super) fn raise(&self, to: u64) {
+        self.0.fetch_max(to, Ordering::Relaxed);
+    }
+
     pub fn value(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -144,6 +149,14 @@ impl Registry {
             Kind::Histogram => Series::Histogram(Histogram::default()),
         });
         Some(series.clone())
+    }
+
+    /// Forgets all series of a family.
+    pub(super) fn clear(&self, name: &str) {
+        let mut families = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(family) = families.get_mut(name) {
+            family.by_labels.clear();
+        }
     }
 
     /// Every family that has a series, in the text format of Prometheus.

@@ -159,6 +159,10 @@ settings! {
     /// Maximum memory of all collections: of their items, and of the windows that texts are matched
     /// against.
     collection_bytes: usize = 1 << 30, Rule::bytes(1 << 20, 1 << 40);
+    /// Collections that have series of their own on /metrics, by name; all further ones count as
+    /// `other`. `auto` is 100 where admin_listen is set, else 0: whoever reaches the public address
+    /// reads its metrics without a key.
+    collection_series: Option<usize> = None, Rule::count(0, 1000).or("auto");
     /// Maximum items that a text is matched against.
     max_window: usize = 100_000, Rule::count(1, 10_000_000);
 

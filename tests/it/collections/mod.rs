@@ -15,6 +15,7 @@ mod ranking;
 mod replica;
 mod shortlists;
 mod tenants;
+mod watched;
 
 use axum::body::Body;
 use axum::http::Request;

@@ -148,7 +148,15 @@ impl EmbeddedHome {
     /// seconds.
     pub fn look_after(&self) -> Result<(), CollectionError> {
         let is_known = self.folder.as_ref().is_some_and(Folder::is_lost);
-        self.check_folder().or_else(|error| if is_known { Ok(()) } else { Err(error) })
+        match self.check_folder() {
+            Err(_) if is_known => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => {
+                // Where this fails replicas take the writer for gone, which is no harm here.
+                let _ = self.folder.as_ref().map(|folder| folder.lock.touch());
+                Ok(())
+            }
+        }
     }
 
     /// Number of collections that accept no changes; at least one if no collection can be made.

@@ -114,9 +114,13 @@ impl WriteTransaction<'_> {
             _ => false,
         };
         let sets = changes.iter().any(is_other);
+        let mut outlived = 0;
         for change in changes {
+            let (is_of_age, items) = (matches!(change, Change::Expire(_)), held.table.len());
             held.apply(change, &mut applied);
+            outlived += if is_of_age { items - held.table.len() } else { 0 };
         }
+        collection.count_left(applied.left, outlived);
         // Of what was taken all that replaced or removed items had is free again.
         collection.budget().give_back((before + more).saturating_sub(held.bytes));
         self.writer.revision += u64::from(sets || applied.replaced + applied.removed > 0);

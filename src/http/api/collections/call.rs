@@ -182,7 +182,7 @@ pub(super) async fn write(
     refused: fn(&CollectionError) -> ApiError,
 ) -> Result<Applied, ApiError> {
     let turn = turn(app, &caller, collection.name()).await?;
-    let of_app = Arc::clone(app);
+    let (of_app, asked) = (Arc::clone(app), Arc::clone(&collection));
     let work = move || {
         let now = cognate_collections::now();
         match &wanted {
@@ -201,7 +201,8 @@ pub(super) async fn write(
         collection.wait_durable(pending).map_err(|error| refused(&error))?;
         Ok(applied)
     };
-    aside(app, work).await
+    let written = aside(app, work).await;
+    written.inspect_err(|error| app.metrics.write_refused(asked.name(), error))
 }
 
 /// An answer to a caller; `bytes` is its estimated length.
