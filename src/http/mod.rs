@@ -28,6 +28,7 @@ pub(crate) mod middleware {
     pub(crate) mod gate;
     mod hosts;
     pub(crate) mod request_context;
+    mod unpack;
 }
 pub mod net;
 pub mod observe {

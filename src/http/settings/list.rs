@@ -68,6 +68,10 @@ settings! {
     /// Maximum number of header fields in a request.
     header_count: usize = 64, Rule::count(8, 1024);
 
+    /// Compress answers of more than 1 KiB by gzip or zstd for clients that accept it: less to send,
+    /// more to compute. Streams are sent as they are.
+    compress_answers: bool = false, Rule::switch();
+
     "Models":
     /// Models by name; a request chooses one by its name and gets the first without one. The first
     /// may be a file alone, which is then called `default`. If none is named, default.safetensors is

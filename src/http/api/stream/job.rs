@@ -228,9 +228,8 @@ impl End {
         Self::told(Outcome::Draining, line, ApiError::new(Code::Draining, detail))
     }
 
-    /// A body that broke off in this line.
-    pub(super) fn broken(line: u64) -> Self {
-        let error = ApiError::new(Code::RequestTimeout, "the body broke off");
+    /// A body that cannot be read on in this line.
+    pub(super) fn broken(line: u64, error: ApiError) -> Self {
         Self::told(Outcome::BrokenBody, line, error)
     }
 

@@ -248,7 +248,7 @@ impl<Q: LineQuestion> Talk<Q> {
                     }
                 }
                 Ok(None) => lines.finish(),
-                Ok(Some(Err(_))) => return Err(End::broken(next)),
+                Ok(Some(Err(error))) => return Err(End::broken(next, body::refused(error))),
                 Err(_) if looked < until => {}
                 Err(_) => return Err(End::slow_sender(next, begun)),
             }
