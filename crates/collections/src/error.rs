@@ -100,6 +100,9 @@ pub enum CollectionError {
     /// Another process writes there.
     #[error("{}: another process has these collections open", path.display())]
     InUse { path: PathBuf },
+    /// The process handed the collections over to another one that waited for them.
+    #[error("these collections were handed over to another process")]
+    HandedOver,
     /// A replica was asked to change something.
     #[error(
         "these collections are read along with the process that writes them, and take no changes"

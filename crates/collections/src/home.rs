@@ -61,6 +61,15 @@ pub trait Home: Debug + Send + Sync {
         0
     }
 
+    /// Whether another process waits for the collections.
+    fn is_awaited(&self) -> bool {
+        false
+    }
+
+    /// Makes all that was written durable and leaves the collections to another process. They are shown on,
+    /// and take no more changes.
+    fn hand_over(&self) {}
+
     /// What was asked of another machine, if the collections are there.
     fn calls(&self) -> Option<Calls> {
         None

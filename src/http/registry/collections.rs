@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-#[cfg(feature = "postgres")]
 use std::time::Duration;
 
 #[cfg(feature = "postgres")]
@@ -252,7 +251,8 @@ fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionEr
         (None, Some(folder), _) => Box::new(open_replica(folder, limits)?),
         (None, None, None) => return Ok((Box::new(EmbeddedHome::in_memory(limits)), 0)),
         (None, None, Some(folder)) => {
-            let (home, cuts) = EmbeddedHome::open(folder, limits)?;
+            let patience = Duration::from_secs(settings.wait_for_data_s);
+            let (home, cuts) = EmbeddedHome::open_within(folder, limits, patience)?;
             cut_logs = cuts.len();
             for Cut { path, bytes, kept } in cuts {
                 let (log, kept) = (path.display(), kept.display());

@@ -150,6 +150,9 @@ settings! {
     /// Folder that collections are kept in, by one process at a time; without it they end with the
     /// process.
     data: Option<PathBuf> = None, Rule::text("FOLDER").or("none");
+    /// Seconds that a start waits for the folder of data while another process has it. One that is told
+    /// to stop hands it over to one that waits, at once.
+    wait_for_data_s: u64 = 0, Rule::count(0, 86_400);
     /// Folder whose collections another process keeps: this one reads along as they grow, and takes no
     /// changes.
     replica_of: Option<PathBuf> = None, Rule::text("FOLDER").or("none");

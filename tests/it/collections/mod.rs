@@ -6,6 +6,7 @@ mod command;
 mod disk;
 mod events;
 mod exhaustion;
+mod handed_over;
 mod hanging;
 mod items;
 mod killed;

@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use cognate::model::disk::drawn_name;
 use cognate::model::writer::directory_of;
@@ -45,6 +47,49 @@ impl EmbeddedHome {
     /// at the ends of their logs.
     pub fn open(path: &Path, limits: Limits) -> Result<(Self, Vec<Cut>), CollectionError> {
         Self::open_in(Arc::new(LocalStorage), path, limits)
+    }
+
+    /// [`open`](Self::open), waiting for so long while another process has the folder. That process is
+    /// shown that it is waited for.
+    pub fn open_within(
+        path: &Path,
+        limits: Limits,
+        patience: Duration,
+    ) -> Result<(Self, Vec<Cut>), CollectionError> {
+        let (until, awaited) = (Instant::now() + patience, path.join(AWAITED));
+        let mut waiting = None;
+        loop {
+            match Self::open(path, limits) {
+                Err(CollectionError::InUse { .. }) if Instant::now() < until => {
+                    waiting = waiting.or_else(|| LocalStorage.lock(&awaited).ok());
+                    thread::sleep(LOOK);
+                }
+                opened => {
+                    if waiting.is_some() {
+                        let _ = LocalStorage.remove_file(&awaited);
+                    }
+                    return opened;
+                }
+            }
+        }
+    }
+
+    /// Whether another process [waits](Self::open_within) for the folder.
+    pub fn is_awaited(&self) -> bool {
+        self.folder.as_ref().is_some_and(|folder| {
+            let waits = folder.storage.open(&folder.path.join(AWAITED));
+            waits.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        })
+    }
+
+    /// Makes all that was written durable and leaves the folder to another process.
+    pub fn hand_over(&self) {
+        let Some(folder) = &self.folder else { return };
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        folder.is_handed_over.store(true, Ordering::Release);
+        self.each().iter().for_each(|one| one.turn().hand_over());
+        // Last: whoever has this lock has the logs.
+        let _ = folder.lock.unlock();
     }
 
     /// Opens the collections of a folder on any storage.
@@ -149,6 +194,7 @@ impl EmbeddedHome {
     pub fn look_after(&self) -> Result<(), CollectionError> {
         let is_known = self.folder.as_ref().is_some_and(Folder::is_lost);
         match self.check_folder() {
+            Err(CollectionError::HandedOver) => Ok(()),
             Err(_) if is_known => Ok(()),
             Err(error) => Err(error),
             Ok(()) => {
@@ -176,6 +222,10 @@ impl EmbeddedHome {
 
 /// The file that one process at a time holds.
 pub(super) const LOCK: &str = ".lock";
+/// The file that a process holds which waits for the lock.
+const AWAITED: &str = ".awaited";
+/// Pause between two looks at a lock that another process has.
+const LOOK: Duration = Duration::from_millis(20);
 /// The log of a collection, in its folder.
 pub(super) const LOG: &str = "items.log";
 /// Prefix of folders that are incomplete or being deleted.
@@ -190,6 +240,8 @@ pub(super) struct Folder {
     lock: Arc<dyn Stored>,
     /// Whether the lock was found not to be where it was opened any more.
     is_lost: AtomicBool,
+    /// Whether it was left to another process.
+    is_handed_over: AtomicBool,
 }
 
 impl Folder {
@@ -201,7 +253,8 @@ impl Folder {
             io::ErrorKind::WouldBlock => CollectionError::InUse { path: path.to_owned() },
             _ => failed(error),
         })?;
-        Ok(Self { storage, path: path.to_owned(), lock, is_lost: AtomicBool::new(false) })
+        let [is_lost, is_handed_over] = [false; 2].map(AtomicBool::new);
+        Ok(Self { storage, path: path.to_owned(), lock, is_lost, is_handed_over })
     }
 
     /// The path of the lock file.
@@ -217,6 +270,9 @@ impl Folder {
     /// Refuses changes once the lock is not where it was: the folder is another one, or another process
     /// may have it.
     pub(super) fn check(&self) -> Result<(), CollectionError> {
+        if self.is_handed_over.load(Ordering::Acquire) {
+            return Err(CollectionError::HandedOver);
+        }
         let path = self.lock_path();
         if matches!(self.lock.is_at(&path), Ok(false)) {
             self.is_lost.store(true, Ordering::Release);
@@ -357,5 +413,13 @@ impl Home for EmbeddedHome {
 
     fn unwritable(&self) -> usize {
         self.unwritable()
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.is_awaited()
+    }
+
+    fn hand_over(&self) {
+        self.hand_over();
     }
 }

@@ -63,6 +63,9 @@ pub(super) trait Stored: Debug + Send + Sync {
     /// Whether this path leads to the file.
     fn is_at(&self, path: &Path) -> io::Result<bool>;
 
+    /// Lets other processes open it.
+    fn unlock(&self) -> io::Result<()>;
+
     /// Gives it the time of this moment, for whoever looks whether it is in use.
     fn touch(&self) -> io::Result<()>;
 }
@@ -203,6 +206,10 @@ impl Stored for File {
             Err(error) if is_nothing(&error) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        Self::unlock(self)
     }
 
     fn touch(&self) -> io::Result<()> {

@@ -191,6 +191,14 @@ impl WriteTransaction<'_> {
         self.note();
     }
 
+    /// Leaves the log to another process.
+    pub(super) fn hand_over(&mut self) {
+        if !self.writer.gone {
+            self.writer.kept.iter_mut().for_each(DurableItems::hand_over);
+            self.note();
+        }
+    }
+
     /// Writes beside the log how much of it lasts.
     pub(super) fn record(&mut self) -> Result<(), CollectionError> {
         if self.writer.gone {

@@ -309,6 +309,11 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
                           server's log says more under this request id";
             with_cause(error, Code::NotWritten, detail)
         }
+        CollectionError::HandedOver => {
+            let detail = "the server is about to stop and handed its collections over to the one that \
+                          follows it; send this to that one";
+            ApiError::new(Code::Draining, detail)
+        }
         CollectionError::ReadOnly => {
             let detail = "this server is a replica, which takes no changes; send them to the server \
                           that keeps the collections";

@@ -353,7 +353,7 @@ refusals!(
     ChangeRefusals: &[
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyList, Code::TooManyItems,
-        Code::NotFound, Code::UnknownModel, Code::Forbidden, Code::CollectionFull, Code::ReadOnly,
+        Code::NotFound, Code::UnknownModel, Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::Draining,
         Code::NotWritten, Code::ResponseTooLarge, Code::TooMuchWork, Code::DatabaseUnavailable,
         Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
     ]
@@ -457,7 +457,7 @@ async fn moved(
 
 refusals!(
     DeleteRefusals: &[
-        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::TooMuchWork, Code::ReadOnly,
+        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::TooMuchWork, Code::ReadOnly, Code::Draining,
         Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
     ]
 );

@@ -49,7 +49,7 @@ refusals!(
     SetRefusals: &[
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::Forbidden,
-        Code::CollectionFull, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
+        Code::CollectionFull, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
     ]
 );
 
@@ -118,7 +118,7 @@ pub(crate) async fn look(
 }
 
 refusals!(
-    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]
+    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]
 );
 
 /// Deletes a collection with its items, and answers what it was.

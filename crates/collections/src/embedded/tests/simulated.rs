@@ -364,6 +364,10 @@ impl Stored for Open {
         Ok(())
     }
 
+    fn unlock(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     fn length(&self) -> io::Result<u64> {
         self.with(|_, now, _, _| now.len() as u64)
     }
