@@ -353,6 +353,7 @@ impl App {
             collections: (self.collections.totals(now), self.settings.collection_bytes),
             each_collection: self.each_collection(now),
             cut_logs: self.collections.cut_logs(),
+            damaged: self.collections.home().damaged().len(),
             database: self.collections.home().calls(),
             unwritable: self.collections.home().unwritable(),
             ready: self.check_ready().is_ok(),

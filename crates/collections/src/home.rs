@@ -61,6 +61,11 @@ pub trait Home: Debug + Send + Sync {
         0
     }
 
+    /// The collections that are not served because their logs cannot be read, with the reason.
+    fn damaged(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// Whether another process waits for the collections.
     fn is_awaited(&self) -> bool {
         false

@@ -121,6 +121,8 @@ pub struct Snapshot {
     pub each_collection: Vec<(CollectionInfo, Activity)>,
     /// Logs whose ends were cut off when they were opened.
     pub cut_logs: usize,
+    /// Collections that are not served because their logs cannot be read.
+    pub damaged: usize,
     /// What was asked of a database, if collections are in one.
     pub database: Option<Calls>,
     /// Collections that take no changes any more.
@@ -326,6 +328,7 @@ impl Metrics {
         set("cognate_collection_bytes", collections.bytes as f64);
         set("cognate_collection_bytes_limit", limit as f64);
         set("cognate_collections_unwritable", snapshot.unwritable as f64);
+        set("cognate_collections_damaged", snapshot.damaged as f64);
         set("cognate_collection_logs_cut", snapshot.cut_logs as f64);
         if let Some(behind) = collections.behind {
             let seconds = |time: Option<i64>| time.unwrap_or(0) as f64 / 1e3;
@@ -372,7 +375,7 @@ pub(crate) fn verb_label(verb: &Verb) -> &'static str {
 }
 
 /// Every metric family, with its help text.
-const FAMILIES: [Description; 54] = [
+const FAMILIES: [Description; 55] = [
     ("cognate_requests_total", Kind::Counter, "Answered requests."),
     ("cognate_shed_total", Kind::Counter, "Requests refused to keep the others fast, by reason."),
     (
@@ -483,6 +486,11 @@ const FAMILIES: [Description; 54] = [
         "cognate_replica_writer_timestamp_seconds",
         Kind::Gauge,
         "When the writer last looked after the folder that this replica reads, in seconds since 1970.",
+    ),
+    (
+        "cognate_collections_damaged",
+        Kind::Gauge,
+        "Collections that are not served because their logs cannot be read.",
     ),
     (
         "cognate_collections_unwritable",

@@ -9,13 +9,13 @@ use std::time::Duration;
 #[cfg(feature = "postgres")]
 use cognate_collections::PostgresHome;
 use cognate_collections::{
-    Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, Home, Item, Limits,
+    Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, Home, Item, Limits, Opening,
     ReplicaHome, Settings as Kept, Totals,
 };
 
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
-use crate::http::settings::Settings;
+use crate::http::settings::{Damaged, Settings};
 
 pub(crate) struct Collections {
     home: Box<dyn Home>,
@@ -248,11 +248,20 @@ fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionEr
     let limits = settings.collection_limits();
     let home: Box<dyn Home> = match (&settings.postgres, &settings.replica_of, &settings.data) {
         (Some(_), _, _) => open_database(settings)?,
-        (None, Some(folder), _) => Box::new(open_replica(folder, limits)?),
+        (None, Some(folder), _) => Box::new(open_replica(folder, limits, settings.damaged)?),
         (None, None, None) => return Ok((Box::new(EmbeddedHome::in_memory(limits)), 0)),
         (None, None, Some(folder)) => {
             let patience = Duration::from_secs(settings.wait_for_data_s);
-            let (home, cuts) = EmbeddedHome::open_within(folder, limits, patience)?;
+            let serve_others = settings.damaged == Damaged::ServeOthers;
+            let (home, cuts) =
+                EmbeddedHome::open_with(folder, limits, Opening { patience, serve_others })?;
+            for (collection, problem) in home.damaged() {
+                tracing::error!(
+                    collection,
+                    problem,
+                    "a collection is not served: its log cannot be read"
+                );
+            }
             cut_logs = cuts.len();
             for Cut { path, bytes, kept } in cuts {
                 let (log, kept) = (path.display(), kept.display());
@@ -270,10 +279,23 @@ fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionEr
 }
 
 /// Opens a replica. A log line names each collection that cannot be read.
-fn open_replica(folder: &Path, limits: Limits) -> Result<ReplicaHome, CollectionError> {
-    let home = ReplicaHome::open(folder, limits)?.watched(|error| {
+fn open_replica(
+    folder: &Path,
+    limits: Limits,
+    damaged: Damaged,
+) -> Result<ReplicaHome, CollectionError> {
+    let tell = |error: CollectionError| {
         tracing::error!(%error, "a collection cannot be read on; it is shown as it was before");
-    });
+    };
+    let home = match damaged {
+        Damaged::Refuse => ReplicaHome::open(folder, limits)?,
+        Damaged::ServeOthers => {
+            let (home, problems) = ReplicaHome::open_others(folder, limits)?;
+            problems.into_iter().for_each(tell);
+            home
+        }
+    };
+    let home = home.watched(tell);
     home.map_err(|source| CollectionError::Read { path: folder.to_owned(), source })
 }
 

@@ -8,7 +8,7 @@ use cognate::model::{Storage, Verify};
 use crate::http::dialect::{Dialect, StandIn};
 use crate::http::observe::request_log::LoggedRequests;
 use crate::http::settings::value::{RawValue, Rule, VARIABLES, Value};
-use crate::http::settings::{DatabaseUrl, NamedModel};
+use crate::http::settings::{Damaged, DatabaseUrl, NamedModel};
 
 /// Longest summary that is not shortened: with the longest flag it fits on a line.
 const SUMMARY: usize = 58;
@@ -150,6 +150,9 @@ settings! {
     /// Folder that collections are kept in, by one process at a time; without it they end with the
     /// process.
     data: Option<PathBuf> = None, Rule::text("FOLDER").or("none");
+    /// What a log that cannot be read stops: `refuse` the start, `serve-others` its own collection
+    /// alone.
+    damaged: Damaged = Damaged::Refuse, Rule::choice(&["refuse", "serve-others"]);
     /// Seconds that a start waits for the folder of data while another process has it. One that is told
     /// to stop hands it over to one that waits, at once.
     wait_for_data_s: u64 = 0, Rule::count(0, 86_400);

@@ -31,6 +31,15 @@ const BYTES_PER_ITEM: usize = 128;
 /// Collections that have series of their own where only operators read them.
 const NAMED_COLLECTIONS: usize = 100;
 
+/// What a log that cannot be read stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damaged {
+    /// The start.
+    Refuse,
+    /// Its own collection.
+    ServeOthers,
+}
+
 impl Settings {
     pub(crate) fn open_options(&self) -> OpenOptions {
         let limits = Limits { model_bytes: self.model_bytes, ..Limits::DEFAULT };

@@ -3,6 +3,7 @@
 mod alerts;
 mod boosts;
 mod command;
+mod damaged;
 mod disk;
 mod events;
 mod exhaustion;

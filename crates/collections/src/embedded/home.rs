@@ -29,6 +29,17 @@ pub struct EmbeddedHome {
     /// Collections come and go one at a time.
     changing: Mutex<()>,
     folder: Option<Folder>,
+    /// Why the logs of collections that are not served cannot be read.
+    damaged: BTreeMap<Box<str>, String>,
+}
+
+/// How a folder is opened.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Opening {
+    /// How long another process that has it is waited for.
+    pub patience: Duration,
+    /// Whether a log that cannot be read stops its own collection alone.
+    pub serve_others: bool,
 }
 
 impl EmbeddedHome {
@@ -40,6 +51,7 @@ impl EmbeddedHome {
             all: RwLock::default(),
             changing: Mutex::default(),
             folder: None,
+            damaged: BTreeMap::new(),
         }
     }
 
@@ -49,17 +61,16 @@ impl EmbeddedHome {
         Self::open_in(Arc::new(LocalStorage), path, limits)
     }
 
-    /// [`open`](Self::open), waiting for so long while another process has the folder. That process is
-    /// shown that it is waited for.
-    pub fn open_within(
+    /// [`open`](Self::open) with options. A process that is waited for is shown that it is.
+    pub fn open_with(
         path: &Path,
         limits: Limits,
-        patience: Duration,
+        Opening { patience, serve_others }: Opening,
     ) -> Result<(Self, Vec<Cut>), CollectionError> {
         let (until, awaited) = (Instant::now() + patience, path.join(AWAITED));
         let mut waiting = None;
         loop {
-            match Self::open(path, limits) {
+            match Self::open_each(Arc::new(LocalStorage), path, limits, serve_others) {
                 Err(CollectionError::InUse { .. }) if Instant::now() < until => {
                     waiting = waiting.or_else(|| LocalStorage.lock(&awaited).ok());
                     thread::sleep(LOOK);
@@ -74,7 +85,7 @@ impl EmbeddedHome {
         }
     }
 
-    /// Whether another process [waits](Self::open_within) for the folder.
+    /// Whether another process [waits](Self::open_with) for the folder.
     pub fn is_awaited(&self) -> bool {
         self.folder.as_ref().is_some_and(|folder| {
             let waits = folder.storage.open(&folder.path.join(AWAITED));
@@ -98,12 +109,32 @@ impl EmbeddedHome {
         path: &Path,
         limits: Limits,
     ) -> Result<(Self, Vec<Cut>), CollectionError> {
+        Self::open_each(storage, path, limits, false)
+    }
+
+    fn open_each(
+        storage: Arc<dyn Storage>,
+        path: &Path,
+        limits: Limits,
+        serve_others: bool,
+    ) -> Result<(Self, Vec<Cut>), CollectionError> {
         let folder = Folder::open(storage, path)?;
         let mut collections = Self::in_memory(limits);
         let (mut all, mut cuts) = (BTreeMap::new(), Vec::new());
         for name in folder.names()? {
             let (mut held, mut applied) = (Items::default(), Applied::default());
-            let (log, cut) = folder.read(&name, |change| held.apply(change, &mut applied))?;
+            let opened = folder.read(&name, |change| held.apply(change, &mut applied));
+            let (log, cut) = match opened {
+                Err(
+                    error @ (CollectionError::Damaged { .. }
+                    | CollectionError::NoLog { .. }
+                    | CollectionError::Read { .. }),
+                ) if serve_others => {
+                    collections.damaged.insert(name.into(), error.to_string());
+                    continue;
+                }
+                opened => opened?,
+            };
             cuts.extend(cut);
             let (budget, kept) = (Arc::clone(&collections.budget), Some(folder.keep(log)));
             let collection = EmbeddedCollection::new(&name, limits, budget, held, kept);
@@ -133,7 +164,10 @@ impl EmbeddedHome {
     /// The collection of this name.
     pub fn named(&self, name: &str) -> Result<Arc<EmbeddedCollection>, CollectionError> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
-        all.get(name).cloned().ok_or(CollectionError::Unknown)
+        all.get(name).cloned().ok_or_else(|| match self.damaged.get(name) {
+            Some(problem) => CollectionError::NotServed { problem: problem.clone() },
+            None => CollectionError::Unknown,
+        })
     }
 
     /// Every collection, by name.
@@ -152,9 +186,13 @@ impl EmbeddedHome {
         check_name(name)?;
         self.limits.check_kept(settings)?;
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(known) = self.named(name) {
-            known.set(settings, now)?;
-            return Ok((known, false));
+        match self.named(name) {
+            Ok(known) => {
+                known.set(settings, now)?;
+                return Ok((known, false));
+            }
+            Err(CollectionError::Unknown) => {}
+            Err(error) => return Err(error),
         }
         if self.each().len() >= self.limits.collections {
             return Err(CollectionError::TooMany { limit: self.limits.collections });
@@ -413,6 +451,11 @@ impl Home for EmbeddedHome {
 
     fn unwritable(&self) -> usize {
         self.unwritable()
+    }
+
+    fn damaged(&self) -> Vec<(String, String)> {
+        let each = self.damaged.iter();
+        each.map(|(name, problem)| (name.to_string(), problem.clone())).collect()
     }
 
     fn is_awaited(&self) -> bool {

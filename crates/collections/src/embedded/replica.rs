@@ -68,6 +68,15 @@ struct Found {
 impl ReplicaHome {
     /// The collections of a folder as they are now.
     pub fn open(path: &Path, limits: Limits) -> Result<Self, CollectionError> {
+        let (home, problems) = Self::open_others(path, limits)?;
+        problems.into_iter().next().map_or(Ok(home), Err)
+    }
+
+    /// The same, without those that cannot be read, and why they cannot. They are looked at again.
+    pub fn open_others(
+        path: &Path,
+        limits: Limits,
+    ) -> Result<(Self, Vec<CollectionError>), CollectionError> {
         let shared = Arc::new(Shared {
             path: path.to_owned(),
             limits,
@@ -78,7 +87,12 @@ impl ReplicaHome {
             changed: AtomicI64::new(0),
             writer: AtomicI64::new(0),
         });
-        shared.look().into_iter().next().map_or(Ok(Self { shared }), Err)
+        let problems = shared.look();
+        let is_folder = |problem: &CollectionError| matches!(problem, CollectionError::Read { path: at, .. } if at == path);
+        match problems.iter().position(is_folder) {
+            Some(place) => Err(problems.into_iter().nth(place).unwrap_or(CollectionError::Unknown)),
+            None => Ok((Self { shared }, problems)),
+        }
     }
 
     /// Reads on what was written since. Each reason why that cannot be done is given once, as long as it

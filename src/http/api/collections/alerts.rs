@@ -209,7 +209,7 @@ impl<'a> Entry<'a> {
 refusals!(
     StreamRefusals: &[
         Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::UnknownModel, Code::Forbidden,
-        Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
+        Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
     ]
 );
 

@@ -42,7 +42,7 @@ pub(super) fn collection(
     name: Named<String>,
 ) -> Result<Arc<dyn Collection>, ApiError> {
     let Path(name) = name.map_err(|_| no_collection())?;
-    app.collections.of(caller)?.get(&name).map_err(|_| no_collection())
+    app.collections.of(caller)?.get(&name).map_err(|error| got(&error))
 }
 
 /// The collection and the item's name of a path.
@@ -53,7 +53,15 @@ pub(super) fn item(
 ) -> Result<(Arc<dyn Collection>, String), ApiError> {
     let Path((name, id)) = names.map_err(|_| no_item())?;
     let collection = app.collections.of(caller)?.get(&name);
-    Ok((collection.map_err(|_| no_collection())?, id))
+    Ok((collection.map_err(|error| got(&error))?, id))
+}
+
+/// The refusal of a path whose collection cannot be had.
+fn got(error: &CollectionError) -> ApiError {
+    match error {
+        CollectionError::NotServed { .. } => of(error, ""),
+        _ => no_collection(),
+    }
 }
 
 /// The settings of a query string that may hold these names.
@@ -308,6 +316,12 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
                           nothing was changed, and nothing is written until it starts again; the \
                           server's log says more under this request id";
             with_cause(error, Code::NotWritten, detail)
+        }
+        CollectionError::NotServed { .. } => {
+            let detail = "the log of this collection cannot be read, so it is not served until that is \
+                          mended and the server starts again; the server's log says more. All others \
+                          are served";
+            with_cause(error, Code::NotReady, detail)
         }
         CollectionError::HandedOver => {
             let detail = "the server is about to stop and handed its collections over to the one that \

@@ -190,7 +190,7 @@ pub(crate) struct EventsParameters {
 refusals!(
     ListRefusals: &[
         Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::UnknownModel, Code::Forbidden,
-        Code::ResponseTooLarge, Code::TooMuchWork, Code::DatabaseUnavailable, Code::DeadlineExceeded,
+        Code::ResponseTooLarge, Code::TooMuchWork, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded,
         Code::Overloaded,
     ]
 );
@@ -354,7 +354,7 @@ refusals!(
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyList, Code::TooManyItems,
         Code::NotFound, Code::UnknownModel, Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::Draining,
-        Code::NotWritten, Code::ResponseTooLarge, Code::TooMuchWork, Code::DatabaseUnavailable,
+        Code::NotWritten, Code::ResponseTooLarge, Code::TooMuchWork, Code::NotReady, Code::DatabaseUnavailable,
         Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
     ]
 );
@@ -458,7 +458,7 @@ async fn moved(
 refusals!(
     DeleteRefusals: &[
         Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::TooMuchWork, Code::ReadOnly, Code::Draining,
-        Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
+        Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
     ]
 );
 

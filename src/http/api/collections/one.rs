@@ -49,7 +49,7 @@ refusals!(
     SetRefusals: &[
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::Forbidden,
-        Code::CollectionFull, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
+        Code::CollectionFull, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
     ]
 );
 
@@ -94,7 +94,7 @@ pub(crate) async fn set(
     call::answer(&app, &caller, 0, &CollectionEntry::from(told.await?))
 }
 
-refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
+refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
 
 /// A collection: its settings, and how large it is.
 #[utoipa::path(
@@ -118,7 +118,7 @@ pub(crate) async fn look(
 }
 
 refusals!(
-    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]
+    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]
 );
 
 /// Deletes a collection with its items, and answers what it was.
