@@ -53,7 +53,7 @@ fn main() {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let client = Client::default();
     let compute = Pool::new(threads, 64, 100).expect("threads start");
-    let metrics = Metrics::new(&[]);
+    let metrics = Metrics::new(&[], 0);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("it starts");
     let mut rows = Vec::new();

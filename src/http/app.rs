@@ -9,7 +9,7 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, Guard};
 use axum::http::Method as Verb;
 use cognate::model::FileState;
-use cognate_collections::CollectionError;
+use cognate_collections::{Activity, Collection, CollectionError, CollectionInfo};
 use tokio::sync::Mutex;
 use tokio::task::{JoinError, spawn_blocking};
 
@@ -75,6 +75,8 @@ pub struct App {
     pub metrics: Metrics,
     pub early_ends: EarlyEnds,
     pub(crate) collections: Collections,
+    /// Collections on another machine, as the last chores found them.
+    found_collections: ArcSwap<Vec<(CollectionInfo, Activity)>>,
     /// Clients without a key.
     pub(crate) peers: Peers,
     /// Turns to write to them.
@@ -104,7 +106,7 @@ impl App {
         routes: &[(Verb, String)],
         dialects: HashMap<String, Option<Dialect>>,
     ) -> Result<Arc<Self>, AppError> {
-        let metrics = Metrics::new(routes);
+        let metrics = Metrics::new(routes, settings.named_collections());
         let budget = Arc::new(Budget::default());
         let early_ends = |reason| metrics.early_end(reason);
         let cores = || available_parallelism().map_or(1, usize::from);
@@ -135,6 +137,7 @@ impl App {
             )),
             streams: Places::new(settings.most_streams(), settings.client_share),
             collections,
+            found_collections: ArcSwap::default(),
             peers: Peers::default(),
             waiting,
             turns: Turns::default(),
@@ -302,12 +305,29 @@ impl App {
                 return;
             }
         };
+        let mut found = Vec::new();
         for collection in all {
             let _turn = self.turns.wait_here(collection.name());
+            if self.collections.is_remote()
+                && let Ok(told) = collection.told(cognate_collections::now())
+            {
+                found.push((told, collection.activity()));
+            }
             if let Err(error) = collection.tidy(cognate_collections::now()) {
                 tracing::error!(%error, "a collection could not be put in order");
             }
         }
+        self.found_collections.store(Arc::new(found));
+    }
+
+    /// Each collection, without waiting: of those on another machine what the last chores found.
+    fn each_collection(&self, now: i64) -> Vec<(CollectionInfo, Activity)> {
+        if self.collections.is_remote() {
+            return self.found_collections.load().to_vec();
+        }
+        let all = self.collections.home().all().unwrap_or_default();
+        let told = |one: &Arc<dyn Collection>| Some((one.told(now).ok()?, one.activity()));
+        all.iter().filter_map(told).collect()
     }
 
     /// The pool that computes a question.
@@ -322,6 +342,7 @@ impl App {
             let words = model.vocabulary().len() as u64;
             (loaded.name.to_string(), model.bytes(), words, !model.damaged())
         });
+        let now = cognate_collections::now();
         Snapshot {
             admission: (self.admission.in_use(), self.settings.admission_units),
             waiting: self.admission.waiting(),
@@ -329,7 +350,11 @@ impl App {
             unsent: self.unsent.in_use(),
             streams: self.streams.in_use(),
             spool: self.spools.in_use(),
-            collections: self.collections.totals(cognate_collections::now()),
+            collections: (self.collections.totals(now), self.settings.collection_bytes),
+            each_collection: self.each_collection(now),
+            cut_logs: self.collections.cut_logs(),
+            damaged: self.collections.home().damaged().len(),
+            database: self.collections.home().calls(),
             unwritable: self.collections.home().unwritable(),
             ready: self.check_ready().is_ok(),
             models: models.collect(),

@@ -28,12 +28,14 @@ pub(crate) mod middleware {
     pub(crate) mod gate;
     mod hosts;
     pub(crate) mod request_context;
+    mod unpack;
 }
 pub mod net;
 pub mod observe {
     //! What operators see of the service: counters, lines of the log, spans, the ids of requests.
 
     pub mod budget;
+    mod collections;
     pub mod metrics;
     pub(crate) mod request_log;
     pub mod series;

@@ -1,5 +1,5 @@
 //! The service put together: which routes an address has, and what stands around their handlers,
-//! from the outside in: the frame with a net under panics, CORS, and where they ask for one, keys.
+//! from the outside in: compression, if it is asked for; the frame with a net under panics, CORS, and where they ask for one, keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,6 +10,8 @@ use axum::http::{HeaderValue, Method as Verb, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::Value;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use utoipa::openapi::OpenApi;
 
@@ -24,6 +26,9 @@ use crate::http::registry::models::Models;
 use crate::http::routes::{RouteName, Routes};
 use crate::http::settings::Settings;
 use crate::http::{api, compatible, openapi};
+
+/// Bytes of an answer that are not worth compressing.
+const LEAST_COMPRESSED: u64 = 1 << 10;
 
 /// The document of the whole surface, whatever models a server has.
 pub fn document() -> Value {
@@ -166,7 +171,14 @@ fn surround(app: &Arc<App>, groups: Vec<Routes>) -> Router {
             .allow_headers(AllowHeaders::mirror_request());
         routes = routes.layer(cors);
     }
-    routes.layer(RequestContextLayer::new(Arc::clone(app))).with_state(Arc::clone(app))
+    routes = routes.layer(RequestContextLayer::new(Arc::clone(app)));
+    if app.settings.compress_answers {
+        // What a stream has to say would wait until there is enough to compress.
+        let is_whole = NotForContentType::SSE.and(NotForContentType::new("application/x-ndjson"));
+        let is_meant = SizeAbove::new(LEAST_COMPRESSED).and(is_whole);
+        routes = routes.layer(CompressionLayer::new().compress_when(is_meant));
+    }
+    routes.with_state(Arc::clone(app))
 }
 
 async fn not_found(verb: Verb) -> ApiError {

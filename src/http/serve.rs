@@ -20,6 +20,8 @@ use crate::http::settings::Settings;
 
 /// Interval of chores: model files are checked, and lines left out of the log are counted.
 const CHORES: Duration = Duration::from_secs(5);
+/// Interval of looks whether another process waits for the collections.
+const LOOK: Duration = Duration::from_millis(20);
 /// How long the end waits for what cannot be interrupted: connections that are being dropped, and a
 /// model that is still being read.
 const LAST_WAIT: Duration = Duration::from_secs(1);
@@ -148,7 +150,7 @@ fn open_listeners(app: &Arc<App>, stop: &Shutdown) -> Result<JoinSet<Drained>, S
 /// Stops in the order that loses no request: first `/ready` says so, and only when load balancers
 /// had time to notice are connections refused. A person at a terminal waits for neither.
 async fn leave(
-    app: &App,
+    app: &Arc<App>,
     told: Told,
     orders: ShutdownTrigger,
     mut listeners: JoinSet<Drained>,
@@ -162,6 +164,8 @@ async fn leave(
     tracing::info!(delay_s, grace_s, "stopping");
     app.drain();
     orders.leave();
+    let mut handing_over = JoinSet::new();
+    handing_over.spawn(hand_over(Arc::clone(app)));
     let finishing = async {
         sleep(Duration::from_secs(delay_s)).await;
         match told {
@@ -196,6 +200,19 @@ async fn leave(
             Ok(())
         }
         (false, _) => Err(ServeError::Dropped { dropped, grace_s }),
+    }
+}
+
+/// Hands the collections over once another process waits for them; they are shown on.
+async fn hand_over(app: Arc<App>) {
+    let is_awaited = |app: Arc<App>| spawn_blocking(move || app.collections.home().is_awaited());
+    while !is_awaited(Arc::clone(&app)).await.unwrap_or(true) {
+        sleep(LOOK).await;
+    }
+    let begun = Instant::now();
+    let handed_over = spawn_blocking(move || app.collections.home().hand_over()).await;
+    if handed_over.is_ok() {
+        tracing::info!(seconds = begun.elapsed().as_secs_f64(), "collections handed over");
     }
 }
 

@@ -100,6 +100,9 @@ pub enum CollectionError {
     /// Another process writes there.
     #[error("{}: another process has these collections open", path.display())]
     InUse { path: PathBuf },
+    /// The process handed the collections over to another one that waited for them.
+    #[error("these collections were handed over to another process")]
+    HandedOver,
     /// A replica was asked to change something.
     #[error(
         "these collections are read along with the process that writes them, and take no changes"
@@ -112,6 +115,9 @@ pub enum CollectionError {
         path.display()
     )]
     Damaged { path: PathBuf, offset: u64, problem: String },
+    /// The log of the collection cannot be read, and the others are served without it.
+    #[error("this collection is not served, because its log cannot be read: {problem}")]
+    NotServed { problem: String },
     /// A log of an earlier format, met by a replica, which converts none.
     #[error(
         "{}: an earlier version wrote this log; a service or a command that writes to its folder \

@@ -60,6 +60,25 @@ pub trait Home: Debug + Send + Sync {
     fn unwritable(&self) -> usize {
         0
     }
+
+    /// The collections that are not served because their logs cannot be read, with the reason.
+    fn damaged(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// Whether another process waits for the collections.
+    fn is_awaited(&self) -> bool {
+        false
+    }
+
+    /// Makes all that was written durable and leaves the collections to another process. They are shown on,
+    /// and take no more changes.
+    fn hand_over(&self) {}
+
+    /// What was asked of another machine, if the collections are there.
+    fn calls(&self) -> Option<Calls> {
+        None
+    }
 }
 
 pub trait Collection: Debug + Send + Sync {
@@ -69,6 +88,11 @@ pub trait Collection: Debug + Send + Sync {
 
     /// Information about the collection.
     fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError>;
+
+    /// What happened to it in this process, without waiting.
+    fn activity(&self) -> Activity {
+        Activity::default()
+    }
 
     /// The items of these names, where they are there.
     fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError>;
@@ -318,7 +342,7 @@ impl Applied {
 }
 
 /// Information about a collection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CollectionInfo {
     pub name: String,
     pub settings: Settings,
@@ -329,6 +353,25 @@ pub struct CollectionInfo {
     pub durable: bool,
     /// Bytes of its log, where there is one.
     pub log_bytes: Option<u64>,
+}
+
+/// What happened to a collection since the process opened it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Activity {
+    /// Items that left because there are newer ones.
+    pub evicted: u64,
+    /// Items that left because they were too old.
+    pub outlived: u64,
+    /// When a write was last made durable, in milliseconds since 1970.
+    pub synced: Option<i64>,
+}
+
+/// Questions to another machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Calls {
+    pub all: u64,
+    /// Those without an answer in time.
+    pub failed: u64,
 }
 
 /// Totals of a home.
@@ -349,4 +392,8 @@ pub struct Behind {
     pub bytes: u64,
     /// Logs that cannot be read on.
     pub unreadable: usize,
+    /// When the replica last took a change over, in milliseconds since 1970.
+    pub changed: Option<i64>,
+    /// When the writer last looked after its folder, in milliseconds since 1970.
+    pub writer: Option<i64>,
 }

@@ -36,13 +36,13 @@ pub use alerts::{Alert, AlertKind, AlertReader, AlertRule, Cursor, Merged, Start
 pub use attributes::{Attribute, Attributes, MOST_ATTRIBUTES};
 pub use boosts::{ItemBoost, ItemBoosts, MOST_BOOSTS};
 pub use cognate_files::instant::span;
-pub use embedded::{BackedUp, Cut, EmbeddedHome, ReplicaHome, back_up};
+pub use embedded::{BackedUp, Cut, EmbeddedHome, Gap, Opening, ReplicaHome, Salvaged, back_up};
 pub use error::CollectionError;
 pub use events::{EventChange, EventItems};
 pub use filter::{Filter, FilterProblem};
 pub use home::{
-    Added, Applied, Behind, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionInfo,
-    Home, ItemSelector, Page, Pending, SHORTLIST_METHOD, Totals, Write,
+    Activity, Added, Applied, Behind, Calls, Cancellation, Choice, ChooseError, Chosen, Collection,
+    CollectionInfo, Home, ItemSelector, Page, Pending, SHORTLIST_METHOD, Totals, Write,
 };
 pub use incoming::{Id, Incoming, IncomingEvent, Outgoing, Readable, Time};
 pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};

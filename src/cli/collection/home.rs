@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub(super) struct HomeArgs {
     /// Folder that the collections are kept in, as `cognate serve --data` has it
     #[arg(long, value_name = "FOLDER")]
-    data: Option<PathBuf>,
+    pub(super) data: Option<PathBuf>,
     /// Or the URL of a PostgreSQL database that they are kept in
     #[arg(long, value_name = "URL", env = "COGNATE_POSTGRES", hide_env_values = true)]
     postgres: Option<String>,

@@ -6,6 +6,7 @@ mod database;
 mod home;
 mod matching;
 mod rank;
+mod salvage;
 
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -52,6 +53,8 @@ pub(super) enum CollectionCommand {
     Info(InfoArgs),
     /// Write the items of a collection, one a line, as `load` reads them
     Export(ExportArgs),
+    /// Write what can be read of a damaged log as a collection of a new folder, and name what is missing
+    Salvage(salvage::SalvageArgs),
     /// Write the log of a collection anew with what is there
     Compact(CompactArgs),
     /// Copy the collections of a folder to another, also while a service writes there, and read the copy
@@ -102,6 +105,9 @@ pub(super) struct ExportArgs {
     name: String,
     #[command(flatten)]
     home: HomeArgs,
+    /// Of a damaged log write what can be read, and name what is missing
+    #[arg(long, conflicts_with = "postgres")]
+    salvage: bool,
 }
 
 #[derive(Debug, Args)]
@@ -138,6 +144,7 @@ pub(super) fn run(command: CollectionCommand) -> Result<(), Failure> {
         CollectionCommand::Rank(args) => rank::run(&args),
         CollectionCommand::Info(args) => info(&args),
         CollectionCommand::Export(args) => export(&args),
+        CollectionCommand::Salvage(args) => salvage::run(&args),
         CollectionCommand::Compact(args) => compact(&args),
         CollectionCommand::Backup(args) => backup(&args),
     }
@@ -283,12 +290,21 @@ fn info(args: &InfoArgs) -> Result<(), Failure> {
 }
 
 fn export(args: &ExportArgs) -> Result<(), Failure> {
+    if let (true, Some(data)) = (args.salvage, &args.home.data) {
+        let salvaged = salvage::read(data, &args.name)?;
+        return write_items(salvaged.items());
+    }
     let collections = args.home.read()?;
     let collection = named(&*collections, &args.name)?;
-    let mut out = BufWriter::new(io::stdout().lock());
     let (all, now) = (ItemSelector::default(), cognate_collections::now());
     let items = collection.choose(&all, &Choice::All, now, Cancellation::NEVER)?.items;
-    let written = items.iter().try_for_each(|(_, item)| {
+    write_items(items.iter().map(|(_, item)| item))
+}
+
+/// Writes items to standard output, one a line.
+fn write_items<'i>(mut items: impl Iterator<Item = &'i Arc<Item>>) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = items.try_for_each(|item| {
         serde_json::to_writer(&mut out, &Outgoing::whole(item))?;
         out.write_all(b"\n")
     });

@@ -21,6 +21,9 @@ use crate::http::registry::models::Reloaded;
 pub(crate) struct Status {
     /// `ok` or `ready`.
     status: &'static str,
+    /// Collections that are not served because their logs cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damaged_collections: Option<usize>,
 }
 
 /// Whether the process lives. Also under `/livez` and `/healthz`.
@@ -31,7 +34,7 @@ pub(crate) struct Status {
     responses((status = 200, description = "The process lives", body = Status)),
 )]
 pub(crate) async fn health() -> Json<Status> {
-    Json(Status { status: "ok" })
+    Json(Status { status: "ok", damaged_collections: None })
 }
 
 refusals!(ReadyRefusals: &[Code::NotReady, Code::Draining]);
@@ -45,7 +48,11 @@ refusals!(ReadyRefusals: &[Code::NotReady, Code::Draining]);
 )]
 pub async fn ready(State(app): State<Arc<App>>) -> Result<Json<Status>, ApiError> {
     app.check_ready()?;
-    Ok(Json(Status { status: "ready" }))
+    let damaged = app.collections.home().damaged().len();
+    Ok(Json(Status {
+        status: "ready",
+        damaged_collections: Some(damaged).filter(|count| *count > 0),
+    }))
 }
 
 /// Counters, gauges and histograms, as Prometheus reads them.

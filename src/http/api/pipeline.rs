@@ -87,6 +87,11 @@ pub(crate) trait Question {
         false
     }
 
+    /// Whether a collection is ranked.
+    fn ranks_collection(&self) -> bool {
+        false
+    }
+
     /// Looks up the data of a [long](Self::is_long) question before its work is estimated.
     fn look_up(&self, _: &App, _: &Models, _: &JobContext) -> Result<(), ApiError> {
         Ok(())
@@ -187,6 +192,9 @@ pub(crate) async fn answer<Q: Endpoint + 'static>(
         }
     };
     let dialect = parsed.question().dialect();
+    if parsed.question().ranks_collection() {
+        facts.ranks_collection();
+    }
     if is_long || parsed.question().is_long() {
         let threads = app.pool(parsed.question().waits(&app));
         let job = {
@@ -243,6 +251,9 @@ fn weigh_and_write(
     (permit, facts): (&mut Permit, &Facts),
     (work, started): (&JobContext, Instant),
 ) -> Result<Answered, ApiError> {
+    if question.ranks_collection() {
+        facts.ranks_collection();
+    }
     let looked_up = question.look_up(app, models, work);
     let plan = looked_up.and_then(|()| question.plan(app, models));
     let plan = plan.map_err(|error| refused(question, error))?;

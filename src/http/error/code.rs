@@ -77,8 +77,6 @@ codes! {
     UnknownItem = 422 "unknown_item" "Unknown item",
     /// The collection has another text under the name of one that is to be matched.
     OtherText = 422 "other_text" "Other text",
-    /// Collections have no room for more.
-    CollectionFull = 422 "collection_full" "Collection full",
     /// There is no method of that name.
     UnknownMethod = 422 "unknown_method" "Unknown method",
     /// The method has no vector for a single text.
@@ -106,6 +104,8 @@ codes! {
     Internal = 500 "internal" "Internal error",
     /// The server is a replica, which takes no changes of collections.
     ReadOnly = 403 "read_only" "Read only",
+    /// Collections have no room for more: in memory, in number, or of what the key may store.
+    CollectionFull = 507 "collection_full" "Collection full",
     /// A collection's log could not be written.
     NotWritten = 507 "not_written" "Not written",
     /// The database that keeps collections cannot be reached.

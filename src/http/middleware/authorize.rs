@@ -18,7 +18,7 @@ use crate::http::auth::access::Caller;
 use crate::http::auth::client::Client;
 use crate::http::auth::keys::Scope;
 use crate::http::error::{ApiError, Code};
-use crate::http::middleware::hosts;
+use crate::http::middleware::{hosts, unpack};
 use crate::http::net::Peer;
 use crate::http::net::gate;
 use crate::http::observe::request_log::Facts;
@@ -58,7 +58,7 @@ impl Service<Request> for AuthorizeService {
 
     fn call(&mut self, mut request: Request) -> Self::Future {
         match authorise(&self.app, &mut request) {
-            Ok(()) => Either::Right(self.route.call(request)),
+            Ok(()) => Either::Right(self.route.call(unpack::unpacked(&self.app, request))),
             Err(error) => Either::Left(ready(Ok(error.into_response()))),
         }
     }

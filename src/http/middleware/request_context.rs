@@ -24,8 +24,8 @@ use crate::http::error::{ApiError, Code};
 use crate::http::net::Peer;
 use crate::http::net::gate::FaultyHead;
 use crate::http::observe::metrics::UNMATCHED;
-use crate::http::observe::request_log::{Facts, Ids, Line, Outcome};
-use crate::http::observe::streams::{EndReason, Naming, RequestName};
+use crate::http::observe::request_log::{Facts, Ids, Line, OpenRequest, Outcome};
+use crate::http::observe::streams::{EndReason, HandOver};
 use crate::http::observe::trace::{Answered, Parent, Span};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -180,6 +180,7 @@ impl RequestRecord {
             facts: &self.facts,
             began: self.started,
             ended,
+            stream: None,
         };
         self.in_flight.0.request_log.tell(&line, outcome);
     }
@@ -187,6 +188,20 @@ impl RequestRecord {
     /// Ends a request whose client has gone.
     fn leave(self) {
         self.tell(&Outcome::Left, Instant::now());
+    }
+
+    /// The request of a stream that begins: told and counted when the stream ends.
+    fn opened(self, status: StatusCode) -> OpenRequest {
+        OpenRequest {
+            route: self.route().into(),
+            id: self.id,
+            peer: self.peer.map(|Peer(address)| address),
+            verb: self.verb,
+            facts: self.facts,
+            began: self.started,
+            status,
+            span: self.span,
+        }
     }
 
     /// Ends a request: counts and logs it, and adds the headers that every answer has.
@@ -213,29 +228,23 @@ impl RequestRecord {
         }
         let (status, ended) = (response.status(), Instant::now());
         let took = ended.duration_since(self.started);
-        match response.extensions_mut().remove::<Naming>() {
-            None => app.metrics.answered(self.route(), &self.verb, status, took),
-            // A stream is counted when it ends.
-            Some(naming) => {
-                app.metrics.begun(self.route(), took);
-                naming.tell(RequestName {
-                    id: self.id.clone(),
-                    route: self.route().into(),
-                    verb: self.verb.clone(),
-                });
-            }
-        }
         if let Some(caller) = self.facts.caller() {
             // By its code, whatever status the dialect sends.
             caller.count(refusal.as_ref().map_or(status, |error| error.code.status()));
         }
-        let refused = |error| Outcome::Refused(status, error);
-        self.tell(&refusal.as_ref().map_or(Outcome::Answered(status), refused), ended);
         let page = is_page(self.route());
-        let Self { in_flight, id, span, .. } = self;
-        let code = refusal.map(|error| error.code.name());
-        span.end(&Answered { id: id.to_str().unwrap_or_default(), status, code });
-        drop(in_flight);
+        let id = self.id.clone();
+        if let Some(stream) = response.extensions_mut().remove::<HandOver>() {
+            stream.give(self.opened(status));
+        } else {
+            let took = (took, self.facts.has_ranked_collection());
+            app.metrics.answered(self.route(), &self.verb, status, took);
+            let refused = |error| Outcome::Refused(status, error);
+            self.tell(&refusal.as_ref().map_or(Outcome::Answered(status), refused), ended);
+            let code = refusal.map(|error| error.code.name());
+            let id = id.to_str().unwrap_or_default();
+            self.span.end(&Answered { id, status, code, stream: None });
+        }
         decorate(&mut response, id, page);
         response
     }

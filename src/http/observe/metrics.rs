@@ -10,12 +10,14 @@ use std::time::Duration;
 use axum::http::{Method as Verb, StatusCode};
 use cognate::engine::Counts;
 use cognate::methods::Method;
-use cognate_collections::Totals;
+use cognate_collections::{Activity, Calls, CollectionInfo, Totals};
 
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Bottleneck, Code};
+use crate::http::observe::collections;
+use crate::http::observe::collections::CollectionSeries;
 use crate::http::observe::series::{Counter, Description, Gauge, Histogram, Kind, Registry};
-use crate::http::observe::streams::{EndReason, Outcome, RequestName, StreamCounters};
+use crate::http::observe::streams::{EndReason, Outcome, StreamCounters, StreamEnd};
 
 /// The label of requests to no known path.
 pub(crate) const UNMATCHED: &str = "unmatched";
@@ -26,6 +28,16 @@ const SHED: [(&str, Code); 4] = [
     ("draining", Code::Draining),
     ("not_ready", Code::NotReady),
     ("quota", Code::RateLimited),
+];
+
+/// Routes that answer in streams, whose series stand at zero from the start.
+const STREAMED: [&str; 6] = [
+    "/similarity",
+    "/embed",
+    "/rank",
+    "/collections/{name}/items",
+    "/collections/{name}/match",
+    "/collections/{name}/events/stream",
 ];
 
 pub struct Metrics {
@@ -40,8 +52,8 @@ pub struct Metrics {
     key_labels: Labels,
     nobody: Arc<KeyUse>,
     streams: StreamCounters,
-    matches: Counter,
-    expired: Counter,
+    collections: CollectionSeries,
+    collection_ranks: Histogram,
     texts: Counter,
     tokens: Counter,
     unknown_tokens: Counter,
@@ -57,6 +69,30 @@ pub struct Metrics {
     pub reload_failures: Counter,
     /// Delay of the runtime's timers.
     pub lateness: Histogram,
+}
+
+/// What came of the streams of a route.
+struct StreamSeries {
+    duration: Histogram,
+    computed: Histogram,
+    numbers: [Counter; 4],
+}
+
+impl StreamSeries {
+    fn of(registry: &Registry, route: &str) -> Self {
+        let labels = [("route", route)];
+        Self {
+            duration: registry.histogram("cognate_stream_duration_seconds", &labels),
+            computed: registry.histogram("cognate_stream_computed_seconds", &labels),
+            numbers: [
+                "cognate_stream_lines_total",
+                "cognate_stream_items_total",
+                "cognate_stream_read_bytes_total",
+                "cognate_stream_sent_bytes_total",
+            ]
+            .map(|name| registry.counter(name, &labels)),
+        }
+    }
 }
 
 struct Route {
@@ -79,8 +115,16 @@ pub struct Snapshot {
     pub streams: (usize, usize),
     /// Bytes of files that hold answers of streams, and the most there may be.
     pub spool: (u64, u64),
-    /// Collections, their items, and the bytes of memory that they take.
-    pub collections: Totals,
+    /// Collections, and the bytes of memory that they take, of as many as they may.
+    pub collections: (Totals, usize),
+    /// Each collection, as last known.
+    pub each_collection: Vec<(CollectionInfo, Activity)>,
+    /// Logs whose ends were cut off when they were opened.
+    pub cut_logs: usize,
+    /// Collections that are not served because their logs cannot be read.
+    pub damaged: usize,
+    /// What was asked of a database, if collections are in one.
+    pub database: Option<Calls>,
     /// Collections that take no changes any more.
     pub unwritable: usize,
     pub ready: bool,
@@ -89,9 +133,10 @@ pub struct Snapshot {
 }
 
 impl Metrics {
-    /// Registers everything for these routes (verb, path).
-    pub fn new(routes: &[(Verb, String)]) -> Self {
-        let registry = Registry::new(&FAMILIES);
+    /// Registers everything for these routes (verb, path), and series of their own for so many collections.
+    pub fn new(routes: &[(Verb, String)], named_collections: usize) -> Self {
+        let families = FAMILIES.iter().chain(&collections::FAMILIES);
+        let registry = Registry::new(&families.copied().collect::<Vec<_>>());
         let counter = |name, label: (&str, &str)| registry.counter(name, &[label]);
         let plain = |name| registry.counter(name, &[]);
         let gauge = |name| registry.gauge(name, &[]);
@@ -106,6 +151,9 @@ impl Metrics {
             let route = by_path.entry(path).or_insert_with_key(series);
             route.ok.push((verb.clone(), ok));
         }
+        for route in STREAMED.iter().filter(|&&route| by_path.contains_key(route)) {
+            StreamSeries::of(&registry, route);
+        }
         let unmatched: Arc<str> = UNMATCHED.into();
         request_counter(&registry, &unmatched, "GET", "404");
         by_path.entry(unmatched).or_insert_with_key(series);
@@ -118,6 +166,9 @@ impl Metrics {
         let early_end = |reason: EndReason| {
             (reason, counter("cognate_connections_ended_total", ("reason", reason.name())))
         };
+        for name in ["cognate_database_calls_total", "cognate_database_failures_total"] {
+            plain(name);
+        }
         registry.gauge("cognate_build_info", &[("version", env!("CARGO_PKG_VERSION"))]).set(1.0);
         Self {
             routes: by_path,
@@ -136,8 +187,8 @@ impl Metrics {
             streams: StreamCounters::new(|outcome| {
                 counter("cognate_streams_ended_total", ("outcome", outcome))
             }),
-            matches: plain("cognate_collection_matches_total"),
-            expired: plain("cognate_collection_expired_total"),
+            collections: CollectionSeries::new(named_collections),
+            collection_ranks: registry.histogram("cognate_collection_rank_duration_seconds", &[]),
             texts: plain("cognate_texts_total"),
             tokens: plain("cognate_tokens_total"),
             unknown_tokens: plain("cognate_unknown_tokens_total"),
@@ -153,10 +204,18 @@ impl Metrics {
         }
     }
 
-    /// Counts an answered request; `route` is the matched path.
-    pub(crate) fn answered(&self, route: &str, verb: &Verb, status: StatusCode, took: Duration) {
+    /// Counts an answered request; `route` is the matched path. A ranking of a collection reads as much
+    /// as is there, so it has a histogram of its own.
+    pub(crate) fn answered(
+        &self,
+        route: &str,
+        verb: &Verb,
+        status: StatusCode,
+        (took, ranks_collection): (Duration, bool),
+    ) {
         let Some((path, series)) = self.route(route) else { return };
-        series.duration.record(took.as_secs_f64());
+        let duration = if ranks_collection { &self.collection_ranks } else { &series.duration };
+        duration.record(took.as_secs_f64());
         let ok = series.ok.iter().find(|(known, _)| known == verb);
         match ok.filter(|_| status == StatusCode::OK) {
             Some((_, ok)) => ok.increment(1),
@@ -167,20 +226,19 @@ impl Metrics {
         }
     }
 
-    /// Notes how long the head of an answer took.
-    pub(crate) fn begun(&self, route: &str, took: Duration) {
-        if let Some((_, series)) = self.route(route) {
-            series.duration.record(took.as_secs_f64());
-        }
-    }
-
-    /// Counts a stream that ended: as a request, too, whose status is 200 only if it ended well.
-    pub(crate) fn stream_ended(&self, outcome: Outcome, request: Option<&RequestName>) {
-        self.streams.count(outcome);
-        let known = request.and_then(|request| Some((request, self.route(&request.route)?)));
-        let Some((request, (path, _))) = known else { return };
-        let status = if outcome == Outcome::Complete { "200" } else { outcome.name() };
-        request_counter(&self.registry, path, verb_label(&request.verb), status).increment(1);
+    /// Counts a stream that ended: as a request, too, whose status is 200 only if it ended well. Of one
+    /// whose request is not known the outcome alone is counted.
+    pub(crate) fn stream_ended(&self, end: StreamEnd, request: Option<(&str, &Verb, Duration)>) {
+        self.streams.count(end.outcome);
+        let Some((route, verb, took)) = request else { return };
+        let Some((path, _)) = self.route(route) else { return };
+        let status = if end.outcome == Outcome::Complete { "200" } else { end.outcome.name() };
+        request_counter(&self.registry, path, verb_label(verb), status).increment(1);
+        let series = StreamSeries::of(&self.registry, path);
+        series.duration.record(took.as_secs_f64());
+        series.computed.record(end.computed.as_secs_f64());
+        let numbers = [end.lines, end.items, end.body_bytes, end.answer_bytes];
+        series.numbers.iter().zip(numbers).for_each(|(counter, number)| counter.increment(number));
     }
 
     /// The series of a matched path, or of those that match none.
@@ -235,10 +293,15 @@ impl Metrics {
         self.rank_parts.count(part);
     }
 
-    /// Counts texts that were matched against a collection, and those that were too old for it.
-    pub(crate) fn matched(&self, texts: usize, expired: usize) {
-        self.matches.increment(texts as u64);
-        self.expired.increment(expired as u64);
+    /// Counts texts that were matched against a collection, the events that they began, and those of
+    /// them that were too old for it.
+    pub(crate) fn matched(&self, collection: &str, texts: usize, events: usize, expired: usize) {
+        self.collections.matched(collection, texts, events, expired);
+    }
+
+    /// Counts the refusal of a write to a collection, where it is for want of room, disk or database.
+    pub(crate) fn write_refused(&self, collection: &str, error: &ApiError) {
+        self.collections.refused(collection, error.code);
     }
 
     pub(crate) fn read(&self, counts: Counts) {
@@ -260,13 +323,24 @@ impl Metrics {
         set("cognate_streams_limit", snapshot.streams.1 as f64);
         set("cognate_stream_spool_bytes", snapshot.spool.0 as f64);
         set("cognate_stream_spool_bytes_limit", snapshot.spool.1 as f64);
-        set("cognate_collections", snapshot.collections.collections as f64);
-        set("cognate_collection_items", snapshot.collections.items as f64);
-        set("cognate_collection_bytes", snapshot.collections.bytes as f64);
+        let (collections, limit) = snapshot.collections;
+        set("cognate_collections", collections.collections as f64);
+        set("cognate_collection_bytes", collections.bytes as f64);
+        set("cognate_collection_bytes_limit", limit as f64);
         set("cognate_collections_unwritable", snapshot.unwritable as f64);
-        if let Some(behind) = snapshot.collections.behind {
+        set("cognate_collections_damaged", snapshot.damaged as f64);
+        set("cognate_collection_logs_cut", snapshot.cut_logs as f64);
+        if let Some(behind) = collections.behind {
+            let seconds = |time: Option<i64>| time.unwrap_or(0) as f64 / 1e3;
             set("cognate_replica_unread_bytes", behind.bytes as f64);
             set("cognate_replica_unreadable_logs", behind.unreadable as f64);
+            set("cognate_replica_changed_timestamp_seconds", seconds(behind.changed));
+            set("cognate_replica_writer_timestamp_seconds", seconds(behind.writer));
+        }
+        if let Some(Calls { all, failed }) = snapshot.database {
+            let total = |name, value| self.registry.counter(name, &[]).raise(value);
+            total("cognate_database_calls_total", all);
+            total("cognate_database_failures_total", failed);
         }
         set("cognate_ready", f64::from(u8::from(snapshot.ready)));
         for (name, bytes, words, intact) in &snapshot.models {
@@ -277,6 +351,7 @@ impl Metrics {
             of_model("cognate_model_words", *words as f64);
             of_model("cognate_model_intact", f64::from(u8::from(*intact)));
         }
+        let _one = self.collections.write(&self.registry, &snapshot.each_collection);
         let mut page = self.registry.render();
         page.push_str(&series());
         page
@@ -300,7 +375,7 @@ pub(crate) fn verb_label(verb: &Verb) -> &'static str {
 }
 
 /// Every metric family, with its help text.
-const FAMILIES: [Description; 44] = [
+const FAMILIES: [Description; 55] = [
     ("cognate_requests_total", Kind::Counter, "Answered requests."),
     ("cognate_shed_total", Kind::Counter, "Requests refused to keep the others fast, by reason."),
     (
@@ -317,12 +392,6 @@ const FAMILIES: [Description; 44] = [
         "cognate_key_requests_total",
         Kind::Counter,
         "Requests to routes that ask for a key, by its id.",
-    ),
-    ("cognate_collection_matches_total", Kind::Counter, "Texts matched against a collection."),
-    (
-        "cognate_collection_expired_total",
-        Kind::Counter,
-        "Texts that were too old for the collection's ttl when they were matched.",
     ),
     ("cognate_texts_total", Kind::Counter, "Texts read."),
     ("cognate_tokens_total", Kind::Counter, "Tokens read."),
@@ -382,11 +451,46 @@ const FAMILIES: [Description; 44] = [
     ),
     ("cognate_stream_spool_bytes_limit", Kind::Gauge, "Limit of bytes of such files."),
     ("cognate_collections", Kind::Gauge, "Collections."),
-    ("cognate_collection_items", Kind::Gauge, "Items of all collections."),
     (
         "cognate_collection_bytes",
         Kind::Gauge,
         "Memory of all collections: items, and windows that are matched against.",
+    ),
+    ("cognate_collection_bytes_limit", Kind::Gauge, "Limit of memory of all collections."),
+    (
+        "cognate_collection_logs_cut",
+        Kind::Gauge,
+        "Logs whose ends, which a crash had left, were cut off and kept beside them at the start.",
+    ),
+    (
+        "cognate_collection_rank_duration_seconds",
+        Kind::Histogram,
+        "Time from the head of a request that ranks a collection to the head of its answer.",
+    ),
+    (
+        "cognate_database_calls_total",
+        Kind::Counter,
+        "Questions to the database that keeps the collections.",
+    ),
+    (
+        "cognate_database_failures_total",
+        Kind::Counter,
+        "Those that it did not answer in time, or refused.",
+    ),
+    (
+        "cognate_replica_changed_timestamp_seconds",
+        Kind::Gauge,
+        "When this replica last took a change over, in seconds since 1970.",
+    ),
+    (
+        "cognate_replica_writer_timestamp_seconds",
+        Kind::Gauge,
+        "When the writer last looked after the folder that this replica reads, in seconds since 1970.",
+    ),
+    (
+        "cognate_collections_damaged",
+        Kind::Gauge,
+        "Collections that are not served because their logs cannot be read.",
     ),
     (
         "cognate_collections_unwritable",
@@ -410,7 +514,33 @@ const FAMILIES: [Description; 44] = [
     (
         "cognate_request_duration_seconds",
         Kind::Histogram,
-        "Time from a request's head to the head of its answer.",
+        "Time from a request's head to the head of its answer, without streams and rankings of collections.",
+    ),
+    (
+        "cognate_stream_duration_seconds",
+        Kind::Histogram,
+        "Time from the head of a stream's request to the end of its answer.",
+    ),
+    (
+        "cognate_stream_computed_seconds",
+        Kind::Histogram,
+        "Time that the jobs of a stream computed.",
+    ),
+    ("cognate_stream_lines_total", Kind::Counter, "Lines read of streams that ended."),
+    (
+        "cognate_stream_items_total",
+        Kind::Counter,
+        "Lines answered without an error, and alerts told, of streams that ended.",
+    ),
+    (
+        "cognate_stream_read_bytes_total",
+        Kind::Counter,
+        "Bytes of the bodies of streams that ended.",
+    ),
+    (
+        "cognate_stream_sent_bytes_total",
+        Kind::Counter,
+        "Bytes of answers that connections took, of streams that ended.",
     ),
     ("cognate_runtime_lateness_seconds", Kind::Histogram, "Delay of the runtime's timers."),
 ];

@@ -4,16 +4,17 @@
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::http::{HeaderValue, Method as Verb, Request, StatusCode};
 
 use crate::http::error::{ApiError, Code};
 use crate::http::observe::budget::{Budget, Kind};
 use crate::http::observe::metrics::KeyUse;
-use crate::http::observe::trace::TraceId;
+use crate::http::observe::streams::{self, StreamEnd};
+use crate::http::observe::trace::{Answered, Span, TraceId};
 
 /// Routes of health checks, asked again and again: their answers are logged at debug.
 const QUIET: [&str; 6] = ["/health", "/healthz", "/livez", "/ready", "/readyz", "/metrics"];
@@ -64,6 +65,43 @@ pub(crate) struct Line<'a> {
     pub facts: &'a Facts,
     pub began: Instant,
     pub ended: Instant,
+    /// What came of the request's stream, if it has one.
+    pub stream: Option<StreamEnd>,
+}
+
+/// A request whose answer goes on after its head, in a stream.
+#[derive(Debug)]
+pub(crate) struct OpenRequest {
+    pub id: HeaderValue,
+    pub peer: Option<SocketAddr>,
+    pub route: Arc<str>,
+    pub verb: Verb,
+    pub facts: Arc<Facts>,
+    pub began: Instant,
+    pub status: StatusCode,
+    pub span: Span,
+}
+
+impl OpenRequest {
+    /// Tells the log and the span how the stream ended, and how long all of it took.
+    pub(crate) fn end(self, log: &RequestLog, end: StreamEnd) -> Duration {
+        let ended = Instant::now();
+        let line = Line {
+            id: &self.id,
+            trace: self.span.trace(),
+            peer: self.peer,
+            route: &self.route,
+            verb: &self.verb,
+            facts: &self.facts,
+            began: self.began,
+            ended,
+            stream: Some(end),
+        };
+        log.tell(&line, &Outcome::Answered(self.status));
+        let id = self.id.to_str().unwrap_or_default();
+        self.span.end(&Answered { id, status: self.status, code: None, stream: Some(end) });
+        ended.duration_since(self.began)
+    }
 }
 
 pub(crate) enum Outcome<'a> {
@@ -89,16 +127,37 @@ macro_rules! line {
             method = %$line.verb,
             model = $line.facts.asked().map(|asked| &*asked.model),
             scoring_method = $line.facts.asked().map(|asked| &*asked.method),
-            items = $line.facts.asked().and_then(|asked| asked.items),
-            body_bytes = $line.facts.body_bytes(),
+            items = $line.items(),
+            lines = $line.stream.map(|stream| stream.lines),
+            answered = $line.stream.map(|stream| stream.answered),
+            body_bytes = $line.body_bytes(),
+            answer_bytes = $line.stream.map(|stream| stream.answer_bytes),
             status = $status.map(|status| status.as_u16()),
-            // To the microsecond, without the digits that only binary numbers have.
-            took_ms = $line.ended.duration_since($line.began).as_micros() as f64 / 1e3,
+            took_ms = milliseconds($line.ended.duration_since($line.began)),
+            computed_ms = $line.stream.map(|stream| milliseconds(stream.computed)),
+            outcome = $line.stream.map(|stream| stream.outcome.name()),
             code = $code,
             detail = $detail,
             "{}", $message
         )
     };
+}
+
+/// To the microsecond, without the digits that only binary numbers have.
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_micros() as f64 / 1e3
+}
+
+impl Line<'_> {
+    fn items(&self) -> Option<u64> {
+        let items = self.facts.asked().and_then(|asked| asked.items);
+        self.stream.map(|stream| stream.items).or(items.map(|items| items as u64))
+    }
+
+    fn body_bytes(&self) -> Option<u64> {
+        let bytes = self.facts.body_bytes().map(|bytes| bytes as u64);
+        self.stream.map(|stream| stream.body_bytes).or(bytes)
+    }
 }
 
 impl RequestLog {
@@ -120,6 +179,14 @@ impl RequestLog {
             Outcome::Answered(status) => {
                 let told = self.logged == LoggedRequests::All && !QUIET.contains(&line.route);
                 let status = Some(status);
+                // A stream that did not end well is told whatever else is.
+                match line.stream.map(|stream| stream.outcome) {
+                    None | Some(streams::Outcome::Complete) => {}
+                    Some(streams::Outcome::Failed) => {
+                        return line!(error, line, status, "", "", "stream failed");
+                    }
+                    Some(_) => return line!(info, line, status, "", "", "stream ended early"),
+                }
                 match reload || (told && self.budget.admits(Kind::Answered, line.ended)) {
                     true => line!(info, line, status, "", "", "answered"),
                     false => line!(debug, line, status, "", "", "answered"),
@@ -166,6 +233,7 @@ pub(crate) struct Facts {
     caller: OnceLock<Arc<KeyUse>>,
     body_bytes: OnceLock<usize>,
     asked: OnceLock<Asked>,
+    ranks_collection: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -193,6 +261,14 @@ impl Facts {
 
     pub(crate) fn asks(&self, model: &Arc<str>, method: Cow<'static, str>, items: Option<usize>) {
         let _ = self.asked.set(Asked { model: Arc::clone(model), method, items });
+    }
+
+    pub(crate) fn ranks_collection(&self) {
+        self.ranks_collection.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_ranked_collection(&self) -> bool {
+        self.ranks_collection.load(Ordering::Relaxed)
     }
 
     /// The caller's counters, if the route asks for a key.

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Upper bounds of the buckets of durations, in seconds.
-const SECONDS: [f64; 17] = [
-    1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0, 5.0,
+const SECONDS: [f64; 20] = [
+    1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0,
+    5.0, 30.0, 300.0, 3600.0,
 ];
 
 #[derive(Debug, Clone, Default)]
@@ -20,6 +21,11 @@ pub struct Counter(Arc<AtomicU64>);
 impl Counter {
     pub fn increment(&self, by: u64) {
         self.0.fetch_add(by, Ordering::Relaxed);
+    }
+
+    /// Takes over what is counted elsewhere.
+    pub(super) fn raise(&self, to: u64) {
+        self.0.fetch_max(to, Ordering::Relaxed);
     }
 
     pub fn value(&self) -> u64 {
@@ -143,6 +149,14 @@ impl Registry {
             Kind::Histogram => Series::Histogram(Histogram::default()),
         });
         Some(series.clone())
+    }
+
+    /// Forgets all series of a family.
+    pub(super) fn clear(&self, name: &str) {
+        let mut families = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(family) = families.get_mut(name) {
+            family.by_labels.clear();
+        }
     }
 
     /// Every family that has a series, in the text format of Prometheus.

@@ -1,14 +1,14 @@
-//! How streams of lines end: counted, and told in the log where they did not end well. An answer's
-//! head is out long before its end, so its status alone says nothing.
+//! How streams of lines end, and how connections do that end early. The head of a stream's answer is out
+//! long before its end, so what is told and counted of its request waits for the end.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use axum::http::{HeaderValue, Method as Verb};
-use tokio::sync::watch;
+use tokio::sync::oneshot;
 
 use crate::http::observe::budget::{Budget, Kind};
+use crate::http::observe::request_log::OpenRequest;
 use crate::http::observe::series::Counter;
 
 /// Declares the outcomes with the labels of their counters.
@@ -49,44 +49,60 @@ outcomes! {
     Failed = "failed",
 }
 
-/// A stream's request, as counters and log call it.
-#[derive(Debug, Clone)]
-pub(crate) struct RequestName {
-    pub id: HeaderValue,
-    pub route: Arc<str>,
-    pub verb: Verb,
+/// What came of a stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StreamEnd {
+    pub outcome: Outcome,
+    pub lines: u64,
+    /// Lines whose answers were written, or that were taken into account.
+    pub answered: u64,
+    /// Lines that were answered without an error; alerts that were told.
+    pub items: u64,
+    pub body_bytes: u64,
+    /// Bytes that the connection took.
+    pub answer_bytes: u64,
+    /// The time of its jobs.
+    pub computed: Duration,
 }
 
-/// Where the stream of an answer learns what its request is called: an extension of the answer, which
-/// says that the answer is counted when it ends, not when it begins.
+/// Where a stream gets its request from: an extension of the answer, which says that the request ends
+/// with the stream, not with the answer's head.
 #[derive(Debug, Clone)]
-pub(crate) struct Naming(watch::Sender<Option<RequestName>>);
+pub(crate) struct HandOver(Arc<Mutex<Option<oneshot::Sender<OpenRequest>>>>);
 
-impl Naming {
-    /// A name that is sent later, and its receiver.
-    pub(crate) fn new() -> (Self, Named) {
-        let (teller, name) = watch::channel(None);
-        (Self(teller), Named(name))
+impl HandOver {
+    /// A request that is handed over later, and its receiver.
+    pub(crate) fn new() -> (Self, HandedOver) {
+        let (sender, receiver) = oneshot::channel();
+        (Self(Arc::new(Mutex::new(Some(sender)))), HandedOver { receiver, request: None })
     }
 
-    pub(crate) fn tell(&self, name: RequestName) {
-        self.0.send_replace(Some(name));
+    pub(crate) fn give(&self, request: OpenRequest) {
+        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(sender) = sender {
+            // A stream that failed meanwhile leaves nobody to tell.
+            let _ = sender.send(request);
+        }
     }
 }
 
-/// Receives the name of a request.
+/// Receives the request of a stream.
 #[derive(Debug)]
-pub(crate) struct Named(watch::Receiver<Option<RequestName>>);
+pub(crate) struct HandedOver {
+    receiver: oneshot::Receiver<OpenRequest>,
+    request: Option<OpenRequest>,
+}
 
-impl Named {
-    /// Waits until the name is known, or the request ended without one.
+impl HandedOver {
+    /// Waits until the request is here, or ended without an answer.
     pub(crate) async fn known(&mut self) {
-        // Without an answer the name is never sent.
-        let _ = self.0.wait_for(Option::is_some).await;
+        if self.request.is_none() {
+            self.request = (&mut self.receiver).await.ok();
+        }
     }
 
-    pub(crate) fn name(&self) -> Option<RequestName> {
-        self.0.borrow().clone()
+    pub(crate) fn take(&mut self) -> Option<OpenRequest> {
+        self.request.take().or_else(|| self.receiver.try_recv().ok())
     }
 }
 

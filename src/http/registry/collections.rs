@@ -4,24 +4,25 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-#[cfg(feature = "postgres")]
 use std::time::Duration;
 
 #[cfg(feature = "postgres")]
 use cognate_collections::PostgresHome;
 use cognate_collections::{
-    Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, Home, Item, Limits,
+    Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, Home, Item, Limits, Opening,
     ReplicaHome, Settings as Kept, Totals,
 };
 
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
-use crate::http::settings::Settings;
+use crate::http::settings::{Damaged, Settings};
 
 pub(crate) struct Collections {
     home: Box<dyn Home>,
     /// The joint limits of a limited key's collections, if there are any.
     most: Option<Most>,
+    /// Logs whose ends were cut off when they were opened.
+    cut_logs: usize,
 }
 
 /// Joint limits of all collections that a limited key reaches.
@@ -46,12 +47,17 @@ impl Most {
 
 impl Collections {
     pub(in crate::http) fn open(settings: &Settings) -> Result<Self, CollectionError> {
-        Ok(Self { home: open_home(settings)?, most: Most::of(settings) })
+        let (home, cut_logs) = open_home(settings)?;
+        Ok(Self { home, most: Most::of(settings), cut_logs })
     }
 
     /// Whether every question waits for another machine.
     pub(crate) fn is_remote(&self) -> bool {
         self.home.is_remote()
+    }
+
+    pub(crate) fn cut_logs(&self) -> usize {
+        self.cut_logs
     }
 
     pub(crate) fn totals(&self, now: i64) -> Totals {
@@ -235,16 +241,28 @@ fn failed(error: &CollectionError) -> ApiError {
     ApiError::internal(&error.to_string())
 }
 
-/// Opens the collections of the settings. A line in the log tells of each end of a log that a crash had
-/// left, and how much there is.
-fn open_home(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> {
+/// Opens the collections of the settings, and counts the logs whose ends were cut off. A line in the log
+/// tells of each end of a log that a crash had left, and how much there is.
+fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionError> {
+    let mut cut_logs = 0;
     let limits = settings.collection_limits();
     let home: Box<dyn Home> = match (&settings.postgres, &settings.replica_of, &settings.data) {
         (Some(_), _, _) => open_database(settings)?,
-        (None, Some(folder), _) => Box::new(open_replica(folder, limits)?),
-        (None, None, None) => return Ok(Box::new(EmbeddedHome::in_memory(limits))),
+        (None, Some(folder), _) => Box::new(open_replica(folder, limits, settings.damaged)?),
+        (None, None, None) => return Ok((Box::new(EmbeddedHome::in_memory(limits)), 0)),
         (None, None, Some(folder)) => {
-            let (home, cuts) = EmbeddedHome::open(folder, limits)?;
+            let patience = Duration::from_secs(settings.wait_for_data_s);
+            let serve_others = settings.damaged == Damaged::ServeOthers;
+            let (home, cuts) =
+                EmbeddedHome::open_with(folder, limits, Opening { patience, serve_others })?;
+            for (collection, problem) in home.damaged() {
+                tracing::error!(
+                    collection,
+                    problem,
+                    "a collection is not served: its log cannot be read"
+                );
+            }
+            cut_logs = cuts.len();
             for Cut { path, bytes, kept } in cuts {
                 let (log, kept) = (path.display(), kept.display());
                 tracing::warn!(
@@ -257,14 +275,27 @@ fn open_home(settings: &Settings) -> Result<Box<dyn Home>, CollectionError> {
     };
     let Totals { collections, items, .. } = home.totals(cognate_collections::now());
     tracing::info!(collections, items, "collections opened");
-    Ok(home)
+    Ok((home, cut_logs))
 }
 
 /// Opens a replica. A log line names each collection that cannot be read.
-fn open_replica(folder: &Path, limits: Limits) -> Result<ReplicaHome, CollectionError> {
-    let home = ReplicaHome::open(folder, limits)?.watched(|error| {
+fn open_replica(
+    folder: &Path,
+    limits: Limits,
+    damaged: Damaged,
+) -> Result<ReplicaHome, CollectionError> {
+    let tell = |error: CollectionError| {
         tracing::error!(%error, "a collection cannot be read on; it is shown as it was before");
-    });
+    };
+    let home = match damaged {
+        Damaged::Refuse => ReplicaHome::open(folder, limits)?,
+        Damaged::ServeOthers => {
+            let (home, problems) = ReplicaHome::open_others(folder, limits)?;
+            problems.into_iter().for_each(tell);
+            home
+        }
+    };
+    let home = home.watched(tell);
     home.map_err(|source| CollectionError::Read { path: folder.to_owned(), source })
 }
 

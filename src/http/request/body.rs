@@ -2,6 +2,7 @@
 //! time.
 
 use std::time::Duration;
+use std::{fmt, io};
 
 use axum::body::Bytes;
 use axum::extract::Request;
@@ -67,14 +68,16 @@ pub(crate) fn unsupported(accepted: &'static str) -> ApiError {
         .with_header(HeaderName::from_static("accept-post"), HeaderValue::from_static(accepted))
 }
 
+/// Refuses a body that is compressed still.
 pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
     let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
     if headers.get_all(header::CONTENT_ENCODING).iter().all(plain) {
         return Ok(());
     }
-    let detail = "compressed bodies are not read; send it as it is";
+    let detail = "the body is compressed in a way that is not read, or in several; send it as gzip or \
+                  zstd, or as it is";
     Err(ApiError::new(Code::UnsupportedEncoding, detail)
-        .with_header(header::ACCEPT_ENCODING, HeaderValue::from_static("identity")))
+        .with_header(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd, identity")))
 }
 
 /// Refuses settings in the query string of a question whose settings stand in its body, where they
@@ -132,7 +135,7 @@ pub async fn read(
         };
         let Some(frame) = frame else { break };
         // Trailers say nothing that is read here.
-        let Ok(data) = frame.map_err(|_| broken())?.into_data() else { continue };
+        let Ok(data) = frame.map_err(refused)?.into_data() else { continue };
         if whole.is_empty() && announced == Some(data.len()) {
             // Short bodies come in one piece and are used where they lie.
             return Ok(data);
@@ -153,6 +156,31 @@ pub async fn read(
         whole.extend_from_slice(&data);
     }
     Ok(whole.into())
+}
+
+/// A refusal on its way through the stream of a body.
+#[derive(Debug)]
+pub(crate) struct BodyError(pub ApiError);
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.detail.fmt(f)
+    }
+}
+
+impl std::error::Error for BodyError {}
+
+/// The refusal of a body that cannot be read on.
+pub(crate) fn refused(error: axum::Error) -> ApiError {
+    let Ok(error) = error.into_inner().downcast::<io::Error>() else { return broken() };
+    let told = error.get_ref().and_then(|error| error.downcast_ref::<BodyError>());
+    told.map_or_else(
+        || {
+            let detail = "the body is not what its `content-encoding` says, or breaks off";
+            ApiError { close: true, ..ApiError::new(Code::MalformedJson, detail) }
+        },
+        |BodyError(error)| ApiError { close: true, ..error.clone() },
+    )
 }
 
 /// The refusal of a body that does not come to its end.

@@ -8,7 +8,7 @@ use cognate::model::{Storage, Verify};
 use crate::http::dialect::{Dialect, StandIn};
 use crate::http::observe::request_log::LoggedRequests;
 use crate::http::settings::value::{RawValue, Rule, VARIABLES, Value};
-use crate::http::settings::{DatabaseUrl, NamedModel};
+use crate::http::settings::{Damaged, DatabaseUrl, NamedModel};
 
 /// Longest summary that is not shortened: with the longest flag it fits on a line.
 const SUMMARY: usize = 58;
@@ -67,6 +67,10 @@ settings! {
     header_bytes: usize = 32 << 10, Rule::bytes(8 << 10, 1 << 20);
     /// Maximum number of header fields in a request.
     header_count: usize = 64, Rule::count(8, 1024);
+
+    /// Compress answers of more than 1 KiB by gzip or zstd for clients that accept it: less to send,
+    /// more to compute. Streams are sent as they are.
+    compress_answers: bool = false, Rule::switch();
 
     "Models":
     /// Models by name; a request chooses one by its name and gets the first without one. The first
@@ -146,6 +150,12 @@ settings! {
     /// Folder that collections are kept in, by one process at a time; without it they end with the
     /// process.
     data: Option<PathBuf> = None, Rule::text("FOLDER").or("none");
+    /// What a log that cannot be read stops: `refuse` the start, `serve-others` its own collection
+    /// alone.
+    damaged: Damaged = Damaged::Refuse, Rule::choice(&["refuse", "serve-others"]);
+    /// Seconds that a start waits for the folder of data while another process has it. One that is told
+    /// to stop hands it over to one that waits, at once.
+    wait_for_data_s: u64 = 0, Rule::count(0, 86_400);
     /// Folder whose collections another process keeps: this one reads along as they grow, and takes no
     /// changes.
     replica_of: Option<PathBuf> = None, Rule::text("FOLDER").or("none");
@@ -159,6 +169,10 @@ settings! {
     /// Maximum memory of all collections: of their items, and of the windows that texts are matched
     /// against.
     collection_bytes: usize = 1 << 30, Rule::bytes(1 << 20, 1 << 40);
+    /// Collections that have series of their own on /metrics, by name; all further ones count as
+    /// `other`. `auto` is 100 where admin_listen is set, else 0: whoever reaches the public address
+    /// reads its metrics without a key.
+    collection_series: Option<usize> = None, Rule::count(0, 1000).or("auto");
     /// Maximum items that a text is matched against.
     max_window: usize = 100_000, Rule::count(1, 10_000_000);
 

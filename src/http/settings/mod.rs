@@ -28,6 +28,17 @@ const MOST_SPOOL_FILE: u64 = 8 << 20;
 
 /// Bytes of a body that count as one item before items are counted: a pair of tweets.
 const BYTES_PER_ITEM: usize = 128;
+/// Collections that have series of their own where only operators read them.
+const NAMED_COLLECTIONS: usize = 100;
+
+/// What a log that cannot be read stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damaged {
+    /// The start.
+    Refuse,
+    /// Its own collection.
+    ServeOthers,
+}
 
 impl Settings {
     pub(crate) fn open_options(&self) -> OpenOptions {
@@ -56,6 +67,12 @@ impl Settings {
         let bytes = self.spool_bytes.min(self.stream_spool().saturating_mul(streams));
         // The last file of each stream may be incomplete.
         if bytes == 0 { 0 } else { (bytes / self.spool_file_bytes()).saturating_add(streams) }
+    }
+
+    /// Number of collections that have series of their own.
+    pub(crate) fn named_collections(&self) -> usize {
+        let usual = if self.admin_listen.is_some() { NAMED_COLLECTIONS } else { 0 };
+        self.collection_series.unwrap_or(usual)
     }
 
     pub(crate) fn collection_limits(&self) -> cognate_collections::Limits {

@@ -8,6 +8,7 @@ use cognate::model::{Storage, Verify};
 
 use crate::http::dialect::{Dialect, StandIn};
 use crate::http::observe::request_log::LoggedRequests;
+use crate::http::settings::Damaged;
 
 /// A model file and the name requests choose it by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -245,6 +246,24 @@ impl Value for StandIn {
             Self::Zero => "zero",
             Self::Hash => "hash",
             Self::Error => "error",
+        };
+        RawValue::One(word.to_owned())
+    }
+}
+
+impl Value for Damaged {
+    fn parse(written: &RawValue, rule: &Rule) -> Result<Self, String> {
+        match one(written)? {
+            "refuse" => Ok(Self::Refuse),
+            "serve-others" => Ok(Self::ServeOthers),
+            other => Err(format!("{} is not {}", quoted(other), rule.range().unwrap_or_default())),
+        }
+    }
+
+    fn write(&self, _: &Rule) -> RawValue {
+        let word = match self {
+            Self::Refuse => "refuse",
+            Self::ServeOthers => "serve-others",
         };
         RawValue::One(word.to_owned())
     }

@@ -56,7 +56,7 @@ async fn items_come_back_as_they_were_written() {
     let all = done(&app, "GET", "/collections", None).await;
     assert_eq!(all["collections"][0], told);
     let metrics = app.get("/metrics").await.text();
-    assert!(metrics.contains("cognate_collection_items 4"), "{metrics}");
+    assert!(metrics.contains("cognate_collection_items{collection=\"other\"} 4\n"), "{metrics}");
     done(&app, "DELETE", "/collections/news", None).await;
     call(&app, "GET", "/collections/news", None).await.refusal(404, "not_found");
     assert!(app.get("/metrics").await.text().contains("cognate_collection_bytes 0"));
@@ -132,13 +132,13 @@ async fn what_is_wrong_is_told_with_its_place() {
     }
     let fifth = json!({"items": [item(json!("e"), "text")]});
     let full = call(&app, "POST", "/collections/news/items", Some(&fifth)).await;
-    full.refusal(422, "collection_full");
+    full.refusal(507, "collection_full");
     let second = call(&app, "PUT", "/collections/more", Some(&json!({}))).await;
-    second.refusal(422, "collection_full");
+    second.refusal(507, "collection_full");
     for (name, body, code) in [
         ("News", json!({}), "invalid_field"),
         ("news", json!({"max_items": 0}), "out_of_range"),
-        ("news", json!({"max_items": 5}), "collection_full"),
+        ("news", json!({"max_items": 5}), "out_of_range"),
         ("news", json!({"ttl": "1 day"}), "invalid_field"),
     ] {
         call(&app, "PUT", &format!("/collections/{name}"), Some(&body)).await.refusal(422, code);

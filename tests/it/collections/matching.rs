@@ -230,7 +230,10 @@ async fn lines_are_answered_as_they_come() {
     );
     assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 200);
     let metrics = app.get("/metrics").await.text();
-    assert!(metrics.contains("cognate_collection_matches_total 200"), "{metrics}");
+    assert!(
+        metrics.contains("cognate_collection_matches_total{collection=\"other\"} 200\n"),
+        "{metrics}"
+    );
 }
 
 /// The setting that was found best on a labelled stream, as it is printed: as flags and as a query string.
@@ -478,7 +481,10 @@ async fn a_replay_under_a_ttl_finds_its_events() {
     assert_eq!(put["expired"], 1, "{put}");
     call(&app, "GET", "/collections/news/items/late", None).await.refusal(404, "not_found");
     let metrics = app.get("/metrics").await.text();
-    assert!(metrics.contains("cognate_collection_expired_total 1"), "{metrics}");
+    assert!(
+        metrics.contains("cognate_collection_expired_total{collection=\"other\"} 1\n"),
+        "{metrics}"
+    );
     // Rankings and listings go by the same clock.
     let listed = done(&app, "GET", "/collections/news/items?within=10m", None).await;
     assert!((9..=11).contains(&listed["total"].as_u64().unwrap()), "{listed}");

@@ -3,9 +3,11 @@
 mod alerts;
 mod boosts;
 mod command;
+mod damaged;
 mod disk;
 mod events;
 mod exhaustion;
+mod handed_over;
 mod hanging;
 mod items;
 mod killed;
@@ -15,6 +17,7 @@ mod ranking;
 mod replica;
 mod shortlists;
 mod tenants;
+mod watched;
 
 use axum::body::Body;
 use axum::http::Request;

@@ -70,6 +70,13 @@ fn a_replica_answers_what_another_process_wrote() {
     let page = send(replica.address, "GET", "/metrics", "").unwrap().1;
     assert!(page.contains("cognate_replica_unread_bytes 0\n"), "{page}");
     assert!(page.contains("cognate_replica_unreadable_logs 0\n"), "{page}");
+    // The writer shows that it is there whether anything is written or not, and a replica tells when.
+    for name in ["changed", "writer"] {
+        let prefix = format!("cognate_replica_{name}_timestamp_seconds ");
+        let since = page.lines().find_map(|line| line.strip_prefix(&*prefix)).unwrap();
+        let ago = cognate_collections::now() as f64 / 1e3 - since.parse::<f64>().unwrap();
+        assert!((-1.0..60.0).contains(&ago), "{name}: {ago}");
+    }
     assert!(!send(writer.address, "GET", "/metrics", "").unwrap().1.contains("cognate_replica"));
 
     // The command line reads beside both.

@@ -236,7 +236,7 @@ async fn each_key_lists_what_it_reaches_whatever_its_scope() {
     assert_eq!(ask(&app, "reader-key", ("POST", "/rank"), &ranked).await.status, 200);
     // The page of counters, which needs no key, names no collection.
     let page = app.get("/metrics").await.text();
-    assert!(page.contains("cognate_collection_items 14\n"), "{page}");
+    assert!(page.contains("cognate_collection_items{collection=\"other\"} 14\n"), "{page}");
     for name in ["newsletter", "other-a", "shopping"] {
         assert!(!page.contains(name), "{name} is named by /metrics");
     }
@@ -287,7 +287,7 @@ async fn what_a_limited_key_reaches_holds_no_more_items_than_its_quota() {
         ("/collections/shop-b/match", items(100, 1)),
     ] {
         let refused = put("shop-key", path, &body).await;
-        let problem = refused.refusal(422, "collection_full");
+        let problem = refused.refusal(507, "collection_full");
         let detail = problem["detail"].as_str().unwrap();
         assert!(detail.contains("`collection_items_per_key`"), "{detail}");
         assert!(detail.contains("11 items; the limit is 10"), "{detail}");
@@ -295,7 +295,7 @@ async fn what_a_limited_key_reaches_holds_no_more_items_than_its_quota() {
     let one = Brought::Json(json!({"text": "quake"}));
     let path = "/collections/shop-b/items/fresh";
     let refused = ask(&app, "shop-key", ("PUT", path), &one).await;
-    refused.refusal(422, "collection_full");
+    refused.refusal(507, "collection_full");
     let lines = Brought::Lines("{\"id\":\"fresh\",\"text\":\"quake\"}\n".to_owned());
     let told = put("shop-key", "/collections/shop-b/match", &lines).await;
     assert!(told.text().contains("collection_full"), "{}", told.text());
@@ -310,7 +310,7 @@ async fn what_a_limited_key_reaches_holds_no_more_items_than_its_quota() {
     // Other keys have their own, and one without a list has none.
     assert_eq!(put("other-key", "/collections/other-a/items", &items(0, 8)).await.status, 200);
     let refused = put("other-key", "/collections/other-a/items", &items(50, 1)).await;
-    refused.refusal(422, "collection_full");
+    refused.refusal(507, "collection_full");
     assert_eq!(put("ops-key", "/collections/other-a/items", &items(50, 5)).await.status, 200);
     // Who takes items out has room again.
     let gone = ask(&app, "shop-key", ("DELETE", "/collections/shop-b"), &Brought::None).await;
@@ -319,7 +319,7 @@ async fn what_a_limited_key_reaches_holds_no_more_items_than_its_quota() {
     assert_eq!(ask(&app, "shop-key", fresh, &Brought::Json(json!({}))).await.status, 200);
     assert_eq!(put("shop-key", "/collections/shop-c/items", &items(0, 2)).await.status, 200);
     let refused = put("shop-key", "/collections/shop-c/items", &items(5, 1)).await;
-    refused.refusal(422, "collection_full");
+    refused.refusal(507, "collection_full");
 }
 
 #[tokio::test]
@@ -359,7 +359,7 @@ async fn quotas_of_bytes_and_of_collections() {
     assert_eq!(make("shop-key", "shop-a").await.status, 200);
     assert_eq!(make("shop-key", "shop-b").await.status, 200);
     assert_eq!(make("shop-key", "shop-b").await.status, 200, "one that is there");
-    let problem = make("shop-key", "shop-c").await.refusal(422, "collection_full");
+    let problem = make("shop-key", "shop-c").await.refusal(507, "collection_full");
     assert!(problem["detail"].as_str().unwrap().contains("`collections_per_key`"), "{problem}");
     assert_eq!(make("ops-key", "shop-c").await.status, 200);
     assert_eq!(make("other-key", "other-a").await.status, 200);
@@ -376,7 +376,7 @@ async fn quotas_of_bytes_and_of_collections() {
         assert!(taken < 20, "no end of it");
     };
     assert_eq!(taken, 10, "ten of 6 KB fit into 64 KiB");
-    let problem = refused.refusal(422, "collection_full");
+    let problem = refused.refusal(507, "collection_full");
     assert!(problem["detail"].as_str().unwrap().contains("`collection_bytes_per_key`"));
     // The same text again takes the place of the one that is there.
     let put = ask(&app, "shop-key", ("POST", "/collections/shop-a/items"), &long(0)).await;

@@ -158,7 +158,7 @@ async fn a_refusal_before_the_body_was_read_loses_no_other_request() {
         ("404", &open, request("POST /nothing", json, "{}")),
         ("405", &open, request("PUT /similarity", json, "{}")),
         ("415", &open, ask("content-type: text/plain\r\n")),
-        ("415", &open, ask("content-type: application/json\r\ncontent-encoding: gzip\r\n")),
+        ("415", &open, ask("content-type: application/json\r\ncontent-encoding: br\r\n")),
         ("422", &open, request("POST /similarity?method=jaccard", json, "{}")),
         ("403", &open, request("POST /-/reload", json, "{}")),
         ("200", &open, request("GET /health", "", "{}")),

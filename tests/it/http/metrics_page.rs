@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes};
 use axum::http::Request;
 use cognate_server::http::auth::client::Client;
 use futures_util::stream;
-use serde_json::json;
+use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::support::app::TestApp;
@@ -67,6 +67,22 @@ async fn every_series_is_there_before_anything_happened() {
     for line in page.lines().filter(|line| line.starts_with("# TYPE ")) {
         let name = line.split(' ').nth(2).unwrap();
         assert!(page.contains(&format!("# HELP {name} ")), "{name} is not explained");
+    }
+}
+
+/// Whatever route takes lines, or answers with them, has the series of streams from the start.
+#[tokio::test]
+async fn every_route_of_streams_has_their_series() {
+    let page = TestApp::new().get("/metrics").await.text();
+    let document = cognate_server::http::document();
+    let has_lines = |operation: &Value| operation.to_string().contains("application/x-ndjson");
+    let paths = document["paths"].as_object().unwrap();
+    let streamed: Vec<&String> =
+        paths.iter().filter(|(_, item)| has_lines(item)).map(|(path, _)| path).collect();
+    assert!(streamed.len() >= 6, "{streamed:?}");
+    for path in streamed {
+        let line = format!("cognate_stream_duration_seconds_count{{route=\"{path}\"}} 0\n");
+        assert!(page.contains(&line), "{line} in\n{page}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod compatible;
+mod compressed;
 mod connections;
 mod cost;
 mod drain;

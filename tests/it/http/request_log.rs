@@ -1,6 +1,8 @@
 //! The log of requests, as the built binary writes it: who asked, what, how much, and what came of
 //! it; and how much of that is written.
 
+use std::time::{Duration, Instant};
+
 use cognate_server::http::auth::keys::{Scope, line};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
@@ -106,7 +108,7 @@ async fn a_line_says_who_asked_what_and_what_came_of_it() {
         (&stream["scoring_method"], &stream["model"]),
         (&json!("avg-cos"), &json!("default"))
     );
-    assert_eq!((&stream["status"], stream.get("items")), (&json!(200), None), "{stream}");
+    assert_eq!((&stream["status"], &stream["items"]), (&json!(200), &json!(0)), "{stream}");
 
     // Who steers the service is told, and who only looks after it is not.
     ask(&process, "reload", "POST /-/reload", OPS, "").await;
@@ -119,6 +121,45 @@ async fn a_line_says_who_asked_what_and_what_came_of_it() {
     assert!(!log.contains("\"health\""), "{log}");
     for secret in [SHOP, OPS, "another-key", "york"] {
         assert!(!log.contains(secret), "{secret} in {log}");
+    }
+}
+
+/// A stream is told and counted when it ends, with all that it was: its head says nothing of that.
+#[tokio::test]
+async fn a_stream_is_told_as_long_and_as_large_as_it_was() {
+    const LASTS: Duration = Duration::from_millis(200);
+    let mut process = Process::start(&[]);
+    let mut client = TcpStream::connect(process.address).await.unwrap();
+    let head = "POST /similarity?method=avg-cos HTTP/1.1\r\nhost: h\r\nx-request-id: long\r\n\
+                content-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n";
+    let [pair, fault] = ["[\"quake\",\"city\"]\n", "[]\n"];
+    let chunk = |line: &str| format!("{:x}\r\n{line}\r\n", line.len());
+    let begun = Instant::now();
+    client.write_all(format!("{head}{}", chunk(pair)).as_bytes()).await.unwrap();
+    tokio::time::sleep(LASTS).await;
+    let rest = format!("{}{}0\r\n\r\n", chunk(fault), chunk(pair));
+    client.write_all(rest.as_bytes()).await.unwrap();
+    let (_, body) = answer(&mut client).await.unwrap();
+    let most = begun.elapsed();
+    let line = told(&mut process, "long");
+    let expected = json!({"level": "INFO", "message": "answered", "outcome": "complete",
+        "lines": 3, "answered": 3, "items": 2, "body_bytes": 2 * pair.len() + fault.len(),
+        "answer_bytes": body.len(), "route": "/similarity", "scoring_method": "avg-cos"});
+    for (field, value) in expected.as_object().unwrap() {
+        assert_eq!(line[field], *value, "{field} in {line}");
+    }
+    let [took, computed] = ["took_ms", "computed_ms"].map(|field| line[field].as_f64().unwrap());
+    assert!(took >= LASTS.as_secs_f64() * 1e3, "{line}");
+    assert!(computed > 0.0 && computed < most.as_secs_f64() * 1e3, "{line}");
+    for says in [
+        "cognate_stream_duration_seconds_bucket{route=\"/similarity\",le=\"0.1\"} 0\n",
+        "cognate_stream_duration_seconds_count{route=\"/similarity\"} 1\n",
+        "cognate_stream_computed_seconds_count{route=\"/similarity\"} 1\n",
+        "cognate_stream_lines_total{route=\"/similarity\"} 3\n",
+        "cognate_stream_items_total{route=\"/similarity\"} 2\n",
+        "cognate_request_duration_seconds_count{route=\"/similarity\"} 0\n",
+    ] {
+        until_page(&process, says).await;
     }
 }
 

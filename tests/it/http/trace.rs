@@ -200,6 +200,8 @@ mod exported {
         assert!(ask(&process, "GET /methods", &header, "").await.contains("200"));
         assert!(ask(&process, "POST /similarity", "", "{").await.contains("400"));
         assert!(ask(&process, "BREW /secret", "", "").await.contains("404"));
+        let lines = "content-type: application/x-ndjson\r\n";
+        assert!(ask(&process, "POST /embed", lines, "\"quake\"\n[]\n").await.contains("200"));
         stop(&mut process);
         let sent = all(&exported);
         for (what, expected, times) in [
@@ -209,6 +211,9 @@ mod exported {
             ("no route", field(5, b"unmatched"), 1),
             ("only known routes", b"http.route".to_vec(), 1),
             ("no path", b"secret".to_vec(), 0),
+            ("a stream", text("cognate.stream.outcome", "complete"), 1),
+            ("its lines", attribute("cognate.stream.lines", &[3 << 3, 2]), 1),
+            ("its items", attribute("cognate.stream.items", &[3 << 3, 1]), 1),
             ("no such method", text("http.request.method", "_OTHER"), 1),
         ] {
             assert_eq!(count(&sent, &expected), times, "{what}: {}", sent.escape_ascii());

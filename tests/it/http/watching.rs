@@ -16,7 +16,10 @@ fn named(text: &str) -> BTreeSet<&str> {
 
 #[tokio::test]
 async fn every_metric_that_is_watched_is_served() {
-    let page = TestApp::new().get("/metrics").await.text();
+    // What a replica serves beside all else.
+    let folder = tempfile::tempdir().unwrap();
+    let replica = TestApp::with(|settings| settings.replica_of = Some(folder.path().to_owned()));
+    let page = replica.get("/metrics").await.text();
     let served: BTreeSet<&str> = page
         .lines()
         .filter(|line| !line.starts_with('#'))

@@ -30,10 +30,7 @@ impl Process {
 
     /// The same in an environment with more variables.
     pub fn start_with_variables(arguments: &[String], variables: &[(&str, &Path)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let model = folder.path().join("model.safetensors");
-        std::fs::write(&model, support::tiny(Dtype::F32)).unwrap();
-        Self::spawn(folder, model, arguments, variables).ready()
+        Self::begin_with_variables(arguments, variables).ready()
     }
 
     /// Serves a model on a free port, and waits until it is ready.
@@ -41,7 +38,20 @@ impl Process {
         Self::start_with(model, arguments).ready()
     }
 
-    fn ready(self) -> Self {
+    /// Begins to serve the tiny model on a free port, and waits for nothing.
+    pub fn begin(arguments: &[String]) -> Self {
+        Self::begin_with_variables(arguments, &[])
+    }
+
+    fn begin_with_variables(arguments: &[String], variables: &[(&str, &Path)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let model = folder.path().join("model.safetensors");
+        std::fs::write(&model, support::tiny(Dtype::F32)).unwrap();
+        Self::spawn(folder, model, arguments, variables)
+    }
+
+    /// Waits until it is ready.
+    pub fn ready(self) -> Self {
         let mut process = self;
         process.until_log("the start", |log| log.contains("\"ready\""));
         let log = process.log();

@@ -60,7 +60,7 @@ pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, Co
 }
 
 /// Refuses a place among collections, of which the copy would seem to be one.
-fn check_place(data: &Path, to: &Path) -> io::Result<()> {
+pub(super) fn check_place(data: &Path, to: &Path) -> io::Result<()> {
     let beside = directory_of(to);
     let is_data = || fs::canonicalize(beside).ok() == fs::canonicalize(data).ok();
     if beside.join(LOCK).exists() || is_data() {

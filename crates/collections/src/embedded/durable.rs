@@ -81,6 +81,11 @@ impl DurableItems {
         self.log.end_away(path);
     }
 
+    /// Makes the log last, and leaves it to another process.
+    pub(super) fn hand_over(&mut self) {
+        self.log.hand_over(&*self.storage);
+    }
+
     /// Writes beside the log how much of it lasts.
     pub(super) fn record(&mut self) -> Result<(), CollectionError> {
         self.log.record(&*self.storage)

@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use cognate::model::disk::drawn_name;
 use cognate::model::writer::directory_of;
@@ -27,6 +29,17 @@ pub struct EmbeddedHome {
     /// Collections come and go one at a time.
     changing: Mutex<()>,
     folder: Option<Folder>,
+    /// Why the logs of collections that are not served cannot be read.
+    damaged: BTreeMap<Box<str>, String>,
+}
+
+/// How a folder is opened.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Opening {
+    /// How long another process that has it is waited for.
+    pub patience: Duration,
+    /// Whether a log that cannot be read stops its own collection alone.
+    pub serve_others: bool,
 }
 
 impl EmbeddedHome {
@@ -38,6 +51,7 @@ impl EmbeddedHome {
             all: RwLock::default(),
             changing: Mutex::default(),
             folder: None,
+            damaged: BTreeMap::new(),
         }
     }
 
@@ -47,18 +61,80 @@ impl EmbeddedHome {
         Self::open_in(Arc::new(LocalStorage), path, limits)
     }
 
+    /// [`open`](Self::open) with options. A process that is waited for is shown that it is.
+    pub fn open_with(
+        path: &Path,
+        limits: Limits,
+        Opening { patience, serve_others }: Opening,
+    ) -> Result<(Self, Vec<Cut>), CollectionError> {
+        let (until, awaited) = (Instant::now() + patience, path.join(AWAITED));
+        let mut waiting = None;
+        loop {
+            match Self::open_each(Arc::new(LocalStorage), path, limits, serve_others) {
+                Err(CollectionError::InUse { .. }) if Instant::now() < until => {
+                    waiting = waiting.or_else(|| LocalStorage.lock(&awaited).ok());
+                    thread::sleep(LOOK);
+                }
+                opened => {
+                    if waiting.is_some() {
+                        let _ = LocalStorage.remove_file(&awaited);
+                    }
+                    return opened;
+                }
+            }
+        }
+    }
+
+    /// Whether another process [waits](Self::open_with) for the folder.
+    pub fn is_awaited(&self) -> bool {
+        self.folder.as_ref().is_some_and(|folder| {
+            let waits = folder.storage.open(&folder.path.join(AWAITED));
+            waits.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        })
+    }
+
+    /// Makes all that was written durable and leaves the folder to another process.
+    pub fn hand_over(&self) {
+        let Some(folder) = &self.folder else { return };
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        folder.is_handed_over.store(true, Ordering::Release);
+        self.each().iter().for_each(|one| one.turn().hand_over());
+        // Last: whoever has this lock has the logs.
+        let _ = folder.lock.unlock();
+    }
+
     /// Opens the collections of a folder on any storage.
     pub(super) fn open_in(
         storage: Arc<dyn Storage>,
         path: &Path,
         limits: Limits,
     ) -> Result<(Self, Vec<Cut>), CollectionError> {
+        Self::open_each(storage, path, limits, false)
+    }
+
+    fn open_each(
+        storage: Arc<dyn Storage>,
+        path: &Path,
+        limits: Limits,
+        serve_others: bool,
+    ) -> Result<(Self, Vec<Cut>), CollectionError> {
         let folder = Folder::open(storage, path)?;
         let mut collections = Self::in_memory(limits);
         let (mut all, mut cuts) = (BTreeMap::new(), Vec::new());
         for name in folder.names()? {
             let (mut held, mut applied) = (Items::default(), Applied::default());
-            let (log, cut) = folder.read(&name, |change| held.apply(change, &mut applied))?;
+            let opened = folder.read(&name, |change| held.apply(change, &mut applied));
+            let (log, cut) = match opened {
+                Err(
+                    error @ (CollectionError::Damaged { .. }
+                    | CollectionError::NoLog { .. }
+                    | CollectionError::Read { .. }),
+                ) if serve_others => {
+                    collections.damaged.insert(name.into(), error.to_string());
+                    continue;
+                }
+                opened => opened?,
+            };
             cuts.extend(cut);
             let (budget, kept) = (Arc::clone(&collections.budget), Some(folder.keep(log)));
             let collection = EmbeddedCollection::new(&name, limits, budget, held, kept);
@@ -88,7 +164,10 @@ impl EmbeddedHome {
     /// The collection of this name.
     pub fn named(&self, name: &str) -> Result<Arc<EmbeddedCollection>, CollectionError> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
-        all.get(name).cloned().ok_or(CollectionError::Unknown)
+        all.get(name).cloned().ok_or_else(|| match self.damaged.get(name) {
+            Some(problem) => CollectionError::NotServed { problem: problem.clone() },
+            None => CollectionError::Unknown,
+        })
     }
 
     /// Every collection, by name.
@@ -107,9 +186,13 @@ impl EmbeddedHome {
         check_name(name)?;
         self.limits.check_kept(settings)?;
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(known) = self.named(name) {
-            known.set(settings, now)?;
-            return Ok((known, false));
+        match self.named(name) {
+            Ok(known) => {
+                known.set(settings, now)?;
+                return Ok((known, false));
+            }
+            Err(CollectionError::Unknown) => {}
+            Err(error) => return Err(error),
         }
         if self.each().len() >= self.limits.collections {
             return Err(CollectionError::TooMany { limit: self.limits.collections });
@@ -148,7 +231,16 @@ impl EmbeddedHome {
     /// seconds.
     pub fn look_after(&self) -> Result<(), CollectionError> {
         let is_known = self.folder.as_ref().is_some_and(Folder::is_lost);
-        self.check_folder().or_else(|error| if is_known { Ok(()) } else { Err(error) })
+        match self.check_folder() {
+            Err(CollectionError::HandedOver) => Ok(()),
+            Err(_) if is_known => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => {
+                // Where this fails replicas take the writer for gone, which is no harm here.
+                let _ = self.folder.as_ref().map(|folder| folder.lock.touch());
+                Ok(())
+            }
+        }
     }
 
     /// Number of collections that accept no changes; at least one if no collection can be made.
@@ -168,6 +260,10 @@ impl EmbeddedHome {
 
 /// The file that one process at a time holds.
 pub(super) const LOCK: &str = ".lock";
+/// The file that a process holds which waits for the lock.
+const AWAITED: &str = ".awaited";
+/// Pause between two looks at a lock that another process has.
+const LOOK: Duration = Duration::from_millis(20);
 /// The log of a collection, in its folder.
 pub(super) const LOG: &str = "items.log";
 /// Prefix of folders that are incomplete or being deleted.
@@ -182,6 +278,8 @@ pub(super) struct Folder {
     lock: Arc<dyn Stored>,
     /// Whether the lock was found not to be where it was opened any more.
     is_lost: AtomicBool,
+    /// Whether it was left to another process.
+    is_handed_over: AtomicBool,
 }
 
 impl Folder {
@@ -193,7 +291,8 @@ impl Folder {
             io::ErrorKind::WouldBlock => CollectionError::InUse { path: path.to_owned() },
             _ => failed(error),
         })?;
-        Ok(Self { storage, path: path.to_owned(), lock, is_lost: AtomicBool::new(false) })
+        let [is_lost, is_handed_over] = [false; 2].map(AtomicBool::new);
+        Ok(Self { storage, path: path.to_owned(), lock, is_lost, is_handed_over })
     }
 
     /// The path of the lock file.
@@ -209,6 +308,9 @@ impl Folder {
     /// Refuses changes once the lock is not where it was: the folder is another one, or another process
     /// may have it.
     pub(super) fn check(&self) -> Result<(), CollectionError> {
+        if self.is_handed_over.load(Ordering::Acquire) {
+            return Err(CollectionError::HandedOver);
+        }
         let path = self.lock_path();
         if matches!(self.lock.is_at(&path), Ok(false)) {
             self.is_lost.store(true, Ordering::Release);
@@ -349,5 +451,18 @@ impl Home for EmbeddedHome {
 
     fn unwritable(&self) -> usize {
         self.unwritable()
+    }
+
+    fn damaged(&self) -> Vec<(String, String)> {
+        let each = self.damaged.iter();
+        each.map(|(name, problem)| (name.to_string(), problem.clone())).collect()
+    }
+
+    fn is_awaited(&self) -> bool {
+        self.is_awaited()
+    }
+
+    fn hand_over(&self) {
+        self.hand_over();
     }
 }

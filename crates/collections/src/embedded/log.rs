@@ -107,6 +107,8 @@ enum Ended {
     Unsynced,
     /// The path leads to another file, or to none.
     Away(PathBuf),
+    /// Another process has it.
+    HandedOver,
 }
 
 impl Lasting {
@@ -148,7 +150,7 @@ impl Lasting {
         }
         match self.ended.get() {
             Some(Ended::Away(_)) => Err(self.error()),
-            Some(Ended::Unsynced) | None => Ok(()),
+            Some(Ended::Unsynced | Ended::HandedOver) | None => Ok(()),
         }
     }
 
@@ -170,6 +172,7 @@ impl Lasting {
     fn error(&self) -> CollectionError {
         match self.ended.get() {
             Some(Ended::Away(path)) => CollectionError::Away { path: path.clone() },
+            Some(Ended::HandedOver) => CollectionError::HandedOver,
             Some(Ended::Unsynced) | None => CollectionError::Unsynced { path: self.path.clone() },
         }
     }
@@ -289,6 +292,20 @@ impl Log {
         self.add(&[])?;
         self.sealed = true;
         Ok(())
+    }
+
+    /// Makes all of it last and leaves the file to another process. What cannot be made to last is not
+    /// told to anybody as written.
+    pub(super) fn hand_over(&mut self, storage: &dyn Storage) {
+        let _ = self
+            .last
+            .wait(self.length)
+            .and_then(|()| self.seal())
+            .and_then(|()| self.last.wait(self.length))
+            .and_then(|()| self.record(storage));
+        self.last.end(Ended::HandedOver);
+        // Else the next process has it when this one ends.
+        let _ = self.file.unlock();
     }
 
     fn add(&mut self, json: &[u8]) -> Result<(), CollectionError> {

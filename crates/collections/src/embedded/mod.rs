@@ -20,6 +20,7 @@ mod narrow;
 mod quantised;
 mod replay;
 mod replica;
+mod salvage;
 mod storage;
 mod store;
 mod table;
@@ -29,8 +30,9 @@ mod tokens;
 mod transaction;
 
 pub use backup::{BackedUp, back_up};
-pub use home::EmbeddedHome;
+pub use home::{EmbeddedHome, Opening};
 pub use replay::Cut;
 pub use replica::ReplicaHome;
+pub use salvage::{Gap, Salvaged};
 pub use store::{EmbeddedCollection, View};
 pub use table::Table;

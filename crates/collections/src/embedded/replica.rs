@@ -5,7 +5,7 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::BufReader;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
 use std::{fs, io, thread};
@@ -14,7 +14,7 @@ use cognate::engine::Engine;
 use cognate::methods::Method;
 
 use crate::embedded::frame::{HEAD, Head};
-use crate::embedded::home::LOG;
+use crate::embedded::home::{LOCK, LOG};
 use crate::embedded::items::Items;
 use crate::embedded::log::Change;
 use crate::embedded::replay::Place;
@@ -48,6 +48,9 @@ struct Shared {
     found: Mutex<BTreeMap<String, Found>>,
     /// Number of logs that could not be read further.
     unreadable: AtomicUsize,
+    /// When a change was last taken over, and when the writer last touched its lock; 0 if never.
+    changed: AtomicI64,
+    writer: AtomicI64,
 }
 
 /// The result of a look at a log.
@@ -65,6 +68,15 @@ struct Found {
 impl ReplicaHome {
     /// The collections of a folder as they are now.
     pub fn open(path: &Path, limits: Limits) -> Result<Self, CollectionError> {
+        let (home, problems) = Self::open_others(path, limits)?;
+        problems.into_iter().next().map_or(Ok(home), Err)
+    }
+
+    /// The same, without those that cannot be read, and why they cannot. They are looked at again.
+    pub fn open_others(
+        path: &Path,
+        limits: Limits,
+    ) -> Result<(Self, Vec<CollectionError>), CollectionError> {
         let shared = Arc::new(Shared {
             path: path.to_owned(),
             limits,
@@ -72,8 +84,15 @@ impl ReplicaHome {
             all: RwLock::default(),
             found: Mutex::default(),
             unreadable: AtomicUsize::new(0),
+            changed: AtomicI64::new(0),
+            writer: AtomicI64::new(0),
         });
-        shared.look().into_iter().next().map_or(Ok(Self { shared }), Err)
+        let problems = shared.look();
+        let is_folder = |problem: &CollectionError| matches!(problem, CollectionError::Read { path: at, .. } if at == path);
+        match problems.iter().position(is_folder) {
+            Some(place) => Err(problems.into_iter().nth(place).unwrap_or(CollectionError::Unknown)),
+            None => Ok((Self { shared }, problems)),
+        }
     }
 
     /// Reads on what was written since. Each reason why that cannot be done is given once, as long as it
@@ -117,6 +136,10 @@ impl Shared {
                 self.all_mut().retain(|name, _| names.contains(&**name));
                 found.retain(|name, _| name.is_empty() || names.contains(name));
             }
+        }
+        if let Ok(lock) = fs::metadata(self.path.join(LOCK)) {
+            let touched = lock.mtime().saturating_mul(1000) + lock.mtime_nsec() / 1_000_000;
+            self.writer.store(touched, Ordering::Relaxed);
         }
         let unreadable = found.values().filter(|found| found.problem.is_some()).count();
         self.unreadable.store(unreadable, Ordering::Relaxed);
@@ -174,12 +197,18 @@ impl Shared {
     fn read_on(&self, name: &str, path: &Path, stamp: Stamp) -> Result<bool, CollectionError> {
         let failed = |source| CollectionError::Read { path: path.to_owned(), source };
         if let Some(known) = self.named(name) {
-            return known.read_on(path, stamp);
+            let before = known.read_bytes();
+            let came = known.read_on(path, stamp);
+            if known.read_bytes() != before {
+                self.changed.store(crate::now(), Ordering::Relaxed);
+            }
+            return came;
         }
         let fresh = ReplicatedCollection::open(name, path, self.limits, &self.budget);
         let fresh = fresh.map_err(failed)?;
         let whole = fresh.read_on(path, stamp)?;
         self.all_mut().insert(name.into(), Arc::new(fresh));
+        self.changed.store(crate::now(), Ordering::Relaxed);
         Ok(whole)
     }
 
@@ -238,7 +267,9 @@ impl Home for ReplicaHome {
         let items = all.iter().map(|one| one.items(now)).sum();
         let bytes = all.iter().map(|one| one.unread_bytes()).sum();
         let unreadable = self.shared.unreadable.load(Ordering::Relaxed);
-        let behind = Some(Behind { bytes, unreadable });
+        let time = |time: &AtomicI64| Some(time.load(Ordering::Relaxed)).filter(|time| *time > 0);
+        let (changed, writer) = (time(&self.shared.changed), time(&self.shared.writer));
+        let behind = Some(Behind { bytes, unreadable, changed, writer });
         Totals { collections: all.len(), items, bytes: self.shared.budget.used(), behind }
     }
 }
@@ -308,6 +339,10 @@ impl ReplicatedCollection {
         }
         self.held.budget().give_back(held.bytes);
         came
+    }
+
+    fn read_bytes(&self) -> u64 {
+        self.read_bytes.load(Ordering::Relaxed)
     }
 
     pub(super) fn items(&self, now: i64) -> usize {

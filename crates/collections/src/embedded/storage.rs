@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use cognate::model::writer::directory_of;
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, Timespec, Timestamps, UTIME_NOW, futimens};
 
 /// A file system. Every file that is opened is locked for this process as long as it is open; where another
 /// has it the error is `WouldBlock`.
@@ -62,6 +62,12 @@ pub(super) trait Stored: Debug + Send + Sync {
 
     /// Whether this path leads to the file.
     fn is_at(&self, path: &Path) -> io::Result<bool>;
+
+    /// Lets other processes open it.
+    fn unlock(&self) -> io::Result<()>;
+
+    /// Gives it the time of this moment, for whoever looks whether it is in use.
+    fn touch(&self) -> io::Result<()>;
 }
 
 /// Whether an error means that there is no such file: no folder, or another kind of file in its place.
@@ -200,6 +206,15 @@ impl Stored for File {
             Err(error) if is_nothing(&error) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        Self::unlock(self)
+    }
+
+    fn touch(&self) -> io::Result<()> {
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        Ok(futimens(self, &Timestamps { last_access: now, last_modification: now })?)
     }
 }
 

@@ -2,7 +2,7 @@
 //! began.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use cognate::engine::{Engine, Query, Reason};
@@ -20,9 +20,9 @@ use crate::embedded::transaction::{WriteTransaction, Writer};
 use crate::events::Move;
 use crate::windows::{Following, Windows};
 use crate::{
-    Added, Applied, Budget, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError,
-    CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched, Merged, Page,
-    Pending, Settings, SharedEngine, Vectors, Write, alerts, matcher,
+    Activity, Added, Applied, Budget, Cancellation, Choice, ChooseError, Chosen, Collection,
+    CollectionError, CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched,
+    Merged, Page, Pending, Settings, SharedEngine, Vectors, Write, alerts, matcher,
 };
 
 /// Items whose vectors are made, or that are looked at, between two checks for cancellation.
@@ -56,6 +56,10 @@ pub struct EmbeddedCollection {
     log_bytes: Option<AtomicU64>,
     /// Whether the log takes nothing more.
     is_ended: AtomicBool,
+    evicted: AtomicU64,
+    outlived: AtomicU64,
+    /// When a write was last made durable; 0 before the first.
+    synced: AtomicI64,
 }
 
 /// Items as they were at one moment.
@@ -109,6 +113,9 @@ impl EmbeddedCollection {
         Self {
             log_bytes,
             is_ended: AtomicBool::new(false),
+            evicted: AtomicU64::new(0),
+            outlived: AtomicU64::new(0),
+            synced: AtomicI64::new(0),
             name: name.into(),
             limits,
             budget,
@@ -276,6 +283,7 @@ impl EmbeddedCollection {
             let is_deleted = turn.is_gone() && matches!(error, CollectionError::Away { .. });
             return if !is_deleted && turn.take_back(&lasting) { Err(error) } else { Ok(()) };
         }
+        self.synced.store(crate::now(), Ordering::Relaxed);
         // A replica shows what the log says was synced. Where others write, the last of them says it.
         if let Ok(writer) = self.writer.try_lock() {
             let _ = WriteTransaction { collection: self, writer }.seal();
@@ -438,6 +446,12 @@ impl EmbeddedCollection {
         self.is_ended.store(is_ended, Ordering::Relaxed);
     }
 
+    /// Counts items that left, because there are newer ones or because they were too old.
+    pub(super) fn count_left(&self, evicted: usize, outlived: usize) {
+        self.evicted.fetch_add(evicted as u64, Ordering::Relaxed);
+        self.outlived.fetch_add(outlived as u64, Ordering::Relaxed);
+    }
+
     pub(super) fn held(&self) -> RwLockReadGuard<'_, Items> {
         self.held.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -466,6 +480,15 @@ impl Collection for EmbeddedCollection {
 
     fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError> {
         Ok(self.told(now))
+    }
+
+    fn activity(&self) -> Activity {
+        let synced = self.synced.load(Ordering::Relaxed);
+        Activity {
+            evicted: self.evicted.load(Ordering::Relaxed),
+            outlived: self.outlived.load(Ordering::Relaxed),
+            synced: (synced > 0).then_some(synced),
+        }
     }
 
     fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {

@@ -114,9 +114,13 @@ impl WriteTransaction<'_> {
             _ => false,
         };
         let sets = changes.iter().any(is_other);
+        let mut outlived = 0;
         for change in changes {
+            let (is_of_age, items) = (matches!(change, Change::Expire(_)), held.table.len());
             held.apply(change, &mut applied);
+            outlived += if is_of_age { items - held.table.len() } else { 0 };
         }
+        collection.count_left(applied.left, outlived);
         // Of what was taken all that replaced or removed items had is free again.
         collection.budget().give_back((before + more).saturating_sub(held.bytes));
         self.writer.revision += u64::from(sets || applied.replaced + applied.removed > 0);
@@ -185,6 +189,14 @@ impl WriteTransaction<'_> {
     pub(super) fn end_away(&self, path: &Path) {
         self.writer.kept.iter().for_each(|kept| kept.end_away(path.to_owned()));
         self.note();
+    }
+
+    /// Leaves the log to another process.
+    pub(super) fn hand_over(&mut self) {
+        if !self.writer.gone {
+            self.writer.kept.iter_mut().for_each(DurableItems::hand_over);
+            self.note();
+        }
     }
 
     /// Writes beside the log how much of it lasts.

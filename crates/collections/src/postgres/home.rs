@@ -15,7 +15,8 @@ use crate::postgres::transaction::WriteTransaction;
 use crate::postgres::vectors;
 use crate::postgres::vectors::{IndexKind, Indexed};
 use crate::{
-    Budget, ChooseError, Collection, CollectionError, Home, Limits, Settings, Totals, check_name,
+    Budget, Calls, ChooseError, Collection, CollectionError, Home, Limits, Settings, Totals,
+    check_name,
 };
 
 /// Connections to the database of a server.
@@ -92,6 +93,10 @@ impl Home for PostgresHome {
 
     fn is_remote(&self) -> bool {
         true
+    }
+
+    fn calls(&self) -> Option<Calls> {
+        Some(self.shared.pool.calls())
     }
 
     fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError> {

@@ -1,14 +1,15 @@
 //! Connections to a database: made when they are needed, given back, waited for when all are in use, and
 //! what is asked of them asked again where it may pass.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use postgres::{Client, Config, Error};
 
-use crate::CollectionError;
 use crate::postgres::session;
 use crate::postgres::session::{Session, Statements};
+use crate::{Calls, CollectionError};
 
 /// Most attempts of a statement that may succeed when repeated.
 const ATTEMPTS: u32 = 3;
@@ -33,6 +34,8 @@ pub(super) struct Pool {
     given_back: Condvar,
     /// Timeout of a statement, and of the wait for a connection.
     patience: Duration,
+    calls: AtomicU64,
+    failed: AtomicU64,
 }
 
 struct Idle {
@@ -103,7 +106,8 @@ impl Pool {
         // An idle connection whose other end is gone is found out before it is needed.
         config.keepalives_idle(UNANSWERED);
         let idle = Mutex::new(Idle { connections: Vec::new(), free: most });
-        Ok(Self { config, idle, given_back: Condvar::new(), patience })
+        let (calls, failed) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(Self { config, idle, given_back: Condvar::new(), patience, calls, failed })
     }
 
     /// Asks in one transaction, which is committed if all went well. Where the connection was lost
@@ -112,15 +116,31 @@ impl Pool {
         &self,
         mut question: impl FnMut(&mut Session<'_>) -> Result<T, Failed>,
     ) -> Result<T, CollectionError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let mut attempt = 1;
-        loop {
+        let error = loop {
             match self.attempt(&mut question) {
                 Attempt::Done(answer) => return Ok(answer),
                 Attempt::Again(_) if attempt < ATTEMPTS => std::thread::sleep(PAUSE * attempt),
-                Attempt::Again(error) | Attempt::Failed(error) => return Err(error),
+                Attempt::Again(error) | Attempt::Failed(error) => break error,
             }
             attempt += 1;
-        }
+        };
+        let is_outage = matches!(
+            error,
+            CollectionError::Unreachable { .. }
+                | CollectionError::Slow { .. }
+                | CollectionError::Uncertain { .. }
+                | CollectionError::Unwritable { .. }
+        );
+        self.failed.fetch_add(u64::from(is_outage), Ordering::Relaxed);
+        Err(error)
+    }
+
+    /// What was asked so far.
+    pub(super) fn calls(&self) -> Calls {
+        let [all, failed] = [&self.calls, &self.failed].map(|count| count.load(Ordering::Relaxed));
+        Calls { all, failed }
     }
 
     fn attempt<T>(

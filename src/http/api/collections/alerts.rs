@@ -27,7 +27,7 @@ use crate::http::api::stream::Record;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Detail};
-use crate::http::observe::streams::{Naming, Outcome};
+use crate::http::observe::streams::{HandOver, Outcome};
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::fields::ModelName;
 use crate::http::request::query::Delivery;
@@ -212,7 +212,7 @@ impl<'a> Entry<'a> {
 refusals!(
     StreamRefusals: &[
         Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::UnknownModel, Code::Forbidden,
-        Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
+        Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
     ]
 );
 
@@ -260,11 +260,11 @@ pub(crate) async fn stream(
     let reader = reader.await?;
     let patience = Duration::from_secs(app.settings.write_timeout_s);
     let (writer, unread) = app.spools.open(&app.unsent.of(&caller.client), patience);
-    let (naming, named) = Naming::new();
+    let (hand_over, handed_over) = HandOver::new();
     let mut response = Response::new(Body::from_stream(unread.into_stream()));
     response.headers_mut().insert(header::CONTENT_TYPE, form.media_type());
-    response.extensions_mut().insert(naming);
-    let record = Record::new(Arc::clone(&app), named);
+    response.extensions_mut().insert(hand_over);
+    let record = Record::new(Arc::clone(&app), handed_over);
     let follows = asked.follow.unwrap_or(true);
     let stream = AlertStream { app, caller, collection, reader, model: asked.model, form, follows };
     tokio::spawn(stream.run(writer, place, delivery, record));
@@ -292,9 +292,10 @@ impl AlertStream {
         mut writer: Writer,
         mut place: Place,
         delivery: Arc<Delivery>,
-        record: Record,
+        mut record: Record,
     ) {
-        let (mut outcome, error) = match self.tell(&mut writer, &mut place).await {
+        let told = self.tell(&mut writer, &mut place, &mut record.end.items).await;
+        let (mut outcome, error) = match told {
             Ok(()) => (Outcome::Complete, None),
             Err(end) => end,
         };
@@ -319,11 +320,17 @@ impl AlertStream {
                 false => Outcome::ClientGone,
             };
         }
-        record.wait_durable(outcome).await;
+        record.end.answer_bytes = writer.taken();
+        record.ended(outcome).await;
     }
 
     /// Tells alerts until the client goes away or does not read, or the service stops.
-    async fn tell(&mut self, writer: &mut Writer, place: &mut Place) -> Result<(), End> {
+    async fn tell(
+        &mut self,
+        writer: &mut Writer,
+        place: &mut Place,
+        items: &mut u64,
+    ) -> Result<(), End> {
         let patience = Duration::from_secs(self.app.settings.write_timeout_s);
         let poll = if self.app.collections.is_remote() { REMOTE_POLL } else { POLL };
         let mut open = Vec::new();
@@ -359,6 +366,7 @@ impl AlertStream {
                         return Err(end);
                     }
                     sent = Instant::now();
+                    *items += alerts.len() as u64;
                 }
                 if more {
                     continue;

@@ -269,6 +269,20 @@ impl Against {
         items: Vec<Item>,
         app: &App,
     ) -> Result<Vec<Matched>, call::MatchRefusal> {
+        let matched = self.followed(resolved, how, items, app);
+        if let Err(call::MatchRefusal::Other(error)) = &matched {
+            app.metrics.write_refused(self.collection.name(), error);
+        }
+        matched
+    }
+
+    fn followed(
+        &self,
+        resolved: &Resolved,
+        how: &MatchOptions,
+        items: Vec<Item>,
+        app: &App,
+    ) -> Result<Vec<Matched>, call::MatchRefusal> {
         let engine = SharedEngine::of(Arc::clone(&resolved.model));
         let now = cognate_collections::now();
         if how.add != AddPolicy::None {
@@ -277,18 +291,22 @@ impl Against {
         let (matched, pending) = self.collection.follow(engine, how, items, now)?;
         self.pending().push(pending);
         let expired = matched.iter().filter(|one| one.expired).count();
-        app.metrics.matched(matched.len(), expired);
+        let begun = matched.iter().filter(|one| one.new && one.added && !one.repeated).count();
+        app.metrics.matched(self.collection.name(), matched.len(), begun, expired);
         Ok(matched)
     }
 
     /// Adds items, which last once [`wait_durable`](Self::wait_durable) says so.
     pub(crate) fn put(&self, items: Vec<Item>, app: &App) -> Result<Applied, ApiError> {
-        let now = cognate_collections::now();
-        app.collections.of(&self.caller)?.check_room(&*self.collection, &items, now)?;
-        let written = self.collection.write(Write::Put(items), now);
-        let (applied, pending) = written.map_err(|error| call::of(&error, "/items"))?;
-        self.pending().push(pending);
-        Ok(applied)
+        let put = || {
+            let now = cognate_collections::now();
+            app.collections.of(&self.caller)?.check_room(&*self.collection, &items, now)?;
+            let written = self.collection.write(Write::Put(items), now);
+            let (applied, pending) = written.map_err(|error| call::of(&error, "/items"))?;
+            self.pending().push(pending);
+            Ok(applied)
+        };
+        put().inspect_err(|error| app.metrics.write_refused(self.collection.name(), error))
     }
 
     /// Waits until all that was written lasts.
@@ -299,7 +317,8 @@ impl Against {
             let mut each = pending.into_iter().map(|pending| collection.wait_durable(pending));
             each.try_for_each(|settled| settled.map_err(|error| call::of(&error, "/items")))
         };
-        call::aside(app, settle).await
+        let settled = call::aside(app, settle).await;
+        settled.inspect_err(|error| app.metrics.write_refused(self.collection.name(), error))
     }
 
     fn pending(&self) -> MutexGuard<'_, Vec<Pending>> {

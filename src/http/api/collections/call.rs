@@ -42,7 +42,7 @@ pub(super) fn collection(
     name: Named<String>,
 ) -> Result<Arc<dyn Collection>, ApiError> {
     let Path(name) = name.map_err(|_| no_collection())?;
-    app.collections.of(caller)?.get(&name).map_err(|_| no_collection())
+    app.collections.of(caller)?.get(&name).map_err(|error| got(&error))
 }
 
 /// The collection and the item's name of a path.
@@ -53,7 +53,15 @@ pub(super) fn item(
 ) -> Result<(Arc<dyn Collection>, String), ApiError> {
     let Path((name, id)) = names.map_err(|_| no_item())?;
     let collection = app.collections.of(caller)?.get(&name);
-    Ok((collection.map_err(|_| no_collection())?, id))
+    Ok((collection.map_err(|error| got(&error))?, id))
+}
+
+/// The refusal of a path whose collection cannot be had.
+fn got(error: &CollectionError) -> ApiError {
+    match error {
+        CollectionError::NotServed { .. } => of(error, ""),
+        _ => no_collection(),
+    }
 }
 
 /// The settings of a query string that may hold these names.
@@ -182,7 +190,7 @@ pub(super) async fn write(
     refused: fn(&CollectionError) -> ApiError,
 ) -> Result<Applied, ApiError> {
     let turn = turn(app, &caller, collection.name()).await?;
-    let of_app = Arc::clone(app);
+    let (of_app, asked) = (Arc::clone(app), Arc::clone(&collection));
     let work = move || {
         let now = cognate_collections::now();
         match &wanted {
@@ -201,7 +209,8 @@ pub(super) async fn write(
         collection.wait_durable(pending).map_err(|error| refused(&error))?;
         Ok(applied)
     };
-    aside(app, work).await
+    let written = aside(app, work).await;
+    written.inspect_err(|error| app.metrics.write_refused(asked.name(), error))
 }
 
 /// An answer to a caller; `bytes` is its estimated length.
@@ -307,6 +316,17 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
                           nothing was changed, and nothing is written until it starts again; the \
                           server's log says more under this request id";
             with_cause(error, Code::NotWritten, detail)
+        }
+        CollectionError::NotServed { .. } => {
+            let detail = "the log of this collection cannot be read, so it is not served until that is \
+                          mended and the server starts again; the server's log says more. All others \
+                          are served";
+            with_cause(error, Code::NotReady, detail)
+        }
+        CollectionError::HandedOver => {
+            let detail = "the server is about to stop and handed its collections over to the one that \
+                          follows it; send this to that one";
+            ApiError::new(Code::Draining, detail)
         }
         CollectionError::ReadOnly => {
             let detail = "this server is a replica, which takes no changes; send them to the server \

@@ -191,7 +191,7 @@ pub(crate) struct EventsParameters {
 refusals!(
     ListRefusals: &[
         Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::UnknownModel, Code::Forbidden,
-        Code::ResponseTooLarge, Code::TooMuchWork, Code::DatabaseUnavailable, Code::DeadlineExceeded,
+        Code::ResponseTooLarge, Code::TooMuchWork, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded,
         Code::Overloaded,
     ]
 );
@@ -355,8 +355,8 @@ refusals!(
     ChangeRefusals: &[
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyList, Code::TooManyItems,
-        Code::NotFound, Code::UnknownModel, Code::Forbidden, Code::CollectionFull, Code::ReadOnly,
-        Code::NotWritten, Code::ResponseTooLarge, Code::TooMuchWork, Code::DatabaseUnavailable,
+        Code::NotFound, Code::UnknownModel, Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::Draining,
+        Code::NotWritten, Code::ResponseTooLarge, Code::TooMuchWork, Code::NotReady, Code::DatabaseUnavailable,
         Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
     ]
 );
@@ -459,8 +459,8 @@ async fn moved(
 
 refusals!(
     DeleteRefusals: &[
-        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::TooMuchWork, Code::ReadOnly,
-        Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
+        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::TooMuchWork, Code::ReadOnly, Code::Draining,
+        Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
     ]
 );
 

@@ -23,7 +23,7 @@ use crate::http::request::fields::described;
 use crate::http::request::json;
 use crate::http::work::admission::Permit;
 
-refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
+refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
 
 /// An item of a collection.
 #[utoipa::path(
@@ -109,7 +109,7 @@ refusals!(
     PutRefusals: &[
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyText, Code::TextTooLong,
-        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
+        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
         Code::RequestTimeout,
     ]
 );
@@ -173,7 +173,7 @@ refusals!(
     PatchRefusals: &[
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::TextTooLong,
-        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
+        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
         Code::RequestTimeout,
     ]
 );
@@ -221,7 +221,7 @@ fn of_one(error: &CollectionError) -> ApiError {
 }
 
 refusals!(
-    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]
+    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]
 );
 
 /// Takes an item out of a collection.

@@ -96,7 +96,7 @@ refusals!(
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyText, Code::TextTooLong,
         Code::EmptyList, Code::TooManyItems, Code::NotFound, Code::Forbidden, Code::CollectionFull,
-        Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
+        Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
     ]
 );
 
@@ -178,7 +178,7 @@ pub(crate) struct ItemsParameters {
 refusals!(
     ListRefusals: &[
         Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::Forbidden, Code::ResponseTooLarge,
-        Code::TooMuchWork, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
+        Code::TooMuchWork, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
     ]
 );
 
@@ -242,8 +242,8 @@ pub(crate) struct DeleteParameters {
 
 refusals!(
     DeleteRefusals: &[
-        Code::InvalidField, Code::NotFound, Code::Forbidden, Code::TooMuchWork, Code::ReadOnly,
-        Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
+        Code::InvalidField, Code::NotFound, Code::Forbidden, Code::TooMuchWork, Code::ReadOnly, Code::Draining,
+        Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
     ]
 );
 

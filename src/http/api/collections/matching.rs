@@ -367,7 +367,7 @@ refusals!(
     LIST,
     &[
         Code::MethodCannotEmbed, Code::MethodOnlyRanks, Code::NotCalibrated, Code::NotFound, Code::OtherText,
-        Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable,
+        Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable,
     ]
 );
 

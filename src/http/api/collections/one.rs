@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cognate_collections::Settings;
+use cognate_collections::{CollectionError, Settings};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -49,7 +49,7 @@ refusals!(
     SetRefusals: &[
         Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
         Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::Forbidden,
-        Code::CollectionFull, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
+        Code::CollectionFull, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
     ]
 );
 
@@ -82,13 +82,19 @@ pub(crate) async fn set(
         let collections = app_of.collections.of(&by)?;
         collections.check_another(&name)?;
         let (collection, _) =
-            collections.set(&name, settings, now).map_err(|error| call::of(&error, "/items"))?;
+            collections.set(&name, settings, now).map_err(|error| match error {
+                CollectionError::TooManyItems { wanted, limit } => {
+                    let what = "items (setting `collection_items`)";
+                    ApiError::beyond(Code::OutOfRange, "/max_items", what, limit, wanted)
+                }
+                error => call::of(&error, ""),
+            })?;
         collection.told(now).map_err(|error| call::of(&error, ""))
     });
     call::answer(&app, &caller, 0, &CollectionEntry::from(told.await?))
 }
 
-refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
+refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
 
 /// A collection: its settings, and how large it is.
 #[utoipa::path(
@@ -112,7 +118,7 @@ pub(crate) async fn look(
 }
 
 refusals!(
-    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::NotWritten, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]
+    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]
 );
 
 /// Deletes a collection with its items, and answers what it was.

@@ -440,6 +440,10 @@ impl Question for Ranked<'_> {
 
     /// Looking through a large collection holds a thread for longer than the runtime can spare.
     fn is_long(&self) -> bool {
+        self.ranks_collection()
+    }
+
+    fn ranks_collection(&self) -> bool {
         self.request.collection.is_some()
     }
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 use cognate::engine::Counts;
 use tokio::time::{Instant, sleep};
 
-use crate::http::api::stream::line::{Line, fail, id_of};
+use crate::http::api::stream::line::{Line, Lines, fail, id_of};
 use crate::http::api::stream::{LineQuestion, Stream};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
-use crate::http::observe::streams::{Named, Outcome};
+use crate::http::observe::streams::{HandedOver, Outcome, StreamEnd};
 use crate::http::work::pool::JobContext;
 use crate::http::work::spool::{Full, Stopped};
 
@@ -30,7 +30,10 @@ pub(super) struct Part<K> {
     pub(super) lines: usize,
     /// Number of lines answered without an error.
     pub(super) sound: usize,
+    /// Lines among these whose items were refused.
+    pub(super) refused: usize,
     pub(super) counts: Counts,
+    pub(super) computed: Duration,
     /// What the lines leave for the end of the answer.
     pub(super) kept: K,
 }
@@ -58,7 +61,11 @@ impl<Q: LineQuestion> Stream<Q> {
                         let (stream, lines) = (Arc::clone(self), Arc::clone(lines));
                         let job = move |work: &JobContext| {
                             let lines = lines.get(first..end).unwrap_or_default();
-                            let answered = stream.answer_some(lines, work);
+                            let begun = Instant::now();
+                            let mut answered = stream.answer_some(lines, work);
+                            if let Ok(part) = &mut answered {
+                                part.computed = begun.elapsed();
+                            }
                             drop(turn);
                             drop(permit);
                             answered
@@ -108,19 +115,23 @@ impl<Q: LineQuestion> Stream<Q> {
     }
 
     /// Computes on the pool what remains after the last line.
-    pub(super) async fn finish_on_pool(self: &Arc<Self>) -> Result<(), ApiError> {
+    pub(super) async fn finish_on_pool(self: &Arc<Self>) -> (Result<(), ApiError>, Duration) {
         let app = &self.app;
-        let permit = app.admission.admit_for(&self.caller.client)?;
+        let permit = match app.admission.admit_for(&self.caller.client) {
+            Ok(permit) => permit,
+            Err(error) => return (Err(error), Duration::ZERO),
+        };
         let patience = Duration::from_millis(app.settings.compute_deadline_ms);
         let stream = Arc::clone(self);
         let job = move |work: &JobContext| {
+            let begun = Instant::now();
             let finished = stream.question.finish(work);
             drop(permit);
-            finished
+            Ok((finished, begun.elapsed()))
         };
         let deadline = (Instant::now() + patience).into_std();
         let finished = app.compute.run(&self.caller.client, deadline, &app.metrics, job).await;
-        finished.unwrap_or_else(Err)
+        finished.unwrap_or_else(Err).unwrap_or_else(|error| (Err(error), Duration::ZERO))
     }
 
     /// The answers to the first of the lines, at least one.
@@ -217,9 +228,8 @@ impl End {
         Self::told(Outcome::Draining, line, ApiError::new(Code::Draining, detail))
     }
 
-    /// A body that broke off in this line.
-    pub(super) fn broken(line: u64) -> Self {
-        let error = ApiError::new(Code::RequestTimeout, "the body broke off");
+    /// A body that cannot be read on in this line.
+    pub(super) fn broken(line: u64, error: ApiError) -> Self {
         Self::told(Outcome::BrokenBody, line, error)
     }
 
@@ -271,42 +281,45 @@ impl End {
     }
 }
 
-/// The record of a stream, logged when it ends. A stream that is dropped without an outcome has
-/// failed.
+/// The record of a stream, told when it ends. A stream that is dropped without an outcome has failed.
 pub(crate) struct Record {
     app: Arc<App>,
-    named: Named,
-    pub(super) lines: u64,
-    /// Lines whose answers were written, or that were taken into account.
-    pub(super) answered: u64,
-    outcome: Outcome,
+    request: HandedOver,
+    pub(crate) end: StreamEnd,
 }
 
 impl Record {
-    pub(crate) fn new(app: Arc<App>, named: Named) -> Self {
-        Self { app, named, lines: 0, answered: 0, outcome: Outcome::Failed }
+    pub(crate) fn new(app: Arc<App>, request: HandedOver) -> Self {
+        let end = StreamEnd {
+            outcome: Outcome::Failed,
+            lines: 0,
+            answered: 0,
+            items: 0,
+            body_bytes: 0,
+            answer_bytes: 0,
+            computed: Duration::ZERO,
+        };
+        Self { app, request, end }
+    }
+
+    pub(super) fn note_read(&mut self, lines: &Lines) {
+        (self.end.lines, self.end.body_bytes) = (lines.seen(), lines.bytes());
     }
 
     /// Settles how the stream ended.
-    pub(crate) async fn wait_durable(mut self, outcome: Outcome) {
-        self.named.known().await;
-        self.outcome = outcome;
+    pub(crate) async fn ended(mut self, outcome: Outcome) {
+        self.request.known().await;
+        self.end.outcome = outcome;
     }
 }
 
 impl Drop for Record {
     fn drop(&mut self) {
-        let name = self.named.name();
-        self.app.metrics.stream_ended(self.outcome, name.as_ref());
-        let request_id = name.as_ref().and_then(|name| name.id.to_str().ok()).unwrap_or_default();
-        let route = name.as_ref().map_or("", |name| &*name.route);
-        let (outcome, lines, answered) = (self.outcome.name(), self.lines, self.answered);
-        match self.outcome {
-            Outcome::Complete => {}
-            Outcome::Failed => {
-                tracing::error!(request_id, route, outcome, lines, answered, "stream failed");
-            }
-            _ => tracing::info!(request_id, route, outcome, lines, answered, "stream ended early"),
-        }
+        let Some(request) = self.request.take() else {
+            return self.app.metrics.stream_ended(self.end, None);
+        };
+        let (route, verb) = (Arc::clone(&request.route), request.verb.clone());
+        let took = request.end(&self.app.request_log, self.end);
+        self.app.metrics.stream_ended(self.end, Some((&route, &verb, took)));
     }
 }

@@ -160,12 +160,15 @@ pub(crate) struct Lines {
     overlong: bool,
     finished: bool,
     seen: u64,
+    /// Bytes that arrived in all.
+    bytes: u64,
     /// Lines among them that are not white space.
     filled: u64,
 }
 
 impl Lines {
     pub(crate) fn push(&mut self, bytes: Bytes) {
+        self.bytes += bytes.len() as u64;
         self.arrived.push_back(bytes);
     }
 
@@ -209,6 +212,11 @@ impl Lines {
     /// Lines that were taken so far, those of white space among them.
     pub(crate) fn seen(&self) -> u64 {
         self.seen
+    }
+
+    /// Bytes that arrived so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     fn keep(&mut self, bytes: &[u8]) {

@@ -225,7 +225,10 @@ impl LineQuestion for Items {
     ) {
         match answers.get(place) {
             Some(Ok(matched)) => write(&mut part.answer, &MatchedEntry::of(&item.id, matched)),
-            Some(Err(error)) => fail(&mut part.answer, line.number, id_of(line), error),
+            Some(Err(error)) => {
+                part.refused += 1;
+                fail(&mut part.answer, line.number, id_of(line), error);
+            }
             None => {}
         }
     }

@@ -35,7 +35,7 @@ use crate::http::auth::access::Caller;
 use crate::http::auth::quota::Bucket;
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::observe::request_log::Facts;
-use crate::http::observe::streams::{Naming, Outcome};
+use crate::http::observe::streams::{HandOver, Outcome};
 use crate::http::request::body;
 use crate::http::request::query::{Delivery, Resolved};
 use crate::http::work::admission::Permit;
@@ -170,16 +170,16 @@ impl Opening {
         }
         let patience = Duration::from_secs(app.settings.write_timeout_s);
         let (writer, reader) = app.spools.open(&app.unsent.of(&caller.client), patience);
-        let (naming, named) = Naming::new();
+        let (hand_over, handed_over) = HandOver::new();
         let mut response = Response::new(Body::from_stream(reader.into_stream()));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
         if let Some(resolved) = resolved {
             pipeline::mark(headers, resolved, Duration::ZERO);
         }
-        response.extensions_mut().insert(naming);
-        let mut record = Record::new(Arc::clone(&app), named);
-        record.lines = lines.seen();
+        response.extensions_mut().insert(hand_over);
+        let mut record = Record::new(Arc::clone(&app), handed_over);
+        record.note_read(&lines);
         let stream = Arc::new(Stream { app, question, caller });
         let mut talk = Talk { stream, writer, place, record };
         let mut body = body;
@@ -244,10 +244,11 @@ impl<Q: LineQuestion> Talk<Q> {
                     if let Ok(data) = frame.into_data() {
                         arrived += data.len();
                         lines.push(data);
+                        self.record.note_read(&lines);
                     }
                 }
                 Ok(None) => lines.finish(),
-                Ok(Some(Err(_))) => return Err(End::broken(next)),
+                Ok(Some(Err(error))) => return Err(End::broken(next, body::refused(error))),
                 Err(_) if looked < until => {}
                 Err(_) => return Err(End::slow_sender(next, begun)),
             }
@@ -267,7 +268,7 @@ impl<Q: LineQuestion> Talk<Q> {
                 return Err(End::stopping(next));
             }
             let batch = lines.take(most);
-            self.record.lines = lines.seen();
+            self.record.note_read(lines);
             if batch.passed == 0 {
                 return Ok(passed);
             }
@@ -297,6 +298,7 @@ impl<Q: LineQuestion> Talk<Q> {
             let stream = &self.stream;
             let mut part = stream.answer_on_pool(&lines, done).await;
             done += part.lines;
+            self.record.end.computed += part.computed;
             // Before the answer is sent, which the client may not stay for. However many jobs a chunk
             // takes, it is one answer.
             if part.sound > 0 && !is_counted {
@@ -312,16 +314,18 @@ impl<Q: LineQuestion> Talk<Q> {
                 let pushed = self.writer.push(part.answer, &mut self.place).await;
                 pushed.map_err(|stopped| End::unwritten(stopped, line.number))?;
             }
-            self.record.answered += part.lines as u64;
+            self.record.end.answered += part.lines as u64;
+            self.record.end.items += (part.sound - part.refused) as u64;
         }
         Ok(())
     }
 
     /// Writes the end of the answer.
     async fn conclude(&mut self) -> Result<(), End> {
-        let last = self.record.lines + 1;
+        let last = self.record.end.lines + 1;
         if self.stream.question.is_unfinished() {
-            let finished = self.stream.finish_on_pool().await;
+            let (finished, computed) = self.stream.finish_on_pool().await;
+            self.record.end.computed += computed;
             finished.map_err(|error| End::told(Outcome::Refused, last, error))?;
         }
         while let Some(answer) = self.stream.question.conclude() {
@@ -333,7 +337,7 @@ impl<Q: LineQuestion> Talk<Q> {
 
     /// Writes the last line, waits until the client has read everything, and notes the outcome.
     async fn end(self, ended: Result<(), End>, body: Body, delivery: &Delivery) {
-        let Self { stream, mut writer, place, record } = self;
+        let Self { stream, mut writer, place, mut record } = self;
         let (mut outcome, mut last) = (Outcome::Complete, Vec::new());
         let settings = &stream.app.settings;
         let (patience_s, grace_s) = (settings.write_timeout_s, settings.shutdown_grace_s);
@@ -368,7 +372,8 @@ impl<Q: LineQuestion> Talk<Q> {
                 (false, false) => Outcome::ClientGone,
             };
         }
-        record.wait_durable(outcome).await;
+        record.end.answer_bytes = writer.taken();
+        record.ended(outcome).await;
     }
 }
 

@@ -18,13 +18,21 @@ pub(crate) use otlp::{Span, Tracer, check_endpoint};
 #[cfg(not(feature = "otlp"))]
 pub(crate) use unseen::{Span, Tracer, check_endpoint};
 
+use crate::http::observe::streams::StreamEnd;
+
 /// The attributes of a span when its request is answered: neither texts nor headers.
 #[derive(Debug)]
-pub struct Answered<'a> {
+#[cfg_attr(
+    not(feature = "otlp"),
+    expect(dead_code, reason = "spans that nobody sees read nothing")
+)]
+pub(crate) struct Answered<'a> {
     pub id: &'a str,
     pub status: StatusCode,
     /// The code of the refusal, if it is one.
     pub code: Option<&'static str>,
+    /// What came of its stream, if it has one.
+    pub stream: Option<StreamEnd>,
 }
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");

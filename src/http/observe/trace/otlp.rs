@@ -133,6 +133,7 @@ fn context(parent: Parent) -> SpanContext {
     )
 }
 
+#[derive(Debug)]
 pub struct Span {
     parent: Option<Parent>,
     recorded: Option<opentelemetry_sdk::trace::Span>,
@@ -157,6 +158,17 @@ impl Span {
         span.set_attribute(KeyValue::new("cognate.request_id", answered.id.to_owned()));
         if let Some(code) = answered.code {
             span.set_attribute(KeyValue::new("cognate.code", code));
+        }
+        if let Some(stream) = answered.stream {
+            let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+            span.set_attributes([
+                KeyValue::new("cognate.stream.outcome", stream.outcome.name()),
+                KeyValue::new("cognate.stream.lines", number(stream.lines)),
+                KeyValue::new("cognate.stream.items", number(stream.items)),
+                KeyValue::new("cognate.stream.computed_seconds", stream.computed.as_secs_f64()),
+                KeyValue::new("http.request.body.size", number(stream.body_bytes)),
+                KeyValue::new("http.response.body.size", number(stream.answer_bytes)),
+            ]);
         }
         if answered.status.is_server_error() {
             let kind = answered.code.unwrap_or("unknown");

@@ -165,6 +165,11 @@ impl Writer {
         if self.spools.all == 0 { Full::Folder } else { Full::All(self.spools.all) }
     }
 
+    /// Bytes that the connection took.
+    pub(crate) fn taken(&self) -> u64 {
+        self.shared.lock().taken
+    }
+
     pub(crate) fn waiting(&self) -> u64 {
         let waiting = self.shared.lock();
         waiting.given - waiting.taken

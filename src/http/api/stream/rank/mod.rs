@@ -77,7 +77,7 @@ async fn first_line(body: &mut Body, lines: &mut Lines, until: Instant) -> Resul
                     lines.push(data);
                 }
             }
-            Some(Err(_)) => return Err(body::broken()),
+            Some(Err(error)) => return Err(body::refused(error)),
             None => lines.finish(),
         }
     }

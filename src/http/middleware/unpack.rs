@@ -1,0 +1,133 @@
+//! Compressed bodies, unpacked on their way to the route, which reads them within its limits as if they had
+//! been sent so. Nothing is unpacked ahead of who reads.
+
+use std::io;
+use std::sync::Arc;
+
+use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
+use async_compression::zstd::DParameter;
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::header;
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+use tokio::io::{AsyncBufRead, AsyncRead, AsyncReadExt};
+use tokio::task::yield_now;
+use tokio_util::io::{ReaderStream, StreamReader};
+
+use crate::http::app::App;
+use crate::http::auth::access::Caller;
+use crate::http::auth::client::Client;
+use crate::http::error::{ApiError, Code};
+use crate::http::request::body::{BodyError, broken};
+
+/// Bytes that are unpacked at once.
+const PIECE: usize = 32 << 10;
+/// Memory that unpacking takes beside the window.
+const STATE: usize = 256 << 10;
+/// The largest window of zstd, as RFC 9659 has it for HTTP; and its logarithm.
+const MOST_WINDOW: u64 = 1 << MOST_WINDOW_LOG;
+const MOST_WINDOW_LOG: u32 = 23;
+/// What a frame of zstd begins with.
+const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+
+/// Unpacks the body of a request that says that it is compressed, in a way that is read here.
+pub(super) fn unpacked(app: &Arc<App>, request: Request) -> Request {
+    let mut encodings = request.headers().get_all(header::CONTENT_ENCODING).iter();
+    let (Some(encoding), None) = (encodings.next(), encodings.next()) else { return request };
+    let encoding = encoding.as_bytes();
+    let is_gzip = [&b"gzip"[..], b"x-gzip"].iter().any(|name| encoding.eq_ignore_ascii_case(name));
+    if !is_gzip && !encoding.eq_ignore_ascii_case(b"zstd") {
+        return request;
+    }
+    let client = Caller::of(request.extensions()).map(|caller| caller.client).unwrap_or_default();
+    let (mut head, body) = request.into_parts();
+    head.headers.remove(header::CONTENT_ENCODING);
+    // It is the length of what is not read by anybody else.
+    head.headers.remove(header::CONTENT_LENGTH);
+    let lost = |_| io::Error::other(BodyError(broken()));
+    let read = StreamReader::new(body.into_data_stream().map_err(lost));
+    let body = match is_gzip {
+        true => {
+            let mut decoder = GzipDecoder::new(read);
+            decoder.multiple_members(true);
+            Body::from_stream(pieces(decoder))
+        }
+        false => Body::from_stream(unpack_zstd(Arc::clone(app), client, read)),
+    };
+    Request::from_parts(head, body)
+}
+
+/// What a reader has, piece by piece. Between two pieces others have their turn, however many there are.
+fn pieces(read: impl AsyncRead) -> impl Stream<Item = io::Result<Bytes>> {
+    ReaderStream::with_capacity(read, PIECE).then(|piece| async move {
+        yield_now().await;
+        piece
+    })
+}
+
+/// Unpacks frames of zstd. The memory for the window that the first one asks for is taken from that for
+/// answers, and no later one has a larger window.
+fn unpack_zstd(
+    app: Arc<App>,
+    client: Client,
+    read: impl AsyncBufRead + Unpin + Send + 'static,
+) -> impl Stream<Item = io::Result<Bytes>> {
+    let begun = async move {
+        let (head, window, read) = first_head(read).await?;
+        let window = window.max(1 << 10);
+        if window > MOST_WINDOW {
+            let detail = "the body asks for a window of more than 8 MiB to be unpacked (RFC 9659)";
+            return Err(refusal(detail));
+        }
+        let bytes = usize::try_from(window).unwrap_or(usize::MAX).saturating_add(STATE);
+        let charge = app.unsent.of(&client).work(bytes);
+        let charge = charge.map_err(|error| io::Error::other(BodyError(error)))?;
+        let log = window.next_power_of_two().ilog2();
+        let whole = io::Cursor::new(head).chain(read);
+        let mut decoder = ZstdDecoder::with_params(whole, &[DParameter::window_log_max(log)]);
+        decoder.multiple_members(true);
+        Ok(pieces(decoder).inspect(move |_| {
+            // The charge lives as long as the stream.
+            let _ = &charge;
+        }))
+    };
+    stream::once(begun).try_flatten()
+}
+
+/// Reads the head of a frame (RFC 8878, section 3.1.1.1): its bytes, its window, and the rest.
+async fn first_head<R: AsyncBufRead + Unpin>(mut read: R) -> io::Result<(Vec<u8>, u64, R)> {
+    let mut head = vec![0; 5];
+    read.read_exact(&mut head).await?;
+    let Some((MAGIC, &[descriptor])) = head.split_first_chunk().map(|(magic, rest)| (*magic, rest))
+    else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    let is_single = descriptor & 0x20 != 0;
+    let dictionary = match descriptor & 3 {
+        3 => 4,
+        bytes => usize::from(bytes),
+    };
+    let size = match descriptor >> 6 {
+        0 => usize::from(is_single),
+        log => 1 << log,
+    };
+    let mut fields = vec![0; usize::from(!is_single) + dictionary + size];
+    read.read_exact(&mut fields).await?;
+    let window = match (is_single, fields.first()) {
+        (false, Some(window)) => {
+            let base = 1_u64 << (10 + (window >> 3));
+            base + base / 8 * u64::from(window & 7)
+        }
+        _ => {
+            let number = fields.iter().skip(dictionary).rev();
+            let number = number.fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
+            number.saturating_add(if size == 2 { 256 } else { 0 })
+        }
+    };
+    head.append(&mut fields);
+    Ok((head, window, read))
+}
+
+fn refusal(detail: &'static str) -> io::Error {
+    io::Error::other(BodyError(ApiError::new(Code::UnsupportedEncoding, detail)))
+}

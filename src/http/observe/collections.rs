@@ -1,0 +1,154 @@
+//! What is counted of collections. Each of so many has series of its own, by its name; all further ones
+//! share one, so that whoever makes collections cannot make the page grow.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cognate_collections::{Activity, CollectionInfo};
+
+use crate::http::error::Code;
+use crate::http::observe::metrics::OTHER;
+use crate::http::observe::series::{Counter, Description, Kind, Registry};
+
+/// Refusals of writes that are counted.
+const REFUSED: [Code; 3] = [Code::CollectionFull, Code::NotWritten, Code::DatabaseUnavailable];
+
+/// The families of series by collection, which are made anew for each page.
+pub(super) const FAMILIES: [Description; 9] = [
+    ("cognate_collection_items", Kind::Gauge, "Items, by collection."),
+    ("cognate_collection_item_bytes", Kind::Gauge, "Memory of items, by collection."),
+    ("cognate_collection_log_bytes", Kind::Gauge, "Size of the log, by collection."),
+    (
+        "cognate_collection_synced_timestamp_seconds",
+        Kind::Gauge,
+        "When a write was last made durable since the start, in seconds since 1970, by collection.",
+    ),
+    ("cognate_collection_matches_total", Kind::Counter, "Texts matched, by collection."),
+    ("cognate_collection_events_total", Kind::Counter, "Events begun, by collection."),
+    (
+        "cognate_collection_expired_total",
+        Kind::Counter,
+        "Texts that were too old for the collection's ttl when they were matched, by collection.",
+    ),
+    (
+        "cognate_collection_left_total",
+        Kind::Counter,
+        "Items that left, because of ttl or of max_items, by collection.",
+    ),
+    (
+        "cognate_collection_refused_total",
+        Kind::Counter,
+        "Writes that were refused for want of room, of a disk or of a database, by collection.",
+    ),
+];
+
+/// What requests did to a collection.
+#[derive(Debug, Default)]
+struct CollectionUse {
+    matched: Counter,
+    events: Counter,
+    expired: Counter,
+    refused: [Counter; REFUSED.len()],
+}
+
+pub(super) struct CollectionSeries {
+    /// Collections that have series of their own, at most.
+    most: usize,
+    named: Mutex<HashMap<Box<str>, Arc<CollectionUse>>>,
+    others: Arc<CollectionUse>,
+    /// Held while the series of a page are made.
+    writing: Mutex<()>,
+}
+
+impl CollectionSeries {
+    pub(super) fn new(most: usize) -> Self {
+        let (named, others) = (Mutex::default(), Arc::default());
+        Self { most, named, others, writing: Mutex::default() }
+    }
+
+    fn named(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<CollectionUse>>> {
+        self.named.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The counters of a collection: its own if it has some, or if there is room for them.
+    fn of(&self, name: &str) -> Arc<CollectionUse> {
+        let mut named = self.named();
+        if let Some(known) = named.get(name) {
+            return Arc::clone(known);
+        }
+        if named.len() >= self.most {
+            return Arc::clone(&self.others);
+        }
+        Arc::clone(named.entry(name.into()).or_default())
+    }
+
+    pub(super) fn matched(&self, name: &str, texts: usize, events: usize, expired: usize) {
+        let uses = self.of(name);
+        uses.matched.increment(texts as u64);
+        uses.events.increment(events as u64);
+        uses.expired.increment(expired as u64);
+    }
+
+    /// Counts the refusal of a write, if it is one of those that are counted.
+    pub(super) fn refused(&self, name: &str, code: Code) {
+        if let Some(place) = REFUSED.iter().position(|known| *known == code)
+            && let Some(counter) = self.of(name).refused.get(place)
+        {
+            counter.increment(1);
+        }
+    }
+
+    /// Makes the series of these collections, and none of any other. No other page makes them while what
+    /// is returned is held.
+    pub(super) fn write(
+        &self,
+        registry: &Registry,
+        all: &[(CollectionInfo, Activity)],
+    ) -> MutexGuard<'_, ()> {
+        let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        FAMILIES.iter().for_each(|(name, ..)| registry.clear(name));
+        let names: HashSet<&str> = all.iter().map(|(info, _)| &*info.name).collect();
+        self.named().retain(|name, _| names.contains(&**name));
+        for (info, activity) in all {
+            let uses = self.of(&info.name);
+            let is_other = Arc::ptr_eq(&uses, &self.others);
+            let label = if is_other { OTHER } else { &info.name };
+            if !is_other {
+                count(registry, label, &uses);
+            }
+            hold(registry, label, info, *activity);
+        }
+        count(registry, OTHER, &self.others);
+        hold(registry, OTHER, &CollectionInfo::default(), Activity::default());
+        writing
+    }
+}
+
+/// Adds what requests did to the series of a label.
+fn count(registry: &Registry, label: &str, uses: &CollectionUse) {
+    for (name, counter) in [
+        ("cognate_collection_matches_total", &uses.matched),
+        ("cognate_collection_events_total", &uses.events),
+        ("cognate_collection_expired_total", &uses.expired),
+    ] {
+        registry.counter(name, &[("collection", label)]).increment(counter.value());
+    }
+    for (code, counter) in REFUSED.iter().zip(&uses.refused) {
+        let labels = [("collection", label), ("code", code.name())];
+        registry.counter("cognate_collection_refused_total", &labels).increment(counter.value());
+    }
+}
+
+/// Adds what a collection holds, and what left it, to the series of a label.
+fn hold(registry: &Registry, label: &str, info: &CollectionInfo, activity: Activity) {
+    let gauge = |name| registry.gauge(name, &[("collection", label)]);
+    gauge("cognate_collection_items").increment(info.items as f64);
+    gauge("cognate_collection_item_bytes").increment(info.bytes as f64);
+    gauge("cognate_collection_log_bytes").increment(info.log_bytes.unwrap_or(0) as f64);
+    let synced = gauge("cognate_collection_synced_timestamp_seconds");
+    synced.set(synced.value().max(activity.synced.unwrap_or(0) as f64 / 1e3));
+    for (reason, left) in [("ttl", activity.outlived), ("max_items", activity.evicted)] {
+        let labels = [("collection", label), ("reason", reason)];
+        registry.counter("cognate_collection_left_total", &labels).increment(left);
+    }
+}
