@@ -10,6 +10,7 @@ use axum::http::{HeaderValue, Method as Verb, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::Value;
+use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
@@ -176,7 +177,9 @@ fn surround(app: &Arc<App>, groups: Vec<Routes>) -> Router {
         // What a stream has to say would wait until there is enough to compress.
         let is_whole = NotForContentType::SSE.and(NotForContentType::new("application/x-ndjson"));
         let is_meant = SizeAbove::new(LEAST_COMPRESSED).and(is_whole);
-        routes = routes.layer(CompressionLayer::new().compress_when(is_meant));
+        routes = routes.layer(
+            CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(is_meant),
+        );
     }
     routes.with_state(Arc::clone(app))
 }

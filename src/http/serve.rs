@@ -75,7 +75,6 @@ impl ServeError {
 /// Serves until SIGTERM or SIGINT. SIGHUP reloads keys and models.
 pub fn serve(settings: Settings) -> Result<(), ServeError> {
     sigbus::report().map_err(ServeError::Signals)?;
-    let app = App::new(settings)?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(available_parallelism().map_or(1, usize::from))
         .max_blocking_threads(BLOCKING_THREADS)
@@ -83,16 +82,37 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
         .enable_all()
         .build()
         .map_err(ServeError::Runtime)?;
-    let outcome = runtime.block_on(live(app.clone()));
+    let mut opened = None;
+    let outcome = runtime.block_on(open_and_live(settings, &mut opened));
     // Dropping a runtime waits for ever for a file access that does not return.
     runtime.shutdown_timeout(LAST_WAIT);
-    app.tracer.finish();
+    if let Some(app) = opened {
+        app.tracer.finish();
+    }
     outcome
 }
 
-async fn live(app: Arc<App>) -> Result<(), ServeError> {
+/// Opens everything, which waits for a folder that another process has, and serves.
+async fn open_and_live(
+    settings: Settings,
+    opened: &mut Option<Arc<App>>,
+) -> Result<(), ServeError> {
     // Before anything can be seen from outside: an order to stop that comes early is an order too.
     let mut signals = StopSignals::hear().map_err(ServeError::Signals)?;
+    let app = tokio::select! {
+        biased;
+        _ = signals.next() => {
+            tracing::info!("stopped before anything was served");
+            return Ok(());
+        }
+        app = spawn_blocking(move || App::new(settings)) => {
+            app.map_err(|error| ServeError::Ended(error.to_string()))??
+        }
+    };
+    live(opened.insert(app).clone(), signals).await
+}
+
+async fn live(app: Arc<App>, mut signals: StopSignals) -> Result<(), ServeError> {
     let hangups = signal(SignalKind::hangup()).map_err(ServeError::Signals)?;
     let (orders, stop) = ShutdownTrigger::new();
     let mut listeners = open_listeners(&app, &stop)?;
@@ -206,7 +226,7 @@ async fn leave(
 /// Hands the collections over once another process waits for them; they are shown on.
 async fn hand_over(app: Arc<App>) {
     let is_awaited = |app: Arc<App>| spawn_blocking(move || app.collections.home().is_awaited());
-    while !is_awaited(Arc::clone(&app)).await.unwrap_or(true) {
+    while !is_awaited(Arc::clone(&app)).await.unwrap_or(false) {
         sleep(LOOK).await;
     }
     let begun = Instant::now();

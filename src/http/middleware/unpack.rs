@@ -1,8 +1,10 @@
 //! Compressed bodies, unpacked on their way to the route, which reads them within its limits as if they had
 //! been sent so. Nothing is unpacked ahead of who reads.
 
+use std::future::ready;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
 use async_compression::zstd::DParameter;
@@ -27,6 +29,10 @@ const STATE: usize = 256 << 10;
 /// The largest window of zstd, as RFC 9659 has it for HTTP; and its logarithm.
 const MOST_WINDOW: u64 = 1 << MOST_WINDOW_LOG;
 const MOST_WINDOW_LOG: u32 = 23;
+/// Compressed bytes that may be read beyond those that they became, and the share of these that may be read as
+/// well: what cannot be compressed grows a little, and what becomes nothing has no end.
+const AHEAD: u64 = 1 << 20;
+const SHARE_AHEAD: u64 = 8;
 /// What a frame of zstd begins with.
 const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
@@ -45,21 +51,34 @@ pub(super) fn unpacked(app: &Arc<App>, request: Request) -> Request {
     // It is the length of what is not read by anybody else.
     head.headers.remove(header::CONTENT_LENGTH);
     let lost = |_| io::Error::other(BodyError(broken()));
-    let read = StreamReader::new(body.into_data_stream().map_err(lost));
+    let unpacked = Arc::new(AtomicU64::new(0));
+    let (of_reader, mut taken) = (Arc::clone(&unpacked), 0);
+    let parts = body.into_data_stream().map_err(lost).and_then(move |part: Bytes| {
+        let made = of_reader.load(Ordering::Relaxed);
+        let too_much = taken > made + made / SHARE_AHEAD + AHEAD;
+        taken += part.len() as u64;
+        ready(if too_much { Err(io::ErrorKind::InvalidData.into()) } else { Ok(part) })
+    });
+    let read = StreamReader::new(Box::pin(parts));
     let body = match is_gzip {
         true => {
             let mut decoder = GzipDecoder::new(read);
             decoder.multiple_members(true);
-            Body::from_stream(pieces(decoder))
+            Body::from_stream(pieces(decoder, unpacked))
         }
-        false => Body::from_stream(unpack_zstd(Arc::clone(app), client, read)),
+        false => Body::from_stream(unpack_zstd(Arc::clone(app), client, read, unpacked)),
     };
     Request::from_parts(head, body)
 }
 
 /// What a reader has, piece by piece. Between two pieces others have their turn, however many there are.
-fn pieces(read: impl AsyncRead) -> impl Stream<Item = io::Result<Bytes>> {
-    ReaderStream::with_capacity(read, PIECE).then(|piece| async move {
+/// Their bytes are counted.
+fn pieces(read: impl AsyncRead, unpacked: Arc<AtomicU64>) -> impl Stream<Item = io::Result<Bytes>> {
+    let count = move |piece: &io::Result<Bytes>| {
+        let bytes = piece.as_ref().map_or(0, |piece| piece.len() as u64);
+        unpacked.fetch_add(bytes, Ordering::Relaxed);
+    };
+    ReaderStream::with_capacity(read, PIECE).inspect(count).then(|piece| async move {
         yield_now().await;
         piece
     })
@@ -71,6 +90,7 @@ fn unpack_zstd(
     app: Arc<App>,
     client: Client,
     read: impl AsyncBufRead + Unpin + Send + 'static,
+    unpacked: Arc<AtomicU64>,
 ) -> impl Stream<Item = io::Result<Bytes>> {
     let begun = async move {
         let (head, window, read) = first_head(read).await?;
@@ -79,14 +99,16 @@ fn unpack_zstd(
             let detail = "the body asks for a window of more than 8 MiB to be unpacked (RFC 9659)";
             return Err(refusal(detail));
         }
+        // A later frame may have a window as large as a whole power of two.
+        let window = window.next_power_of_two();
         let bytes = usize::try_from(window).unwrap_or(usize::MAX).saturating_add(STATE);
         let charge = app.unsent.of(&client).work(bytes);
         let charge = charge.map_err(|error| io::Error::other(BodyError(error)))?;
-        let log = window.next_power_of_two().ilog2();
+        let log = window.ilog2();
         let whole = io::Cursor::new(head).chain(read);
         let mut decoder = ZstdDecoder::with_params(whole, &[DParameter::window_log_max(log)]);
         decoder.multiple_members(true);
-        Ok(pieces(decoder).inspect(move |_| {
+        Ok(pieces(decoder, unpacked).inspect(move |_| {
             // The charge lives as long as the stream.
             let _ = &charge;
         }))

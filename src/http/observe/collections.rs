@@ -49,6 +49,8 @@ struct CollectionUse {
     events: Counter,
     expired: Counter,
     refused: [Counter; REFUSED.len()],
+    /// Items that left because of ttl, and because of `max_items`.
+    left: [Counter; 2],
 }
 
 pub(super) struct CollectionSeries {
@@ -56,14 +58,14 @@ pub(super) struct CollectionSeries {
     most: usize,
     named: Mutex<HashMap<Box<str>, Arc<CollectionUse>>>,
     others: Arc<CollectionUse>,
-    /// Held while the series of a page are made.
-    writing: Mutex<()>,
+    /// How many items had left each collection at the last page. Held while the series of a page are made.
+    left: Mutex<HashMap<Box<str>, [u64; 2]>>,
 }
 
 impl CollectionSeries {
     pub(super) fn new(most: usize) -> Self {
         let (named, others) = (Mutex::default(), Arc::default());
-        Self { most, named, others, writing: Mutex::default() }
+        Self { most, named, others, left: Mutex::default() }
     }
 
     fn named(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<CollectionUse>>> {
@@ -104,13 +106,20 @@ impl CollectionSeries {
         &self,
         registry: &Registry,
         all: &[(CollectionInfo, Activity)],
-    ) -> MutexGuard<'_, ()> {
-        let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+    ) -> MutexGuard<'_, HashMap<Box<str>, [u64; 2]>> {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         FAMILIES.iter().for_each(|(name, ..)| registry.clear(name));
         let names: HashSet<&str> = all.iter().map(|(info, _)| &*info.name).collect();
         self.named().retain(|name, _| names.contains(&**name));
+        left.retain(|name, _| names.contains(&**name));
         for (info, activity) in all {
             let uses = self.of(&info.name);
+            // What all others have lost together must not shrink when one of them is deleted.
+            let [ttl, items] = [activity.outlived, activity.evicted];
+            let before = left.insert(info.name.as_str().into(), [ttl, items]).unwrap_or_default();
+            for ((counter, now), before) in uses.left.iter().zip([ttl, items]).zip(before) {
+                counter.increment(now.checked_sub(before).unwrap_or(now));
+            }
             let is_other = Arc::ptr_eq(&uses, &self.others);
             let label = if is_other { OTHER } else { &info.name };
             if !is_other {
@@ -120,7 +129,7 @@ impl CollectionSeries {
         }
         count(registry, OTHER, &self.others);
         hold(registry, OTHER, &CollectionInfo::default(), Activity::default());
-        writing
+        left
     }
 }
 
@@ -137,9 +146,13 @@ fn count(registry: &Registry, label: &str, uses: &CollectionUse) {
         let labels = [("collection", label), ("code", code.name())];
         registry.counter("cognate_collection_refused_total", &labels).increment(counter.value());
     }
+    for (reason, counter) in ["ttl", "max_items"].iter().zip(&uses.left) {
+        let labels = [("collection", label), ("reason", *reason)];
+        registry.counter("cognate_collection_left_total", &labels).increment(counter.value());
+    }
 }
 
-/// Adds what a collection holds, and what left it, to the series of a label.
+/// Adds what a collection holds to the series of a label.
 fn hold(registry: &Registry, label: &str, info: &CollectionInfo, activity: Activity) {
     let gauge = |name| registry.gauge(name, &[("collection", label)]);
     gauge("cognate_collection_items").increment(info.items as f64);
@@ -147,8 +160,4 @@ fn hold(registry: &Registry, label: &str, info: &CollectionInfo, activity: Activ
     gauge("cognate_collection_log_bytes").increment(info.log_bytes.unwrap_or(0) as f64);
     let synced = gauge("cognate_collection_synced_timestamp_seconds");
     synced.set(synced.value().max(activity.synced.unwrap_or(0) as f64 / 1e3));
-    for (reason, left) in [("ttl", activity.outlived), ("max_items", activity.evicted)] {
-        let labels = [("collection", label), ("reason", reason)];
-        registry.counter("cognate_collection_left_total", &labels).increment(left);
-    }
 }

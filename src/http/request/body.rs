@@ -172,6 +172,11 @@ impl std::error::Error for BodyError {}
 
 /// The refusal of a body that cannot be read on.
 pub(crate) fn refused(error: axum::Error) -> ApiError {
+    refused_or(error, broken)
+}
+
+/// The same, with another refusal of a body that is not compressed and breaks off.
+pub(crate) fn refused_or(error: axum::Error, broken: impl FnOnce() -> ApiError) -> ApiError {
     let Ok(error) = error.into_inner().downcast::<io::Error>() else { return broken() };
     let told = error.get_ref().and_then(|error| error.downcast_ref::<BodyError>());
     told.map_or_else(

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use crate::collections::done;
 use crate::collections::ranking::{items, with};
+use crate::support;
+use crate::support::app::TestApp;
 use crate::support::command::{cognate, stderr, stdout};
-use crate::support::{self, TestApp};
 
 #[track_caller]
 fn run(folder: &Path, arguments: &[&str]) -> String {

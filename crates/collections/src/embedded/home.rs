@@ -243,8 +243,12 @@ impl EmbeddedHome {
         }
     }
 
-    /// Number of collections that accept no changes; at least one if no collection can be made.
+    /// Number of collections that accept no changes; at least one if no collection can be made. None where
+    /// another process was to have them.
     pub fn unwritable(&self) -> usize {
+        if self.folder.as_ref().is_some_and(Folder::is_handed_over) {
+            return 0;
+        }
         let ended = self.each().iter().filter(|one| one.is_ended()).count();
         ended.max(usize::from(self.folder.as_ref().is_some_and(Folder::is_lost)))
     }
@@ -252,7 +256,11 @@ impl EmbeddedHome {
     /// Refuses changes where the folder is not this process's any more, and ends all logs there.
     fn check_folder(&self) -> Result<(), CollectionError> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        folder.check().inspect_err(|_| {
+        folder.check().inspect_err(|error| {
+            // What is handed over ends log by log, each once all of it lasts.
+            if matches!(error, CollectionError::HandedOver) {
+                return;
+            }
             self.each().iter().for_each(|one| one.turn().end_away(&folder.lock_path()));
         })
     }
@@ -305,10 +313,14 @@ impl Folder {
         self.is_lost.load(Ordering::Acquire)
     }
 
+    fn is_handed_over(&self) -> bool {
+        self.is_handed_over.load(Ordering::Acquire)
+    }
+
     /// Refuses changes once the lock is not where it was: the folder is another one, or another process
     /// may have it.
     pub(super) fn check(&self) -> Result<(), CollectionError> {
-        if self.is_handed_over.load(Ordering::Acquire) {
+        if self.is_handed_over() {
             return Err(CollectionError::HandedOver);
         }
         let path = self.lock_path();

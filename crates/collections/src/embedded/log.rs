@@ -168,6 +168,10 @@ impl Lasting {
         self.ended.get().is_some()
     }
 
+    fn is_handed_over(&self) -> bool {
+        matches!(self.ended.get(), Some(Ended::HandedOver))
+    }
+
     /// The error of a log that takes nothing more.
     fn error(&self) -> CollectionError {
         match self.ended.get() {
@@ -294,18 +298,22 @@ impl Log {
         Ok(())
     }
 
-    /// Makes all of it last and leaves the file to another process. What cannot be made to last is not
-    /// told to anybody as written.
+    /// Makes all of it last and leaves the file to another process. Where that fails it is kept until this
+    /// process ends: what was written and does not last is still to be taken back.
     pub(super) fn hand_over(&mut self, storage: &dyn Storage) {
+        if self.last.wait(self.length).is_err() {
+            return;
+        }
+        // Neither is needed to read the log.
         let _ = self
-            .last
-            .wait(self.length)
-            .and_then(|()| self.seal())
+            .seal()
             .and_then(|()| self.last.wait(self.length))
             .and_then(|()| self.record(storage));
         self.last.end(Ended::HandedOver);
-        // Else the next process has it when this one ends.
-        let _ = self.file.unlock();
+        if self.last.is_handed_over() {
+            // Else the next process has it when this one ends.
+            let _ = self.file.unlock();
+        }
     }
 
     fn add(&mut self, json: &[u8]) -> Result<(), CollectionError> {
@@ -337,6 +345,9 @@ impl Log {
 
     /// Truncates the log to what is durable, as far as the disk allows.
     pub(super) fn take_back(&mut self) {
+        if self.last.is_handed_over() {
+            return;
+        }
         self.length = self.length.min(self.last.synced());
         // A file that was truncated by others is not extended.
         if self.file.length().is_ok_and(|length| length > self.length) {

@@ -77,6 +77,7 @@ pub(crate) async fn set(
     let settings = json::read_object::<CollectionRequest>(&body)?.settings()?;
     let (app_of, by, now) = (Arc::clone(&app), caller.clone(), cognate_collections::now());
     let turn = call::turn(&app, &caller, &name).await?;
+    let asked = name.clone();
     let told = call::aside(&app, move || {
         let _held = (permit, turn);
         let collections = app_of.collections.of(&by)?;
@@ -91,7 +92,8 @@ pub(crate) async fn set(
             })?;
         collection.told(now).map_err(|error| call::of(&error, ""))
     });
-    call::answer(&app, &caller, 0, &CollectionEntry::from(told.await?))
+    let told = told.await.inspect_err(|error| app.metrics.write_refused(&asked, error))?;
+    call::answer(&app, &caller, 0, &CollectionEntry::from(told))
 }
 
 refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);

@@ -248,7 +248,10 @@ impl<Q: LineQuestion> Talk<Q> {
                     }
                 }
                 Ok(None) => lines.finish(),
-                Ok(Some(Err(error))) => return Err(End::broken(next, body::refused(error))),
+                Ok(Some(Err(error))) => {
+                    let broken = || ApiError::new(Code::RequestTimeout, "the body broke off");
+                    return Err(End::broken(next, body::refused_or(error, broken)));
+                }
                 Err(_) if looked < until => {}
                 Err(_) => return Err(End::slow_sender(next, begun)),
             }
