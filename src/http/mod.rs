@@ -36,6 +36,7 @@ pub mod observe {
 
     pub mod budget;
     mod collections;
+    pub(crate) mod hand_over;
     pub mod metrics;
     pub(crate) mod request_log;
     pub mod series;

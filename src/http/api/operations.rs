@@ -48,7 +48,7 @@ refusals!(ReadyRefusals: &[Code::NotReady, Code::Draining]);
 )]
 pub async fn ready(State(app): State<Arc<App>>) -> Result<Json<Status>, ApiError> {
     app.check_ready()?;
-    let damaged = app.collections.home().damaged().len();
+    let damaged = app.collections.damaged();
     Ok(Json(Status {
         status: "ready",
         damaged_collections: Some(damaged).filter(|count| *count > 0),

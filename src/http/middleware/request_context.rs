@@ -23,9 +23,10 @@ use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::net::Peer;
 use crate::http::net::gate::FaultyHead;
+use crate::http::observe::hand_over::HandOver;
 use crate::http::observe::metrics::UNMATCHED;
 use crate::http::observe::request_log::{Facts, Ids, Line, OpenRequest, Outcome};
-use crate::http::observe::streams::{EndReason, HandOver};
+use crate::http::observe::streams::EndReason;
 use crate::http::observe::trace::{Answered, Parent, Span};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cognate_collections::{Activity, CollectionInfo};
 
 use crate::http::error::Code;
-use crate::http::observe::metrics::OTHER;
-use crate::http::observe::series::{Counter, Description, Kind, Registry};
+use crate::http::observe::series::{Counter, Description, Kind, OTHER, Registry};
 
 /// Refusals of writes that are counted.
 const REFUSED: [Code; 3] = [Code::CollectionFull, Code::NotWritten, Code::DatabaseUnavailable];

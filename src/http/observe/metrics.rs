@@ -16,7 +16,7 @@ use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Bottleneck, Code};
 use crate::http::observe::collections;
 use crate::http::observe::collections::CollectionSeries;
-use crate::http::observe::series::{Counter, Description, Gauge, Histogram, Kind, Registry};
+use crate::http::observe::series::{Counter, Description, Gauge, Histogram, Kind, OTHER, Registry};
 use crate::http::observe::streams::{EndReason, Outcome, StreamCounters, StreamEnd};
 
 /// The label of requests to no known path.
@@ -647,8 +647,6 @@ impl RankPartCounters {
 
 /// Ids that get series of their own.
 pub(crate) const MOST: usize = 100;
-/// The label of all further ids.
-pub(crate) const OTHER: &str = "other";
 /// The label of requests that brought no key that is let in.
 pub(crate) const NONE: &str = "none";
 

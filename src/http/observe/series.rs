@@ -9,6 +9,9 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The label of all further ids.
+pub(crate) const OTHER: &str = "other";
+
 /// Upper bounds of the buckets of durations, in seconds.
 const SECONDS: [f64; 20] = [
     1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0,

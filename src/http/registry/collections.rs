@@ -70,6 +70,11 @@ impl Collections {
         &*self.home
     }
 
+    /// How many are not served because their logs are damaged.
+    pub(crate) fn damaged(&self) -> usize {
+        self.home.damaged().len()
+    }
+
     /// The collections that a caller reaches. A page that its reader did not mean to call this service
     /// reaches none.
     pub(crate) fn of<'c>(&'c self, caller: &'c Caller) -> Result<Reachable<'c>, ApiError> {

@@ -177,8 +177,18 @@ pub(crate) fn refused(error: axum::Error) -> ApiError {
 
 /// The same, with another refusal of a body that is not compressed and breaks off.
 pub(crate) fn refused_or(error: axum::Error, broken: impl FnOnce() -> ApiError) -> ApiError {
-    let Ok(error) = error.into_inner().downcast::<io::Error>() else { return broken() };
-    let told = error.get_ref().and_then(|error| error.downcast_ref::<BodyError>());
+    // Whoever has to do with a body may have wrapped its error; what the connection failed of is not told.
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    let found = loop {
+        match source {
+            Some(one) if !one.is::<hyper::Error>() => match one.downcast_ref::<io::Error>() {
+                Some(found) => break found,
+                None => source = one.source(),
+            },
+            _ => return broken(),
+        }
+    };
+    let told = found.get_ref().and_then(|error| error.downcast_ref::<BodyError>());
     told.map_or_else(
         || {
             let detail = "the body is not what its `content-encoding` says, or breaks off";

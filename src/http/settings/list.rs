@@ -68,8 +68,8 @@ settings! {
     /// Maximum number of header fields in a request.
     header_count: usize = 64, Rule::count(8, 1024);
 
-    /// Compress answers of more than 1 KiB by gzip or zstd for clients that accept it: less to send,
-    /// more to compute. Streams are sent as they are.
+    /// Compress answers for clients that accept gzip or zstd: those of more than 1 KiB, which are less to
+    /// send and more to compute. Streams are sent as they are.
     compress_answers: bool = false, Rule::switch();
 
     "Models":
@@ -153,8 +153,8 @@ settings! {
     /// What a log that cannot be read stops: `refuse` the start, `serve-others` its own collection
     /// alone.
     damaged: Damaged = Damaged::Refuse, Rule::choice(&["refuse", "serve-others"]);
-    /// Seconds that a start waits for the folder of data while another process has it. One that is told
-    /// to stop hands it over to one that waits, at once.
+    /// Seconds that a start waits for `data`, while another process has the folder. One that is told to
+    /// stop hands it over to one that waits, at once.
     wait_for_data_s: u64 = 0, Rule::count(0, 86_400);
     /// Folder whose collections another process keeps: this one reads along as they grow, and takes no
     /// changes.

@@ -30,7 +30,7 @@ async fn bodies_of_items_hold_nothing_beyond_their_limits() {
         ),
         // What is within the limits is paid for, and refused for want of room for it in collections.
         (
-            422,
+            507,
             many(10_000, &|at| format!(r#"{{"id":{at},"text":"a","attributes":{heavy}}}"#)),
             48 + 96,
         ),

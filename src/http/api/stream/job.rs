@@ -11,7 +11,8 @@ use crate::http::api::stream::line::{Line, Lines, fail, id_of};
 use crate::http::api::stream::{LineQuestion, Stream};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
-use crate::http::observe::streams::{HandedOver, Outcome, StreamEnd};
+use crate::http::observe::hand_over::HandedOver;
+use crate::http::observe::streams::{Outcome, StreamEnd};
 use crate::http::work::pool::JobContext;
 use crate::http::work::spool::{Full, Stopped};
 

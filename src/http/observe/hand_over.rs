@@ -1,0 +1,48 @@
+//! A request that is handed over to the stream which answers it, and ends with that.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::http::observe::request_log::OpenRequest;
+
+/// Where a stream gets its request from: an extension of the answer, which says that the request ends
+/// with the stream, not with the answer's head.
+#[derive(Debug, Clone)]
+pub(crate) struct HandOver(Arc<Mutex<Option<oneshot::Sender<OpenRequest>>>>);
+
+impl HandOver {
+    /// A request that is handed over later, and its receiver.
+    pub(crate) fn new() -> (Self, HandedOver) {
+        let (sender, receiver) = oneshot::channel();
+        (Self(Arc::new(Mutex::new(Some(sender)))), HandedOver { receiver, request: None })
+    }
+
+    pub(crate) fn give(&self, request: OpenRequest) {
+        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(sender) = sender {
+            // A stream that failed meanwhile leaves nobody to tell.
+            let _ = sender.send(request);
+        }
+    }
+}
+
+/// Receives the request of a stream.
+#[derive(Debug)]
+pub(crate) struct HandedOver {
+    receiver: oneshot::Receiver<OpenRequest>,
+    request: Option<OpenRequest>,
+}
+
+impl HandedOver {
+    /// Waits until the request is here, or ended without an answer.
+    pub(crate) async fn known(&mut self) {
+        if self.request.is_none() {
+            self.request = (&mut self.receiver).await.ok();
+        }
+    }
+
+    pub(crate) fn take(&mut self) -> Option<OpenRequest> {
+        self.request.take().or_else(|| self.receiver.try_recv().ok())
+    }
+}
