@@ -63,6 +63,41 @@ impl Chance {
     }
 }
 
+/// Whatever step fails while a folder is handed over, no acknowledged item is lost, and who left it changes
+/// nothing of what the next one writes.
+#[test]
+fn what_is_handed_over_is_left_alone() {
+    let one = |at: usize, text: &str| vec![item(at, text, 0)];
+    let mut left = 0;
+    for fails in (1..40).flat_map(|from| [from..from + 1, from..usize::MAX]) {
+        let disk = Simulated::new();
+        let old = open(&disk).unwrap();
+        old.make("news", Settings::default(), 0).unwrap();
+        let news = old.named("news").unwrap();
+        news.put(one(0, "the quake"), 0).unwrap();
+        disk.fail(fails.clone());
+        old.hand_over();
+        disk.fail(0..0);
+        let is_left = disk.is_unlocked(Path::new(LOG));
+        left += usize::from(is_left);
+        // Else the next one has it once this one ends.
+        let disk = if is_left { disk } else { disk.killed() };
+        let new = open(&disk).unwrap();
+        new.named("news").unwrap().put(one(1, "the river"), 0).unwrap();
+        assert!(news.put(one(2, "late"), 0).is_err(), "{fails:?}");
+        for _ in 0..2 {
+            let _ = (old.look_after(), news.tidy(0), news.compact(0), old.remove("news"));
+        }
+        assert_eq!(old.unwritable(), 0, "{fails:?}");
+        drop((news, old));
+        let found = holds(&open(&disk.killed()).unwrap()).unwrap().1;
+        let ids: Vec<&str> = found.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(ids, ["n0", "n1"], "{fails:?}");
+    }
+    // Where nothing fails it is left.
+    assert!(left > 20, "{left}");
+}
+
 /// What may be found after a crash: what was acknowledged, or what a request would have made of it whose
 /// answer said that this is not known.
 fn check_after_crash(disk: &Simulated, allowed: &[Holds], told: &str) {

@@ -1,7 +1,7 @@
 //! A disk in memory whose every step can fail, and whose power can go: what was synced is there then, of
 //! the rest any sectors of any file, and of the names of a folder the first so many changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard};
@@ -26,6 +26,8 @@ struct State {
     steps: usize,
     /// The step that fails, and how many after it.
     fails: std::ops::Range<usize>,
+    /// Files that were left to others.
+    unlocked: BTreeSet<usize>,
 }
 
 /// A file or a folder, wherever its name is.
@@ -216,6 +218,12 @@ impl Simulated {
         disk
     }
 
+    /// Whether who opened a file left it to others.
+    pub(super) fn is_unlocked(&self, path: &Path) -> bool {
+        let mut state = self.state();
+        state.node(path).is_ok_and(|node| state.unlocked.contains(&node))
+    }
+
     /// The bytes of a file.
     pub(super) fn bytes(&self, path: &Path) -> Option<Vec<u8>> {
         let mut state = self.state();
@@ -365,6 +373,9 @@ impl Stored for Open {
     }
 
     fn unlock(&self) -> io::Result<()> {
+        let mut state = self.disk.state();
+        state.step()?;
+        state.unlocked.insert(self.node);
         Ok(())
     }
 
