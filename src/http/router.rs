@@ -1,5 +1,6 @@
 //! The service put together: which routes an address has, and what stands around their handlers,
-//! from the outside in: compression, if it is asked for; the frame with a net under panics, CORS, and where they ask for one, keys.
+//! from the outside in: compression, if it is asked for; the frame with a net under panics, CORS, and where
+//! they ask for one, keys.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! There is ONE canonical order of additions: sixteen lanes of f32, element `i` to lane `i mod 16`
 //! by fused multiply-add, then a fixed tree over the lanes. A register of AVX-512 holds the sixteen
-//! lanes, two of AVX2 do, and plain code has an array of them, so all give the same bits. Tiles
+//! lanes, two of AVX2 or four of NEON do, and plain code has an array of them, so all give the same bits. Tiles
 //! only change which products are made at the same time, never how one is added up.
 
 #![allow(unsafe_code)]

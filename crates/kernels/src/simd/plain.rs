@@ -1,6 +1,6 @@
 //! The loops in plain code, for every processor: what the others are held against, bit for bit.
-//! Where fused multiply-add is part of every processor of a family, as on 64-bit ARM, the compiler
-//! makes vector code of them.
+//! Where fused multiply-add is part of every processor of a family the compiler makes vector code of
+//! them.
 
 use crate::simd::sums::{Rows as SumRows, Sum};
 use crate::simd::{

@@ -1,5 +1,4 @@
-//! The loops over bytes in plain code, for every processor: what the others are held against. On
-//! 64-bit ARM the compiler makes vector code of `dot`.
+//! The loops over bytes in plain code, for every processor: what the others are held against.
 
 use crate::simd::Tile;
 use crate::simd::bytes::{Block, Blocks, Prepared, SIDE, quantise_loop};
