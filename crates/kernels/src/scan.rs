@@ -11,7 +11,7 @@
 
 use crate::simd::scan;
 use crate::simd::scan::{BLOCK, GROUP, PROBES, TILE};
-pub use crate::simd::scan::{PROBES as QUERIES, TILE as ROWS};
+pub use crate::simd::scan::{PROBES as QUERIES, Sums, TILE as ROWS};
 
 /// Covers the rounding of single precision: of the rows, of their errors and of queries.
 const ROUNDING: f32 = 1e-4;
@@ -110,41 +110,44 @@ impl Shelf {
     }
 
     /// For each query, as bits, those of the [`ROWS`] rows of a tile whose product with it may not be
-    /// below its least.
+    /// below its least. Of the sums, which who asks for them gets, [`product`](Self::product) makes products.
     ///
     /// # Panics
     ///
     /// Where there is no such tile, or a query is of another length.
     #[inline]
-    pub fn reach(&self, tile: usize, probes: [(&Probe, f32); PROBES]) -> [u64; PROBES] {
-        scan::reach(&self.tile(tile), &probes.map(|(probe, least)| probe.at_least(least)))
+    pub fn reach(
+        &self,
+        tile: usize,
+        probes: [(&Probe, f32); PROBES],
+        sums: Option<&mut Sums>,
+    ) -> [u64; PROBES] {
+        scan::reach(&self.tile(tile), &probes.map(|(probe, least)| probe.at_least(least)), sums)
     }
 
-    /// The same for [products of bytes](Self::product).
+    /// The same for products of bytes.
     ///
     /// # Panics
     ///
     /// Where there is no such tile, or a query is of another length.
     #[inline]
-    pub fn near(&self, tile: usize, probes: [(&Probe, f32); PROBES]) -> [u64; PROBES] {
-        scan::reach(&self.tile(tile), &probes.map(|(probe, least)| probe.near(least)))
+    pub fn near(
+        &self,
+        tile: usize,
+        probes: [(&Probe, f32); PROBES],
+        sums: Option<&mut Sums>,
+    ) -> [u64; PROBES] {
+        scan::reach(&self.tile(tile), &probes.map(|(probe, least)| probe.near(least)), sums)
     }
 
-    /// The product of a row with a query, both as their bytes have them.
+    /// The product of a row with a query, both as their bytes have them, by the sum that the tile's
+    /// [`reach`](Self::reach) told.
     ///
     /// # Panics
     ///
     /// Where there is no such place.
-    pub fn product(&self, place: usize, probe: &Probe) -> f32 {
-        let (block, lane) = (place / BLOCK, place % BLOCK);
-        let block = &self.bytes[block * BLOCK * self.dims..(block + 1) * BLOCK * self.dims];
-        let groups = block.as_chunks::<{ GROUP * BLOCK }>().0;
-        let mut sum = self.biases[place];
-        for (group, query) in groups.iter().zip(probe.bytes.as_chunks::<GROUP>().0) {
-            for (&number, &of_query) in group[lane * GROUP..].iter().zip(query) {
-                sum = sum.wrapping_add(i32::from(number).wrapping_mul(i32::from(of_query)));
-            }
-        }
+    #[inline]
+    pub fn product(&self, place: usize, probe: &Probe, sum: i32) -> f32 {
         sum as f32 * self.scales[place] * probe.scale
     }
 
@@ -200,11 +203,19 @@ impl Probe {
 mod tests {
     use crate::random::SplitMix64;
     use crate::scan::{Probe, QUERIES, ROWS, Shelf};
+    use crate::simd;
+    use crate::simd::Width;
 
     fn unit(dims: usize, random: &mut SplitMix64) -> Vec<f32> {
         let row: Vec<f32> = (0..dims).map(|_| (random.unit() - 0.5) as f32).collect();
         let length = row.iter().map(|number| number * number).sum::<f32>().sqrt();
         row.iter().map(|number| number / length).collect()
+    }
+
+    /// What the loops add up, one number after the other.
+    fn sum(a: &Probe, b: &Probe) -> i32 {
+        let signed = |byte: &u8| i32::from((byte ^ 0x80).cast_signed());
+        a.bytes.iter().zip(&b.bytes).map(|(a, b)| signed(a) * signed(b)).sum()
     }
 
     #[test]
@@ -222,13 +233,22 @@ mod tests {
             asked[2] = vec![even; dims];
             asked[3] = vec![-even; dims];
             let probes = [0, 1, 2, 3].map(|at: usize| Probe::new(&asked[at]));
-            for least in [f32::NEG_INFINITY, -0.2, 0.0, 0.05, 0.3, 0.999] {
+            let leasts = [f32::NEG_INFINITY, -0.2, 0.0, 0.05, 0.3, 0.999];
+            let widths = [Width::Least, Width::Avx2, Width::Avx512];
+            for (least, width) in
+                leasts.iter().flat_map(|&least| widths.map(|width| (least, width)))
+            {
+                simd::limit(width);
                 for tile in 0..2 {
-                    let near = shelf.near(tile, [0, 1, 2, 3].map(|at| (&probes[at], least)));
+                    let mut sums = [[0; ROWS]; QUERIES];
+                    let asked_for = [0, 1, 2, 3].map(|at: usize| (&probes[at], least));
+                    let near = shelf.near(tile, asked_for, Some(&mut sums));
                     for (query, near) in near.iter().enumerate() {
                         for at in 0..ROWS {
                             let place = tile * ROWS + at;
-                            let product = shelf.product(place, &probes[query]);
+                            let sum = sum(&Probe::new(&rows[place]), &probes[query]);
+                            assert_eq!(sums[query][at], sum, "{dims} {width:?}");
+                            let product = shelf.product(place, &probes[query], sum);
                             let (row, asked) = (&rows[place], &asked[query]);
                             let exact: f32 = row.iter().zip(asked).map(|(x, y)| x * y).sum();
                             assert!((product - exact).abs() < 0.02, "{dims} {product} {exact}");
@@ -241,6 +261,7 @@ mod tests {
                     }
                 }
             }
+            simd::limit(simd::widest());
         }
     }
 }

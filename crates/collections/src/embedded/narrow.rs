@@ -5,7 +5,7 @@
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use cognate_kernels::scan::{Probe, QUERIES, Shelf};
+use cognate_kernels::scan::{Probe, QUERIES, Shelf, Sums};
 
 use crate::embedded::blocks::{Bits, items_of, number, ones, places, without};
 use crate::embedded::quantised::{Found, Seek, ShelfMaker, look};
@@ -139,12 +139,18 @@ impl Seek for Pruner<'_> {
         }
     }
 
-    fn reach(shelf: &Shelf, tile: usize, probes: [(&Probe, f32); QUERIES]) -> [u64; QUERIES] {
-        shelf.reach(tile, probes)
+    fn reach(
+        shelf: &Shelf,
+        tile: usize,
+        probes: [(&Probe, f32); QUERIES],
+        sums: &mut Sums,
+    ) -> [u64; QUERIES] {
+        shelf.reach(tile, probes, Some(sums))
     }
 
-    fn offer(&mut self, shelf: &Shelf, place: usize, number: u64) {
-        let (score, slack) = (shelf.product(place, self.probe), shelf.slack(place, self.probe));
+    fn offer(&mut self, shelf: &Shelf, place: usize, sum: i32, number: u64) {
+        let score = shelf.product(place, self.probe, sum);
+        let slack = shelf.slack(place, self.probe);
         if self.is_lost {
             return;
         }

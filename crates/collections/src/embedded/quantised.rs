@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use cognate::engine::{Engine, KeptText, Query};
-use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
+use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf, Sums};
 
 use crate::embedded::blocks::{BLOCK, Bits, BlockMaker, Kept, TILES, number, ones, set};
 use crate::embedded::{EmbeddedCollection, View};
@@ -181,15 +181,21 @@ pub(super) trait Seek {
     /// The threshold: rows below it are skipped.
     fn least(&self) -> f32;
 
-    /// The rows of a tile that can reach each query.
-    fn reach(shelf: &Shelf, tile: usize, probes: [(&Probe, f32); QUERIES]) -> [u64; QUERIES];
+    /// The rows of a tile that can reach each query, and the sums of their products.
+    fn reach(
+        shelf: &Shelf,
+        tile: usize,
+        probes: [(&Probe, f32); QUERIES],
+        sums: &mut Sums,
+    ) -> [u64; QUERIES];
 
-    /// Takes a row that reached it.
-    fn offer(&mut self, shelf: &Shelf, place: usize, number: u64);
+    /// Takes a row that reached it, and the sum of its product.
+    fn offer(&mut self, shelf: &Shelf, place: usize, sum: i32, number: u64);
 }
 
 /// Offers the rows of a block to the searches.
 pub(super) fn look<S: Seek>(at: u64, block: &Block, wanted: &Bits, seekers: &mut [S]) {
+    let mut sums = [[0; ROWS]; QUERIES];
     for (tile, (wanted, rows)) in wanted.iter().zip(&block.rows).enumerate() {
         let wanted = wanted & rows;
         if wanted == 0 {
@@ -201,13 +207,15 @@ pub(super) fn look<S: Seek>(at: u64, block: &Block, wanted: &Bits, seekers: &mut
                 let seeker = &four[at.min(last)];
                 (seeker.probe(), seeker.least())
             };
-            let reached = S::reach(&block.shelf, tile, [probe(0), probe(1), probe(2), probe(3)]);
-            for (seeker, reached) in four.iter_mut().zip(reached) {
+            let probes = [probe(0), probe(1), probe(2), probe(3)];
+            let reached = S::reach(&block.shelf, tile, probes, &mut sums);
+            for ((seeker, reached), sums) in four.iter_mut().zip(reached).zip(&sums) {
                 let mut reached = reached & wanted;
                 while reached != 0 {
-                    let place = tile * ROWS + reached.trailing_zeros() as usize;
+                    let row = reached.trailing_zeros() as usize;
                     reached &= reached - 1;
-                    seeker.offer(&block.shelf, place, number(at, place));
+                    let place = tile * ROWS + row;
+                    seeker.offer(&block.shelf, place, sums[row], number(at, place));
                 }
             }
         }
@@ -246,12 +254,17 @@ impl Seek for Search<'_> {
         }
     }
 
-    fn reach(shelf: &Shelf, tile: usize, probes: [(&Probe, f32); QUERIES]) -> [u64; QUERIES] {
-        shelf.near(tile, probes)
+    fn reach(
+        shelf: &Shelf,
+        tile: usize,
+        probes: [(&Probe, f32); QUERIES],
+        sums: &mut Sums,
+    ) -> [u64; QUERIES] {
+        shelf.near(tile, probes, Some(sums))
     }
 
-    fn offer(&mut self, shelf: &Shelf, place: usize, number: u64) {
-        let found = Found { score: shelf.product(place, self.probe), number };
+    fn offer(&mut self, shelf: &Shelf, place: usize, sum: i32, number: u64) {
+        let found = Found { score: shelf.product(place, self.probe, sum), number };
         if self.best.len() < self.length {
             self.best.push(found);
         } else if let Some(mut worst) = self.best.peek_mut()

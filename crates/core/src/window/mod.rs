@@ -247,7 +247,7 @@ impl Window {
             let (question, nearest) = &searches[at.min(last)];
             (&question.probe, nearest.least())
         };
-        let reached = self.shelf.reach(tile, [probe(0), probe(1), probe(2), probe(3)]);
+        let reached = self.shelf.reach(tile, [probe(0), probe(1), probe(2), probe(3)], None);
         for ((question, nearest), mut rows) in searches.iter_mut().zip(reached) {
             while rows != 0 {
                 let place = tile * ROWS + rows.trailing_zeros() as usize;

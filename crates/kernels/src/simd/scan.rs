@@ -42,37 +42,45 @@ pub struct Probe<'p> {
     pub least: f32,
 }
 
-/// For each query the rows, as bits, of which `sum · scale + error · gain` is not below its least.
+/// The sum of the products of bytes of each row of a tile with each query.
+pub type Sums = [[i32; TILE]; PROBES];
+
+/// For each query the rows, as bits, of which `sum · scale + error · gain` is not below its least. Who asks for
+/// the sums gets them.
 ///
 /// # Panics
 ///
 /// Where rows and queries are not of the same length, a multiple of four.
 #[inline]
-pub fn reach(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES]) -> [u64; PROBES] {
+pub fn reach(
+    tile: &Tile<'_>,
+    probes: &[Probe<'_>; PROBES],
+    sums: Option<&mut Sums>,
+) -> [u64; PROBES] {
     let dims = tile.bytes.len() / TILE;
     assert!(dims.is_multiple_of(GROUP) && tile.bytes.len() == dims * TILE, "whole groups");
     assert!(probes.iter().all(|probe| probe.bytes.len() == dims), "as long as the rows");
     #[cfg(target_arch = "x86_64")]
     if width() == Width::Avx512 && is_x86_feature_detected!("avx512vnni") {
         // SAFETY: the processor was just found to have both, and lengths were checked above.
-        return unsafe { vnni(tile, probes, dims / GROUP) };
+        return unsafe { vnni(tile, probes, dims / GROUP, sums) };
     }
     #[cfg(target_arch = "x86_64")]
     if width() >= Width::Avx2 {
         // SAFETY: `width` names only what this processor was found to have.
-        return unsafe { avx2(tile, probes, dims / GROUP) };
+        return unsafe { avx2(tile, probes, dims / GROUP, sums) };
     }
     #[cfg(target_arch = "aarch64")]
     {
         if super::bytes::has_sdot() {
             // SAFETY: the processor was just found to have it, and lengths were checked above.
-            return unsafe { by_sdot(tile, probes, dims / GROUP) };
+            return unsafe { by_sdot(tile, probes, dims / GROUP, sums) };
         }
         // SAFETY: every processor of 64 bits has what it needs, and lengths were checked above.
-        return unsafe { by_neon(tile, probes, dims / GROUP) };
+        return unsafe { by_neon(tile, probes, dims / GROUP, sums) };
     }
     #[cfg(not(target_arch = "aarch64"))]
-    plain(tile, probes, dims / GROUP)
+    plain(tile, probes, dims / GROUP, sums)
 }
 
 /// Defines a loop for processors with these features, over a function that adds the products of four bytes with
@@ -82,7 +90,12 @@ pub fn reach(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES]) -> [u64; PROBES] {
 macro_rules! by_groups {
     ($name:ident, $features:literal, $add_product:path) => {
         #[target_feature(enable = $features)]
-        fn $name(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES], groups: usize) -> [u64; PROBES] {
+        fn $name(
+            tile: &Tile<'_>,
+            probes: &[Probe<'_>; PROBES],
+            groups: usize,
+            mut told: Option<&mut Sums>,
+        ) -> [u64; PROBES] {
             use std::arch::aarch64::*;
             const LANES: usize = 4;
             const REGISTERS: usize = BLOCK / LANES;
@@ -105,10 +118,16 @@ macro_rules! by_groups {
                         }
                     }
                 }
-                for ((found, sums), probe) in found.iter_mut().zip(sums).zip(probes) {
+                for (at, ((found, sums), probe)) in
+                    found.iter_mut().zip(sums).zip(probes).enumerate()
+                {
                     let (gain, least) = (vdupq_n_f32(probe.gain), vdupq_n_f32(probe.least));
                     for (place, sum) in sums.into_iter().enumerate() {
                         let row = number * BLOCK + place * LANES;
+                        if let Some(told) = told.as_deref_mut() {
+                            // SAFETY: four numbers follow the first of each register's rows.
+                            unsafe { vst1q_s32(told[at][row..].as_mut_ptr(), sum) };
+                        }
                         // SAFETY: four numbers follow the first of each register's rows.
                         let (scales, errors) = unsafe {
                             (
@@ -154,7 +173,12 @@ fn products_of_groups(
 /// and these are moved to the row's, because one side must have none. Nothing is to be taken off then.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn avx2(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES], groups: usize) -> [u64; PROBES] {
+fn avx2(
+    tile: &Tile<'_>,
+    probes: &[Probe<'_>; PROBES],
+    groups: usize,
+    mut told: Option<&mut Sums>,
+) -> [u64; PROBES] {
     use std::arch::x86_64::*;
     const HALF: usize = BLOCK / 2;
     let bytes = tile.bytes.as_ptr();
@@ -180,10 +204,13 @@ fn avx2(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES], groups: usize) -> [u64; P
                     }
                 }
             }
-            for ((found, sums), probe) in found.iter_mut().zip(sums).zip(probes) {
+            for (at, ((found, sums), probe)) in found.iter_mut().zip(sums).zip(probes).enumerate() {
                 let (gain, least) = (_mm256_set1_ps(probe.gain), _mm256_set1_ps(probe.least));
                 for (half, sum) in sums.into_iter().enumerate() {
                     let row = block * BLOCK + half * HALF;
+                    if let Some(told) = told.as_deref_mut() {
+                        _mm256_storeu_si256(told[at].as_mut_ptr().add(row).cast(), sum);
+                    }
                     let scales = _mm256_loadu_ps(tile.scales.as_ptr().add(row));
                     let errors = _mm256_loadu_ps(tile.errors.as_ptr().add(row));
                     let slack = _mm256_mul_ps(errors, gain);
@@ -199,9 +226,14 @@ fn avx2(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES], groups: usize) -> [u64; P
 
 #[cfg_attr(target_arch = "aarch64", allow(dead_code, reason = "what others are held against"))]
 #[inline(always)]
-fn plain(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES], groups: usize) -> [u64; PROBES] {
+fn plain(
+    tile: &Tile<'_>,
+    probes: &[Probe<'_>; PROBES],
+    groups: usize,
+    mut told: Option<&mut Sums>,
+) -> [u64; PROBES] {
     let mut found = [0; PROBES];
-    for (found, probe) in found.iter_mut().zip(probes) {
+    for (at, (found, probe)) in found.iter_mut().zip(probes).enumerate() {
         for (number, block) in tile.bytes.chunks_exact(groups * GROUP * BLOCK).enumerate() {
             let mut sums = [0_i32; BLOCK];
             let lanes = block.as_chunks::<{ GROUP * BLOCK }>().0;
@@ -216,8 +248,11 @@ fn plain(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES], groups: usize) -> [u64; 
             }
             for (lane, sum) in sums.iter().enumerate() {
                 let row = number * BLOCK + lane;
-                let sum = (sum + tile.biases[row]) as f32;
-                let reached = sum * tile.scales[row] + tile.errors[row] * probe.gain;
+                let sum = sum + tile.biases[row];
+                if let Some(told) = told.as_deref_mut() {
+                    told[at][row] = sum;
+                }
+                let reached = sum as f32 * tile.scales[row] + tile.errors[row] * probe.gain;
                 *found |= u64::from(reached >= probe.least) << row;
             }
         }
@@ -229,7 +264,12 @@ fn plain(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES], groups: usize) -> [u64; 
 /// each of a query four blocks.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vnni")]
-fn vnni(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES], groups: usize) -> [u64; PROBES] {
+fn vnni(
+    tile: &Tile<'_>,
+    probes: &[Probe<'_>; PROBES],
+    groups: usize,
+    mut told: Option<&mut Sums>,
+) -> [u64; PROBES] {
     use std::arch::x86_64::*;
     const BLOCKS: usize = TILE / BLOCK;
     let mut sums = [[_mm512_setzero_si512(); BLOCKS]; PROBES];
@@ -258,9 +298,12 @@ fn vnni(tile: &Tile<'_>, probes: &[Probe<'_>; PROBES], groups: usize) -> [u64; P
             }
         }
         let mut found = [0; PROBES];
-        for ((found, sums), probe) in found.iter_mut().zip(sums).zip(probes) {
+        for (at, ((found, sums), probe)) in found.iter_mut().zip(sums).zip(probes).enumerate() {
             let (gain, least) = (_mm512_set1_ps(probe.gain), _mm512_set1_ps(probe.least));
             for (number, sum) in sums.into_iter().enumerate() {
+                if let Some(told) = told.as_deref_mut() {
+                    _mm512_storeu_si512(told[at].as_mut_ptr().add(number * BLOCK).cast(), sum);
+                }
                 let scales = _mm512_loadu_ps(tile.scales.as_ptr().add(number * BLOCK));
                 let errors = _mm512_loadu_ps(tile.errors.as_ptr().add(number * BLOCK));
                 let slack = _mm512_mul_ps(errors, gain);
