@@ -12,7 +12,7 @@ use crate::methods::common::text_vector::TextVector;
 use crate::methods::common::unit_rows;
 use crate::methods::means::avg_cos::Mean;
 use crate::methods::{
-    Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares, sets,
+    Against, Compare, Cost, Embed, Info, Kind, Loaded, Reads, Scorer, Scratch, Seats, Shares, sets,
 };
 use crate::model::{Model, ModelError, Phrase};
 
@@ -122,6 +122,21 @@ impl<S: Compare + 'static> Compare for Blend<S> {
         let vector = TextVector::new(&self.mean, one, std::mem::take(&mut scratch.vectors));
         Prepared { method: self, sets: self.sets.against(one, scratch), vector }
     }
+
+    fn seat<'p>(&self, many: &'p [Phrase<'p>], seats: &mut Seats<'p>, scratch: &mut Scratch) {
+        self.sets.seat(many, seats, scratch);
+        let dims = many.first().map_or(0, |text| text.model().dims());
+        seats.vectors = std::mem::take(&mut scratch.seated_vectors);
+        seats.vectors.clear();
+        seats.vectors.resize(many.len() * dims, 0.0);
+        for (text, vector) in many.iter().zip(seats.vectors.chunks_exact_mut(dims.max(1))) {
+            self.mean.embed(text, vector);
+        }
+    }
+}
+
+fn blended(weight: f32, cosine: f32, of_sets: f32) -> f32 {
+    (weight * cosine + (1.0 - weight) * of_sets).clamp(-1.0, 1.0)
 }
 
 /// A text prepared for both parts.
@@ -141,7 +156,27 @@ impl<S: Compare> Against for Prepared<'_, S> {
                 continue;
             }
             let cosine = self.vector.cosine(other, only, &mut scratch.weights);
-            *score = (weight * cosine + (1.0 - weight) * *score).clamp(-1.0, 1.0);
+            *score = blended(weight, cosine, *score);
+        }
+    }
+
+    fn score_seated(
+        &mut self,
+        many: &[Phrase<'_>],
+        seats: &Seats<'_>,
+        out: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        self.sets.score_seated(many, seats, out, scratch);
+        let weight = self.method.weight;
+        let dims = many.first().map_or(0, |text| text.model().dims());
+        let vectors = seats.vectors.chunks_exact(dims.max(1));
+        for ((other, vector), score) in many.iter().zip(vectors).zip(out) {
+            *score = if self.vector.text().same_bag(other) {
+                1.0
+            } else {
+                blended(weight, self.vector.cosine_with(vector), *score)
+            };
         }
     }
 

@@ -75,7 +75,7 @@ pub use lexical::collection::Posts;
 pub use lexical::counted::Counted;
 pub use lexical::token_bag::TokenBag;
 pub use scorer::{
-    Against, Compare, DynCompare, Embed, Memberships, RankList, Scorer, Scratch, Shares,
+    Against, Compare, DynCompare, Embed, Memberships, RankList, Scorer, Scratch, Seats, Shares,
 };
 
 use crate::model::{Model, ModelError};

@@ -60,6 +60,31 @@ pub trait Compare: Send + Sync {
     fn polarity(&self) -> Option<&Polarity> {
         None
     }
+
+    /// Makes of each of many texts what every text that is compared with it would make again.
+    fn seat<'p>(&self, _many: &'p [Phrase<'p>], _seats: &mut Seats<'p>, _scratch: &mut Scratch) {}
+}
+
+/// What was made of many texts before others are compared with them, a list for each kind of method.
+/// Which it is belongs to the method; one that keeps nothing makes it in each comparison.
+#[derive(Default)]
+pub struct Seats<'p> {
+    /// The memberships of each text's words in their own text.
+    pub(crate) memberships: Vec<Vec<f32>>,
+    /// The texts in the method `coverage`.
+    pub(crate) coverage: Vec<coverage::Seat<'p>>,
+    /// Their vectors, one after the other.
+    pub(crate) vectors: Vec<f32>,
+    /// Their signs of opposites.
+    pub(crate) signs: Vec<polarity::Read>,
+}
+
+impl Seats<'_> {
+    /// Hands memory back for the next texts.
+    pub(crate) fn give_back(self, scratch: &mut Scratch) {
+        scratch.coverage.take_back(self.coverage);
+        scratch.seated_vectors = self.vectors;
+    }
 }
 
 /// A text, prepared for any number of comparisons with others.
@@ -68,6 +93,17 @@ pub trait Against {
     /// or an [`Embed`] depends on both texts alone, bit for bit, not on the others of `many` or of
     /// calls before; one of a [`RankList`] depends on all of `many`.
     fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch);
+
+    /// [`Against::score`] of texts of which the method made these seats; the same, bit for bit.
+    fn score_seated(
+        &mut self,
+        many: &[Phrase<'_>],
+        _seats: &Seats<'_>,
+        out: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        self.score(many, out, scratch);
+    }
 
     /// Writes, for each of `many`, a number that its score is not above, into `out` of the same
     /// length; worth having where it takes much less than the score. `false` if the method has
@@ -126,6 +162,9 @@ pub trait DynCompare: Send + Sync {
 
     /// What the method knows of opposites.
     fn polarity(&self) -> Option<&Polarity>;
+
+    /// Does what [`Compare::seat`] does.
+    fn seat<'p>(&self, many: &'p [Phrase<'p>], seats: &mut Seats<'p>, scratch: &mut Scratch);
 }
 
 impl<M: Compare> DynCompare for M {
@@ -144,6 +183,10 @@ impl<M: Compare> DynCompare for M {
 
     fn polarity(&self) -> Option<&Polarity> {
         Compare::polarity(self)
+    }
+
+    fn seat<'p>(&self, many: &'p [Phrase<'p>], seats: &mut Seats<'p>, scratch: &mut Scratch) {
+        Compare::seat(self, many, seats, scratch);
     }
 }
 
@@ -184,6 +227,15 @@ impl Scorer {
             Self::Compare(method) => method.polarity(),
             Self::Embed(_) | Self::RankList(_) => None,
         }
+    }
+
+    /// What the method makes of texts that several others are compared with.
+    pub(crate) fn seats<'p>(&self, many: &'p [Phrase<'p>], scratch: &mut Scratch) -> Seats<'p> {
+        let mut seats = Seats::default();
+        if let Self::Compare(method) = self {
+            method.seat(many, &mut seats, scratch);
+        }
+        seats
     }
 
     /// Prepares a text. Vectors are compared by `measure`.
@@ -352,13 +404,15 @@ pub struct Scratch {
     /// Both texts in the weighted form of DynaMax.
     pub(crate) sides: [dynamax_weighted::Side; 2],
     /// Both texts in the method `coverage`.
-    pub(crate) coverage: [coverage::Side; 2],
+    pub(crate) coverage: coverage::Buffers,
     /// The signs of both texts in the method `polarity-blend`.
     pub(crate) signs: [polarity::Read; 2],
     /// Posts on their way through a network.
     pub(crate) ranker: ranker::Work,
     /// Vectors of both texts.
     pub(crate) vectors: [Vec<f32>; 2],
+    /// Vectors of many texts.
+    pub(crate) seated_vectors: Vec<f32>,
     /// The weights of both texts' words.
     pub(crate) weights: Weights,
     /// The solver of transport problems.

@@ -109,15 +109,20 @@ impl Engine {
             sums.begin(indexes.len());
             let liked = sides.liked.iter().map(|(one, weight)| (one, Some(*weight)));
             let disliked = sides.disliked.iter().map(|one| (one, None));
-            for (one, weight) in liked.chain(disliked).filter(|(one, _)| one.known) {
+            let known = liked.chain(disliked).filter(|(one, _)| one.known);
+            let seats = panel.seats(phrases, known.clone().count(), workspace.scratch());
+            for (one, weight) in known {
                 if !go_on() {
                     return Ok(ranking);
                 }
                 let scratch = workspace.scratch();
                 let mut visitor = panel.visitor(&one.phrase, scratch);
-                visitor.score(&panel, phrases, 0, &mut scores, scratch)?;
+                visitor.score_seated(&panel, phrases, seats.as_ref(), &mut scores, scratch)?;
                 visitor.leave(scratch);
                 sums.add(&scores, weight, likes.strategy);
+            }
+            if let Some(seats) = seats {
+                seats.give_back(workspace.scratch());
             }
             for (place, &index) in indexes.iter().enumerate() {
                 let score = finite(sums.score(place, likes), panel.info)?;

@@ -8,7 +8,7 @@ use crate::engine::workspace::Workspace;
 use crate::engine::{
     Boosts, Engine, Parts, Place, Query, QueryError, RankOptions, Ranked, Ranking, Reason, finite,
 };
-use crate::methods::Posts;
+use crate::methods::{Posts, Seats};
 use crate::model::Phrase;
 
 /// Bytes of the candidates that are looked up at once. A text is prepared once for them; and vectors of
@@ -58,6 +58,7 @@ impl Engine {
             ..Ranking::default()
         };
         let mut rankings: Vec<Ranking> = asked.iter().map(start).collect();
+        let known = asked.iter().filter(|one| one.known).count();
         let mut workspace = Workspace::of(&self.model);
         let mut reader = Reader::of(self, query);
         // For methods that score candidates as a list, only the tokens are stored.
@@ -72,15 +73,21 @@ impl Engine {
             } else {
                 panel.seat(phrases);
             }
+            let visits = if panel.scores_lists() { 0 } else { known };
+            let seats = panel.seats(phrases, visits, workspace.scratch());
             for (one, ranking) in asked.iter().zip(&mut rankings) {
                 if !go_on() {
                     return Ok(Rankings(rankings));
                 }
                 ranking.note(&read, first..first + block.len(), one.known);
                 if one.known && !panel.scores_lists() {
-                    let scores = RankedBlock { panel: &panel, options, boosts };
-                    scores.add(&one.phrase, reader.read_last(), ranking, &mut workspace)?;
+                    let scores =
+                        RankedBlock { panel: &panel, seats: seats.as_ref(), options, boosts };
+                    scores.add(&one.phrase, (phrases, indexes), ranking, &mut workspace)?;
                 }
+            }
+            if let Some(seats) = seats {
+                seats.give_back(workspace.scratch());
             }
         }
         reader.end(&mut workspace);
@@ -89,7 +96,7 @@ impl Engine {
             if !go_on() {
                 break;
             }
-            let scored = RankedBlock { panel: &panel, options, boosts };
+            let scored = RankedBlock { panel: &panel, seats: None, options, boosts };
             scored.add_list(&one.phrase, (&posts, &places), ranking, &mut workspace)?;
         }
         Ok(Rankings(rankings))
@@ -157,6 +164,8 @@ impl Ranking {
 /// A block of candidates that is ranked for one text.
 struct RankedBlock<'b, 'e> {
     panel: &'b Panel<'e>,
+    /// What was made of its candidates, where others are compared with them too.
+    seats: Option<&'b Seats<'b>>,
     options: &'b RankOptions,
     boosts: &'b Boosts<'b>,
 }
@@ -202,7 +211,7 @@ impl RankedBlock<'_, '_> {
             ranking.results.extend(found);
             ranking.scored += scored;
         } else {
-            visitor.score(panel, phrases, 0, &mut scores, scratch)?;
+            visitor.score_seated(panel, phrases, self.seats, &mut scores, scratch)?;
             for (&index, &score) in indexes.iter().zip(&scores) {
                 ranking.results.push(Ranked { index, score: score_of(index, score)? });
             }

@@ -2,7 +2,7 @@
 //! text is made once, however many it is compared with.
 
 use crate::engine::{Engine, Query, QueryError, finite};
-use crate::methods::{Against, Embed, Info, Measure, Posts, Scorer, Scratch};
+use crate::methods::{Against, Embed, Info, Measure, Posts, Scorer, Scratch, Seats};
 use crate::model::Phrase;
 
 /// A method and its prepared texts, which one text after another is compared with.
@@ -52,6 +52,17 @@ impl<'e> Panel<'e> {
                 push(embedder.as_ref(), phrase, self.dims, &mut self.vectors);
             }
         }
+    }
+
+    /// What the method makes once of texts that so many others are compared with; nothing where that would
+    /// be used once.
+    pub(super) fn seats<'p>(
+        &self,
+        phrases: &'p [Phrase<'p>],
+        visits: usize,
+        scratch: &mut Scratch,
+    ) -> Option<Seats<'p>> {
+        (visits > 1).then(|| self.scorer.seats(phrases, scratch))
     }
 
     /// Takes out the text at a place; the last one comes into it.
@@ -105,6 +116,24 @@ impl Visitor<'_> {
             }
             By::Both(against) => against.score(phrases, out, scratch),
         }
+        out.iter().try_for_each(|&score| finite(score, panel.info).map(drop))
+    }
+
+    /// Scores it against all texts of a panel, of which seats were made if they are there.
+    pub(super) fn score_seated(
+        &mut self,
+        panel: &Panel<'_>,
+        phrases: &[Phrase<'_>],
+        seats: Option<&Seats<'_>>,
+        out: &mut Vec<f32>,
+        scratch: &mut Scratch,
+    ) -> Result<(), QueryError> {
+        let (By::Both(against), Some(seats)) = (&mut self.by, seats) else {
+            return self.score(panel, phrases, 0, out, scratch);
+        };
+        out.clear();
+        out.resize(phrases.len(), 0.0);
+        against.score_seated(phrases, seats, out, scratch);
         out.iter().try_for_each(|&score| finite(score, panel.info).map(drop))
     }
 

@@ -68,6 +68,12 @@ impl<'q> TextVector<'q> {
         vector::cosine(Row::F32(own), Row::F32(of_other))
     }
 
+    /// The cosine with a vector that was made before.
+    pub(crate) fn cosine_with(&mut self, other: &[f32]) -> f32 {
+        self.make();
+        vector::cosine(Row::F32(&self.vectors[0]), Row::F32(other))
+    }
+
     /// The memory of the vectors, which are made again if they are needed again.
     pub(crate) fn take_memory(&mut self) -> [Vec<f32>; 2] {
         self.made = false;

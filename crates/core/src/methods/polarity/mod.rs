@@ -29,7 +29,7 @@ pub use crate::methods::polarity::table::{SECTION, Settings, fit};
 use crate::methods::polarity::table::{Table, flag};
 use crate::methods::sets::coverage::Coverage;
 use crate::methods::{
-    Against, Compare, Info, Loaded, Method, Scorer, Scratch, Shares, Unavailable, blend,
+    Against, Compare, Info, Loaded, Method, Scorer, Scratch, Seats, Shares, Unavailable, blend,
 };
 use crate::model::phrase::Word;
 use crate::model::{Model, ModelError, Phrase, WordId};
@@ -339,6 +339,15 @@ impl Compare for PolarityBlend {
     fn polarity(&self) -> Option<&Polarity> {
         Some(&self.polarity)
     }
+
+    fn seat<'p>(&self, many: &'p [Phrase<'p>], seats: &mut Seats<'p>, scratch: &mut Scratch) {
+        self.plain.seat(many, seats, scratch);
+        seats.signs.extend(many.iter().map(|text| {
+            let mut signs = Read::default();
+            signs.0.read(&self.polarity.table, text);
+            signs
+        }));
+    }
 }
 
 /// A text prepared for both parts.
@@ -355,6 +364,10 @@ impl Prepared<'_> {
     fn lowered(&mut self, score: f32, other: &Phrase<'_>, scratch: &mut Scratch) -> f32 {
         let [_, signs] = &mut scratch.signs;
         signs.0.read(&self.polarity.table, other);
+        self.lowered_by(score, other, signs)
+    }
+
+    fn lowered_by(&mut self, score: f32, other: &Phrase<'_>, signs: &Read) -> f32 {
         let texts = [self.one, other];
         let kinds = self.polarity.compare(texts, [&self.read.0, &signs.0]);
         self.last = Some(kinds);
@@ -367,6 +380,19 @@ impl Against for Prepared<'_> {
         self.plain.score(many, out, scratch);
         for (other, score) in many.iter().zip(out) {
             *score = self.lowered(*score, other, scratch);
+        }
+    }
+
+    fn score_seated(
+        &mut self,
+        many: &[Phrase<'_>],
+        seats: &Seats<'_>,
+        out: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        self.plain.score_seated(many, seats, out, scratch);
+        for ((other, signs), score) in many.iter().zip(&seats.signs).zip(out) {
+            *score = self.lowered_by(*score, other, signs);
         }
     }
 

@@ -18,11 +18,12 @@
 use cognate_kernels::simd;
 use serde::Deserialize;
 
-use crate::methods::common::union::Union;
 use crate::methods::common::unit_rows;
-use crate::methods::common::unit_rows::{Products, UnitRows};
+use crate::methods::common::unit_rows::UnitRows;
 use crate::methods::sets::{dynamax_weighted, fuzzy};
-use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares};
+use crate::methods::{
+    Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Seats, Shares,
+};
 use crate::model::{Model, ModelError, Phrase};
 
 /// What is to be known of it.
@@ -131,85 +132,72 @@ pub(crate) struct Coverage {
     cosine: Quarters,
 }
 
-/// One text's lengths and weights.
+/// What the words of a text count.
 #[derive(Default)]
 pub(crate) struct Side {
-    /// The lengths of its words' vectors, in the order of the bag.
-    lengths: Vec<f32>,
-    /// The squares of its words' cosines, raised.
-    squares: Vec<f32>,
-    /// How often the text repeats each word; of a text alone, for the words at these places.
-    repeated: Vec<f64>,
-    places: Vec<u32>,
-    /// `q_j` of its words.
+    /// `q_j` of its words, in the order of the bag.
     weights: Vec<f64>,
     /// Their sum.
     total: f64,
-    /// For each word the degree to which the other text covers it.
-    covered: Vec<f32>,
+}
+
+/// A text by itself: its rows, each brought to length 1, and what its words count.
+pub(crate) struct Seat<'p> {
+    rows: UnitRows<'p>,
+    side: Side,
+}
+
+/// Memory that comparisons reuse.
+#[derive(Default)]
+pub(crate) struct Buffers {
+    sides: [Side; 2],
+    /// For each word of either text the degree to which the other covers it.
+    covered: [Vec<f32>; 2],
+    work: Work,
+    /// Of seats that were left.
+    left: Vec<(unit_rows::Memory, Side)>,
+}
+
+impl Buffers {
+    /// Takes back the memory of seats.
+    pub(crate) fn take_back(&mut self, seats: Vec<Seat<'_>>) {
+        self.left.extend(seats.into_iter().map(|seat| (seat.rows.into_memory(), seat.side)));
+    }
+}
+
+/// Memory in which a text is measured.
+#[derive(Default)]
+struct Work {
+    /// The lengths of its words' vectors.
+    lengths: Vec<f32>,
+    /// The squares of its words' cosines, raised.
+    squares: Vec<f32>,
+    /// How often it repeats each word; of a text alone, for the words at these places.
+    repeated: Vec<f64>,
+    places: Vec<u32>,
 }
 
 impl Side {
-    /// Takes in the words of a text, and gives back their rows, each brought to length 1.
-    fn measure<'p>(
-        &mut self,
-        phrase: &'p Phrase<'_>,
-        method: &Coverage,
-        memory: unit_rows::Memory,
-        work: &mut unit_rows::Work,
-    ) -> UnitRows<'p> {
-        let dims = phrase.model().dims();
-        let rows = UnitRows::of(unit_rows::bag(phrase), dims, memory, &mut self.lengths);
-        let cosines = rows.gram(work);
-        method.cosine.raise_squares(cosines.numbers(), &mut self.squares);
-        self.places.clear();
-        self.places.extend(0..self.lengths.len() as u32);
-        self.repeated.resize(cosines.stride(), 0.0);
-        simd::sum_of_rows(&self.squares, &self.places, &mut self.repeated);
-        let words = self.lengths.iter().zip(&self.repeated);
+    fn weigh(&mut self, weights: impl Iterator<Item = f64>) {
         self.weights.clear();
-        self.weights.extend(words.map(|(&length, &repeated)| method.weight(length, repeated)));
+        self.weights.extend(weights);
         self.total = self.weights.iter().sum();
-        rows
-    }
-
-    /// Takes in the words of one of two united texts, and how far the other covers them: the lengths and
-    /// the raised squares of the cosines are those of the union's words.
-    fn measure_united(
-        &mut self,
-        side: usize,
-        method: &Coverage,
-        union: &Union,
-        lengths: &[f32],
-        squares: &Products<'_>,
-    ) {
-        // In the order of the bag, in which they are added up.
-        let places = union.places(side);
-        self.repeated.resize(squares.stride(), 0.0);
-        simd::sum_of_rows(squares.numbers(), places, &mut self.repeated);
-        self.weights.clear();
-        let words = places.iter().map(|&at| (lengths[at as usize], self.repeated[at as usize]));
-        self.weights.extend(words.map(|(length, repeated)| method.weight(length, repeated)));
-        self.total = self.weights.iter().sum();
-        union.memberships(side, 1 - side, &mut self.covered);
-        // Powers keep the order of cosines, so that the largest is raised alone.
-        method.cosine.raise(&mut self.covered);
     }
 
     /// `Σ q_j max_k c_jk`.
-    fn met(&self) -> f64 {
-        self.weights.iter().zip(&self.covered).map(|(weight, &c)| weight * f64::from(c)).sum()
+    fn met(&self, covered: &[f32]) -> f64 {
+        self.weights.iter().zip(covered).map(|(weight, &c)| weight * f64::from(c)).sum()
     }
 
     /// The coverage of this side's text by the other.
-    fn coverage(&self) -> f64 {
-        fuzzy::ratio(self.met(), self.total)
+    fn coverage(&self, covered: &[f32]) -> f64 {
+        fuzzy::ratio(self.met(covered), self.total)
     }
 
     /// The share of half of `score` of each word.
-    fn shares(&self, score: f64) -> Vec<f32> {
-        let half = positive_ratio(score / 2.0, self.met());
-        let words = self.weights.iter().zip(&self.covered);
+    fn shares(&self, covered: &[f32], score: f64) -> Vec<f32> {
+        let half = positive_ratio(score / 2.0, self.met(covered));
+        let words = self.weights.iter().zip(covered);
         words.map(|(weight, &covered)| (half * weight * f64::from(covered)) as f32).collect()
     }
 }
@@ -220,8 +208,8 @@ fn positive_ratio(above: f64, below: f64) -> f64 {
 }
 
 /// The geometric mean of both coverages; exchanging the texts changes no bit.
-fn score(one: &Side, other: &Side) -> f64 {
-    (one.coverage() * other.coverage()).sqrt()
+fn score([one, other]: [&Side; 2], covered: &[Vec<f32>; 2]) -> f64 {
+    (one.coverage(&covered[0]) * other.coverage(&covered[1])).sqrt()
 }
 
 impl Coverage {
@@ -233,19 +221,54 @@ impl Coverage {
     /// One text against one: each different word of both is multiplied with every other once.
     fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) -> f64 {
         let Scratch { union, products, unit_rows: [memory, _], .. } = scratch;
-        let (lengths, squares) = (&mut scratch.one_numbers, &mut scratch.cross);
+        let Buffers { sides: [one_side, other_side], covered, work, .. } = &mut scratch.coverage;
         let (texts, dims) = ([one, other], one.model().dims());
         union.unite(texts);
-        let rows = UnitRows::of(union.words(texts), dims, std::mem::take(memory), lengths);
+        let (words, memory_of) = (union.words(texts), std::mem::take(memory));
+        let rows = UnitRows::of(words, dims, memory_of, &mut work.lengths);
         let cosines = rows.gram(products);
         union.compare(&cosines);
-        let [one, other] = &mut scratch.coverage;
-        self.cosine.raise_squares(cosines.numbers(), squares);
-        let squares = cosines.of(squares);
-        one.measure_united(0, self, union, lengths, &squares);
-        other.measure_united(1, self, union, lengths, &squares);
+        self.cosine.raise_squares(cosines.numbers(), &mut work.squares);
+        let squares = cosines.of(&work.squares);
+        for (side, (of_side, covered)) in
+            [&mut *one_side, other_side].into_iter().zip(covered.iter_mut()).enumerate()
+        {
+            // In the order of the bag, in which they are added up.
+            let places = union.places(side);
+            work.repeated.resize(squares.stride(), 0.0);
+            simd::sum_of_rows(squares.numbers(), places, &mut work.repeated);
+            let (lengths, repeated) = (&work.lengths, &work.repeated);
+            let words = places.iter().map(|&at| (lengths[at as usize], repeated[at as usize]));
+            of_side.weigh(words.map(|(length, repeated)| self.weight(length, repeated)));
+            union.memberships(side, 1 - side, covered);
+            // Powers keep the order of cosines, so that the largest is raised alone.
+            self.cosine.raise(covered);
+        }
         *memory = rows.into_memory();
-        score(one, other)
+        let [one, other] = &scratch.coverage.sides;
+        score([one, other], &scratch.coverage.covered)
+    }
+
+    /// A text by itself, in this memory.
+    fn seat<'p>(
+        &self,
+        phrase: &'p Phrase<'p>,
+        (memory, mut side): (unit_rows::Memory, Side),
+        products: &mut unit_rows::Work,
+        work: &mut Work,
+    ) -> Seat<'p> {
+        let Work { lengths, squares, repeated, places } = work;
+        let dims = phrase.model().dims();
+        let rows = UnitRows::of(unit_rows::bag(phrase), dims, memory, lengths);
+        let cosines = rows.gram(products);
+        self.cosine.raise_squares(cosines.numbers(), squares);
+        places.clear();
+        places.extend(0..lengths.len() as u32);
+        repeated.resize(cosines.stride(), 0.0);
+        simd::sum_of_rows(squares, places, repeated);
+        let words = lengths.iter().zip(&*repeated);
+        side.weigh(words.map(|(&length, &repeated)| self.weight(length, repeated)));
+        Seat { rows, side }
     }
 }
 
@@ -255,33 +278,56 @@ impl Compare for Coverage {
     fn against<'q>(&'q self, one: &'q Phrase<'q>, _scratch: &mut Scratch) -> Prepared<'q> {
         Prepared { method: self, one, many: None }
     }
+
+    fn seat<'p>(&self, many: &'p [Phrase<'p>], seats: &mut Seats<'p>, scratch: &mut Scratch) {
+        let Scratch { products, coverage: Buffers { work, left, .. }, .. } = scratch;
+        seats.coverage.extend(many.iter().map(|text| {
+            let memory = left.pop().unwrap_or_default();
+            Coverage::seat(self, text, memory, products, work)
+        }));
+    }
 }
 
 /// A text. Its rows, lengths and weights pay only for several comparisons.
 pub(crate) struct Prepared<'q> {
     method: &'q Coverage,
     one: &'q Phrase<'q>,
-    many: Option<(UnitRows<'q>, Side)>,
+    many: Option<Seat<'q>>,
 }
 
 impl Prepared<'_> {
-    /// Compares the text with another; gives back what was found of either.
-    fn complete<'s>(&'s mut self, other: &Phrase<'_>, scratch: &'s mut Scratch) -> [&'s Side; 2] {
-        let (method, one, work) = (self.method, self.one, &mut scratch.products);
-        let [memory, of_other] = &mut scratch.unit_rows;
-        let [prepared, side] = &mut scratch.coverage;
-        let (rows, own) = self.many.get_or_insert_with(|| {
-            let mut own = std::mem::take(prepared);
-            let rows = own.measure(one, method, std::mem::take(memory), work);
-            (rows, own)
+    /// Compares the text with a seated one; gives back what the words of the text count. How far either
+    /// covers the other stands in the memory.
+    fn meet(&mut self, other: &Seat<'_>, scratch: &mut Scratch) -> &Side {
+        let Scratch { products, unit_rows: [memory, _], coverage, .. } = scratch;
+        let Buffers { sides: [side, _], covered: [of_one, of_other], work, .. } = coverage;
+        let own = self.many.get_or_insert_with(|| {
+            let memory = (std::mem::take(memory), std::mem::take(side));
+            self.method.seat(self.one, memory, products, work)
         });
-        let others = side.measure(other, method, std::mem::take(of_other), work);
         // Powers keep the order of cosines, so that the largest is raised alone.
-        rows.largest_across(&others, work, [&mut own.covered, &mut side.covered]);
-        *of_other = others.into_memory();
-        method.cosine.raise(&mut own.covered);
-        method.cosine.raise(&mut side.covered);
-        [own, side]
+        own.rows.largest_across(&other.rows, products, [&mut *of_one, &mut *of_other]);
+        self.method.cosine.raise(of_one);
+        self.method.cosine.raise(of_other);
+        &own.side
+    }
+
+    /// Seats another text for as long as it is compared.
+    fn complete<T>(
+        &mut self,
+        other: &Phrase<'_>,
+        scratch: &mut Scratch,
+        then: impl FnOnce([&Side; 2], &[Vec<f32>; 2]) -> T,
+    ) -> T {
+        let Scratch { products, unit_rows: [_, memory], coverage, .. } = scratch;
+        let Buffers { sides: [_, side], work, .. } = coverage;
+        let memory = (std::mem::take(memory), std::mem::take(side));
+        let seat = self.method.seat(other, memory, products, work);
+        let own = self.meet(&seat, scratch);
+        let done = then([own, &seat.side], &scratch.coverage.covered);
+        scratch.unit_rows[1] = seat.rows.into_memory();
+        scratch.coverage.sides[1] = seat.side;
+        done
     }
 }
 
@@ -294,8 +340,24 @@ impl Against for Prepared<'_> {
             } else if only {
                 self.method.pair(self.one, other, scratch) as f32
             } else {
-                let [one, other] = self.complete(other, scratch);
-                score(one, other) as f32
+                self.complete(other, scratch, score) as f32
+            };
+        }
+    }
+
+    fn score_seated(
+        &mut self,
+        many: &[Phrase<'_>],
+        seats: &Seats<'_>,
+        out: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        for ((other, seat), out) in many.iter().zip(&seats.coverage).zip(out) {
+            *out = if self.one.same_bag(other) {
+                1.0
+            } else {
+                let own = self.meet(seat, scratch);
+                score([own, &seat.side], &scratch.coverage.covered) as f32
             };
         }
     }
@@ -303,26 +365,30 @@ impl Against for Prepared<'_> {
     /// The words of either text share half of the score, by their parts of the text's coverage.
     fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
         let one = self.one;
-        let [one_side, other_side] = self.complete(other, scratch);
-        let score = score(one_side, other_side);
-        let own = |side: &Side| -> Vec<f32> {
-            side.weights.iter().map(|&weight| if weight > 0.0 { 1.0 } else { 0.0 }).collect()
+        let shares = |sides: [&Side; 2], covered: &[Vec<f32>; 2]| {
+            let score = score(sides, covered);
+            let own = |side: &Side| -> Vec<f32> {
+                side.weights.iter().map(|&weight| if weight > 0.0 { 1.0 } else { 0.0 }).collect()
+            };
+            let [one_side, other_side] = sides;
+            let [of_one, of_other] = covered;
+            Shares {
+                one: unit_rows::in_text_order(one, &one_side.shares(of_one, score)),
+                other: unit_rows::in_text_order(other, &other_side.shares(of_other, score)),
+                memberships: Some(fuzzy::memberships(
+                    [one, other],
+                    [&own(one_side), of_one],
+                    [of_other, &own(other_side)],
+                )),
+            }
         };
-        Some(Shares {
-            one: unit_rows::in_text_order(one, &one_side.shares(score)),
-            other: unit_rows::in_text_order(other, &other_side.shares(score)),
-            memberships: Some(fuzzy::memberships(
-                [one, other],
-                [&own(one_side), &one_side.covered],
-                [&other_side.covered, &own(other_side)],
-            )),
-        })
+        Some(self.complete(other, scratch, shares))
     }
 
     fn give_back(&mut self, scratch: &mut Scratch) {
-        if let Some((rows, side)) = self.many.take() {
+        if let Some(Seat { rows, side }) = self.many.take() {
             scratch.unit_rows[0] = rows.into_memory();
-            scratch.coverage[0] = side;
+            scratch.coverage.sides[0] = side;
         }
     }
 }

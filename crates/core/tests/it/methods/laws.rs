@@ -4,8 +4,11 @@
 //! thousand; `PROPTEST_CASES` asks for more. Every case goes through every method that the model
 //! of the tests can serve.
 
+use std::sync::LazyLock;
+
 use cognate::engine::{
-    Engine, Measure, Opposites, Parts, Query, RankOptions, RankSession, Ranked, Ranking,
+    Boosts, Engine, Likes, Measure, Opposites, Parts, Query, RankOptions, RankSession, Ranked,
+    Ranking, Rankings,
 };
 use cognate::methods::{Kind, Method, Reads};
 use cognate_testing as support;
@@ -74,6 +77,13 @@ fn questions(engine: &Engine) -> Vec<Query> {
 fn rankers(engine: &Engine) -> Vec<Query> {
     let rankers = Method::ALL.iter().filter(|method| method.info().kind == Kind::Ranker);
     rankers.filter(|&&m| engine.unavailable(m).is_none()).map(|&m| Query::new(m)).collect()
+}
+
+/// The default model, whose rows are bytes and which knows opposites.
+fn english() -> &'static Engine {
+    static ENGLISH: LazyLock<Engine> =
+        LazyLock::new(|| Engine::new(support::default_model()).unwrap());
+    &ENGLISH
 }
 
 /// The score of a pair, or nothing where it cannot be scored.
@@ -194,6 +204,43 @@ proptest! {
             prop_assert_eq!(&ranking.unscored, &batch.unscored, "{}", name);
             for parts in in_parts(engine, &query_text, &candidates, &query) {
                 prop_assert_eq!(exact_results(&parts), exact_results(&ranking), "{}", name);
+            }
+        }
+    }
+
+    /// What is made of a candidate once, for all texts that it is compared with, changes no bit.
+    #[test]
+    fn several_texts_score_candidates_as_each_does_alone(
+        texts in prop::collection::vec(text(), 2..4),
+        mut candidates in prop::collection::vec(text(), 1..6),
+    ) {
+        candidates.push(texts[0].clone());
+        for engine in [support::engine(), english()] {
+            for query in questions(engine).into_iter().chain(rankers(engine)) {
+                let (name, options) = (query.method.name(), RankOptions::all(query));
+                let none = Boosts::default();
+                let Rankings(each) =
+                    engine.rank_each(&texts, &candidates, &none, &options, || true).unwrap();
+                let mut best: Vec<Option<f32>> = vec![None; candidates.len()];
+                for (text, ranking) in texts.iter().zip(&each) {
+                    let alone = engine.rank(text, &candidates, &query).unwrap();
+                    prop_assert_eq!(exact_results(ranking), exact_results(&alone), "{}", name);
+                    for found in &alone.results {
+                        let best = &mut best[found.index];
+                        *best = Some(best.map_or(found.score, |best| best.max(found.score)));
+                    }
+                }
+                if query.method.info().kind == Kind::Ranker {
+                    continue;
+                }
+                let likes = Likes::any_of(texts.iter().map(String::as_str));
+                let liked =
+                    engine.rank_liked(&likes, &candidates, &none, &options, || true).unwrap();
+                for found in &liked.results {
+                    prop_assert_eq!(bits(Some(found.score)), bits(best[found.index]), "{}", name);
+                }
+                let scored = best.iter().flatten().count();
+                prop_assert_eq!(liked.results.len(), scored, "{}", name);
             }
         }
     }

@@ -22,7 +22,7 @@ use crate::methods::common::words_met::WordsMet;
 use crate::methods::common::{unit_rows, words_met};
 use crate::methods::sets::fuzzy;
 use crate::methods::{
-    Against, Compare, Cost, Info, Kind, Loaded, Memberships, Reads, Scorer, Scratch, Shares,
+    Against, Compare, Cost, Info, Kind, Loaded, Memberships, Reads, Scorer, Scratch, Seats, Shares,
 };
 use crate::model::phrase::Word;
 use crate::model::{Model, Phrase};
@@ -124,6 +124,22 @@ impl Compare for Dynamax {
     fn against<'q>(&'q self, one: &'q Phrase<'q>, _scratch: &mut Scratch) -> Prepared<'q> {
         Prepared { method: self, one, many: None }
     }
+
+    fn seat<'p>(&self, many: &'p [Phrase<'p>], seats: &mut Seats<'p>, scratch: &mut Scratch) {
+        seats.memberships.extend(many.iter().map(|text| {
+            let mut own = Vec::new();
+            // Of others all products are taken at once.
+            if is_listed(text) {
+                self.within(text, &mut scratch.dynamax, &mut own);
+            }
+            own
+        }));
+    }
+}
+
+/// Whether all words of a text are listed.
+fn is_listed(text: &Phrase<'_>) -> bool {
+    text.words().iter().all(|&word| text.id(word).is_some())
 }
 
 /// A text. Preparing it pays only for several comparisons, so it is done when the second comes.
@@ -133,10 +149,16 @@ struct Prepared<'q> {
     many: Option<ForMany<'q>>,
 }
 
-impl Against for Prepared<'_> {
-    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
+impl Prepared<'_> {
+    /// Scores texts of which the memberships of words in their own text are known, or are made here.
+    fn score_with(
+        &mut self,
+        many: &[Phrase<'_>],
+        memberships: &[Vec<f32>],
+        out: &mut [f32],
+        buffers: &mut Buffers,
+    ) {
         let (method, one) = (self.method, self.one);
-        let buffers = &mut scratch.dynamax;
         let together = many.len() > 1 && one.words().len() <= words_met::MOST_WORDS;
         let mut for_many =
             together.then(|| self.many.get_or_insert_with(|| ForMany::of(method, one, buffers)));
@@ -145,15 +167,39 @@ impl Against for Prepared<'_> {
             for_many.meet(method, many, buffers);
         }
         let mut first = 0;
-        for (other, score) in many.iter().zip(out) {
-            let listed = || other.words().iter().all(|&word| other.id(word).is_some());
+        for (at, (other, score)) in many.iter().zip(out).enumerate() {
             *score = match &for_many {
                 _ if one.same_bag(other) => 1.0,
-                Some(for_many) if listed() => for_many.score(method, other, first, buffers),
+                Some(for_many) if is_listed(other) => match memberships.get(at) {
+                    Some(own) => for_many.score(method, other, own, first, buffers),
+                    None => {
+                        let mut own = std::mem::take(&mut buffers.of_other[0]);
+                        method.within(other, buffers, &mut own);
+                        let score = for_many.score(method, other, &own, first, buffers);
+                        buffers.of_other[0] = own;
+                        score
+                    }
+                },
                 _ => method.pair(one, other, buffers),
             };
             first += other.words().len();
         }
+    }
+}
+
+impl Against for Prepared<'_> {
+    fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
+        self.score_with(many, &[], out, &mut scratch.dynamax);
+    }
+
+    fn score_seated(
+        &mut self,
+        many: &[Phrase<'_>],
+        seats: &Seats<'_>,
+        out: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        self.score_with(many, &seats.memberships, out, &mut scratch.dynamax);
     }
 
     fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
@@ -352,23 +398,21 @@ impl<'q> ForMany<'q> {
         self.met.learn(&buffers.products, stride);
     }
 
-    /// The text against another of which all words were met: they have the places from `first` on.
+    /// The text against another of which all words were met: they have the places from `first` on, and
+    /// these memberships in their own text.
     fn score(
         &self,
         method: &Dynamax,
         other: &Phrase<'_>,
+        own: &[f32],
         first: usize,
         buffers: &mut Buffers,
     ) -> f32 {
-        let mut own = std::mem::take(&mut buffers.of_other[0]);
-        method.within(other, buffers, &mut own);
-        buffers.of_other[0] = own;
         let places = buffers.places.get(first..first + other.words().len()).unwrap_or_default();
         let into = [&mut buffers.of_one[1], &mut buffers.of_other[1]];
         self.met.memberships(places, into);
-        let [own, other] = &buffers.of_other;
         let one = Side { own: &self.own, other: &buffers.of_one[1] };
-        method.ratio.of(one, Side { own, other })
+        method.ratio.of(one, Side { own, other: &buffers.of_other[1] })
     }
 }
 
