@@ -276,40 +276,44 @@ impl Resolved {
         2 * A_TEXT + (self.query.method.info().cost.pair)(one, other, self.dims())
     }
 
-    /// Multiplications that ranking candidates for a query takes, at least and at most. They differ
-    /// where only the best are wanted and bounds may rule out others.
+    /// Multiplications that ranking candidates for each of these texts takes, at least and at most. They
+    /// differ where only the best are wanted and bounds may rule out others.
     pub fn multiplications_of_ranking<'t>(
         &self,
-        query: &str,
+        asked: impl Iterator<Item = &'t str>,
         candidates: impl Iterator<Item = &'t str> + Clone,
         only_best: bool,
     ) -> [u64; 2] {
+        let asked: Vec<u64> = asked.map(|text| self.words(text)).collect();
         // A fusion needs every part's score of every candidate.
         let only_best = only_best && self.fused.is_none();
         self.methods().fold([0_u64; 2], |sums, method| {
-            let [least, most] = self.of_ranking(method, query, candidates.clone(), only_best);
+            let [least, most] = self.of_ranking(method, &asked, candidates.clone(), only_best);
             [sums[0].saturating_add(least), sums[1].saturating_add(most)]
         })
     }
 
+    /// For texts of so many words each.
     fn of_ranking<'t>(
         &self,
         method: Method,
-        query: &str,
+        asked: &[u64],
         candidates: impl Iterator<Item = &'t str>,
         only_best: bool,
     ) -> [u64; 2] {
         let cost = &method.info().cost;
-        let (n, dims) = (self.words(query), self.dims());
+        let (longest, dims) = (asked.iter().copied().max().unwrap_or_default(), self.dims());
         let bound = cost.bound.filter(|_| only_best).unwrap_or(cost.candidate);
         candidates.fold([0_u64; 2], |sums, candidate| {
             let most = self.words_of(candidate.len() / SHORTEST_WORD + 1);
-            let m = match (cost.candidate)(n, most, dims) <= reading(candidate.len()) {
+            let m = match (cost.candidate)(longest, most, dims) <= reading(candidate.len()) {
                 true => self.words_of(candidate.len() / MEAN_WORD),
                 false => self.words(candidate),
             };
-            let one = [bound, cost.candidate].map(|formula| A_TEXT + formula(n, m, dims));
-            [sums[0].saturating_add(one[0]), sums[1].saturating_add(one[1])]
+            asked.iter().fold(sums, |sums, &n| {
+                let one = [bound, cost.candidate].map(|formula| A_TEXT + formula(n, m, dims));
+                [sums[0].saturating_add(one[0]), sums[1].saturating_add(one[1])]
+            })
         })
     }
 

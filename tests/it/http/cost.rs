@@ -88,9 +88,13 @@ async fn only_what_is_certain_is_too_much() {
     let candidates = vec![words(512, 512); 700];
     let resolved = resolved(Method::Wmd);
     let texts = || candidates.iter().map(String::as_str);
-    let [least, most] = resolved.multiplications_of_ranking(&words(0, 512), texts(), true);
+    let asked = words(0, 512);
+    let one = || std::iter::once(asked.as_str());
+    let [least, most] = resolved.multiplications_of_ranking(one(), texts(), true);
     assert!(least * 3 < most);
-    let [all, same] = resolved.multiplications_of_ranking(&words(0, 512), texts(), false);
+    let [all, same] = resolved.multiplications_of_ranking(one(), texts(), false);
+    let twice = resolved.multiplications_of_ranking(one().chain(one()), texts(), true);
+    assert_eq!(twice, [2 * least, 2 * most]);
     assert_eq!((all, same), (most, most));
     let bytes = texts().map(str::len).sum();
     let again = || Resolved { model: resolved.model.clone(), query: resolved.query, fused: None };

@@ -190,17 +190,13 @@ impl Question for RankRequest<'_> {
         let bytes = asked.clone().chain(texts.clone()).map(str::len).sum::<usize>();
         let page = self.page_options(&resolved)?;
         let only_best = page.needed().is_some() || self.min_score.is_some();
-        let mut work = [0_u64; 2];
-        if self.keeps_vectors(&resolved) {
+        let work = if self.keeps_vectors(&resolved) {
             // Only the texts of the query are read.
             let dims = resolved.model.engine.model().dims() as u64;
-            work =
-                [dims.saturating_mul((candidates.ranked().len() * self.asked_length()) as u64); 2];
-        }
-        for text in asked.filter(|_| !self.keeps_vectors(&resolved)) {
-            let of_text = resolved.multiplications_of_ranking(text, texts.clone(), only_best);
-            work = [work[0].saturating_add(of_text[0]), work[1].saturating_add(of_text[1])];
-        }
+            [dims.saturating_mul((candidates.ranked().len() * self.asked_length()) as u64); 2]
+        } else {
+            resolved.multiplications_of_ranking(asked, texts, only_best)
+        };
         let more = self.comparing(&page, candidates.ranked().len(), work[1]);
         // To see who is opposed, texts are read again.
         let again = if page.drop_opposed { reading(bytes) } else { 0 };

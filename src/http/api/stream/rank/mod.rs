@@ -209,12 +209,9 @@ impl LineQuestion for Candidates {
     fn per_part(&self, items: &[&CandidateLine<'_>]) -> usize {
         let texts = items.iter().map(|item| AsRef::<str>::as_ref(*item));
         let bytes = texts.clone().map(str::len).sum();
-        let each = self.first.texts().map(|text| {
-            let [_, most] =
-                self.first.resolved.multiplications_of_ranking(text, texts.clone(), true);
-            most
-        });
-        items_per_part(items.len(), estimate(bytes, each.fold(0, u64::saturating_add)))
+        let resolved = &self.first.resolved;
+        let [_, most] = resolved.multiplications_of_ranking(self.first.texts(), texts, true);
+        items_per_part(items.len(), estimate(bytes, most))
     }
 
     fn ask(&self, items: &[&CandidateLine<'_>]) -> Result<Standings, QueryError> {
