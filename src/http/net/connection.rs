@@ -26,6 +26,7 @@ use tower::Service;
 
 use crate::http::net::gate;
 use crate::http::net::gate::{FaultyHead, Framing, Gate};
+use crate::http::net::kernel;
 use crate::http::net::shutdown::Shutdown;
 use crate::http::net::socket::{Door, Socket};
 use crate::http::net::state::{ConnectionState, Peer, PendingAnswer, SKIPPED_BYTES};
@@ -225,7 +226,7 @@ impl RequestService {
         if body::is_lines(request.headers()) {
             // The kernel would end a connection whose client does not read for that long, and this one
             // need not while it sends. One that is gone sends nothing, which the stream sees sooner.
-            let _ = SockRef::from(&*self.stream).set_tcp_user_timeout(None);
+            let _ = kernel::end_unacknowledged(SockRef::from(&*self.stream), None);
             request.extensions_mut().insert(Arc::clone(self.state.delivery()));
         }
         let skip = may_be_skipped(request.headers(), declared).then_some(self.body_timeout);
@@ -363,6 +364,7 @@ mod tests {
     use crate::http::observe::series::Counter;
 
     /// A client may send lines for longer than the kernel lets others leave answers unread.
+    #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn the_kernel_does_not_end_a_stream_that_is_not_read() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

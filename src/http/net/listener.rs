@@ -14,7 +14,7 @@ use std::time::Duration;
 use axum::Router;
 use futures_util::FutureExt;
 use rustix::io::Errno;
-use socket2::{Domain, Protocol, SockFilter, SockRef, Socket, TcpKeepalive, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
@@ -22,6 +22,7 @@ use tokio::time::sleep;
 use crate::http::net::ConnectionMetrics;
 use crate::http::net::connection::{ConnectionEnd, ConnectionOptions, serve_connection};
 use crate::http::net::gate::Gate;
+use crate::http::net::kernel;
 use crate::http::net::shutdown::{Drained, Shutdown};
 use crate::http::observe::series::Gauge;
 use crate::http::settings::Settings;
@@ -65,8 +66,8 @@ impl Listener {
         let probes = TcpKeepalive::new().with_time(Duration::from_secs(60));
         let probes = probes.with_interval(Duration::from_secs(10)).with_retries(3);
         socket.set_tcp_keepalive(&probes)?;
-        socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
-        socket.set_tcp_notsent_lowat(UNSENT)?;
+        kernel::end_unacknowledged(SockRef::from(&socket), Some(USER_TIMEOUT))?;
+        kernel::limit_unsent(SockRef::from(&socket), UNSENT)?;
         socket.bind(&address.into())?;
         socket.listen(i32::try_from(settings.accept_backlog).unwrap_or(i32::MAX))?;
         let socket = TcpListener::from_std(socket.into())?;
@@ -106,7 +107,7 @@ impl Listener {
             () = stop.closing() => {}
             () = acceptor.accept(&self.socket) => {}
         }
-        if refuse_handshakes(&self.socket) {
+        if kernel::refuse_handshakes(SockRef::from(&self.socket)) {
             tokio::select! {
                 biased;
                 () = stop.hurried() => {}
@@ -268,27 +269,6 @@ impl Acceptor {
     }
 }
 
-/// Makes the kernel ignore new handshakes, and says whether it will. Handshakes that have begun
-/// complete: else a client could hold a connection for open that this side never saw. An ignored
-/// client asks again a second later, and finds the port closed or its next owner.
-fn refuse_handshakes(socket: &TcpListener) -> bool {
-    // A filter sees the TCP header; the flags are in its byte 13.
-    const FLAGS: u32 = 13;
-    const SYN: u32 = 0x02;
-    let (load_byte, jump_if_set, give_back) = (0x30, 0x45, 0x06);
-    let program = [
-        SockFilter::new(load_byte, 0, 0, FLAGS),
-        SockFilter::new(jump_if_set, 0, 1, SYN),
-        SockFilter::new(give_back, 0, 0, 0),
-        SockFilter::new(give_back, 0, 0, u32::MAX),
-    ];
-    let attached = SockRef::from(socket).attach_filter(&program);
-    if let Err(error) = &attached {
-        tracing::debug!(%error, "new connections cannot be held off while the listener closes");
-    }
-    attached.is_ok()
-}
-
 /// Whether accepting failed for this one client, and the next may well succeed.
 fn is_only_the_clients(error: &io::Error) -> bool {
     use ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
@@ -376,7 +356,10 @@ mod tests {
         assert_eq!(accepted.tcp_keepalive_time().unwrap(), Duration::from_secs(60));
         assert_eq!(accepted.tcp_keepalive_interval().unwrap(), Duration::from_secs(10));
         assert_eq!(accepted.tcp_keepalive_retries().unwrap(), 3);
-        assert_eq!(accepted.tcp_user_timeout().unwrap(), Some(USER_TIMEOUT));
-        assert_eq!(accepted.tcp_notsent_lowat().unwrap(), UNSENT);
+        #[cfg(target_os = "linux")]
+        {
+            assert_eq!(accepted.tcp_user_timeout().unwrap(), Some(USER_TIMEOUT));
+            assert_eq!(accepted.tcp_notsent_lowat().unwrap(), UNSENT);
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod connection;
 pub mod gate;
+mod kernel;
 pub(crate) mod listener;
 pub mod shutdown;
 mod socket;

@@ -174,23 +174,28 @@ pub fn drawn_name(directory: &Path, prefix: &str) -> io::Result<PathBuf> {
     Ok(directory.join(format!("{prefix}{:016x}", u64::from_ne_bytes(random))))
 }
 
-/// A file without a name, gone however the process ends, on the file system of `directory`.
+/// A file without a name, gone however the process ends, on the file system of `directory`. Where the system
+/// cannot make one, it has a name for a moment.
 pub fn nameless(directory: &Path) -> io::Result<File> {
-    let opened = fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .mode(0o600)
-        .custom_flags(OFlags::TMPFILE.bits().cast_signed())
-        .open(directory);
-    match opened {
-        Err(error) if is_without_nameless_files(&error) => named_then_nameless(directory),
-        other => other,
+    #[cfg(target_os = "linux")]
+    match born_nameless(directory) {
+        Err(error) if is_without_nameless_files(&error) => {}
+        other => return other,
     }
+    named_then_nameless(directory)
+}
+
+#[cfg(target_os = "linux")]
+fn born_nameless(directory: &Path) -> io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    options.custom_flags(OFlags::TMPFILE.bits().cast_signed()).open(directory)
 }
 
 /// Whether an error says that this file system, or the kernel, has no nameless files.
+#[cfg(target_os = "linux")]
 fn is_without_nameless_files(error: &io::Error) -> bool {
-    let known = [Errno::OPNOTSUPP, Errno::ISDIR, Errno::NOENT];
+    let known = [Errno::OPNOTSUPP, Errno::ISDIR, Errno::INVAL, Errno::NOENT];
     Errno::from_io_error(error).is_some_and(|error| known.contains(&error))
 }
 
@@ -272,6 +277,19 @@ fn fill<F: DiskFile, T, E: From<io::Error>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_nameless_file_is_read_again_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = nameless(folder.path()).unwrap();
+        file.write_all(b"answer").unwrap();
+        file.rewind().unwrap();
+        let mut read = String::new();
+        file.read_to_string(&mut read).unwrap();
+        assert_eq!(read, "answer");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(nameless(&folder.path().join("none")).is_err());
+    }
 
     #[test]
     fn without_nameless_files_a_name_is_taken_away_at_once() {

@@ -91,7 +91,8 @@ impl Mapping {
     }
 
     /// Brings `range` into memory now. A file cut short under the map is an error here, where a
-    /// touch of the missing page would be a signal.
+    /// touch of the missing page would be a signal. Where the system cannot do that, pages come in as they are
+    /// touched.
     pub fn populate(&self, range: std::ops::Range<usize>) -> std::io::Result<()> {
         let page = rustix::param::page_size();
         let start = range.start / page * page;
@@ -100,10 +101,13 @@ impl Mapping {
             return Ok(());
         };
         let address = self.map.as_ptr().wrapping_add(start).cast_mut().cast();
+        #[cfg(target_os = "linux")]
+        let advice = rustix::mm::Advice::LinuxPopulateRead;
+        #[cfg(not(target_os = "linux"))]
+        let advice = rustix::mm::Advice::WillNeed;
         // SAFETY: `address..address + length` lies within the map, which outlives the call, and
-        // populating for reading changes no byte.
-        match unsafe { rustix::mm::madvise(address, length, rustix::mm::Advice::LinuxPopulateRead) }
-        {
+        // neither advice changes a byte.
+        match unsafe { rustix::mm::madvise(address, length, advice) } {
             // Kernels before 5.14 do not know it; pages then come in as they are touched.
             Err(rustix::io::Errno::INVAL) => Ok(()),
             other => other.map_err(std::io::Error::from),

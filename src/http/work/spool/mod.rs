@@ -5,18 +5,15 @@
 mod reader;
 mod writer;
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use std::{fmt, io};
 
 use axum::body::Bytes;
+use cognate::model::disk;
 pub(crate) use reader::Reader;
-use rustix::fs::{CWD, Mode, OFlags};
-use rustix::io::Errno;
 use tokio::sync::Notify;
 pub(crate) use writer::{Full, Stopped, Writer};
 
@@ -28,7 +25,7 @@ const IN_MEMORY: usize = 64 << 10;
 
 #[derive(Debug)]
 pub struct Spools {
-    folder: Folder,
+    folder: PathBuf,
     used: Arc<AtomicU64>,
     all: u64,
     each: u64,
@@ -44,7 +41,7 @@ impl Spools {
     /// Room for `each` bytes of a stream and `all` bytes of all streams, in files of about `file_bytes`
     /// bytes in this folder; the system's for temporary files if none is named.
     pub(crate) fn new(folder: Option<PathBuf>, each: u64, all: u64, file_bytes: u64) -> Self {
-        let folder = Folder::new(folder.unwrap_or_else(std::env::temp_dir));
+        let folder = folder.unwrap_or_else(std::env::temp_dir);
         let (used, told) = (Arc::default(), AtomicBool::new(false));
         let threads = FileThreads::default();
         Self { folder, used, all, each: each.min(all), file_bytes, told, threads }
@@ -58,7 +55,7 @@ impl Spools {
     /// Looks whether files can be had, and says so in the log if not.
     pub(crate) fn look(&self) {
         if self.each > 0
-            && let Err(error) = self.folder.file()
+            && let Err(error) = disk::nameless(&self.folder)
         {
             self.tell(&error);
         }
@@ -68,7 +65,7 @@ impl Spools {
     fn tell(&self, error: &std::io::Error) {
         if !self.told.swap(true, Ordering::Relaxed) {
             tracing::warn!(
-                folder = %self.folder,
+                folder = %self.folder.display(),
                 %error,
                 "no temporary file can be written: answers of streams wait in memory alone, and clients \
                  must read while they send (setting spool_folder)"
@@ -107,44 +104,6 @@ impl Reserved {
 impl Drop for Reserved {
     fn drop(&mut self) {
         self.used.fetch_sub(self.bytes, Ordering::AcqRel);
-    }
-}
-
-#[derive(Debug)]
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(path: PathBuf) -> Self {
-        Self(path)
-    }
-
-    /// A new file that is empty and has no name.
-    fn file(&self) -> io::Result<File> {
-        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        match rustix::fs::openat(CWD, &self.0, flags, Mode::RUSR | Mode::WUSR) {
-            Ok(file) => Ok(file.into()),
-            // Some file systems have no nameless files.
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => self.unlinked(),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// A new file whose name is taken away at once.
-    fn unlinked(&self) -> io::Result<File> {
-        let mut number = [0; 16];
-        getrandom::fill(&mut number).map_err(|error| io::Error::other(error.to_string()))?;
-        let path = self.0.join(format!("cognate-{:032x}", u128::from_le_bytes(number)));
-        let mut options = OpenOptions::new();
-        // A name that is there already, or a link somebody laid, is refused.
-        let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-        std::fs::remove_file(&path)?;
-        Ok(file)
-    }
-}
-
-impl fmt::Display for Folder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.display().fmt(f)
     }
 }
 
@@ -235,26 +194,3 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod folder_tests {
-    use std::io::{Read, Seek, Write};
-
-    use super::*;
-
-    #[test]
-    fn files_leave_nothing_in_their_folder() {
-        let path = tempfile::tempdir().unwrap();
-        let folder = Folder::new(path.path().to_owned());
-        for file in [folder.file(), folder.unlinked()] {
-            let mut file = file.unwrap();
-            file.write_all(b"answer").unwrap();
-            file.rewind().unwrap();
-            let mut read = String::new();
-            file.read_to_string(&mut read).unwrap();
-            assert_eq!(read, "answer");
-            assert_eq!(std::fs::read_dir(path.path()).unwrap().count(), 0);
-        }
-        assert!(Folder::new(path.path().join("none")).file().is_err());
-    }
-}

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
+use cognate::model::disk;
 use tokio::time::{Instant, timeout};
 
 use crate::http::work::spool::{IN_MEMORY, Phase, Reading, Reserved, Segment, Shared, Spools};
@@ -260,7 +261,7 @@ async fn write(
         let write = || match last {
             Some((file, end)) => file.write_all_at(&bytes, end).map(|()| None),
             None => {
-                let file = spools.folder.file()?;
+                let file = disk::nameless(&spools.folder)?;
                 file.write_all_at(&bytes, 0).map(|()| Some(Arc::new(file)))
             }
         };
