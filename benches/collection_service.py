@@ -45,12 +45,13 @@ class Service:
             raise SystemExit(f"{verb} {path}: {answer.status} {text[:400].decode()}")
         return text
 
-    def load(self, name, texts, part=5000):
-        """Items of these texts; how many a second are taken."""
+    def load(self, name, texts, part=5000, attributes=lambda at: {}):
+        """Items of these texts, each with its attributes; how many a second are taken."""
         self.ask("PUT", f"/collections/{name}", {})
         took, count, numbered = 0.0, 0, enumerate(texts)
         while items := list(itertools.islice(numbered, part)):
-            body = json.dumps({"items": [{"id": str(at), "text": text} for at, text in items]}).encode()
+            posted = [{"id": str(at), "text": text, "attributes": attributes(at)} for at, text in items]
+            body = json.dumps({"items": posted}).encode()
             begun = time.perf_counter()
             self.ask("POST", f"/collections/{name}/items", body)
             took += time.perf_counter() - begun
