@@ -33,10 +33,11 @@ use std::io::{ErrorKind, Write};
 use clap::builder::RangedU64ValueParser;
 use clap::{CommandFactory, Parser, Subcommand};
 use cognate::model::sigbus;
+use cognate_kernels::simd;
 
 /// Score how similar very short texts are, in microseconds on a CPU.
 #[derive(Debug, Parser)]
-#[command(name = "cognate", version, max_term_width = 100)]
+#[command(name = "cognate", version, long_version = long_version(), max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -118,6 +119,29 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 /// Usage that the flags' own types could not refuse.
 fn usage(problem: impl std::fmt::Display) -> Failure {
     Failure { code: 2, error: anyhow::anyhow!("{problem}") }
+}
+
+/// What a report of a fault should tell: the version, the loops that this processor runs, and what was
+/// built in.
+fn long_version() -> String {
+    let features = [
+        (cfg!(feature = "columns"), "columns"),
+        (cfg!(feature = "embed-model"), "embed-model"),
+        (cfg!(feature = "eval"), "eval"),
+        (cfg!(feature = "model2vec"), "model2vec"),
+        (cfg!(feature = "otlp"), "otlp"),
+        (cfg!(feature = "postgres"), "postgres"),
+        (cfg!(feature = "train"), "train"),
+        (cfg!(feature = "train-ranker"), "train-ranker"),
+    ];
+    let built: Vec<_> =
+        features.iter().filter(|(is_in, _)| *is_in).map(|(_, name)| *name).collect();
+    format!(
+        "{}\nkernels: {}\nfeatures: {}",
+        env!("CARGO_PKG_VERSION"),
+        simd::name(),
+        if built.is_empty() { "none".to_owned() } else { built.join(", ") }
+    )
 }
 
 /// Every subcommand with its flags.

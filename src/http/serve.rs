@@ -8,6 +8,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use cognate::model::sigbus;
+use cognate_kernels::simd;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinSet, spawn_blocking};
@@ -162,7 +163,7 @@ fn open_listeners(app: &Arc<App>, stop: &Shutdown) -> Result<JoinSet<Drained>, S
         tracing::info!(address = %admin.local_addr(), "listening for operators");
         listeners.spawn(admin.serve(app.admin_router(), stop.clone()));
     }
-    tracing::info!(address = %public.local_addr(), "listening");
+    tracing::info!(address = %public.local_addr(), kernels = simd::name(), "listening");
     listeners.spawn(public.behind(app.gate()).serve(app.router(), stop.clone()));
     Ok(listeners)
 }

@@ -72,3 +72,17 @@ fn every_command_has_a_manual_page() {
     assert_eq!(none.status.code(), Some(2));
     assert!(stderr(&none).contains("`eval` has no command `nothing`"), "{}", stderr(&none));
 }
+
+/// What whoever reports a fault is asked for.
+#[test]
+fn the_long_version_tells_kernels_and_features() {
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(printed(&["-V"]), format!("cognate {version}\n"));
+    let told = printed(&["--version"]);
+    let lines: Vec<&str> = told.lines().collect();
+    let [first, kernels, features] = lines[..] else { panic!("{told}") };
+    assert_eq!(first, format!("cognate {version}"));
+    assert_eq!(kernels, format!("kernels: {}", cognate_kernels::simd::name()));
+    let has_training = features.split([' ', ',']).any(|word| word == "train");
+    assert_eq!((features.starts_with("features: "), has_training), (true, cfg!(feature = "train")));
+}

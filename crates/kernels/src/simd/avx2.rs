@@ -101,7 +101,7 @@ fn difference(a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
-    exchange_loop(slope, row, hidden, error);
+    exchange_loop(slope, row, hidden, error, f32::mul_add);
 }
 
 #[inline]
@@ -243,7 +243,7 @@ pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
-    raise_by_loop(best, weights, rows);
+    raise_by_loop(best, weights, rows, f32::mul_add);
 }
 
 /// Sixteen numbers: the lower and the upper eight.

@@ -30,7 +30,7 @@ fn fold(lanes: __m512) -> f32 {
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
 pub(super) fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
-    exchange_loop(slope, row, hidden, error);
+    exchange_loop(slope, row, hidden, error, f32::mul_add);
 }
 
 /// The products of four rows with four.
@@ -209,7 +209,7 @@ pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
 
 #[target_feature(enable = "avx512f,avx2,fma")]
 pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
-    raise_by_loop(best, weights, rows);
+    raise_by_loop(best, weights, rows, f32::mul_add);
 }
 
 type Lanes = __m512;

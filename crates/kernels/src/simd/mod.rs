@@ -96,6 +96,24 @@ pub fn widest() -> Width {
     Width::Least
 }
 
+/// What the loops in use are called, for people.
+pub fn name() -> &'static str {
+    match width() {
+        #[cfg(target_arch = "x86_64")]
+        Width::Avx512 if bytes::has_vnni() => "AVX-512 with VNNI",
+        Width::Avx512 => "AVX-512",
+        Width::Avx2 => "AVX2",
+        #[cfg(target_arch = "aarch64")]
+        Width::Least if bytes::has_sdot() => "NEON with dot products",
+        #[cfg(target_arch = "aarch64")]
+        Width::Least => "NEON",
+        #[cfg(target_arch = "wasm32")]
+        Width::Least => "WebAssembly's 128-bit vectors",
+        #[cfg(not(any(target_arch = "aarch64", target_arch = "wasm32")))]
+        Width::Least => "plain code",
+    }
+}
+
 /// Uses `wanted`, or the widest below it that this processor can do, from now on.
 pub fn limit(wanted: Width) {
     CHOSEN.store(wanted.min(widest()) as u8, Ordering::Relaxed);
@@ -213,10 +231,16 @@ pub fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) 
 
 /// Numbers are independent of each other, so the compiler may use any registers.
 #[inline(always)]
-fn exchange_loop(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
+fn exchange_loop(
+    slope: f32,
+    row: &mut [f32],
+    hidden: &[f32],
+    error: &mut [f32],
+    fused: impl Fn(f32, f32, f32) -> f32,
+) {
     for ((row, hidden), error) in row.iter_mut().zip(hidden).zip(error) {
-        *error = row.mul_add(slope, *error);
-        *row = hidden.mul_add(slope, *row);
+        *error = fused(*row, slope, *error);
+        *row = fused(*hidden, slope, *row);
     }
 }
 
@@ -456,12 +480,17 @@ pub fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f3
 
 /// Numbers are independent of each other, so the compiler may use any registers.
 #[inline(always)]
-fn raise_by_loop<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
+fn raise_by_loop<const N: usize>(
+    best: &mut [f32],
+    weights: [f32; N],
+    rows: [&[f32]; N],
+    fused: impl Fn(f32, f32, f32) -> f32,
+) {
     let rows = rows.map(|row| &row[..best.len()]);
     for at in 0..best.len() {
         let mut sum = 0.0_f32;
         for place in 0..N {
-            sum = rows[place][at].mul_add(weights[place], sum);
+            sum = fused(rows[place][at], weights[place], sum);
         }
         best[at] = if sum > best[at] { sum } else { best[at] };
     }

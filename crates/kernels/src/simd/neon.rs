@@ -251,7 +251,7 @@ fn add_products(
 #[inline]
 #[target_feature(enable = "neon")]
 pub(super) fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
-    exchange_loop(slope, row, hidden, error);
+    exchange_loop(slope, row, hidden, error, f32::mul_add);
 }
 
 #[target_feature(enable = "neon")]
@@ -271,7 +271,7 @@ pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
 
 #[target_feature(enable = "neon")]
 pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
-    raise_by_loop(best, weights, rows);
+    raise_by_loop(best, weights, rows, f32::mul_add);
 }
 
 loops!("neon");

@@ -1,12 +1,41 @@
-//! The loops in plain code, for every processor: what the others are held against, bit for bit.
-//! Where fused multiply-add is part of every processor of a family the compiler makes vector code of
-//! them.
+//! The loops in plain code, for every processor: what the others are held against, bit for bit. They
+//! have no branches, so that the compiler makes vector code of them.
 
 use crate::simd::sums::{Rows as SumRows, Sum};
 use crate::simd::{
     Element, LANES, Picked, Rows, exchange_loop, image_by_rows, largest_of_rows_loop,
     raise_by_loop, sum_of_rows_loop,
 };
+
+/// Whether every processor of the target multiplies and adds with one rounding. Where it does not,
+/// `mul_add` is a function of the C library, which takes some fifty times as long.
+const HAS_FUSED: bool = cfg!(any(
+    target_feature = "fma",
+    target_arch = "aarch64",
+    target_arch = "powerpc64",
+    target_arch = "s390x"
+));
+
+/// `a b + sum` rounded once. The product of two singles is exact in double precision. Its sum with a third is
+/// rounded to odd: where it is not exact, it is cut towards zero and its last bit is set. Rounded once
+/// more, to single precision, that is the exact sum rounded once (Boldo and Melquiond 2008, "Emulation
+/// of FMA and correctly rounded sums").
+#[inline(always)]
+pub(super) fn fused(a: f32, b: f32, sum: f32) -> f32 {
+    if HAS_FUSED {
+        return a.mul_add(b, sum);
+    }
+    let (product, sum) = (f64::from(a) * f64::from(b), f64::from(sum));
+    // The sum and its exact rounding error (Knuth's two-sum).
+    let total = product + sum;
+    let back = total - product;
+    let lost = (product - (total - back)) + (sum - back);
+    // Of infinite sums nothing is lost: what is no number is not above zero.
+    let inexact = u64::from(lost.abs() > 0.0);
+    // A loss of the other sign means that the total is too far from zero by less than its last bit.
+    let too_far = inexact & ((lost.to_bits() ^ total.to_bits()) >> 63);
+    f64::from_bits((total.to_bits() - too_far) | inexact) as f32
+}
 
 fn fold(mut lanes: [f32; LANES]) -> f32 {
     let mut half = LANES / 2;
@@ -25,11 +54,11 @@ pub(super) fn dot<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 {
     let (b_chunks, b_rest) = b.as_chunks::<LANES>();
     for (a, b) in a_chunks.iter().zip(b_chunks) {
         for lane in 0..LANES {
-            lanes[lane] = a[lane].widen().mul_add(b[lane].widen(), lanes[lane]);
+            lanes[lane] = fused(a[lane].widen(), b[lane].widen(), lanes[lane]);
         }
     }
     for (lane, (a, b)) in lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
-        *lane = a.widen().mul_add(b.widen(), *lane);
+        *lane = fused(a.widen(), b.widen(), *lane);
     }
     fold(lanes)
 }
@@ -41,18 +70,18 @@ pub(super) fn squared_distance<A: Element, B: Element>(a: &[A], b: &[B]) -> f32 
     for (a, b) in a_chunks.iter().zip(b_chunks) {
         for lane in 0..LANES {
             let difference = a[lane].widen() - b[lane].widen();
-            lanes[lane] = difference.mul_add(difference, lanes[lane]);
+            lanes[lane] = fused(difference, difference, lanes[lane]);
         }
     }
     for (lane, (a, b)) in lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
         let difference = a.widen() - b.widen();
-        *lane = difference.mul_add(difference, *lane);
+        *lane = fused(difference, difference, *lane);
     }
     fold(lanes)
 }
 
 pub(super) fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
-    exchange_loop(slope, row, hidden, error);
+    exchange_loop(slope, row, hidden, error, fused);
 }
 
 pub(super) fn add_scaled<A: Element, const N: usize>(
@@ -62,7 +91,7 @@ pub(super) fn add_scaled<A: Element, const N: usize>(
 ) {
     for (at, sum) in sum.iter_mut().enumerate() {
         for (weight, row) in weights.iter().zip(rows) {
-            *sum = row[at].widen().mul_add(*weight, *sum);
+            *sum = fused(row[at].widen(), *weight, *sum);
         }
     }
 }
@@ -99,7 +128,7 @@ pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
 }
 
 pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
-    raise_by_loop(best, weights, rows);
+    raise_by_loop(best, weights, rows, fused);
 }
 
 pub(super) fn products_of_sums(a: Sum<'_>, b: Sum<'_>, dims: usize) -> [f32; 3] {

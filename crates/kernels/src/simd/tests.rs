@@ -174,6 +174,18 @@ proptest! {
     }
 
     #[test]
+    fn plain_code_rounds_a_product_and_a_sum_once(a: u32, b: u32, c: u32, near in -30_i32..30) {
+        let [a, b, c] = [a, b, c].map(f32::from_bits);
+        // A third number of the product's size, and one that all but cancels it.
+        let [scaled, opposite] = [a * b * (near as f32).exp2(), -(a * b)];
+        for c in [c, scaled, opposite, opposite.next_up(), 0.0] {
+            let (found, expected) = (plain::fused(a, b, c), a.mul_add(b, c));
+            prop_assert!(found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan(),
+                "{a:e} · {b:e} + {c:e}: {found:e}, not {expected:e}");
+        }
+    }
+
+    #[test]
     fn half_widens_as_the_processor_does(bits: u16) {
         let half = f16::from_bits(bits);
         prop_assert_eq!(half.widen().to_bits(), half.to_f32().to_bits());

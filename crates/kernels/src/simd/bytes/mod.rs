@@ -46,7 +46,7 @@ const SIDE: usize = 4;
 /// Whether this processor has AVX-512 VNNI.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn has_vnni() -> bool {
+pub(in crate::simd) fn has_vnni() -> bool {
     is_x86_feature_detected!("avx512vnni") && is_x86_feature_detected!("avx512bw")
 }
 
