@@ -41,6 +41,7 @@ RUN cargo build --locked --release --no-default-features --features "${FEATURES}
 
 COPY crates crates
 COPY src src
+COPY docs docs
 RUN cargo build --locked --release --no-default-features --features "${FEATURES}" --bin cognate --target "$(cat /target)" \
     && install -D -m 0555 "target/$(cat /target)/release/cognate" /image/cognate \
     && ldd /image/cognate 2>&1 | grep -E 'statically linked|not a dynamic executable' \

@@ -65,7 +65,7 @@ sed -e 's|<html lang="en">|<html lang="en" data-offline="cognate/">|' -e 's|"/as
     -e 's|class="name" href="/"|class="name" href="./"|' -e '/<nav /,/<\/nav>/d' \
     "$pages/playground.html" >"$out/playground/index.html"
 cp "$pages"/*.js "$pages"/*.css "$pages/icon.svg" "$out/playground/assets/"
-rm "$out/playground/assets/"docs.*
+rm "$out/playground/assets/"{docs,guide}.*
 mkdir "$out/playground/cognate"
 cp "$out/package/"* "$out/playground/cognate/"
 ls -l "$out/package"

@@ -8,6 +8,7 @@ pub(crate) mod catalogue;
 pub(crate) mod collections;
 pub mod embed;
 pub(crate) mod explain;
+mod guides;
 pub(crate) mod operations;
 pub(crate) mod pages;
 pub mod pipeline;
@@ -58,4 +59,7 @@ pub(crate) fn people() -> Routes {
         .undocumented("/docs", get(pages::docs))
         .undocumented("/docs/", get(pages::docs))
         .undocumented("/docs/{file}", get(pages::docs_file))
+        .undocumented("/guides", get(guides::list))
+        .undocumented("/guides/{name}", get(guides::guide))
+        .undocumented("/problems/{code}", get(guides::problem))
 }

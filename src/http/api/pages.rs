@@ -17,7 +17,7 @@ const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Files that our pages need: name, media type, contents.
-const ASSETS: [(&str, &str, &str); 19] = [
+const ASSETS: [(&str, &str, &str); 20] = [
     ("playground.css", CSS, include_str!("pages/playground.css")),
     ("answers.css", CSS, include_str!("pages/answers.css")),
     ("playground.js", SCRIPT, include_str!("pages/playground.js")),
@@ -36,6 +36,7 @@ const ASSETS: [(&str, &str, &str); 19] = [
     ("stream.js", SCRIPT, include_str!("pages/stream.js")),
     ("docs.css", CSS, include_str!("pages/docs.css")),
     ("docs.js", SCRIPT, include_str!("pages/docs.js")),
+    ("guide.css", CSS, include_str!("pages/guide.css")),
     ("icon.svg", "image/svg+xml", include_str!("pages/icon.svg")),
 ];
 
@@ -91,6 +92,11 @@ fn file(media: &'static str, contents: Cow<'static, [u8]>) -> Response {
     ([(header::CONTENT_TYPE, HeaderValue::from_static(media))], contents).into_response()
 }
 
-fn missing() -> ApiError {
+/// A page that was put together.
+pub(crate) fn html(page: String) -> Response {
+    file(HTML, page.into_bytes().into())
+}
+
+pub(crate) fn missing() -> ApiError {
     ApiError::new(Code::NotFound, "there is no such file")
 }

@@ -5,12 +5,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $variant:ident = $status:literal $name:literal $title:literal,)+) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $status:literal $name:literal $title:literal,)+) => {
         /// Stable machine-readable error code.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
         #[serde(rename_all = "snake_case")]
         #[schema(as = ErrorCode)]
-        pub enum Code { $($(#[$doc])* $variant,)+ }
+        pub enum Code { $($(#[doc = $doc])+ $variant,)+ }
 
         impl Code {
             /// Every code.
@@ -19,6 +19,11 @@ macro_rules! codes {
             /// The code that clients compare.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
+            }
+
+            /// What happened, in a sentence.
+            pub(crate) fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc),+),)+ }
             }
 
             /// A short title.
@@ -48,14 +53,17 @@ codes! {
     BodyTooLarge = 413 "body_too_large" "Body too large",
     /// The body's media type is not one this route reads.
     UnsupportedMediaType = 415 "unsupported_media_type" "Unsupported media type",
+    /// The body is compressed in a way that this server does not unpack.
     UnsupportedEncoding = 415 "unsupported_encoding" "Unsupported content encoding",
     /// No key, or a wrong one.
     Unauthorized = 401 "unauthorized" "Unauthorized",
     /// The key may not do this.
     Forbidden = 403 "forbidden" "Forbidden",
+    /// There is nothing at this path, or no collection or item of this name.
     NotFound = 404 "not_found" "Not found",
     /// The path has no such method.
     MethodNotAllowed = 405 "method_not_allowed" "Method not allowed",
+    /// A list that must hold something holds nothing.
     EmptyList = 422 "empty_list" "Empty list",
     /// A text is empty or has nothing but white space.
     EmptyText = 422 "empty_text" "Empty text",
@@ -101,6 +109,7 @@ codes! {
     ModelTooLarge = 422 "model_too_large" "Model too large",
     /// A score is not a finite number.
     NonFiniteScore = 500 "non_finite_score" "Non-finite score",
+    /// The server has a fault; its log has the request's id.
     Internal = 500 "internal" "Internal error",
     /// The server is a replica, which takes no changes of collections.
     ReadOnly = 403 "read_only" "Read only",
@@ -125,8 +134,8 @@ codes! {
 }
 
 impl Code {
-    /// The URI of the kind of problem (RFC 9457, section 3.1.1).
+    /// The URI of the kind of problem (RFC 9457, section 3.1.1): a page of this server.
     pub(crate) fn uri(self) -> String {
-        format!("https://cognate.invalid/problems/{}", self.name().replace('_', "-"))
+        format!("/problems/{}", self.name().replace('_', "-"))
     }
 }

@@ -268,7 +268,8 @@ impl Drop for InFlight {
 }
 
 fn is_page(path: &str) -> bool {
-    path == "/" || path.starts_with("/docs") || path.starts_with("/assets")
+    path == "/"
+        || ["/docs", "/assets", "/guides", "/problems"].iter().any(|of| path.starts_with(of))
 }
 
 fn decorate(response: &mut Response, id: HeaderValue, page: bool) {

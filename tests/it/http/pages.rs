@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::support::app::TestApp;
 
 /// Every page and every file, with its media type.
-const FILES: [(&str, &str); 23] = [
+const FILES: [(&str, &str); 24] = [
     ("/", "text/html; charset=utf-8"),
     ("/assets/playground.css", "text/css; charset=utf-8"),
     ("/assets/answers.css", "text/css; charset=utf-8"),
@@ -27,6 +27,7 @@ const FILES: [(&str, &str); 23] = [
     ("/docs/index.html", "text/html; charset=utf-8"),
     ("/assets/docs.css", "text/css; charset=utf-8"),
     ("/assets/docs.js", "text/javascript; charset=utf-8"),
+    ("/assets/guide.css", "text/css; charset=utf-8"),
     ("/docs/swagger-ui.css", "text/css; charset=utf-8"),
     ("/docs/swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
 ];
@@ -112,6 +113,35 @@ async fn pages_and_files_need_no_key() {
     app.get("/methods").await.refusal(401, "unauthorized");
     for (path, _) in FILES {
         assert_eq!(app.get(path).await.status, 200, "{path}");
+    }
+}
+
+/// A tired person with the answer of a program finds what it means on the server that sent it.
+#[tokio::test]
+async fn the_type_of_a_problem_and_the_guides_are_pages() {
+    let (app, _folder) = with_keys();
+    let problem = app.get("/none").await.refusal(404, "not_found");
+    let explained = app.get(problem["type"].as_str().unwrap()).await;
+    assert_eq!(explained.header("content-type"), "text/html; charset=utf-8");
+    assert!(
+        explained.text().contains("<h1 id=\"not-found\">Not found</h1>"),
+        "{}",
+        explained.text()
+    );
+    let list = app.get("/guides").await.text();
+    let guides = between(&list, "<a href=\"/guides/", '"');
+    assert!(guides.len() > 10);
+    for guide in guides {
+        let page = app.get(&format!("/guides/{guide}")).await;
+        assert_eq!((page.status.as_u16(), page.header("content-security-policy")), (200, POLICY));
+        assert!(page.text().contains("<h1 id="), "{guide}");
+        // Whoever reads a guide asks nobody else.
+        assert!(!page.text().contains("src=\"http"), "{guide}");
+    }
+    for missing in
+        ["/guides/none", "/guides/..%2FREADME", "/guides/%ff", "/problems/none", "/problems/%ff"]
+    {
+        app.get(missing).await.refusal(404, "not_found");
     }
 }
 

@@ -152,7 +152,7 @@ impl Answer {
         assert_eq!(problem["status"], status);
         assert_eq!(problem["request_id"], self.header("x-request-id"));
         let slug = code.replace('_', "-");
-        assert_eq!(problem["type"], format!("https://cognate.invalid/problems/{slug}"));
+        assert_eq!(problem["type"], format!("/problems/{slug}"));
         for text in ["title", "detail"] {
             assert!(problem[text].as_str().is_some_and(|text| !text.is_empty()));
         }

@@ -1,0 +1,227 @@
+//! The guides and what errors mean, as pages: the documents of the repository, drawn when they are first asked
+//! for. Links between them lead to each other; what else they link lies in the repository alone.
+
+use std::sync::LazyLock;
+
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
+use axum::response::Response;
+use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+
+use crate::http::api::pages;
+use crate::http::error::{ApiError, Code};
+
+/// Documents for who uses or runs a server, in the order in which they are listed.
+const GUIDES: [Guide; 14] = [
+    Guide { name: "API", markdown: include_str!("../../../docs/API.md") },
+    Guide { name: "METHODS", markdown: include_str!("../../../docs/METHODS.md") },
+    Guide { name: "recommend", markdown: include_str!("../../../docs/recommend.md") },
+    Guide { name: "collections", markdown: include_str!("../../../docs/collections.md") },
+    Guide { name: "events", markdown: include_str!("../../../docs/events.md") },
+    Guide { name: "semantic-cache", markdown: include_str!("../../../docs/semantic-cache.md") },
+    Guide { name: "COMPATIBLE", markdown: include_str!("../../../docs/COMPATIBLE.md") },
+    Guide { name: "python", markdown: include_str!("../../../docs/python.md") },
+    Guide { name: "files", markdown: include_str!("../../../docs/files.md") },
+    Guide { name: "FAQ", markdown: include_str!("../../../docs/FAQ.md") },
+    Guide { name: "OPERATIONS", markdown: include_str!("../../../docs/OPERATIONS.md") },
+    Guide { name: "scaling", markdown: include_str!("../../../docs/scaling.md") },
+    Guide { name: "postgres", markdown: include_str!("../../../docs/postgres.md") },
+    Guide { name: "PROMISES", markdown: include_str!("../../../docs/PROMISES.md") },
+];
+
+/// The pages of [`GUIDES`].
+static DRAWN: LazyLock<Vec<String>> = LazyLock::new(|| {
+    GUIDES.iter().map(|guide| page(guide.title(), &drawn(guide.markdown))).collect()
+});
+
+struct Guide {
+    /// The document's, without its ending.
+    name: &'static str,
+    markdown: &'static str,
+}
+
+impl Guide {
+    /// What its first heading says.
+    fn title(&self) -> &'static str {
+        self.markdown.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or(self.name)
+    }
+}
+
+/// The list of guides.
+pub(crate) async fn list() -> Response {
+    let one = |guide: &Guide| format!("- [{}]({}.md)\n", guide.title(), guide.name);
+    let list: String = GUIDES.iter().map(one).collect();
+    pages::html(page("Guides", &drawn(&format!("# Guides\n\n{list}"))))
+}
+
+/// A guide by the name of its document.
+pub(crate) async fn guide(name: Result<Path<String>, PathRejection>) -> Result<Response, ApiError> {
+    let Path(name) = name.map_err(|_| pages::missing())?;
+    let at = GUIDES.iter().position(|guide| guide.name == name);
+    let page = at.and_then(|at| DRAWN.get(at)).ok_or_else(pages::missing)?;
+    Ok(pages::html(page.clone()))
+}
+
+/// What a problem's `type` leads to.
+pub(crate) async fn problem(
+    name: Result<Path<String>, PathRejection>,
+) -> Result<Response, ApiError> {
+    let Path(name) = name.map_err(|_| pages::missing())?;
+    let code = Code::ALL.iter().copied().find(|code| code.uri().ends_with(&format!("/{name}")));
+    let code = code.ok_or_else(pages::missing)?;
+    let (title, status) = (code.title(), code.status());
+    let told = format!(
+        "# {title}\n\nStatus {}, code `{}`. {}\n\n## What to do\n\n{}\n\n`detail` of the answer says what was wrong \
+         with this request, and `errors` where; the [API by example](API.md#errors) tells of the form of errors.\n",
+        status.as_u16(),
+        code.name(),
+        code.meaning().trim(),
+        advice(status.as_u16()),
+    );
+    Ok(pages::html(page(title, &drawn(&told))))
+}
+
+/// What the API's document says to who gets this status.
+fn advice(status: u16) -> String {
+    let errors = GUIDES[0].markdown.split("\n## Errors\n").nth(1).unwrap_or_default();
+    let rows = errors.lines().filter_map(|line| line.strip_prefix('|')?.strip_suffix('|'));
+    let mut cells = rows.filter_map(|row| row.split_once('|'));
+    let of_status = cells.find(|(of, _)| of.split(',').any(|of| of.trim() == status.to_string()));
+    let mut advice = of_status.map_or("", |(_, advice)| advice.trim()).to_owned();
+    if let Some(first) = advice.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    if !advice.ends_with('.') {
+        advice.push('.');
+    }
+    advice
+}
+
+fn page(title: &str, body: &str) -> String {
+    let page = include_str!("pages/guide.html");
+    page.replace("{title}", title).replace("{body}", body)
+}
+
+/// A document as HTML.
+fn drawn(markdown: &str) -> String {
+    let (mut events, mut heading) = (Vec::new(), None::<(usize, String)>);
+    // Whether the links that are open lead anywhere, and images are closed by nothing but themselves.
+    let mut leads = Vec::new();
+    for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::Heading { level, .. }) => {
+                heading = Some((events.len(), String::new()));
+                events.push(headed(level, ""));
+                continue;
+            }
+            Event::End(TagEnd::Heading(level)) => {
+                if let Some((at, text)) = heading.take() {
+                    events[at] = headed(level, &text);
+                }
+            }
+            Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
+                let to = target(&dest_url);
+                leads.push(to.is_some());
+                let link = |to: String| {
+                    let dest_url = to.into();
+                    Event::Start(Tag::Link { link_type, dest_url, title, id })
+                };
+                events.extend(to.map(link));
+                continue;
+            }
+            Event::End(TagEnd::Link) => {
+                if leads.pop() != Some(true) {
+                    continue;
+                }
+            }
+            // Pictures lie in the repository; what they show is their text.
+            Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => continue,
+            Event::Text(ref text) | Event::Code(ref text) => {
+                if let Some((_, heading)) = &mut heading {
+                    heading.push_str(text);
+                }
+            }
+            _ => {}
+        }
+        events.push(event);
+    }
+    let mut html = String::new();
+    html::push_html(&mut html, events.into_iter());
+    html
+}
+
+fn headed(level: HeadingLevel, text: &str) -> Event<'static> {
+    let id = (!text.is_empty()).then(|| CowStr::from(anchor(text)));
+    Event::Start(Tag::Heading { level, id, classes: Vec::new(), attrs: Vec::new() })
+}
+
+/// The name by which documents link a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|one| one.is_alphanumeric() || " -_".contains(*one));
+    kept.flat_map(char::to_lowercase).map(|one| if one == ' ' { '-' } else { one }).collect()
+}
+
+/// Where a link of a document leads on this server, or elsewhere; `None` where it leads into the repository.
+fn target(link: &str) -> Option<String> {
+    if link.starts_with('#') || link.starts_with("https://") {
+        return Some(link.to_owned());
+    }
+    if link == "../openapi/cognate.json" {
+        return Some("/openapi.json".to_owned());
+    }
+    let (path, place) = link.split_once('#').map_or((link, None), |(path, at)| (path, Some(at)));
+    let name =
+        path.strip_suffix(".md").filter(|name| GUIDES.iter().any(|one| one.name == *name))?;
+    Some(match place {
+        Some(place) => format!("/guides/{name}#{place}"),
+        None => format!("/guides/{name}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_link_of_a_guide_leads_to_something() {
+        let mut places = BTreeSet::new();
+        for (guide, page) in GUIDES.iter().zip(&*DRAWN) {
+            let ids = page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next());
+            places.extend(ids.map(|id| format!("/guides/{}#{id}", guide.name)));
+            places.insert(format!("/guides/{}", guide.name));
+        }
+        let mut found = 0;
+        for (guide, page) in GUIDES.iter().zip(&*DRAWN) {
+            for link in page.split(" href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+                let of_own = link.starts_with('#').then(|| format!("/guides/{}{link}", guide.name));
+                let link = of_own.unwrap_or_else(|| link.to_owned());
+                if link.starts_with("/guides/") {
+                    assert!(places.contains(&link), "{}: {link}", guide.name);
+                    found += 1;
+                }
+            }
+        }
+        assert!(found > 100, "{found}");
+    }
+
+    #[test]
+    fn links_into_the_repository_are_text() {
+        let html =
+            drawn("## A `b` C\n\n[here](events.md#how-fast) [there](../src/main.rs) ![x](y.png)\n");
+        assert_eq!(
+            html,
+            "<h2 id=\"a-b-c\">A <code>b</code> C</h2>\n\
+             <p><a href=\"/guides/events#how-fast\">here</a> there x</p>\n"
+        );
+    }
+
+    #[test]
+    fn every_code_has_advice() {
+        for code in Code::ALL {
+            assert!(code.meaning().len() > 10, "{}", code.name());
+            assert!(advice(code.status().as_u16()).len() > 20, "{}", code.name());
+        }
+    }
+}
