@@ -84,8 +84,11 @@ def filter_case(context, case):
         if any(item.get("attributes") for item in items):
             return False  # what an attribute may be, the document says in words
         events = [item["event"] for item in items if item.get("event") is not None]
-        events = [event.get("id") if isinstance(event, dict) else event for event in events]
-        names = [item.get("id") for item in items if "id" in item] + events
+        whole = [event for event in events if isinstance(event, dict)]
+        if any(event.get("moved_at") is not None for event in whole):
+            return False  # beside `moved_from`, and within the years that there are
+        named = [event.get(field) for event in whole for field in ("id", "duplicate_of", "moved_from")]
+        names = [item.get("id") for item in items if "id" in item] + events + named
         if any(isinstance(name, str) and not plain(name) for name in names):
             return False  # a name has 1 to 256 bytes, and no control characters
     if case.media_type == "application/x-ndjson":

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use cognate::window::stream::AddPolicy;
-use cognate_collections::{Collection, Item, MatchError, MatchOptions, SharedEngine};
+use cognate_collections::{Collection, Item, MatchError, MatchOptions, Matched, SharedEngine};
 use cognate_files::progress::Progress;
 
 use crate::cli::collection::home::{HomeArgs, named};
@@ -18,7 +18,7 @@ use crate::cli::{Failure, ask, usage};
 use crate::http::api::collections::MatchedEntry;
 
 /// Items that are decided and written together, if so many are there.
-const BATCH: usize = 256;
+pub(super) const BATCH: usize = 256;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct MatchArgs {
@@ -106,7 +106,23 @@ fn is_gone(error: &anyhow::Error) -> bool {
     kind == Some(ErrorKind::BrokenPipe)
 }
 
-/// Matches items, and writes a line for each once they are certain to last.
+/// Matches items, whose answers are certain to last.
+pub(super) fn matched(
+    collection: &dyn Collection,
+    engine: &SharedEngine,
+    how: &MatchOptions,
+    items: Vec<Item>,
+) -> Result<Vec<Matched>, Failure> {
+    let matched = collection.follow(engine.clone(), how, items, cognate_collections::now());
+    let (matched, pending) = matched.map_err(|error| match error {
+        MatchError::Query(error) => usage(error),
+        MatchError::Collection(error) => error.into(),
+    })?;
+    collection.wait_durable(pending)?;
+    Ok(matched)
+}
+
+/// Matches items, and writes a line for each.
 fn answer(
     collection: &dyn Collection,
     engine: &SharedEngine,
@@ -115,12 +131,7 @@ fn answer(
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
-    let matched = collection.follow(engine.clone(), how, items, cognate_collections::now());
-    let (matched, pending) = matched.map_err(|error| match error {
-        MatchError::Query(error) => usage(error),
-        MatchError::Collection(error) => error.into(),
-    })?;
-    collection.wait_durable(pending)?;
+    let matched = matched(collection, engine, how, items)?;
     for (id, one) in ids.iter().zip(&matched) {
         serde_json::to_writer(&mut *out, &MatchedEntry::of(id, one)).map_err(io::Error::from)?;
         out.write_all(b"\n")?;

@@ -5,6 +5,7 @@
 mod database;
 mod home;
 mod matching;
+mod plan;
 mod rank;
 mod salvage;
 
@@ -51,6 +52,8 @@ pub(super) enum CollectionCommand {
     Index(database::IndexArgs),
     /// Show the collections of a folder or a database
     Info(InfoArgs),
+    /// Tell from a sample of items what so many of them would take: memory, log, start, threads
+    Plan(Box<plan::PlanArgs>),
     /// Write the items of a collection, one a line, as `load` reads them
     Export(ExportArgs),
     /// Write what can be read of a damaged log as a collection of a new folder, and name what is missing
@@ -143,6 +146,7 @@ pub(super) fn run(command: CollectionCommand) -> Result<(), Failure> {
         CollectionCommand::Match(args) => matching::run(&args),
         CollectionCommand::Rank(args) => rank::run(&args),
         CollectionCommand::Info(args) => info(&args),
+        CollectionCommand::Plan(args) => plan::run(&args),
         CollectionCommand::Export(args) => export(&args),
         CollectionCommand::Salvage(args) => salvage::run(&args),
         CollectionCommand::Compact(args) => compact(&args),

@@ -78,10 +78,11 @@ pub(super) struct WholeEvent {
     duplicate_of: Option<String>,
     /// The event that this item was moved out of.
     moved_from: Option<String>,
-    /// When, by a merge.
+    /// When, by a merge; only beside `moved_from`.
     moved_at: Option<i64>,
     /// Whether the event began to burst with this item.
-    bursts: Option<bool>,
+    #[serde(default)]
+    bursts: bool,
 }
 
 /// The body of `PUT /collections/{name}/items/{id}`.

@@ -1,0 +1,218 @@
+//! `cognate collection plan`: what a collection would take, told from a sample of its items. The sample is
+//! loaded, opened again, ranked and matched here, on this machine.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+use std::{fmt, io};
+
+use clap::Args;
+use cognate::engine::Likes;
+use cognate::model::disk;
+use cognate::window::stream::AddPolicy;
+use cognate_collections::{
+    Cancellation, Choice, Collection, Home, Item, ItemSelector, MatchOptions, Settings,
+    SharedEngine, TopQuery, Write,
+};
+use serde::Serialize;
+
+use crate::cli::collection::home::{FolderArgs, named};
+use crate::cli::collection::{BATCH, MOST_ITEMS, input_of, item, matching};
+use crate::cli::events::FollowArgs;
+use crate::cli::{Failure, ask, count, show, usage};
+
+/// Most items of a file that are read as the sample.
+const MOST_SAMPLE: usize = 100_000;
+/// The collection in which they are.
+const NAME: &str = "sample";
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct PlanArgs {
+    /// A sample of the items, an object a line, as `load` reads them; the first 100,000 are taken
+    sample: PathBuf,
+    /// How many items there will be
+    #[arg(long, value_name = "N", value_parser = count::<u64>(1, MOST_ITEMS))]
+    items: u64,
+    /// How many items a second will be matched
+    #[arg(long, value_name = "N", value_parser = count::<u64>(1, 1_000_000_000))]
+    rate: Option<u64>,
+    #[command(flatten)]
+    follow: FollowArgs,
+    /// Model file, as FILE or NAME=FILE [default: the first that `cognate serve` would take; env
+    /// COGNATE_MODEL]
+    #[arg(long, value_name = "[NAME=]FILE")]
+    model: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found of the sample, and what follows for all items.
+#[derive(Debug, Serialize)]
+struct Plan {
+    /// Items of the sample.
+    sample: usize,
+    items: u64,
+    memory: Size,
+    /// With the vectors that rankings of a shortlist keep.
+    memory_ranked: Size,
+    /// Of an item that is among those that `match` looks back at, beyond its memory.
+    window_bytes_an_item: f64,
+    /// How many it looks back at, and the bytes of that many.
+    window_items: u64,
+    window_bytes: u64,
+    log: Size,
+    /// Seconds to open the collection.
+    start_s: f64,
+    /// Items that one thread of this machine matches in a second.
+    matched_a_second: f64,
+    /// How many of such threads the asked-for rate takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<f64>,
+}
+
+/// Bytes an item, and of all items.
+#[derive(Debug, Serialize)]
+struct Size {
+    bytes_an_item: f64,
+    bytes: u64,
+}
+
+impl Size {
+    fn of(bytes: u64, sample: usize, items: u64) -> Self {
+        let bytes_an_item = bytes as f64 / sample as f64;
+        Self { bytes_an_item, bytes: (bytes_an_item * items as f64) as u64 }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sample, items, start_s, matched_a_second, .. } = self;
+        writeln!(f, "by {sample} items; {items} of them take")?;
+        let sizes = [("memory", &self.memory), ("ranked", &self.memory_ranked), ("log", &self.log)];
+        for (what, size) in sizes {
+            let megabytes = size.bytes as f64 / 1e6;
+            writeln!(f, "{what:<8} {megabytes:>10.1} MB, {:.0} bytes an item", size.bytes_an_item)?;
+        }
+        let (megabytes, last) = (self.window_bytes as f64 / 1e6, self.window_items);
+        let each = self.window_bytes_an_item;
+        writeln!(
+            f,
+            "{:<8} {megabytes:>10.1} MB, {each:.0} bytes for each of the last {last}",
+            "window"
+        )?;
+        writeln!(f, "{:<8} {start_s:>10.2} s", "start")?;
+        write!(f, "{:<8} {matched_a_second:>10.0} items a second on one thread", "match")?;
+        match self.threads {
+            Some(threads) => write!(f, ", of which the rate takes {threads:.2}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A folder that ends with the plan.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> io::Result<Self> {
+        let path = disk::drawn_name(&std::env::temp_dir(), "cognate-plan-")?;
+        std::fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(super) fn run(args: &PlanArgs) -> Result<(), Failure> {
+    let model = ask::open_model(args.model.as_ref())?;
+    let stream = args.follow.settings(&model.engine)?;
+    let items = sample(args)?;
+    let sample = items.len();
+    let held = |failed| Failure::from(anyhow::Error::from(failed).context("a temporary folder"));
+    let folder = Scratch::new().map_err(held)?;
+    let home = || FolderArgs { data: folder.0.clone() }.open();
+    let now = cognate_collections::now();
+
+    let collections = home()?;
+    collections.set(NAME, Settings::default(), now)?;
+    let collection = named(&collections, NAME)?;
+    for part in items.chunks(BATCH) {
+        let (_, pending) = collection.write(Write::Put(part.to_vec()), now)?;
+        collection.wait_durable(pending)?;
+    }
+    let loaded = collection.told(now)?;
+    drop((collection, collections));
+
+    let begun = Instant::now();
+    let collections = home()?;
+    let start = begun.elapsed().as_secs_f64() / sample as f64;
+    let collection = named(&collections, NAME)?;
+    let bytes =
+        |collection: &Arc<dyn Collection>| Ok::<_, Failure>(collection.told(now)?.bytes as u64);
+    let plain = bytes(&collection)?;
+    let likes = Likes::any_of(items.first().map(|item| &*item.text));
+    let shortlist = Choice::Shortlist(TopQuery::of_liked(&model.engine, &likes, 1));
+    collection.choose(&ItemSelector::default(), &shortlist, now, Cancellation::NEVER)?;
+    let ranked = bytes(&collection)?;
+    drop((collection, collections));
+
+    // The window is filled and slid on, as far as the sample reaches.
+    let collections = home()?;
+    let collection = named(&collections, NAME)?;
+    let how = MatchOptions { stream, add: AddPolicy::None, replace: true };
+    let engine = SharedEngine::of(model);
+    let matched =
+        |part: &[Item]| matching::matched(&*collection, &engine, &how, part.to_vec()).map(drop);
+    let first = items.get(..1).unwrap_or_default();
+    matched(first)?;
+    let in_window = sample.min(stream.limits.last) as u64;
+    let window = bytes(&collection)?.saturating_sub(plain);
+    let begun = Instant::now();
+    let mut done = 0;
+    for part in items.chunks(matching::BATCH) {
+        matched(part)?;
+        done += part.len();
+        if begun.elapsed().as_secs_f64() > 2.0 {
+            break;
+        }
+    }
+    let matched_a_second = done as f64 / begun.elapsed().as_secs_f64();
+    let window_bytes_an_item = window as f64 / in_window as f64;
+    let window_items = args.items.min(stream.limits.last as u64);
+    let plan = Plan {
+        sample,
+        items: args.items,
+        memory: Size::of(plain, sample, args.items),
+        memory_ranked: Size::of(ranked, sample, args.items),
+        window_bytes_an_item,
+        window_items,
+        window_bytes: (window_bytes_an_item * window_items as f64) as u64,
+        log: Size::of(loaded.log_bytes.unwrap_or(0), sample, args.items),
+        start_s: start * args.items as f64,
+        matched_a_second,
+        threads: args.rate.map(|rate| rate as f64 / matched_a_second),
+    };
+    show(&plan, args.json)
+}
+
+/// The items of the sample, each name once.
+fn sample(args: &PlanArgs) -> Result<Vec<Item>, Failure> {
+    let mut input = input_of(&args.sample)?;
+    let (mut items, mut names) = (Vec::new(), HashSet::new());
+    while items.len() < MOST_SAMPLE
+        && let Some(next) = item(&mut input, cognate_collections::now())?
+    {
+        if names.insert(next.id.clone()) {
+            items.push(next);
+        }
+    }
+    match items.is_empty() {
+        true => Err(usage("the sample has no items")),
+        false => Ok(items),
+    }
+}
