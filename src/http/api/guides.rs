@@ -12,7 +12,7 @@ use crate::http::api::pages;
 use crate::http::error::{ApiError, Code};
 
 /// Documents for who uses or runs a server, in the order in which they are listed.
-const GUIDES: [Guide; 14] = [
+const GUIDES: [Guide; 15] = [
     Guide { name: "API", markdown: include_str!("../../../docs/API.md") },
     Guide { name: "METHODS", markdown: include_str!("../../../docs/METHODS.md") },
     Guide { name: "recommend", markdown: include_str!("../../../docs/recommend.md") },
@@ -24,6 +24,7 @@ const GUIDES: [Guide; 14] = [
     Guide { name: "files", markdown: include_str!("../../../docs/files.md") },
     Guide { name: "FAQ", markdown: include_str!("../../../docs/FAQ.md") },
     Guide { name: "OPERATIONS", markdown: include_str!("../../../docs/OPERATIONS.md") },
+    Guide { name: "night", markdown: include_str!("../../../docs/night.md") },
     Guide { name: "scaling", markdown: include_str!("../../../docs/scaling.md") },
     Guide { name: "postgres", markdown: include_str!("../../../docs/postgres.md") },
     Guide { name: "PROMISES", markdown: include_str!("../../../docs/PROMISES.md") },

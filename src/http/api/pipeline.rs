@@ -87,9 +87,9 @@ pub(crate) trait Question {
         false
     }
 
-    /// Whether a collection is ranked.
-    fn ranks_collection(&self) -> bool {
-        false
+    /// The collection that is ranked, if one is.
+    fn collection(&self) -> Option<&str> {
+        None
     }
 
     /// Looks up the data of a [long](Self::is_long) question before its work is estimated.
@@ -192,8 +192,8 @@ pub(crate) async fn answer<Q: Endpoint + 'static>(
         }
     };
     let dialect = parsed.question().dialect();
-    if parsed.question().ranks_collection() {
-        facts.ranks_collection();
+    if let Some(name) = parsed.question().collection() {
+        facts.ranks_collection(name);
     }
     if is_long || parsed.question().is_long() {
         let threads = app.pool(parsed.question().waits(&app));
@@ -251,8 +251,8 @@ fn weigh_and_write(
     (permit, facts): (&mut Permit, &Facts),
     (work, started): (&JobContext, Instant),
 ) -> Result<Answered, ApiError> {
-    if question.ranks_collection() {
-        facts.ranks_collection();
+    if let Some(name) = question.collection() {
+        facts.ranks_collection(name);
     }
     let looked_up = question.look_up(app, models, work);
     let plan = looked_up.and_then(|()| question.plan(app, models));
@@ -404,7 +404,8 @@ impl Plan {
             };
             let method = resolved.method_name();
             let detail = format!(
-                "{method} over {items} items of this length cannot be done in {deadline_ms} ms; {batch}"
+                "{method} over {items} items of this length cannot be done in {deadline_ms} ms \
+                 (setting `compute_deadline_ms`); {batch}"
             );
             return Err(ApiError::at(Code::TooMuchWork, "", detail));
         }

@@ -163,6 +163,11 @@ impl RequestRecord {
         let span = app.tracer.begin(&verb, matched.as_ref().map(Matched::as_str), parent);
         let peer = request.extensions().get::<Peer>().copied();
         let facts = Arc::<Facts>::default();
+        let is_of_collection =
+            matched.as_ref().is_some_and(|route| route.as_str().starts_with("/collections/{name}"));
+        if is_of_collection && let Some(name) = request.uri().path().split('/').nth(2) {
+            facts.names(name);
+        }
         request.extensions_mut().insert(Arc::clone(&facts));
         Self { in_flight: InFlight::begin(app), started, id, verb, matched, peer, facts, span }
     }

@@ -125,6 +125,7 @@ macro_rules! line {
             peer = $line.peer.map(tracing::field::display),
             route = $line.route,
             method = %$line.verb,
+            collection = $line.facts.collection(),
             model = $line.facts.asked().map(|asked| &*asked.model),
             scoring_method = $line.facts.asked().map(|asked| &*asked.method),
             items = $line.items(),
@@ -233,6 +234,7 @@ pub(crate) struct Facts {
     caller: OnceLock<Arc<KeyUse>>,
     body_bytes: OnceLock<usize>,
     asked: OnceLock<Asked>,
+    collection: OnceLock<Box<str>>,
     ranks_collection: AtomicBool,
 }
 
@@ -263,8 +265,21 @@ impl Facts {
         let _ = self.asked.set(Asked { model: Arc::clone(model), method, items });
     }
 
-    pub(crate) fn ranks_collection(&self) {
+    /// Notes the collection that is asked for, there or not; what is no name of one is the caller's text, and
+    /// is not noted.
+    pub(crate) fn names(&self, collection: &str) {
+        if cognate_collections::check_name(collection).is_ok() {
+            let _ = self.collection.set(collection.into());
+        }
+    }
+
+    pub(crate) fn ranks_collection(&self, name: &str) {
+        self.names(name);
         self.ranks_collection.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn collection(&self) -> Option<&str> {
+        self.collection.get().map(AsRef::as_ref)
     }
 
     pub(crate) fn has_ranked_collection(&self) -> bool {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[cfg(feature = "postgres")]
 use cognate_collections::PostgresHome;
@@ -251,6 +251,12 @@ fn failed(error: &CollectionError) -> ApiError {
 fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionError> {
     let mut cut_logs = 0;
     let limits = settings.collection_limits();
+    let begun = Instant::now();
+    let folder = settings.replica_of.as_ref().or(settings.data.as_ref());
+    let folder = folder.map(|folder| folder.display().to_string());
+    if folder.is_some() {
+        tracing::info!(folder, "opening collections");
+    }
     let home: Box<dyn Home> = match (&settings.postgres, &settings.replica_of, &settings.data) {
         (Some(_), _, _) => open_database(settings)?,
         (None, Some(folder), _) => Box::new(open_replica(folder, limits, settings.damaged)?),
@@ -279,7 +285,8 @@ fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionEr
         }
     };
     let Totals { collections, items, .. } = home.totals(cognate_collections::now());
-    tracing::info!(collections, items, "collections opened");
+    let took_s = begun.elapsed().as_secs_f64();
+    tracing::info!(collections, items, folder, took_s, "collections opened");
     Ok((home, cut_logs))
 }
 

@@ -100,6 +100,19 @@ async fn a_line_says_who_asked_what_and_what_came_of_it() {
     assert_eq!((&spent["level"], &spent["key"]), (&json!("INFO"), &json!("shop")));
     assert!(spent["detail"].as_str().unwrap().contains("`rate_limit_per_key`"), "{spent}");
 
+    // What a key asked of which collection, there or not; what is no name is not repeated.
+    let of = json!({"collection": "none", "query": "quake"}).to_string();
+    for (id, what, body, named) in [
+        ("shown", "GET /collections/none", "", Some("none")),
+        ("listed", "GET /collections/none/items?limit=1", "", Some("none")),
+        ("ranked", "POST /rank", of.as_str(), Some("none")),
+        ("unnamed", "GET /collections/No%20name", "", None),
+    ] {
+        ask(&process, id, what, OPS, body).await;
+        let line = told(&mut process, id);
+        assert_eq!(line.get("collection").and_then(Value::as_str), named, "{line}");
+    }
+
     // Of a stream, model and method are known when its answer begins.
     let lines = "POST /similarity?method=avg-cos";
     ask_for(&process, "stream", lines, OPS, "application/x-ndjson", "").await;

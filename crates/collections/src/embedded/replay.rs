@@ -18,6 +18,8 @@ use crate::embedded::storage::{ReadFrom, Storage, Stored};
 
 /// Bytes that are copied at once.
 const PIECE: usize = 1 << 20;
+/// What the marks of all formats begin with.
+const FAMILY: &[u8] = b"cgc";
 /// Bytes that are looked through at once for another frame.
 const WINDOW: usize = 1 << 20;
 
@@ -147,7 +149,20 @@ fn read(
 pub(super) fn without_beginning(path: &Path, file: &dyn Stored) -> CollectionError {
     match earlier::is_earlier(file) {
         Ok(true) => CollectionError::EarlierFormat { path: path.to_owned() },
-        Ok(false) => damaged(path, 0, "the beginning of the log is not whole"),
+        Ok(false) => {
+            let mut mark = MARK;
+            let is_other = file.read_at(&mut mark, 0).is_ok() && mark.starts_with(FAMILY);
+            damaged(
+                path,
+                0,
+                match is_other && mark != MARK {
+                    true => {
+                        "another version of cognate wrote this log, and this one does not read it"
+                    }
+                    false => "the beginning of the log is not whole",
+                },
+            )
+        }
         Err(source) => CollectionError::Read { path: path.to_owned(), source },
     }
 }

@@ -12,6 +12,7 @@ use cognate::model::writer::directory_of;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::embedded::backup::check_place;
+use crate::embedded::earlier;
 use crate::embedded::frame::{HEAD, Head, MARK};
 use crate::embedded::home::{LOG, UNWHOLE};
 use crate::embedded::items::Items;
@@ -47,7 +48,14 @@ impl Salvaged {
         let path = data.join(name).join(LOG);
         let file = open_regular(OpenOptions::new().read(true), &path)
             .map_err(|error| replay::unopened(&path, error))?;
-        Self::of(&file).map_err(|source| CollectionError::Read { path, source })
+        let read = || match earlier::is_earlier(&file)? {
+            true => Ok(None),
+            false => Self::of(&file).map(Some),
+        };
+        match read().map_err(|source| CollectionError::Read { path: path.clone(), source })? {
+            Some(salvaged) => Ok(salvaged),
+            None => Err(CollectionError::EarlierFormat { path }),
+        }
     }
 
     fn of(file: &dyn Stored) -> io::Result<Self> {

@@ -81,11 +81,11 @@ impl Question for Ranked<'_> {
 
     /// Looking through a large collection holds a thread for longer than the runtime can spare.
     fn is_long(&self) -> bool {
-        self.ranks_collection()
+        self.request.collection.is_some()
     }
 
-    fn ranks_collection(&self) -> bool {
-        self.request.collection.is_some()
+    fn collection(&self) -> Option<&str> {
+        self.request.collection.as_deref()
     }
 
     fn look_up(&self, app: &App, models: &Models, work: &JobContext) -> Result<(), ApiError> {
