@@ -83,6 +83,64 @@ fn a_folder_is_filled_and_written_out() {
     refused(folder, &with(&["create", "news", "--ttl", "1 day"]), 2, "24h");
 }
 
+/// What a sample tells of as many items is what they take, and of more as much more.
+#[test]
+fn a_sample_tells_what_a_collection_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut lines = String::new();
+    for at in 0..300 {
+        let item = json!({"id": format!("n{at}"), "text": format!("the harbour of town {at}"),
+            "time": 1_700_000_000 + at, "attributes": {"n": at}});
+        lines.push_str(&format!("{item}\n"));
+    }
+    std::fs::write(folder.join("items.ndjson"), &lines).unwrap();
+    run(folder, &["create", "news", "--data", "data"]);
+    run(folder, &["load", "news", "items.ndjson", "--data", "data"]);
+    let info: Value = run(folder, &["info", "--data", "data", "--json"]).parse().unwrap();
+    let info = &info["collections"][0];
+    let plan = |items: &str| -> Value {
+        let asked = [
+            "collection",
+            "plan",
+            "items.ndjson",
+            "--items",
+            items,
+            "--rate",
+            "50",
+            "--model",
+            MODEL,
+            "--last",
+            "100",
+            "--json",
+        ];
+        let temporary = folder.to_str().unwrap();
+        let output = cognate(folder, &[("TMPDIR", temporary)], &asked);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output).parse().unwrap()
+    };
+    let (same, ten) = (plan("300"), plan("3000"));
+    assert_eq!(
+        (&same["memory"]["bytes"], &same["log"]["bytes"]),
+        (&info["bytes"], &info["log_bytes"])
+    );
+    for what in ["memory", "memory_ranked", "log"] {
+        let [same, ten] = [&same, &ten].map(|plan| plan[what]["bytes"].as_u64().unwrap());
+        assert!(same > 0 && ten.abs_diff(10 * same) <= 10, "{what}: {same}, {ten}");
+    }
+    assert!(same["memory_ranked"]["bytes"].as_u64() > same["memory"]["bytes"].as_u64());
+    assert_eq!((&ten["window_items"], &same["sample"]), (&json!(100), &json!(300)));
+    assert!(same["window_bytes"].as_u64() > Some(100 * 256), "{same}");
+    let [rate, threads] =
+        ["matched_a_second", "threads"].map(|field| same[field].as_f64().unwrap());
+    assert!((rate * threads - 50.0).abs() < 1e-6 * rate, "{same}");
+    // Nothing of it is left.
+    let left = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(left.filter(|name| name != "data" && name != "items.ndjson").count(), 0);
+    std::fs::write(folder.join("none.ndjson"), "").unwrap();
+    refused(folder, &["plan", "none.ndjson", "--items", "3"], 2, "the sample has no items");
+}
+
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");
 
 const TITLES: [(&str, &str, &str, i64); 5] = [
