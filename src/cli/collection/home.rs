@@ -66,13 +66,15 @@ impl HomeArgs {
         }
     }
 
-    /// The collections, of which nothing is changed: those of a folder that a service has, too, or that cannot
-    /// be written. Logs of an earlier format alone are written anew.
+    /// The collections, of which no item is changed: those of a folder that a service has, too. In another
+    /// the ends that a crash left are cut off, and logs of an earlier format written anew.
     pub(super) fn read(&self) -> Result<Box<dyn Home>, Failure> {
         match (&self.postgres, &self.data) {
-            (None, Some(folder)) if folder.is_dir() => match ReplicaHome::open(folder, LIMITS) {
-                Err(CollectionError::EarlierFormat { .. }) => Ok(Box::new(open_folder(folder)?)),
-                opened => Ok(Box::new(opened?)),
+            (None, Some(folder)) if folder.is_dir() => match EmbeddedHome::open(folder, LIMITS) {
+                Err(CollectionError::InUse { .. }) => {
+                    Ok(Box::new(ReplicaHome::open(folder, LIMITS)?))
+                }
+                opened => Ok(Box::new(told(opened?))),
             },
             _ => self.open(),
         }

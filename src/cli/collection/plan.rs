@@ -3,7 +3,6 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 use std::{fmt, io};
 
@@ -12,8 +11,8 @@ use cognate::engine::Likes;
 use cognate::model::disk;
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
-    Cancellation, Choice, Collection, Home, Item, ItemSelector, MatchOptions, Settings,
-    SharedEngine, TopQuery, Write,
+    Cancellation, Choice, Home, Item, ItemSelector, MatchOptions, Settings, SharedEngine, TopQuery,
+    Write,
 };
 use serde::Serialize;
 
@@ -152,26 +151,26 @@ pub(super) fn run(args: &PlanArgs) -> Result<(), Failure> {
     let collections = home()?;
     let start = begun.elapsed().as_secs_f64() / sample as f64;
     let collection = named(&collections, NAME)?;
-    let bytes =
-        |collection: &Arc<dyn Collection>| Ok::<_, Failure>(collection.told(now)?.bytes as u64);
-    let plain = bytes(&collection)?;
+    let plain = collection.told(now)?.bytes as u64;
+    // What is kept beside the items is told of all collections together.
+    let kept = |home: &dyn Home| (home.totals(now).bytes as u64).saturating_sub(plain);
     let likes = Likes::any_of(items.first().map(|item| &*item.text));
     let shortlist = Choice::Shortlist(TopQuery::of_liked(&model.engine, &likes, 1));
     collection.choose(&ItemSelector::default(), &shortlist, now, Cancellation::NEVER)?;
-    let ranked = bytes(&collection)?;
+    let ranked = plain + kept(&collections);
     drop((collection, collections));
 
     // The window is filled and slid on, as far as the sample reaches.
     let collections = home()?;
     let collection = named(&collections, NAME)?;
-    let how = MatchOptions { stream, add: AddPolicy::None, replace: true };
+    let how = MatchOptions { stream, add: AddPolicy::All, replace: true };
     let engine = SharedEngine::of(model);
     let matched =
         |part: &[Item]| matching::matched(&*collection, &engine, &how, part.to_vec()).map(drop);
     let first = items.get(..1).unwrap_or_default();
     matched(first)?;
     let in_window = sample.min(stream.limits.last) as u64;
-    let window = bytes(&collection)?.saturating_sub(plain);
+    let window = kept(&collections);
     let begun = Instant::now();
     let mut done = 0;
     for part in items.chunks(matching::BATCH) {

@@ -138,7 +138,12 @@ fn a_sample_tells_what_a_collection_takes() {
     let left = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     assert_eq!(left.filter(|name| name != "data" && name != "items.ndjson").count(), 0);
     std::fs::write(folder.join("none.ndjson"), "").unwrap();
-    refused(folder, &["plan", "none.ndjson", "--items", "3"], 2, "the sample has no items");
+    refused(
+        folder,
+        &["plan", "none.ndjson", "--items", "3", "--model", MODEL],
+        2,
+        "the sample has no items",
+    );
 }
 
 const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors");

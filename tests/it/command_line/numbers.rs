@@ -51,6 +51,9 @@ fn run_of(subcommand: &str) -> &'static [&'static str] {
         "collection match" => {
             &["titles", "items.ndjson", "--data=data", "--min-score=0.5", "--model=m.safetensors"]
         }
+        "collection plan" => {
+            &["items.ndjson", "--items=100", "--threshold=0.5", "--model=m.safetensors"]
+        }
         "events" => &["tweets.tsv", "--threshold=0.5", "--model=m.safetensors"],
         "eval events" => &["events.tsv", "--gold=event", "--model=m.safetensors"],
         "eval sts" => &["sts.tsv", "--model=m.safetensors", "--methods=avg-cos,dynamax"],

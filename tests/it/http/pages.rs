@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::support::app::TestApp;
 
 /// Every page and every file, with its media type.
-const FILES: [(&str, &str); 24] = [
+const FILES: [(&str, &str); 25] = [
     ("/", "text/html; charset=utf-8"),
     ("/assets/playground.css", "text/css; charset=utf-8"),
     ("/assets/answers.css", "text/css; charset=utf-8"),
@@ -25,6 +25,7 @@ const FILES: [(&str, &str); 24] = [
     ("/assets/stream.js", "text/javascript; charset=utf-8"),
     ("/assets/icon.svg", "image/svg+xml"),
     ("/docs/index.html", "text/html; charset=utf-8"),
+    ("/guides", "text/html; charset=utf-8"),
     ("/assets/docs.css", "text/css; charset=utf-8"),
     ("/assets/docs.js", "text/javascript; charset=utf-8"),
     ("/assets/guide.css", "text/css; charset=utf-8"),
@@ -41,7 +42,7 @@ fn is_foreign(path: &str) -> bool {
 
 /// Files that people open.
 fn is_page(path: &str) -> bool {
-    path == "/" || path.ends_with(".html")
+    ["/", "/guides"].contains(&path) || path.ends_with(".html")
 }
 
 /// Our own files with their contents.
@@ -58,7 +59,7 @@ async fn ours() -> Vec<(&'static str, String)> {
 async fn pages() -> Vec<(&'static str, String)> {
     let mut found = ours().await;
     found.retain(|(path, _)| is_page(path));
-    assert_eq!(found.len(), 2);
+    assert_eq!(found.len(), 3);
     found
 }
 

@@ -65,6 +65,24 @@ fn told(process: &mut Process, id: &str) -> Value {
     lines(process).into_iter().find(|line| line["request_id"] == id).unwrap()
 }
 
+/// What a key asked of which collection, there or not; what is no name is not repeated.
+#[tokio::test]
+async fn a_line_names_the_collection() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = serve(&folder, &[]);
+    let of = json!({"collection": "none", "query": "quake"}).to_string();
+    for (id, what, body, named) in [
+        ("shown", "GET /collections/none", "", Some("none")),
+        ("listed", "GET /collections/none/items?limit=1", "", Some("none")),
+        ("ranked", "POST /rank", of.as_str(), Some("none")),
+        ("unnamed", "GET /collections/No%20name", "", None),
+    ] {
+        ask(&process, id, what, OPS, body).await;
+        let line = told(&mut process, id);
+        assert_eq!(line.get("collection").and_then(Value::as_str), named, "{line}");
+    }
+}
+
 #[tokio::test]
 async fn a_line_says_who_asked_what_and_what_came_of_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -99,19 +117,6 @@ async fn a_line_says_who_asked_what_and_what_came_of_it() {
     let spent = lines(&process).into_iter().find(|line| line["code"] == "rate_limited").unwrap();
     assert_eq!((&spent["level"], &spent["key"]), (&json!("INFO"), &json!("shop")));
     assert!(spent["detail"].as_str().unwrap().contains("`rate_limit_per_key`"), "{spent}");
-
-    // What a key asked of which collection, there or not; what is no name is not repeated.
-    let of = json!({"collection": "none", "query": "quake"}).to_string();
-    for (id, what, body, named) in [
-        ("shown", "GET /collections/none", "", Some("none")),
-        ("listed", "GET /collections/none/items?limit=1", "", Some("none")),
-        ("ranked", "POST /rank", of.as_str(), Some("none")),
-        ("unnamed", "GET /collections/No%20name", "", None),
-    ] {
-        ask(&process, id, what, OPS, body).await;
-        let line = told(&mut process, id);
-        assert_eq!(line.get("collection").and_then(Value::as_str), named, "{line}");
-    }
 
     // Of a stream, model and method are known when its answer begins.
     let lines = "POST /similarity?method=avg-cos";

@@ -19,12 +19,14 @@ mod windows;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cognate::engine::{Engine, KeptText, Query};
 use cognate::methods::Method;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
+use crate::embedded::home::Opening;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{Cancellation, CollectionError, Incoming, Item, Limits, Settings, contract};
 
@@ -39,7 +41,9 @@ fn texts(collection: &EmbeddedCollection, now: i64) -> Vec<(String, String)> {
 }
 
 fn open(folder: &Path) -> EmbeddedHome {
-    let (collections, cuts) = EmbeddedHome::open(folder, Limits::DEFAULT).unwrap();
+    // A child of another test holds what is locked here between its fork and its own program.
+    let opening = Opening { patience: Duration::from_secs(5), ..Opening::default() };
+    let (collections, cuts) = EmbeddedHome::open_with(folder, Limits::DEFAULT, opening).unwrap();
     assert_eq!(cuts, []);
     collections
 }
