@@ -163,7 +163,7 @@ fn tensors_that_do_not_fit_are_refused_by_name() {
     let said = with_tensors(|tensors| tensors.get_mut(key).unwrap().0 = vec![6, 24]);
     assert!(said.contains(key) && said.contains("[12, 12]"), "{said}");
     let said = with_tensors(|tensors| tensors.get_mut(key).unwrap().1[7] = f32::NAN);
-    assert!(said.contains(key) && said.contains("no number"), "{said}");
+    assert!(said.contains(key) && said.contains("not a number"), "{said}");
     let cut = |bytes: usize| {
         refusal(|folder| {
             let path: PathBuf = folder.join("model.safetensors");
