@@ -106,7 +106,7 @@ fn page(title: &str, body: &str) -> String {
 /// A document as HTML.
 fn drawn(markdown: &str) -> String {
     let (mut events, mut heading) = (Vec::new(), None::<(usize, String)>);
-    // Whether the links that are open lead anywhere, and images are closed by nothing but themselves.
+    // Of each link that is open, whether it leads anywhere.
     let mut leads = Vec::new();
     for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
         match event {
@@ -130,11 +130,7 @@ fn drawn(markdown: &str) -> String {
                 events.extend(to.map(link));
                 continue;
             }
-            Event::End(TagEnd::Link) => {
-                if leads.pop() != Some(true) {
-                    continue;
-                }
-            }
+            Event::End(TagEnd::Link) if leads.pop() != Some(true) => continue,
             // Pictures lie in the repository; what they show is their text.
             Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => continue,
             Event::Text(ref text) | Event::Code(ref text) => {
