@@ -161,7 +161,8 @@ impl Question {
             return estimate(bytes(&|(a, b)| a.len() + b.len()), multiplications);
         }
         let posts = pairs.iter().map(|(_, post)| post.as_str());
-        let [_, multiplications] = resolved.multiplications_of_ranking(&pairs[0].0, posts, false);
+        let [_, multiplications] =
+            resolved.multiplications_of_ranking(std::iter::once(pairs[0].0.as_str()), posts, false);
         estimate(pairs[0].0.len() + bytes(&|(_, b)| b.len()), multiplications)
     }
 }

@@ -243,11 +243,11 @@ mod tests {
                     let mut sums = [[0; ROWS]; QUERIES];
                     let asked_for = [0, 1, 2, 3].map(|at: usize| (&probes[at], least));
                     let near = shelf.near(tile, asked_for, Some(&mut sums));
-                    for (query, near) in near.iter().enumerate() {
-                        for at in 0..ROWS {
+                    for (query, (near, sums)) in near.iter().zip(&sums).enumerate() {
+                        for (at, &told) in sums.iter().enumerate() {
                             let place = tile * ROWS + at;
                             let sum = sum(&Probe::new(&rows[place]), &probes[query]);
-                            assert_eq!(sums[query][at], sum, "{dims} {width:?}");
+                            assert_eq!(told, sum, "{dims} {width:?}");
                             let product = shelf.product(place, &probes[query], sum);
                             let (row, asked) = (&rows[place], &asked[query]);
                             let exact: f32 = row.iter().zip(asked).map(|(x, y)| x * y).sum();
