@@ -2,6 +2,8 @@
 //! loaded, opened again, ranked and matched here, on this machine.
 
 use std::collections::HashSet;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::Instant;
 use std::{fmt, io};
@@ -64,7 +66,8 @@ struct Plan {
     log: Size,
     /// Seconds to open the collection.
     start_s: f64,
-    /// Items that one thread of this machine matches in a second.
+    /// Items that one thread of this machine matches in a second, each 256 made to last in the temporary
+    /// folder before the next.
     matched_a_second: f64,
     /// How many of such threads the asked-for rate takes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,13 +113,13 @@ impl fmt::Display for Plan {
     }
 }
 
-/// A folder that ends with the plan.
+/// A folder that ends with the plan, unless it is killed.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> io::Result<Self> {
         let path = disk::drawn_name(&std::env::temp_dir(), "cognate-plan-")?;
-        std::fs::create_dir(&path)?;
+        DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Self(path))
     }
 }

@@ -1,5 +1,5 @@
-//! The guides and what errors mean, as pages: the documents of the repository, drawn when they are first asked
-//! for. Links between them lead to each other; what else they link lies in the repository alone.
+//! The guides and what errors mean, as pages: the documents of the repository, drawn when they are asked for,
+//! guides once. Links between them lead to each other; what else they link lies in the repository alone.
 
 use std::sync::LazyLock;
 
@@ -11,9 +11,11 @@ use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, 
 use crate::http::api::pages;
 use crate::http::error::{ApiError, Code};
 
+const API: &str = include_str!("../../../docs/API.md");
+
 /// Documents for who uses or runs a server, in the order in which they are listed.
 const GUIDES: [Guide; 15] = [
-    Guide { name: "API", markdown: include_str!("../../../docs/API.md") },
+    Guide { name: "API", markdown: API },
     Guide { name: "METHODS", markdown: include_str!("../../../docs/METHODS.md") },
     Guide { name: "recommend", markdown: include_str!("../../../docs/recommend.md") },
     Guide { name: "collections", markdown: include_str!("../../../docs/collections.md") },
@@ -68,7 +70,8 @@ pub(crate) async fn problem(
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ApiError> {
     let Path(name) = name.map_err(|_| pages::missing())?;
-    let code = Code::ALL.iter().copied().find(|code| code.uri().ends_with(&format!("/{name}")));
+    let is_named = |code: &Code| code.uri().strip_prefix("/problems/") == Some(name.as_str());
+    let code = Code::ALL.iter().copied().find(is_named);
     let code = code.ok_or_else(pages::missing)?;
     let (title, status) = (code.title(), code.status());
     let told = format!(
@@ -84,7 +87,7 @@ pub(crate) async fn problem(
 
 /// What the API's document says to who gets this status.
 fn advice(status: u16) -> String {
-    let errors = GUIDES[0].markdown.split("\n## Errors\n").nth(1).unwrap_or_default();
+    let errors = API.split("\n## Errors\n").nth(1).unwrap_or_default();
     let rows = errors.lines().filter_map(|line| line.strip_prefix('|')?.strip_suffix('|'));
     let mut cells = rows.filter_map(|row| row.split_once('|'));
     let of_status = cells.find(|(of, _)| of.split(',').any(|of| of.trim() == status.to_string()));
@@ -185,6 +188,8 @@ mod tests {
     fn every_link_of_a_guide_leads_to_something() {
         let mut places = BTreeSet::new();
         for (guide, page) in GUIDES.iter().zip(&*DRAWN) {
+            // It stands in the page as it is.
+            assert!(!guide.title().contains(['<', '&', '`']), "{}", guide.title());
             let ids = page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next());
             places.extend(ids.map(|id| format!("/guides/{}#{id}", guide.name)));
             places.insert(format!("/guides/{}", guide.name));

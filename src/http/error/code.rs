@@ -134,7 +134,7 @@ codes! {
 }
 
 impl Code {
-    /// The URI of the kind of problem (RFC 9457, section 3.1.1): a page of this server.
+    /// The URI of the kind of problem (RFC 9457, section 3.1.1): a page of the public listener.
     pub(crate) fn uri(self) -> String {
         format!("/problems/{}", self.name().replace('_', "-"))
     }

@@ -157,7 +157,7 @@ pub(super) fn without_beginning(path: &Path, file: &dyn Stored) -> CollectionErr
                 0,
                 match is_other && mark != MARK {
                     true => {
-                        "another version of cognate wrote this log, and this one does not read it"
+                        "it begins as a log of another version does, which this one does not read"
                     }
                     false => "the beginning of the log is not whole",
                 },

@@ -65,6 +65,9 @@ pub trait Compare: Send + Sync {
     fn seat<'p>(&self, _many: &'p [Phrase<'p>], _seats: &mut Seats<'p>, _scratch: &mut Scratch) {}
 }
 
+/// Most numbers of seated vectors whose memory is kept, 1 MiB of them.
+const KEPT_NUMBERS: usize = 1 << 18;
+
 /// What was made of many texts before others are compared with them, a list for each kind of method.
 /// Which it is belongs to the method; one that keeps nothing makes it in each comparison.
 #[derive(Default)]
@@ -80,9 +83,11 @@ pub struct Seats<'p> {
 }
 
 impl Seats<'_> {
-    /// Hands memory back for the next texts.
-    pub(crate) fn give_back(self, scratch: &mut Scratch) {
+    /// Hands the memory of rows and vectors back for the next texts, as far as it is not unusually much.
+    pub(crate) fn give_back(mut self, scratch: &mut Scratch) {
         scratch.coverage.take_back(self.coverage);
+        self.vectors.clear();
+        self.vectors.shrink_to(KEPT_NUMBERS);
         scratch.seated_vectors = self.vectors;
     }
 }

@@ -13,6 +13,7 @@ const HAS_FUSED: bool = cfg!(any(
     target_feature = "fma",
     target_arch = "aarch64",
     target_arch = "powerpc64",
+    all(target_arch = "riscv64", target_feature = "f"),
     target_arch = "s390x"
 ));
 

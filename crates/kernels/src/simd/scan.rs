@@ -61,7 +61,7 @@ pub fn reach(
     assert!(dims.is_multiple_of(GROUP) && tile.bytes.len() == dims * TILE, "whole groups");
     assert!(probes.iter().all(|probe| probe.bytes.len() == dims), "as long as the rows");
     #[cfg(target_arch = "x86_64")]
-    if width() == Width::Avx512 && is_x86_feature_detected!("avx512vnni") {
+    if width() == Width::Avx512 && super::bytes::has_vnni() {
         // SAFETY: the processor was just found to have both, and lengths were checked above.
         return unsafe { vnni(tile, probes, dims / GROUP, sums) };
     }

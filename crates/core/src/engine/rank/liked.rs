@@ -109,9 +109,9 @@ impl Engine {
             sums.begin(indexes.len());
             let liked = sides.liked.iter().map(|(one, weight)| (one, Some(*weight)));
             let disliked = sides.disliked.iter().map(|one| (one, None));
-            let known = liked.chain(disliked).filter(|(one, _)| one.known);
-            let seats = panel.seats(phrases, known.clone().count(), workspace.scratch());
-            for (one, weight) in known {
+            let visitors = liked.chain(disliked).filter(|(one, _)| one.known);
+            let seats = panel.seats(phrases, visitors.clone().count(), workspace.scratch());
+            for (one, weight) in visitors {
                 if !go_on() {
                     return Ok(ranking);
                 }

@@ -73,8 +73,7 @@ impl Engine {
             } else {
                 panel.seat(phrases);
             }
-            let visits = if panel.scores_lists() { 0 } else { known };
-            let seats = panel.seats(phrases, visits, workspace.scratch());
+            let seats = panel.seats(phrases, known, workspace.scratch());
             for (one, ranking) in asked.iter().zip(&mut rankings) {
                 if !go_on() {
                     return Ok(Rankings(rankings));

@@ -46,6 +46,9 @@ pub(crate) const COST: Cost = dynamax_weighted::COST;
 /// The section whose settings hold the exponents.
 pub const SECTION: &str = "coverage";
 
+/// Seats whose memory is kept for the next texts.
+const KEPT_SEATS: usize = 256;
+
 /// With a larger exponent the longest vector would decide alone.
 const LARGEST_EXPONENT: f64 = 4.0;
 
@@ -159,9 +162,11 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Takes back the memory of seats.
+    /// Takes back the memory of seats, of no more than are usual.
     pub(crate) fn take_back(&mut self, seats: Vec<Seat<'_>>) {
-        self.left.extend(seats.into_iter().map(|seat| (seat.rows.into_memory(), seat.side)));
+        let room = KEPT_SEATS.saturating_sub(self.left.len());
+        let kept = seats.into_iter().take(room);
+        self.left.extend(kept.map(|seat| (seat.rows.into_memory(), seat.side)));
     }
 }
 
