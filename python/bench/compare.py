@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-import cognate
+import cognate_text
 
 DATA = pathlib.Path(__file__).resolve().parents[3] / "shared/data/tweets/crisislex-train.tsv.gz"
 ROWS_AT_ONCE = 50_000
@@ -53,7 +53,7 @@ def contestants(a: list[str], b: list[str], work: pathlib.Path) -> dict[str, Cal
     from sentence_transformers import SentenceTransformer
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    one, all_cores = cognate.Model(threads=1), cognate.Model()
+    one, all_cores = cognate_text.Model(threads=1), cognate_text.Model()
     columns = pa.array(a), pa.array(b)
     objects = np.array(a, dtype=object), np.array(b, dtype=object)
     fixed = np.array([text[:140] for text in a]), np.array([text[:140] for text in b])
@@ -92,7 +92,7 @@ def contestants(a: list[str], b: list[str], work: pathlib.Path) -> dict[str, Cal
 
 def single(a: list[str], b: list[str], method: str) -> float:
     """Nanoseconds of a call with two strings, over a tenth of the pairs."""
-    ask = cognate.Model().similarity
+    ask = cognate_text.Model().similarity
     few = list(zip(a, b))[: len(a) // 10]
     began = time.process_time()
     for one, other in few:
@@ -105,7 +105,7 @@ def overhead(given: argparse.Namespace, kind: str, a: list[str], b: list[str]) -
     files = given.work / "a.txt", given.work / "b.txt"
     for file, texts in zip(files, (a, b)):
         file.write_text("".join(text + "\n" for text in texts))
-    columns, one = (pa.array(a), pa.array(b)), cognate.Model(threads=1)
+    columns, one = (pa.array(a), pa.array(b)), cognate_text.Model(threads=1)
     for method in ("avg-cos", "dynamax"):
         taken: dict[str, list[float]] = {"library columns": [], "library single": [], "Arrow": [], "lists": [], "calls": []}
         for _ in range(given.rounds):

@@ -22,7 +22,7 @@ import pyarrow.parquet
 from compare import tweets
 from pyspark.sql import DataFrame, SparkSession
 
-from cognate.spark import with_similarity
+from cognate_text.spark import with_similarity
 
 TICK = os.sysconf("SC_CLK_TCK")
 

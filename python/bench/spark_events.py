@@ -1,4 +1,4 @@
-"""Texts a second of `cognate.spark.events` on two cores beside `cognate events`, which takes one.
+"""Texts a second of `cognate_text.spark.events` on two cores beside `cognate events`, which takes one.
 
 `python/bench/spark.sh COGNATE events` calls it. Tweets of CrisisLex, drawn again and again with a number behind
 each, in files of which each is a micro-batch; keys take turns. Time is told by the clock and as that of all cores
@@ -21,8 +21,8 @@ from compare import tweets
 from pyspark.sql import SparkSession
 from spark import processor_seconds
 
-import cognate
-from cognate.spark import events
+import cognate_text
+from cognate_text.spark import events
 
 SCHEMA = "id long, key int, text string, time long"
 
@@ -56,12 +56,12 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=200_000)
     given = parser.parse_args()
     texts = tweets(given.texts)[0]
-    detector = cognate.EventDetector()
+    detector = cognate_text.EventDetector()
     detector.add_many(texts[:2000])
     state = detector.save()
     print(f"state of a full window: {len(state)} bytes, packed {len(gzip.compress(state, 1))}", flush=True)
     began = time.monotonic()
-    cognate.EventDetector(state=state).save()
+    cognate_text.EventDetector(state=state).save()
     print(f"opened and saved in {(time.monotonic() - began) * 1000:.0f} ms", flush=True)
     spark = (
         SparkSession.builder.master("local[2]")

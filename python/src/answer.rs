@@ -12,7 +12,7 @@ use pyo3_arrow::ffi::{to_array_pycapsules, to_schema_pycapsule};
 
 /// A column of answers that libraries take over by Arrow's C data interface, without a copy:
 /// `pyarrow.array(column)`, `polars.Series(column)`.
-#[pyclass(frozen, module = "cognate._native")]
+#[pyclass(frozen, module = "cognate_text._native")]
 pub(crate) struct ArrowArray {
     array: ArrayRef,
     field: FieldRef,

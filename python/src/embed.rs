@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use crate::asked::Question;
 use crate::error::Problem;
 use crate::work;
+use crate::work::Crew;
 
 /// Texts that a thread takes at once: about a millisecond's work.
 const PER_PART: usize = 512;
@@ -46,7 +47,7 @@ pub(crate) struct Embedded {
 /// The vectors of texts.
 pub(crate) fn rows(
     py: Python<'_>,
-    (engine, threads): (&Engine, usize),
+    (engine, crew): (&Engine, Crew<'_>),
     texts: &[Option<&str>],
     question: &Question,
     stand: Stand,
@@ -59,7 +60,7 @@ pub(crate) fn rows(
     let answers = numbers.chunks_mut(PER_PART * dims.max(1)).zip(valid.chunks_mut(PER_PART));
     let parts = texts.chunks(PER_PART).zip(answers).enumerate();
     let count = texts.len().div_ceil(PER_PART);
-    work::each(py, threads, count, parts, |(number, (texts, (numbers, valid)))| {
+    work::each(py, crew, count, parts, |(number, (texts, (numbers, valid))), _| {
         let present = || texts.iter().enumerate().filter_map(|(row, text)| Some((row, (*text)?)));
         let asked: Vec<&str> = present().map(|(_, text)| text).collect();
         let embedded = engine.embed(&asked, &query).map_err(|error| {

@@ -1,4 +1,4 @@
-//! What goes wrong, as the exceptions of `cognate.errors`.
+//! What goes wrong, as the exceptions of `cognate_text.errors`.
 
 use cognate::engine::{Place, QueryError};
 use cognate::model::ModelError;
@@ -99,7 +99,7 @@ fn exception<'py>(
     arguments: impl pyo3::call::PyCallArgs<'py>,
 ) -> PyErr {
     let made = py
-        .import("cognate.errors")
+        .import("cognate_text.errors")
         .and_then(|module| module.getattr(class))
         .and_then(|class| class.call1(arguments));
     match made {

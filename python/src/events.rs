@@ -24,7 +24,7 @@ const PER_PART: usize = 1024;
 const NOTHING: i64 = -1;
 
 /// A stream at work.
-#[pyclass(frozen, name = "EventDetector", module = "cognate._native")]
+#[pyclass(frozen, name = "EventDetector", module = "cognate_text._native")]
 pub(crate) struct NativeDetector {
     stream: Mutex<NamedStream<Arc<Engine>>>,
     threshold: f32,

@@ -1,6 +1,6 @@
 //! `cognate._native`: cognate's library as Python sees it, for NumPy and Arrow.
 //!
-//! Python's own side (`lib/cognate`) checks what users write and gives answers their shape; this
+//! Python's own side (`lib/cognate_text`) checks what users write and gives answers their shape; this
 //! side turns columns into texts, asks the engine with the interpreter let go, and turns numbers
 //! into arrays. It knows neither pandas nor any other library by name, and computes no score.
 

@@ -1,12 +1,13 @@
 //! A model as Python holds it: the engine, and how many threads large questions take.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use cognate::Engine;
-use cognate::engine::{Place, RankOptions};
+use cognate::engine::{Place, RankOptions, Reason};
 use cognate::model::{OpenOptions, Storage};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -20,10 +21,11 @@ use crate::error::Problem;
 use crate::explain::Explained;
 use crate::methods::MethodInfo;
 use crate::rank::{AskedFor, Candidates};
+use crate::work::Crew;
 use crate::{embed, error, methods, pairs, rank};
 
 /// An opened model.
-#[pyclass(frozen, name = "Model", module = "cognate._native")]
+#[pyclass(frozen, name = "Model", module = "cognate_text._native")]
 pub(crate) struct NativeModel {
     engine: Arc<Engine>,
     threads: usize,
@@ -74,6 +76,10 @@ impl NativeModel {
 
     pub(crate) fn workers(&self) -> (&Engine, usize) {
         (&self.engine, self.threads)
+    }
+
+    fn crew<'p>(&self, progress: Option<&'p Py<PyAny>>) -> (&Engine, Crew<'p>) {
+        (&self.engine, Crew { threads: self.threads, progress })
     }
 
     fn question(&self, asked: &Asked) -> Result<Question, Problem> {
@@ -131,6 +137,7 @@ impl NativeModel {
         (a, b): (&Bound<'_, PyAny>, &Bound<'_, PyAny>),
         asked: &Asked,
         fill: f32,
+        progress: Option<&Py<PyAny>>,
     ) -> PyResult<pairs::Scored> {
         let (a, b) = (Column::of(a, "a")?, Column::of(b, "b")?);
         let (a, b) = (a.texts()?, b.texts()?);
@@ -143,7 +150,7 @@ impl NativeModel {
         let answer = || {
             let question = self.question(asked)?;
             pairs::check(&self.engine, &question)?;
-            pairs::rows(py, self.workers(), (&a, &b), &question, fill)
+            pairs::rows(py, self.crew(progress), (&a, &b), &question, fill)
         };
         answer().map_err(|problem| problem.raise(py, of_rows))
     }
@@ -160,7 +167,7 @@ impl NativeModel {
         let answer = || {
             let stand = Stand::named(unknown)?;
             let question = asked.of_vectors(&self.engine)?;
-            embed::rows(py, self.workers(), &texts, &question, stand)
+            embed::rows(py, self.crew(None), &texts, &question, stand)
         };
         answer().map_err(|problem| problem.raise(py, of_rows))
     }
@@ -249,8 +256,35 @@ impl NativeModel {
         b: &Bound<'py, PyAny>,
         asked: Asked,
         fill: f32,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray1<f32>>> {
-        Ok(PyArray1::from_vec(py, self.pair_rows(py, (a, b), &asked, fill)?.scores))
+        Ok(PyArray1::from_vec(
+            py,
+            self.pair_rows(py, (a, b), &asked, fill, progress.as_ref())?.scores,
+        ))
+    }
+
+    /// The scores, and for each row without one of its own the reason.
+    fn cpdist_full<'py>(
+        &self,
+        py: Python<'py>,
+        a: &Bound<'py, PyAny>,
+        b: &Bound<'py, PyAny>,
+        asked: Asked,
+        fill: f32,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Bound<'py, PyArray1<f32>>, BTreeMap<usize, &'static str>)> {
+        let scored = self.pair_rows(py, (a, b), &asked, fill, progress.as_ref())?;
+        let unscored: BTreeMap<_, _> = scored.unscored.into_iter().collect();
+        let reason = |row: usize| match unscored.get(&row) {
+            Some(Reason::Empty) => Some("empty"),
+            Some(Reason::Unknown) => Some("unknown"),
+            Some(Reason::TooLong) => Some("too_long"),
+            None => (scored.valid.get(row) == Some(&false)).then_some("missing"),
+        };
+        let reasons = (0..scored.valid.len()).filter_map(|row| Some((row, reason(row)?)));
+        let reasons = reasons.collect();
+        Ok((PyArray1::from_vec(py, scored.scores), reasons))
     }
 
     fn cpdist_arrow(
@@ -260,7 +294,7 @@ impl NativeModel {
         b: &Bound<'_, PyAny>,
         asked: Asked,
     ) -> PyResult<ArrowArray> {
-        let scored = self.pair_rows(py, (a, b), &asked, 0.0)?;
+        let scored = self.pair_rows(py, (a, b), &asked, 0.0, None)?;
         Ok(ArrowArray::numbers(scored.scores, scored.valid))
     }
 
@@ -287,6 +321,7 @@ impl NativeModel {
         ArrowArray::vectors(embedded.numbers, embedded.dims, embedded.valid)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn cdist<'py>(
         &self,
         py: Python<'py>,
@@ -294,16 +329,23 @@ impl NativeModel {
         choices: &Bound<'py, PyAny>,
         asked: Asked,
         fill: f32,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let (queries, choices) = (Column::of(queries, "queries")?, Column::of(choices, "choices")?);
         let (queries, choices) = (queries.texts()?, choices.texts()?);
         let shape = [queries.len(), choices.len()];
         let answer = || {
             let question = self.question(&asked)?;
-            let options = self.options(&question, None, None)?;
             let fill = (fill, question.unscored == Unscored::Missing);
             let candidates = Candidates::of(&choices);
-            rank::matrix(py, self.workers(), &queries, &candidates, &options, fill)
+            rank::matrix(
+                py,
+                self.crew(progress.as_ref()),
+                &queries,
+                &candidates,
+                &question.query,
+                fill,
+            )
         };
         let scores = answer().map_err(|problem| problem.raise(py, of_matrix))?;
         PyArray1::from_vec(py, scores).reshape(shape)
@@ -319,6 +361,7 @@ impl NativeModel {
         score_cutoff: Option<Cutoff>,
         asked: Asked,
         fill: f32,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<BestOfEach<'py>> {
         let (queries, choices) = (Column::of(queries, "queries")?, Column::of(choices, "choices")?);
         let (queries, choices) = (queries.texts()?, choices.texts()?);
@@ -326,7 +369,7 @@ impl NativeModel {
             let question = self.question(&asked)?;
             let options = self.options(&question, Some(top_k), score_cutoff)?;
             let candidates = Candidates::of(&choices);
-            rank::best(py, self.workers(), &queries, &candidates, &options, fill)
+            rank::best(py, self.crew(progress.as_ref()), &queries, &candidates, &options, fill)
         };
         let best = answer().map_err(|problem| problem.raise(py, of_matrix))?;
         let shape = [queries.len(), best.width];
@@ -350,7 +393,7 @@ impl NativeModel {
         let answer = || {
             let question = self.question(&asked)?;
             let options = self.options(&question, top_k, min_score)?;
-            rank::one(py, self.workers(), &asked_for, &Candidates::of(&texts), &options)
+            rank::one(py, self.crew(None), &asked_for, &Candidates::of(&texts), &options)
         };
         answer().map_err(|problem| problem.raise(py, of_rows))
     }

@@ -1,12 +1,15 @@
 //! The scores of pairs of texts: one pair, or two columns row by row.
 
+use std::sync::{Mutex, PoisonError};
+
 use cognate::Engine;
-use cognate::engine::{Place, QueryError};
+use cognate::engine::{Place, QueryError, Reason};
 use pyo3::prelude::*;
 
 use crate::asked::{Question, Unscored};
 use crate::error::Problem;
 use crate::work;
+use crate::work::Crew;
 
 /// Pairs that a thread takes at once: about a millisecond's work.
 const PER_PART: usize = 512;
@@ -19,6 +22,8 @@ const WORD_BYTES: usize = 6;
 pub(crate) struct Scored {
     pub scores: Vec<f32>,
     pub valid: Vec<bool>,
+    /// The rows that cannot be scored, and why; without those of which a text is missing.
+    pub unscored: Vec<(usize, Reason)>,
 }
 
 /// The score of one pair; nothing if it has none and such pairs are to be missing.
@@ -42,7 +47,7 @@ pub(crate) fn one(
 /// The scores of the rows of two columns of equal length; `fill` where there is none.
 pub(crate) fn rows(
     py: Python<'_>,
-    (engine, threads): (&Engine, usize),
+    (engine, crew): (&Engine, Crew<'_>),
     (a, b): (&[Option<&str>], &[Option<&str>]),
     question: &Question,
     fill: f32,
@@ -51,8 +56,9 @@ pub(crate) fn rows(
     let mut valid = vec![false; a.len()];
     let columns = a.chunks(PER_PART).zip(b.chunks(PER_PART));
     let answers = scores.chunks_mut(PER_PART).zip(valid.chunks_mut(PER_PART));
-    let parts = columns.zip(answers).enumerate();
-    work::each(py, threads, a.len().div_ceil(PER_PART), parts, |(number, (columns, answers))| {
+    let (parts, count) = (columns.zip(answers).enumerate(), a.len().div_ceil(PER_PART));
+    let unscored = Mutex::new(Vec::new());
+    work::each(py, crew, count, parts, |(number, (columns, (scores, valid))), _| {
         let present = || both(columns).enumerate().filter_map(|(at, pair)| Some((at, pair?)));
         let pairs: Vec<(&str, &str)> = present().map(|(_, pair)| pair).collect();
         let scored = engine.similarity(&pairs, &question.query).map_err(|error| {
@@ -63,20 +69,25 @@ pub(crate) fn rows(
             });
             error.moved(number * PER_PART + moved.unwrap_or(0))
         })?;
-        let mut unscored = scored.unscored.iter().copied().peekable();
-        let (scores, valid) = answers;
+        let mut without = scored.unscored.iter().zip(&scored.reasons).peekable();
+        let mut rows = Vec::new();
         for (at, ((row, _), score)) in present().zip(&scored.scores).enumerate() {
-            let without = unscored.next_if_eq(&at).is_some();
-            if without && question.unscored == Unscored::Missing {
-                continue;
+            if let Some((_, &reason)) = without.next_if(|(unscored, _)| **unscored == at) {
+                rows.push((number * PER_PART + row, reason));
+                if question.unscored == Unscored::Missing {
+                    continue;
+                }
             }
             if let (Some(place), Some(there)) = (scores.get_mut(row), valid.get_mut(row)) {
                 (*place, *there) = (*score, true);
             }
         }
+        unscored.lock().unwrap_or_else(PoisonError::into_inner).extend(rows);
         Ok(())
     })?;
-    Ok(Scored { scores, valid })
+    let mut unscored = unscored.into_inner().unwrap_or_else(PoisonError::into_inner);
+    unscored.sort_unstable_by_key(|&(row, _)| row);
+    Ok(Scored { scores, valid, unscored })
 }
 
 /// The pairs of which neither text is missing.

@@ -5,12 +5,13 @@ use std::sync::{Mutex, PoisonError};
 use cognate::Engine;
 use cognate::engine::{
     Boosts, Diversify, Liked, Likes, PageOptions, Parts, Place, Query, QueryError, RankOptions,
-    RankedFor, Ranking, Strategy,
+    RankedFor, Ranking, Rankings, Strategy,
 };
 use pyo3::prelude::*;
 
 use crate::error::Problem;
 use crate::work;
+use crate::work::Crew;
 
 /// Candidates that a thread takes at once: a few milliseconds' work, so that what a method prepares
 /// of the query is spread over many.
@@ -22,6 +23,9 @@ pub(crate) struct Best {
     pub scores: Vec<f32>,
     pub width: usize,
 }
+
+/// Queries that a thread takes at once: each reads all candidates, which many queries share.
+const QUERIES: usize = 256;
 
 /// What stands for a candidate where a query has fewer than were asked for.
 const NOBODY: i64 = -1;
@@ -53,7 +57,7 @@ impl<'t> Candidates<'t> {
     /// The same error, with its place among all candidates.
     fn restore(&self, error: QueryError) -> QueryError {
         match error.place() {
-            Some(Place::Candidate(at)) => error.moved(self.place(at) - at),
+            Some(Place::Candidate(at)) => error.placed(Place::Candidate(self.place(at))),
             _ => error,
         }
     }
@@ -117,7 +121,7 @@ impl AskedFor {
 /// least score is asked for.
 pub(crate) fn one(
     py: Python<'_>,
-    (engine, threads): (&Engine, usize),
+    (engine, crew): (&Engine, Crew<'_>),
     asked: &AskedFor,
     candidates: &Candidates<'_>,
     options: &RankOptions,
@@ -149,14 +153,14 @@ pub(crate) fn one(
         parts.push((0, &[]));
     }
     let (count, ranked) = (parts.len(), Mutex::new(Vec::new()));
-    work::each(py, threads, count, parts.into_iter(), |(number, texts)| {
+    work::each(py, crew, count, parts.into_iter(), |(number, texts), go_on| {
         let first = number * per_part;
         let part = match ranked_for {
             RankedFor::Query(query) | RankedFor::QueryOf(_, query) => {
                 engine.rank_best(query, texts, options)
             }
             RankedFor::Likes(likes) => {
-                engine.rank_liked(likes, texts, &Boosts::default(), options, || true)
+                engine.rank_liked(likes, texts, &Boosts::default(), options, go_on)
             }
         };
         let part = part.map_err(|error| candidates.restore(error.moved(first)))?;
@@ -188,25 +192,31 @@ pub(crate) fn one(
 /// The score of every query with every candidate, a row a query; `fill` where there is none.
 pub(crate) fn matrix(
     py: Python<'_>,
-    (engine, threads): (&Engine, usize),
+    (engine, crew): (&Engine, Crew<'_>),
     queries: &[Option<&str>],
     candidates: &Candidates<'_>,
-    options: &RankOptions,
-    fill: (f32, bool),
+    query: &Query,
+    (fill, also_unscored): (f32, bool),
 ) -> Result<Vec<f32>, Problem> {
-    let (fill, also_unscored) = fill;
-    let mut scores = vec![fill; queries.len() * candidates.all];
-    let rows = scores.chunks_mut(candidates.all.max(1));
-    let parts = queries.iter().zip(rows).enumerate();
-    work::each(py, threads, queries.len(), parts, |(number, (query, row))| {
-        let Some(query) = query else { return Ok(()) };
-        let ranked = engine.rank_best(query, &candidates.texts, options);
-        let ranked = ranked.map_err(|error| in_query(candidates.restore(error), number))?;
-        let scored = ranked.results.iter().map(|result| (result.index, result.score));
-        let unscored = ranked.unscored.iter().filter(|_| !also_unscored).map(|&index| (index, 0.0));
-        for (index, score) in scored.chain(unscored) {
-            if let Some(place) = row.get_mut(candidates.place(index)) {
-                *place = score;
+    let (all, per_part) = (candidates.all, per_part(queries, crew.threads));
+    let mut scores = vec![fill; queries.len() * all];
+    let parts = queries.chunks(per_part).zip(scores.chunks_mut(per_part * all.max(1)));
+    let count = queries.len().div_ceil(per_part);
+    work::each(py, crew, count, parts.enumerate(), |(number, (queries, rows)), go_on| {
+        let asked = Candidates::of(queries);
+        let matrix = engine
+            .score_matrix(&asked.texts, &candidates.texts, query, go_on)
+            .map_err(|error| in_query(candidates.restore(error), &asked, number * per_part))?;
+        let own = matrix.scores.chunks(candidates.texts.len().max(1));
+        for (at, own) in own.enumerate() {
+            let row = rows.get_mut(asked.place(at) * all..).unwrap_or_default();
+            for (index, &score) in own.iter().enumerate() {
+                if score.is_nan() && also_unscored {
+                    continue;
+                }
+                if let Some(place) = row.get_mut(candidates.place(index)) {
+                    *place = if score.is_nan() { 0.0 } else { score };
+                }
             }
         }
         Ok(())
@@ -217,7 +227,7 @@ pub(crate) fn matrix(
 /// The best candidates of every query; `fill` and [`NOBODY`] where there are too few.
 pub(crate) fn best(
     py: Python<'_>,
-    (engine, threads): (&Engine, usize),
+    (engine, crew): (&Engine, Crew<'_>),
     queries: &[Option<&str>],
     candidates: &Candidates<'_>,
     options: &RankOptions,
@@ -226,31 +236,49 @@ pub(crate) fn best(
     let width = options.top_k.unwrap_or(candidates.all).min(candidates.all);
     let mut indexes = vec![NOBODY; queries.len() * width];
     let mut scores = vec![fill; queries.len() * width];
-    let rows = indexes.chunks_mut(width.max(1)).zip(scores.chunks_mut(width.max(1)));
-    let parts = queries.iter().zip(rows).enumerate();
-    work::each(py, threads, queries.len(), parts, |(number, (query, (indexes, scores)))| {
-        let Some(query) = query else { return Ok(()) };
-        let ranked = engine.rank_best(query, &candidates.texts, options);
-        let ranked = ranked.map_err(|error| in_query(candidates.restore(error), number))?;
-        let places = indexes.iter_mut().zip(scores);
-        for ((index, score), result) in places.zip(&ranked.results) {
-            *index = i64::try_from(candidates.place(result.index)).unwrap_or(NOBODY);
-            *score = result.score;
+    let per_part = per_part(queries, crew.threads);
+    let of_part = per_part * width.max(1);
+    let rows = indexes.chunks_mut(of_part).zip(scores.chunks_mut(of_part));
+    let parts = queries.chunks(per_part).zip(rows).enumerate();
+    let count = queries.len().div_ceil(per_part);
+    work::each(py, crew, count, parts, |(number, (queries, (indexes, scores))), go_on| {
+        let mut asked = Candidates::of(queries);
+        let restore = |error, asked: &Candidates<'_>| {
+            in_query(candidates.restore(error), asked, number * per_part)
+        };
+        // A query that cannot be scored has no best candidate.
+        let none: [&str; 0] = [];
+        let read = engine.score_matrix(&asked.texts, &none, &options.query, || true);
+        let unscored = read.map_err(|error| restore(error, &asked))?.texts;
+        for &(at, _) in unscored.iter().rev() {
+            asked.texts.remove(at);
+            asked.places.remove(at);
+        }
+        let boosts = Boosts::default();
+        let ranked = engine.rank_each(&asked.texts, &candidates.texts, &boosts, options, go_on);
+        let Rankings(ranked) = ranked.map_err(|error| restore(error, &asked))?;
+        for (at, ranking) in ranked.iter().enumerate() {
+            let first = asked.place(at) * width;
+            let places = indexes.iter_mut().zip(&mut *scores).skip(first).take(width);
+            for ((index, score), result) in places.zip(&ranking.results) {
+                *index = i64::try_from(candidates.place(result.index)).unwrap_or(NOBODY);
+                *score = result.score;
+            }
         }
         Ok(())
     })?;
     Ok(Best { indexes, scores, width })
 }
 
-/// An error of the query says which of them it was.
-fn in_query(mut error: QueryError, number: usize) -> QueryError {
-    if let QueryError::EmptyText { place }
-    | QueryError::TextTooLong { place, .. }
-    | QueryError::TooManyTokens { place, .. }
-    | QueryError::AllUnknown { place } = &mut error
-        && *place == Place::Query
-    {
-        *place = Place::QueryOf(number);
+/// How many of the queries a thread takes at once, so that all threads have some.
+fn per_part(queries: &[Option<&str>], threads: usize) -> usize {
+    queries.len().div_ceil(threads.max(1)).clamp(1, QUERIES)
+}
+
+/// The same error, with the place of a query among all of them.
+fn in_query(error: QueryError, asked: &Candidates<'_>, first: usize) -> QueryError {
+    match error.place() {
+        Some(Place::QueryOf(at)) => error.placed(Place::QueryOf(first + asked.place(at))),
+        _ => error,
     }
-    error
 }

@@ -21,7 +21,7 @@ use crate::error::Problem;
 use crate::model::{NativeModel, of_rows};
 
 /// What a process knows of a search.
-#[pyclass(frozen, module = "cognate._native")]
+#[pyclass(frozen, module = "cognate_text._native")]
 pub(crate) struct Steps {
     engine: Arc<Engine>,
     search: Search,
@@ -213,7 +213,7 @@ impl Steps {
 }
 
 /// Texts as they come in the order of keys and numbers, compared block by block.
-#[pyclass(frozen, module = "cognate._native")]
+#[pyclass(frozen, module = "cognate_text._native")]
 pub(crate) struct Matcher {
     steps: Py<Steps>,
     blocks: Mutex<Blocks>,

@@ -4,7 +4,7 @@
 //! that was forked, and the pools of Python (`multiprocessing`, Spark, Dask) fork.
 
 use std::iter::Enumerate;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +15,13 @@ use crate::error::Problem;
 
 /// How long the user waits for Ctrl-C to be heard, beside the part at work.
 pub(crate) const LISTENS_EVERY: Duration = Duration::from_millis(50);
+
+/// Who does the work of a call: so many threads, and who is told the share of it that is done.
+#[derive(Clone, Copy)]
+pub(crate) struct Crew<'p> {
+    pub threads: usize,
+    pub progress: Option<&'p Py<PyAny>>,
+}
 
 /// Parts that threads take in turn, and the first part's problem.
 struct Parts<I: Iterator> {
@@ -43,14 +50,15 @@ impl<I: Iterator> Parts<I> {
     }
 }
 
-/// Does `work` for each part, on up to `threads` threads, this one among them. The answer to a
-/// problem is that of the first part that has one. `count` is how many parts there are.
+/// Does `work` for each part, on up to as many threads, this one among them. The answer to a
+/// problem is that of the first part that has one. `count` is how many parts there are. Long work asks
+/// whether to go on; once that says no, what it made is thrown away.
 pub(crate) fn each<I>(
     py: Python<'_>,
-    threads: usize,
+    Crew { threads, progress }: Crew<'_>,
     count: usize,
     parts: I,
-    work: impl Fn(I::Item) -> Result<(), Problem> + Sync,
+    work: impl Fn(I::Item, &mut dyn FnMut() -> bool) -> Result<(), Problem> + Sync,
 ) -> Result<(), Problem>
 where
     I: Iterator + Send,
@@ -60,31 +68,39 @@ where
         failed: AtomicBool::new(false),
         problem: Mutex::new(None),
     };
-    let run = || {
+    let done = AtomicUsize::new(0);
+    let tell = |py: Python<'_>| {
+        py.check_signals()?;
+        let share = done.load(Ordering::Relaxed) as f64 / count.max(1) as f64;
+        progress.map_or(Ok(()), |progress| progress.call1(py, (share,)).map(drop))
+    };
+    let run = |go_on: &mut dyn FnMut() -> bool| {
         while let Some((number, part)) = parts.next() {
-            if let Err(problem) = work(part) {
+            if let Err(problem) = work(part, go_on) {
                 parts.note(number, problem);
             }
+            done.fetch_add(1, Ordering::Relaxed);
+            go_on();
         }
     };
+    let goes_on = || !parts.failed.load(Ordering::Relaxed);
     py.detach(|| {
         thread::scope(|scope| {
             for _ in 1..threads.min(count) {
+                let run = || run(&mut { goes_on });
                 // Without another thread the work takes longer, and that is all.
                 let _ = thread::Builder::new().name("cognate".to_owned()).spawn_scoped(scope, run);
             }
             let mut listened = Instant::now();
-            while let Some((number, part)) = parts.next() {
-                if let Err(problem) = work(part) {
-                    parts.note(number, problem);
-                }
+            run(&mut || {
                 if listened.elapsed() > LISTENS_EVERY {
                     listened = Instant::now();
-                    if let Err(interrupt) = Python::attach(|py| py.check_signals()) {
+                    if let Err(interrupt) = Python::attach(tell) {
                         parts.note(0, Problem::Python(interrupt));
                     }
                 }
-            }
+                goes_on()
+            });
         });
     });
     match parts.problem.into_inner().unwrap_or_else(PoisonError::into_inner) {

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-import cognate
+import cognate_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -62,9 +62,9 @@ def program() -> Program:
 
 
 @pytest.fixture(scope="session")
-def model() -> cognate.Model:
+def model() -> cognate_text.Model:
     """The model inside the package."""
-    return cognate.Model()
+    return cognate_text.Model()
 
 
 def families(count: int) -> list[str]:

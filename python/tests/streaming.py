@@ -9,7 +9,7 @@ import sys
 
 from pyspark.sql import DataFrame, SparkSession
 
-from cognate.spark import events
+from cognate_text.spark import events
 
 SCHEMA = "id long, lang string, time timestamp, text string, likes long"
 ASKED = {"key": "lang", "within": "6h", "last": 100, "threshold": 0.75}

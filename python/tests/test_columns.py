@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from conftest import TEXTS, Make, columns
 
-import cognate
+import cognate_text
 
 COLUMNS = columns()
 GAPPED: list[str | None] = [*TEXTS[:2], None, *TEXTS[2:], None]
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_every_kind_of_column(model: cognate.Model, name: str) -> None:
+def test_every_kind_of_column(model: cognate_text.Model, name: str) -> None:
     make: Make = COLUMNS[name]
     other: list[str] = [TEXTS[1]] * len(GAPPED)
     expected = model.cpdist(GAPPED, other, fill=-1)
@@ -32,7 +32,7 @@ def test_every_kind_of_column(model: cognate.Model, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in COLUMNS if name != "generator"])
-def test_candidates_of_every_kind(model: cognate.Model, name: str) -> None:
+def test_candidates_of_every_kind(model: cognate_text.Model, name: str) -> None:
     column: Any = COLUMNS[name](GAPPED)
     found = model.rank(TEXTS[1], column)
     assert [one.place for one in found] == [one.place for one in model.rank(TEXTS[1], GAPPED)]
@@ -41,13 +41,13 @@ def test_candidates_of_every_kind(model: cognate.Model, name: str) -> None:
     assert all(one.text == GAPPED[one.place] for one in found[:-3])
 
 
-def test_numpy_strings_of_a_fixed_width(model: cognate.Model) -> None:
+def test_numpy_strings_of_a_fixed_width(model: cognate_text.Model) -> None:
     fixed = np.array(TEXTS)
     assert fixed.dtype.kind == "U"
     assert model.cpdist(fixed, fixed[::-1]).tobytes() == model.cpdist(TEXTS, TEXTS[::-1]).tobytes()
 
 
-def test_arrow_answers_have_nulls(model: cognate.Model) -> None:
+def test_arrow_answers_have_nulls(model: cognate_text.Model) -> None:
     other = [TEXTS[1]] * len(GAPPED)
     found = model.cpdist(GAPPED, other, output="arrow")
     assert len(found) == 12 and found.null_count == 2
@@ -67,7 +67,7 @@ def test_arrow_answers_have_nulls(model: cognate.Model) -> None:
     ).tobytes() == model.embed(GAPPED).tobytes()
 
 
-def test_no_rows(model: cognate.Model) -> None:
+def test_no_rows(model: cognate_text.Model) -> None:
     assert model.cpdist([], []).shape == (0,)
     assert model.embed([]).shape == (0, 256)
     assert model.cdist([], TEXTS).shape == (0, 10)
@@ -77,7 +77,7 @@ def test_no_rows(model: cognate.Model) -> None:
     assert model.cpdist(pa.array([], pa.null()), pa.chunked_array([], pa.string())).shape == (0,)
 
 
-def test_nothing_but_nulls(model: cognate.Model) -> None:
+def test_nothing_but_nulls(model: cognate_text.Model) -> None:
     nulls = pa.nulls(3)
     assert model.cpdist(nulls, TEXTS[:3], fill=9).tolist() == [9, 9, 9]
     assert not model.embed(nulls).any()
@@ -103,22 +103,22 @@ def test_nothing_but_nulls(model: cognate.Model) -> None:
         (7, "not iterable"),
     ],
 )
-def test_what_is_no_column(model: cognate.Model, column: Any, told: str) -> None:
+def test_what_is_no_column(model: cognate_text.Model, column: Any, told: str) -> None:
     with pytest.raises(TypeError, match=told):
         model.cpdist(column, ["x", "y"])
 
 
-def test_columns_of_unequal_length(model: cognate.Model) -> None:
+def test_columns_of_unequal_length(model: cognate_text.Model) -> None:
     with pytest.raises(ValueError, match="a has 1 texts and b has 2"):
         model.cpdist(["x"], ["x", "y"])
 
 
-def test_a_lone_surrogate_is_told_by_its_place(model: cognate.Model) -> None:
+def test_a_lone_surrogate_is_told_by_its_place(model: cognate_text.Model) -> None:
     with pytest.raises(ValueError, match=r"texts\[1\]: .*surrogates"):
         model.embed(["fine", "\ud800"])
 
 
-def test_a_list_that_changes_meanwhile(model: cognate.Model) -> None:
+def test_a_list_that_changes_meanwhile(model: cognate_text.Model) -> None:
     """The texts are kept alive while the interpreter is let go."""
     import threading
 

@@ -1,4 +1,4 @@
-"""`python -m cognate` prints what the program prints."""
+"""`python -m cognate_text` prints what the program prints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conftest import ROOT, TEXTS, Program
 
 
 def run(*words: str, fed: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cognate", *words]
+    command = [sys.executable, "-m", "cognate_text", *words]
     return subprocess.run(command, input=fed, capture_output=True, text=True)
 
 

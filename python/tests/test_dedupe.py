@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from conftest import Program, columns, families, tweets
 
-import cognate
+import cognate_text
 
 TEXTS = [
     "Strong earthquake shakes Los Angeles this morning",
@@ -43,7 +43,7 @@ def as_program(
     return of, scores, [(int(one) - 1, int(other) - 1, float(score)) for one, other, score in pairs]
 
 
-def check_same(found: cognate.Duplicates, expected: tuple[list[int], list[float], list[tuple[int, int, float]]]) -> None:
+def check_same(found: cognate_text.Duplicates, expected: tuple[list[int], list[float], list[tuple[int, int, float]]]) -> None:
     of, scores, pairs = expected
     assert found.duplicate_of.tolist() == of
     assert found.scores.tobytes() == np.array(scores, dtype=np.float32).tobytes()
@@ -53,42 +53,42 @@ def check_same(found: cognate.Duplicates, expected: tuple[list[int], list[float]
 
 
 def test_a_text_names_the_one_that_stands_for_it() -> None:
-    found = cognate.dedupe(TEXTS)
+    found = cognate_text.dedupe(TEXTS)
     assert found.duplicate_of.tolist() == [-1, -1, 0, -1, 0, -1]
     assert found.duplicated.tolist() == [False, False, True, False, True, False]
     assert found.kept.tolist() == [0, 1, 3, 5]
     assert found.groups() == {0: [2, 4]}
     assert found.scores[2] == 1 and np.isnan(found.scores[0])
-    assert found.scores[4] == np.float32(cognate.Model().similarity(str(TEXTS[0]), str(TEXTS[4])))
+    assert found.scores[4] == np.float32(cognate_text.Model().similarity(str(TEXTS[0]), str(TEXTS[4])))
     # The copy is no pair of its own: it is the first text once more.
     assert [(0, 4)] == list(zip(found.pairs.first.tolist(), found.pairs.second.tolist()))
     frame = pd.DataFrame({"text": TEXTS, "likes": range(6)})
-    assert frame[~cognate.dedupe(frame["text"]).duplicated]["likes"].tolist() == [0, 1, 3, 5]
+    assert frame[~cognate_text.dedupe(frame["text"]).duplicated]["likes"].tolist() == [0, 1, 3, 5]
     assert found.duplicate_ratio == 2 / 6
-    none = cognate.dedupe([])
+    none = cognate_text.dedupe([])
     assert none.duplicate_of.tolist() == [] and none.duplicate_ratio == 0 and none.groups() == {}
 
 
 @pytest.mark.parametrize("kind", columns())
 def test_every_kind_of_column(kind: str) -> None:
     column = columns()[kind](TEXTS)
-    assert cognate.dedupe(column).duplicate_of.tolist() == [-1, -1, 0, -1, 0, -1]  # type: ignore[arg-type]
+    assert cognate_text.dedupe(column).duplicate_of.tolist() == [-1, -1, 0, -1, 0, -1]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("asked", [{}, {"threshold": 0.7, "method": "avg-cos"}, {"threshold": 0.9, "floor": 0.5}])
 def test_what_the_program_finds(program: Program, tmp_path: pathlib.Path, asked: dict[str, float | str]) -> None:
     texts = [*families(1500), None, "!!!", ""]
     words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
-    found = cognate.dedupe(texts, **asked)  # type: ignore[arg-type]
+    found = cognate_text.dedupe(texts, **asked)  # type: ignore[arg-type]
     assert found.duplicated.sum() > 100
     check_same(found, as_program(program, tmp_path, texts, *words))
-    one = cognate.dedupe(texts, model=cognate.Model(threads=1), **asked)  # type: ignore[arg-type]
+    one = cognate_text.dedupe(texts, model=cognate_text.Model(threads=1), **asked)  # type: ignore[arg-type]
     assert one.duplicate_of.tolist() == found.duplicate_of.tolist()
 
 
 def test_what_the_program_finds_among_tweets(program: Program, tmp_path: pathlib.Path) -> None:
     texts: list[str | None] = [row["text"] for row in tweets(8000)]
-    found = cognate.dedupe(texts)
+    found = cognate_text.dedupe(texts)
     assert found.duplicated.sum() > 1000
     check_same(found, as_program(program, tmp_path, texts))
 
@@ -97,37 +97,37 @@ def test_one_column_is_held_against_another(program: Program, tmp_path: pathlib.
     texts = families(900)
     known, new = texts[:600], texts[600:]
     (tmp_path / "known.ndjson").write_text("".join(json.dumps({"text": text}) + "\n" for text in known))
-    found = cognate.dedupe(new, against=known)
+    found = cognate_text.dedupe(new, against=known)
     assert found.duplicated.sum() > 30
     check_same(found, as_program(program, tmp_path, list(new), "--against", "known.ndjson"))
     assert all(of < len(known) for of in found.duplicate_of)
 
 
 def test_what_is_missed_is_told() -> None:
-    recall = cognate.dedupe(families(2000), check=40).recall
+    recall = cognate_text.dedupe(families(2000), check=40).recall
     assert recall is not None and recall.texts == 40
     assert 10 <= recall.matches and 0.9 * recall.matches <= recall.found <= recall.matches
-    assert cognate.dedupe(families(20)).recall is None
+    assert cognate_text.dedupe(families(20)).recall is None
 
 
 def test_what_makes_no_sense_is_refused() -> None:
     for wrong in (0.0, 1.5, float("nan")):
         with pytest.raises(ValueError, match="threshold: expected a number above 0, at most 1"):
-            cognate.dedupe(["a"], threshold=wrong)
-    with pytest.raises(cognate.MethodError, match="jaccard compares letters or tokens"):
-        cognate.dedupe(["a"], method="jaccard")
-    with pytest.raises(cognate.MethodError, match="bm25 only ranks"):
-        cognate.dedupe(["a"], method="bm25")
+            cognate_text.dedupe(["a"], threshold=wrong)
+    with pytest.raises(cognate_text.MethodError, match="jaccard compares letters or tokens"):
+        cognate_text.dedupe(["a"], method="jaccard")
+    with pytest.raises(cognate_text.MethodError, match="bm25 only ranks"):
+        cognate_text.dedupe(["a"], method="bm25")
     with pytest.raises(TypeError, match=r"against\[1\]: expected str, got int"):
-        cognate.dedupe(["a"], against=["a", 3])
+        cognate_text.dedupe(["a"], against=["a", 3])
 
 
 def asked_in_a_fork(results: multiprocessing.Queue[list[int]]) -> None:
-    results.put(cognate.dedupe(TEXTS).duplicate_of.tolist())
+    results.put(cognate_text.dedupe(TEXTS).duplicate_of.tolist())
 
 
 def test_a_forked_process_answers() -> None:
-    cognate.dedupe(TEXTS)
+    cognate_text.dedupe(TEXTS)
     context = multiprocessing.get_context("fork")
     results: multiprocessing.Queue[list[int]] = context.Queue()
     child = context.Process(target=asked_in_a_fork, args=(results,))
@@ -138,12 +138,12 @@ def test_a_forked_process_answers() -> None:
 
 def test_ctrl_c_ends_a_search() -> None:
     code = """
-import cognate, random, sys
+import cognate_text, random, sys
 draw = random.Random(1)
 texts = [" ".join(draw.choices(["storm", "flood", "quake", "town", "river"], k=12)) for _ in range(400_000)]
 print("asking", flush=True)
 try:
-    cognate.dedupe(texts)
+    cognate_text.dedupe(texts)
 except KeyboardInterrupt:
     sys.exit(33)
 """

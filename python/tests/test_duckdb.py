@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from conftest import ROOT, TEXTS, Program
 
-import cognate
+import cognate_text
 
 MODEL = ROOT / "models/default.safetensors"
 EXTENSION = os.environ.get("EXTENSION", "")
@@ -44,7 +44,7 @@ def test_the_bits_of_the_program(opened: duckdb.DuckDBPyConnection, program: Pro
                 assert np.float32(found[0][0]) == np.float32(told)
 
 
-def test_columns_of_many_rows(opened: duckdb.DuckDBPyConnection, model: cognate.Model) -> None:
+def test_columns_of_many_rows(opened: duckdb.DuckDBPyConnection, model: cognate_text.Model) -> None:
     """More rows than DuckDB takes at once, on all its threads, with and without texts."""
     opened.execute(
         "CREATE TABLE pairs AS SELECT i, CASE WHEN i % 11 = 3 THEN NULL ELSE (?::VARCHAR[])[i % 10 + 1] || ' ' || i % 7 "
@@ -65,7 +65,7 @@ def test_columns_of_many_rows(opened: duckdb.DuckDBPyConnection, model: cognate.
             assert np.array(vector, dtype=np.float32).tobytes() == expected[row].tobytes()
 
 
-def test_nulls_and_methods_by_row(opened: duckdb.DuckDBPyConnection, model: cognate.Model) -> None:
+def test_nulls_and_methods_by_row(opened: duckdb.DuckDBPyConnection, model: cognate_text.Model) -> None:
     one = "SELECT cognate_similarity(NULL, 'a'), cognate_similarity('a', NULL, 'wmd'), cognate_embed(NULL)"
     assert opened.execute(one).fetchall() == [(None, None, None)]
     assert opened.execute("SELECT cognate_explain('a', NULL)").fetchall() == [(None,)]
@@ -90,7 +90,7 @@ def test_the_model_that_is_asked(
     with pytest.raises(duckdb.Error, match="none.safetensors: cannot open"):
         database.execute(f"SELECT cognate_open('{tmp_path}/none.safetensors')").fetchall()
     told = database.execute(f"SELECT cognate_open('{MODEL}')").fetchall()
-    assert told == [(cognate.Model().fingerprint,)]
+    assert told == [(cognate_text.Model().fingerprint,)]
     assert len(database.execute(asked).fetchall()) == 1
     with pytest.raises(duckdb.Error, match="no such method"):
         database.execute("SELECT cognate_similarity('a', 'b', 'none')").fetchall()

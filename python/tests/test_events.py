@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from conftest import ROOT, Program, families, tweets
 
-import cognate
+import cognate_text
 
 STREAM = [
     "Strong earthquake shakes the city of Lima tonight",
@@ -50,7 +50,7 @@ def test_what_the_program_finds(program: Program, tmp_path: pathlib.Path, asked:
     rows = tweets(3000)
     words = [word for name, value in asked.items() for word in (f"--{name}", str(value or "none"))]
     event, nearest, score, new = as_program(program, tmp_path, rows, *words)
-    detector = cognate.EventDetector(**asked)  # type: ignore[arg-type]
+    detector = cognate_text.EventDetector(**asked)  # type: ignore[arg-type]
     texts, times = [row["text"] for row in rows], [row["time_utc"] for row in rows]
     alone = [detector.add(text, time) for text, time in zip(texts[:300], times[:300])]
     rest = detector.add_many(texts[300:], times[300:])
@@ -63,12 +63,12 @@ def test_what_the_program_finds(program: Program, tmp_path: pathlib.Path, asked:
 
 
 def test_a_text_joins_its_event() -> None:
-    detector = cognate.EventDetector(within=datetime.timedelta(hours=24))
+    detector = cognate_text.EventDetector(within=datetime.timedelta(hours=24))
     times = [START + datetime.timedelta(minutes=minute) for minute in range(6)]
     found = [detector.add(text, time) for text, time in zip(STREAM, times)]
     assert [one.event for one in found] == [0, 1, 0, 3, 4, 1]
-    assert found[2] == cognate.Event(0, 0, found[2].score, False)
-    assert found[4] == cognate.Event(4, None, None, True), "a missing text is like none"
+    assert found[2] == cognate_text.Event(0, 0, found[2].score, False)
+    assert found[4] == cognate_text.Event(4, None, None, True), "a missing text is like none"
     later = detector.add(STREAM[0], START + datetime.timedelta(hours=25))
     assert later.new and later.nearest is None, "what is older than a day is forgotten"
     assert len(detector) == 7 and detector.threshold == np.float32(0.48)
@@ -91,12 +91,12 @@ def test_every_form_of_time() -> None:
         "polars": pl.Series(plain),
     }
     for name, times in forms.items():
-        found = cognate.EventDetector(within="3m").add_many(STREAM, times)  # type: ignore[arg-type]
+        found = cognate_text.EventDetector(within="3m").add_many(STREAM, times)  # type: ignore[arg-type]
         assert found.event.tolist() == [0, 1, 0, 3, 4, 5], name
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    timed = cognate.EventDetector(within="24h")
+    timed = cognate_text.EventDetector(within="24h")
     with pytest.raises(ValueError, match="times: `within` is a span of time, so each text needs one"):
         timed.add("a quake")
     with pytest.raises(ValueError, match=r"times\[1\]: expected a datetime, RFC 3339.*got 'noon'"):
@@ -115,7 +115,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         ({"second": "none"}, "no such method"),
     ):
         with pytest.raises(ValueError, match=message):
-            cognate.EventDetector(**asked)
+            cognate_text.EventDetector(**asked)
     with pytest.raises(TypeError, match="an EventDetector cannot be pickled"):
         pickle.dumps(timed)
 
@@ -123,13 +123,13 @@ def test_what_makes_no_sense_is_refused() -> None:
 def test_a_stream_goes_on_from_what_was_saved() -> None:
     texts, times = families(2000), [START + datetime.timedelta(minutes=minute) for minute in range(2000)]
     asked: dict[str, object] = {"within": "6h", "last": 300, "centre": 0.2}
-    expected = cognate.EventDetector(**asked).add_many(texts, times)  # type: ignore[arg-type]
-    detector = cognate.EventDetector(**asked)  # type: ignore[arg-type]
+    expected = cognate_text.EventDetector(**asked).add_many(texts, times)  # type: ignore[arg-type]
+    detector = cognate_text.EventDetector(**asked)  # type: ignore[arg-type]
     found = []
     for start, end in ((0, 1), (1, 150), (150, 1177), (1177, 2000)):
         found.append(detector.add_many(texts[start:end], times[start:end]))
-        detector = cognate.EventDetector(state=detector.save(), **asked)  # type: ignore[arg-type]
-    for at, name in enumerate(cognate.Events._fields):
+        detector = cognate_text.EventDetector(state=detector.save(), **asked)  # type: ignore[arg-type]
+    for at, name in enumerate(cognate_text.Events._fields):
         together = np.concatenate([part[at] for part in found])
         assert together.tobytes() == expected[at].tobytes(), name
     assert len(detector) == 2000
@@ -142,7 +142,7 @@ def test_a_state_is_that_of_the_program(program: Program, tmp_path: pathlib.Path
     (tmp_path / "state").unlink()
     (tmp_path / "out.tsv").unlink()
     as_program(program, tmp_path, rows[:700], "--last", "200", "--state", "state")
-    detector = cognate.EventDetector(last=200, state=(tmp_path / "state").read_bytes())
+    detector = cognate_text.EventDetector(last=200, state=(tmp_path / "state").read_bytes())
     found = detector.add_many([row["text"] for row in rows[700:1000]])
     assert (found.event.tolist(), found.nearest.tolist()) == (event[700:1000], nearest[700:1000])
     (tmp_path / "state").write_bytes(detector.save())
@@ -152,15 +152,15 @@ def test_a_state_is_that_of_the_program(program: Program, tmp_path: pathlib.Path
 
 
 def test_a_state_of_something_else_is_refused(program: Program, tmp_path: pathlib.Path) -> None:
-    detector = cognate.EventDetector()
+    detector = cognate_text.EventDetector()
     detector.add_many(STREAM)
     saved = detector.save()
     with pytest.raises(ValueError, match="state: the state was made with method avg-cos.* last 2000.* last 9"):
-        cognate.EventDetector(last=9, state=saved)
+        cognate_text.EventDetector(last=9, state=saved)
     with pytest.raises(ValueError, match="state: not a whole state: its digest is not that of its lines"):
-        cognate.EventDetector(state=saved.replace(b"Lima", b"Rome"))
+        cognate_text.EventDetector(state=saved.replace(b"Lima", b"Rome"))
     with pytest.raises(ValueError, match="state: not a whole state"):
-        cognate.EventDetector(state=b"")
+        cognate_text.EventDetector(state=b"")
     state = tmp_path / "state"
     words = [program.path, "events", "--model", str(ROOT / "models/default.safetensors"), "-o", str(tmp_path / "out")]
     words += ["--state", str(state), "--checkpoint", "0s"]
@@ -172,11 +172,11 @@ def test_a_state_of_something_else_is_refused(program: Program, tmp_path: pathli
     running.kill()
     running.wait()
     with pytest.raises(ValueError, match="state: the run of `cognate events` that wrote it was interrupted"):
-        cognate.EventDetector(state=state.read_bytes())
+        cognate_text.EventDetector(state=state.read_bytes())
 
 
 def test_many_threads_add_to_one() -> None:
-    detector = cognate.EventDetector()
+    detector = cognate_text.EventDetector()
     texts = [text or "" for text in STREAM] * 100
 
     def add() -> None:

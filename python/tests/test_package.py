@@ -15,24 +15,24 @@ import sys
 import pytest
 from conftest import ROOT
 
-import cognate
+import cognate_text
 
-MODULES = [name for _, name, _ in pkgutil.iter_modules(cognate.__path__) if name not in ("_native", "__main__")]
+MODULES = [name for _, name, _ in pkgutil.iter_modules(cognate_text.__path__) if name not in ("_native", "__main__")]
 
 
 def test_the_version_is_that_of_the_program() -> None:
     told = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
     assert told is not None
-    assert cognate.__version__ == importlib.metadata.version("cognate-text") == told[1]
+    assert cognate_text.__version__ == importlib.metadata.version("cognate-text") == told[1]
 
 
 def test_what_was_installed_is_under_test() -> None:
-    assert pathlib.Path(cognate.__file__).parent.parent.name == "site-packages"
+    assert pathlib.Path(cognate_text.__file__).parent.parent.name == "site-packages"
 
 
 @pytest.mark.parametrize("name", ["", *MODULES])
 def test_examples(name: str) -> None:
-    module = importlib.import_module(f"cognate.{name}".rstrip("."))
+    module = importlib.import_module(f"cognate_text.{name}".rstrip("."))
     found = doctest.testmod(module)
     assert found.failed == 0
     if name in ("", "_model", "_explanation", "errors", "pandas", "sklearn"):
@@ -50,7 +50,7 @@ def test_types() -> None:
 
 def test_stubs_name_what_is_there() -> None:
     checked = subprocess.run(
-        [sys.executable, "-m", "mypy.stubtest", "cognate._native", "--ignore-missing-stub"],
+        [sys.executable, "-m", "mypy.stubtest", "cognate_text._native", "--ignore-missing-stub"],
         capture_output=True,
         text=True,
     )

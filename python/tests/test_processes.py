@@ -11,16 +11,16 @@ import sys
 import threading
 import time
 
-import cognate
+import cognate_text
 
 
 def fork_and_ask(results: multiprocessing.Queue[bytes]) -> None:
-    results.put(cognate._model.shared().cpdist(["a quake"] * 5000, ["a tremor"] * 5000).tobytes())
+    results.put(cognate_text._model.shared().cpdist(["a quake"] * 5000, ["a tremor"] * 5000).tobytes())
 
 
-def test_a_forked_process_answers(model: cognate.Model) -> None:
+def test_a_forked_process_answers(model: cognate_text.Model) -> None:
     """Threads do not live on in a fork; a pool of them would be waited for in vain."""
-    expected = cognate._model.shared().cpdist(["a quake"] * 5000, ["a tremor"] * 5000).tobytes()
+    expected = cognate_text._model.shared().cpdist(["a quake"] * 5000, ["a tremor"] * 5000).tobytes()
     context = multiprocessing.get_context("fork")
     results: multiprocessing.Queue[bytes] = context.Queue()
     child = context.Process(target=fork_and_ask, args=(results,))
@@ -29,7 +29,7 @@ def test_a_forked_process_answers(model: cognate.Model) -> None:
     child.join()
 
 
-def test_other_threads_run_meanwhile(model: cognate.Model) -> None:
+def test_other_threads_run_meanwhile(model: cognate_text.Model) -> None:
     """While a large question is at work, Python counts on."""
     texts = ["Quake hits L.A. and more words for a longer text"] * 200_000
     counted = 0
@@ -42,7 +42,7 @@ def test_other_threads_run_meanwhile(model: cognate.Model) -> None:
             time.sleep(0)
 
     counter = threading.Thread(target=count)
-    one = cognate.Model(threads=1)
+    one = cognate_text.Model(threads=1)
     counter.start()
     before = counted
     one.cpdist(texts, texts, method="wmd")
@@ -54,9 +54,9 @@ def test_other_threads_run_meanwhile(model: cognate.Model) -> None:
 
 def test_ctrl_c_ends_a_question() -> None:
     code = """
-import cognate, sys
+import cognate_text, sys
 texts = ["word " * 200] * 1_000_000
-model = cognate.Model()
+model = cognate_text.Model()
 print("asking", flush=True)
 try:
     model.cpdist(texts, texts, method="wmd", truncate=True)
@@ -71,14 +71,14 @@ except KeyboardInterrupt:
     assert child.wait(timeout=60) == 33
 
 
-def test_the_packages_own_model_is_mapped(model: cognate.Model) -> None:
+def test_the_packages_own_model_is_mapped(model: cognate_text.Model) -> None:
     """Processes of a machine share its memory: it is the file itself that lies in each of them."""
     lines = pathlib.Path("/proc/self/maps").read_text().splitlines()
     assert any(line.endswith(os.path.realpath(model.path)) for line in lines)
 
 
 def test_imports_nothing_heavy() -> None:
-    code = "import cognate, sys; print(sorted({m.split('.')[0] for m in sys.modules}))"
+    code = "import cognate_text, sys; print(sorted({m.split('.')[0] for m in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     for heavy in ("pandas", "pyarrow", "polars", "sklearn", "pyspark"):
         assert f"'{heavy}'" not in loaded.stdout

@@ -10,33 +10,33 @@ import numpy as np
 import pytest
 from conftest import ROOT, TEXTS, Program
 
-import cognate
+import cognate_text
 
 
-def test_exceptions_by_kind(model: cognate.Model, tmp_path: pathlib.Path) -> None:
-    with pytest.raises(cognate.MethodError, match="the nearest names are dynamax-jaccard"):
+def test_exceptions_by_kind(model: cognate_text.Model, tmp_path: pathlib.Path) -> None:
+    with pytest.raises(cognate_text.MethodError, match="the nearest names are dynamax-jaccard"):
         model.similarity("a", "b", method="dynamax-jacard")
-    with pytest.raises(cognate.MethodError, match="bm25 only ranks"):
+    with pytest.raises(cognate_text.MethodError, match="bm25 only ranks"):
         model.cpdist([], [], method="bm25")
-    with pytest.raises(cognate.MethodError, match="has no vector of one"):
+    with pytest.raises(cognate_text.MethodError, match="has no vector of one"):
         model.embed(["a"], method="wmd")
-    with pytest.raises(cognate.MethodError, match="cannot use euclidean"):
+    with pytest.raises(cognate_text.MethodError, match="cannot use euclidean"):
         model.similarity("a", "b", method="wmd", measure="euclidean")
-    with pytest.raises(cognate.NotCalibratedError, match="no threshold for wmd by cosine"):
+    with pytest.raises(cognate_text.NotCalibratedError, match="no threshold for wmd by cosine"):
         model.extract("a", ["b"], method="wmd", score_cutoff="calibrated")
-    with pytest.raises(cognate.ModelNotFoundError, match="No such file") as caught:
-        cognate.open(tmp_path / "none")
+    with pytest.raises(cognate_text.ModelNotFoundError, match="No such file") as caught:
+        cognate_text.open(tmp_path / "none")
     assert isinstance(caught.value, FileNotFoundError)
     broken = tmp_path / "broken.safetensors"
     broken.write_bytes(bytes(1000))
-    with pytest.raises(cognate.ModelError, match="not a cognate model"):
-        cognate.open(broken)
+    with pytest.raises(cognate_text.ModelError, match="not a cognate model"):
+        cognate_text.open(broken)
     for kind in ("MethodError", "TextError", "NotCalibratedError"):
         assert issubclass(getattr(cognate, kind), ValueError)
-        assert issubclass(getattr(cognate, kind), cognate.CognateError)
+        assert issubclass(getattr(cognate, kind), cognate_text.CognateError)
 
 
-def test_opposites_count_unless_they_are_ignored(model: cognate.Model) -> None:
+def test_opposites_count_unless_they_are_ignored(model: cognate_text.Model) -> None:
     pair = ("turn on dark mode", "turn off dark mode")
     plain = model.similarity(*pair, method="coverage-blend")
     assert model.similarity(*pair) == model.similarity(*pair, opposites="count") < plain
@@ -46,47 +46,106 @@ def test_opposites_count_unless_they_are_ignored(model: cognate.Model) -> None:
     assert model.rank(pair[0], [pair[1]], opposites="ignore")[0].score == plain
     assert model.extract(pair[0], [pair[1]], opposites="ignore")[0].score == plain
     assert model.explain(*pair, opposites="ignore").method == "coverage-blend"
-    with pytest.raises(cognate.MethodError, match="avg-cos does not count opposites"):
+    with pytest.raises(cognate_text.MethodError, match="avg-cos does not count opposites"):
         model.similarity(*pair, method="avg-cos", opposites="count")
 
 
-def test_texts_that_cannot_be_scored(model: cognate.Model) -> None:
+def test_texts_that_cannot_be_scored(model: cognate_text.Model) -> None:
     a, b = ["a quake", "!!!", " ", None], ["a tremor"] * 4
     assert model.cpdist(a, b, fill=-1).tolist()[1:] == [0, 0, -1]
     assert model.cpdist(a, b, fill=-1, unscored="missing").tolist()[1:] == [-1, -1, -1]
-    with pytest.raises(cognate.TextError, match=r"^a\[1\] has no known word$") as caught:
+    with pytest.raises(cognate_text.TextError, match=r"^a\[1\] has no known word$") as caught:
         model.cpdist(a, b, unscored="error")
     assert (caught.value.argument, caught.value.index) == ("a", 1)
-    with pytest.raises(cognate.TextError, match=r"^b\[2\] is empty$"):
+    with pytest.raises(cognate_text.TextError, match=r"^b\[2\] is empty$"):
         model.cpdist([None, *b], [None, "x", *a[2:], None], unscored="error")
-    with pytest.raises(cognate.TextError, match="^b is empty$"):
+    with pytest.raises(cognate_text.TextError, match="^b is empty$"):
         model.similarity("x", "", unscored="error")
-    with pytest.raises(cognate.TextError, match=r"^texts\[1\] has no known word$"):
+    with pytest.raises(cognate_text.TextError, match=r"^texts\[1\] has no known word$"):
         model.embed(["x", "!!!"], unknown="error")
-    with pytest.raises(cognate.TextError, match=r"^queries\[1\] is empty$"):
-        model.cdist(["x", ""], TEXTS)
-    with pytest.raises(cognate.TextError, match=r"^choices\[2\] is empty$"):
+    with pytest.raises(cognate_text.TextError, match=r"^queries\[2\] is empty$"):
+        model.cdist(["x", None, ""], TEXTS, unscored="error")
+    with pytest.raises(cognate_text.TextError, match=r"^queries\[1\] has no known word$"):
+        model.cdist(["x", "!!!"], TEXTS, unscored="error", top_k=2)
+    with pytest.raises(cognate_text.TextError, match=r"^choices\[2\] is empty$"):
         model.cdist(["x"], ["y", None, ""], unscored="error")
-    with pytest.raises(cognate.TextError, match="^query is empty$"):
+    with pytest.raises(cognate_text.TextError, match="^query is empty$"):
         model.rank("", TEXTS)
-    with pytest.raises(cognate.TextError, match="^query is empty$"):
+    with pytest.raises(cognate_text.TextError, match="^query is empty$"):
         model.rank("", [])
     long = "word " * 600
-    with pytest.raises(cognate.TextError, match="a has 600 tokens; the limit is 512"):
+    with pytest.raises(cognate_text.TextError, match="a has 600 tokens; the limit is 512"):
         model.similarity(long, "x", unscored="error")
     assert model.similarity(long, "word", truncate=True) > 0.5
 
 
-def test_the_first_of_many_errors_is_told(model: cognate.Model) -> None:
+def test_matrices_score_what_rankings_score_and_leave_out_what_cannot_be_scored(
+    model: cognate_text.Model,
+) -> None:
+    long = "word " * 600
+    queries = [*TEXTS, "", None, "!!!", long]
+    choices = [None, *TEXTS * 40, "", long]
+    for method in ("auto", "avg-cos", "dynamax", "wmd", "bm25", "jaccard"):
+        whole = model.cdist(queries, choices, method=method, unscored="missing", fill=-9)
+        zeros = model.cdist(queries, choices, method=method, fill=-9)
+        best = model.cdist(queries, choices, method=method, top_k=7, fill=-9)
+        assert (whole[-4:] == -9).all() and (best.indexes[-4:] == -1).all()
+        assert (zeros[11] == -9).all() and (zeros[[10, 12, 13], 1:] == 0).all()
+        for place, query in enumerate(TEXTS):
+            ranked = model.rank(query, choices, method=method)
+            scores = np.full(len(choices), -9, np.float32)
+            for found in ranked:
+                if found.score is not None:
+                    scores[found.place] = found.score
+            assert whole[place].tobytes() == scores.tobytes(), method
+            places = [found.place for found in ranked if found.score is not None][:7]
+            assert best.indexes[place].tolist() == places + [-1] * (7 - len(places)), method
+    assert np.isnan(model.cdist([""], TEXTS, unscored="missing")).all()
+
+
+def test_rows_that_were_not_scored_are_told(model: cognate_text.Model) -> None:
+    a, b = ["a quake", "!!!", " ", None, "word " * 600], ["a tremor"] * 5
+    found = model.cpdist(a, b, output="full")
+    assert found.unscored == {1: "unknown", 2: "empty", 3: "missing", 4: "too_long"}
+    assert found.scores.tolist()[1:] == [0, 0, 0, 0] and found.scores[0] > 0.7
+    missing = model.cpdist(a, b, output="full", unscored="missing")
+    assert missing.unscored == found.unscored and np.isnan(missing.scores[1:]).all()
+    assert np.isnan(model.similarity("???", "a quake", unscored="missing"))
+    many = ["a quake", ""] * 3000
+    assert list(model.cpdist(many, many, output="full").unscored) == list(range(1, 6000, 2))
+
+
+def test_a_bar_tells_how_far_a_question_is(
+    model: cognate_text.Model, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [f"text {number} of many about a quake" for number in range(30_000)]
+    model.cpdist(texts, texts[::-1], method="wmd", progress=True)
+    assert "100%" in capsys.readouterr().err
+    model.cdist(texts[:10], texts[:10], progress=True)
+    model.cdist(texts[:10], texts[:10])
+    assert capsys.readouterr().err.count("100%") == 1
+
+
+def test_the_first_of_many_errors_is_told(model: cognate_text.Model) -> None:
     texts = [f"text {number}" for number in range(20_000)]
     for place in (19_999, 9_000, 4_321):
         texts[place] = ""
-        with pytest.raises(cognate.TextError) as caught:
+        with pytest.raises(cognate_text.TextError) as caught:
             model.cpdist(texts, texts, unscored="error")
         assert caught.value.index == place
 
 
-def test_vectors_of_texts_without_a_word(model: cognate.Model) -> None:
+def test_vectors_as_other_encoders_give_them(model: cognate_text.Model) -> None:
+    rows = model.embed(TEXTS)
+    assert model.embed(TEXTS[3]).tobytes() == rows[3].tobytes()
+    assert model.encode(TEXTS, batch_size=2, show_progress_bar=False).tobytes() == rows.tobytes()
+    assert np.allclose(np.linalg.norm(model.encode(TEXTS[:2], normalize_embeddings=True), axis=1), 1)
+    assert not model.embed(["", "a"], normalize=True)[0].any(), "no number where there is no length"
+    with pytest.raises(ValueError, match="normalize: expected"):
+        model.embed(TEXTS, normalize=True, output="arrow")  # type: ignore[call-overload]
+
+
+def test_vectors_of_texts_without_a_word(model: cognate_text.Model) -> None:
     vectors = model.embed(["!!!", "?!", None, "a quake"], unknown="hash")
     lengths = np.linalg.norm(vectors, axis=1)
     assert np.allclose(lengths[:2], 1) and lengths[2] == 0
@@ -98,25 +157,25 @@ def test_vectors_of_texts_without_a_word(model: cognate.Model) -> None:
     ("name", "value"),
     [("unscored", "none"), ("measure", "manhattan"), ("opposites", "yes"), ("output", "list")],
 )
-def test_settings_that_do_not_exist(model: cognate.Model, name: str, value: str) -> None:
+def test_settings_that_do_not_exist(model: cognate_text.Model, name: str, value: str) -> None:
     with pytest.raises(ValueError, match=f"{name}: expected .*'?\"?{value}"):
         model.cpdist(["x"], ["y"], **{name: value})  # type: ignore[call-overload]
 
 
-def test_numbers_out_of_range(model: cognate.Model) -> None:
+def test_numbers_out_of_range(model: cognate_text.Model) -> None:
     with pytest.raises(ValueError, match="top_k: expected at least 1"):
         model.rank("x", TEXTS, top_k=0)
     with pytest.raises(ValueError, match="limit: expected at least 1"):
         model.extract("x", TEXTS, limit=0)
     with pytest.raises(ValueError, match="threads: expected at least 1"):
-        cognate.Model(threads=0)
+        cognate_text.Model(threads=0)
     with pytest.raises(ValueError, match="score_cutoff: expected a number"):
         model.extract("x", TEXTS, score_cutoff=float("nan"))
     with pytest.raises(ValueError, match="score_cutoff: expected a number or"):
         model.extract("x", TEXTS, score_cutoff="best")  # type: ignore[arg-type]
 
 
-def test_cutoffs(model: cognate.Model) -> None:
+def test_cutoffs(model: cognate_text.Model) -> None:
     scores = {one.place: one.score for one in model.rank(TEXTS[1], TEXTS)}
     exact = scores[2]
     assert exact is not None
@@ -131,7 +190,7 @@ def test_cutoffs(model: cognate.Model) -> None:
     assert (best.scores[best.indexes >= 0] >= least).all() and (best.indexes == -1).any()
 
 
-def test_choices_with_keys(model: cognate.Model) -> None:
+def test_choices_with_keys(model: cognate_text.Model) -> None:
     import pandas as pd
 
     series = pd.Series(TEXTS, index=[f"row {number}" for number in range(10)])
@@ -142,27 +201,27 @@ def test_choices_with_keys(model: cognate.Model) -> None:
     assert model.extract("x", {}) == []
 
 
-def test_models_travel_by_name(model: cognate.Model, tmp_path: pathlib.Path) -> None:
+def test_models_travel_by_name(model: cognate_text.Model, tmp_path: pathlib.Path) -> None:
     again = pickle.loads(pickle.dumps(model))
     assert again.fingerprint == model.fingerprint
     assert pickle.loads(pickle.dumps(model)) is again, "a process opens a model once"
     copied = tmp_path / "mine.safetensors"
     copied.write_bytes((ROOT / "models/default.safetensors").read_bytes())
-    mine = cognate.open(copied)
+    mine = cognate_text.open(copied)
     assert copy.copy(mine).path == copied
     sent = pickle.dumps(mine)
     copied.rename(tmp_path / "elsewhere.safetensors")
-    cognate._model.shared.cache_clear()
-    with pytest.raises(cognate.ModelNotFoundError, match="at the same path there"):
+    cognate_text._model.shared.cache_clear()
+    with pytest.raises(cognate_text.ModelNotFoundError, match="at the same path there"):
         pickle.loads(sent)
-    with pytest.raises(cognate.FingerprintError, match="this is model a69f949eb9d51d80, and 0000"):
-        cognate._model.shared(None, "0000000000000000")
-    for error in (cognate.TextError("a is empty", "a", 3), cognate.ModelNotFoundError("gone")):
+    with pytest.raises(cognate_text.FingerprintError, match="this is model a69f949eb9d51d80, and 0000"):
+        cognate_text._model.shared(None, "0000000000000000")
+    for error in (cognate_text.TextError("a is empty", "a", 3), cognate_text.ModelNotFoundError("gone")):
         assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
-def test_shown(model: cognate.Model) -> None:
-    assert repr(model) == "<cognate.Model 32000 words of 256 dimensions, a69f949eb9d51d80>"
+def test_shown(model: cognate_text.Model) -> None:
+    assert repr(model) == "<cognate_text.Model 32000 words of 256 dimensions, a69f949eb9d51d80>"
     page = model.explain("<b>Quake</b> & co", "a tremor")._repr_html_()
     assert "&lt;" in page and "<b>Quake" not in page and "<script" not in page
     assert "rgba(" in page and "<table>" in page and "quake" in page
@@ -172,7 +231,7 @@ def test_shown(model: cognate.Model) -> None:
 def test_a_file_written_in_place_is_noticed(tmp_path: pathlib.Path) -> None:
     copied = tmp_path / "mine.safetensors"
     copied.write_bytes((ROOT / "models/default.safetensors").read_bytes())
-    mapped = cognate._native.Model(str(copied), True, None)
+    mapped = cognate_text._native.Model(str(copied), True, None)
     assert not mapped.damaged()
     with copied.open("r+b") as file:
         file.seek(5_000_000)
@@ -180,7 +239,7 @@ def test_a_file_written_in_place_is_noticed(tmp_path: pathlib.Path) -> None:
     assert mapped.damaged()
 
 
-def test_liked_texts_and_results_that_differ(program: Program, model: cognate.Model) -> None:
+def test_liked_texts_and_results_that_differ(program: Program, model: cognate_text.Model) -> None:
     news = [text for text in TEXTS if text.strip("!")]
     asked = ["--like", TEXTS[1], "--like", "cat on a sofa", "--unlike", "marathon runners", "--diversify", "0.5"]
     told = program.ask("rank", *asked, "--top-k", "3", *news)["results"]
@@ -198,7 +257,7 @@ def test_liked_texts_and_results_that_differ(program: Program, model: cognate.Mo
     assert model.rank(None, news, like=[(TEXTS[1], 2.0)])[0].score == pytest.approx(2.0)
 
 
-def test_likes_that_make_no_sense(model: cognate.Model) -> None:
+def test_likes_that_make_no_sense(model: cognate_text.Model) -> None:
     for asked, message in (
         ({"query": "a", "like": ["b"]}, "query: expected a query or texts in `like`"),
         ({"query": None}, "query: expected a query or texts in `like`"),

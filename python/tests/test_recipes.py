@@ -9,11 +9,21 @@ from typing import Any
 import pytest
 from conftest import ROOT
 
-import cognate
+import cognate_text
 
 PAGE = (ROOT / "docs/python.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-NEEDS = ["duckdb", "polars.map_batches", "dask.dataframe", "ray.data", "pyspark", "sklearn", "cognate.pandas"]
+NEEDS = [
+    "duckdb",
+    "polars.map_batches",
+    "dask.dataframe",
+    "ray.data",
+    "pyspark",
+    "sklearn",
+    "cognate_text.pandas",
+    "semhash",
+    "keybert",
+]
 
 
 def named(block: str) -> str:
@@ -45,7 +55,7 @@ def test_recipe(block: str, monkeypatch: pytest.MonkeyPatch) -> None:
     }
     for start, score in first.items():
         if ended.startswith(start):
-            assert score(answer) == cognate.Model().similarity("a quake", "an earthquake")
+            assert score(answer) == cognate_text.Model().similarity("a quake", "an earthquake")
     assert answer is not None
     if "ray.data" in block:
         space["ray"].shutdown()

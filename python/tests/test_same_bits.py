@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from conftest import TEXTS, Program
 
-import cognate
+import cognate_text
 
-METHODS = cognate.Model().methods()
+METHODS = cognate_text.Model().methods()
 SIMILARITIES = [m["name"] for m in METHODS if m["kind"] == "similarity" and not m["unavailable"]]
 RANKERS = [m["name"] for m in METHODS if m["kind"] == "ranker" and not m["unavailable"]]
 EMBEDDINGS = [m["name"] for m in METHODS if m["embeds"] and not m["unavailable"]]
@@ -18,14 +18,14 @@ def test_there_are_methods_of_all_kinds() -> None:
     assert len(SIMILARITIES) > 15 and len(RANKERS) >= 2 and len(EMBEDDINGS) > 3
 
 
-def test_the_model_is_that_of_the_repository(program: Program, model: cognate.Model) -> None:
+def test_the_model_is_that_of_the_repository(program: Program, model: cognate_text.Model) -> None:
     asked = program.ask("similarity", "a quake", "a tremor")
     assert asked["fingerprint"] == model.fingerprint
     assert asked["method"] == model.auto
 
 
 @pytest.mark.parametrize("method", ["auto", *SIMILARITIES, *RANKERS])
-def test_rankings(program: Program, model: cognate.Model, method: str) -> None:
+def test_rankings(program: Program, model: cognate_text.Model, method: str) -> None:
     query = TEXTS[1]
     asked = program.ask("rank", "--method", method, query, "-", lines=TEXTS)
     without = asked["unscored"]
@@ -41,7 +41,7 @@ def test_rankings(program: Program, model: cognate.Model, method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["auto", *SIMILARITIES])
-def test_pairs(program: Program, model: cognate.Model, method: str) -> None:
+def test_pairs(program: Program, model: cognate_text.Model, method: str) -> None:
     asked = program.ask("similarity", "--method", method, TEXTS[0], TEXTS[1])
     single = model.similarity(TEXTS[0], TEXTS[1], method=method)
     assert np.float32(single) == np.float32(asked["scores"][0])
@@ -56,7 +56,7 @@ def test_pairs(program: Program, model: cognate.Model, method: str) -> None:
 
 
 @pytest.mark.parametrize("measure", ["cosine", "euclidean"])
-def test_measures(program: Program, model: cognate.Model, measure: cognate._model.Measure) -> None:
+def test_measures(program: Program, model: cognate_text.Model, measure: cognate_text._model.Measure) -> None:
     flags = ["--method", "sif", "--measure", measure]
     asked = program.ask("similarity", *flags, TEXTS[0], TEXTS[1])
     found = model.similarity(TEXTS[0], TEXTS[1], method="sif", measure=measure)
@@ -64,7 +64,7 @@ def test_measures(program: Program, model: cognate.Model, measure: cognate._mode
 
 
 @pytest.mark.parametrize("method", ["auto", *EMBEDDINGS])
-def test_vectors(program: Program, model: cognate.Model, method: str) -> None:
+def test_vectors(program: Program, model: cognate_text.Model, method: str) -> None:
     asked = program.ask("embed", "--method", method, "-", lines=TEXTS)["embeddings"]
     found = model.embed(TEXTS, method=method)
     for row, vector in zip(found, asked):
@@ -72,7 +72,7 @@ def test_vectors(program: Program, model: cognate.Model, method: str) -> None:
         assert row.tobytes() == expected.astype(np.float32).tobytes()
 
 
-def test_explanations(program: Program, model: cognate.Model) -> None:
+def test_explanations(program: Program, model: cognate_text.Model) -> None:
     asked = program.ask("explain", TEXTS[4], TEXTS[5])
     found = model.explain(TEXTS[4], TEXTS[5])
     assert np.float32(found.score) == np.float32(asked["score"])
@@ -87,9 +87,9 @@ def test_explanations(program: Program, model: cognate.Model) -> None:
             assert word.share is not None and np.float32(word.share) == np.float32(expected["share"])
 
 
-def test_threads_and_places_change_no_bit(model: cognate.Model) -> None:
-    one = cognate.Model(threads=1)
-    many = cognate.Model(threads=7)
+def test_threads_and_places_change_no_bit(model: cognate_text.Model) -> None:
+    one = cognate_text.Model(threads=1)
+    many = cognate_text.Model(threads=7)
     ones = [TEXTS[at % 10] for at in range(5000)]
     others = [TEXTS[at % 9] for at in range(5000)]
     assert one.cpdist(ones, others).tobytes() == many.cpdist(ones, others).tobytes()

@@ -18,9 +18,9 @@ import pytest
 from conftest import ROOT, TEXTS, Program, families
 from pyspark.sql import SparkSession
 
-import cognate
-from cognate._spark_host import on_this_host
-from cognate.spark import dedupe, embed, with_similarity
+import cognate_text
+from cognate_text._spark_host import on_this_host
+from cognate_text.spark import dedupe, embed, with_similarity
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def executors() -> list[int]:
     ]
 
 
-def test_the_bits_of_the_program(spark: SparkSession, program: Program, model: cognate.Model) -> None:
+def test_the_bits_of_the_program(spark: SparkSession, program: Program, model: cognate_text.Model) -> None:
     data = rows(1000)
     frame = spark.createDataFrame(data, "id int, a string, b string").repartition(4)
     scored = {row.id: row.similarity for row in with_similarity(frame, "a", "b").collect()}
@@ -88,7 +88,7 @@ def test_the_bits_of_the_program(spark: SparkSession, program: Program, model: c
             assert np.float32(scored[at]) == np.float32(asked)
 
 
-def test_methods_and_names(spark: SparkSession, model: cognate.Model) -> None:
+def test_methods_and_names(spark: SparkSession, model: cognate_text.Model) -> None:
     frame = spark.createDataFrame(rows(20), "id int, a string, b string")
     found = with_similarity(frame, "b", "a", method="wmd", column="alike", unscored="missing")
     assert found.columns == ["id", "a", "b", "alike"]
@@ -98,11 +98,11 @@ def test_methods_and_names(spark: SparkSession, model: cognate.Model) -> None:
         with_similarity(frame, "a", "c")
     with pytest.raises(ValueError, match="there is a column 'b' already"):
         with_similarity(frame, "a", "b", column="b")
-    with pytest.raises(cognate.MethodError, match="no such method"):
+    with pytest.raises(cognate_text.MethodError, match="no such method"):
         with_similarity(frame, "a", "b", method="none")
 
 
-def test_vectors(spark: SparkSession, model: cognate.Model) -> None:
+def test_vectors(spark: SparkSession, model: cognate_text.Model) -> None:
     data = rows(50)
     frame = spark.createDataFrame(data, "id int, a string, b string")
     found = {row.id: row.embedding for row in embed(frame, "b").collect()}
@@ -118,14 +118,14 @@ def test_a_model_of_ones_own(spark: SparkSession, tmp_path: pathlib.Path) -> Non
     frame = spark.createDataFrame(rows(8), "id int, a string, b string")
     copied = tmp_path / "mine.safetensors"
     shutil.copy(ROOT / "models/default.safetensors", copied)
-    mine = cognate.open(copied)
+    mine = cognate_text.open(copied)
     assert with_similarity(frame, "a", "b", model=mine).count() == 8
     # Where there is no such path, what was sent by addFile serves.
     sent, elsewhere = tmp_path / "sent.safetensors", tmp_path / "elsewhere"
     elsewhere.mkdir()
     shutil.copy(copied, sent)
     shutil.copy(copied, elsewhere / sent.name)
-    theirs = cognate.open(sent)
+    theirs = cognate_text.open(sent)
     spark.sparkContext.addFile(str(elsewhere / sent.name))
     scored = with_similarity(frame, "a", "b", model=theirs)
     sent.unlink()
@@ -137,13 +137,13 @@ def test_another_model_is_refused(spark: SparkSession, program: Program, tmp_pat
     frame = spark.createDataFrame(rows(8), "id int, a string, b string")
     copied = tmp_path / "mine.safetensors"
     shutil.copy(ROOT / "models/default.safetensors", copied)
-    scored = with_similarity(frame, "a", "b", model=cognate.open(copied))
+    scored = with_similarity(frame, "a", "b", model=cognate_text.open(copied))
     subprocess.run([program.path, "fit", str(copied), "--universe", "axes:8"], check=True)
     with pytest.raises(Exception, match="FingerprintError.*was asked for"):
         scored.collect()
 
 
-def test_workers_of_a_host_share_the_model(spark: SparkSession, model: cognate.Model) -> None:
+def test_workers_of_a_host_share_the_model(spark: SparkSession, model: cognate_text.Model) -> None:
     """It is mapped in every worker, not copied."""
     frame = spark.createDataFrame(rows(400), "id int, a string, b string").repartition(2)
     fingerprint = model.fingerprint
@@ -163,7 +163,7 @@ def test_workers_of_a_host_share_the_model(spark: SparkSession, model: cognate.M
 
 def check_deduped(found: list[Any], texts: list[str | None]) -> None:
     """What was found by ids that count in tens is what the package finds by places."""
-    expected = cognate.dedupe(texts)
+    expected = cognate_text.dedupe(texts)
     assert sorted(row.id for row in found) == [at * 10 for at in range(len(texts))]
     by_id = {row.id: row for row in found}
     of = [by_id[at * 10].duplicate_of for at in range(len(texts))]
@@ -198,7 +198,7 @@ def test_duplicates_that_cannot_be_asked_for(spark: SparkSession) -> None:
         dedupe(frame.withColumn("score", frame["id"]), "text", "id")
     with pytest.raises(ValueError, match="threshold: expected a number above 0, at most 1"):
         dedupe(frame, "text", "id", threshold=0)
-    with pytest.raises(cognate.MethodError, match="jaccard compares letters or tokens"):
+    with pytest.raises(cognate_text.MethodError, match="jaccard compares letters or tokens"):
         dedupe(frame, "text", "id", method="jaccard")
 
 
@@ -236,7 +236,7 @@ def test_an_executor_dies_while_duplicates_are_sought(spark: SparkSession, tmp_p
     assert killed not in executors()
 
 
-def test_an_executor_dies_meanwhile(spark: SparkSession, model: cognate.Model, tmp_path: pathlib.Path) -> None:
+def test_an_executor_dies_meanwhile(spark: SparkSession, model: cognate_text.Model, tmp_path: pathlib.Path) -> None:
     data = rows(3000)
     frame = spark.createDataFrame(data, "id int, a string, b string").repartition(12)
     begun = str(tmp_path)

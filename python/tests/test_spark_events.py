@@ -21,8 +21,8 @@ import streaming
 from conftest import families
 from pyspark.sql import SparkSession
 
-import cognate
-from cognate.spark import events
+import cognate_text
+from cognate_text.spark import events
 
 FILES, PER_FILE = 16, 225
 START = 1714557600
@@ -69,7 +69,7 @@ def by_key(rows: list[dict[str, Any]], key: str | None, **asked: Any) -> list[tu
     for value in sorted({row[key] if key else "" for row in rows}):
         own = [row for row in rows if key is None or row[key] == value]
         ids = [row["id"] for row in own]
-        told = cognate.EventDetector(**asked).add_many([row["text"] for row in own], [row["time"] for row in own])
+        told = cognate_text.EventDetector(**asked).add_many([row["text"] for row in own], [row["time"] for row in own])
         for row, event, nearest, score, new in zip(own, *told):
             near = None if nearest < 0 else ids[nearest]
             scored = None if np.isnan(score) else float(score)

@@ -146,7 +146,7 @@ pub fn cosine_of_sums(a: Sum<'_>, b: Sum<'_>) -> f32 {
 
 /// The cosine that the product of two rows and the product of their lengths make.
 #[inline]
-fn cosine_of(product: f32, lengths: f32) -> f32 {
+pub fn cosine_of(product: f32, lengths: f32) -> f32 {
     match lengths {
         f32::INFINITY => f32::NAN,
         lengths if lengths > 0.0 => (product / lengths).clamp(-1.0, 1.0),

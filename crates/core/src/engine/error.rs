@@ -220,4 +220,12 @@ impl QueryError {
         }
         self
     }
+
+    /// The same error at another place, where a text is at fault.
+    pub fn placed(mut self, at: Place) -> Self {
+        if let Some(place) = self.place_mut() {
+            *place = at;
+        }
+        self
+    }
 }

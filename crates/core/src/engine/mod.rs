@@ -31,7 +31,7 @@ pub use explain::{ExplainedWord, Explanation, UnknownToken};
 pub use opposes::{OpposedWord, Opposition};
 pub use query::{Opposites, Query, RankOptions};
 pub use rank::{
-    BoostBy, Boosts, Candidates, Diversify, Duplicate, Fold, KeptText, Liked, Likes, Page,
+    BoostBy, Boosts, Candidates, Diversify, Duplicate, Fold, KeptText, Liked, Likes, Matrix, Page,
     PageOptions, PageResult, RankQuestion, RankSession, RankedFor, Rankings, ResultReason, Side,
     Strategy, UnscoredLikes, WordShare,
 };

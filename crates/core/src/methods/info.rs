@@ -169,10 +169,11 @@ impl Method {
         Self::ALL.iter().copied().find(|method| method.name() == wanted)
     }
 
-    /// The three names that look most like a misspelt one.
+    /// The three names or aliases that look most like a misspelt one.
     pub fn nearest(name: &str) -> [&'static str; 3] {
         let wanted = canonical(name);
-        let mut names: Vec<&'static str> = Self::ALL.iter().map(|method| method.name()).collect();
+        let names = Self::ALL.iter().map(|method| method.name());
+        let mut names: Vec<_> = names.chain(ALIASES.iter().map(|(alias, _)| *alias)).collect();
         names.sort_by_key(|known| levenshtein(&wanted, known));
         let mut nearest = names.into_iter().chain(std::iter::repeat(""));
         std::array::from_fn(|_| nearest.next().unwrap_or(""))
@@ -205,6 +206,7 @@ mod tests {
     fn a_misspelt_name_is_answered_with_near_ones() {
         assert_eq!(Method::nearest("dynamax-jacard")[0], "dynamax-jaccard");
         assert_eq!(Method::nearest("avg_coz")[0], "avg-cos");
+        assert_eq!(Method::nearest("dynamx")[0], "dynamax");
     }
 
     #[test]

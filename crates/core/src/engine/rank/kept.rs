@@ -12,8 +12,9 @@ use crate::methods::Scorer;
 
 /// Candidates that are scored together.
 const BLOCK: usize = 256;
-/// From this score on two texts may consist of the same words, which is then checked.
-const NEARLY_SAME: f32 = 0.99;
+/// From this score on two texts may consist of the same words, which is then checked: they score 1, whatever the
+/// length of their vector.
+pub(super) const NEARLY_SAME: f32 = 0.99;
 /// Results beyond the wanted ones that are stored before the rest is dropped.
 const SPARE: usize = 4096;
 

@@ -8,6 +8,7 @@ mod diversify;
 mod kept;
 mod liked;
 mod many;
+mod matrix;
 mod page;
 mod panel;
 mod session;
@@ -18,6 +19,7 @@ pub use diversify::Diversify;
 pub use kept::{KeptText, RankedFor};
 pub use liked::{BoostBy, Boosts, Liked, Likes, Strategy, UnscoredLikes};
 pub use many::Rankings;
+pub use matrix::Matrix;
 pub use page::{Page, PageOptions, PageResult, RankQuestion, ResultReason, Side, WordShare};
 pub use session::RankSession;
 

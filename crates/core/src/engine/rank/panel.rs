@@ -1,6 +1,10 @@
 //! Texts that were read together, and a text that is compared with each of them: what belongs to one
 //! text is made once, however many it is compared with.
 
+use cognate_kernels::vector;
+use cognate_kernels::vector::Row;
+
+use crate::engine::rank::kept::NEARLY_SAME;
 use crate::engine::{Engine, Query, QueryError, finite};
 use crate::methods::{Against, Embed, Info, Measure, Posts, Scorer, Scratch, Seats};
 use crate::model::Phrase;
@@ -63,6 +67,38 @@ impl<'e> Panel<'e> {
         scratch: &mut Scratch,
     ) -> Option<Seats<'p>> {
         (visits > 1).then(|| self.scorer.seats(phrases, scratch))
+    }
+
+    /// Scores texts, of which another panel has the vectors from a place on, against those of this one, a row
+    /// of `out` for each: by one product of matrices, bit for bit as a [`Visitor`] scores them one by one.
+    /// `false` if the method has no vectors that are compared by their products.
+    pub(super) fn score_vectors(
+        &self,
+        (panel, from, texts): (&Self, usize, &[Phrase<'_>]),
+        phrases: &[Phrase<'_>],
+        out: &mut Vec<f32>,
+    ) -> Result<bool, QueryError> {
+        if self.dims == 0 || self.measure != Measure::Cosine {
+            return Ok(false);
+        }
+        let rows = from * self.dims..(from + texts.len()) * self.dims;
+        let vectors = panel.vectors.get(rows).unwrap_or_default();
+        vector::products(vectors, &self.vectors, self.dims, out);
+        let length = |vector| vector::norm(Row::F32(vector));
+        let lengths: Vec<f32> = self.vectors.chunks_exact(self.dims).map(length).collect();
+        let rows = out.chunks_exact_mut(phrases.len().max(1));
+        for ((text, vector), row) in texts.iter().zip(vectors.chunks_exact(self.dims)).zip(rows) {
+            let own = length(vector);
+            for ((score, other), phrase) in row.iter_mut().zip(&lengths).zip(phrases) {
+                *score = vector::cosine_of(*score, own * other);
+                let maybe_same = score.is_nan() || *score >= NEARLY_SAME || *score == 0.0;
+                if maybe_same && text.same_bag(phrase) {
+                    *score = 1.0;
+                }
+                finite(*score, self.info)?;
+            }
+        }
+        Ok(true)
     }
 
     /// Takes out the text at a place; the last one comes into it.

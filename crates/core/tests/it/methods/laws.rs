@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use cognate::engine::{
     Boosts, Engine, Likes, Measure, Opposites, Parts, Query, RankOptions, RankSession, Ranked,
-    Ranking, Rankings,
+    Ranking, Rankings, Reason,
 };
 use cognate::methods::{Kind, Method, Reads};
 use cognate_testing as support;
@@ -221,10 +221,22 @@ proptest! {
                 let none = Boosts::default();
                 let Rankings(each) =
                     engine.rank_each(&texts, &candidates, &none, &options, || true).unwrap();
+                let with_empty: Vec<&str> =
+                    texts.iter().map(String::as_str).chain([""]).collect();
+                let matrix =
+                    engine.score_matrix(&with_empty, &candidates, &query, || true).unwrap();
+                prop_assert_eq!(matrix.texts.last(), Some(&(texts.len(), Reason::Empty)));
+                let rows = matrix.scores.chunks(candidates.len());
+                prop_assert!(rows.clone().next_back().unwrap().iter().all(|score| score.is_nan()));
                 let mut best: Vec<Option<f32>> = vec![None; candidates.len()];
-                for (text, ranking) in texts.iter().zip(&each) {
+                for ((text, ranking), row) in texts.iter().zip(&each).zip(rows) {
                     let alone = engine.rank(text, &candidates, &query).unwrap();
                     prop_assert_eq!(exact_results(ranking), exact_results(&alone), "{}", name);
+                    for (index, score) in row.iter().enumerate() {
+                        let found = alone.results.iter().find(|found| found.index == index);
+                        let expected = found.map_or(f32::NAN, |found| found.score);
+                        prop_assert_eq!(score.to_bits(), expected.to_bits(), "{}", name);
+                    }
                     for found in &alone.results {
                         let best = &mut best[found.index];
                         *best = Some(best.map_or(found.score, |best| best.max(found.score)));

@@ -2,8 +2,8 @@
 
 The model is inside this package: no download, no key, no accelerator.
 
->>> import cognate
->>> model = cognate.Model()
+>>> import cognate_text
+>>> model = cognate_text.Model()
 >>> round(model.similarity("Quake hits L.A.!!", "Earthquake shakes Los Angeles"), 4)
 0.6558
 >>> model.cpdist(["a quake", "a cat"], ["an earthquake", "football"]).round(2)
@@ -11,8 +11,8 @@ array([0.75, 0.06], dtype=float32)
 
 `Model` answers everything: pairs (`similarity`, `cpdist`), many against many (`cdist`), one against
 many (`rank`, `extract`), vectors (`embed`), and why (`explain`). `dedupe` finds near-duplicates in a
-column, and an `EventDetector` joins the texts of a stream to events. `cognate.pandas`,
-`cognate.sklearn` and `cognate.spark` put it where those libraries look for it; none of them is imported
+column, and an `EventDetector` joins the texts of a stream to events. `cognate_text.pandas`,
+`cognate_text.sklearn` and `cognate_text.spark` put it where those libraries look for it; none of them is imported
 unless you do.
 """
 
@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from importlib.metadata import version as _version
 
-from cognate._dedupe import Duplicates, dedupe
-from cognate._events import Event, EventDetector, Events
-from cognate._explanation import Explanation
-from cognate._model import Extracted, Model, Ranked, Ranking, TopK, open
-from cognate._native import ArrowArray
-from cognate.errors import (
+from cognate_text._dedupe import Duplicates, dedupe
+from cognate_text._events import Event, EventDetector, Events
+from cognate_text._explanation import Explanation
+from cognate_text._model import Extracted, Model, Ranked, Ranking, Scored, TopK, open
+from cognate_text._native import ArrowArray
+from cognate_text.errors import (
     CognateError,
     FingerprintError,
     MethodError,
@@ -56,6 +56,7 @@ __all__ = [
     "Ranked",
     "Ranking",
     "ScoreError",
+    "Scored",
     "TextError",
     "TopK",
     "dedupe",

@@ -38,10 +38,10 @@ class NotCalibratedError(MethodError):
 class TextError(CognateError, ValueError):
     """A text cannot be scored, and that was to be an error.
 
-    >>> import cognate
+    >>> import cognate_text
     >>> try:
-    ...     cognate.Model().cpdist(["quake", ""], ["tremor", "x"], unscored="error")
-    ... except cognate.TextError as error:
+    ...     cognate_text.Model().cpdist(["quake", ""], ["tremor", "x"], unscored="error")
+    ... except cognate_text.TextError as error:
     ...     print(error, "|", error.argument, error.index)
     a[1] is empty | a 1
     """

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cognate import _native
-from cognate._model import Model, Texts, shared
+from cognate_text import _native
+from cognate_text._model import Model, Texts, shared
 
 
 class Pairs(NamedTuple):
@@ -97,15 +97,15 @@ def dedupe(
 
     `against` looks for the texts in others instead, and not among themselves.
 
-    >>> import cognate
+    >>> import cognate_text
     >>> texts = ["Strong earthquake shakes L.A. tonight", "a cat naps", None,
     ...     "strong earthquake shakes L.A. tonight!!!", "A strong earthquake shook L.A. tonight"]
-    >>> found = cognate.dedupe(texts)
+    >>> found = cognate_text.dedupe(texts)
     >>> found.duplicated
     array([False, False, False,  True,  True])
     >>> found.groups()
     {0: [3, 4]}
-    >>> cognate.dedupe(["The cat naps", "an election"], against=texts).duplicate_of
+    >>> cognate_text.dedupe(["The cat naps", "an election"], against=texts).duplicate_of
     array([ 1, -1])
     """
     asked = (method, None, "zero", truncate, None)

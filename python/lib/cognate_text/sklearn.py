@@ -2,7 +2,7 @@
 
 >>> from sklearn.linear_model import LogisticRegression
 >>> from sklearn.pipeline import make_pipeline
->>> from cognate.sklearn import CognateVectorizer
+>>> from cognate_text.sklearn import CognateVectorizer
 >>> topic = make_pipeline(CognateVectorizer(), LogisticRegression(C=10))
 >>> topic = topic.fit(["a quake hits", "tremor felt", "goal in extra time", "cup final"], [0, 0, 1, 1])
 >>> [int(label) for label in topic.predict(["earthquake in Chile", "football match"])]
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from cognate._model import Model, Texts, Unknown, shared
+from cognate_text._model import Model, Texts, Unknown, shared
 
 
 class CognateVectorizer(TransformerMixin, BaseEstimator):

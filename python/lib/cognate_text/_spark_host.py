@@ -6,7 +6,7 @@ import os
 
 from pyspark import SparkFiles
 
-from cognate._model import Model, shared
+from cognate_text._model import Model, shared
 
 
 def on_this_host(path: str | None, fingerprint: str) -> Model:

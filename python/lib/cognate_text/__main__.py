@@ -1,15 +1,16 @@
-"""`python -m cognate`: one question, answered on the command line as the program `cognate` does."""
+"""`python -m cognate_text`: one question, answered on the command line as the program `cognate` does."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
 import numpy as np
 
-import cognate
-from cognate import CognateError, Model
+import cognate_text
+from cognate_text import CognateError, Model
 
 
 def number(score: float) -> str:
@@ -29,8 +30,8 @@ def texts(given: list[str]) -> list[str]:
 
 def arguments() -> argparse.ArgumentParser:
     """What can be asked."""
-    parser = argparse.ArgumentParser(prog="python -m cognate", description=__doc__)
-    parser.add_argument("--version", action="version", version=f"cognate-text {cognate.__version__}")
+    parser = argparse.ArgumentParser(prog="python -m cognate_text", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"cognate-text {cognate_text.__version__}")
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--model", metavar="FILE", help="model file [default: the one inside the package]")
     asked = argparse.ArgumentParser(add_help=False, parents=[common])
@@ -61,7 +62,7 @@ def answer(given: argparse.Namespace) -> str:
     if given.command == "similarity":
         try:
             return number(model.similarity(given.a, given.b, unscored="error", **asked))
-        except cognate.TextError as error:
+        except cognate_text.TextError as error:
             return f"0 (not scored: {error})"
     if given.command == "explain":
         why = model.explain(given.a, given.b, **asked)
@@ -84,7 +85,10 @@ def answer(given: argparse.Namespace) -> str:
 def main(given: Sequence[str] | None = None) -> int:
     """Answers one question."""
     try:
-        print(answer(arguments().parse_args(given)))
+        print(answer(arguments().parse_args(given)), flush=True)
+    except BrokenPipeError:
+        # Who reads has enough, as `head`; nothing is written to a closed pipe at the end either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (CognateError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

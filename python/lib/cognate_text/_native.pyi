@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any, Literal, final
 
 import numpy as np
@@ -5,6 +6,7 @@ from numpy.typing import NDArray
 
 _Asked = tuple[str, str | None, str, bool, str | None]
 _Sought = tuple[float, float | None]
+_Progress = Callable[[float], object] | None
 _Matches = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.float32]]
 
 @final
@@ -36,12 +38,17 @@ class Model:
     def embedding_dims(self, asked: _Asked) -> int: ...
     def threshold(self, asked: _Asked) -> float: ...
     def similarity(self, a: str, b: str, asked: _Asked) -> float | None: ...
-    def cpdist(self, a: object, b: object, asked: _Asked, fill: float) -> NDArray[np.float32]: ...
+    def cpdist(
+        self, a: object, b: object, asked: _Asked, fill: float, progress: _Progress
+    ) -> NDArray[np.float32]: ...
+    def cpdist_full(
+        self, a: object, b: object, asked: _Asked, fill: float, progress: _Progress
+    ) -> tuple[NDArray[np.float32], dict[int, str]]: ...
     def cpdist_arrow(self, a: object, b: object, asked: _Asked) -> ArrowArray: ...
     def embed(self, texts: object, asked: _Asked, unknown: str) -> NDArray[np.float32]: ...
     def embed_arrow(self, texts: object, asked: _Asked, unknown: str) -> ArrowArray: ...
     def cdist(
-        self, queries: object, choices: object, asked: _Asked, fill: float
+        self, queries: object, choices: object, asked: _Asked, fill: float, progress: _Progress
     ) -> NDArray[np.float32]: ...
     def cdist_best(
         self,
@@ -51,6 +58,7 @@ class Model:
         score_cutoff: float | Literal["calibrated"] | None,
         asked: _Asked,
         fill: float,
+        progress: _Progress,
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]: ...
     def rank(
         self,

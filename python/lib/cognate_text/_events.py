@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from cognate import _native
-from cognate._model import Model, Texts, _list, shared
+from cognate_text import _native
+from cognate_text._model import Model, Texts, _list, shared
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MILLISECOND = datetime.timedelta(milliseconds=1)
@@ -60,8 +60,8 @@ class EventDetector:
     Many threads may add to one detector; what each adds is decided at once. A detector cannot be
     pickled: what it remembers belongs to one process.
 
-    >>> import cognate
-    >>> events = cognate.EventDetector(within="24h")
+    >>> import cognate_text
+    >>> events = cognate_text.EventDetector(within="24h")
     >>> events.add("Strong earthquake shakes the city of Lima tonight", "2024-05-01 10:00:00")
     Event(event=0, nearest=None, score=None, new=True)
     >>> events.add("my cat sleeps on the keyboard again", "2024-05-01 10:01:00").event
@@ -72,7 +72,7 @@ class EventDetector:
     array([3, 0])
     >>> len(events)
     5
-    >>> later = cognate.EventDetector(within="24h", state=events.save())
+    >>> later = cognate_text.EventDetector(within="24h", state=events.save())
     >>> later.add("Another strong earthquake shakes Lima", "2024-05-01 11:30:00").event
     0
     """

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import html
+import math
 import os
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cognate import _native
-from cognate._explanation import Explanation
-from cognate.errors import FingerprintError, ModelNotFoundError
+from cognate_text import _native
+from cognate_text._explanation import Explanation
+from cognate_text.errors import FingerprintError, ModelNotFoundError
 
 
 class ArrowStream(Protocol):
@@ -45,6 +48,16 @@ Cutoff: TypeAlias = float | Literal["calibrated"]
 _DEFAULT = pathlib.Path(__file__).with_name("default.safetensors")
 
 
+class Scored(NamedTuple):
+    """The scores of two columns, and what was not scored."""
+
+    #: A score a row.
+    scores: NDArray[np.float32]
+    #: For each row without a score of its own the reason: `missing`, `empty`, `unknown` (no known word) or
+    #: `too_long`.
+    unscored: dict[int, str]
+
+
 class TopK(NamedTuple):
     """The best choices of every query: a row a query, best first."""
 
@@ -72,6 +85,11 @@ class Ranking(list[Ranked]):
     query_known: float | None = None
     #: What a query of which no word is known was read as.
     query_read_as: str | None = None
+
+    def _repr_html_(self) -> str:
+        cell = lambda score: "" if score is None else f"{score:.4f}"  # noqa: E731
+        rows = (f"<tr><td>{cell(one.score)}<td>{html.escape(one.text)}<td>{one.place}" for one in self)
+        return "<table><tr><th>score<th>text<th>place" + "".join(rows) + "</table>"
 
 
 class Extracted(NamedTuple):
@@ -104,7 +122,8 @@ class Model:
     - `unscored` says what becomes of a text that is empty, too long or has no known word: it scores
       0 (`zero`), is taken for a missing text (`missing`), or raises `TextError` (`error`);
     - `truncate` cuts texts with too many tokens instead;
-    - a **missing** text (`None`, NaN, `pandas.NA`, null) has no score: null in Arrow, `fill` in NumPy.
+    - a **missing** text (`None`, NaN, `pandas.NA`, null) has no score: null in Arrow, `fill` in NumPy, which is
+      0 unless it is given, and NaN with `unscored="missing"`.
     """
 
     __slots__ = ("_native",)
@@ -178,7 +197,7 @@ class Model:
         opposites: Opposites | None = None,
         unscored: Unscored = "zero",
         truncate: bool = False,
-        fill: float = 0.0,
+        fill: float | None = None,
     ) -> float:
         """How alike two texts are.
 
@@ -188,11 +207,11 @@ class Model:
         >>> on, off = "turn on dark mode", "turn off dark mode"
         >>> model.similarity(on, off) < model.similarity(on, off, opposites="ignore")
         True
-        >>> model.similarity("a quake", "", unscored="missing", fill=-1.0)
-        -1.0
+        >>> model.similarity("a quake", "", unscored="missing"), model.similarity("a quake", "")
+        (nan, 0.0)
         """
         score = self._native.similarity(a, b, (method, measure, unscored, truncate, opposites))
-        return fill if score is None else score
+        return _filled(fill, unscored) if score is None else score
 
     @overload
     def cpdist(
@@ -205,7 +224,8 @@ class Model:
         opposites: Opposites | None = ...,
         unscored: Unscored = ...,
         truncate: bool = ...,
-        fill: float = ...,
+        fill: float | None = ...,
+        progress: bool = ...,
         output: Literal["numpy"] = ...,
     ) -> NDArray[np.float32]: ...
 
@@ -220,9 +240,26 @@ class Model:
         opposites: Opposites | None = ...,
         unscored: Unscored = ...,
         truncate: bool = ...,
-        fill: float = ...,
+        fill: float | None = ...,
+        progress: bool = ...,
         output: Literal["arrow"],
     ) -> _native.ArrowArray: ...
+
+    @overload
+    def cpdist(
+        self,
+        a: Texts,
+        b: Texts,
+        *,
+        method: str = ...,
+        measure: Measure | None = ...,
+        opposites: Opposites | None = ...,
+        unscored: Unscored = ...,
+        truncate: bool = ...,
+        fill: float | None = ...,
+        progress: bool = ...,
+        output: Literal["full"],
+    ) -> Scored: ...
 
     def cpdist(
         self,
@@ -234,25 +271,31 @@ class Model:
         opposites: Opposites | None = None,
         unscored: Unscored = "zero",
         truncate: bool = False,
-        fill: float = 0.0,
-        output: Literal["numpy", "arrow"] = "numpy",
-    ) -> NDArray[np.float32] | _native.ArrowArray:
+        fill: float | None = None,
+        progress: bool = False,
+        output: Literal["numpy", "arrow", "full"] = "numpy",
+    ) -> NDArray[np.float32] | _native.ArrowArray | Scored:
         """The scores of two columns, row by row.
 
         A row of which a text is missing has no score: `fill` in NumPy, null with `output="arrow"`,
-        which gives what `pyarrow.array` and `polars.Series` take over without a copy.
+        which gives what `pyarrow.array` and `polars.Series` take over without a copy. `output="full"` tells
+        which rows were not scored, and why. `progress=True` shows a bar where tqdm is installed.
 
         >>> model = Model()
         >>> model.cpdist(["a quake", None], ["an earthquake", "a cat"], fill=-1).round(2)
         array([ 0.75, -1.  ], dtype=float32)
         >>> model.cpdist(["a quake", None], ["an earthquake", "a cat"], output="arrow").null_count
         1
+        >>> model.cpdist(["a quake", None, "!!!"], ["an earthquake"] * 3, output="full").unscored
+        {1: 'missing', 2: 'unknown'}
         """
         asked = (method, measure, unscored, truncate, opposites)
         if output == "arrow":
             return self._native.cpdist_arrow(a, b, asked)
-        _expect("output", output, "numpy")
-        return self._native.cpdist(a, b, asked, fill)
+        if output == "full":
+            return Pairs(*self._native.cpdist_full(a, b, asked, _filled(fill, unscored),))
+        _expect("output", output, "numpy, full")
+        return self._native.cpdist(a, b, asked, _filled(fill, unscored))
 
     @overload
     def cdist(
@@ -266,7 +309,8 @@ class Model:
         opposites: Opposites | None = ...,
         unscored: Unscored = ...,
         truncate: bool = ...,
-        fill: float = ...,
+        fill: float | None = ...,
+        progress: bool = ...,
     ) -> NDArray[np.float32]: ...
 
     @overload
@@ -282,7 +326,8 @@ class Model:
         opposites: Opposites | None = ...,
         unscored: Unscored = ...,
         truncate: bool = ...,
-        fill: float = ...,
+        fill: float | None = ...,
+        progress: bool = ...,
     ) -> TopK: ...
 
     def cdist(
@@ -297,7 +342,8 @@ class Model:
         opposites: Opposites | None = None,
         unscored: Unscored = "zero",
         truncate: bool = False,
-        fill: float = 0.0,
+        fill: float | None = None,
+        progress: bool = False,
     ) -> NDArray[np.float32] | TopK:
         """The scores of every query with every choice, or the best choices of every query.
 
@@ -314,10 +360,15 @@ class Model:
         if top_k is None:
             if score_cutoff is not None:
                 raise ValueError("score_cutoff: a whole matrix has no cutoff; give top_k, too")
-            return self._native.cdist(queries, choices, asked, fill)
+            with _bar(progress) as tell:
+                return self._native.cdist(queries, choices, asked, _filled(fill, unscored), tell)
         if top_k < 1:
             raise ValueError(f"top_k: expected at least 1, got {top_k}")
-        best = self._native.cdist_best(queries, choices, top_k, score_cutoff, asked, fill)
+        missing = _filled(fill, unscored)
+        with _bar(progress) as tell:
+            best = self._native.cdist_best(
+                queries, choices, top_k, score_cutoff, asked, missing, tell
+            )
         return TopK(*best)
 
     def rank(
@@ -432,11 +483,12 @@ class Model:
     @overload
     def embed(
         self,
-        texts: Texts,
+        texts: Texts | str,
         *,
         method: str = ...,
         unknown: Unknown = ...,
         truncate: bool = ...,
+        normalize: bool = ...,
         output: Literal["numpy"] = ...,
     ) -> NDArray[np.float32]: ...
 
@@ -453,14 +505,16 @@ class Model:
 
     def embed(
         self,
-        texts: Texts,
+        texts: Texts | str,
         *,
         method: str = "auto",
         unknown: Unknown = "null",
         truncate: bool = False,
+        normalize: bool = False,
         output: Literal["numpy", "arrow"] = "numpy",
     ) -> NDArray[np.float32] | _native.ArrowArray:
-        """The vectors of texts, a row a text.
+        """The vectors of texts, a row a text; of one string its vector. `normalize` makes them as long as 1,
+        so that their products are cosines.
 
         A missing text has no vector: a row of zeros in NumPy, null in Arrow. `unknown` says what a
         text has that is there and has none: the same (`null`), zeros (`zero`), a vector of length 1
@@ -470,12 +524,32 @@ class Model:
         >>> vectors = model.embed(["a quake", "an earthquake", None])
         >>> vectors.shape, vectors.dtype, bool(vectors[2].any())
         ((3, 256), dtype('float32'), False)
+        >>> model.embed("a quake").shape
+        (256,)
         """
         asked = (method, None, "zero", truncate, None)
         if output == "arrow":
+            if normalize:
+                raise ValueError("normalize: expected output=\"numpy\" beside it")
             return self._native.embed_arrow(texts, asked, unknown)
         _expect("output", output, "numpy")
-        return self._native.embed(texts, asked, unknown)
+        one = isinstance(texts, str)
+        vectors = self._native.embed([texts] if one else texts, asked, unknown)
+        if normalize:
+            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+            vectors /= np.where(lengths > 0, lengths, 1)
+        return vectors[0] if one else vectors
+
+    def encode(
+        self, sentences: Texts | str, *, normalize_embeddings: bool = False, **_: object
+    ) -> NDArray[np.float32]:
+        """`embed`, called as sentence-transformers and model2vec call it; what else they take (batches,
+        devices, bars) has no meaning here and is passed over.
+
+        >>> Model().encode(["a quake", "a cat"], batch_size=32, normalize_embeddings=True).shape
+        (2, 256)
+        """
+        return self.embed(sentences, normalize=normalize_embeddings)
 
     def embedding_dims(self, *, method: str = "auto") -> int:
         """Dimensions of a method's vectors.
@@ -511,7 +585,7 @@ The closest words are "la" and "los", at a cosine of 0.72.
 
     def __repr__(self) -> str:
         name = "" if self.path == _DEFAULT else f"{str(self.path)!r}, "
-        return f"<cognate.Model {name}{self.words} words of {self.dims} dimensions, {self.fingerprint}>"
+        return f"<cognate_text.Model {name}{self.words} words of {self.dims} dimensions, {self.fingerprint}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         path = None if self.path == _DEFAULT else os.path.abspath(self.path)
@@ -524,7 +598,7 @@ def open(path: str | os.PathLike[str], *, threads: int | None = None) -> Model:
     >>> open("no such file")
     Traceback (most recent call last):
     ...
-    cognate.errors.ModelNotFoundError: no such file: cannot open: No such file or directory (os error 2)
+    cognate_text.errors.ModelNotFoundError: no such file: cannot open: No such file or directory (os error 2)
     """
     return Model(path, threads=threads)
 
@@ -582,6 +656,28 @@ def _list(texts: Any) -> list[Any]:
         if hasattr(texts, name):
             return list(getattr(texts, name)())
     return list(texts)
+
+
+@contextlib.contextmanager
+def _bar(wanted: bool) -> Iterator[Callable[[float], object] | None]:
+    """Who is told what share of the work is done: a bar of tqdm, where it is wanted and installed."""
+    try:
+        from tqdm.auto import tqdm
+    except ModuleNotFoundError:
+        wanted = False
+    if not wanted:
+        yield None
+        return
+    with tqdm(total=1.0, bar_format="{l_bar}{bar}| {elapsed}<{remaining}") as bar:
+        yield lambda share: bar.update(share - bar.n)
+        bar.update(1 - bar.n)
+
+
+def _filled(fill: float | None, unscored: Unscored) -> float:
+    """What stands where there is no score, unless it was said: a missing number where such are asked for."""
+    if fill is None:
+        return math.nan if unscored == "missing" else 0.0
+    return fill
 
 
 def _expect(name: str, got: str, expected: str) -> None:

@@ -1,4 +1,4 @@
-"""`cognate.spark.dedupe`: the steps of `cognate.dedupe`, each where the rows are.
+"""`cognate_text.spark.dedupe`: the steps of `cognate_text.dedupe`, each where the rows are.
 
 The steps are those of one machine, in their order: texts are numbered in the order of their ids,
 those with the same tokens found, words counted, buckets of vectors learnt from a sample, the keys of
@@ -20,9 +20,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from cognate import _native
-from cognate._model import Model
-from cognate._spark_host import on_this_host
+from cognate_text import _native
+from cognate_text._model import Model
+from cognate_text._spark_host import on_this_host
 
 Batches = Iterator[pa.RecordBatch]
 #: Threshold, floor, and how the question is asked.

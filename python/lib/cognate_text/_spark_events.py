@@ -1,4 +1,4 @@
-"""`cognate.spark.events`: the window of each key, kept by Spark from one micro-batch to the next.
+"""`cognate_text.spark.events`: the window of each key, kept by Spark from one micro-batch to the next.
 
 What Spark keeps of a key is the state that `cognate events --state` writes, packed. Columns that the window
 does not need pass it as JSON: pandas would make other numbers of those with nulls, and other times of those in
@@ -17,8 +17,8 @@ from pyspark.sql import functions as sql
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.types import DataType, IntegralType, StringType, StructType, TimestampType
 
-from cognate._events import EventDetector, _milliseconds
-from cognate._spark_host import on_this_host
+from cognate_text._events import EventDetector, _milliseconds
+from cognate_text._spark_host import on_this_host
 
 #: What is added to each row.
 ADDED = ("event", "nearest", "score", "new")

@@ -1,7 +1,7 @@
 """`df.cognate` and `series.cognate`, once this module is imported.
 
 >>> import pandas as pd
->>> import cognate.pandas
+>>> import cognate_text.pandas
 >>> df = pd.DataFrame({"a": ["a quake", None], "b": ["an earthquake", "a cat"]})
 >>> df.cognate.similarity("a", "b").round(2)
 0    0.75
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cognate._model import Model, shared
+from cognate_text._model import Model, shared
 
 
 def _scores(

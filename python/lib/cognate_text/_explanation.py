@@ -47,8 +47,8 @@ class Side:
 class Explanation:
     """Why two texts scored as they did.
 
-    >>> import cognate
-    >>> why = cognate.Model().explain("a quake", "an earthquake")
+    >>> import cognate_text
+    >>> why = cognate_text.Model().explain("a quake", "an earthquake")
     >>> [word.token for word in why.b.words]
     ['an', 'earthquake']
     >>> len(why.matrix), len(why.matrix[0])

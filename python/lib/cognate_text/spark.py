@@ -17,11 +17,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, FloatType, StructField, StructType
 
-from cognate._events import _CENTRE, _LAST, _NEAREST, _SECOND, _VOTES, EventDetector
-from cognate._model import Measure, Model, Opposites, Unknown, Unscored, shared
-from cognate._spark_dedupe import search
-from cognate._spark_events import ADDED, follow
-from cognate._spark_host import on_this_host
+from cognate_text._events import _CENTRE, _LAST, _NEAREST, _SECOND, _VOTES, EventDetector
+from cognate_text._model import Measure, Model, Opposites, Unknown, Unscored, shared
+from cognate_text._spark_dedupe import search
+from cognate_text._spark_events import ADDED, follow
+from cognate_text._spark_host import on_this_host
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -108,7 +108,7 @@ def dedupe(
     in the order of ids, and `score`, their score with that; null for a row that stands for itself.
 
     `id` is a column without two equal values and without nulls. The answer is that of
-    `cognate.dedupe` over all texts in the order of their ids, bit for bit, wherever the rows lie.
+    `cognate_text.dedupe` over all texts in the order of their ids, bit for bit, wherever the rows lie.
     It is computed when this is called and kept by Spark (`spark.catalog.clearCache()` lets it go); only
     the last join is left for later. Ids must be stored with the rows, not made anew at each reading.
     """

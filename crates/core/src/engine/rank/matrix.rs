@@ -1,0 +1,117 @@
+//! The scores of all of some texts with all of others: each is looked up once, and what a method makes of a
+//! text is made once.
+
+use crate::engine::rank::many::blocks;
+use crate::engine::rank::panel::Panel;
+use crate::engine::rank::session::Reader;
+use crate::engine::workspace::Workspace;
+use crate::engine::{Engine, Place, Query, QueryError, Ranking, Reason};
+use crate::methods::Posts;
+use crate::model::Phrase;
+
+/// Texts whose vectors are multiplied with a block's at once: their products stay in the cache.
+const ROWS: usize = 64;
+
+/// Scores of all of some texts with all of others.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Matrix {
+    /// A row for each text, with a score for each candidate; NaN where one of the two cannot be scored.
+    pub scores: Vec<f32>,
+    /// The texts that cannot be scored, and why.
+    pub texts: Vec<(usize, Reason)>,
+    /// The candidates that cannot be scored, and why.
+    pub candidates: Vec<(usize, Reason)>,
+}
+
+impl Engine {
+    /// The score of each of several texts with each candidate, as [`Engine::rank_best`] scores it, bit for bit.
+    /// A text that cannot be scored has none, unless the query wants it refused. Between parts of the work
+    /// `go_on` is asked; once that says no, what is answered is not whole.
+    pub fn score_matrix<Q: AsRef<str>, T: AsRef<str>>(
+        &self,
+        texts: &[Q],
+        candidates: &[T],
+        query: &Query,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<Matrix, QueryError> {
+        let mut panel = Panel::of(self, query)?;
+        let mut matrix =
+            Matrix { scores: vec![f32::NAN; texts.len() * candidates.len()], ..Matrix::default() };
+        let (mut rows, mut asked) = (Vec::new(), Vec::new());
+        for (row, text) in texts.iter().enumerate() {
+            let (mut phrase, place) = (Phrase::new(&self.model), Place::QueryOf(row));
+            let item = self.read_item(&mut phrase, text.as_ref(), query, place)?;
+            match item.reason(query.ranks_for(&phrase, panel.info)) {
+                None => {
+                    rows.push(row);
+                    asked.push(phrase);
+                }
+                Some(reason) => {
+                    query.accepts_unknown(place)?;
+                    matrix.texts.push((row, reason));
+                }
+            }
+        }
+        let mut own = Panel::of(self, query)?;
+        own.seat(&asked);
+        let mut workspace = Workspace::of(&self.model);
+        let mut reader = Reader::of(self, query);
+        let mut read = Ranking::default();
+        let (mut posts, mut places) = (Posts::default(), Vec::new());
+        let (mut scores, mut of_one) = (Vec::new(), Vec::new());
+        let mut put = |row: usize, indexes: &[usize], scores: &[f32]| {
+            let start = row * candidates.len();
+            for (&index, &score) in indexes.iter().zip(scores) {
+                matrix.scores[start + index] = score;
+            }
+        };
+        for (first, block) in blocks(candidates) {
+            reader.read_block(block, first, true, &mut workspace, &mut read)?;
+            let (phrases, indexes) = reader.read_last();
+            if panel.scores_lists() {
+                phrases.iter().for_each(|phrase| posts.push(phrase));
+                places.extend_from_slice(indexes);
+                continue;
+            }
+            panel.seat(phrases);
+            let seats = panel.seats(phrases, asked.len(), workspace.scratch());
+            for (part, (rows, asked)) in rows.chunks(ROWS).zip(asked.chunks(ROWS)).enumerate() {
+                let texts = (&own, part * ROWS, asked);
+                if !panel.score_vectors(texts, phrases, &mut scores)? {
+                    scores.clear();
+                    for phrase in asked {
+                        if !go_on() {
+                            return Ok(matrix);
+                        }
+                        let scratch = workspace.scratch();
+                        let mut visitor = panel.visitor(phrase, scratch);
+                        let seats = seats.as_ref();
+                        visitor.score_seated(&panel, phrases, seats, &mut of_one, scratch)?;
+                        visitor.leave(scratch);
+                        scores.extend_from_slice(&of_one);
+                    }
+                }
+                let scores = scores.chunks(phrases.len().max(1));
+                rows.iter().zip(scores).for_each(|(&row, scores)| put(row, indexes, scores));
+                if !go_on() {
+                    return Ok(matrix);
+                }
+            }
+            if let Some(seats) = seats {
+                seats.give_back(workspace.scratch());
+            }
+        }
+        reader.end(&mut workspace);
+        for (&row, phrase) in rows.iter().zip(&asked).filter(|_| !places.is_empty()) {
+            if !go_on() {
+                return Ok(matrix);
+            }
+            let mut visitor = panel.visitor(phrase, workspace.scratch());
+            visitor.score_list(&panel, &posts, &mut scores)?;
+            visitor.leave(workspace.scratch());
+            put(row, &places, &scores);
+        }
+        matrix.candidates = read.unscored.into_iter().zip(read.reasons).collect();
+        Ok(matrix)
+    }
+}
