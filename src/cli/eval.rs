@@ -17,7 +17,7 @@ use cognate_stats::bootstrap::Bootstrap;
 use cognate_stats::threshold::Criterion;
 
 use crate::cli::choices::choice;
-use crate::cli::model::ModelArgs;
+use crate::cli::model_file::ModelArgs;
 use crate::cli::{Failure, MOST_RESAMPLES, count, print, usage};
 use crate::http::request::fields::OpposedPolicy;
 

@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args};
 use cognate_pack::fit;
 use cognate_pack::fit::{FitError, FitOptions, UniverseChoice};
 
-use crate::cli::model::usual;
+use crate::cli::model_file::usual;
 use crate::cli::{Failure, show, usage};
 
 #[derive(Debug, Args)]

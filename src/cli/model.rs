@@ -5,12 +5,6 @@ use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-#[cfg(any(feature = "eval", feature = "train"))]
-use clap::Args;
-#[cfg(any(feature = "eval", feature = "train"))]
-use clap::builder::{OsStringValueParser, TypedValueParser};
-
-use crate::cli::{Failure, machine, serve, usage};
 use crate::http::NamedModel;
 use crate::http::registry::models::EMBEDDED;
 
@@ -18,51 +12,6 @@ use crate::http::registry::models::EMBEDDED;
 const FILE: &str = "default.safetensors";
 /// The folder that it may lie in, as in the repository.
 const FOLDER: &str = "models";
-
-/// Takes `FILE`, or `NAME=FILE` whose name says nothing here; of a list the first.
-#[cfg(any(feature = "eval", feature = "train"))]
-fn model_file() -> impl TypedValueParser<Value = PathBuf> {
-    OsStringValueParser::new().try_map(|text| match text.to_str() {
-        Some(text) => NamedModel::first(text).map(|model| model.path),
-        None => Ok(PathBuf::from(text)),
-    })
-}
-
-/// The model file that a command measures, or that it learns for.
-#[cfg(any(feature = "eval", feature = "train"))]
-#[derive(Debug, Args)]
-pub(super) struct ModelArgs {
-    /// Model file, as FILE or NAME=FILE; the name is ignored [default: the first that `cognate serve`
-    /// would take]
-    #[arg(long, env = "COGNATE_MODEL", value_name = "[NAME=]FILE", value_parser = model_file())]
-    model: Option<PathBuf>,
-}
-
-#[cfg(any(feature = "eval", feature = "train"))]
-impl ModelArgs {
-    pub(super) fn path(&self) -> Result<PathBuf, Failure> {
-        self.model.clone().map_or_else(usual, Ok)
-    }
-
-    /// Refuses to write into a model that nobody named.
-    pub(super) fn check_written(&self) -> Result<(), Failure> {
-        match self.model {
-            Some(_) => Ok(()),
-            None => Err(usage("name the model that is written: --model FILE, or -o OTHER")),
-        }
-    }
-}
-
-/// The file of the model that a command takes where nothing names one: the first that a service would
-/// take.
-pub(super) fn usual() -> Result<PathBuf, Failure> {
-    let loaded = machine::settings(None, Vec::new(), &[]);
-    serve::refuse(&loaded.problems)?;
-    match loaded.settings.model.into_iter().next() {
-        Some(model) if !model.is_embedded() => Ok(model.path),
-        _ => Err(usage("the model within the program is no file: name one with --model")),
-    }
-}
 
 /// A model file that was found, and where in words.
 #[derive(Debug, PartialEq, Eq)]

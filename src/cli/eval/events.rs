@@ -14,7 +14,7 @@ use cognate_files::records::Options as RecordOptions;
 use crate::cli::choices::choice;
 use crate::cli::eval::{refused, write};
 use crate::cli::events::duration;
-use crate::cli::model::ModelArgs;
+use crate::cli::model_file::ModelArgs;
 use crate::cli::{Failure, count, print, usage};
 use crate::http::request::fields::OpposedPolicy;
 

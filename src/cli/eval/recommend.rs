@@ -11,7 +11,7 @@ use cognate_eval::recommend::RecommendOptions;
 
 use crate::cli::choices::choice;
 use crate::cli::eval::{refused, write};
-use crate::cli::model::ModelArgs;
+use crate::cli::model_file::ModelArgs;
 use crate::cli::{Failure, count, print, share, usage};
 
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use cognate_train::ranker::trainer::{CHECKPOINT_EVERY, Pace};
 use cognate_train::ranker::{Encoder, Goal, RankerOptions};
 
 use crate::cli::choices::choice;
-use crate::cli::model::ModelArgs;
+use crate::cli::model_file::ModelArgs;
 use crate::cli::train::{CheckpointArgs, refused};
 use crate::cli::{Failure, MOST_EPOCHS, count, show};
 

@@ -10,7 +10,7 @@ use cognate_train::weights::{ImportOptions, Kappa, Loss, Use, WeightsOptions};
 
 use crate::cli::choices::choice;
 use crate::cli::files::bytes;
-use crate::cli::model::ModelArgs;
+use crate::cli::model_file::ModelArgs;
 use crate::cli::train::{CheckpointArgs, refused};
 use crate::cli::{Failure, MOST_EPOCHS, MOST_THREADS, count, show};
 
