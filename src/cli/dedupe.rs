@@ -86,7 +86,8 @@ pub(super) fn run(args: DedupeArgs) -> Result<(), Failure> {
     let options = Options {
         file: args.file,
         against: args.against,
-        records: args.reading.options(),
+        records: args.reading.records.options()?,
+        bad_rows: args.reading.records.bad_rows(),
         text: args.text,
         search: Search {
             floor: args.floor,
@@ -98,6 +99,7 @@ pub(super) fn run(args: DedupeArgs) -> Result<(), Failure> {
         },
         output: args.output,
         prefix: args.prefix,
+        columns: args.reading.records.columns(),
         drop: args.drop,
         pairs: args.pairs,
     };

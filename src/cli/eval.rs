@@ -17,7 +17,7 @@ use cognate_stats::bootstrap::Bootstrap;
 use cognate_stats::threshold::Criterion;
 
 use crate::cli::choices::choice;
-use crate::cli::model::model_file;
+use crate::cli::model_file::ModelArgs;
 use crate::cli::{Failure, MOST_RESAMPLES, count, print, usage};
 use crate::http::request::fields::OpposedPolicy;
 
@@ -45,9 +45,8 @@ struct Shared {
     /// Files, or folders of .tsv files; .gz and .zst are read directly
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Model file, as FILE or NAME=FILE; the name is ignored
-    #[arg(long, env = "COGNATE_MODEL", value_name = "[NAME=]FILE", value_parser = model_file())]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     /// Methods, separated by commas; `all` that the model can serve, `none`
     #[arg(long, value_delimiter = ',', default_value = "all")]
     methods: Vec<String>,
@@ -145,9 +144,8 @@ pub(super) struct RankingArgs {
 pub(super) struct CalibrateArgs {
     /// Labelled pairs: label, text, text a row, or a header naming label, text1, text2
     file: PathBuf,
-    /// Model file, as FILE or NAME=FILE; the name is ignored
-    #[arg(long, env = "COGNATE_MODEL", value_name = "[NAME=]FILE", value_parser = model_file())]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     /// Model file to write; may be the same
     #[arg(short, long)]
     output: PathBuf,
@@ -202,8 +200,11 @@ impl Shared {
         Bootstrap { resamples, seed: self.seed, ..Bootstrap::default() }
     }
 
-    /// Refuses a model file to write that nothing is written to.
+    /// Refuses a model file to write that nothing is written to, and to write into one that nobody named.
     fn check_output(&self, combines: bool) -> Result<(), Failure> {
+        if self.set_auto && self.output.is_none() {
+            self.model.check_written()?;
+        }
         if self.output.is_none() || self.set_auto || combines {
             return Ok(());
         }
@@ -211,13 +212,16 @@ impl Shared {
     }
 
     /// Refuses to write figures over what they are of.
-    fn check<'p>(&'p self, more: impl IntoIterator<Item = &'p PathBuf>) -> Result<(), Failure> {
+    fn check<'p>(
+        &'p self,
+        model: &Path,
+        more: impl IntoIterator<Item = &'p PathBuf>,
+    ) -> Result<(), Failure> {
         let json = self.json.as_deref().filter(|path| path.as_os_str() != "-");
         let written = [("--json", json), ("--html", self.html.as_deref())];
         let written: Vec<(&str, &Path)> =
             written.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect();
         let data: Vec<&Path> = self.files.iter().chain(more).map(PathBuf::as_path).collect();
-        let model = self.model.as_path();
         let figures = clash(&written, data.iter().copied().chain([model]));
         // The model may be written over: it is read first and replaced as a whole.
         let output = self.output.as_deref().map(|path| ("-o", path));
@@ -282,27 +286,29 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
     match command {
         EvalCommand::Sts(args) => {
             args.shared.check_output(false)?;
-            args.shared.check([])?;
+            let model = args.shared.model.path()?;
+            args.shared.check(&model, [])?;
             let options = StsOptions {
                 files: args.shared.files.clone(),
                 view: args.view,
                 choice: Choice { ablations: args.ablations, ..args.shared.choice() },
                 bootstrap: args.shared.bootstrap(args.resamples),
             };
-            let engine = open(&args.shared.model)?;
+            let engine = open(&model)?;
             args.shared
                 .publish(&engine, &cognate_eval::eval_sts(&engine, &options).map_err(refused)?)
         }
         EvalCommand::Pairs(args) => {
             args.shared.check_output(false)?;
-            args.shared.check(&args.threshold_from)?;
+            let model = args.shared.model.path()?;
+            args.shared.check(&model, &args.threshold_from)?;
             let options = PairsOptions {
                 files: args.shared.files.clone(),
                 threshold_from: args.threshold_from,
                 choice: Choice { ablations: args.ablations, ..args.shared.choice() },
                 seed: args.shared.seed,
             };
-            let engine = open(&args.shared.model)?;
+            let engine = open(&model)?;
             args.shared
                 .publish(&engine, &cognate_eval::eval_pairs(&engine, &options).map_err(refused)?)
         }
@@ -319,7 +325,7 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
                 drop_opposed: args.opposes == Some(OpposedPolicy::Drop),
                 output: args.output,
             };
-            let engine = open(&args.model)?;
+            let engine = open(&args.model.path()?)?;
             let calibrated = cognate_eval::calibrate(&engine, &options).map_err(refused)?;
             if args.json {
                 return print(&serde_json::to_string_pretty(&calibrated)?);
@@ -331,8 +337,12 @@ pub(super) fn run(command: EvalCommand) -> Result<(), Failure> {
 
 fn ranking(args: RankingArgs) -> Result<(), Failure> {
     args.shared.check_output(!args.combine.is_empty())?;
+    if args.fused_name.is_some() && args.shared.output.is_none() {
+        args.shared.model.check_written()?;
+    }
     let more = [&args.qrels, &args.combine_on, &args.combine_qrels];
-    args.shared.check(more.into_iter().flatten())?;
+    let model = args.shared.model.path()?;
+    args.shared.check(&model, more.into_iter().flatten())?;
     // With --set-auto the file is written for that alone.
     let by_output = args.shared.output.is_some() && !args.shared.set_auto;
     let name = args.fused_name.or_else(|| by_output.then(|| "combination".to_owned()));
@@ -348,7 +358,7 @@ fn ranking(args: RankingArgs) -> Result<(), Failure> {
         combine: (!combine.names.is_empty()).then_some(combine),
         bootstrap: args.shared.bootstrap(args.resamples),
     };
-    let engine = Engine::open(&args.shared.model, &OpenOptions::default())?;
+    let engine = Engine::open(&model, &OpenOptions::default())?;
     let report = cognate_eval::eval_ranking(&engine, &options).map_err(refused)?;
     args.shared.publish(&engine, &report)?;
     let combination = report.figures.combination.as_ref();

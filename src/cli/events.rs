@@ -7,18 +7,18 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use cognate::engine::Engine;
 use cognate::model::writer::clash;
 use cognate::window::events::Rule;
 use cognate::window::stream::Settings;
 use cognate::window::{Limits, usual};
 use cognate_files::instant;
-use cognate_files::records::{Format, Options as RecordOptions};
+use cognate_rows::OnBadRow;
 use cognate_rows::events;
 use cognate_rows::events::{Columns, EventsError, EventsOptions, Output};
 
 use crate::cli::choices::choice;
+use crate::cli::files::RecordArgs;
 use crate::cli::{Failure, ask, count, usage};
 use crate::http::request::fields::OpposedPolicy;
 
@@ -31,13 +31,8 @@ pub(super) struct EventsArgs {
     /// File to write; with --state, to add to [default: standard output]
     #[arg(short, long, default_value = "-", hide_default_value = true)]
     output: PathBuf,
-    /// How records are written down [default: what the file's name says, or its first line]
-    #[arg(long, value_parser = PossibleValuesParser::new(Format::NAMES)
-          .try_map(|name| name.parse::<Format>()))]
-    format: Option<Format>,
-    /// Rows have no header; columns are named by their numbers, from 1
-    #[arg(long)]
-    no_header: bool,
+    #[command(flatten)]
+    records: RecordArgs,
     /// Field of texts
     #[arg(long, value_name = "NAME", default_value = "text")]
     text: String,
@@ -81,10 +76,20 @@ impl EventsArgs {
     /// Refuses to write over what is read, or two things into one file.
     fn check(&self) -> Result<(), Failure> {
         let file = |path: &'_ PathBuf| path.as_os_str() != "-";
+        let bad_rows = match self.records.bad_rows() {
+            OnBadRow::Keep(path) => Some(path),
+            OnBadRow::Stop | OnBadRow::Skip => None,
+        };
+        if self.checkpoint.is_some() && bad_rows.is_some() {
+            let problem = "a file of broken rows would lose those of a run that was killed; with \
+                           --checkpoint, --bad-rows takes skip or stop";
+            return Err(usage(problem));
+        }
         let written = [
             ("-o", Some(&self.output).filter(|path| file(path))),
             ("--summary", self.summary.as_ref()),
             ("--state", self.state.as_ref()),
+            ("--bad-rows", bad_rows.as_ref()),
         ];
         let written: Vec<(&str, &Path)> = written
             .iter()
@@ -106,7 +111,9 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
     let settings = args.follow.settings(&model.engine)?;
     let options = EventsOptions {
         input: args.file,
-        records: RecordOptions { format: args.format, headless: args.no_header },
+        records: args.records.options()?,
+        bad_rows: args.records.bad_rows(),
+        written: args.records.columns(),
         columns: Columns { text: args.text, time: args.time, id: args.id },
         prefix: args.prefix,
         settings,

@@ -1,17 +1,19 @@
 //! Flags of commands that read files of records: how records are written down, where their texts
 //! stand, how much of the machine may be used.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use cognate_files::records::{Format, Options};
+use cognate_rows::OnBadRow;
 
-use crate::cli::{Failure, MOST_THREADS, count};
+use crate::cli::{Failure, MOST_THREADS, count, usage};
 
-/// How the records of files are written down.
+/// How the records of files are written down, and which of their columns are written.
 #[derive(Debug, Args)]
-pub(super) struct Reading {
+pub(super) struct RecordArgs {
     /// How records are written down: a JSON object a line, or rows between tabs or commas [default: by
     /// the file's name, else by its first line]
     #[arg(long, value_parser = PossibleValuesParser::new(Format::NAMES)
@@ -20,6 +22,65 @@ pub(super) struct Reading {
     /// Rows have no header: columns are named by numbers from 1
     #[arg(long)]
     no_header: bool,
+    /// Character between the cells of CSV, such as `;`, or `tab`
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    delimiter: Option<u8>,
+    /// What becomes of rows that cannot be read: `stop` ends the run, `skip` leaves them out; any
+    /// other name is that of a file that takes them, with file, line and reason, as NDJSON [default: stop]
+    #[arg(long, value_name = "stop|skip|FILE", value_parser = OsStringValueParser::new().map(on_bad_row))]
+    bad_rows: Option<OnBadRow>,
+    /// Write only these columns, separated by commas: by name, added ones among them, or by number
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    columns: Vec<String>,
+}
+
+fn delimiter(written: &str) -> Result<u8, String> {
+    match written.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        &[character] if character.is_ascii() && !b"\"\r\n".contains(&character) => Ok(character),
+        _ => Err("expected one ASCII character that is no quotation mark, or `tab`".to_owned()),
+    }
+}
+
+fn on_bad_row(written: OsString) -> OnBadRow {
+    match written.to_str() {
+        Some("stop") => OnBadRow::Stop,
+        Some("skip") => OnBadRow::Skip,
+        _ => OnBadRow::Keep(written.into()),
+    }
+}
+
+impl RecordArgs {
+    /// How records are read.
+    pub(super) fn options(&self) -> Result<Options, Failure> {
+        let format = match (self.delimiter, self.format) {
+            (None, format) => format,
+            (Some(delimiter), None | Some(Format::Csv(_))) => Some(Format::Csv(delimiter)),
+            (Some(_), Some(_)) => {
+                return Err(usage("--delimiter is for CSV, not for this --format"));
+            }
+        };
+        Ok(Options { format, headless: self.no_header })
+    }
+
+    pub(super) fn is_headless(&self) -> bool {
+        self.no_header
+    }
+
+    pub(super) fn bad_rows(&self) -> OnBadRow {
+        self.bad_rows.clone().unwrap_or_default()
+    }
+
+    pub(super) fn columns(&self) -> Vec<String> {
+        self.columns.clone()
+    }
+}
+
+/// How the records of files are read, and by how many threads.
+#[derive(Debug, Args)]
+pub(super) struct Reading {
+    #[command(flatten)]
+    pub(super) records: RecordArgs,
     /// Threads [default: one a core]
     #[arg(long, value_name = "N", value_parser = count::<usize>(1, MOST_THREADS))]
     threads: Option<usize>,
@@ -27,16 +88,16 @@ pub(super) struct Reading {
 
 impl Reading {
     /// The flags, and whether they were given.
-    pub(super) fn said(&self) -> [(&'static str, bool); 3] {
+    pub(super) fn said(&self) -> [(&'static str, bool); 6] {
+        let RecordArgs { format, no_header, delimiter, bad_rows, columns } = &self.records;
         [
-            ("--format", self.format.is_some()),
-            ("--no-header", self.no_header),
+            ("--format", format.is_some()),
+            ("--no-header", *no_header),
+            ("--delimiter", delimiter.is_some()),
+            ("--bad-rows", bad_rows.is_some()),
+            ("--columns", !columns.is_empty()),
             ("--threads", self.threads.is_some()),
         ]
-    }
-
-    pub(super) fn options(&self) -> Options {
-        Options { format: self.format, headless: self.no_header }
     }
 
     /// Does the work on as many threads as were asked for.

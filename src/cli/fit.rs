@@ -6,13 +6,15 @@ use clap::{ArgGroup, Args};
 use cognate_pack::fit;
 use cognate_pack::fit::{FitError, FitOptions, UniverseChoice};
 
+use crate::cli::model_file::usual;
 use crate::cli::{Failure, show, usage};
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("sections").required(true).multiple(true))]
 pub(super) struct FitArgs {
-    /// Model file; keeps all else that it holds
-    model: PathBuf,
+    /// Model file; keeps all else that it holds [default with -o: the first that `cognate serve` would
+    /// take]
+    model: Option<PathBuf>,
     /// Sentences, one a line, to fit the components of sif-pca and usif on; .gz and .zst are read
     /// directly
     #[arg(long, value_name = "FILE", group = "sections")]
@@ -33,7 +35,11 @@ pub(super) struct FitArgs {
 
 pub(super) fn run(args: FitArgs) -> Result<(), Failure> {
     let FitArgs { model, components, universe, polarity, output, json } = args;
-    let output = output.unwrap_or_else(|| model.clone());
+    let (model, output) = match (model, output) {
+        (Some(model), output) => (model.clone(), output.unwrap_or(model)),
+        (None, Some(output)) => (usual()?, output),
+        (None, None) => return Err(usage("name the model that is written: MODEL, or -o OTHER")),
+    };
     let fitted = fit::fit(&FitOptions { model, output, components, universe, polarity });
     let failure = |error: FitError| match error {
         FitError::Options(problem) => usage(problem),

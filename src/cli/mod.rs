@@ -19,6 +19,7 @@ mod keygen;
 mod log;
 mod machine;
 mod model;
+mod model_file;
 mod pack;
 #[cfg(feature = "train")]
 mod pairs;

@@ -5,9 +5,6 @@ use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-#[cfg(any(feature = "eval", feature = "train"))]
-use clap::builder::{OsStringValueParser, TypedValueParser};
-
 use crate::http::NamedModel;
 use crate::http::registry::models::EMBEDDED;
 
@@ -15,15 +12,6 @@ use crate::http::registry::models::EMBEDDED;
 const FILE: &str = "default.safetensors";
 /// The folder that it may lie in, as in the repository.
 const FOLDER: &str = "models";
-
-/// Takes `FILE`, or `NAME=FILE` whose name says nothing here; of a list the first.
-#[cfg(any(feature = "eval", feature = "train"))]
-pub(super) fn model_file() -> impl TypedValueParser<Value = PathBuf> {
-    OsStringValueParser::new().try_map(|text| match text.to_str() {
-        Some(text) => NamedModel::first(text).map(|model| model.path),
-        None => Ok(PathBuf::from(text)),
-    })
-}
 
 /// A model file that was found, and where in words.
 #[derive(Debug, PartialEq, Eq)]

@@ -269,3 +269,118 @@ fn what_makes_no_sense_is_refused() {
     }
     assert_eq!(read(folder, "q.tsv"), "b\ta\nquake\tcity\n");
 }
+
+/// Rows of which every second cannot be read, and one has no score.
+const BROKEN: &str = "id\ta\tb\n1\tquake\tthe quake\n2\tquake\n3\tquake\t!!!\n4\n";
+
+#[test]
+fn rows_that_cannot_be_read_end_the_run_or_are_left_out_and_told() {
+    let folder = folder();
+    let folder = folder.path();
+    write(folder, "p.tsv", BROKEN);
+    let asked = ["similarity", "--input", "p.tsv", "--bad-rows"];
+    for stops in [asked[..3].to_vec(), [&asked[..], &["stop"]].concat()] {
+        let failed = run(folder, &stops);
+        assert_eq!(failed.status.code(), Some(1), "{}", stderr(&failed));
+        assert!(stderr(&failed).contains("p.tsv, line 3: expected 3 columns, found 2"));
+    }
+    let skipped = run(folder, &[&asked[..], &["skip"]].concat());
+    let told = stderr(&skipped);
+    assert_eq!(skipped.status.code(), Some(0), "{told}");
+    assert!(stdout(&skipped).ends_with("\n3\tquake\t!!!\t\n"), "{}", stdout(&skipped));
+    let first = "2 broken rows left out; the first: p.tsv, line 3: expected 3 columns, found 2";
+    assert!(told.contains(first) && told.contains("1 without a score"), "{told}");
+
+    let kept = [&asked[..], &["bad.ndjson", "-o", "out.tsv", "--json"]].concat();
+    let report: serde_json::Value = serde_json::from_str(&succeeds(folder, &kept)).unwrap();
+    assert_eq!((&report["rows"], &report["bad_rows"]), (&2.into(), &2.into()), "{report}");
+    assert_eq!(read(folder, "out.tsv"), stdout(&skipped));
+    let bad: Vec<serde_json::Value> = read(folder, "bad.ndjson")
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let expected = serde_json::json!({
+        "file": "p.tsv", "line": 5, "reason": "expected 3 columns, found 1", "row": "4",
+    });
+    assert_eq!((bad.len(), &bad[1]), (2, &expected));
+
+    for (more, expected) in [
+        (&["bad.ndjson", "-o", "parts/"][..], "--bad-rows takes skip or stop"),
+        (&["p.tsv"], "p.tsv is one of the files"),
+        (&["out.tsv", "-o", "out.tsv"], "out.tsv"),
+    ] {
+        let refused = run(folder, &[&asked[..], more].concat());
+        assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+        assert!(stderr(&refused).contains(expected), "{expected} in {}", stderr(&refused));
+    }
+    // A part that was made without the rows left out is another part.
+    succeeds(folder, &[&asked[..], &["skip", "-o", "parts/"]].concat());
+    assert_eq!(
+        run(folder, &["similarity", "--input", "p.tsv", "-o", "parts/"]).status.code(),
+        Some(1)
+    );
+}
+
+#[test]
+fn the_best_of_each_query_are_written() {
+    let folder = folder();
+    let folder = folder.path();
+    let rows =
+        "query,text\nquake,city\nquake,the quake\nquake,!!!\nquake,quake hits\ncity,new york\n";
+    write(folder, "q.csv", rows);
+    let all = succeeds(folder, &["rank", "--input", "q.csv"]);
+    let best = run(folder, &["rank", "--input", "q.csv", "--top-k", "2"]);
+    let expected: String = all
+        .lines()
+        .filter(|line| ["rank", "1", "2"].contains(&line.rsplit(',').next().unwrap()))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    assert_eq!(expected.lines().count(), 4, "{all}");
+    assert_eq!(stdout(&best), expected);
+    let told = stderr(&best);
+    assert!(told.starts_with("5 rows by ") && told.contains("3 of them written"), "{told}");
+    assert!(told.contains("1 without a score"), "{told}");
+}
+
+#[test]
+fn fewer_columns_are_written_and_cells_stand_between_any_character() {
+    let folder = folder();
+    let folder = folder.path();
+    write(folder, "p.csv", "id;a;b\n7;quake;\"the; quake\"\n");
+    write(folder, "p.ndjson", "{\"id\":7,\"a\":\"quake\",\"b\":\"the; quake\"}\n");
+    let whole = succeeds(folder, &["similarity", "--input", "p.csv", "--delimiter", ";"]);
+    let score = whole.trim_end().rsplit(';').next().unwrap();
+    assert_eq!(whole, format!("id;a;b;score\n7;quake;\"the; quake\";{score}\n"));
+    let asked = ["similarity", "--input", "p.csv", "--delimiter", ";", "--columns", "score,id,b"];
+    assert_eq!(succeeds(folder, &asked), format!("score;id;b\n{score};7;\"the; quake\"\n"));
+    let asked = ["similarity", "--input", "p.ndjson", "--columns", "id,score"];
+    assert_eq!(succeeds(folder, &asked), format!("{{\"id\":7,\"score\":{score}}}\n"));
+    for (more, code, expected) in [
+        (&["--delimiter", ";", "--columns", "none"][..], 1, "expected a column `none`"),
+        (&["--delimiter", ";;"], 2, "one ASCII character"),
+        (&["--delimiter", ";", "--format", "tsv"], 2, "--delimiter is for CSV"),
+        (&[], 1, "--delimiter"),
+    ] {
+        let output = run(folder, &[&["similarity", "--input", "p.csv"], more].concat());
+        assert_eq!(output.status.code(), Some(code), "{more:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{expected} in {}", stderr(&output));
+    }
+}
+
+#[test]
+#[cfg(not(feature = "columns"))]
+fn a_program_without_columns_says_how_to_get_one_that_has_them() {
+    let folder = folder();
+    let folder = folder.path();
+    write(folder, "p.parquet", "PAR1");
+    for command in [&["similarity", "--input"][..], &["dedupe"], &["events"]] {
+        for (file, expected) in [
+            ("p.parquet", "cargo install --locked --path . --features columns"),
+            ("none.parquet", "none.parquet: No such file"),
+        ] {
+            let output = run(folder, &[command, &[file]].concat());
+            assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+            assert!(stderr(&output).contains(expected), "{expected} in {}", stderr(&output));
+        }
+    }
+}

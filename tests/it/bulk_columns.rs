@@ -176,3 +176,54 @@ fn finished_parts_are_not_made_again() {
     let told = String::from_utf8(again.stdout).unwrap();
     assert!(told.contains("2 of 2 files were done before"), "{told}");
 }
+
+#[test]
+fn duplicates_and_events_are_found_among_rows_of_columns() {
+    let folder = folder();
+    let folder = folder.path();
+    for input in ["pairs.parquet", "pairs.arrow"] {
+        let asked = ["dedupe", input, "--text", "b", "-o", "out.ndjson", "--method", "avg-cos"];
+        run(folder, &asked, 0);
+        let written = std::fs::read_to_string(folder.join("out.ndjson")).unwrap();
+        let lines: Vec<serde_json::Value> =
+            written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), ROWS, "{input}");
+        // Row 7 has the text of row 1 again.
+        let seventh = serde_json::json!({
+            "n": 6, "a": WORDS[1], "b": WORDS[0], "tags": [6, 7], "cluster": 1, "score": 1.0,
+        });
+        assert_eq!(lines[6], seventh, "{input}");
+        let asked = ["events", input, "--text", "b", "--threshold", "0.9", "--columns", "n,event"];
+        run(folder, &[&asked[..], &["-o", "out.ndjson"]].concat(), 0);
+        let written = std::fs::read_to_string(folder.join("out.ndjson")).unwrap();
+        assert_eq!(written.lines().nth(6), Some("{\"n\":6,\"event\":1}"), "{input}");
+    }
+    let told = run(folder, &["dedupe", "pairs.parquet"], 1);
+    assert!(told.contains("expected a column `text`; the columns are n, a, b, tags"), "{told}");
+    let told = run(folder, &["dedupe", "pairs.parquet", "--text", "b", "-o", "out.parquet"], 2);
+    assert!(told.contains("NDJSON"), "{told}");
+}
+
+#[test]
+fn the_best_rows_and_chosen_columns_are_written_as_columns() {
+    let folder = folder();
+    let folder = folder.path();
+    let asked = ["--query", "a", "--text", "b", "-o"];
+    let rank = ["rank", "--input", "pairs.parquet"];
+    run(folder, &[&rank[..], &asked[..], &["all.parquet"]].concat(), 0);
+    let best = ["best.parquet", "--top-k", "1", "--columns", "rank,n"];
+    run(folder, &[&rank[..], &asked[..], &best[..]].concat(), 0);
+    let rows = |name: &str| -> Vec<(Option<u64>, i64)> {
+        let of = |batch: &RecordBatch| {
+            let ranks = batch["rank"].as_primitive::<UInt64Type>().iter();
+            let numbers = batch["n"].as_primitive::<Int64Type>().values().to_vec();
+            ranks.zip(numbers).collect::<Vec<_>>()
+        };
+        batches(&folder.join(name)).iter().flat_map(of).collect()
+    };
+    let expected: Vec<_> =
+        rows("all.parquet").into_iter().filter(|(rank, _)| *rank == Some(1)).collect();
+    assert!(!expected.is_empty());
+    assert_eq!(rows("best.parquet"), expected);
+    assert_eq!(batches(&folder.join("best.parquet"))[0].num_columns(), 2);
+}

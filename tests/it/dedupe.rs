@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use cognate::{Engine, Query};
 use cognate_files::records::Options as Records;
 use cognate_kernels::random::Random;
+use cognate_rows::OnBadRow;
 use cognate_rows::dedupe;
 use cognate_rows::dedupe::steps::drawn;
 use cognate_rows::dedupe::{
@@ -78,11 +79,14 @@ fn a_file_is_held_against_another() {
     std::fs::write(folder.join("new.ndjson"), new).unwrap();
     std::fs::write(
         folder.join("known.ndjson"),
-        "{\"text\":\"x y z\"}\n{\"text\":\"The cat naps on a sofa\"}\n",
+        "{\"text\":\"x y z\"}\n{\"text\":\"The cat naps on a sofa\"}\n{\"text\":\"x y z!\"}\n",
     )
     .unwrap();
     let arguments = ["new.ndjson", "--against", "known.ndjson", "--pairs", "pairs.tsv"];
-    let told = written(folder, &arguments);
+    let output = run(folder, &arguments);
+    let told = stdout(&output);
+    let counts = "1 duplicate 1 of the 3 records known";
+    assert!(stderr(&output).contains(counts), "a copy within the other file: {}", stderr(&output));
     let lines: Vec<serde_json::Value> =
         told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0]["duplicate_of"], 2);
@@ -92,6 +96,26 @@ fn a_file_is_held_against_another() {
     let pairs: Vec<&str> = pairs.lines().collect();
     assert_eq!(pairs.len(), 2, "{pairs:?}");
     assert!(pairs[0] == "known\trecord\tscore" && pairs[1].starts_with("2\t1\t0.9"), "{pairs:?}");
+}
+
+#[test]
+fn records_that_cannot_be_read_are_left_out_and_have_no_number() {
+    let folder = folder();
+    let folder = folder.path();
+    let broken = ROWS.replace("b\t", "broken\nb\t").replace("f\t", "f\tf\t");
+    std::fs::write(folder.join("broken.tsv"), broken).unwrap();
+    let stopped = run(folder, &["broken.tsv"]);
+    assert_eq!(stopped.status.code(), Some(1));
+    assert!(stderr(&stopped).contains("broken.tsv, line 3"), "{}", stderr(&stopped));
+    let asked = ["broken.tsv", "--bad-rows", "bad.ndjson", "--columns", "cluster,id"];
+    let output = run(folder, &asked);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "cluster\tid\n1\ta\n2\tb\n1\tc\n1\td\n5\te\n2\tg\n");
+    assert!(stderr(&output).contains("2 broken rows left out"), "{}", stderr(&output));
+    let bad = std::fs::read_to_string(folder.join("bad.ndjson")).unwrap();
+    assert!(bad.lines().count() == 2 && bad.contains("\"line\":8"), "{bad}");
+    let kept = written(folder, &["broken.tsv", "--bad-rows", "skip", "--drop", "--columns", "id"]);
+    assert_eq!(kept, "id\na\nb\ne\n");
 }
 
 #[test]
@@ -176,6 +200,7 @@ fn options(folder: &Path, engine: &Engine) -> Options {
         file: folder.join("texts.tsv"),
         against: None,
         records: Records { headless: true, ..Records::default() },
+        bad_rows: OnBadRow::Stop,
         text: None,
         search: Search {
             explain: true,
@@ -185,6 +210,7 @@ fn options(folder: &Path, engine: &Engine) -> Options {
         },
         output: Some(folder.join("out.tsv")),
         prefix: String::new(),
+        columns: Vec::new(),
         drop: false,
         pairs: Some(folder.join("pairs.tsv")),
     }

@@ -189,6 +189,32 @@ fn a_stream_that_stops_goes_on_as_if_it_had_not() {
 }
 
 #[test]
+fn records_that_cannot_be_read_are_left_out() {
+    let folder = folder();
+    let folder = folder.path();
+    succeeds(folder, &["tweets.ndjson", "-o", "whole.ndjson"]);
+    let late = "{\"id\":\"x\",\"created_at\":\"soon\",\"text\":\"a quake\"}";
+    let (first, rest) =
+        objects().split_once('\n').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    std::fs::write(folder.join("broken.ndjson"), format!("{first}\n{{\n{late}\n{rest}")).unwrap();
+    refused(folder, &["broken.ndjson"], 1, &["broken.ndjson, line 2"]);
+    let asked = ["broken.ndjson", "-o", "out.ndjson", "--bad-rows", "bad.ndjson"];
+    let output = run(folder, &asked);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(read(folder, "out.ndjson"), read(folder, "whole.ndjson"));
+    let told = "2 broken rows left out; the first: broken.ndjson, line 2";
+    assert!(stderr(&output).contains(told), "{}", stderr(&output));
+    let bad = read(folder, "bad.ndjson");
+    assert!(bad.lines().nth(1).unwrap().contains("`created_at`"), "{bad}");
+    let asked = ["broken.ndjson", "--bad-rows", "skip", "--columns", "event,id"];
+    let output = run(folder, &asked);
+    assert_eq!(stdout(&output).lines().next(), Some("{\"event\":\"t0\",\"id\":\"t0\"}"));
+    let asked =
+        ["broken.ndjson", "-o", "o", "--state", "s", "--checkpoint", "1s", "--bad-rows", "b"];
+    refused(folder, &asked, 2, &["--bad-rows takes skip or stop"]);
+}
+
+#[test]
 fn what_cannot_be_done_is_refused_with_what_to_do() {
     let folder = folder();
     let folder = folder.path();

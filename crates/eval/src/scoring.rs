@@ -77,9 +77,9 @@ fn score_block(
     let answer = match &contender.scores {
         Scores::Method(method, measure) => engine.similarity(&texts, &query(*method, *measure))?,
         Scores::Ablation(scorer, info) => {
-            // The query's method is not used if a scorer is given.
-            let question = query(engine.auto(), Measure::Cosine);
-            engine.similarity_by(scorer, info, &texts, &question)?
+            let mut own = engine.by(scorer, info);
+            own.query = query(own.query.method, Measure::Cosine);
+            own.similarity(&texts)?
         }
         // Files of pairs have no columns, and fusions need rankings.
         Scores::Column(_) | Scores::Fused(..) | Scores::Combination => Answer::default(),

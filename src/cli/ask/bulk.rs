@@ -61,7 +61,7 @@ impl Files {
     pub(super) fn column(&self, named: Option<String>, name: &str, number: usize) -> String {
         match named {
             Some(column) => column,
-            None if self.reading.options().headless => number.to_string(),
+            None if self.reading.records.is_headless() => number.to_string(),
             None => name.to_owned(),
         }
     }
@@ -78,9 +78,11 @@ impl Files {
         let options = Options {
             inputs: self.input,
             output: self.output,
-            records: self.reading.options(),
+            records: self.reading.records.options()?,
             on_error: self.on_error.unwrap_or(OnError::Null),
+            bad_rows: self.reading.records.bad_rows(),
             prefix: self.prefix.unwrap_or_default(),
+            columns: self.reading.records.columns(),
         };
         let done = self.reading.on_threads(|| bulk::run(&question, &options))?;
         let report = done.map_err(|error| match error {

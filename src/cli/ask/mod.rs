@@ -10,6 +10,7 @@ pub(super) mod similarity;
 
 use std::io;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -246,9 +247,20 @@ fn pair_refused(error: QueryError) -> Failure {
     }
 }
 
+/// Says so where a text is the name of a file, which may have been meant.
+fn note_files(texts: &[String]) {
+    if let Some(name) = texts.iter().find(|text| Path::new(text).is_file()) {
+        note(&format!(
+            "`{name}` is read as a text; a file of this name exists: --input reads the rows of files, and `-` \
+             as the only text reads lines of standard input"
+        ));
+    }
+}
+
 /// The texts given, or the lines of standard input where `-` is all that is given.
 fn texts(given: Vec<String>) -> Result<Vec<String>, Failure> {
     if given != [STANDARD_INPUT] {
+        note_files(&given);
         return Ok(given);
     }
     let mut text = String::new();

@@ -40,9 +40,8 @@ pub(in crate::cli) struct RankArgs {
     /// What the scores with several liked texts come to [default: best]
     #[arg(long, value_parser = choice::<LikeStrategy>(), requires = "like")]
     strategy: Option<LikeStrategy>,
-    /// Most candidates to print
-    #[arg(long, value_name = "N", conflicts_with = "input",
-          value_parser = count::<usize>(1, 100_000))]
+    /// Most candidates to print; of rows of files, the best of each query to write
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1, 100_000))]
     top_k: Option<usize>,
     /// Pass over the first candidates
     #[arg(long, value_name = "N", conflicts_with = "input",
@@ -207,6 +206,7 @@ fn rank_files(args: RankArgs) -> Result<(), Failure> {
     let task = Task::Rank {
         query: args.files.column(args.of_query, "query", 1),
         text: args.files.column(args.of_text, "text", 2),
+        top_k: args.top_k,
     };
     args.files.run(&model.engine, resolved.query, task, args.asked.json)
 }

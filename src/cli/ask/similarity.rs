@@ -7,7 +7,7 @@ use cognate::engine::{Measure, Query};
 use cognate_rows::bulk::Task;
 
 use crate::cli::ask::bulk::Files;
-use crate::cli::ask::{Asked, CountedOpposites, opposed, pair_refused};
+use crate::cli::ask::{Asked, CountedOpposites, note_files, opposed, pair_refused};
 use crate::cli::choices::choice;
 use crate::cli::{Failure, print};
 use crate::http::api::similarity::SimilarityResponse;
@@ -50,7 +50,9 @@ pub(in crate::cli) fn run(args: SimilarityArgs) -> Result<(), Failure> {
         let b = args.files.column(args.second, "b", 2);
         return args.files.run(&model.engine, query, Task::Similarity { a, b }, args.asked.json);
     }
-    let pairs = [(args.a.unwrap_or_default(), args.b.unwrap_or_default())];
+    let pair = [args.a, args.b].map(Option::unwrap_or_default);
+    note_files(&pair);
+    let pairs = [<(String, String)>::from(pair)];
     let scored = model.engine.similarity(&pairs, &query).map_err(pair_refused)?;
     if args.asked.json {
         let resolved = Resolved { model: Arc::clone(&model), query, fused: None };

@@ -14,7 +14,7 @@ use cognate_files::records::Options as RecordOptions;
 use crate::cli::choices::choice;
 use crate::cli::eval::{refused, write};
 use crate::cli::events::duration;
-use crate::cli::model::model_file;
+use crate::cli::model_file::ModelArgs;
 use crate::cli::{Failure, count, print, usage};
 use crate::http::request::fields::OpposedPolicy;
 
@@ -65,9 +65,8 @@ pub(in crate::cli) struct EventsArgs {
     /// What becomes of those among them that say the opposite of a text [default: they stay]
     #[arg(long, value_name = "POLICY", value_parser = choice::<OpposedPolicy>())]
     opposes: Option<OpposedPolicy>,
-    /// Model file, as FILE or NAME=FILE; the name is ignored
-    #[arg(long, env = "COGNATE_MODEL", value_name = "[NAME=]FILE", value_parser = model_file())]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     /// Write every figure as JSON; `-` is standard output, and then no table is printed
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
@@ -81,11 +80,12 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
     let written = [("--json", json), ("--html", args.html.as_deref())];
     let written: Vec<(&str, &Path)> =
         written.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect();
-    let read = args.choose_on.iter().chain([&args.file, &args.model]).map(PathBuf::as_path);
+    let model = args.model.path()?;
+    let read = args.choose_on.iter().chain([&args.file, &model]).map(PathBuf::as_path);
     if let Some(problem) = clash(&written, read) {
         return Err(usage(problem));
     }
-    let engine = Engine::open(&args.model, &OpenOptions::default())?;
+    let engine = Engine::open(&model, &OpenOptions::default())?;
     let options = EventsOptions {
         file: args.file,
         records: RecordOptions::default(),

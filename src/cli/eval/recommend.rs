@@ -11,7 +11,7 @@ use cognate_eval::recommend::RecommendOptions;
 
 use crate::cli::choices::choice;
 use crate::cli::eval::{refused, write};
-use crate::cli::model::model_file;
+use crate::cli::model_file::ModelArgs;
 use crate::cli::{Failure, count, print, share, usage};
 
 #[derive(Debug, Args)]
@@ -46,9 +46,8 @@ pub(in crate::cli) struct RecommendArgs {
     /// Random seed
     #[arg(long, default_value_t = 1935)]
     seed: u64,
-    /// Model file, as FILE or NAME=FILE; the name is ignored
-    #[arg(long, env = "COGNATE_MODEL", value_name = "[NAME=]FILE", value_parser = model_file())]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     /// Write every figure as JSON; `-` is standard output, and then no table is printed
     #[arg(long, value_name = "PATH")]
     json: Option<PathBuf>,
@@ -57,14 +56,15 @@ pub(in crate::cli) struct RecommendArgs {
 pub(super) fn run(args: RecommendArgs) -> Result<(), Failure> {
     let json = args.json.as_deref().filter(|path| path.as_os_str() != "-");
     let written: Vec<(&str, &Path)> = json.map(|path| ("--json", path)).into_iter().collect();
-    let read = args.files.iter().chain(&args.qrels).chain([&args.model]).map(PathBuf::as_path);
+    let model = args.model.path()?;
+    let read = args.files.iter().chain(&args.qrels).chain([&model]).map(PathBuf::as_path);
     if let Some(problem) = clash(&written, read) {
         return Err(usage(problem));
     }
     if args.topics > args.liked {
         return Err(usage("a reader cannot like more topics than texts"));
     }
-    let engine = Engine::open(&args.model, &OpenOptions::default())?;
+    let engine = Engine::open(&model, &OpenOptions::default())?;
     let options = RecommendOptions {
         files: args.files,
         qrels: args.qrels,

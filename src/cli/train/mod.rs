@@ -69,8 +69,8 @@ pub(super) fn run(command: TrainCommand) -> Result<(), Failure> {
         TrainCommand::Ranker(args) => ranker::run(*args),
         #[cfg(not(feature = "train-ranker"))]
         TrainCommand::Ranker(_) => Err(usage(
-            "this build serves rankers but cannot train them; build one that can with `cargo build \
-             --release --features train-ranker`",
+            "this build serves rankers but cannot train them; install one that can: `cargo install \
+             --locked --path . --features train-ranker`",
         )),
         TrainCommand::Vectors(args) => vectors::run(*args),
         TrainCommand::Weights(args) => weights::run(*args),

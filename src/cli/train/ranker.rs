@@ -11,7 +11,7 @@ use cognate_train::ranker::trainer::{CHECKPOINT_EVERY, Pace};
 use cognate_train::ranker::{Encoder, Goal, RankerOptions};
 
 use crate::cli::choices::choice;
-use crate::cli::model::model_file;
+use crate::cli::model_file::ModelArgs;
 use crate::cli::train::{CheckpointArgs, refused};
 use crate::cli::{Failure, MOST_EPOCHS, count, show};
 
@@ -27,10 +27,8 @@ pub(in crate::cli) struct RankerArgs {
     /// Share of the queries of --data that choose the best epoch
     #[arg(long, value_name = "SHARE", default_value_t = 0.15)]
     valid_share: f64,
-    /// Model file whose vectors training starts from and changes, as FILE or NAME=FILE; the name is
-    /// ignored
-    #[arg(long, env = "COGNATE_MODEL", value_name = "[NAME=]FILE", value_parser = model_file())]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     /// Model file to write
     #[arg(short, long)]
     output: PathBuf,
@@ -111,13 +109,13 @@ pub(in crate::cli) struct RankerArgs {
 }
 
 impl RankerArgs {
-    fn options(self) -> RankerOptions {
-        RankerOptions {
+    fn options(self) -> Result<RankerOptions, Failure> {
+        Ok(RankerOptions {
             run: self.checkpoint.files(self.output, self.report),
             files: self.data,
             valid: self.valid,
             valid_share: self.valid_share,
-            model: self.model,
+            model: self.model.path()?,
             encoder: self.encoder,
             kernel: self.kernel.get(),
             filters: self.filters.get(),
@@ -140,11 +138,11 @@ impl RankerArgs {
             seed: self.seed,
             every: Duration::from_secs(self.checkpoint_every),
             licence: self.licence,
-        }
+        })
     }
 }
 
 pub(super) fn run(args: RankerArgs) -> Result<(), Failure> {
     let as_json = args.json;
-    show(&ranker::train(&args.options()).map_err(refused)?, as_json)
+    show(&ranker::train(&args.options()?).map_err(refused)?, as_json)
 }

@@ -9,12 +9,16 @@ use cognate_train::weights;
 use cognate_train::weights::{ImportOptions, Kappa, Loss, Use, WeightsOptions};
 
 use crate::cli::choices::choice;
-use crate::cli::model::model_file;
+use crate::cli::files::bytes;
+use crate::cli::model_file::ModelArgs;
 use crate::cli::train::{CheckpointArgs, refused};
 use crate::cli::{Failure, MOST_EPOCHS, MOST_THREADS, count, show};
 
+/// The default of `--memory` is spelled as people do.
+const _: () = assert!(weights::KEPT_BYTES == 4 << 30);
+
 /// Flags that say how weights are trained, and so have no say over weights that are there.
-const OF_TRAINING: [&str; 14] = [
+const OF_TRAINING: [&str; 15] = [
     "couples",
     "loss",
     "measure",
@@ -24,6 +28,7 @@ const OF_TRAINING: [&str; 14] = [
     "seed",
     "epochs",
     "threads",
+    "memory",
     "valid",
     "export",
     "report",
@@ -41,9 +46,8 @@ pub(in crate::cli) struct WeightsArgs {
     /// over to other vectors
     #[arg(long, value_name = "FILE", conflicts_with_all = OF_TRAINING)]
     import: Option<PathBuf>,
-    /// Model file, as FILE or NAME=FILE; the name is ignored
-    #[arg(long, env = "COGNATE_MODEL", value_name = "[NAME=]FILE", value_parser = model_file())]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArgs,
     /// Model file to write; may be the same
     #[arg(short, long)]
     output: PathBuf,
@@ -80,6 +84,10 @@ pub(in crate::cli) struct WeightsArgs {
     /// Threads; the result does not depend on them [default: all the machine has]
     #[arg(long, value_name = "N", value_parser = count::<usize>(1, MOST_THREADS))]
     threads: Option<usize>,
+    /// Memory for what is computed of the pairs once, for 30 weights 2 KB a pair, or 6 KB with the cosine;
+    /// without room it is computed at each use, which is slow and changes no bit
+    #[arg(long, value_name = "BYTES", default_value = "4G", value_parser = bytes)]
+    memory: usize,
     /// Labelled pairs to evaluate the weights on [default: a tenth of PAIRS, which is not trained on]
     #[arg(long, value_name = "FILE")]
     valid: Option<PathBuf>,
@@ -109,13 +117,13 @@ impl WeightsArgs {
         if self.default { Use::This } else { Use::AsBefore }
     }
 
-    fn options(self) -> WeightsOptions {
-        WeightsOptions {
+    fn options(self) -> Result<WeightsOptions, Failure> {
+        Ok(WeightsOptions {
             usage: self.usage(),
             run: self.checkpoint.files(self.output, self.report),
             couples: self.couples,
             validation: self.valid,
-            model: self.model,
+            model: self.model.path()?,
             set: self.set,
             loss: self.loss,
             measure: self.measure,
@@ -126,7 +134,8 @@ impl WeightsArgs {
             epochs: self.epochs,
             threads: self.threads.and_then(NonZeroUsize::new),
             export: self.export,
-        }
+            memory: self.memory,
+        })
     }
 }
 
@@ -136,11 +145,11 @@ pub(super) fn run(args: WeightsArgs) -> Result<(), Failure> {
         let options = ImportOptions {
             file: file.clone(),
             usage: args.usage(),
-            model: args.model,
+            model: args.model.path()?,
             output: args.output,
             set: args.set,
         };
         return show(&weights::import(&options).map_err(refused)?, as_json);
     }
-    show(&weights::train(&args.options()).map_err(refused)?, as_json)
+    show(&weights::train(&args.options()?).map_err(refused)?, as_json)
 }

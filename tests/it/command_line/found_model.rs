@@ -88,6 +88,30 @@ fn the_nearest_model_is_taken_and_check_says_which_and_why() {
 }
 
 #[test]
+fn commands_that_measure_and_fit_find_it_and_write_into_none_that_was_not_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let program = program(folder);
+    put(folder, "models/default.safetensors");
+    let rows = "5\tquake\tthe quake\n1\tcity\tnew york\n2\ttown\tthe city\n";
+    std::fs::write(folder.join("sts.tsv"), rows).unwrap();
+    let sts = ["eval", "sts", "sts.tsv", "--methods", "avg-cos,dynamax"];
+    let fit = ["fit", "--universe", "axes:3"];
+    for (arguments, code, expected) in [
+        (sts.to_vec(), 0, ""),
+        ([&sts[..], &["--set-auto"]].concat(), 2, "--model FILE, or -o OTHER"),
+        ([&sts[..], &["--set-auto", "-o", "set.safetensors"]].concat(), 0, ""),
+        (fit.to_vec(), 2, "MODEL, or -o OTHER"),
+        ([&fit[..], &["-o", "fitted.safetensors"]].concat(), 0, ""),
+    ] {
+        let output = command(&program, folder, &[]).args(&arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{expected} in {}", stderr(&output));
+    }
+    assert!(folder.join("set.safetensors").exists() && folder.join("fitted.safetensors").exists());
+}
+
+#[test]
 fn a_wrongly_named_model_is_no_reason_to_look_for_another() {
     let folder = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_cognate"));

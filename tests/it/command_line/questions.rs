@@ -206,6 +206,22 @@ fn lines_of_standard_input_are_texts() {
 }
 
 #[test]
+fn a_text_that_names_a_file_is_told() {
+    let folder = folder();
+    std::fs::write(folder.path().join("titles.txt"), "the quake\n").unwrap();
+    for (arguments, is_told) in [
+        (&["rank", A, "titles.txt"][..], true),
+        (&["embed", "the quake", "titles.txt"], true),
+        (&["similarity", "titles.txt", A], true),
+        (&["similarity", A, B], false),
+    ] {
+        let output = cognate(folder.path(), &[], arguments);
+        let hint = "`titles.txt` is read as a text; a file of this name exists: --input";
+        assert_eq!(stderr(&output).contains(hint), is_told, "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
 fn what_cannot_be_answered_is_said_in_the_engines_words() {
     let long = "x ".repeat(513);
     for (arguments, expected) in [

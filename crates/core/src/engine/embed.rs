@@ -2,10 +2,30 @@
 
 use crate::engine::workspace::Workspace;
 use crate::engine::{Embeddings, Engine, Place, Query, QueryError, scorable};
-use crate::methods::{Method, Scorer};
+use crate::methods::{Info, Method, Scorer};
 use crate::model::Frequency;
 
+/// # Embed
 impl Engine {
+    /// The vectors of texts.
+    ///
+    /// ```
+    /// # std::env::set_current_dir("../..")?;
+    /// # let engine = cognate::Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
+    /// let query = cognate::Query::new(engine.auto_embedding());
+    /// let answer = engine.embed(&["quake hits city", "???"], &query)?;
+    /// assert_eq!(answer.vectors[0].as_ref().map(Vec::len), Some(answer.dims));
+    /// assert_eq!(answer.vectors[1], None, "a text without a known word has no vector");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn embed<T: AsRef<str>>(
+        &self,
+        texts: &[T],
+        query: &Query,
+    ) -> Result<Embeddings, QueryError> {
+        self.embed_by((self.scorer_of(query)?, query.method.info()), texts, query)
+    }
+
     /// The method that `auto` stands for where vectors are wanted: the model's choice if that has
     /// vectors, else the mean that suits what its vectors' lengths say.
     pub fn auto_embedding(&self) -> Method {
@@ -31,14 +51,13 @@ impl Engine {
         }
     }
 
-    /// The vectors of texts.
-    pub fn embed<T: AsRef<str>>(
+    /// [`Engine::embed`] by a scorer that need not be one of the methods.
+    pub(super) fn embed_by<T: AsRef<str>>(
         &self,
+        (scorer, info): (&Scorer, &Info),
         texts: &[T],
         query: &Query,
     ) -> Result<Embeddings, QueryError> {
-        let info = query.method.info();
-        let scorer = self.scorer_of(query)?;
         let Scorer::Embed(embedder) = scorer else {
             return Err(QueryError::CannotEmbed { method: info.name });
         };

@@ -5,7 +5,7 @@ use cognate_kernels::vector;
 use crate::engine::workspace::Workspace;
 use crate::engine::{Engine, Opposition, Place, Query, QueryError, finite, scorable};
 use crate::methods::ranker::Attention;
-use crate::methods::{Reads, Shares};
+use crate::methods::{Info, Reads, Scorer, Shares};
 use crate::model::Phrase;
 use crate::model::phrase::{Found, Origin, Word};
 
@@ -69,12 +69,34 @@ pub struct Explanation {
     pub opposes: Vec<Opposition>,
 }
 
+/// # Explain
 impl Engine {
     /// Explains the score of one pair; for a ranker `a` is the query and `b` the candidate.
+    ///
+    /// ```
+    /// # std::env::set_current_dir("../..")?;
+    /// # let engine = cognate::Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
+    /// let query = cognate::Query::new(engine.method("avg-cos")?);
+    /// let explained = engine.explain("quake hits city", "earthquake", &query)?;
+    /// let words = explained.one.iter().chain(&explained.other);
+    /// let shares: f32 = words.filter_map(|word| word.share).sum();
+    /// assert!((shares - explained.score).abs() < 1e-5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn explain(&self, a: &str, b: &str, query: &Query) -> Result<Explanation, QueryError> {
-        self.check_explain(query)?;
-        let info = query.method.info();
-        let scorer = self.scorer_of(query)?;
+        self.explain_by((self.scorer_of(query)?, query.method.info()), (a, b), query)
+    }
+
+    /// [`Engine::explain`] by a scorer that need not be one of the methods.
+    pub(super) fn explain_by(
+        &self,
+        (scorer, info): (&Scorer, &Info),
+        (a, b): (&str, &str),
+        query: &Query,
+    ) -> Result<Explanation, QueryError> {
+        if let Scorer::RankList(_) = scorer {
+            return Err(QueryError::OnlyRanks { method: info.name });
+        }
         let measure = self.measure(scorer, info, query)?;
         let [mut one, mut other] = [Phrase::new(&self.model), Phrase::new(&self.model)];
         let truncated = [

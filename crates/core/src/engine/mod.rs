@@ -4,36 +4,42 @@
 //! without a known word, an empty or an overlong one into a named case **before** scoring, so
 //! methods and kernels cannot fail.
 
+// rustdoc lists the methods of an engine in this order: it is opened, then asked.
+mod open;
+
+mod similarity;
+
+mod rank;
+
+mod embed;
+
+mod explain;
+
+mod own;
+
 mod answers;
 pub mod calibration;
-mod embed;
 mod error;
-mod explain;
 pub mod fuse;
 mod opposes;
 mod query;
-mod rank;
 mod read_as;
 mod sentence;
 mod served;
-mod similarity;
 mod text_limits;
 mod tokens;
 mod workspace;
-
-#[cfg(unix)]
-use std::path::Path;
 
 pub use answers::{Counts, Embeddings, Parts, Ranked, Ranking, Reason, Scores};
 pub use calibration::{Calibration, Calibrations, Probability};
 pub use error::{Place, QueryError};
 pub use explain::{ExplainedWord, Explanation, UnknownToken};
 pub use opposes::{OpposedWord, Opposition};
+pub use own::OwnMethod;
 pub use query::{Opposites, Query, RankOptions};
 pub use rank::{
-    BoostBy, Boosts, Candidates, Diversify, Duplicate, Fold, KeptText, Liked, Likes, Matrix, Page,
-    PageOptions, PageResult, RankQuestion, RankSession, RankedFor, Rankings, ResultReason, Side,
-    Strategy, UnscoredLikes, WordShare,
+    Matrix, PageOptions, PageResult, PreparedText, RankQuestion, RankSession, RankedFor, Rankings,
+    ResultReason, Side, Strategy, UnscoredLikes, WordShare,
 };
 pub use served::{Missing, Served, auto_method};
 pub use text_limits::TextLimits;
@@ -41,10 +47,8 @@ pub use text_limits::TextLimits;
 use crate::engine::fuse::{FusedProblem, Fusions};
 pub use crate::methods::Measure;
 pub use crate::methods::polarity::{OppositionKind, Oppositions};
-use crate::methods::{Auto, Info, Method, Reads, Scorer, Unavailable};
-#[cfg(unix)]
-use crate::model::OpenOptions;
-use crate::model::{Model, ModelError, Phrase};
+use crate::methods::{Info, Method, Reads, Scorer, Unavailable};
+use crate::model::{Model, Phrase};
 
 /// A model with every method it can serve.
 pub struct Engine {
@@ -56,29 +60,8 @@ pub struct Engine {
     fusions: Fusions,
 }
 
+/// # What an engine can do
 impl Engine {
-    /// Opens a model file and loads every method.
-    #[cfg(unix)]
-    pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, ModelError> {
-        Self::new(Model::open(path, options)?)
-    }
-
-    /// Loads every method for an opened model. A method whose section is missing stays listed, as
-    /// unavailable; one whose section is broken is an error.
-    pub fn new(model: Model) -> Result<Self, ModelError> {
-        let loaded = Method::ALL.iter().map(|method| method.load(&model));
-        let scorers = loaded.collect::<Result<Vec<_>, _>>()?;
-        let auto = Auto::of(&model).method;
-        let calibrations = Calibrations::read(&model)?;
-        let fusions = Fusions::read(&model)?;
-        Ok(Self { model, scorers, auto, limits: TextLimits::DEFAULT, calibrations, fusions })
-    }
-
-    /// The engine with other limits of texts.
-    pub fn with_limits(self, limits: TextLimits) -> Self {
-        Self { limits, ..self }
-    }
-
     /// The limits for texts.
     pub fn limits(&self) -> &TextLimits {
         &self.limits

@@ -9,29 +9,38 @@ use crate::model::Phrase;
 /// comes near while other texts are cut, and rows while the words of others are found.
 const BLOCK: usize = 8;
 
+/// # Similarity
 impl Engine {
     /// The scores of pairs of texts.
+    ///
+    /// ```
+    /// # std::env::set_current_dir("../..")?;
+    /// # let engine = cognate::Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
+    /// let query = cognate::Query::new(engine.method("auto")?);
+    /// let pairs = [("quake hits city", "city shaken by earthquake"), ("quake hits city", "???")];
+    /// let answer = engine.similarity(&pairs, &query)?;
+    /// assert!(answer.scores[0] > 0.5);
+    /// assert_eq!(answer.unscored, [1], "the second has a text without a known word");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn similarity<A: AsRef<str>, B: AsRef<str>>(
         &self,
         pairs: &[(A, B)],
         query: &Query,
     ) -> Result<Scores, QueryError> {
-        let info = query.method.info();
-        if info.kind == Kind::Ranker {
-            return Err(QueryError::OnlyRanks { method: info.name });
-        }
-        let scorer = self.scorer_of(query)?;
-        self.similarity_by(scorer, info, pairs, query)
+        self.score_pairs_by((self.scorer_of(query)?, query.method.info()), pairs, query)
     }
 
-    /// [`Engine::similarity`] by a scorer that need not be one of the methods, for ablations.
-    pub fn similarity_by<A: AsRef<str>, B: AsRef<str>>(
+    /// [`Engine::similarity`] by a scorer that need not be one of the methods.
+    pub(super) fn score_pairs_by<A: AsRef<str>, B: AsRef<str>>(
         &self,
-        scorer: &Scorer,
-        info: &Info,
+        (scorer, info): (&Scorer, &Info),
         pairs: &[(A, B)],
         query: &Query,
     ) -> Result<Scores, QueryError> {
+        if info.kind == Kind::Ranker {
+            return Err(QueryError::OnlyRanks { method: info.name });
+        }
         let measure = self.measure(scorer, info, query)?;
         let mut workspace = Workspace::of(&self.model);
         let mut phrases: Vec<[Phrase<'_>; 2]> = Vec::with_capacity(pairs.len().min(BLOCK));

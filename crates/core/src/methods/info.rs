@@ -52,6 +52,24 @@ pub struct Info {
     pub ignoring_opposites: Option<Method>,
 }
 
+impl Info {
+    /// A method of similarity that reads words: for a method of your own, which [`crate::Engine::by`] asks.
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            kind: Kind::Similarity,
+            cost: Cost::SUM,
+            summary: "",
+            paper: "",
+            range: (f32::NEG_INFINITY, f32::INFINITY),
+            reads: Reads::Words,
+            embeds: false,
+            weights_frequency: false,
+            ignoring_opposites: None,
+        }
+    }
+}
+
 /// Why a method cannot be used with a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{missing}; {remedy}")]

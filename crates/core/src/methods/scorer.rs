@@ -93,7 +93,7 @@ impl Seats<'_> {
 }
 
 /// A text, prepared for any number of comparisons with others.
-pub trait Against {
+pub trait Against: Send {
     /// Scores the text against each of `many`, into `out` of the same length. A score of a [`Compare`]
     /// or an [`Embed`] depends on both texts alone, bit for bit, not on the others of `many` or of
     /// calls before; one of a [`RankList`] depends on all of `many`.

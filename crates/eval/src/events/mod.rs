@@ -33,6 +33,12 @@ use crate::events::courses::Course;
 use crate::events::neighbours::Contender;
 use crate::table::{Better, Cell, Column, Mark, Table};
 
+/// A table is shown to others, whom the folders of a machine tell nothing.
+fn file_name(path: &str) -> &str {
+    let name = Path::new(path).file_name();
+    name.and_then(|name| name.to_str()).unwrap_or(path)
+}
+
 #[derive(Debug, Clone)]
 pub struct EventsOptions {
     pub file: PathBuf,
@@ -308,12 +314,15 @@ impl EventsReport {
         });
         let title = format!(
             "{}: {} texts, {} events, {} texts alone",
-            self.file, self.texts, self.gold_events, self.alone
+            file_name(&self.file),
+            self.texts,
+            self.gold_events,
+            self.alone
         );
         let settings = match self.chosen_on == self.file {
             true => "Settings were chosen on the same stream: figures of another will be lower."
                 .to_owned(),
-            false => format!("Settings were chosen on {}.", self.chosen_on),
+            false => format!("Settings were chosen on {}.", file_name(&self.chosen_on)),
         };
         let opposed = if self.drop_opposed { ", without opposed ones" } else { "" };
         let within = self.within.map(instant::written_span);

@@ -9,7 +9,7 @@ use cognate_stats::page::frame::escaped;
 use cognate_stats::page::{Cell, Emphasis, Head, Page, Sign};
 
 use crate::events::courses::Course;
-use crate::events::{EventsReport, EventsResult, SETTINGS, worth};
+use crate::events::{EventsReport, EventsResult, SETTINGS, file_name, worth};
 
 /// Bars of a course, and the height of the highest.
 const BARS: usize = 96;
@@ -19,15 +19,15 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 
 pub fn html(report: &EventsReport) -> String {
     let facts = [
-        ("stream", report.file.clone()),
-        ("chosen on", report.chosen_on.clone()),
+        ("stream", file_name(&report.file).to_owned()),
+        ("chosen on", file_name(&report.chosen_on).to_owned()),
         ("texts", report.texts.to_string()),
         ("fingerprint", report.fingerprint.clone()),
     ];
     let mut page = Page::new(&Head {
         kicker: "cognate eval events",
         title: "Events in a stream",
-        subject: &report.file,
+        subject: file_name(&report.file),
         facts: &facts,
     });
     let table = report.table();

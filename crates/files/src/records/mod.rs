@@ -29,12 +29,14 @@ pub enum Format {
     Ndjson,
     /// Rows split at tabs, without any quoting.
     Tsv,
-    /// Rows split at commas, with quoting as in RFC 4180.
-    Csv,
+    /// Rows split at this ASCII character, with quoting as in RFC 4180.
+    Csv(u8),
 }
 
 impl Format {
     pub const NAMES: [&'static str; 3] = ["ndjson", "tsv", "csv"];
+    /// Rows split at commas.
+    pub const CSV: Self = Self::Csv(b',');
 
     /// The format that the name of a file indicates, without `.gz` or `.zst`.
     pub fn of_path(path: &Path) -> Option<Self> {
@@ -45,7 +47,7 @@ impl Format {
         match unpacked.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "ndjson" | "jsonl" => Some(Self::Ndjson),
             "tsv" | "tab" => Some(Self::Tsv),
-            "csv" => Some(Self::Csv),
+            "csv" => Some(Self::CSV),
             _ => None,
         }
     }
@@ -55,7 +57,7 @@ impl Format {
         match line {
             line if line.trim_ascii_start().starts_with(b"{") => Self::Ndjson,
             line if line.contains(&b'\t') => Self::Tsv,
-            _ => Self::Csv,
+            _ => Self::CSV,
         }
     }
 
@@ -64,7 +66,7 @@ impl Format {
         match self {
             Self::Ndjson => None,
             Self::Tsv => Some(b'\t'),
-            Self::Csv => Some(b','),
+            Self::Csv(delimiter) => Some(delimiter),
         }
     }
 }
@@ -76,7 +78,7 @@ impl FromStr for Format {
         match name {
             "ndjson" => Ok(Self::Ndjson),
             "tsv" => Ok(Self::Tsv),
-            "csv" => Ok(Self::Csv),
+            "csv" => Ok(Self::CSV),
             _ => Err(format!("expected one of {}", Self::NAMES.join(", "))),
         }
     }
@@ -247,14 +249,14 @@ mod tests {
             ("a.ndjson", Some(Format::Ndjson)),
             ("a.JSONL", Some(Format::Ndjson)),
             ("a.tsv.gz", Some(Format::Tsv)),
-            ("a.csv.zst", Some(Format::Csv)),
+            ("a.csv.zst", Some(Format::CSV)),
             ("a.txt", None),
             ("-", None),
         ] {
             assert_eq!(Format::of_path(Path::new(name)), format, "{name}");
         }
         for (text, format) in
-            [(" {\"a\":1}", Format::Ndjson), ("a\tb,c\n", Format::Tsv), ("a,b", Format::Csv)]
+            [(" {\"a\":1}", Format::Ndjson), ("a\tb,c\n", Format::Tsv), ("a,b", Format::CSV)]
         {
             assert_eq!(records(text, None, false).unwrap().format(), format, "{text}");
         }
@@ -268,7 +270,7 @@ mod tests {
             assert_eq!(column(&mut records(rows, None, false).unwrap(), name).unwrap(), texts);
         }
         let mut headless =
-            records("1,a\n2,\"b, \"\"c\"\"\nd\"\n", Some(Format::Csv), true).unwrap();
+            records("1,a\n2,\"b, \"\"c\"\"\nd\"\n", Some(Format::CSV), true).unwrap();
         assert_eq!(headless.names(), ["1", "2"]);
         let texts = [Some("a".to_owned()), Some("b, \"c\"\nd".to_owned())];
         assert_eq!(column(&mut headless, "2").unwrap(), texts);
@@ -287,16 +289,99 @@ mod tests {
             Format::Tsv,
             &["memory, line 3", "expected 2 columns, found 1"],
         );
-        refused("id,body\n", Format::Csv, &["line 1", "`text`", "id, body"]);
-        refused("id,text\n1,\"a\nb\n", Format::Csv, &["line 2", "quotation mark"]);
-        refused("", Format::Csv, &["header"]);
+        refused("id,body\n", Format::CSV, &["line 1", "`text`", "id, body"]);
+        refused("id,text\n1,\"a\nb\n", Format::CSV, &["line 2", "quotation mark"]);
+        refused("", Format::CSV, &["header"]);
         refused("{}\n[1]\n", Format::Ndjson, &["line 2", "expected a JSON object, found `[1]`"]);
         refused("{\"text\":\n", Format::Ndjson, &["line 1", "expected a JSON object"]);
         refused("{\"text\":[]}\n", Format::Ndjson, &["line 1", "`text`", "string"]);
         let long = format!("id,text\n1,{}\n", "x".repeat(5 << 20));
-        refused(&long, Format::Csv, &["line 2", "longer than"]);
+        refused(&long, Format::CSV, &["line 2", "longer than"]);
         let open = format!("id,text\n1,\"{}", "x\n".repeat(3 << 20));
-        refused(&open, Format::Csv, &["longer than"]);
+        refused(&open, Format::CSV, &["longer than"]);
+    }
+
+    #[test]
+    fn records_that_cannot_be_read_are_passed_over() {
+        let sound = |text: &[u8], format| {
+            let input = Input::from_bytes("memory", text.to_vec()).unwrap();
+            let mut read = Records::of(input, Options { format: Some(format), headless: false });
+            let read = read.as_mut().unwrap();
+            let (mut good, mut bad) = (Vec::new(), Vec::new());
+            loop {
+                let found = read.read().map(|found| found.map(|record| record.raw().to_owned()));
+                match found {
+                    Ok(Some(raw)) => good.push(raw),
+                    Ok(None) => return (good, bad),
+                    Err(error) => {
+                        assert!(read.is_passable(), "{error}");
+                        bad.push((read.line(), read.raw().to_owned()));
+                    }
+                }
+            }
+        };
+        let told = |places: &[(u64, &str)]| -> Vec<(u64, String)> {
+            places.iter().map(|(line, raw)| (*line, (*raw).to_owned())).collect()
+        };
+        let tsv = b"id\ttext\n1\ta\n2\n3\t\xff\n4\td\n";
+        let bad = [(3, "2"), (4, "3\t\u{fffd}")];
+        assert_eq!(sound(tsv, Format::Tsv), (vec!["1\ta".into(), "4\td".into()], told(&bad)));
+        let csv = b"id,text\n1,\"a\n\xff\n2,b\n3,\"c\n";
+        assert_eq!(
+            sound(csv, Format::CSV),
+            (vec!["2,b".into()], told(&[(3, "1,\"a\u{fffd}"), (5, "3,\"c")]))
+        );
+        let objects = b"{\"text\":1}\n{\"text\":\n[]\n";
+        let bad = told(&[(2, "{\"text\":"), (3, "[]")]);
+        assert_eq!(sound(objects, Format::Ndjson), (vec!["{\"text\":1}".into()], bad));
+        // A line without an end cannot be passed over.
+        let long = format!("text\n{}", "x".repeat(5 << 20));
+        let mut read = records(&long, Some(Format::CSV), false).unwrap();
+        assert!(read.read().is_err());
+        assert!(!read.is_passable());
+    }
+
+    #[test]
+    fn cells_stand_between_any_character() {
+        let text = "id;text\n1;\"a;b\"\n";
+        let mut read = records(text, Some(Format::Csv(b';')), false).unwrap();
+        assert_eq!(column(&mut read, "text").unwrap(), [Some("a;b".to_owned())]);
+        let mut out = String::new();
+        let appender = Appender::new(read.format(), ["note"]);
+        appender.header(read.header(), &mut out);
+        appender.record("1;\"a;b\"", &[Added::Text("c;d, e")], &mut out);
+        assert_eq!(out, "id;text;note\n1;\"a;b\";\"c;d, e\"\n");
+        refused(text, Format::CSV, &["id;text", "--delimiter"]);
+    }
+
+    #[test]
+    fn fewer_fields_are_written_in_the_order_asked_for() {
+        let chosen = |text: &str, format, fields: [&str; 3]| {
+            let mut records = records(text, Some(format), false).unwrap();
+            let mut appender = Appender::new(format, ["score"]);
+            appender.choose(&fields.map(str::to_owned), &records).unwrap();
+            let mut out = String::new();
+            appender.header(records.header(), &mut out);
+            while let Some(record) = records.read().unwrap() {
+                appender.record(record.raw(), &[Added::Score(0.5)], &mut out);
+            }
+            out
+        };
+        assert_eq!(
+            chosen("id,a,b\n1,\"x\n, y\",z\n", Format::CSV, ["score", "a", "1"]),
+            "score,a,id\n0.5,\"x\n, y\",1\n"
+        );
+        assert_eq!(
+            chosen("id\ta\n1\tx\n", Format::Tsv, ["a", "score", "id"]),
+            "a\tscore\tid\nx\t0.5\t1\n"
+        );
+        assert_eq!(
+            chosen("{\"a\":[1, 2],\"id\":1}\n", Format::Ndjson, ["id", "score", "none"]),
+            "{\"id\":1,\"score\":0.5,\"none\":null}\n"
+        );
+        let records = records("id\n1\n", Some(Format::Tsv), false).unwrap();
+        let mut appender = Appender::new(Format::Tsv, ["score"]);
+        assert!(appender.choose(&["text".to_owned()], &records).is_err());
     }
 
     #[test]
@@ -314,7 +399,7 @@ mod tests {
         let input = Input::from_stream("stream", Box::new(pieces)).unwrap();
         assert_eq!((input.bytes_left(), input.packing()), (None, None));
         let mut read =
-            Records::of(input, Options { format: Some(Format::Csv), headless: false }).unwrap();
+            Records::of(input, Options { format: Some(Format::CSV), headless: false }).unwrap();
         let mut ready = Vec::new();
         while let Some(raw) = read.read().unwrap().map(|record| record.raw().to_owned()) {
             ready.push((raw, read.is_ready()));
@@ -344,7 +429,7 @@ mod tests {
              {\"text\" : \"x\",\"event\":\"a \\\"b\\\",\\tc\",\"score\":0.5,\"new\":true,\"none\":null}\n"
         );
         assert_eq!(
-            written("text\n\"x\"\"\n\"\n", Format::Csv),
+            written("text\n\"x\"\"\n\"\n", Format::CSV),
             "text,event,score,new,none\n\"x\"\"\n\",\"a \"\"b\"\",\tc\",0.5,true,\n"
         );
         assert_eq!(
@@ -359,10 +444,10 @@ mod tests {
         fn records_survive_being_written_again(
             texts in prop::collection::vec("[a-z\",\n{}\\\\é ]{1,12}", 1..8),
         ) {
-            for format in [Format::Ndjson, Format::Csv] {
+            for format in [Format::Ndjson, Format::CSV] {
                 let mut made = String::new();
                 let first = Appender::new(format, ["text"]);
-                let begin = if format == Format::Csv { "0" } else { "{\"id\":0}" };
+                let begin = if format == Format::CSV { "0" } else { "{\"id\":0}" };
                 first.header(Some("id"), &mut made);
                 for text in &texts {
                     first.record(begin, &[Added::Text(text)], &mut made);

@@ -27,6 +27,8 @@ pub struct Records {
     header: Option<String>,
     raw: String,
     line: u64,
+    /// Whether the bytes of the last record are known, so that one can go on after it.
+    passable: bool,
 }
 
 impl Records {
@@ -49,11 +51,12 @@ impl Records {
         let mut records = Self {
             input,
             format: looks,
-            cutter: Cutter::new(),
+            cutter: Cutter::new(looks),
             cells: Cells::default(),
             header: None,
             raw: String::new(),
             line: 1,
+            passable: false,
         };
         if records.format != Format::Ndjson {
             records.read_header(options.headless)?;
@@ -101,7 +104,10 @@ impl Records {
     pub fn column(&self, name: &str) -> Result<Column, ReadError> {
         self.find(name).ok_or_else(|| {
             let known = self.cells.names.join(", ");
-            let problem = format!("expected a column `{name}`; the columns are {known}");
+            let mut problem = format!("expected a column `{name}`; the columns are {known}");
+            if self.cells.names.len() == 1 && known.contains(';') {
+                problem += ": cells between semicolons are split where that is said (--delimiter)";
+            }
             self.input.malformed(Place::Line(1), problem)
         })
     }
@@ -134,7 +140,7 @@ impl Records {
                 Ok(object) => Fields::Object(object),
                 Err(problem) => return Err(self.wrong(problem)),
             },
-            Format::Tsv | Format::Csv => Fields::Cells(&self.cells),
+            Format::Tsv | Format::Csv(_) => Fields::Cells(&self.cells),
         };
         Ok(Some(Record { raw: &self.raw, fields }))
     }
@@ -160,6 +166,21 @@ impl Records {
         self.line
     }
 
+    /// The bytes of the last record, without the line end.
+    pub fn raw(&self) -> &str {
+        &self.raw
+    }
+
+    /// Whether [`Records::read`] failed for the last record alone, and can read those after it.
+    pub fn is_passable(&self) -> bool {
+        self.passable
+    }
+
+    /// What messages call the file.
+    pub fn path(&self) -> &Path {
+        self.input.path()
+    }
+
     /// Updates a progress bar.
     pub fn follow(&self, progress: &Progress) {
         progress.follow(&self.input);
@@ -173,6 +194,7 @@ impl Records {
     /// Reads the bytes of one record, and splits a row into its cells.
     fn advance(&mut self) -> Result<bool, ReadError> {
         self.raw.clear();
+        self.passable = false;
         loop {
             let first = self.raw.is_empty();
             let left = RECORD_BYTES.saturating_sub(self.raw.len());
@@ -181,10 +203,15 @@ impl Records {
                 if first {
                     return Ok(false);
                 }
+                self.pass_over();
                 return Err(self.wrong("a quotation mark is not closed"));
             };
             let Ok(line) = std::str::from_utf8(line) else {
-                return Err(self.input.malformed(Place::Line(number), "the line is not UTF-8"));
+                let line = String::from_utf8_lossy(line);
+                self.raw.push_str(&line);
+                self.line = number;
+                self.pass_over();
+                return Err(self.wrong("the line is not UTF-8"));
             };
             let blank = line.trim_ascii().is_empty();
             if first && blank && (self.format != Format::Tsv || self.cells.names.len() != 1) {
@@ -196,11 +223,12 @@ impl Records {
                 self.raw.push('\n');
             }
             self.raw.push_str(line);
-            let open = self.format == Format::Csv && !self.cutter.take(line.as_bytes());
-            if !open {
+            let quotes = matches!(self.format, Format::Csv(_));
+            if !quotes || self.cutter.take(line.as_bytes()) {
                 break;
             }
         }
+        self.passable = true;
         match self.format.delimiter() {
             None => Ok(true),
             Some(_) => {
@@ -208,5 +236,10 @@ impl Records {
                 cut.map(|()| true).map_err(|problem| self.wrong(problem))
             }
         }
+    }
+    /// Lets a record go of which no cells can be had.
+    fn pass_over(&mut self) {
+        self.passable = true;
+        self.cutter = Cutter::new(self.format);
     }
 }

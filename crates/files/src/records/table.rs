@@ -3,9 +3,10 @@
 
 use std::fmt::Write;
 
-use csv_core::{ReadRecordResult, Reader};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-use crate::records::Format;
+use crate::ReadError;
+use crate::records::{Column, Format, Object, Records};
 
 /// The cells of one row, with the names of all columns.
 #[derive(Debug, Default)]
@@ -55,8 +56,11 @@ pub(super) struct Cutter {
 }
 
 impl Cutter {
-    pub(super) fn new() -> Self {
-        Self { reader: Reader::new(), text: vec![0; 256], ends: vec![0; 16], used: (0, 0) }
+    /// Of rows in this format; only one with quotation marks is cut here.
+    pub(super) fn new(format: Format) -> Self {
+        let delimiter = format.delimiter().unwrap_or(b',');
+        let reader = ReaderBuilder::new().delimiter(delimiter).build();
+        Self { reader, text: vec![0; 256], ends: vec![0; 16], used: (0, 0) }
     }
 
     /// Adds one line with its end; returns whether the row ends with it.
@@ -101,7 +105,7 @@ pub(super) fn cut(
     cells: &mut Cells,
 ) -> Result<(), String> {
     match format {
-        Format::Csv => cutter.finish(cells),
+        Format::Csv(_) => cutter.finish(cells),
         Format::Tsv | Format::Ndjson => {
             cells.cut_at_tabs(row);
             Ok(())
@@ -130,12 +134,32 @@ pub enum Added<'a> {
 pub struct Appender {
     format: Format,
     names: Vec<String>,
+    /// The only fields to write, if not all.
+    chosen: Option<Vec<Field>>,
+}
+
+/// A field of a record that is written: one that it came with, or an added one by its index.
+#[derive(Debug, Clone)]
+enum Field {
+    Own(Column),
+    Added(usize),
 }
 
 impl Appender {
     /// Prepares to add fields with these names.
     pub fn new(format: Format, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { format, names: names.into_iter().map(Into::into).collect() }
+        Self { format, names: names.into_iter().map(Into::into).collect(), chosen: None }
+    }
+
+    /// Writes only these fields, in this order: added ones, and those that `records` have, by name or
+    /// number.
+    pub fn choose(&mut self, fields: &[String], records: &Records) -> Result<(), ReadError> {
+        let field = |name: &String| match self.names.iter().position(|added| added == name) {
+            Some(at) => Ok(Field::Added(at)),
+            None => records.column(name).map(Field::Own),
+        };
+        self.chosen = Some(fields.iter().map(field).collect::<Result<_, _>>()?);
+        Ok(())
     }
 
     /// The names of the added fields.
@@ -147,46 +171,82 @@ impl Appender {
     pub fn header(&self, header: Option<&str>, out: &mut String) {
         if let (Some(header), Some(_)) = (header, self.format.delimiter()) {
             let names: Vec<_> = self.names.iter().map(|name| Added::Text(name)).collect();
-            self.row(header, &names, out);
+            self.record(header, &names, out);
         }
     }
 
     /// Appends a record and its line end to `out`. Names without a value are left out.
     pub fn record(&self, raw: &str, values: &[Added<'_>], out: &mut String) {
-        match self.format {
-            Format::Ndjson => self.object(raw, values, out),
-            Format::Tsv | Format::Csv => self.row(raw, values, out),
+        match (self.format, &self.chosen) {
+            (Format::Ndjson, None) => self.object(raw, values, out),
+            (Format::Ndjson, Some(chosen)) => self.chosen_object(raw, values, chosen, out),
+            (Format::Tsv | Format::Csv(_), None) => self.row(raw, values, out),
+            (Format::Tsv | Format::Csv(_), Some(chosen)) => {
+                self.chosen_row(raw, values, chosen, out);
+            }
         }
     }
 
     fn row(&self, raw: &str, values: &[Added<'_>], out: &mut String) {
         out.push_str(raw);
         for value in values {
-            out.push(self.format.delimiter().unwrap_or(b' ').into());
-            match value {
-                Added::Text(text) => self.cell(text, out),
-                // Writing to a string cannot fail.
-                Added::Row(numbers) => {
-                    for (at, number) in numbers.iter().enumerate() {
-                        let space = if at == 0 { "" } else { " " };
-                        let _ = write!(out, "{space}{number}");
-                    }
+            self.delimit(out);
+            self.value(value, out);
+        }
+        out.push('\n');
+    }
+
+    fn chosen_row(&self, raw: &str, values: &[Added<'_>], chosen: &[Field], out: &mut String) {
+        let (mut cutter, mut cells) = (Cutter::new(self.format), Cells::default());
+        if matches!(self.format, Format::Csv(_)) {
+            for line in raw.split('\n') {
+                cutter.take(line.as_bytes());
+            }
+        }
+        // The row was cut before, when it was read.
+        let _ = cut(raw, self.format, &mut cutter, &mut cells);
+        for (place, field) in chosen.iter().enumerate() {
+            if place > 0 {
+                self.delimit(out);
+            }
+            match field {
+                Field::Own(column) => {
+                    let cell = column.at.and_then(|at| cells.get(at));
+                    self.cell(cell.unwrap_or_default(), out);
                 }
-                Added::Nothing => {}
-                value => value.plain(out),
+                Field::Added(at) => self.value(values.get(*at).unwrap_or(&Added::Nothing), out),
             }
         }
         out.push('\n');
     }
 
+    fn delimit(&self, out: &mut String) {
+        out.push(self.format.delimiter().unwrap_or(b' ').into());
+    }
+
+    fn value(&self, value: &Added<'_>, out: &mut String) {
+        match value {
+            Added::Text(text) => self.cell(text, out),
+            // Writing to a string cannot fail.
+            Added::Row(numbers) => {
+                for (at, number) in numbers.iter().enumerate() {
+                    let space = if at == 0 { "" } else { " " };
+                    let _ = write!(out, "{space}{number}");
+                }
+            }
+            Added::Nothing => {}
+            value => value.plain(out),
+        }
+    }
+
     fn cell(&self, text: &str, out: &mut String) {
         match self.format {
-            Format::Csv if text.contains(['"', ',', '\n', '\r']) => {
+            Format::Csv(delimiter) if text.contains(['"', delimiter.into(), '\n', '\r']) => {
                 out.push('"');
                 out.push_str(&text.replace('"', "\"\""));
                 out.push('"');
             }
-            Format::Csv => out.push_str(text),
+            Format::Csv(_) => out.push_str(text),
             // This format has no quoting, so characters that would end the cell become spaces.
             _ => out.push_str(&text.replace(['\t', '\n', '\r'], " ")),
         }
@@ -202,17 +262,26 @@ impl Appender {
             separator = ",";
             quoted(name, out);
             out.push(':');
-            match value {
-                Added::Text(text) => quoted(text, out),
-                Added::Row(numbers) => {
-                    out.push('[');
-                    for (at, &number) in numbers.iter().enumerate() {
-                        out.push_str(if at == 0 { "" } else { "," });
-                        Added::Score(number).plain(out);
-                    }
-                    out.push(']');
-                }
-                value => value.plain(out),
+            value.json(out);
+        }
+        out.push_str("}\n");
+    }
+
+    fn chosen_object(&self, raw: &str, values: &[Added<'_>], chosen: &[Field], out: &mut String) {
+        // The object was parsed before, when it was read.
+        let object = Object::read(raw).unwrap_or(Object(Vec::new()));
+        out.push('{');
+        for (place, field) in chosen.iter().enumerate() {
+            out.push_str(if place == 0 { "" } else { "," });
+            let name = match field {
+                Field::Own(column) => Some(&column.name),
+                Field::Added(at) => self.names.get(*at),
+            };
+            quoted(name.map_or("", String::as_str), out);
+            out.push(':');
+            match field {
+                Field::Own(column) => out.push_str(object.value(&column.name).unwrap_or("null")),
+                Field::Added(at) => values.get(*at).unwrap_or(&Added::Nothing).json(out),
             }
         }
         out.push_str("}\n");
@@ -226,6 +295,21 @@ fn quoted(text: &str, out: &mut String) {
 }
 
 impl Added<'_> {
+    fn json(&self, out: &mut String) {
+        match self {
+            Self::Text(text) => quoted(text, out),
+            Self::Row(numbers) => {
+                out.push('[');
+                for (at, &number) in numbers.iter().enumerate() {
+                    out.push_str(if at == 0 { "" } else { "," });
+                    Self::Score(number).plain(out);
+                }
+                out.push(']');
+            }
+            value => value.plain(out),
+        }
+    }
+
     /// Writes a value that needs no quoting; writing to a string cannot fail.
     fn plain(&self, out: &mut String) {
         let _ = match *self {

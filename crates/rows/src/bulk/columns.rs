@@ -1,53 +1,33 @@
 //! Rows of Parquet and Arrow files (IPC, also called Feather): read in batches, and written back
 //! with the answer's columns after all others.
 
-use std::fs::File;
 use std::io;
-use std::io::{BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
 use arrow_array::types::Float32Type;
 use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, Float32Array, RecordBatch, RecordBatchReader, UInt64Array,
+    ArrayRef, BooleanArray, FixedSizeListArray, Float32Array, RecordBatch, RecordBatchReader,
+    UInt64Array,
 };
-use arrow_ipc::reader::FileReader;
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use arrow_select::concat::concat_batches;
+use arrow_select::filter::filter_record_batch;
 use cognate_files::ReadError;
 use cognate_files::progress::Progress;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
 use crate::bulk::question::{Answer, Cell, Kind, Question, Texts};
 use crate::bulk::{
-    Batch, BulkError, MOST_TOGETHER, Options, ROWS, Sink, Source, Tally, answer_all, rows,
-    unwritten,
+    Batch, BulkError, MOST_TOGETHER, Options, Sink, Source, Tally, answer_all, rows, unwritten,
 };
+use crate::columnar::{Batches, Layout, Strings, batches, holds_text, unknown_column};
 use crate::growing::Growing;
-
-/// The file format of columns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
-    Parquet,
-    Arrow,
-}
-
-impl Layout {
-    /// The format that the name of a file indicates.
-    pub(super) fn of_path(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            "parquet" => Some(Self::Parquet),
-            "arrow" | "feather" | "ipc" => Some(Self::Arrow),
-            _ => None,
-        }
-    }
-}
 
 /// Answers the rows of several files into one file and returns its size. The files have the layout
 /// `read`, the output has `written`.
@@ -86,7 +66,7 @@ pub(in crate::bulk) struct RowRange {
 /// Reads the rows of one file.
 pub(in crate::bulk) struct Reader {
     name: String,
-    batches: Box<dyn RecordBatchReader + Send>,
+    batches: Batches,
     /// Indices and names of the columns with texts.
     columns: Vec<(usize, String)>,
     /// Rows that were read but not yet returned.
@@ -104,46 +84,15 @@ impl Reader {
         question: &Question<'_>,
         options: &Options,
     ) -> Result<Self, BulkError> {
-        let failed = |source| ReadError::Io { path: path.to_owned(), source };
-        let malformed = |problem: String| ReadError::Unsupported { path: path.to_owned(), problem };
-        if !path.metadata().map_err(failed)?.is_file() {
-            let problem = "not a regular file; folders, pipes and devices are not read";
-            return Err(malformed(problem.to_owned()).into());
-        }
-        let file = File::open(path).map_err(failed)?;
-        let (batches, rows): (Box<dyn RecordBatchReader + Send>, _) = match layout {
-            Layout::Parquet => {
-                let built = ParquetRecordBatchReaderBuilder::try_new(file)
-                    .and_then(|builder| {
-                        let rows = builder.metadata().file_metadata().num_rows();
-                        Ok((builder.with_batch_size(ROWS).build()?, rows))
-                    })
-                    .map_err(|error| malformed(format!("not a Parquet file: {error}")))?;
-                (Box::new(built.0), u64::try_from(built.1).ok())
-            }
-            Layout::Arrow => {
-                let reader = FileReader::try_new(BufReader::new(file), None);
-                let reader =
-                    reader.map_err(|error| malformed(format!("not an Arrow file: {error}")))?;
-                (Box::new(reader), None)
-            }
-        };
+        let (batches, rows) = batches(path, layout)?;
         let schema = batches.schema();
         let mut columns = Vec::new();
         for name in question.columns() {
-            let found = column(&schema, name).ok_or_else(|| {
-                let known: Vec<&str> =
-                    schema.fields().iter().map(|field| field.name().as_str()).collect();
-                malformed(format!(
-                    "expected a column `{name}`; the columns are {}",
-                    known.join(", ")
-                ))
-            })?;
+            let found = column(&schema, name).ok_or_else(|| unknown_column(path, name, &schema))?;
             if !holds_text(schema.field(found).data_type()) {
                 let kind = schema.field(found).data_type();
-                return Err(
-                    malformed(format!("column `{name}`: expected strings, found {kind}")).into()
-                );
+                let problem = format!("column `{name}`: expected strings, found {kind}");
+                return Err(ReadError::Unsupported { path: path.to_owned(), problem }.into());
             }
             columns.push((found, name.to_owned()));
         }
@@ -188,52 +137,6 @@ fn column(schema: &Schema, name: &str) -> Option<usize> {
         number.checked_sub(1).filter(|&at| at < schema.fields().len())
     };
     schema.column_with_name(name).map(|(at, _)| at).or_else(by_number)
-}
-
-fn holds_text(kind: &DataType) -> bool {
-    match kind {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        DataType::Dictionary(_, values) => holds_text(values),
-        _ => false,
-    }
-}
-
-/// A column of strings in any of Arrow's encodings.
-struct Strings {
-    values: ArrayRef,
-    /// For a dictionary, the index of each row's value.
-    keys: Option<Vec<Option<usize>>>,
-}
-
-impl Strings {
-    fn of(column: &ArrayRef) -> Self {
-        let Some(dictionary) = column.as_any_dictionary_opt() else {
-            return Self { values: Arc::clone(column), keys: None };
-        };
-        let keys = if dictionary.values().is_empty() {
-            vec![None; column.len()]
-        } else {
-            let keys = dictionary.normalized_keys().into_iter().enumerate();
-            keys.map(|(at, key)| column.is_valid(at).then_some(key)).collect()
-        };
-        Self { values: Arc::clone(dictionary.values()), keys: Some(keys) }
-    }
-
-    fn get(&self, at: usize) -> Option<&str> {
-        let at = match &self.keys {
-            Some(keys) => (*keys.get(at)?)?,
-            None => at,
-        };
-        if self.values.is_null(at) {
-            return None;
-        }
-        match self.values.data_type() {
-            DataType::LargeUtf8 => Some(self.values.as_string::<i64>().value(at)),
-            DataType::Utf8View => Some(self.values.as_string_view().value(at)),
-            DataType::Utf8 => Some(self.values.as_string::<i32>().value(at)),
-            _ => None,
-        }
-    }
 }
 
 impl Source for Reader {
@@ -306,6 +209,8 @@ pub(in crate::bulk) struct Writer {
     out: Out,
     before: Arc<Schema>,
     schema: Arc<Schema>,
+    /// Indices of the columns that are written, if not all.
+    chosen: Option<Vec<usize>>,
     kinds: Vec<Kind>,
     dims: i32,
 }
@@ -338,19 +243,31 @@ impl Writer {
             fields.push(Arc::new(Field::new(name, kind, true)));
         }
         let schema = Arc::new(Schema::new_with_metadata(fields, before.metadata().clone()));
+        let find = |name: &String| {
+            column(&schema, name)
+                .ok_or_else(|| unknown_column(Path::new(&reader.name), name, &before))
+        };
+        let chosen: Vec<usize> =
+            options.columns.iter().map(find).collect::<Result<_, ReadError>>()?;
+        let chosen = (!chosen.is_empty()).then_some(chosen);
+        let written = match &chosen {
+            // The indices were found in it.
+            Some(chosen) => Arc::new(schema.project(chosen).unwrap_or_else(|_| Schema::empty())),
+            None => Arc::clone(&schema),
+        };
         let file = Growing::create(path).map_err(unwritten(path))?;
         let out = match layout {
             Layout::Parquet => {
                 let how = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-                let writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(how));
+                let writer = ArrowWriter::try_new(file, written, Some(how));
                 Out::Parquet(Box::new(writer.map_err(|error| unwritten(path)(of_parquet(error)))?))
             }
             Layout::Arrow => {
-                let writer = FileWriter::try_new(file, &schema);
+                let writer = FileWriter::try_new(file, &written);
                 Out::Arrow(Box::new(writer.map_err(|error| unwritten(path)(as_io(error)))?))
             }
         };
-        Ok(Self { path: path.to_owned(), out, before, schema, kinds, dims })
+        Ok(Self { path: path.to_owned(), out, before, schema, chosen, kinds, dims })
     }
 
     /// Whether a reader's columns are those that this file began with.
@@ -398,13 +315,29 @@ impl Writer {
 }
 
 impl Sink<RowRange> for Writer {
-    fn write(&mut self, kept: RowRange, answers: &[Answer]) -> Result<bool, BulkError> {
+    fn write(
+        &mut self,
+        question: &Question<'_>,
+        kept: RowRange,
+        answers: &[Answer],
+    ) -> Result<bool, BulkError> {
         let mut columns = kept.batch.columns().to_vec();
         for (at, &kind) in self.kinds.iter().enumerate() {
             columns.push(self.column(at, kind, answers));
         }
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(as_io);
-        let written = batch.and_then(|batch| match &mut self.out {
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
+        let batch = batch.and_then(|batch| match &self.chosen {
+            Some(chosen) => batch.project(chosen),
+            None => Ok(batch),
+        });
+        let batch = batch.and_then(|batch| match question.top_k() {
+            Some(_) => {
+                let written = answers.iter().map(|answer| Some(question.writes(answer)));
+                filter_record_batch(&batch, &BooleanArray::from_iter(written))
+            }
+            None => Ok(batch),
+        });
+        let written = batch.map_err(as_io).and_then(|batch| match &mut self.out {
             Out::Parquet(writer) => writer.write(&batch).map_err(of_parquet),
             Out::Arrow(writer) => writer.write(&batch).map_err(as_io),
         });

@@ -1,6 +1,6 @@
 //! Answers a question for every row of files: the score of its two texts, the vector of its text,
 //! or its rank among the rows with the same query. Rows are written back in order, unchanged, with
-//! the answer's fields added.
+//! the answer's fields added; of a ranking all of them, or the best of each query.
 //!
 //! Rows stream through in constant memory and are answered on every core. An answer has the bits of
 //! a direct call to the engine, with any number of threads and wherever a file is split.
@@ -25,9 +25,14 @@ pub use question::{Question, Task};
 use rayon::prelude::*;
 use serde::Serialize;
 
-#[cfg(feature = "columns")]
-use crate::bulk::columns::Layout;
+use crate::bad_rows::BadRows;
 use crate::bulk::question::{Answer, Texts};
+#[cfg(feature = "columns")]
+use crate::columnar::Layout;
+use crate::columnar::holds_columns;
+#[cfg(not(feature = "columns"))]
+use crate::columnar::unreadable;
+use crate::{LeftOut, OnBadRow};
 
 /// What to do with a row whose texts are missing or cannot be scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -50,8 +55,12 @@ pub struct Options {
     pub records: records::Options,
     /// What to do with rows without a score.
     pub on_error: OnError,
+    /// What to do with rows that cannot be read.
+    pub bad_rows: OnBadRow,
     /// Prefix of the names of added fields.
     pub prefix: String,
+    /// The only columns to write, added ones among them; if empty, all.
+    pub columns: Vec<String>,
 }
 
 /// Why a run failed.
@@ -88,23 +97,38 @@ pub fn run(question: &Question<'_>, options: &Options) -> Result<Report, BulkErr
     let begun = Instant::now();
     question.check().map_err(BulkError::Query)?;
     let inputs = files_of(&options.inputs)?;
-    let mut tally = Tally::default();
+    check_written(options, &inputs)?;
+    let (mut tally, mut bad) = (Tally::default(), BadRows::of(&options.bad_rows)?);
     match &options.output {
         Some(folder) if parts::is_folder(folder) => {
-            parts::run(question, options, &inputs, folder, &mut tally)?;
+            parts::run(question, options, &inputs, folder, (&mut tally, &mut bad))?;
         }
         output => {
-            let read = inputs.iter().map(PathBuf::as_path);
-            if let Some(output) = output
-                && let Some(problem) = clash(&[("-o", output)], read)
-            {
-                return Err(BulkError::Options(problem));
-            }
-            into_one(question, options, &inputs, output.as_deref(), &mut tally)?;
+            let output = output.as_deref();
+            into_one(question, options, &inputs, output, (&mut tally, &mut bad))?;
         }
     }
-    let files = inputs.len() as u64;
-    Ok(Report::of(question, files, tally, begun.elapsed().as_secs_f64()))
+    let seconds = begun.elapsed().as_secs_f64();
+    Ok(Report::of(question, inputs.len() as u64, (tally, bad.finish()?), seconds))
+}
+
+/// Refuses to write over what is read, or two things into one file.
+fn check_written(options: &Options, inputs: &[PathBuf]) -> Result<(), BulkError> {
+    let mut written: Vec<(&str, &Path)> = Vec::new();
+    let folder = options.output.as_deref().is_some_and(parts::is_folder);
+    if let OnBadRow::Keep(path) = &options.bad_rows {
+        if folder {
+            let problem = "a file of broken rows would lose those of parts that were made before; \
+                           with a folder as -o, --bad-rows takes skip or stop";
+            return Err(BulkError::Options(problem.to_owned()));
+        }
+        written.push(("--bad-rows", path));
+    }
+    written.extend(options.output.as_deref().filter(|_| !folder).map(|output| ("-o", output)));
+    match clash(&written, inputs.iter().map(PathBuf::as_path)) {
+        Some(problem) => Err(BulkError::Options(problem)),
+        None => Ok(()),
+    }
 }
 
 /// Answers the rows of several files into one file and returns its size.
@@ -113,11 +137,11 @@ fn into_one(
     options: &Options,
     inputs: &[PathBuf],
     output: Option<&Path>,
-    tally: &mut Tally,
+    (tally, bad): (&mut Tally, &mut BadRows),
 ) -> Result<u64, BulkError> {
     let contents = contents_of(inputs, output)?;
     match contents {
-        Contents::Rows => rows::into_one(question, options, inputs, output, tally),
+        Contents::Rows => rows::into_one(question, options, inputs, output, (tally, bad)),
         #[cfg(feature = "columns")]
         Contents::Columns(input, written) => {
             columns::into_one(question, options, inputs, (input, written), output, tally)
@@ -132,6 +156,8 @@ const KINDS: usize = 16;
 #[derive(Debug, Clone, Default)]
 struct Tally {
     rows: u64,
+    /// Number of rows that are written.
+    written: u64,
     /// Number of rows without a score, by problem.
     without: BTreeMap<String, u64>,
     /// Number of parts that existed already.
@@ -152,6 +178,11 @@ pub struct Report {
     /// Number of files whose part existed already.
     pub skipped: u64,
     pub rows: u64,
+    /// Number of rows among the best of their query, if only those are written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best: Option<u64>,
+    #[serde(flatten)]
+    pub left_out: LeftOut,
     /// Number of rows without a score, by problem.
     pub without_score: BTreeMap<String, u64>,
     pub method: &'static str,
@@ -159,20 +190,32 @@ pub struct Report {
 }
 
 impl Report {
-    fn of(question: &Question<'_>, files: u64, tally: Tally, seconds: f64) -> Self {
-        let Tally { rows, without, skipped } = tally;
+    fn of(
+        question: &Question<'_>,
+        files: u64,
+        (tally, left_out): (Tally, LeftOut),
+        seconds: f64,
+    ) -> Self {
+        let Tally { rows, written, without: without_score, skipped } = tally;
+        let best = question.top_k().map(|_| written);
         let method = question.query.method.name();
-        Self { files, skipped, rows, without_score: without, method, seconds }
+        Self { files, skipped, rows, best, left_out, without_score, method, seconds }
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { files, skipped, rows, without_score, method, seconds } = self;
+        let Self { files, skipped, rows, best, left_out, without_score, method, seconds } = self;
         let rate = *rows as f64 / seconds.max(1e-9);
         writeln!(f, "{rows} rows by {method} in {seconds:.1} s, {rate:.0} a second")?;
         if *skipped > 0 {
             writeln!(f, "  {skipped} of {files} files were done before")?;
+        }
+        if let Some(best) = best {
+            writeln!(f, "  {best} of them written, the best of each query")?;
+        }
+        if let Some(told) = left_out.told() {
+            writeln!(f, "  {told}")?;
         }
         for (problem, count) in without_score {
             writeln!(f, "  {count} without a score: {problem}")?;
@@ -183,20 +226,12 @@ impl fmt::Display for Report {
 
 /// The path that means standard input.
 const STANDARD_INPUT: &str = "-";
-/// Endings of files with columns.
-const COLUMNS: [&str; 4] = ["parquet", "arrow", "feather", "ipc"];
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Contents {
     Rows,
     /// Columns: the format of the input and that of the output.
     #[cfg(feature = "columns")]
     Columns(Layout, Layout),
-}
-
-fn holds_columns(path: &Path) -> bool {
-    let ending = path.extension().and_then(|ending| ending.to_str());
-    ending.is_some_and(|ending| COLUMNS.contains(&ending.to_ascii_lowercase().as_str()))
 }
 
 /// The format of the inputs and of the output, which must all be rows or all be columns.
@@ -241,10 +276,9 @@ fn columns_of(inputs: &[PathBuf], output: Option<&Path>) -> Result<Contents, Bul
 }
 
 #[cfg(not(feature = "columns"))]
-fn columns_of(_: &[PathBuf], _: Option<&Path>) -> Result<Contents, BulkError> {
-    let problem =
-        "this program reads no Parquet and no Arrow: it was built without the feature `columns`";
-    Err(BulkError::Options(problem.to_owned()))
+fn columns_of(inputs: &[PathBuf], _: Option<&Path>) -> Result<Contents, BulkError> {
+    let first = inputs.first().map_or(Path::new(STANDARD_INPUT), PathBuf::as_path);
+    Err(unreadable(first).into())
 }
 
 /// The input files; those of a folder sorted by name.
@@ -305,8 +339,14 @@ trait Source: Send {
 }
 
 trait Sink<K>: Send {
-    /// Writes rows with their answers; returns whether the output is still read.
-    fn write(&mut self, kept: K, answers: &[Answer]) -> Result<bool, BulkError>;
+    /// Writes the rows that the question wants written, with their answers; returns whether the output is
+    /// still read.
+    fn write(
+        &mut self,
+        question: &Question<'_>,
+        kept: K,
+        answers: &[Answer],
+    ) -> Result<bool, BulkError>;
 }
 
 fn answer_all<S: Source>(
@@ -323,7 +363,7 @@ fn answer_all<S: Source>(
             || answered(question, &texts),
             || {
                 let read = match done.take() {
-                    Some((kept, answers)) => sink.write(kept, &answers)?,
+                    Some((kept, answers)) => sink.write(question, kept, &answers)?,
                     None => true,
                 };
                 Ok::<_, BulkError>((read, source.next(question)?))
@@ -331,7 +371,7 @@ fn answer_all<S: Source>(
         );
         // An error in an earlier row takes precedence over errors after it.
         let answers = answers.map_err(BulkError::Query)?;
-        count(&answers, tally);
+        count(question, &answers, tally);
         if on_error == OnError::Fail
             && let Some((at, problem)) = first_wrong(&answers)
         {
@@ -345,7 +385,7 @@ fn answer_all<S: Source>(
         batch = next;
     }
     if let Some((kept, answers)) = done {
-        sink.write(kept, &answers)?;
+        sink.write(question, kept, &answers)?;
     }
     Ok(())
 }
@@ -360,8 +400,9 @@ fn answered(
     Ok(parts?.into_iter().flatten().collect())
 }
 
-fn count(answers: &[Answer], tally: &mut Tally) {
+fn count(question: &Question<'_>, answers: &[Answer], tally: &mut Tally) {
     tally.rows += answers.len() as u64;
+    tally.written += answers.iter().filter(|answer| question.writes(answer)).count() as u64;
     for problem in answers.iter().filter_map(|answer| answer.as_ref().err()) {
         tally.without(problem);
     }

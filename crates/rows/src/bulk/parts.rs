@@ -12,6 +12,8 @@ use cognate::model::disk;
 use cognate_files::input::Input;
 use serde::{Deserialize, Serialize};
 
+use crate::OnBadRow;
+use crate::bad_rows::BadRows;
 use crate::bulk::question::Question;
 use crate::bulk::{BulkError, Options, STANDARD_INPUT, Tally, into_one, unwritten};
 
@@ -35,7 +37,7 @@ pub(super) fn run(
     options: &Options,
     inputs: &[PathBuf],
     folder: &Path,
-    tally: &mut Tally,
+    (tally, bad): (&mut Tally, &mut BadRows),
 ) -> Result<(), BulkError> {
     fs::create_dir_all(folder).map_err(unwritten(folder))?;
     let parts = parts_of(inputs, folder)?;
@@ -54,7 +56,8 @@ pub(super) fn run(
             }
             _ => {}
         }
-        let bytes = into_one(question, options, std::slice::from_ref(input), Some(part), tally)?;
+        let input = std::slice::from_ref(input);
+        let bytes = into_one(question, options, input, Some(part), (tally, bad))?;
         let done = Mark { question: asked.clone(), input: digest, bytes };
         let done = serde_json::json!(done).to_string();
         disk::replace_by(&mark, done.as_bytes()).map_err(unwritten(&mark))?;
@@ -105,6 +108,8 @@ fn asked(question: &Question<'_>, options: &Options) -> serde_json::Value {
         "headless": options.records.headless,
         "on_error": options.on_error,
         "prefix": options.prefix,
+        "skips_bad_rows": options.bad_rows != OnBadRow::Stop,
+        "columns": options.columns,
     })
 }
 

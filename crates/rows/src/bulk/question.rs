@@ -1,6 +1,6 @@
 //! The question for each row, and how the engine answers it for a batch of rows.
 
-use cognate::engine::{Engine, Query, QueryError, Reason};
+use cognate::engine::{Engine, Query, QueryError, RankOptions, Reason};
 use serde::Serialize;
 
 /// Rows answered at a time, unless a group is larger.
@@ -24,6 +24,9 @@ pub enum Task {
     Rank {
         query: String,
         text: String,
+        /// Only the best of each query are written, so many at most.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        top_k: Option<usize>,
     },
 }
 
@@ -46,7 +49,8 @@ pub(super) enum Cell {
     Vector(Vec<f32>),
 }
 
-/// The values added to a row, or why there are none.
+/// The values added to a row, or why there are none. A row that is not among the best of its query has no
+/// values.
 pub(super) type Answer = Result<Vec<Cell>, String>;
 
 /// The type of an added field.
@@ -63,8 +67,21 @@ impl Question<'_> {
         match &self.task {
             Task::Similarity { a, b } => vec![a, b],
             Task::Embed { text } => vec![text],
-            Task::Rank { query, text } => vec![query, text],
+            Task::Rank { query, text, .. } => vec![query, text],
         }
+    }
+
+    /// Most rows of a query that are written, if that is limited.
+    pub(super) fn top_k(&self) -> Option<usize> {
+        match self.task {
+            Task::Rank { top_k, .. } => top_k,
+            Task::Similarity { .. } | Task::Embed { .. } => None,
+        }
+    }
+
+    /// Whether a row with this answer is written.
+    pub(super) fn writes(&self, answer: &Answer) -> bool {
+        self.top_k().is_none() || answer.as_ref().is_ok_and(|cells| !cells.is_empty())
     }
 
     pub(super) fn added(&self) -> &'static [(&'static str, Kind)] {
@@ -142,14 +159,15 @@ impl Question<'_> {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
-        let ranking = match self.engine.rank(query, texts, &self.query) {
+        let options = RankOptions { top_k: self.top_k(), ..RankOptions::all(self.query) };
+        let ranking = match self.engine.rank_best(query, texts, &options) {
             Ok(ranking) => ranking,
             Err(error) if error.place().is_some() => {
                 return Ok(vec![Err(error.to_string()); texts.len()]);
             }
             Err(error) => return Err(error),
         };
-        let mut answers = vec![Err("the row was not ranked".to_owned()); texts.len()];
+        let mut answers = vec![Ok(Vec::new()); texts.len()];
         for (rank, result) in (1..).zip(&ranking.results) {
             if let Some(answer) = answers.get_mut(result.index) {
                 *answer = Ok(vec![Cell::Score(result.score), Cell::Count(rank)]);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use cognate_files::progress::Progress;
 use cognate_files::records::{Added, Appender, Column, Format, Records};
 
+use crate::bad_rows::BadRows;
 use crate::bulk::question::{Answer, Cell, Question, Texts};
 use crate::bulk::{
     BYTES, Batch, BulkError, MOST_TOGETHER, Options, ROWS, STANDARD_INPUT, Sink, Source, Tally,
@@ -19,13 +20,13 @@ pub(super) fn into_one(
     options: &Options,
     inputs: &[PathBuf],
     output: Option<&Path>,
-    tally: &mut Tally,
+    (tally, bad): (&mut Tally, &mut BadRows),
 ) -> Result<u64, BulkError> {
     let name = output.unwrap_or(Path::new("standard output"));
     let mut destination = Destination::create(output).map_err(unwritten(name))?;
     let mut writer = Writer::new(name, &mut destination);
     for input in inputs {
-        let mut reader = Reader::open(input, question, options)?;
+        let mut reader = Reader::open(input, question, options, bad)?;
         writer.begin(&reader, question, options)?;
         answer_all(&mut reader, &mut writer, question, options.on_error, tally)?;
     }
@@ -39,7 +40,7 @@ pub(super) type Raw = Vec<(String, u64)>;
 type Row = (Texts, (String, u64));
 
 /// Reads the rows of one file.
-pub(super) struct Reader {
+pub(super) struct Reader<'b> {
     name: String,
     records: Records,
     columns: Vec<Column>,
@@ -47,14 +48,16 @@ pub(super) struct Reader {
     added: Vec<String>,
     /// The first row that was read but not yet returned.
     ahead: Option<Row>,
+    bad: &'b mut BadRows,
     progress: Progress,
 }
 
-impl Reader {
+impl<'b> Reader<'b> {
     pub(super) fn open(
         path: &Path,
         question: &Question<'_>,
         options: &Options,
+        bad: &'b mut BadRows,
     ) -> Result<Self, BulkError> {
         let records = Records::open(path, options.records)?;
         let columns: Result<Vec<_>, _> =
@@ -69,7 +72,7 @@ impl Reader {
             return Err(BulkError::Options(format!("{name}: {}", is_taken(taken))));
         }
         let progress = Progress::bytes("rows");
-        Ok(Self { name, records, columns: columns?, added, ahead: None, progress })
+        Ok(Self { name, records, columns: columns?, added, ahead: None, bad, progress })
     }
 
     fn read(&mut self) -> Result<Option<Row>, BulkError> {
@@ -77,15 +80,15 @@ impl Reader {
             return Ok(Some(row));
         }
         self.records.follow(&self.progress);
-        let Some(record) = self.records.read()? else { return Ok(None) };
-        if let Some(taken) = self.added.iter().find(|name| record.has(name)) {
-            let problem = is_taken(taken);
-            return Err(self.records.wrong(problem).into());
-        }
-        let text = |column| record.needed(column).map(|text| text.into_owned());
-        let texts = self.columns.iter().map(text).collect();
-        let raw = record.raw().to_owned();
-        Ok(Some((texts, (raw, self.records.line()))))
+        let read = self.bad.next(&mut self.records, |record| {
+            if let Some(taken) = self.added.iter().find(|name| record.has(name)) {
+                return Err(is_taken(taken));
+            }
+            let text = |column| record.needed(column).map(|text| text.into_owned());
+            let texts: Texts = self.columns.iter().map(text).collect();
+            Ok((texts, record.raw().to_owned()))
+        })?;
+        Ok(read.map(|(texts, raw)| (texts, (raw, self.records.line()))))
     }
 }
 
@@ -101,7 +104,7 @@ pub(super) fn names(question: &Question<'_>, options: &Options) -> Vec<String> {
     question.added().iter().map(|(name, _)| format!("{}{name}", options.prefix)).collect()
 }
 
-impl Source for Reader {
+impl Source for Reader<'_> {
     type RowData = Raw;
 
     fn next(&mut self, question: &Question<'_>) -> Result<Option<Batch<Raw>>, BulkError> {
@@ -149,7 +152,7 @@ impl<'d> Writer<'d> {
     /// header.
     pub(super) fn begin(
         &mut self,
-        reader: &Reader,
+        reader: &Reader<'_>,
         question: &Question<'_>,
         options: &Options,
     ) -> Result<(), BulkError> {
@@ -162,7 +165,10 @@ impl<'d> Writer<'d> {
                            folder as -o takes a file for each";
             return Err(BulkError::Options(format!("{}: {problem}", reader.name)));
         }
-        let appender = Appender::new(format, names(question, options));
+        let mut appender = Appender::new(format, names(question, options));
+        if !options.columns.is_empty() {
+            appender.choose(&options.columns, &reader.records)?;
+        }
         appender.header(header, &mut self.text);
         self.begun = Some((appender, format, header.map(str::to_owned)));
         self.put().map(drop)
@@ -176,9 +182,15 @@ impl<'d> Writer<'d> {
 }
 
 impl Sink<Raw> for Writer<'_> {
-    fn write(&mut self, kept: Raw, answers: &[Answer]) -> Result<bool, BulkError> {
+    fn write(
+        &mut self,
+        question: &Question<'_>,
+        kept: Raw,
+        answers: &[Answer],
+    ) -> Result<bool, BulkError> {
         let Some((appender, ..)) = &self.begun else { return Ok(true) };
-        for ((raw, _), answer) in kept.iter().zip(answers) {
+        let rows = kept.iter().zip(answers).filter(|(_, answer)| question.writes(answer));
+        for ((raw, _), answer) in rows {
             match answer {
                 Ok(cells) => {
                     let added: Vec<Added<'_>> = cells.iter().map(Cell::added).collect();

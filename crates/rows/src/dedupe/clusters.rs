@@ -182,11 +182,13 @@ impl Clusters {
         Ok(Some(Duplicate { of, score, shared }))
     }
 
-    /// Number of representatives with duplicates, and number of duplicates.
-    pub(super) fn counts(&self) -> (u64, u64) {
+    /// Number of representatives with duplicates, and number of duplicates. If `known` is given, texts below
+    /// it belong to another file, whose own copies are not counted.
+    pub(super) fn counts(&self, known: Option<u32>) -> (u64, u64) {
         let mut stands = vec![0_u64; self.representative.len().div_ceil(64)];
         let mut duplicates = 0;
-        for (at, &of) in self.representative.iter().enumerate() {
+        let own = self.representative.iter().enumerate().skip(known.unwrap_or_default() as usize);
+        for (at, &of) in own {
             if of as usize != at {
                 duplicates += 1;
                 stands[of as usize / 64] |= 1 << (of % 64);
@@ -248,7 +250,7 @@ mod tests {
         let found = [(0, 1, 0.9), (1, 2, 0.95), (0, 4, 0.9), (3, 4, 0.92)];
         let clusters = clusters(&[0, 1, 2, 3, 4], &found, None);
         assert_eq!(clusters.representative, [0, 0, 2, 3, 3]);
-        assert_eq!(clusters.counts(), (2, 2));
+        assert_eq!(clusters.counts(None), (2, 2));
         let expected = Duplicate { of: 3, score: 0.92, shared: Some("3 4".to_owned()) };
         assert_eq!(clusters.duplicate(4, 4).unwrap(), Some(expected));
         assert_eq!(clusters.duplicate(2, 2).unwrap(), None);
@@ -267,7 +269,8 @@ mod tests {
 
     #[test]
     fn with_another_file_only_its_texts_stand_for_others() {
-        let clusters = clusters(&[0, 1, 2, 2, 1, 5], &[(0, 5, 0.8)], Some(2));
-        assert_eq!(clusters.representative, [0, 1, 2, 3, 1, 0]);
+        let clusters = clusters(&[0, 1, 0, 3, 3, 1, 6], &[(0, 6, 0.8)], Some(3));
+        assert_eq!(clusters.representative, [0, 1, 0, 3, 4, 1, 0]);
+        assert_eq!(clusters.counts(Some(3)), (2, 2), "the copy within the other file is none");
     }
 }

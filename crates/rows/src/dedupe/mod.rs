@@ -38,6 +38,7 @@ pub use steps::WordCounts;
 
 use crate::dedupe::search::SearchResult;
 use crate::dedupe::texts::{Source, Texts};
+use crate::{LeftOut, OnBadRow};
 
 /// Minimum memory for sorting, in bytes.
 pub const LEAST_MEMORY: usize = 16 << 20;
@@ -53,6 +54,8 @@ pub struct Options {
     pub against: Option<PathBuf>,
     /// How the records of both files are formatted.
     pub records: records::Options,
+    /// What to do with records that cannot be read; they have no numbers.
+    pub bad_rows: OnBadRow,
     /// The column of texts, by name or number.
     pub text: Option<String>,
     /// How duplicates are searched.
@@ -61,6 +64,8 @@ pub struct Options {
     pub output: Option<PathBuf>,
     /// Prefix of the names of added fields.
     pub prefix: String,
+    /// The only columns to write, added ones among them; if empty, all.
+    pub columns: Vec<String>,
     /// Whether to leave out duplicates and write other records unchanged.
     pub drop: bool,
     /// File for all matches.
@@ -146,9 +151,9 @@ pub fn run(engine: &Engine, options: &Options) -> Result<Report, DedupeError> {
     let judge = Judge::new(engine, search)?;
     let mut texts = Texts { sources: Vec::new() };
     for path in options.against.iter().chain([&options.file]) {
-        let column = options.text.as_deref();
-        texts.sources.push(Source::file(path, options.records, column, &search.folder)?);
+        texts.sources.push(Source::file(path, options)?);
     }
+    let left_out = texts.left_out(&options.bad_rows)?;
     let mut pairs = output::Pairs::create(options)?;
     let found = search::search(judge, search, &texts, |found, known| pairs.push(found, known));
     // If the file of matches caused the failure, this error names it.
@@ -159,7 +164,7 @@ pub fn run(engine: &Engine, options: &Options) -> Result<Report, DedupeError> {
         output::write(options, source, &found)?;
     }
     let SearchResult { mut report, .. } = found;
-    report.seconds = begun.elapsed().as_secs_f64();
+    (report.left_out, report.seconds) = (left_out, begun.elapsed().as_secs_f64());
     Ok(report)
 }
 
@@ -174,6 +179,8 @@ pub struct Report {
     /// Number of representatives with duplicates.
     pub clusters: u64,
     pub duplicates: u64,
+    #[serde(flatten)]
+    pub left_out: LeftOut,
     pub method: &'static str,
     /// Minimum score of a match.
     pub threshold: f32,
@@ -204,6 +211,9 @@ impl fmt::Display for Report {
                 writeln!(f, "  {duplicates} duplicate {clusters} of the {known} records known")?;
             }
             None => writeln!(f, "  {duplicates} are duplicates, of {clusters} others")?,
+        }
+        if let Some(told) = self.left_out.told() {
+            writeln!(f, "  {told}")?;
         }
         let Self { method, threshold, matches, compared, scored, runs, .. } = self;
         writeln!(

@@ -9,6 +9,9 @@ use cognate::model::writer::clash;
 use cognate_files::progress::Progress;
 use cognate_files::records::{Added, Appender};
 
+use crate::OnBadRow;
+use crate::columnar;
+use crate::columnar::holds_columns;
 use crate::dedupe::block::Match;
 use crate::dedupe::search::SearchResult;
 use crate::dedupe::texts::Source;
@@ -20,9 +23,17 @@ const BUFFER: usize = 1 << 16;
 
 /// Refuses outputs that would overwrite another file of the run.
 pub(super) fn check(options: &Options) -> Result<(), DedupeError> {
-    let named = [("-o", &options.output), ("--pairs", &options.pairs)];
+    let bad_rows = match &options.bad_rows {
+        OnBadRow::Keep(path) => Some(path.as_path()),
+        OnBadRow::Stop | OnBadRow::Skip => None,
+    };
+    let (output, pairs) = (options.output.as_deref(), options.pairs.as_deref());
+    if let Some(path) = output.filter(|path| holds_columns(path)) {
+        return Err(DedupeError::Options(columnar::not_written(path)));
+    }
+    let named = [("-o", output), ("--pairs", pairs), ("--bad-rows", bad_rows)];
     let written: Vec<(&str, &Path)> =
-        named.iter().filter_map(|(flag, path)| Some((*flag, path.as_deref()?))).collect();
+        named.iter().filter_map(|(flag, path)| Some((*flag, (*path)?))).collect();
     let read = options.against.iter().chain([&options.file]).map(PathBuf::as_path);
     match clash(&written, read) {
         Some(problem) => Err(DedupeError::Options(problem)),
@@ -106,40 +117,53 @@ pub(super) fn write(
     let mut names = vec![if across { "duplicate_of" } else { "cluster" }, "score"];
     names.extend(explain.then_some("shared"));
     let names: Vec<String> = names.iter().map(|name| options.prefix.clone() + name).collect();
-    let appender = Appender::new(records.format(), names.clone());
+    // Records that are left as they came have nothing added.
+    let added: &[String] = if options.drop { &[] } else { &names };
+    let mut appender = Appender::new(records.format(), added);
+    let as_they_came = options.drop && options.columns.is_empty();
+    if !options.columns.is_empty() {
+        appender.choose(&options.columns, &records)?;
+    }
     let mut text = String::new();
     match records.header() {
-        Some(header) if options.drop => text = format!("{header}\n"),
+        Some(header) if as_they_came => text = format!("{header}\n"),
         header => appender.header(header, &mut text),
     }
     if let Some(name) = names.iter().find(|name| !options.drop && records.names().contains(name)) {
         return Err(taken(name));
     }
     let progress = Progress::bytes("writing");
-    let mut id = judge.known.unwrap_or_default();
+    let (mut id, mut bad) = (judge.known.unwrap_or_default(), source.bad_again());
     loop {
         records.follow(&progress);
-        let Some(record) = records.read()? else { break };
+        let read = bad.next(&mut records, |record| {
+            let own = record.field(&column)?.filter(|_| explain);
+            let has = |name: &&String| !options.drop && record.has(name);
+            Ok((own.unwrap_or_default().into_owned(), names.iter().find(has)))
+        })?;
+        let Some((own, has)) = read else { break };
+        if let Some(name) = has {
+            return Err(taken(name));
+        }
+        let raw = records.raw();
         let first = firsts.get(id as usize).copied().unwrap_or(id);
         let duplicate = clusters.duplicate(id, first);
         let duplicate = duplicate.map_err(|error| options.search.room(error))?;
         if options.drop {
-            if duplicate.is_none() {
-                text.push_str(record.raw());
-                text.push('\n');
+            match duplicate {
+                Some(_) => {}
+                None if as_they_came => {
+                    text.push_str(raw);
+                    text.push('\n');
+                }
+                None => appender.record(raw, &[], &mut text),
             }
         } else {
-            if let Some(name) = names.iter().find(|name| record.has(name)) {
-                return Err(taken(name));
-            }
             let shared = match &duplicate {
                 Some(duplicate) if explain => match &duplicate.shared {
                     Some(shared) => shared.clone(),
                     // A text with the same tokens shares all its words.
-                    None => {
-                        let own = record.field(&column).ok().flatten().unwrap_or_default();
-                        judge.shared(&own, &own)
-                    }
+                    None => judge.shared(&own, &own),
                 },
                 _ => String::new(),
             };
@@ -149,7 +173,7 @@ pub(super) fn write(
                 None if across => [Added::Nothing; 3],
                 None => [number(id), Added::Nothing, Added::Nothing],
             };
-            appender.record(record.raw(), added.get(..names.len()).unwrap_or(&added), &mut text);
+            appender.record(raw, added.get(..names.len()).unwrap_or(&added), &mut text);
         }
         id += 1;
         if text.len() >= BUFFER {

@@ -62,7 +62,7 @@ pub(super) fn search<'e>(
     let Run { judge, mut report, .. } = run;
     let records = firsts.len() as u64 - u64::from(known.unwrap_or_default());
     (report.records, report.known, report.distinct) = (records, known.map(u64::from), distinct);
-    (report.clusters, report.duplicates) = clusters.counts();
+    (report.clusters, report.duplicates) = clusters.counts(known);
     report.buckets = buckets.count();
     Ok(SearchResult { judge, firsts, clusters, report })
 }
@@ -168,7 +168,7 @@ impl Run<'_, '_> {
         };
         let mut blocks = self.sorter(1);
         let mut bytes = Vec::new();
-        self.texts.each("keys", is_first, work, |made| {
+        self.texts.each("rare words and buckets", is_first, work, |made| {
             for (text, own) in made {
                 bytes.clear();
                 bytes.push(own.len() as u8);

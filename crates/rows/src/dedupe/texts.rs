@@ -10,10 +10,13 @@ use cognate::model::disk;
 use cognate_files::ReadError;
 use cognate_files::input::Input;
 use cognate_files::progress::Progress;
-use cognate_files::records::{Column, Options, Records};
+use cognate_files::records::{Column, Record, Records};
 use rayon::prelude::*;
 
-use crate::dedupe::DedupeError;
+use crate::bad_rows::BadRows;
+use crate::columnar;
+use crate::dedupe::{DedupeError, Options};
+use crate::{LeftOut, OnBadRow};
 
 /// Texts read ahead while others are processed.
 const CHUNK: usize = 8192;
@@ -40,8 +43,7 @@ impl AsRef<str> for Text {
 pub(super) enum Source<'t> {
     File {
         path: PathBuf,
-        options: Options,
-        column: Option<String>,
+        options: &'t Options,
         /// A copy of standard input.
         kept: Option<File>,
     },
@@ -51,39 +53,36 @@ pub(super) enum Source<'t> {
 
 /// A source that is being read.
 enum Open<'t> {
-    Records(Box<Records>, Column),
+    Records(Box<Records>, Column, BadRows),
     Column(std::slice::Iter<'t, Option<&'t str>>),
 }
 
 impl<'t> Source<'t> {
     /// The records of a file. Standard input is copied to a file in `folder`.
-    pub(super) fn file(
-        path: &Path,
-        options: Options,
-        column: Option<&str>,
-        folder: &Path,
-    ) -> Result<Self, DedupeError> {
+    pub(super) fn file(path: &Path, options: &'t Options) -> Result<Self, DedupeError> {
+        let folder = &options.search.folder;
         let kept = (path.as_os_str() == STANDARD_INPUT).then(|| {
             let mut file = disk::nameless(folder)?;
             io::copy(&mut io::stdin().lock(), &mut file)?;
             Ok::<_, io::Error>(file)
         });
-        let room = |source| DedupeError::Room { folder: folder.to_owned(), source };
+        let room = |source| DedupeError::Room { folder: folder.clone(), source };
         let kept = kept.transpose().map_err(room)?;
-        Ok(Self::File { path: path.to_owned(), options, column: column.map(str::to_owned), kept })
+        Ok(Self::File { path: path.to_owned(), options, kept })
     }
 
     /// The records of a file from the beginning, and its text column; `None` for texts in memory.
     pub(super) fn records(&self) -> Result<Option<(Records, Column)>, DedupeError> {
-        let Self::File { path, options, column, kept } = self else { return Ok(None) };
+        let Self::File { path, options, kept } = self else { return Ok(None) };
+        let column = options.text.as_deref();
         let records = match kept {
-            None => Records::open(path, *options)?,
+            None => columnar::records(path, options.records, &[column.unwrap_or(TEXT)])?,
             Some(file) => {
                 let failed = |source| ReadError::Io { path: path.clone(), source };
                 let mut file = file.try_clone().map_err(failed)?;
                 file.rewind().map_err(failed)?;
                 let input = Input::from_stream("standard input", Box::new(file))?;
-                Records::of(input, *options)?
+                Records::of(input, options.records)?
             }
         };
         let column = match column {
@@ -95,13 +94,21 @@ impl<'t> Source<'t> {
         Ok(Some((records, column)))
     }
 
+    /// For records that are read once more.
+    pub(super) fn bad_again(&self) -> BadRows {
+        match self {
+            Self::File { options, .. } => BadRows::again(&options.bad_rows),
+            Self::Column(_) => BadRows::again(&OnBadRow::Stop),
+        }
+    }
+
     fn open(&self) -> Result<Open<'t>, DedupeError> {
         match self {
             Self::Column(texts) => Ok(Open::Column(texts.iter())),
             Self::File { .. } => {
                 let opened = self.records()?;
                 Ok(opened.map_or(Open::Column([].iter()), |(records, column)| {
-                    Open::Records(Box::new(records), column)
+                    Open::Records(Box::new(records), column, self.bad_again())
                 }))
             }
         }
@@ -115,15 +122,12 @@ impl Open<'_> {
             Self::Column(texts) => {
                 Ok(texts.next().map(|text| text.filter(|_| wanted).unwrap_or_default().to_owned()))
             }
-            Self::Records(records, column) => {
-                let Some(record) = records.read()? else { return Ok(None) };
-                if !wanted {
-                    return Ok(Some(String::new()));
-                }
-                match record.field(column) {
-                    Ok(text) => Ok(Some(text.unwrap_or_default().into_owned())),
-                    Err(problem) => Err(records.wrong(problem).into()),
-                }
+            Self::Records(records, column, bad) => {
+                let text = |record: &Record<'_>| {
+                    let text = record.field(column)?.filter(|_| wanted);
+                    Ok(text.unwrap_or_default().into_owned())
+                };
+                Ok(bad.next(records, text)?)
             }
         }
     }
@@ -154,7 +158,7 @@ impl TextPass<'_, '_> {
                     None => break,
                 },
             };
-            if let Open::Records(records, _) = open {
+            if let Open::Records(records, ..) = open {
                 records.follow(&self.progress);
             }
             let id = u32::try_from(self.next).map_err(|_| DedupeError::TooMany)?;
@@ -177,19 +181,35 @@ impl Texts<'_> {
     pub(super) fn known(&self) -> Result<Option<u32>, DedupeError> {
         let [other, _] = self.sources.as_slice() else { return Ok(None) };
         let count = match other.records()? {
-            Some((mut records, _)) => {
-                let mut count = 0_usize;
-                while records.read()?.is_some() {
-                    count += 1;
-                }
-                count
-            }
             None => match other {
                 Source::Column(texts) => texts.len(),
                 Source::File { .. } => 0,
             },
+            Some((mut records, column)) => {
+                let (mut count, mut bad) = (0_usize, other.bad_again());
+                while bad.next(&mut records, |record| record.field(&column).map(drop))?.is_some() {
+                    count += 1;
+                }
+                count
+            }
         };
         u32::try_from(count).map(Some).map_err(|_| DedupeError::TooMany)
+    }
+
+    /// Reads all records once for those that cannot be read, unless the run stops at one anyway.
+    pub(super) fn left_out(&self, on_bad_row: &OnBadRow) -> Result<LeftOut, DedupeError> {
+        let mut bad = BadRows::of(on_bad_row)?;
+        if *on_bad_row == OnBadRow::Stop {
+            return Ok(bad.finish()?);
+        }
+        let progress = self.progress("broken rows");
+        for source in &self.sources {
+            let Some((mut records, column)) = source.records()? else { continue };
+            while bad.next(&mut records, |record| record.field(&column).map(drop))?.is_some() {
+                records.follow(&progress);
+            }
+        }
+        Ok(bad.finish()?)
     }
 
     /// A progress bar, unless all texts are in memory: the caller then may not be a terminal

@@ -34,6 +34,7 @@ use crate::events::checkpoint::Reading;
 use crate::events::output::Order;
 use crate::events::source::{Source, Tweet};
 use crate::events::summary::Summary;
+use crate::{LeftOut, OnBadRow};
 
 /// Why a stream could not be processed.
 #[derive(Debug, thiserror::Error)]
@@ -65,8 +66,12 @@ pub struct EventsOptions {
     pub input: PathBuf,
     /// How the records are formatted.
     pub records: RecordOptions,
+    /// What to do with records that cannot be read.
+    pub bad_rows: OnBadRow,
     /// The names of the fields to read.
     pub columns: Columns,
+    /// The only fields to write, added ones among them; if empty, all.
+    pub written: Vec<String>,
     /// Prefix of the names of added fields.
     pub prefix: String,
     pub settings: Settings,
@@ -84,7 +89,7 @@ pub struct EventsOptions {
 }
 
 /// Counts of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     pub texts: u64,
     pub events: u64,
@@ -96,6 +101,8 @@ pub struct Outcome {
     pub late: u64,
     /// Number of texts in the whole stream, including earlier runs.
     pub total: u64,
+    #[serde(flatten)]
+    pub left_out: LeftOut,
 }
 
 impl fmt::Display for Outcome {
@@ -109,6 +116,9 @@ impl fmt::Display for Outcome {
         }
         if self.total > self.texts {
             write!(f, "; {} since the stream began", self.total)?;
+        }
+        if let Some(told) = self.left_out.told() {
+            write!(f, "; {told}")?;
         }
         Ok(())
     }
@@ -131,10 +141,10 @@ pub fn run(
     let mut run = Run {
         engine,
         named: NamedStream::new(engine, options.settings)?,
-        appender: Appender::new(source.format(), names),
+        appender: source.appender(names, &options.written)?,
         summary: options.summary.as_deref().map(|path| Summary::create(path, options.least)),
         lines: String::new(),
-        outcome: Outcome { texts: 0, events: 0, joined: 0, unscored: 0, late: 0, total: 0 },
+        outcome: Outcome::default(),
     };
     let mut order = Order::new(options.slack);
     let mut reading = Reading::new(source);
@@ -207,6 +217,7 @@ pub fn run(
         let checkpoint = kept.map(|_| reading.checkpoint(&order, out, ended)).transpose()?;
         state::save(path, &run.named, &order, checkpoint)?;
     }
+    run.outcome.left_out = reading.source.finish()?;
     Ok(run.outcome)
 }
 

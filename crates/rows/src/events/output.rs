@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use cognate::model::disk::{Disk, DiskFile, LocalDisk};
 use cognate::model::writer::{Target, directory_of};
 
+use crate::columnar;
+use crate::columnar::holds_columns;
 use crate::events::source::Tweet;
 use crate::events::{EventsError, EventsOptions};
 
@@ -28,6 +30,9 @@ impl Output {
         let failed = |source| EventsError::Write { path: path.to_owned(), source };
         if path.as_os_str() == "-" {
             return Ok(Self::Standard(io::stdout()));
+        }
+        if holds_columns(path) {
+            return Err(EventsError::Options(columnar::not_written(path)));
         }
         if options.checkpoint.is_some() {
             return Self::lock(path);

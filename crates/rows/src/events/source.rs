@@ -2,9 +2,12 @@
 
 use cognate_files::input::shown;
 use cognate_files::progress::Progress;
-use cognate_files::records::{Column, Format, Record, Records};
+use cognate_files::records::{Appender, Column, Record, Records};
 use cognate_files::{ReadError, instant};
 
+use crate::LeftOut;
+use crate::bad_rows::BadRows;
+use crate::columnar;
 use crate::events::{EventsError, EventsOptions};
 
 /// Default names of the id field; the first that exists is used.
@@ -40,6 +43,7 @@ enum Times {
 
 pub(super) struct Source {
     records: Records,
+    bad: BadRows,
     standard_input: bool,
     text: Column,
     id: Option<Column>,
@@ -48,8 +52,11 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn open(options: &EventsOptions) -> Result<Self, EventsError> {
-        let mut records = Records::open(&options.input, options.records)?;
         let columns = &options.columns;
+        let needed = [Some(&columns.text), columns.time.as_ref(), columns.id.as_ref()];
+        let needed: Vec<&str> = needed.into_iter().flatten().map(String::as_str).collect();
+        let mut records = columnar::records(&options.input, options.records, &needed)?;
+        let bad = BadRows::of(&options.bad_rows)?;
         let names = records.peek_names()?;
         let there = |name: &&str| names.iter().any(|known| known == name);
         let named = |given: &Option<String>, usual: &[&'static str]| match given {
@@ -72,7 +79,7 @@ impl Source {
             _ => Times::None,
         };
         let standard_input = options.input.as_os_str() == "-";
-        Ok(Self { text: records.column(&columns.text)?, standard_input, id, times, records })
+        Ok(Self { text: records.column(&columns.text)?, bad, standard_input, id, times, records })
     }
 
     pub(super) fn is_standard_input(&self) -> bool {
@@ -81,10 +88,6 @@ impl Source {
 
     pub(super) fn has_ids(&self) -> bool {
         self.id.is_some()
-    }
-
-    pub(super) fn format(&self) -> Format {
-        self.records.format()
     }
 
     pub(super) fn header(&self) -> Option<&str> {
@@ -112,12 +115,26 @@ impl Source {
     }
 
     pub(super) fn read(&mut self) -> Result<Option<Tweet>, ReadError> {
-        let Self { records, text, id, times, .. } = self;
-        let outcome = match records.read()? {
-            None => return Ok(None),
-            Some(record) => tweet(&record, text, id.as_ref(), times),
-        };
-        outcome.map(Some).map_err(|problem| records.wrong(problem))
+        let Self { records, bad, text, id, times, .. } = self;
+        bad.next(records, |record| tweet(record, text, id.as_ref(), times))
+    }
+
+    /// What writes records with these fields added.
+    pub(super) fn appender(
+        &self,
+        added: impl IntoIterator<Item = String>,
+        columns: &[String],
+    ) -> Result<Appender, ReadError> {
+        let mut appender = Appender::new(self.records.format(), added);
+        if !columns.is_empty() {
+            appender.choose(columns, &self.records)?;
+        }
+        Ok(appender)
+    }
+
+    /// Ends reading, and tells what was left out.
+    pub(super) fn finish(self) -> Result<LeftOut, ReadError> {
+        self.bad.finish()
     }
 }
 

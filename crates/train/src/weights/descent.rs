@@ -162,7 +162,7 @@ fn first(measure: Measure) -> std::ops::RangeInclusive<i32> {
 
 /// Maximum couples whose forms, for this measure and number of ranks, fit into memory.
 pub(super) fn most_couples(measure: Measure, ranks: usize) -> usize {
-    COUPLES.min(KEPT_BYTES / forms::bytes(measure, ranks))
+    COUPLES.min(KEPT_BYTES / forms::square_bytes(measure, ranks))
 }
 
 /// Draws the couples for the search, as many of each label if there are enough.

@@ -8,8 +8,9 @@
 //! - the squared Euclidean distance is `ωᵀ(DDᵀ)ω`,
 //! - the cosine is `ωᵀ(ABᵀ)ω / sqrt(ωᵀ(AAᵀ)ω · ωᵀ(BBᵀ)ω)`,
 //!
-//! and an epoch needs no word vectors. Forms that do not fit into memory are computed again at each
-//! use; their number alone decides this, and it changes no bit.
+//! and an epoch needs no word vectors. The matrices are symmetric, so a form is the triangles of them.
+//! Forms that do not fit into memory are computed again at each use; their number alone decides this, and it
+//! changes no bit.
 
 use cognate::methods::Measure;
 use cognate::methods::means::learned_idf;
@@ -21,8 +22,8 @@ use rayon::prelude::*;
 
 use crate::weights::couples::Couple;
 
-/// Maximum bytes of forms held in memory.
-pub(super) const KEPT_BYTES: usize = 4 << 30;
+/// Bytes of forms held in memory, unless another number is given.
+pub const KEPT_BYTES: usize = 4 << 30;
 
 /// The forms of couples, by position.
 pub(super) struct Forms<'c> {
@@ -54,6 +55,7 @@ struct FormScratch<'c> {
     phrase: Phrase<'c>,
     sides: [Vec<f32>; 2],
     products: Vec<f32>,
+    square: Vec<f32>,
 }
 
 impl<'c> Forms<'c> {
@@ -66,7 +68,7 @@ impl<'c> Forms<'c> {
         most_bytes: usize,
     ) -> Self {
         let mut forms = Self { model, measure, ranks, couples, kept: None };
-        if couples.len() <= most_bytes / bytes(measure, ranks) {
+        if couples.len() <= most_bytes / forms.bytes() {
             let all: Vec<usize> = (0..couples.len()).collect();
             let mut kept = Vec::new();
             forms.make(&all, &mut kept);
@@ -89,7 +91,17 @@ impl<'c> Forms<'c> {
     }
 
     fn size(&self) -> usize {
-        numbers(self.measure, self.ranks)
+        matrices(self.measure) * triangle(self.ranks)
+    }
+
+    /// Bytes of a form.
+    pub(super) fn bytes(&self) -> usize {
+        self.size() * size_of::<f32>()
+    }
+
+    /// Bytes of the forms held in memory.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.kept.as_ref().map_or(0, |kept| size_of_val(kept.as_slice()))
     }
 
     /// The forms at these positions; `made` is a buffer for forms that are not held in memory.
@@ -117,22 +129,26 @@ impl<'c> Forms<'c> {
         let dims = self.model.dims();
         bench.look_up(0, &couple.texts.0, (self.ranks, dims));
         bench.look_up(1, &couple.texts.1, (self.ranks, dims));
-        let [one, other] = &mut bench.sides;
+        let FormScratch { sides: [one, other], products, square, .. } = bench;
+        let mut gram = |rows: &[f32], out: &mut [f32]| {
+            square.resize(self.ranks * self.ranks, 0.0);
+            simd::gram(Packed { values: rows, dims }, dims, square);
+            pack(square, self.ranks, out);
+        };
         match self.measure {
             Measure::Euclidean => {
                 // Both sums are complete before they are subtracted, so that equal texts give
                 // exactly 0.
                 one.iter_mut().zip(&*other).for_each(|(one, other)| *one -= other);
-                simd::gram(Packed { values: one, dims }, dims, out);
+                gram(one, out);
             }
             Measure::Cosine => {
-                let square = self.ranks * self.ranks;
-                let (one_form, rest) = out.split_at_mut(square);
-                let (cross, other_form) = rest.split_at_mut(square);
-                simd::gram(Packed { values: one, dims }, dims, one_form);
-                simd::gram(Packed { values: other, dims }, dims, other_form);
-                vector::products(one, other, dims, &mut bench.products);
-                mirrored(&bench.products, self.ranks, cross);
+                let (one_form, rest) = out.split_at_mut(triangle(self.ranks));
+                let (cross, other_form) = rest.split_at_mut(triangle(self.ranks));
+                gram(one, one_form);
+                gram(other, other_form);
+                vector::products(one, other, dims, products);
+                mirrored(products, self.ranks, cross);
             }
         }
     }
@@ -140,7 +156,12 @@ impl<'c> Forms<'c> {
 
 impl<'c> FormScratch<'c> {
     fn new(model: &'c Model) -> Self {
-        Self { phrase: Phrase::new(model), sides: Default::default(), products: Vec::new() }
+        Self {
+            phrase: Phrase::new(model),
+            sides: Default::default(),
+            products: Vec::new(),
+            square: Vec::new(),
+        }
     }
 
     /// Sums the vectors of a text's words by rank.
@@ -165,26 +186,49 @@ impl<'c> FormScratch<'c> {
     }
 }
 
-/// The mean of a square matrix and its transpose, which has the same quadratic form.
-fn mirrored(matrix: &[f32], side: usize, out: &mut [f32]) {
-    for row in 0..side {
-        for column in 0..side {
-            let sum = matrix[row * side + column] + matrix[column * side + row];
-            out[row * side + column] = 0.5 * sum;
-        }
+/// The places of a triangle of a symmetric matrix: row by row, from the diagonal on.
+fn places(side: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..side).flat_map(move |row| (row..side).map(move |column| (row, column)))
+}
+
+/// Numbers of a triangle.
+fn triangle(side: usize) -> usize {
+    side * (side + 1) / 2
+}
+
+/// The triangle of a symmetric matrix.
+fn pack(matrix: &[f32], side: usize, out: &mut [f32]) {
+    for (number, (row, column)) in out.iter_mut().zip(places(side)) {
+        *number = matrix[row * side + column];
     }
 }
 
-fn numbers(measure: Measure, ranks: usize) -> usize {
-    let matrices = match measure {
-        Measure::Euclidean => 1,
-        Measure::Cosine => 3,
-    };
-    matrices * ranks * ranks
+/// The matrix of a triangle.
+fn unpack(triangle: &[f32], side: usize, out: &mut Vec<f32>) {
+    out.resize(side * side, 0.0);
+    for (&number, (row, column)) in triangle.iter().zip(places(side)) {
+        out[row * side + column] = number;
+        out[column * side + row] = number;
+    }
 }
 
-pub(super) fn bytes(measure: Measure, ranks: usize) -> usize {
-    numbers(measure, ranks) * size_of::<f32>()
+/// The triangle of the mean of a square matrix and its transpose, which has the same quadratic form.
+fn mirrored(matrix: &[f32], side: usize, out: &mut [f32]) {
+    for (number, (row, column)) in out.iter_mut().zip(places(side)) {
+        *number = 0.5 * (matrix[row * side + column] + matrix[column * side + row]);
+    }
+}
+
+fn matrices(measure: Measure) -> usize {
+    match measure {
+        Measure::Euclidean => 1,
+        Measure::Cosine => 3,
+    }
+}
+
+/// Bytes of whole matrices, by which the couples of a search are counted.
+pub(super) fn square_bytes(measure: Measure, ranks: usize) -> usize {
+    matrices(measure) * ranks * ranks * size_of::<f32>()
 }
 
 /// The initial weight of every rank.
@@ -203,6 +247,7 @@ pub(super) struct DistanceScale {
 #[derive(Debug, Default)]
 pub(super) struct DistanceBuffers {
     images: [Vec<f64>; 3],
+    square: Vec<f32>,
 }
 
 impl DistanceScale {
@@ -252,12 +297,12 @@ impl DistanceScale {
         weights: &[f64],
         bench: &mut DistanceBuffers,
     ) -> (f64, [f64; 3]) {
-        let square = weights.len() * weights.len();
+        let ranks = weights.len();
         let mut squares = [0.0; 3];
-        for ((form, image), found) in
-            form.chunks_exact(square).zip(&mut bench.images).zip(&mut squares)
-        {
-            *found = quadratic(form, weights, image);
+        let forms = form.chunks_exact(triangle(ranks));
+        for ((form, image), found) in forms.zip(&mut bench.images).zip(&mut squares) {
+            unpack(form, ranks, &mut bench.square);
+            *found = quadratic(&bench.square, weights, image);
         }
         let unit = self.unit;
         match self.measure {

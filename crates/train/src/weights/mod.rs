@@ -35,11 +35,11 @@ use cognate_stats::distribution::{equal_edges, histogram};
 use cognate_stats::page::frame::{Axis, Frame, WIDE};
 use cognate_stats::page::{Cell, Head, Page, Table};
 pub use descent::Tried;
+pub use forms::KEPT_BYTES;
 use serde::Serialize;
 pub use set::{ImportOptions, Imported, MOST_RANKS, NamedSet, Use, import};
 
 use crate::run::RunFiles;
-use crate::weights::forms::KEPT_BYTES;
 use crate::weights::trainer::Run;
 use crate::{TrainError, run};
 
@@ -116,17 +116,19 @@ pub struct WeightsOptions {
     pub threads: Option<NonZeroUsize>,
     #[serde(skip)]
     pub export: Option<PathBuf>,
+    /// Maximum bytes of what is computed of the couples once; what does not fit is computed at each
+    /// use, which changes no bit.
+    #[serde(skip)]
+    pub memory: usize,
 }
 
 pub fn train(options: &WeightsOptions) -> Result<Trained, TrainError> {
-    train_until(options, KEPT_BYTES, &|| Ok(()))
+    train_until(options, &|| Ok(()))
 }
 
-/// [`train`] with at most this many bytes for forms; calls `go_on` after every checkpoint and stops
-/// if it returns an error.
+/// [`train`]; calls `go_on` after every checkpoint and stops if it returns an error.
 fn train_until(
     options: &WeightsOptions,
-    most_bytes: usize,
     go_on: &(dyn Fn() -> Result<(), TrainError> + Sync),
 ) -> Result<Trained, TrainError> {
     check(options)?;
@@ -140,7 +142,7 @@ fn train_until(
         return Err(TrainError::Options(format!("{}: {reason}", options.model.display())));
     }
     let pool = run::pool(options.threads.map_or(0, NonZeroUsize::get))?;
-    let run = Run { options, model: &model, most_bytes, go_on };
+    let run = Run { options, model: &model, go_on };
     let (course, checkpoint) = pool.install(|| run.go(&name))?;
     if let Some(path) = &options.export {
         set::export(&course.set, path)?;
@@ -323,6 +325,8 @@ pub struct Course {
     pub set: NamedSet,
     pub tried: Vec<Tried>,
     pub losses: Vec<f64>,
+    /// Bytes computed of each couple, and those that were kept in memory of all.
+    pub bytes: [usize; 2],
     /// What was restored from the checkpoint.
     pub resumed: Resumed,
     /// Seconds that this process spent on each part.
@@ -373,7 +377,8 @@ pub struct ValidationSide {
 
 impl std::fmt::Display for Trained {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Course { set, resumed, seconds, losses, judged, .. } = &self.course;
+        let Course { set, resumed, seconds, losses, judged, bytes: [each, kept], .. } =
+            &self.course;
         writeln!(f, "{}", self.written.path.display())?;
         let usage = if self.in_use { "in use" } else { "not in use" };
         let count = set.weights.len();
@@ -407,6 +412,15 @@ impl std::fmt::Display for Trained {
         }
         let Seconds { forms, search, training, .. } = seconds;
         writeln!(f, "  {forms:.1} s for forms, {search:.1} s for κ, {training:.1} s for epochs")?;
+        match kept {
+            0 => writeln!(
+                f,
+                "  {each} bytes of each couple, computed at each use: --memory has no room"
+            )?,
+            kept => {
+                writeln!(f, "  {each} bytes of each couple kept, {} MiB", kept.div_ceil(1 << 20))?
+            }
+        }
         writeln!(f, "            split error   JS divergence")?;
         for (name, side) in [("before", &judged.before), ("after", &judged.after)] {
             let Separation { split_error, js_divergence } = side.parting;

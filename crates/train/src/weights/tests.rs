@@ -122,6 +122,7 @@ fn options(folder: &Path) -> WeightsOptions {
         epochs: 12,
         threads: NonZeroUsize::new(2),
         export: None,
+        memory: KEPT_BYTES,
     }
 }
 
@@ -282,20 +283,21 @@ fn the_median_couple_trained_on_is_at_distance_one_whatever_kappa() {
 }
 
 /// The digest of the model that a run writes.
-fn digest(options: &WeightsOptions, most_bytes: usize) -> String {
-    train_until(options, most_bytes, &|| Ok(())).unwrap().written.digest
+fn digest(options: &WeightsOptions) -> String {
+    train(options).unwrap().written.digest
 }
 
 #[test]
 fn neither_threads_nor_room_change_a_bit() {
     let folder = tempfile::tempdir().unwrap();
     let options = options(folder.path());
-    let expected = digest(&options, KEPT_BYTES);
+    let expected = digest(&options);
     let alone = WeightsOptions { threads: NonZeroUsize::new(1), ..options.clone() };
-    assert_eq!(digest(&alone, KEPT_BYTES), expected);
-    assert_eq!(digest(&options, 0), expected, "forms made again each time");
+    assert_eq!(digest(&alone), expected);
+    let no_room = WeightsOptions { memory: 0, ..options.clone() };
+    assert_eq!(digest(&no_room), expected, "forms made again each time");
     let other = WeightsOptions { seed: 2, ..options };
-    assert_ne!(digest(&other, KEPT_BYTES), expected);
+    assert_ne!(digest(&other), expected);
 }
 
 #[test]
@@ -306,9 +308,7 @@ fn a_run_ended_anywhere_goes_on_to_the_same_bits() {
     let runs = whole.course.tried.len() * FOLDS;
     let ended = |after: usize| {
         let steps = AtomicUsize::new(0);
-        train_until(&options, KEPT_BYTES, &|| match steps.fetch_add(1, Ordering::Relaxed) + 1
-            < after
-        {
+        train_until(&options, &|| match steps.fetch_add(1, Ordering::Relaxed) + 1 < after {
             true => Ok(()),
             false => Err(TrainError::Options("ended".to_owned())),
         })

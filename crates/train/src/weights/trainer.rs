@@ -27,7 +27,6 @@ pub(super) type GoOn<'g> = &'g (dyn Fn() -> Result<(), TrainError> + Sync);
 pub(super) struct Run<'r> {
     pub(super) options: &'r WeightsOptions,
     pub(super) model: &'r Model,
-    pub(super) most_bytes: usize,
     pub(super) go_on: GoOn<'r>,
 }
 
@@ -81,12 +80,13 @@ impl Run<'_> {
         let measure = options.measure;
         let set = NamedSet { set: name.to_owned(), measure, weights, trained: Some(trained) };
         let (losses, tried) = (state.losses, descent::tried(&finished));
-        Ok((Course { set, tried, losses, resumed, seconds, judged }, checkpoint))
+        let bytes = [forms.bytes(), forms.kept_bytes()];
+        Ok((Course { set, tried, losses, bytes, resumed, seconds, judged }, checkpoint))
     }
 
     fn forms<'c>(&'c self, couples: &'c [Couple]) -> Forms<'c> {
         let shape = (self.options.measure, self.options.max_length);
-        Forms::new(self.model, couples, shape, self.most_bytes)
+        Forms::new(self.model, couples, shape, self.options.memory)
     }
 
     /// The loss with its κ, given or found by the search.

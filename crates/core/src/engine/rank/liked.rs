@@ -95,7 +95,7 @@ impl Engine {
             ..Ranking::default()
         };
         let mut workspace = Workspace::of(&self.model);
-        let mut reader = Reader::of(self, &options.query);
+        let mut reader = Reader::of(self, &options.query, panel.info);
         let (mut scores, mut sums) = (Vec::new(), Sums::default());
         for (first, block) in blocks(candidates) {
             let mut read = Ranking::default();

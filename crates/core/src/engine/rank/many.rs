@@ -60,7 +60,7 @@ impl Engine {
         let mut rankings: Vec<Ranking> = asked.iter().map(start).collect();
         let known = asked.iter().filter(|one| one.known).count();
         let mut workspace = Workspace::of(&self.model);
-        let mut reader = Reader::of(self, query);
+        let mut reader = Reader::of(self, query, panel.info);
         // For methods that score candidates as a list, only the tokens are stored.
         let (mut posts, mut places) = (Posts::default(), Vec::new());
         for (first, block) in blocks(candidates) {

@@ -55,7 +55,7 @@ impl Engine {
         let mut own = Panel::of(self, query)?;
         own.seat(&asked);
         let mut workspace = Workspace::of(&self.model);
-        let mut reader = Reader::of(self, query);
+        let mut reader = Reader::of(self, query, panel.info);
         let mut read = Ranking::default();
         let (mut posts, mut places) = (Posts::default(), Vec::new());
         let (mut scores, mut of_one) = (Vec::new(), Vec::new());

@@ -11,6 +11,7 @@ mod many;
 mod matrix;
 mod page;
 mod panel;
+mod prepared;
 mod session;
 
 pub use candidates::Candidates;
@@ -21,20 +22,31 @@ pub use liked::{BoostBy, Boosts, Liked, Likes, Strategy, UnscoredLikes};
 pub use many::Rankings;
 pub use matrix::Matrix;
 pub use page::{Page, PageOptions, PageResult, RankQuestion, ResultReason, Side, WordShare};
+pub use prepared::PreparedText;
 pub use session::RankSession;
 
 use crate::engine::rank::session::Reader;
 use crate::engine::workspace::Workspace;
 use crate::engine::{Engine, Place, Query, QueryError, RankOptions, Ranking};
-use crate::methods::Scorer;
+use crate::methods::{Info, Scorer};
 
 /// Candidates looked up and scored at once: enough to keep a kernel busy, few enough to stay in
 /// the cache.
 const BLOCK: usize = 32;
 
+/// # Rank
 impl Engine {
     /// Candidates by how alike they are to a text, best first, equal scores by index; candidates
     /// that cannot be scored come last.
+    ///
+    /// ```
+    /// # std::env::set_current_dir("../..")?;
+    /// # let engine = cognate::Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
+    /// let query = cognate::Query::new(engine.method("auto")?);
+    /// let ranking = engine.rank("earthquake", &["football results", "quake hits city"], &query)?;
+    /// assert_eq!(ranking.results[0].index, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn rank<T: AsRef<str>>(
         &self,
         text: &str,
@@ -45,6 +57,20 @@ impl Engine {
     }
 
     /// The first results of [`Engine::rank`], down to the least score and up to the number wanted.
+    ///
+    /// ```
+    /// use cognate::engine::RankOptions;
+    ///
+    /// # std::env::set_current_dir("../..")?;
+    /// # let engine = cognate::Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
+    /// let query = cognate::Query::new(engine.method("auto")?);
+    /// let options = RankOptions { query, top_k: Some(1), min_score: Some(0.4) };
+    /// let texts = ["football results", "quake hits city", "a tremor was felt"];
+    /// let ranking = engine.rank_best("earthquake", &texts, &options)?;
+    /// assert_eq!(ranking.results.len(), 1);
+    /// assert_eq!(texts[ranking.results[0].index], "quake hits city");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn rank_best<T: AsRef<str>>(
         &self,
         text: &str,
@@ -56,16 +82,40 @@ impl Engine {
 
     /// Prepares a text for ranking any number of lists of candidates, such as the parts of a long
     /// one where [`Engine::ranks_in_parts`]. What was learnt of the text for one list serves the next,
-    /// and changes no bit of a score.
+    /// and changes no bit of a score. A text that is kept in a struct is a [`PreparedText`].
+    ///
+    /// ```
+    /// use cognate::engine::RankOptions;
+    ///
+    /// # std::env::set_current_dir("../..")?;
+    /// # let engine = cognate::Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
+    /// let options = RankOptions::all(cognate::Query::new(engine.method("auto")?));
+    /// let lists = [["quake hits city", "football results"], ["a tremor", "cat naps"]];
+    /// let best = engine.rank_session("earthquake", &options, |session| {
+    ///     lists.map(|list| session.rank(&list).map(|ranking| ranking.results[0].index))
+    /// })?;
+    /// assert_eq!(best, [Ok(0), Ok(0)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn rank_session<R>(
         &self,
         text: &str,
         options: &RankOptions,
-        run: impl FnOnce(&mut RankSession<'_, '_>) -> R,
+        run: impl FnOnce(&mut RankSession<'_, '_, '_>) -> R,
     ) -> Result<R, QueryError> {
         let query = &options.query;
-        let info = query.method.info();
-        let scorer = self.scorer_of(query)?;
+        self.rank_by((self.scorer_of(query)?, query.method.info()), text, options, run)
+    }
+
+    /// [`Engine::rank_session`] by a scorer that need not be one of the methods.
+    pub(super) fn rank_by<R>(
+        &self,
+        (scorer, info): (&Scorer, &Info),
+        text: &str,
+        options: &RankOptions,
+        run: impl FnOnce(&mut RankSession<'_, '_, '_>) -> R,
+    ) -> Result<R, QueryError> {
+        let query = &options.query;
         let measure = self.measure(scorer, info, query)?;
         let mut workspace = Workspace::of(&self.model);
         let mut one = workspace.phrase();
@@ -84,7 +134,7 @@ impl Engine {
             query_share,
             scores_lists: matches!(scorer, Scorer::RankList(_)),
             against,
-            reader: Reader::of(self, query),
+            reader: Reader::of(self, query, info),
             workspace: &mut workspace,
         };
         let ran = run(&mut session);

@@ -230,7 +230,7 @@ impl Engine {
                 return Err(QueryError::OnlyRanks { method: "a fusion" }.into());
             }
             (RankedFor::Query(text) | RankedFor::QueryOf(_, text), None) => {
-                let rank = |session: &mut RankSession<'_, '_>| {
+                let rank = |session: &mut RankSession<'_, '_, '_>| {
                     session.rank_boosted(ranked, &boosts, &mut go_on)
                 };
                 self.rank_session(text, &options, rank)??

@@ -10,9 +10,9 @@ use crate::methods::{Against, Info, Measure, Posts, Reads};
 use crate::model::Phrase;
 
 /// A text at work, against which lists of candidates are ranked: see [`crate::Engine::rank_session`].
-pub struct RankSession<'s, 'e> {
+pub struct RankSession<'s, 'e, 't> {
     pub(super) options: &'s RankOptions,
-    pub(super) info: &'static Info,
+    pub(super) info: &'s Info,
     pub(super) measure: Measure,
     pub(super) query_truncated: bool,
     /// The share of listed words of the query, if requested.
@@ -20,12 +20,12 @@ pub struct RankSession<'s, 'e> {
     /// Whether a candidate's score depends on the others.
     pub(super) scores_lists: bool,
     /// None if the query has nothing to be scored by.
-    pub(super) against: Option<Box<dyn Against + 's>>,
+    pub(super) against: Option<Box<dyn Against + 't>>,
     pub(super) reader: Reader<'s, 'e>,
     pub(super) workspace: &'s mut Workspace<'e>,
 }
 
-impl RankSession<'_, '_> {
+impl<'t> RankSession<'_, '_, 't> {
     /// The best of a list of candidates, as [`crate::Engine::rank_best`] answers.
     pub fn rank<T: AsRef<str>>(&mut self, candidates: &[T]) -> Result<Ranking, QueryError> {
         self.rank_boosted(candidates, &Boosts::default(), || true)
@@ -121,6 +121,12 @@ impl RankSession<'_, '_> {
         Ok(answer)
     }
 
+    /// Hands memory back to the workspace, but keeps the prepared text.
+    pub(super) fn rest(self) -> Option<Box<dyn Against + 't>> {
+        self.reader.end(self.workspace);
+        self.against
+    }
+
     /// Hands memory back to the workspace.
     pub(super) fn end(mut self) {
         if let Some(against) = &mut self.against {
@@ -145,7 +151,7 @@ impl RankSession<'_, '_> {
 pub(super) struct Reader<'s, 'e> {
     engine: &'e Engine,
     query: &'s Query,
-    info: &'static Info,
+    info: &'s Info,
     /// Used again for every block.
     phrases: Vec<Phrase<'e>>,
     /// The indexes of the candidates that were read last and can be scored.
@@ -153,8 +159,7 @@ pub(super) struct Reader<'s, 'e> {
 }
 
 impl<'s, 'e> Reader<'s, 'e> {
-    pub(super) fn of(engine: &'e Engine, query: &'s Query) -> Self {
-        let info = query.method.info();
+    pub(super) fn of(engine: &'e Engine, query: &'s Query, info: &'s Info) -> Self {
         Self { engine, query, info, phrases: Vec::new(), indexes: Vec::new() }
     }
 

@@ -112,7 +112,7 @@ fn the_model_of_the_tests_serves_every_method() {
 /// candidates, and after.
 fn in_parts(engine: &Engine, text: &str, candidates: &[String], query: &Query) -> [Ranking; 2] {
     let options = RankOptions::all(*query);
-    let rank = |session: &mut RankSession<'_, '_>| {
+    let rank = |session: &mut RankSession<'_, '_, '_>| {
         let mut whole = Ranking::default();
         for (number, part) in candidates.chunks(3).enumerate() {
             whole.append(session.rank(part).unwrap(), 3 * number);

@@ -90,9 +90,8 @@ fn scores_are_those_of_numpy() {
         }
         for ablation in ablation::all() {
             let scorer = (ablation.load)(engine.model()).unwrap().unwrap();
-            let query = Query::new(Method::AvgCos);
             let pairs = [(texts[0], texts[1])];
-            let scores = engine.similarity_by(&scorer, &ablation.info, &pairs, &query).unwrap();
+            let scores = engine.by(&scorer, &ablation.info).similarity(&pairs).unwrap();
             let (least, most) = ablation.info.range;
             assert!((least..=most).contains(&scores.scores[0]), "{}", ablation.name());
             if ablation.name() != "random-jaccard" {
@@ -127,8 +126,7 @@ fn no_bit_depends_on_word_order_or_side() {
         for ablation in ablation::all() {
             let scorer = (ablation.load)(engine.model()).unwrap().unwrap();
             let pairs = [(texts[0], texts[1]), (&other, &one), (&one, texts[0])];
-            let query = Query::new(Method::AvgCos);
-            let scores = engine.similarity_by(&scorer, &ablation.info, &pairs, &query).unwrap();
+            let scores = engine.by(&scorer, &ablation.info).similarity(&pairs).unwrap();
             assert_eq!(scores.scores[0].to_bits(), scores.scores[1].to_bits());
             assert_eq!(scores.scores[2], 1.0);
         }
