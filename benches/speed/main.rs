@@ -81,7 +81,8 @@ pub fn at<T>(width: Width, work: impl FnOnce() -> T) -> T {
 
 /// The widths this processor has, widest first.
 pub fn widths() -> impl Iterator<Item = (Width, &'static str)> {
-    let all = [(Width::Avx512, "AVX-512"), (Width::Avx2, "AVX2"), (Width::Least, "plain code")];
+    let least = if cfg!(target_arch = "aarch64") { "NEON" } else { "plain code" };
+    let all = [(Width::Avx512, "AVX-512"), (Width::Avx2, "AVX2"), (Width::Least, least)];
     all.into_iter().filter(|(width, _)| *width <= simd::widest())
 }
 
