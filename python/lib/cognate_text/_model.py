@@ -294,7 +294,7 @@ class Model:
             return self._native.cpdist_arrow(a, b, asked)
         if output == "full":
             return Pairs(*self._native.cpdist_full(a, b, asked, _filled(fill, unscored),))
-        _expect("output", output, "numpy, full")
+        _expect("output", output, "numpy", "numpy, full or arrow")
         return self._native.cpdist(a, b, asked, _filled(fill, unscored))
 
     @overload
@@ -680,6 +680,6 @@ def _filled(fill: float | None, unscored: Unscored) -> float:
     return fill
 
 
-def _expect(name: str, got: str, expected: str) -> None:
+def _expect(name: str, got: str, expected: str, all_of_them: str = "numpy or arrow") -> None:
     if got != expected:
-        raise ValueError(f"{name}: expected {expected} or arrow, got {got!r}")
+        raise ValueError(f"{name}: expected {all_of_them}, got {got!r}")

@@ -38,7 +38,8 @@ pub use opposes::{OpposedWord, Opposition};
 pub use own::OwnMethod;
 pub use query::{Opposites, Query, RankOptions};
 pub use rank::{
-    Matrix, PageOptions, PageResult, PreparedText, RankQuestion, RankSession, RankedFor, Rankings,
+    BoostBy, Boosts, Candidates, Diversify, Duplicate, Fold, KeptText, Liked, Likes, Matrix, Page,
+    PageOptions, PageResult, PreparedText, RankQuestion, RankSession, RankedFor, Rankings,
     ResultReason, Side, Strategy, UnscoredLikes, WordShare,
 };
 pub use served::{Missing, Served, auto_method};
