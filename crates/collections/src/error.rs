@@ -118,7 +118,7 @@ pub enum CollectionError {
     /// The log of the collection cannot be read, and the others are served without it.
     #[error("this collection is not served, because its log cannot be read: {problem}")]
     NotServed { problem: String },
-    /// A log of an earlier format, met by a replica or by salvage, which convert none.
+    /// A log of an earlier format, met by a replica, which converts none.
     #[error(
         "{}: an earlier version wrote this log; a service or a command that writes to its folder \
          converts it",

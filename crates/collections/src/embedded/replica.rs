@@ -13,7 +13,7 @@ use std::{fs, io, thread};
 use cognate::engine::Engine;
 use cognate::methods::Method;
 
-use crate::embedded::frame::{HEAD, Head};
+use crate::embedded::frame::{HEAD, Head, TODAY};
 use crate::embedded::home::{LOCK, LOG};
 use crate::embedded::items::Items;
 use crate::embedded::log::Change;
@@ -541,7 +541,8 @@ impl Tail {
         let mut json = Vec::new();
         while self.at.offset < certain {
             let Place { offset, frames } = self.at;
-            if !replay::read_frame(&mut reader, frames, end - offset, &mut json).map_err(failed)? {
+            let left = end - offset;
+            if !TODAY.read_frame(&mut reader, frames, left, &mut json).map_err(failed)? {
                 return Err(replay::proven_damage(&path, offset, whole.offset));
             }
             let changes = replay::changes(&path, self.at, &json)?;
