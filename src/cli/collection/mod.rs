@@ -248,6 +248,8 @@ fn item(input: &mut Input, now: i64) -> Result<Option<Item>, Failure> {
 #[derive(Debug, Serialize)]
 struct Info {
     collections: Vec<One>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    damaged: Vec<Unread>,
 }
 
 #[derive(Debug, Serialize)]
@@ -262,6 +264,28 @@ struct One {
     ttl_s: Option<i64>,
 }
 
+/// A collection whose log cannot be read, and why.
+#[derive(Debug, Serialize)]
+struct Unread {
+    name: String,
+    problem: String,
+}
+
+impl From<(String, String)> for Unread {
+    fn from((name, problem): (String, String)) -> Self {
+        Self { name, problem }
+    }
+}
+
+/// The failure of a command that did without these, which are told already.
+fn check_read(unread: usize, what: &str) -> Result<(), Failure> {
+    match unread {
+        0 => Ok(()),
+        1 => Err(anyhow::anyhow!("1 collection {what}").into()),
+        _ => Err(anyhow::anyhow!("{unread} collections {what}").into()),
+    }
+}
+
 impl fmt::Display for Info {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for One { name, items, bytes, log_bytes, max_items, ttl_s } in &self.collections {
@@ -274,7 +298,11 @@ impl fmt::Display for Info {
             }
             writeln!(f)?;
         }
-        if self.collections.is_empty() { f.write_str("no collections") } else { Ok(()) }
+        for Unread { name, problem } in &self.damaged {
+            writeln!(f, "{name}: cannot be read: {problem}")?;
+        }
+        let is_empty = self.collections.is_empty() && self.damaged.is_empty();
+        if is_empty { f.write_str("no collections") } else { Ok(()) }
     }
 }
 
@@ -290,7 +318,10 @@ fn info(args: &InfoArgs) -> Result<(), Failure> {
         max_items: told.settings.max_items,
         ttl_s: told.settings.ttl_ms.map(|ttl| ttl / 1000),
     };
-    show(&Info { collections: told?.into_iter().map(one).collect() }, args.json)
+    let damaged: Vec<Unread> = collections.damaged().into_iter().map(Unread::from).collect();
+    let unread = damaged.len();
+    show(&Info { collections: told?.into_iter().map(one).collect(), damaged }, args.json)?;
+    check_read(unread, "cannot be read")
 }
 
 fn export(args: &ExportArgs) -> Result<(), Failure> {

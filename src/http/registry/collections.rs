@@ -266,21 +266,8 @@ fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionEr
             let serve_others = settings.damaged == Damaged::ServeOthers;
             let (home, cuts) =
                 EmbeddedHome::open_with(folder, limits, Opening { patience, serve_others })?;
-            for (collection, problem) in home.damaged() {
-                tracing::error!(
-                    collection,
-                    problem,
-                    "a collection is not served: its log cannot be read"
-                );
-            }
-            cut_logs = cuts.len();
-            for Cut { path, bytes, kept } in cuts {
-                let (log, kept) = (path.display(), kept.display());
-                tracing::warn!(
-                    %log, bytes, %kept,
-                    "the end of a collection's log was not whole, as a crash leaves it; it was cut off"
-                );
-            }
+            tell_of_damage(&home);
+            cut_logs = tell_of_cuts(cuts);
             Box::new(home)
         }
     };
@@ -290,6 +277,26 @@ fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionEr
     Ok((home, cut_logs))
 }
 
+/// Logs each collection that is not served.
+fn tell_of_damage(home: &dyn Home) {
+    for (collection, problem) in home.damaged() {
+        tracing::error!(collection, problem, "a collection is not served: its log cannot be read");
+    }
+}
+
+/// Logs each end of a log that was cut off; how many there are.
+fn tell_of_cuts(cuts: Vec<Cut>) -> usize {
+    let count = cuts.len();
+    for Cut { path, bytes, kept } in cuts {
+        let (log, kept) = (path.display(), kept.display());
+        tracing::warn!(
+            %log, bytes, %kept,
+            "the end of a collection's log was not whole, as a crash leaves it; it was cut off"
+        );
+    }
+    count
+}
+
 /// Opens a replica. A log line names each collection that cannot be read.
 fn open_replica(
     folder: &Path,
@@ -297,13 +304,13 @@ fn open_replica(
     damaged: Damaged,
 ) -> Result<ReplicaHome, CollectionError> {
     let tell = |error: CollectionError| {
-        tracing::error!(%error, "a collection cannot be read on; it is shown as it was before");
+        tracing::error!(%error, "a collection cannot be read on; it is shown as it was before, if at all");
     };
     let home = match damaged {
         Damaged::Refuse => ReplicaHome::open(folder, limits)?,
         Damaged::ServeOthers => {
-            let (home, problems) = ReplicaHome::open_others(folder, limits)?;
-            problems.into_iter().for_each(tell);
+            let (home, _) = ReplicaHome::open_others(folder, limits)?;
+            tell_of_damage(&home);
             home
         }
     };

@@ -77,6 +77,25 @@ async fn a_damaged_log_stops_its_own_collection_alone() {
     assert_eq!(fs::read(data.join("bad/items.log")).unwrap(), log, "it is left as it is");
 }
 
+/// A replica tells of it as a writer does.
+#[tokio::test]
+async fn a_replica_serves_the_others_too() {
+    let folder = folder().await;
+    let data = folder.path().join("data");
+    let app = TestApp::with(|settings| {
+        (settings.replica_of, settings.damaged) = (Some(data.clone()), Damaged::ServeOthers);
+    });
+    call(&app, "GET", "/collections/bad", None).await.refusal(503, "not_ready");
+    call(&app, "GET", "/collections/none", None).await.refusal(404, "not_found");
+    let ranked = json!({"collection": "bad", "query": "quake"});
+    call(&app, "POST", "/rank", Some(&ranked)).await.refusal(503, "not_ready");
+    assert_eq!(done(&app, "GET", "/collections/good", None).await["items"], 10);
+    let ready = done(&app, "GET", "/ready", None).await;
+    assert_eq!(ready, json!({"status": "ready", "damaged_collections": 1}));
+    let page = app.get("/metrics").await.text();
+    assert!(page.contains("cognate_collections_damaged 1\n"), "{page}");
+}
+
 #[tokio::test]
 async fn what_can_be_read_of_a_damaged_log_is_salvaged() {
     let folder = folder().await;

@@ -24,6 +24,7 @@ mod salvage;
 mod storage;
 mod store;
 mod table;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -36,3 +37,4 @@ pub use replica::ReplicaHome;
 pub use salvage::{Gap, Salvaged};
 pub use store::{EmbeddedCollection, View};
 pub use table::Table;
+pub use tail::check_logs;

@@ -9,7 +9,7 @@ use crate::embedded::tests::faults::{Chance, LOG, open};
 use crate::embedded::tests::simulated::Simulated;
 use crate::embedded::tests::{item, log_of, with_killed_batches};
 use crate::embedded::{EmbeddedHome, Gap};
-use crate::{Limits, ReplicaHome, Salvaged, Settings};
+use crate::{Home, Limits, ReplicaHome, Salvaged, Settings};
 
 /// A log as the program wrote it that had this format: items added, replaced and taken out, settings
 /// changed.
@@ -133,6 +133,10 @@ fn a_replica_refuses_an_earlier_log_and_leaves_it_as_it_is() {
     fs::write(log_of(&folder), EARLIER).unwrap();
     let refused = ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap_err();
     assert!(matches!(refused, CollectionError::EarlierFormat { .. }), "{refused}");
+    // Who only reads it once reads it as it is.
+    let read = ReplicaHome::open_whole(folder.path(), Limits::DEFAULT).unwrap();
+    let told = read.get("news").unwrap().told(7000).unwrap();
+    assert_eq!((told.items, told.log_bytes), (3, Some(EARLIER.len() as u64)));
     assert_eq!(fs::read(log_of(&folder)).unwrap(), EARLIER);
     // Who writes it converts it, and the replica reads it then.
     let (home, _) = EmbeddedHome::open(folder.path(), Limits::DEFAULT).unwrap();
