@@ -61,7 +61,7 @@ pub(super) enum CollectionCommand {
     /// Write the log of a collection anew with what is there
     Compact(CompactArgs),
     /// Copy the collections of a folder to another, also while a service writes there, and read the copy
-    /// back
+    /// back; one whose log is damaged is left out and named
     Backup(BackupArgs),
 }
 
@@ -355,12 +355,16 @@ struct Copied {
     collections: usize,
     items: usize,
     bytes: u64,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    left_out: Vec<Unread>,
 }
 
 impl fmt::Display for Copied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { collections, items, bytes } = self;
-        write!(f, "{collections} collections copied and read back: {items} items, {bytes} bytes")
+        let Self { collections, items, bytes, left_out } = self;
+        write!(f, "{collections} collections copied and read back: {items} items, {bytes} bytes")?;
+        let mut each = left_out.iter();
+        each.try_for_each(|Unread { name, problem }| write!(f, "\nleft out: {name}: {problem}"))
     }
 }
 
@@ -368,8 +372,11 @@ fn backup(args: &BackupArgs) -> Result<(), Failure> {
     let stop = Arc::default();
     stop_at_signals(&stop)?;
     let done = back_up(&args.folder.data, &args.to, &stop)?;
-    let BackedUp { collections, items, bytes } = done;
-    show(&Copied { collections, items, bytes }, args.json)
+    let BackedUp { collections, items, bytes, left_out } = done;
+    let left_out: Vec<Unread> = left_out.into_iter().map(Unread::from).collect();
+    let unread = left_out.len();
+    show(&Copied { collections, items, bytes, left_out }, args.json)?;
+    check_read(unread, "left out of the copy: its log cannot be read")
 }
 
 fn compact(args: &CompactArgs) -> Result<(), Failure> {
