@@ -37,7 +37,8 @@ pub use attributes::{Attribute, Attributes, MOST_ATTRIBUTES};
 pub use boosts::{ItemBoost, ItemBoosts, MOST_BOOSTS};
 pub use cognate_files::instant::span;
 pub use embedded::{
-    BackedUp, Cut, EmbeddedHome, Gap, Opening, ReplicaHome, Salvaged, back_up, check_logs,
+    BackedUp, Cut, EmbeddedHome, Gap, Opening, Promoted, ReplicaHome, Salvaged, back_up,
+    check_logs, promote,
 };
 pub use error::CollectionError;
 pub use events::{EventChange, EventItems};

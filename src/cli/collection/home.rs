@@ -14,7 +14,7 @@ use cognate_collections::{Collection, Cut, EmbeddedHome, Home, Limits, ReplicaHo
 use crate::cli::{Failure, usage};
 
 /// What collections may take is for whoever serves them to say.
-const LIMITS: Limits = Limits {
+pub(super) const LIMITS: Limits = Limits {
     collections: usize::MAX,
     items: usize::MAX,
     bytes: usize::MAX,
@@ -88,13 +88,13 @@ fn open_folder(folder: &Path) -> Result<EmbeddedHome, Failure> {
 }
 
 /// Tells what was cut off logs when a folder was opened.
-fn told((collections, cuts): (EmbeddedHome, Vec<Cut>)) -> EmbeddedHome {
+pub(super) fn told<T>((opened, cuts): (T, Vec<Cut>)) -> T {
     for cut in cuts {
         let (path, kept) = (cut.path.display(), cut.kept.display());
         let bytes = cut.bytes;
         eprintln!("{path}: the last {bytes} bytes were not whole; they were cut off, to {kept}");
     }
-    collections
+    opened
 }
 
 #[cfg(feature = "postgres")]

@@ -6,6 +6,7 @@ mod database;
 mod home;
 mod matching;
 mod plan;
+mod promote;
 mod rank;
 mod salvage;
 
@@ -60,6 +61,9 @@ pub(super) enum CollectionCommand {
     Salvage(salvage::SalvageArgs),
     /// Write the log of a collection anew with what is there
     Compact(CompactArgs),
+    /// Make a folder whose writer is gone one that another may write: check that nobody has it, open every
+    /// log, and say what is in it
+    Promote(promote::PromoteArgs),
     /// Copy the collections of a folder to another, also while a service writes there, and read the copy
     /// back; one whose log is damaged is left out and named
     Backup(BackupArgs),
@@ -150,6 +154,7 @@ pub(super) fn run(command: CollectionCommand) -> Result<(), Failure> {
         CollectionCommand::Export(args) => export(&args),
         CollectionCommand::Salvage(args) => salvage::run(&args),
         CollectionCommand::Compact(args) => compact(&args),
+        CollectionCommand::Promote(args) => promote::run(&args),
         CollectionCommand::Backup(args) => backup(&args),
     }
 }

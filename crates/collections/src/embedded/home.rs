@@ -271,7 +271,7 @@ pub(super) const LOCK: &str = ".lock";
 /// The file that a process holds which waits for the lock.
 const AWAITED: &str = ".awaited";
 /// Pause between two looks at a lock that another process has.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// The log of a collection, in its folder.
 pub(super) const LOG: &str = "items.log";
 /// Prefix of folders that are incomplete or being deleted.

@@ -17,6 +17,7 @@ mod items;
 mod length;
 mod log;
 mod narrow;
+mod promote;
 mod quantised;
 mod replay;
 mod replica;
@@ -32,6 +33,7 @@ mod transaction;
 
 pub use backup::{BackedUp, back_up};
 pub use home::{EmbeddedHome, Opening};
+pub use promote::{Promoted, promote};
 pub use replay::Cut;
 pub use replica::ReplicaHome;
 pub use salvage::{Gap, Salvaged};

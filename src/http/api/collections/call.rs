@@ -367,6 +367,8 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
         }
         CollectionError::Read { .. }
         | CollectionError::InUse { .. }
+        | CollectionError::Alive { .. }
+        | CollectionError::NoCollections { .. }
         | CollectionError::Damaged { .. }
         | CollectionError::EarlierFormat { .. }
         | CollectionError::NoLog { .. }
