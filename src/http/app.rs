@@ -245,6 +245,13 @@ impl App {
         }
     }
 
+    /// Checks that the folder of the collections is this server's, and shows replicas that it lives.
+    pub fn look_after_folder(&self) {
+        if let Err(error) = self.collections.home().look_after() {
+            tracing::error!(%error, "the folder of the collections is not this server's any more");
+        }
+    }
+
     /// Looks whether a mapped file was changed in place, which makes its scores doubtful. Reads the
     /// whole of a file that was touched, so that a new time alone takes no model out of service.
     pub fn look_after_models(&self) {
@@ -293,11 +300,9 @@ impl App {
     }
 
     /// Takes out of the collections what is too old, writes logs anew where most of them is of the past,
-    /// and looks whether they are where they were.
+    /// and looks whether they are where they were. Takes up others if a reload asked for it.
     pub fn look_after_collections(&self) {
-        if let Err(error) = self.collections.home().look_after() {
-            tracing::error!(%error, "the folder of the collections is not this server's any more");
-        }
+        self.collections.take_up();
         let all = match self.collections.home().all() {
             Ok(all) => all,
             Err(error) => {

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "postgres")]
@@ -22,7 +23,9 @@ pub(crate) struct Collections {
     /// The joint limits of a limited key's collections, if there are any.
     most: Option<Most>,
     /// Logs whose ends were cut off when they were opened.
-    cut_logs: usize,
+    cut_logs: AtomicUsize,
+    /// Whether collections are to be taken up that were put there since.
+    is_taking_up: AtomicBool,
 }
 
 /// Joint limits of all collections that a limited key reaches.
@@ -48,7 +51,8 @@ impl Most {
 impl Collections {
     pub(in crate::http) fn open(settings: &Settings) -> Result<Self, CollectionError> {
         let (home, cut_logs) = open_home(settings)?;
-        Ok(Self { home, most: Most::of(settings), cut_logs })
+        let (cut_logs, is_taking_up) = (AtomicUsize::new(cut_logs), AtomicBool::new(false));
+        Ok(Self { home, most: Most::of(settings), cut_logs, is_taking_up })
     }
 
     /// Whether every question waits for another machine.
@@ -57,7 +61,31 @@ impl Collections {
     }
 
     pub(crate) fn cut_logs(&self) -> usize {
-        self.cut_logs
+        self.cut_logs.load(Ordering::Relaxed)
+    }
+
+    /// Has the next chores take up collections that were put into the folder since. Whoever asks for it
+    /// waits for no disk.
+    pub(in crate::http) fn take_up_soon(&self) {
+        self.is_taking_up.store(true, Ordering::Release);
+    }
+
+    /// Takes up collections that were put into the folder since, and mended ones, if that was asked for.
+    pub(in crate::http) fn take_up(&self) {
+        if !self.is_taking_up.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        match self.home.take_up() {
+            Ok((taken, cuts)) => {
+                self.cut_logs.fetch_add(tell_of_cuts(cuts), Ordering::Relaxed);
+                tell_of_damage(&*self.home);
+                if !taken.is_empty() {
+                    tracing::info!(collections = taken.join(","), "collections taken up");
+                }
+            }
+            Err(CollectionError::HandedOver) => {}
+            Err(error) => tracing::error!(%error, "no collections could be taken up"),
+        }
     }
 
     pub(crate) fn totals(&self, now: i64) -> Totals {
