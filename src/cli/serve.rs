@@ -25,6 +25,11 @@ pub(super) struct ServeArgs {
 }
 
 pub(super) fn run(args: ServeArgs) -> Result<(), Failure> {
+    let in_log = !args.check && log::is_json();
+    serve(args).map_err(|failure| Failure { in_log, ..failure })
+}
+
+fn serve(args: ServeArgs) -> Result<(), Failure> {
     let _logs = if args.check { Some(log::set_up("warn").map_err(usage)?) } else { None };
     let others = &["config", "check", "help"];
     let mut loaded = machine::settings(args.config.as_deref(), args.flags, others);
@@ -38,7 +43,7 @@ pub(super) fn run(args: ServeArgs) -> Result<(), Failure> {
     }
     let _logs = log::set_up(&loaded.settings.log).map_err(usage)?;
     http::serve(loaded.settings)
-        .map_err(|error| Failure { code: error.exit_code(), error: error.into() })
+        .map_err(|error| Failure { code: error.exit_code(), ..Failure::from(error) })
 }
 
 /// Ends a command whose settings have problems, with all of them.
