@@ -36,6 +36,7 @@ fn serve(args: ServeArgs) -> Result<(), Failure> {
     loaded.check(&Machine { thorough: args.check });
     if args.check {
         print(&loaded.to_toml())?;
+        loaded.notes.iter().for_each(|note| eprintln!("{note}"));
     }
     refuse(&loaded.problems)?;
     if args.check {
@@ -65,10 +66,11 @@ impl Args for ServeArgs {
         let check = Arg::new("check")
             .long("check")
             .action(ArgAction::SetTrue)
-            .help("Check settings, models and keys, print what is found, and stop")
+            .help("Check settings, models, keys, addresses and logs, print what is found, and stop")
             .long_help(
-                "Check settings, models and keys, print the settings in force as TOML and every \
-                 problem, and stop",
+                "Check settings, models and keys, and whether the addresses are free and the logs of \
+                 collections can be read; print the settings in force as TOML and every problem, and \
+                 stop. Nothing is changed",
             );
         let rest = Arg::new(REST).num_args(0..).allow_hyphen_values(true).hide(true);
         let flags = LIST.iter().map(flag);
