@@ -310,13 +310,16 @@ impl App {
                 return;
             }
         };
-        let mut found = Vec::new();
+        let (before, mut found) = (self.found_collections.load(), Vec::new());
         for collection in all {
             let _turn = self.turns.wait_here(collection.name());
-            if self.collections.is_remote()
-                && let Ok(told) = collection.told(cognate_collections::now())
-            {
-                found.push((told, collection.activity()));
+            if self.collections.is_remote() {
+                let known = || before.iter().find(|(known, _)| known.name == collection.name());
+                match collection.told(cognate_collections::now()) {
+                    Ok(told) => found.push((told, collection.activity())),
+                    // Its series stay until the database says that it is gone.
+                    Err(_) => found.extend(known().cloned()),
+                }
             }
             if let Err(error) = collection.tidy(cognate_collections::now()) {
                 tracing::error!(%error, "a collection could not be put in order");
