@@ -126,6 +126,9 @@ impl Tail {
             recorded.map(|known| replay::damaged(&path, whole, &length::problem(whole, end, known)))
         };
         let (certain, whole) = self.look_ahead(end).map_err(failed)?;
+        if whole == Place::default() {
+            return Err(replay::without_beginning(&path, &self.file));
+        }
         let certain = match self.extent {
             Extent::Lasting => certain.max(recorded.unwrap_or(0)),
             Extent::Whole => whole.offset,
