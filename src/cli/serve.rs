@@ -66,7 +66,7 @@ impl Args for ServeArgs {
         let check = Arg::new("check")
             .long("check")
             .action(ArgAction::SetTrue)
-            .help("Check settings, models, keys, addresses and logs, print what is found, and stop")
+            .help("Check settings, models, keys, addresses and logs, and stop")
             .long_help(
                 "Check settings, models and keys, and whether the addresses are free and the logs of \
                  collections can be read; print the settings in force as TOML and every problem, and \

@@ -391,7 +391,9 @@ fn a_copy_is_read_back_and_can_be_served() {
         std::fs::read_dir(path).unwrap().map(|one| one.unwrap().file_name()).collect();
     assert_eq!(left.len(), 3, "{left:?}");
     // Of several the others are copied, and who asked is told that not all are.
+    std::fs::write(&log, &whole).unwrap();
     run(path, &["create", "news", "--data", "data"]);
+    std::fs::write(&log, &damaged).unwrap();
     for (to, json) in [("people", false), ("programs", true)] {
         let arguments = ["collection", "backup", to, "--data", "data", "--json"];
         let output = cognate(path, &[], &arguments[..if json { 6 } else { 5 }]);

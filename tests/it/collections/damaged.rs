@@ -97,6 +97,12 @@ async fn a_replica_serves_the_others_too() {
     assert!(page.contains("cognate_collections_damaged 1\n"), "{page}");
 }
 
+/// Does what is done every few seconds.
+async fn chores(app: &TestApp) {
+    let app = app.app.clone();
+    tokio::task::spawn_blocking(move || app.look_after_collections()).await.unwrap();
+}
+
 /// Into a service that runs: one that was mended, and one of a copy in the place of one that was deleted.
 #[tokio::test]
 async fn a_collection_is_brought_back_into_a_running_service() {
@@ -115,10 +121,10 @@ async fn a_collection_is_brought_back_into_a_running_service() {
     done(&app, "DELETE", "/collections/good", None).await;
     fs::rename(copy.join("good"), data.join("good")).unwrap();
     // Not before it is asked for: a folder may be in the middle of a copy.
-    app.app.look_after_collections();
+    chores(&app).await;
     call(&app, "GET", "/collections/bad", None).await.refusal(503, "not_ready");
     let _ = app.post("/-/reload", "").await;
-    app.app.look_after_collections();
+    chores(&app).await;
     for (name, items) in [("bad", 9), ("good", 10)] {
         let told = done(&app, "GET", &format!("/collections/{name}"), None).await;
         assert_eq!((&told["items"], &told["max_items"]), (&json!(items), &json!(50)), "{name}");
@@ -129,11 +135,11 @@ async fn a_collection_is_brought_back_into_a_running_service() {
     // One that cannot be read is told of, and stops nothing.
     fs::create_dir(data.join("odd")).unwrap();
     let _ = app.post("/-/reload", "").await;
-    app.app.look_after_collections();
+    chores(&app).await;
     call(&app, "GET", "/collections/odd", None).await.refusal(503, "not_ready");
     fs::remove_dir(data.join("odd")).unwrap();
     let _ = app.post("/-/reload", "").await;
-    app.app.look_after_collections();
+    chores(&app).await;
     call(&app, "GET", "/collections/odd", None).await.refusal(404, "not_found");
     drop(app);
     let app = serve(&data);

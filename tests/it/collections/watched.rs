@@ -93,8 +93,7 @@ async fn no_name_of_a_collection_is_that_of_the_others() {
 async fn words_of_matched_texts_are_counted() {
     let app = TestApp::strict();
     done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
-    let body =
-        json!({"items": [{"id": "a", "text": "the quake xqzvw"}, {"id": "b", "text": "city"}]});
+    let body = json!({"items": [{"id": "a", "text": "quake xqzvw"}, {"id": "b", "text": "city"}]});
     done(&app, "POST", "/collections/news/match", Some(&body)).await;
     let line = json!({"id": "c", "text": "xqzvw vwxqz"}).to_string();
     let request = Request::post("/collections/news/match")
@@ -104,7 +103,7 @@ async fn words_of_matched_texts_are_counted() {
     assert_eq!(app.send(request).await.status, 200);
     says(
         &app,
-        &["cognate_texts_total 3", "cognate_tokens_total 6", "cognate_unknown_tokens_total 3"],
+        &["cognate_texts_total 3", "cognate_tokens_total 5", "cognate_unknown_tokens_total 3"],
     )
     .await;
 }

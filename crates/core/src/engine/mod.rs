@@ -214,7 +214,7 @@ impl Engine {
         let mut workspace = workspace::Workspace::of(&self.model);
         let (mut phrase, mut counts) = (workspace.phrase(), Counts::default());
         for text in texts {
-            self.begin(&mut phrase, text);
+            phrase.read_up_to(text, self.limits.tokens);
             counts.saw(&phrase);
         }
         workspace.take_back([phrase]);
