@@ -10,7 +10,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             // A reader that went away (`| head`) wants no message; a full stderr cannot take one.
             use std::io::Write;
-            let _ = writeln!(std::io::stderr(), "cognate: {}", failure.error);
+            let _ = writeln!(std::io::stderr(), "{failure}");
             ExitCode::from(failure.code)
         }
     }

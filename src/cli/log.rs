@@ -100,9 +100,14 @@ impl Drop for Logs {
     }
 }
 
+/// Whether lines of the log are JSON: they are but where a person reads them.
+pub(super) fn is_json() -> bool {
+    !io::stderr().is_terminal()
+}
+
 /// Logs to standard error from here on, panics included.
 pub(super) fn set_up(filter: &str) -> Result<Logs, String> {
-    let style = if io::stderr().is_terminal() { Style::Plain } else { Style::Json };
+    let style = if is_json() { Style::Json } else { Style::Plain };
     // A descriptor of its own: a thread stuck in a write would hold the lock of the shared one.
     let stderr = io::stderr().as_fd().try_clone_to_owned().map(File::from);
     let stderr = stderr.map_err(|error| format!("cannot log to standard error: {error}"))?;

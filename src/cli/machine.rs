@@ -5,14 +5,18 @@ use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io;
 use std::io::Read;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
+use cognate_collections::{CollectionError, check_logs};
 use rustix::process::{Resource, Rlimit};
 
 use crate::cli::{log, model};
 use crate::http::auth::keys::Keys;
 use crate::http::registry::models::EMBEDDED;
-use crate::http::settings::{Environment, FILE_VARIABLE, Layers, Loaded, SettingsFile};
+use crate::http::settings::{
+    Damaged, Environment, FILE_VARIABLE, Layers, Loaded, Outlook, SettingsFile,
+};
 use crate::http::{Models, NamedModel, Settings};
 
 /// The settings file that is read if it is there.
@@ -116,6 +120,67 @@ impl Environment for Machine {
     fn log(&self, filter: &str) -> Result<(), String> {
         log::filter(filter).map(drop)
     }
+
+    fn outlook(&self, settings: &Settings) -> Outlook {
+        let mut found = Outlook::default();
+        if !self.thorough {
+            return found;
+        }
+        try_address(&mut found, "listen", settings.listen);
+        if let Some(address) = settings.admin_listen.filter(|admin| *admin != settings.listen) {
+            try_address(&mut found, "admin_listen", address);
+        }
+        if let Some(folder) = settings.data.as_deref().filter(|folder| folder.is_dir()) {
+            let stops = settings.damaged == Damaged::Refuse;
+            read_logs(&mut found, "data", check_logs(folder, false), stops);
+        }
+        if let Some(folder) = settings.replica_of.as_deref().filter(|folder| folder.is_dir()) {
+            let stops = settings.damaged == Damaged::Refuse;
+            read_logs(&mut found, "replica_of", check_logs(folder, true), stops);
+        }
+        found
+    }
+}
+
+/// Listens on an address for a moment. One that is in use may be so by the service whose settings these are.
+fn try_address(found: &mut Outlook, key: &'static str, address: SocketAddr) {
+    match TcpListener::bind(address) {
+        Ok(_) => found.notes.push(format!("{key}: {address} can be listened on")),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => found.notes.push(format!(
+            "{key}: {address} is in use, by this service if it runs or by another program; a start needs \
+             it free"
+        )),
+        Err(error) => {
+            found.problems.push((key, format!("cannot listen on {address}: {error}")));
+        }
+    }
+}
+
+/// Tells what was found in the logs of a folder.
+fn read_logs(
+    found: &mut Outlook,
+    key: &'static str,
+    logs: Result<Vec<Result<u64, CollectionError>>, CollectionError>,
+    stops: bool,
+) {
+    let logs = match logs {
+        Ok(logs) => logs,
+        Err(error) => return found.problems.push((key, error.to_string())),
+    };
+    let (mut collections, mut bytes) = (0, 0);
+    for log in logs {
+        match log {
+            Ok(length) => {
+                collections += 1;
+                bytes += length;
+            }
+            Err(error) if stops => found.problems.push((key, error.to_string())),
+            Err(error) => found.notes.push(format!("{key}: is not served: {error}")),
+        }
+    }
+    found
+        .notes
+        .push(format!("{key}: the logs of {collections} collections are whole, {bytes} bytes"));
 }
 
 /// Refuses what was found in a path and is no folder.

@@ -34,6 +34,7 @@ use std::io::{ErrorKind, Write};
 use clap::builder::RangedU64ValueParser;
 use clap::{CommandFactory, Parser, Subcommand};
 use cognate::model::sigbus;
+use cognate_files::instant;
 use cognate_kernels::simd;
 
 /// Score how similar very short texts are, in microseconds on a CPU.
@@ -100,6 +101,24 @@ pub struct Failure {
     pub code: u8,
     /// What to say.
     pub error: anyhow::Error,
+    /// Whether it is the last line of a log of JSON lines.
+    pub in_log: bool,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.in_log {
+            return write!(f, "cognate: {}", self.error);
+        }
+        let line = serde_json::json!({
+            "timestamp": instant::written_exactly(cognate_collections::now()),
+            "level": "ERROR",
+            "message": self.error.to_string(),
+            "exit_code": self.code,
+            "target": module_path!(),
+        });
+        line.fmt(f)
+    }
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {
@@ -113,13 +132,13 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
             )
         };
         let code = if error.chain().any(full) { 74 } else { 1 };
-        Self { code, error }
+        Self { code, error, in_log: false }
     }
 }
 
 /// Usage that the flags' own types could not refuse.
 fn usage(problem: impl std::fmt::Display) -> Failure {
-    Failure { code: 2, error: anyhow::anyhow!("{problem}") }
+    Failure { code: 2, error: anyhow::anyhow!("{problem}"), in_log: false }
 }
 
 /// What a report of a fault should tell: the version, the loops that this processor runs, and what was

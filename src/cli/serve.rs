@@ -25,12 +25,18 @@ pub(super) struct ServeArgs {
 }
 
 pub(super) fn run(args: ServeArgs) -> Result<(), Failure> {
+    let in_log = !args.check && log::is_json();
+    serve(args).map_err(|failure| Failure { in_log, ..failure })
+}
+
+fn serve(args: ServeArgs) -> Result<(), Failure> {
     let _logs = if args.check { Some(log::set_up("warn").map_err(usage)?) } else { None };
     let others = &["config", "check", "help"];
     let mut loaded = machine::settings(args.config.as_deref(), args.flags, others);
     loaded.check(&Machine { thorough: args.check });
     if args.check {
         print(&loaded.to_toml())?;
+        loaded.notes.iter().for_each(|note| eprintln!("{note}"));
     }
     refuse(&loaded.problems)?;
     if args.check {
@@ -38,7 +44,7 @@ pub(super) fn run(args: ServeArgs) -> Result<(), Failure> {
     }
     let _logs = log::set_up(&loaded.settings.log).map_err(usage)?;
     http::serve(loaded.settings)
-        .map_err(|error| Failure { code: error.exit_code(), error: error.into() })
+        .map_err(|error| Failure { code: error.exit_code(), ..Failure::from(error) })
 }
 
 /// Ends a command whose settings have problems, with all of them.
@@ -60,10 +66,11 @@ impl Args for ServeArgs {
         let check = Arg::new("check")
             .long("check")
             .action(ArgAction::SetTrue)
-            .help("Check settings, models and keys, print what is found, and stop")
+            .help("Check settings, models, keys, addresses and logs, and stop")
             .long_help(
-                "Check settings, models and keys, print the settings in force as TOML and every \
-                 problem, and stop",
+                "Check settings, models and keys, and whether the addresses are free and the logs of \
+                 collections can be read; print the settings in force as TOML and every problem, and \
+                 stop. Nothing is changed",
             );
         let rest = Arg::new(REST).num_args(0..).allow_hyphen_values(true).hide(true);
         let flags = LIST.iter().map(flag);

@@ -245,6 +245,13 @@ impl App {
         }
     }
 
+    /// Checks that the folder of the collections is this server's, and shows replicas that it lives.
+    pub fn look_after_folder(&self) {
+        if let Err(error) = self.collections.home().look_after() {
+            tracing::error!(%error, "the folder of the collections is not this server's any more");
+        }
+    }
+
     /// Looks whether a mapped file was changed in place, which makes its scores doubtful. Reads the
     /// whole of a file that was touched, so that a new time alone takes no model out of service.
     pub fn look_after_models(&self) {
@@ -293,11 +300,9 @@ impl App {
     }
 
     /// Takes out of the collections what is too old, writes logs anew where most of them is of the past,
-    /// and looks whether they are where they were.
+    /// and looks whether they are where they were. Takes up others if a reload asked for it.
     pub fn look_after_collections(&self) {
-        if let Err(error) = self.collections.home().look_after() {
-            tracing::error!(%error, "the folder of the collections is not this server's any more");
-        }
+        self.collections.take_up();
         let all = match self.collections.home().all() {
             Ok(all) => all,
             Err(error) => {
@@ -305,13 +310,16 @@ impl App {
                 return;
             }
         };
-        let mut found = Vec::new();
+        let (before, mut found) = (self.found_collections.load(), Vec::new());
         for collection in all {
             let _turn = self.turns.wait_here(collection.name());
-            if self.collections.is_remote()
-                && let Ok(told) = collection.told(cognate_collections::now())
-            {
-                found.push((told, collection.activity()));
+            if self.collections.is_remote() {
+                let known = || before.iter().find(|(known, _)| known.name == collection.name());
+                match collection.told(cognate_collections::now()) {
+                    Ok(told) => found.push((told, collection.activity())),
+                    // Its series stay until the database says that it is gone.
+                    Err(_) => found.extend(known().cloned()),
+                }
             }
             if let Err(error) = collection.tidy(cognate_collections::now()) {
                 tracing::error!(%error, "a collection could not be put in order");

@@ -72,7 +72,7 @@ impl App {
     /// The routes of the public address and more questions, behind the same frame and keys.
     pub fn router_with(self: &Arc<Self>, more: Router<Arc<Self>>) -> Router {
         let mut groups = questions(&self.settings.dialects);
-        groups.extend([life(&self.settings.dialects), people()]);
+        groups.extend([life(&self.settings.dialects), people(), api::problems()]);
         if more.has_routes() {
             groups.push(Routes::default().and(more).behind_keys());
         }
@@ -83,7 +83,7 @@ impl App {
     }
 
     pub(crate) fn admin_router(self: &Arc<Self>) -> Router {
-        surround(self, vec![api::life(), api::state(), api::orders()])
+        surround(self, vec![api::life(), api::state(), api::orders(), api::problems()])
     }
 }
 
@@ -109,7 +109,7 @@ fn people() -> Routes {
 
 fn all(dialects: &[Dialect]) -> Vec<Routes> {
     let mut groups = questions(dialects);
-    groups.extend([life(dialects), api::state(), api::orders(), people()]);
+    groups.extend([life(dialects), api::state(), api::orders(), people(), api::problems()]);
     groups
 }
 

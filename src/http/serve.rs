@@ -120,6 +120,8 @@ async fn live(app: Arc<App>, mut signals: StopSignals) -> Result<(), ServeError>
     let mut chores = JoinSet::new();
     chores.spawn(repeat(app.clone(), |app| app.request_log.report()));
     chores.spawn(repeat(app.clone(), App::look_after_models));
+    // Apart from the other chores of collections, which may write a long log anew.
+    chores.spawn(repeat(app.clone(), App::look_after_folder));
     chores.spawn(repeat(app.clone(), App::look_after_collections));
     chores.spawn(watch_the_clock(app.clone()));
     app.spools.look();
@@ -287,6 +289,7 @@ async fn reload_when_told(app: Arc<App>, mut hangups: Signal) {
     while hangups.recv().await.is_some() {
         while loads.try_join_next().is_some() {}
         let app = app.clone();
+        app.collections.take_up_soon();
         loads.spawn(async move { app.reload().await.is_ok() });
     }
 }

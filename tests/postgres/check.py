@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
 from service import MODEL, Service, changed_alike, items, recall, same_rankings
 
@@ -123,6 +124,14 @@ def main():
     assert (status, answer["code"]) == (503, "database_unavailable") and took < 5, (status, answer, took)
     status, answer = second.ask("PUT", "/collections/titles/items/x", {"text": "a"})
     assert (status, answer["code"]) == (503, "database_unavailable"), answer
+    # A match that is refused is counted, in a stream as well.
+    item = {"id": "y", "text": "a"}
+    for body, lines in (({"items": [item]}, False), ([item], True)):
+        status, answer = second.ask("POST", "/collections/titles/match", body, lines=lines)
+        assert (status, answer["code"]) == (503, "database_unavailable"), answer
+    page = urllib.request.urlopen(second.url + "/metrics").read().decode()
+    refused = re.findall(r'cognate_collection_refused_total{.*code="database_unavailable"} (\d+)', page)
+    assert sum(map(int, refused)) == 3, refused
     assert second.ask("POST", "/similarity", {"pairs": [["a cat", "a dog"]]})[0] == 200
     assert second.ask("POST", "/rank", {"query": "a cat", "candidates": ["a dog"]})[0] == 200
     subprocess.run([SERVER, "start"], check=True)

@@ -100,6 +100,16 @@ pub enum CollectionError {
     /// Another process writes there.
     #[error("{}: another process has these collections open", path.display())]
     InUse { path: PathBuf },
+    /// Another process, whose lock is not seen, touches its lock.
+    #[error(
+        "{}: a process has touched its lock just now, perhaps on another machine, so it still writes there; \
+         stop it first",
+        path.display()
+    )]
+    Alive { path: PathBuf },
+    /// A folder in which nobody ever kept collections.
+    #[error("{} has no collections in it, and never had", path.display())]
+    NoCollections { path: PathBuf },
     /// The process handed the collections over to another one that waited for them.
     #[error("these collections were handed over to another process")]
     HandedOver,
@@ -118,7 +128,7 @@ pub enum CollectionError {
     /// The log of the collection cannot be read, and the others are served without it.
     #[error("this collection is not served, because its log cannot be read: {problem}")]
     NotServed { problem: String },
-    /// A log of an earlier format, met by a replica or by salvage, which convert none.
+    /// A log of an earlier format, met by a replica, which converts none.
     #[error(
         "{}: an earlier version wrote this log; a service or a command that writes to its folder \
          converts it",

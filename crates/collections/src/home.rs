@@ -11,7 +11,7 @@ use cognate::engine::{Engine, Query, QueryError};
 use cognate::methods::Method;
 
 use crate::{
-    CollectionError, EventChange, Filter, Item, ItemPatch, Limits, MatchError, MatchOptions,
+    CollectionError, Cut, EventChange, Filter, Item, ItemPatch, Limits, MatchError, MatchOptions,
     Matched, Merged, Settings, SharedEngine, TopQuery, Vectors,
 };
 
@@ -64,6 +64,12 @@ pub trait Home: Debug + Send + Sync {
     /// The collections that are not served because their logs cannot be read, with the reason.
     fn damaged(&self) -> Vec<(String, String)> {
         Vec::new()
+    }
+
+    /// Opens collections that were put there since, and damaged ones that were mended: their names, and
+    /// what a crash had left at the ends of their logs.
+    fn take_up(&self) -> Result<(Vec<String>, Vec<Cut>), CollectionError> {
+        Ok(Default::default())
     }
 
     /// Whether another process waits for the collections.

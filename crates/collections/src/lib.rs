@@ -36,7 +36,10 @@ pub use alerts::{Alert, AlertKind, AlertReader, AlertRule, Cursor, Merged, Start
 pub use attributes::{Attribute, Attributes, MOST_ATTRIBUTES};
 pub use boosts::{ItemBoost, ItemBoosts, MOST_BOOSTS};
 pub use cognate_files::instant::span;
-pub use embedded::{BackedUp, Cut, EmbeddedHome, Gap, Opening, ReplicaHome, Salvaged, back_up};
+pub use embedded::{
+    BackedUp, Cut, EmbeddedHome, Gap, Opening, Promoted, ReplicaHome, Salvaged, back_up,
+    check_logs, promote,
+};
 pub use error::CollectionError;
 pub use events::{EventChange, EventItems};
 pub use filter::{Filter, FilterProblem};

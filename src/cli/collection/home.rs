@@ -9,14 +9,12 @@ use clap::Args;
 use cognate::engine::TextLimits;
 #[cfg(feature = "postgres")]
 use cognate_collections::PostgresHome;
-use cognate_collections::{
-    Collection, CollectionError, Cut, EmbeddedHome, Home, Limits, ReplicaHome,
-};
+use cognate_collections::{Collection, Cut, EmbeddedHome, Home, Limits, ReplicaHome};
 
 use crate::cli::{Failure, usage};
 
 /// What collections may take is for whoever serves them to say.
-const LIMITS: Limits = Limits {
+pub(super) const LIMITS: Limits = Limits {
     collections: usize::MAX,
     items: usize::MAX,
     bytes: usize::MAX,
@@ -66,16 +64,12 @@ impl HomeArgs {
         }
     }
 
-    /// The collections, of which no item is changed: those of a folder that a service has, too. In another
-    /// the ends that a crash left are cut off, and logs of an earlier format written anew.
+    /// The collections, of which nothing is changed: those of a folder that a service has, too.
     pub(super) fn read(&self) -> Result<Box<dyn Home>, Failure> {
         match (&self.postgres, &self.data) {
-            (None, Some(folder)) if folder.is_dir() => match EmbeddedHome::open(folder, LIMITS) {
-                Err(CollectionError::InUse { .. }) => {
-                    Ok(Box::new(ReplicaHome::open(folder, LIMITS)?))
-                }
-                opened => Ok(Box::new(told(opened?))),
-            },
+            (None, Some(folder)) if folder.is_dir() => {
+                Ok(Box::new(ReplicaHome::open_whole(folder, LIMITS)?))
+            }
             _ => self.open(),
         }
     }
@@ -94,13 +88,13 @@ fn open_folder(folder: &Path) -> Result<EmbeddedHome, Failure> {
 }
 
 /// Tells what was cut off logs when a folder was opened.
-fn told((collections, cuts): (EmbeddedHome, Vec<Cut>)) -> EmbeddedHome {
+pub(super) fn told<T>((opened, cuts): (T, Vec<Cut>)) -> T {
     for cut in cuts {
         let (path, kept) = (cut.path.display(), cut.kept.display());
         let bytes = cut.bytes;
         eprintln!("{path}: the last {bytes} bytes were not whole; they were cut off, to {kept}");
     }
-    collections
+    opened
 }
 
 #[cfg(feature = "postgres")]
@@ -123,6 +117,10 @@ fn open_database(_: &str) -> Result<Box<dyn Home>, Failure> {
 pub(super) fn named(home: &dyn Home, name: &str) -> Result<Arc<dyn Collection>, Failure> {
     let all = home.all()?;
     let found = all.iter().find(|one| one.name() == name);
+    let mut damaged = home.damaged().into_iter();
+    if let Some((_, problem)) = damaged.find(|(damaged, _)| damaged == name) {
+        return Err(anyhow::anyhow!(problem).into());
+    }
     found.cloned().ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|one| one.name()).collect();
         usage(format!("there is no collection `{name}`; there are: {}", names.join(", ")))

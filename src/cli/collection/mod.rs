@@ -6,6 +6,7 @@ mod database;
 mod home;
 mod matching;
 mod plan;
+mod promote;
 mod rank;
 mod salvage;
 
@@ -60,8 +61,11 @@ pub(super) enum CollectionCommand {
     Salvage(salvage::SalvageArgs),
     /// Write the log of a collection anew with what is there
     Compact(CompactArgs),
+    /// Make a folder whose writer is gone one that another may write: check that nobody has it, open every
+    /// log, and say what is in it
+    Promote(promote::PromoteArgs),
     /// Copy the collections of a folder to another, also while a service writes there, and read the copy
-    /// back
+    /// back; one whose log is damaged is left out and named
     Backup(BackupArgs),
 }
 
@@ -150,6 +154,7 @@ pub(super) fn run(command: CollectionCommand) -> Result<(), Failure> {
         CollectionCommand::Export(args) => export(&args),
         CollectionCommand::Salvage(args) => salvage::run(&args),
         CollectionCommand::Compact(args) => compact(&args),
+        CollectionCommand::Promote(args) => promote::run(&args),
         CollectionCommand::Backup(args) => backup(&args),
     }
 }
@@ -248,6 +253,8 @@ fn item(input: &mut Input, now: i64) -> Result<Option<Item>, Failure> {
 #[derive(Debug, Serialize)]
 struct Info {
     collections: Vec<One>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    damaged: Vec<Unread>,
 }
 
 #[derive(Debug, Serialize)]
@@ -262,6 +269,28 @@ struct One {
     ttl_s: Option<i64>,
 }
 
+/// A collection whose log cannot be read, and why.
+#[derive(Debug, Serialize)]
+struct Unread {
+    name: String,
+    problem: String,
+}
+
+impl From<(String, String)> for Unread {
+    fn from((name, problem): (String, String)) -> Self {
+        Self { name, problem }
+    }
+}
+
+/// The failure of a command that did without these, which are told already.
+fn check_read(unread: usize, what: &str) -> Result<(), Failure> {
+    match unread {
+        0 => Ok(()),
+        1 => Err(anyhow::anyhow!("1 collection {what}").into()),
+        _ => Err(anyhow::anyhow!("{unread} collections {what}").into()),
+    }
+}
+
 impl fmt::Display for Info {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for One { name, items, bytes, log_bytes, max_items, ttl_s } in &self.collections {
@@ -274,7 +303,11 @@ impl fmt::Display for Info {
             }
             writeln!(f)?;
         }
-        if self.collections.is_empty() { f.write_str("no collections") } else { Ok(()) }
+        for Unread { name, problem } in &self.damaged {
+            writeln!(f, "{name}: cannot be read: {problem}")?;
+        }
+        let is_empty = self.collections.is_empty() && self.damaged.is_empty();
+        if is_empty { f.write_str("no collections") } else { Ok(()) }
     }
 }
 
@@ -290,7 +323,10 @@ fn info(args: &InfoArgs) -> Result<(), Failure> {
         max_items: told.settings.max_items,
         ttl_s: told.settings.ttl_ms.map(|ttl| ttl / 1000),
     };
-    show(&Info { collections: told?.into_iter().map(one).collect() }, args.json)
+    let damaged: Vec<Unread> = collections.damaged().into_iter().map(Unread::from).collect();
+    let unread = damaged.len();
+    show(&Info { collections: told?.into_iter().map(one).collect(), damaged }, args.json)?;
+    check_read(unread, "cannot be read")
 }
 
 fn export(args: &ExportArgs) -> Result<(), Failure> {
@@ -324,12 +360,16 @@ struct Copied {
     collections: usize,
     items: usize,
     bytes: u64,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    left_out: Vec<Unread>,
 }
 
 impl fmt::Display for Copied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { collections, items, bytes } = self;
-        write!(f, "{collections} collections copied and read back: {items} items, {bytes} bytes")
+        let Self { collections, items, bytes, left_out } = self;
+        write!(f, "{collections} collections copied and read back: {items} items, {bytes} bytes")?;
+        let mut each = left_out.iter();
+        each.try_for_each(|Unread { name, problem }| write!(f, "\nleft out: {name}: {problem}"))
     }
 }
 
@@ -337,8 +377,11 @@ fn backup(args: &BackupArgs) -> Result<(), Failure> {
     let stop = Arc::default();
     stop_at_signals(&stop)?;
     let done = back_up(&args.folder.data, &args.to, &stop)?;
-    let BackedUp { collections, items, bytes } = done;
-    show(&Copied { collections, items, bytes }, args.json)
+    let BackedUp { collections, items, bytes, left_out } = done;
+    let left_out: Vec<Unread> = left_out.into_iter().map(Unread::from).collect();
+    let unread = left_out.len();
+    show(&Copied { collections, items, bytes, left_out }, args.json)?;
+    check_read(unread, "left out of the copy: its log cannot be read")
 }
 
 fn compact(args: &CompactArgs) -> Result<(), Failure> {

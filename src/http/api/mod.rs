@@ -61,5 +61,9 @@ pub(crate) fn people() -> Routes {
         .undocumented("/docs/{file}", get(pages::docs_file))
         .undocumented("/guides", get(guides::list))
         .undocumented("/guides/{name}", get(guides::guide))
-        .undocumented("/problems/{code}", get(guides::problem))
+}
+
+/// What the codes of refusals mean.
+pub(crate) fn problems() -> Routes {
+    Routes::default().undocumented("/problems/{code}", get(guides::problem))
 }

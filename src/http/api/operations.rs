@@ -75,8 +75,10 @@ refusals!(
 /// Opens the key file and the model files again, checks them, and takes them into use.
 ///
 /// Keys and models do not wait for each other: a bad model file leaves the models as they are and
-/// the new keys in force, and the other way round; the refusal says which were taken over. Needs a
-/// key of the scope `admin`; where no keys are set, it must come from a program of this machine.
+/// the new keys in force, and the other way round; the refusal says which were taken over. Collections
+/// that were put into the folder of the server since its start, or mended there, are opened some seconds
+/// later, of which its log tells. Needs a key of the scope `admin`; where no keys are set, it must come
+/// from a program of this machine.
 #[utoipa::path(
     post,
     path = "/-/reload",
@@ -91,5 +93,6 @@ pub(crate) async fn reload(
     request: Request,
 ) -> Result<Json<Reloaded>, ApiError> {
     authorize::check_admin(&request)?;
+    app.collections.take_up_soon();
     Ok(Json(app.reload().await?))
 }

@@ -7,7 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cognate_collections::{Activity, CollectionInfo};
 
 use crate::http::error::Code;
-use crate::http::observe::series::{Counter, Description, Kind, OTHER, Registry};
+use crate::http::observe::series::{Counter, Description, Kind, Registry};
+
+/// The label of all further collections, which is no name of one.
+const OTHER: &str = "_other";
 
 /// Refusals of writes that are counted.
 const REFUSED: [Code; 3] = [Code::CollectionFull, Code::NotWritten, Code::DatabaseUnavailable];
@@ -50,6 +53,16 @@ struct CollectionUse {
     refused: [Counter; REFUSED.len()],
     /// Items that left because of ttl, and because of `max_items`.
     left: [Counter; 2],
+}
+
+impl CollectionUse {
+    fn add(&self, more: &Self) {
+        let Self { matched, events, expired, refused, left } = self;
+        let each = [matched, events, expired].into_iter().chain(refused).chain(left);
+        let Self { matched, events, expired, refused, left } = more;
+        let more = [matched, events, expired].into_iter().chain(refused).chain(left);
+        each.zip(more).for_each(|(counter, more)| counter.increment(more.value()));
+    }
 }
 
 pub(super) struct CollectionSeries {
@@ -109,7 +122,14 @@ impl CollectionSeries {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         FAMILIES.iter().for_each(|(name, ..)| registry.clear(name));
         let names: HashSet<&str> = all.iter().map(|(info, _)| &*info.name).collect();
-        self.named().retain(|name, _| names.contains(&**name));
+        self.named().retain(|name, uses| {
+            // One that is gone takes its series along; what was done to one that no page has had yet is
+            // not lost.
+            if !names.contains(&**name) && !left.contains_key(name) {
+                self.others.add(uses);
+            }
+            names.contains(&**name)
+        });
         left.retain(|name, _| names.contains(&**name));
         for (info, activity) in all {
             let uses = self.of(&info.name);
@@ -159,4 +179,31 @@ fn hold(registry: &Registry, label: &str, info: &CollectionInfo, activity: Activ
     gauge("cognate_collection_log_bytes").increment(info.log_bytes.unwrap_or(0) as f64);
     let synced = gauge("cognate_collection_synced_timestamp_seconds");
     synced.set(synced.value().max(activity.synced.unwrap_or(0) as f64 / 1e3));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A database is asked for its collections every few seconds, and may not answer.
+    #[test]
+    fn what_was_done_to_a_collection_that_no_page_has_had_is_not_lost() {
+        let (series, registry) = (CollectionSeries::new(2), Registry::new(&FAMILIES));
+        let refused = |label: &str| {
+            let labels = [("collection", label), ("code", Code::NotWritten.name())];
+            registry.counter("cognate_collection_refused_total", &labels).value()
+        };
+        series.refused("news", Code::NotWritten);
+        drop(series.write(&registry, &[]));
+        assert_eq!(refused(OTHER), 1);
+        let news = CollectionInfo { name: "news".to_owned(), ..CollectionInfo::default() };
+        let all = [(news, Activity::default())];
+        series.refused("news", Code::NotWritten);
+        drop(series.write(&registry, &all));
+        assert_eq!((refused("news"), refused(OTHER)), (1, 1));
+        // One that is gone takes its own along.
+        drop(series.write(&registry, &[]));
+        drop(series.write(&registry, &all));
+        assert_eq!((refused("news"), refused(OTHER)), (0, 1));
+    }
 }

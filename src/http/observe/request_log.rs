@@ -13,7 +13,7 @@ use axum::http::{HeaderValue, Method as Verb, Request, StatusCode};
 use crate::http::error::{ApiError, Code};
 use crate::http::observe::budget::{Budget, Kind};
 use crate::http::observe::metrics::KeyUse;
-use crate::http::observe::streams::{self, StreamEnd};
+use crate::http::observe::streams::{self, LineRefusals, StreamEnd};
 use crate::http::observe::trace::{Answered, Span, TraceId};
 
 /// Routes of health checks, asked again and again: their answers are logged at debug.
@@ -137,6 +137,7 @@ macro_rules! line {
             took_ms = milliseconds($line.ended.duration_since($line.began)),
             computed_ms = $line.stream.map(|stream| milliseconds(stream.computed)),
             outcome = $line.stream.map(|stream| stream.outcome.name()),
+            codes = $line.codes().map(tracing::field::display),
             code = $code,
             detail = $detail,
             "{}", $message
@@ -153,6 +154,11 @@ impl Line<'_> {
     fn items(&self) -> Option<u64> {
         let items = self.facts.asked().and_then(|asked| asked.items);
         self.stream.map(|stream| stream.items).or(items.map(|items| items as u64))
+    }
+
+    /// The codes of a stream's lines that were refused.
+    fn codes(&self) -> Option<LineRefusals> {
+        self.stream.map(|stream| stream.refusals).filter(|refusals| !refusals.is_empty())
     }
 
     fn body_bytes(&self) -> Option<u64> {
@@ -220,7 +226,9 @@ impl RequestLog {
             line!(debug, line, status, code, &*detail, "refused");
         } else if failed {
             line!(error, line, status, code, &*detail, "failed");
-        } else if error.code == Code::DeadlineExceeded {
+        } else if error.code == Code::DeadlineExceeded
+            || error.code.status() == StatusCode::INSUFFICIENT_STORAGE
+        {
             line!(warn, line, status, code, &*detail, "refused");
         } else {
             line!(info, line, status, code, &*detail, "refused");

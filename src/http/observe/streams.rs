@@ -1,10 +1,12 @@
 //! How streams of lines end, and how connections do that end early. The head of a stream's answer is out
 //! long before its end, so what is told and counted of its request waits for the end.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::http::error::Code;
 use crate::http::observe::budget::{Budget, Kind};
 use crate::http::observe::series::Counter;
 
@@ -60,6 +62,50 @@ pub(crate) struct StreamEnd {
     pub answer_bytes: u64,
     /// The time of its jobs.
     pub computed: Duration,
+    /// Lines that were answered by an error, the last line included.
+    pub refusals: LineRefusals,
+}
+
+/// Codes of a stream that are told each; all others are told together.
+const MOST_CODES: usize = 4;
+
+/// How many lines of a stream were refused, by the first few codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct LineRefusals {
+    named: [Option<(Code, u64)>; MOST_CODES],
+    others: u64,
+}
+
+impl LineRefusals {
+    pub(crate) fn count(&mut self, code: Code, lines: u64) {
+        let is_its =
+            |place: &&mut Option<(Code, u64)>| place.is_none_or(|(known, _)| known == code);
+        match self.named.iter_mut().find(is_its) {
+            Some(place) => *place = Some((code, place.map_or(0, |(_, count)| count) + lines)),
+            None => self.others += lines,
+        }
+    }
+
+    pub(crate) fn add(&mut self, more: Self) {
+        more.named.into_iter().flatten().for_each(|(code, lines)| self.count(code, lines));
+        self.others += more.others;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl fmt::Display for LineRefusals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = self.named.iter().flatten().map(|(code, lines)| (code.name(), *lines));
+        let others = (self.others > 0).then_some(("others", self.others));
+        for (place, (code, lines)) in named.chain(others).enumerate() {
+            let comma = if place > 0 { ", " } else { "" };
+            write!(f, "{comma}{code} {lines}")?;
+        }
+        Ok(())
+    }
 }
 
 pub(super) struct StreamCounters(Vec<Counter>);
@@ -151,5 +197,28 @@ impl EarlyEnds {
             let (setting, reason) = (reason.setting(), reason.name());
             tracing::info!(%peer, reason, setting, "connection ended early");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_lines_are_counted_by_the_first_codes() {
+        let mut refusals = LineRefusals::default();
+        assert!(refusals.is_empty());
+        refusals.count(Code::EmptyText, 1);
+        refusals.count(Code::NotWritten, 256);
+        refusals.count(Code::EmptyText, 2);
+        assert_eq!(refusals.to_string(), "empty_text 3, not_written 256");
+        let mut more = LineRefusals::default();
+        for code in [Code::TextTooLong, Code::InvalidField, Code::NotWritten, Code::EmptyList] {
+            more.count(code, 1);
+        }
+        refusals.add(more);
+        refusals.add(more);
+        let told = "empty_text 3, not_written 258, text_too_long 2, invalid_field 2, others 2";
+        assert_eq!(refusals.to_string(), told);
     }
 }

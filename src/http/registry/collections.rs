@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "postgres")]
@@ -22,7 +23,9 @@ pub(crate) struct Collections {
     /// The joint limits of a limited key's collections, if there are any.
     most: Option<Most>,
     /// Logs whose ends were cut off when they were opened.
-    cut_logs: usize,
+    cut_logs: AtomicUsize,
+    /// Whether collections are to be taken up that were put there since.
+    is_taking_up: AtomicBool,
 }
 
 /// Joint limits of all collections that a limited key reaches.
@@ -48,7 +51,8 @@ impl Most {
 impl Collections {
     pub(in crate::http) fn open(settings: &Settings) -> Result<Self, CollectionError> {
         let (home, cut_logs) = open_home(settings)?;
-        Ok(Self { home, most: Most::of(settings), cut_logs })
+        let (cut_logs, is_taking_up) = (AtomicUsize::new(cut_logs), AtomicBool::new(false));
+        Ok(Self { home, most: Most::of(settings), cut_logs, is_taking_up })
     }
 
     /// Whether every question waits for another machine.
@@ -57,7 +61,31 @@ impl Collections {
     }
 
     pub(crate) fn cut_logs(&self) -> usize {
-        self.cut_logs
+        self.cut_logs.load(Ordering::Relaxed)
+    }
+
+    /// Has the next chores take up collections that were put into the folder since. Whoever asks for it
+    /// waits for no disk.
+    pub(in crate::http) fn take_up_soon(&self) {
+        self.is_taking_up.store(true, Ordering::Release);
+    }
+
+    /// Takes up collections that were put into the folder since, and mended ones, if that was asked for.
+    pub(in crate::http) fn take_up(&self) {
+        if !self.is_taking_up.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        match self.home.take_up() {
+            Ok((taken, cuts)) => {
+                self.cut_logs.fetch_add(tell_of_cuts(cuts), Ordering::Relaxed);
+                tell_of_damage(&*self.home);
+                if !taken.is_empty() {
+                    tracing::info!(collections = taken.join(","), "collections taken up");
+                }
+            }
+            Err(CollectionError::HandedOver) => {}
+            Err(error) => tracing::error!(%error, "no collections could be taken up"),
+        }
     }
 
     pub(crate) fn totals(&self, now: i64) -> Totals {
@@ -266,21 +294,8 @@ fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionEr
             let serve_others = settings.damaged == Damaged::ServeOthers;
             let (home, cuts) =
                 EmbeddedHome::open_with(folder, limits, Opening { patience, serve_others })?;
-            for (collection, problem) in home.damaged() {
-                tracing::error!(
-                    collection,
-                    problem,
-                    "a collection is not served: its log cannot be read"
-                );
-            }
-            cut_logs = cuts.len();
-            for Cut { path, bytes, kept } in cuts {
-                let (log, kept) = (path.display(), kept.display());
-                tracing::warn!(
-                    %log, bytes, %kept,
-                    "the end of a collection's log was not whole, as a crash leaves it; it was cut off"
-                );
-            }
+            tell_of_damage(&home);
+            cut_logs = tell_of_cuts(cuts);
             Box::new(home)
         }
     };
@@ -290,6 +305,26 @@ fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionEr
     Ok((home, cut_logs))
 }
 
+/// Logs each collection that is not served.
+fn tell_of_damage(home: &dyn Home) {
+    for (collection, problem) in home.damaged() {
+        tracing::error!(collection, problem, "a collection is not served: its log cannot be read");
+    }
+}
+
+/// Logs each end of a log that was cut off; how many there are.
+fn tell_of_cuts(cuts: Vec<Cut>) -> usize {
+    let count = cuts.len();
+    for Cut { path, bytes, kept } in cuts {
+        let (log, kept) = (path.display(), kept.display());
+        tracing::warn!(
+            %log, bytes, %kept,
+            "the end of a collection's log was not whole, as a crash leaves it; it was cut off"
+        );
+    }
+    count
+}
+
 /// Opens a replica. A log line names each collection that cannot be read.
 fn open_replica(
     folder: &Path,
@@ -297,13 +332,13 @@ fn open_replica(
     damaged: Damaged,
 ) -> Result<ReplicaHome, CollectionError> {
     let tell = |error: CollectionError| {
-        tracing::error!(%error, "a collection cannot be read on; it is shown as it was before");
+        tracing::error!(%error, "a collection cannot be read on; it is shown as it was before, if at all");
     };
     let home = match damaged {
         Damaged::Refuse => ReplicaHome::open(folder, limits)?,
         Damaged::ServeOthers => {
-            let (home, problems) = ReplicaHome::open_others(folder, limits)?;
-            problems.into_iter().for_each(tell);
+            let (home, _) = ReplicaHome::open_others(folder, limits)?;
+            tell_of_damage(&home);
             home
         }
     };

@@ -32,6 +32,21 @@ pub trait Environment {
 
     /// Whether this is a filter for the log.
     fn log(&self, filter: &str) -> Result<(), String>;
+
+    /// What a start with these settings would meet that may be otherwise at the next moment, where a check
+    /// is to look for it.
+    fn outlook(&self, _: &Settings) -> Outlook {
+        Outlook::default()
+    }
+}
+
+/// What a start would meet.
+#[derive(Debug, Default)]
+pub struct Outlook {
+    /// Lines that are told.
+    pub notes: Vec<String>,
+    /// What would end it, by the settings.
+    pub problems: Vec<(&'static str, String)>,
 }
 
 impl Loaded {
@@ -149,6 +164,11 @@ impl Loaded {
         }
         if let Err(what) = around.log(&settings.log) {
             self.wrong("log", what);
+        }
+        let Outlook { notes, problems } = around.outlook(&settings);
+        self.notes.extend(notes);
+        for (key, what) in problems {
+            self.wrong(key, what);
         }
     }
 

@@ -84,6 +84,8 @@ pub struct Loaded {
     /// The settings; a value with a problem leaves that of the layer below.
     pub settings: Settings,
     pub problems: Vec<Problem>,
+    /// What a check found that is no problem, a line each.
+    pub notes: Vec<String>,
     /// The origin of each setting of the list.
     origins: Vec<Origin>,
     /// Whether a settings file could not be read.
@@ -95,6 +97,7 @@ impl Loaded {
         let mut loaded = Self {
             settings: Settings::default(),
             problems: Vec::new(),
+            notes: Vec::new(),
             origins: vec![Origin::Default; LIST.len()],
             unread: false,
         };

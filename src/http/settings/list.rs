@@ -170,7 +170,7 @@ settings! {
     /// against.
     collection_bytes: usize = 1 << 30, Rule::bytes(1 << 20, 1 << 40);
     /// Collections that have series of their own on /metrics, by name; all further ones count as
-    /// `other`. `auto` is 100 where admin_listen is set, else 0: whoever reaches the public address
+    /// `_other`. `auto` is 100 where admin_listen is set, else 0: whoever reaches the public address
     /// reads its metrics without a key.
     collection_series: Option<usize> = None, Rule::count(0, 1000).or("auto");
     /// Maximum items that a text is matched against.

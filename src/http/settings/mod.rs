@@ -11,7 +11,7 @@ mod names;
 mod value;
 mod written;
 
-pub use checks::Environment;
+pub use checks::{Environment, Outlook};
 use cognate::engine::TextLimits;
 use cognate::model::OpenOptions;
 use cognate::model::format::Limits;

@@ -385,8 +385,76 @@ fn a_copy_is_read_back_and_can_be_served() {
     let mut damaged = whole.clone();
     damaged[60] ^= 1;
     std::fs::write(&log, &damaged).unwrap();
-    refused(path, &["backup", "other", "--data", "data"], 1, "data/titles/items.log, byte 0");
+    let refused_log = "data/titles/items.log, byte 0";
+    refused(path, &["backup", "other", "--data", "data"], 1, refused_log);
     let left: Vec<_> =
         std::fs::read_dir(path).unwrap().map(|one| one.unwrap().file_name()).collect();
     assert_eq!(left.len(), 3, "{left:?}");
+    // Of several the others are copied, and who asked is told that not all are.
+    std::fs::write(&log, &whole).unwrap();
+    run(path, &["create", "news", "--data", "data"]);
+    std::fs::write(&log, &damaged).unwrap();
+    for (to, json) in [("people", false), ("programs", true)] {
+        let arguments = ["collection", "backup", to, "--data", "data", "--json"];
+        let output = cognate(path, &[], &arguments[..if json { 6 } else { 5 }]);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        assert!(
+            stderr(&output).contains("1 collection left out of the copy"),
+            "{}",
+            stderr(&output)
+        );
+        if json {
+            let told: Value = stdout(&output).parse().unwrap();
+            assert_eq!(
+                (&told["collections"], &told["left_out"][0]["name"]),
+                (&json!(1), &json!("titles"))
+            );
+        } else {
+            let told = stdout(&output);
+            let left_out = format!("\nleft out: titles: {refused_log}");
+            assert!(told.starts_with("1 collections copied and read back: 0 items, "), "{told}");
+            assert!(told.contains(&left_out), "{told}");
+        }
+        assert_eq!((names(&path.join(to)), names(&path.join(to).join("news"))), (1, 2));
+    }
+    // What only reads shows them, too, and says which it cannot.
+    let info = cognate(path, &[], &["collection", "info", "--data", "data"]);
+    assert_eq!(info.status.code(), Some(1), "{}", stderr(&info));
+    let told = stdout(&info);
+    assert!(told.starts_with("news: 0 items, "), "{told}");
+    assert!(told.contains(&format!("\ntitles: cannot be read: {refused_log}")), "{told}");
+    run(path, &["export", "news", "--data", "data"]);
+    refused(path, &["export", "titles", "--data", "data"], 1, refused_log);
+}
+
+/// Every file below a folder, with its bytes.
+fn files(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => found.push((path.clone(), std::fs::read(&path).unwrap())),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn what_only_reads_changes_nothing() {
+    let folder = with_titles();
+    let path = folder.path();
+    // As a crash leaves it, and without what a folder has that somebody wrote to.
+    let log = path.join("data/titles/items.log");
+    let torn = [std::fs::read(&log).unwrap(), b"cgc2 half a frame".to_vec()].concat();
+    std::fs::write(&log, torn).unwrap();
+    std::fs::remove_file(path.join("data/.lock")).unwrap();
+    std::fs::remove_file(path.join("data/titles/items.length")).unwrap();
+    let before = files(path);
+    let info: Value = run(path, &["info", "--data", "data", "--json"]).parse().unwrap();
+    assert_eq!(info["collections"][0]["items"], 5);
+    assert_eq!(run(path, &["export", "titles", "--data", "data"]).lines().count(), 5);
+    run(path, &["rank", "titles", "herbs", "--data", "data", "--model", MODEL]);
+    assert_eq!(files(path), before);
 }

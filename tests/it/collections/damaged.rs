@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use cognate_collections::{Salvaged, back_up};
 use cognate_server::http::settings::Damaged;
 use serde_json::{Value, json};
 
@@ -75,6 +76,74 @@ async fn a_damaged_log_stops_its_own_collection_alone() {
     assert!(page.contains("cognate_collections_damaged 1\n"), "{page}");
     drop(app);
     assert_eq!(fs::read(data.join("bad/items.log")).unwrap(), log, "it is left as it is");
+}
+
+/// A replica tells of it as a writer does.
+#[tokio::test]
+async fn a_replica_serves_the_others_too() {
+    let folder = folder().await;
+    let data = folder.path().join("data");
+    let app = TestApp::with(|settings| {
+        (settings.replica_of, settings.damaged) = (Some(data.clone()), Damaged::ServeOthers);
+    });
+    call(&app, "GET", "/collections/bad", None).await.refusal(503, "not_ready");
+    call(&app, "GET", "/collections/none", None).await.refusal(404, "not_found");
+    let ranked = json!({"collection": "bad", "query": "quake"});
+    call(&app, "POST", "/rank", Some(&ranked)).await.refusal(503, "not_ready");
+    assert_eq!(done(&app, "GET", "/collections/good", None).await["items"], 10);
+    let ready = done(&app, "GET", "/ready", None).await;
+    assert_eq!(ready, json!({"status": "ready", "damaged_collections": 1}));
+    let page = app.get("/metrics").await.text();
+    assert!(page.contains("cognate_collections_damaged 1\n"), "{page}");
+}
+
+/// Does what is done every few seconds.
+async fn chores(app: &TestApp) {
+    let app = app.app.clone();
+    tokio::task::spawn_blocking(move || app.look_after_collections()).await.unwrap();
+}
+
+/// Into a service that runs: one that was mended, and one of a copy in the place of one that was deleted.
+#[tokio::test]
+async fn a_collection_is_brought_back_into_a_running_service() {
+    let folder = folder().await;
+    let data = folder.path().join("data");
+    let copy = folder.path().join("copy");
+    back_up(&data, &copy, &Default::default()).unwrap();
+    let app = serve(&data);
+    Salvaged::read(&data, "bad")
+        .unwrap()
+        .write(&folder.path().join("mended"), &data, "bad")
+        .unwrap();
+    fs::rename(data.join("bad"), folder.path().join("damaged")).unwrap();
+    fs::rename(folder.path().join("mended/bad"), data.join("bad")).unwrap();
+    done(&app, "PUT", "/collections/good/items/more", Some(&json!({"text": "a flood"}))).await;
+    done(&app, "DELETE", "/collections/good", None).await;
+    fs::rename(copy.join("good"), data.join("good")).unwrap();
+    // Not before it is asked for: a folder may be in the middle of a copy.
+    chores(&app).await;
+    call(&app, "GET", "/collections/bad", None).await.refusal(503, "not_ready");
+    let _ = app.post("/-/reload", "").await;
+    chores(&app).await;
+    for (name, items) in [("bad", 9), ("good", 10)] {
+        let told = done(&app, "GET", &format!("/collections/{name}"), None).await;
+        assert_eq!((&told["items"], &told["max_items"]), (&json!(items), &json!(50)), "{name}");
+        let item = json!({"text": "the quake hits again"});
+        done(&app, "PUT", &format!("/collections/{name}/items/n99"), Some(&item)).await;
+    }
+    assert_eq!(done(&app, "GET", "/ready", None).await, json!({"status": "ready"}));
+    // One that cannot be read is told of, and stops nothing.
+    fs::create_dir(data.join("odd")).unwrap();
+    let _ = app.post("/-/reload", "").await;
+    chores(&app).await;
+    call(&app, "GET", "/collections/odd", None).await.refusal(503, "not_ready");
+    fs::remove_dir(data.join("odd")).unwrap();
+    let _ = app.post("/-/reload", "").await;
+    chores(&app).await;
+    call(&app, "GET", "/collections/odd", None).await.refusal(404, "not_found");
+    drop(app);
+    let app = serve(&data);
+    assert_eq!(done(&app, "GET", "/collections/bad", None).await["items"], 10);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::killed::{ask, send, serve};
-use crate::support::command::{cognate, command, stderr};
+use crate::support::command::{cognate, command, stderr, stdout};
 use crate::support::process::Process;
 
 const NEWS: &str = "/collections/news";
@@ -154,7 +154,8 @@ fn a_log_that_lost_its_end_is_refused() {
         ] {
             let output = cognate(folder.path(), &[], &[&["collection"], arguments].concat());
             assert_eq!(output.status.code(), Some(1), "{arguments:?}");
-            assert!(stderr(&output).contains("bytes are missing"), "{}", stderr(&output));
+            let told = [stdout(&output), stderr(&output)].concat();
+            assert!(told.contains("bytes are missing"), "{told}");
         }
         assert_eq!(fs::read(&log).unwrap(), whole[..end], "nothing is written");
     }

@@ -56,7 +56,7 @@ async fn items_come_back_as_they_were_written() {
     let all = done(&app, "GET", "/collections", None).await;
     assert_eq!(all["collections"][0], told);
     let metrics = app.get("/metrics").await.text();
-    assert!(metrics.contains("cognate_collection_items{collection=\"other\"} 4\n"), "{metrics}");
+    assert!(metrics.contains("cognate_collection_items{collection=\"_other\"} 4\n"), "{metrics}");
     done(&app, "DELETE", "/collections/news", None).await;
     call(&app, "GET", "/collections/news", None).await.refusal(404, "not_found");
     assert!(app.get("/metrics").await.text().contains("cognate_collection_bytes 0"));

@@ -257,11 +257,12 @@ fn a_second_process_and_a_damaged_log_are_refused() {
     let arguments = ["--data".to_owned(), data.to_str().unwrap().to_owned()];
     let mut second = Process::start_with(first.model(), &arguments);
     assert!(!second.wait(Duration::from_secs(30)).success());
-    assert!(
-        second.log().contains("another process has these collections open"),
-        "{}",
-        second.log()
-    );
+    // The last word is a line as all others are.
+    let log = second.log();
+    let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+    let message = last["message"].as_str().unwrap();
+    assert!(message.contains("another process has these collections open"), "{log}");
+    assert_eq!((&last["level"], &last["exit_code"]), (&"ERROR".into(), &1.into()), "{log}");
     let model = folder.path().join("model.safetensors");
     std::fs::copy(first.model(), &model).unwrap();
     drop(first);

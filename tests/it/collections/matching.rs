@@ -231,7 +231,7 @@ async fn lines_are_answered_as_they_come() {
     assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 200);
     let metrics = app.get("/metrics").await.text();
     assert!(
-        metrics.contains("cognate_collection_matches_total{collection=\"other\"} 200\n"),
+        metrics.contains("cognate_collection_matches_total{collection=\"_other\"} 200\n"),
         "{metrics}"
     );
 }
@@ -482,7 +482,7 @@ async fn a_replay_under_a_ttl_finds_its_events() {
     call(&app, "GET", "/collections/news/items/late", None).await.refusal(404, "not_found");
     let metrics = app.get("/metrics").await.text();
     assert!(
-        metrics.contains("cognate_collection_expired_total{collection=\"other\"} 1\n"),
+        metrics.contains("cognate_collection_expired_total{collection=\"_other\"} 1\n"),
         "{metrics}"
     );
     // Rankings and listings go by the same clock.

@@ -13,6 +13,7 @@ mod items;
 mod killed;
 mod matching;
 mod memory;
+mod promoted;
 mod ranking;
 mod replica;
 mod shortlists;

@@ -236,7 +236,7 @@ async fn each_key_lists_what_it_reaches_whatever_its_scope() {
     assert_eq!(ask(&app, "reader-key", ("POST", "/rank"), &ranked).await.status, 200);
     // The page of counters, which needs no key, names no collection.
     let page = app.get("/metrics").await.text();
-    assert!(page.contains("cognate_collection_items{collection=\"other\"} 14\n"), "{page}");
+    assert!(page.contains("cognate_collection_items{collection=\"_other\"} 14\n"), "{page}");
     for name in ["newsletter", "other-a", "shopping"] {
         assert!(!page.contains(name), "{name} is named by /metrics");
     }

@@ -4,6 +4,8 @@ use std::fs;
 use std::fs::OpenOptions;
 use std::io::Write;
 
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::{Value, json};
 
 use crate::collections::{call, done};
@@ -49,13 +51,13 @@ async fn what_happens_to_collections_is_counted_by_their_names() {
             "cognate_collections 4",
             "cognate_collection_items{collection=\"a\"} 3",
             "cognate_collection_items{collection=\"b\"} 4",
-            "cognate_collection_items{collection=\"other\"} 4",
+            "cognate_collection_items{collection=\"_other\"} 4",
             "cognate_collection_matches_total{collection=\"a\"} 2",
             "cognate_collection_events_total{collection=\"a\"} 1",
             "cognate_collection_left_total{collection=\"a\",reason=\"max_items\"} 2",
             "cognate_collection_left_total{collection=\"a\",reason=\"ttl\"} 0",
             "cognate_collection_refused_total{collection=\"b\",code=\"collection_full\"} 1",
-            "cognate_collection_refused_total{collection=\"other\",code=\"collection_full\"} 0",
+            "cognate_collection_refused_total{collection=\"_other\",code=\"collection_full\"} 0",
             "cognate_collection_bytes_limit 1073741824",
         ],
     )
@@ -64,6 +66,46 @@ async fn what_happens_to_collections_is_counted_by_their_names() {
     done(&app, "DELETE", "/collections/b", None).await;
     says(&app, &["cognate_collection_items{collection=\"c\"} 2"]).await;
     assert!(!app.get("/metrics").await.text().contains("collection=\"b\""));
+}
+
+/// A collection that is called as the others together were is not counted as they are.
+#[tokio::test]
+async fn no_name_of_a_collection_is_that_of_the_others() {
+    let app = TestApp::with(|settings| settings.collection_series = Some(1));
+    for name in ["other", "second"] {
+        done(&app, "PUT", &format!("/collections/{name}"), Some(&json!({}))).await;
+    }
+    done(&app, "POST", "/collections/other/items", Some(&items(0..1))).await;
+    done(&app, "POST", "/collections/second/items", Some(&items(0..2))).await;
+    says(
+        &app,
+        &[
+            "cognate_collection_items{collection=\"other\"} 1",
+            "cognate_collection_items{collection=\"_other\"} 2",
+        ],
+    )
+    .await;
+    call(&app, "PUT", "/collections/_other", Some(&json!({}))).await.refusal(422, "invalid_field");
+}
+
+/// Whether a model knows the words of a stream is seen of one that is matched, too.
+#[tokio::test]
+async fn words_of_matched_texts_are_counted() {
+    let app = TestApp::strict();
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let body = json!({"items": [{"id": "a", "text": "quake xqzvw"}, {"id": "b", "text": "city"}]});
+    done(&app, "POST", "/collections/news/match", Some(&body)).await;
+    let line = json!({"id": "c", "text": "xqzvw vwxqz"}).to_string();
+    let request = Request::post("/collections/news/match")
+        .header("content-type", "application/x-ndjson")
+        .body(Body::from(line))
+        .unwrap();
+    assert_eq!(app.send(request).await.status, 200);
+    says(
+        &app,
+        &["cognate_texts_total 3", "cognate_tokens_total 5", "cognate_unknown_tokens_total 3"],
+    )
+    .await;
 }
 
 /// A full memory is the server's matter, not the client's: as JSON, and in a line of a stream.
@@ -124,7 +166,7 @@ async fn a_log_that_was_cut_is_counted_and_a_sync_is_dated() {
     done(&app, "POST", "/collections/news/items", Some(&items(0..3))).await;
     let page = app.get("/metrics").await.text();
     let synced = page.lines().find_map(|line| {
-        line.strip_prefix("cognate_collection_synced_timestamp_seconds{collection=\"other\"} ")
+        line.strip_prefix("cognate_collection_synced_timestamp_seconds{collection=\"_other\"} ")
     });
     let ago = cognate_collections::now() as f64 / 1e3 - synced.unwrap().parse::<f64>().unwrap();
     assert!((0.0..60.0).contains(&ago), "{ago}");
@@ -135,7 +177,7 @@ async fn a_log_that_was_cut_is_counted_and_a_sync_is_dated() {
     let app = serve();
     says(
         &app,
-        &["cognate_collection_logs_cut 1", "cognate_collection_items{collection=\"other\"} 3"],
+        &["cognate_collection_logs_cut 1", "cognate_collection_items{collection=\"_other\"} 3"],
     )
     .await;
     assert_eq!(

@@ -40,7 +40,11 @@ fn bash_completes_a_command_line() {
              _cognate cognate \"${{COMP_WORDS[{place}]}}\" \"${{COMP_WORDS[{place}-1]}}\"\n\
              printf '%s\\n' \"${{COMPREPLY[@]}}\""
         );
-        let output = Command::new("bash").args(["--norc", "-c", &asking]).output().unwrap();
+        // Longer than one argument may be.
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("asking");
+        std::fs::write(&file, asking).unwrap();
+        let output = Command::new("bash").arg("--norc").arg(&file).output().unwrap();
         stdout(&output).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(offered("cognate sim", 1), ["similarity"]);

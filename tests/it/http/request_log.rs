@@ -175,7 +175,8 @@ async fn a_stream_is_told_as_long_and_as_large_as_it_was() {
     let line = told(&mut process, "long");
     let expected = json!({"level": "INFO", "message": "answered", "outcome": "complete",
         "lines": 3, "answered": 3, "items": 2, "body_bytes": 2 * pair.len() + fault.len(),
-        "answer_bytes": lines.len(), "route": "/similarity", "scoring_method": "avg-cos"});
+        "answer_bytes": lines.len(), "route": "/similarity", "scoring_method": "avg-cos",
+        "codes": "invalid_field 1"});
     for (field, value) in expected.as_object().unwrap() {
         assert_eq!(line[field], *value, "{field} in {line}");
     }
@@ -208,6 +209,27 @@ async fn who_wants_fewer_lines_gets_fewer() {
         assert!(!ids.contains(&json!("good")), "{wanted}: {ids:?}");
         assert_eq!(ids.contains(&json!("bad")), refused, "{wanted}: {ids:?}");
     }
+}
+
+/// What a log that is looked through for what went wrong must show: writes that were refused for want of room,
+/// one by one and in a stream.
+#[tokio::test]
+async fn want_of_room_is_a_warning() {
+    let mut process = Process::start(&["--collection-items".to_owned(), "1".to_owned()]);
+    ask(&process, "made", "PUT /collections/news", "", "{}").await;
+    let body = r#"{"items": [{"id": "a", "text": "quake"}, {"id": "b", "text": "city"}]}"#;
+    ask(&process, "full", "POST /collections/news/items", "", body).await;
+    let line = told(&mut process, "full");
+    assert_eq!(
+        (&line["level"], &line["status"], &line["code"], line.get("codes")),
+        (&json!("WARN"), &json!(507), &json!("collection_full"), None),
+        "{line}"
+    );
+    let lines = "{\"id\":\"a\",\"text\":\"quake\"}\n{\"id\":\"b\",\"text\":\"\"}\n{}\n";
+    let path = "POST /collections/news/match";
+    ask_for(&process, "lines", path, "", "application/x-ndjson", lines).await;
+    let line = told(&mut process, "lines");
+    assert_eq!(line["codes"], "empty_text 1, invalid_field 1", "{line}");
 }
 
 /// However many requests there are, the log has a bounded number of lines of them and says how many

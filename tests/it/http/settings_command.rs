@@ -1,5 +1,7 @@
 //! `cognate serve` before it serves: help, `--check`, and what it says when settings are wrong.
 
+use std::net::TcpListener;
+
 use cognate_server::http::settings::LIST;
 
 use crate::support::command::{cognate, stderr, stdout};
@@ -130,9 +132,56 @@ fn every_problem_is_told_at_once() {
     assert!(stdout(&output).contains("max_pairs = 10000  # default"));
     let refused = cognate(folder.path(), &environment, &["serve"]);
     assert_eq!(refused.status.code(), Some(2));
+    // Among lines of a log all of that is one line.
+    let line: serde_json::Value = serde_json::from_str(stderr(&refused)).unwrap();
+    assert!(line["message"].as_str().unwrap().contains("did you mean max_pairs?"), "{line}");
     let missing = cognate(folder.path(), &[], &["serve", "--check", "--config", "none.toml"]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(stderr(&missing).contains("cannot read none.toml"), "{}", stderr(&missing));
+}
+
+/// What a start would meet: whether its address is to be had, and its logs.
+#[test]
+fn addresses_and_logs_are_looked_at() {
+    let folder = with_model();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let check = |more: &[&str]| {
+        let always = ["serve", "--check", "--model", "tiny.bin"];
+        let output = cognate(folder.path(), &[], &[&always, more].concat());
+        (output.status.code(), stderr(&output).to_owned())
+    };
+    // It may be this service that has it, whose settings are looked at.
+    let (code, told) = check(&["--listen", &address]);
+    assert!(code == Some(0) && told.contains(&format!("listen: {address} is in use")), "{told}");
+    let (code, told) =
+        check(&["--listen", "127.0.0.1:0", "--admin-listen", "192.0.2.1:1", "--allow-no-auth"]);
+    assert!(told.contains("listen: 127.0.0.1:0 can be listened on"), "{told}");
+    let expected = "--admin-listen: cannot listen on 192.0.2.1:1: ";
+    assert!(code == Some(2) && told.contains(expected), "{told}");
+
+    for name in ["good", "bad"] {
+        let made = ["collection", "create", name, "--data", "data"];
+        assert!(cognate(folder.path(), &[], &made).status.success());
+    }
+    let [good, bad] = ["good", "bad"].map(|name| folder.path().join("data").join(name));
+    let log = bad.join("items.log");
+    let mut bytes = std::fs::read(&log).unwrap();
+    bytes[60] ^= 1;
+    std::fs::write(&log, &bytes).unwrap();
+    let torn = [std::fs::read(good.join("items.log")).unwrap(), b"torn".to_vec()].concat();
+    std::fs::write(good.join("items.log"), &torn).unwrap();
+    for (home, damaged, code) in
+        [("data", "refuse", 2), ("data", "serve-others", 0), ("replica-of", "refuse", 2)]
+    {
+        let home = format!("--{home}");
+        let listen = ["--listen", "127.0.0.1:0", "--damaged", damaged, &home, "data"];
+        let (found, told) = check(&listen);
+        assert_eq!(found, Some(code), "{told}");
+        assert!(told.contains("data/bad/items.log, byte 0"), "{told}");
+        assert!(told.contains(": the logs of 1 collections are whole, "), "{told}");
+    }
+    assert_eq!(std::fs::read(good.join("items.log")).unwrap(), torn, "nothing is changed");
 }
 
 #[test]

@@ -1,11 +1,17 @@
 //! What operators watch: every metric that the alert rules and the dashboard name is served from the
-//! start. Whether the queries are well formed is for `deploy/check.sh`.
+//! start, and what a code means is told where they ask. Whether the queries are well formed is for
+//! `deploy/check.sh`.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
 use crate::support::app::TestApp;
+use crate::support::listener::answer;
+use crate::support::process::Process;
 
 /// Names that begin as ours do, wherever they stand in the text.
 fn named(text: &str) -> BTreeSet<&str> {
@@ -33,5 +39,25 @@ async fn every_metric_that_is_watched_is_served() {
         assert!(watched.len() >= at_least, "{file} watches only {watched:?}");
         let missing: Vec<_> = watched.difference(&served).collect();
         assert!(missing.is_empty(), "{file} watches {missing:?}, which are not served");
+    }
+}
+
+#[tokio::test]
+async fn an_address_of_their_own_tells_operators_what_a_code_means() {
+    let process = Process::start(&["--admin-listen".to_owned(), "127.0.0.1:0".to_owned()]);
+    let log = process.log();
+    let (_, rest) = log.split_once("\"listening for operators\",\"address\":\"").unwrap();
+    let mut stream = TcpStream::connect(rest.split('"').next().unwrap()).await.unwrap();
+    for (path, status, says) in [
+        ("/problems/not-written", "200", "<code>not_written</code>"),
+        ("/problems/none", "404", "not_found"),
+        ("/docs/index.html", "404", "not_found"),
+    ] {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let (head, body) = answer(&mut stream).await.unwrap();
+        let body = String::from_utf8(body).unwrap();
+        assert!(head.starts_with(&format!("http/1.1 {status}")), "{path}: {head}");
+        assert!(body.contains(says), "{path}: {body}");
     }
 }

@@ -20,17 +20,20 @@ use crate::{Applied, CollectionError, check_name};
 /// Bytes that are copied at once.
 const PIECE: usize = 1 << 20;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BackedUp {
     pub collections: usize,
     /// Items of all of them.
     pub items: usize,
     /// Bytes of their logs.
     pub bytes: u64,
+    /// Collections that are not in the copy, and why their logs cannot be read.
+    pub left_out: Vec<(String, String)>,
 }
 
 /// Copies the collections of a folder to another, which is not there yet, and reads them back. All that
-/// was acknowledged before this began is in the copy. Once it is to `stop` it leaves nothing.
+/// was acknowledged before this began is in the copy, but for collections whose logs cannot be read; if
+/// there are no others, no copy is made. Once it is to `stop` it leaves nothing.
 pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, CollectionError> {
     let write = |source| CollectionError::Write { path: to.to_owned(), source };
     let read = |source| CollectionError::Read { path: data.to_owned(), source };
@@ -38,25 +41,51 @@ pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, Co
         return Err(write(io::Error::new(io::ErrorKind::AlreadyExists, "it is there already")));
     }
     let storage = LocalStorage;
-    let names = storage.names(data).map_err(read)?;
+    let mut names = storage.names(data).map_err(read)?;
+    names.retain(|name| check_name(name).is_ok());
+    names.sort_unstable();
     check_place(data, to).map_err(write)?;
     storage.make_folder(directory_of(to)).map_err(write)?;
     let part = WholeFolder::begin(to, UNWHOLE, 0o700).map_err(write)?;
     let mut done = BackedUp::default();
-    for name in names.iter().filter(|name| check_name(name).is_ok()) {
-        let copied = copy(&data.join(name), &part.path().join(name), stop);
-        let copied = copied.map_err(|error| match stop.load(Ordering::Relaxed) {
-            true => write(io::Error::new(io::ErrorKind::Interrupted, "it was stopped")),
-            false => error,
-        })?;
-        if let Some((items, bytes)) = copied {
-            done.collections += 1;
-            done.items += items;
-            done.bytes += bytes;
+    let mut unread = None;
+    for name in names {
+        let (from, copied) = (data.join(&name), part.path().join(&name));
+        match copy(&from, &copied, stop) {
+            Ok(None) => {}
+            Ok(Some((items, bytes))) => {
+                done.collections += 1;
+                done.items += items;
+                done.bytes += bytes;
+            }
+            Err(_) if stop.load(Ordering::Relaxed) => {
+                return Err(write(io::Error::new(io::ErrorKind::Interrupted, "it was stopped")));
+            }
+            Err(error) if is_of(&error, &from.join(LOG)) => {
+                match storage.remove_folder(&copied) {
+                    Err(error) if !is_nothing(&error) => return Err(write(error)),
+                    _ => done.left_out.push((name, error.to_string())),
+                }
+                unread = unread.or(Some(error));
+            }
+            Err(error) => return Err(error),
         }
+    }
+    if let Some(error) = unread.filter(|_| done.collections == 0) {
+        return Err(error);
     }
     part.finish().map_err(write)?;
     Ok(done)
+}
+
+/// Whether an error is that of this log, not of the copy.
+fn is_of(error: &CollectionError, log: &Path) -> bool {
+    match error {
+        CollectionError::Damaged { path, .. }
+        | CollectionError::NoLog { path, .. }
+        | CollectionError::Read { path, .. } => path == log,
+        _ => false,
+    }
 }
 
 /// Refuses a place among collections, of which the copy would seem to be one.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ pub struct EmbeddedHome {
     changing: Mutex<()>,
     folder: Option<Folder>,
     /// Why the logs of collections that are not served cannot be read.
-    damaged: BTreeMap<Box<str>, String>,
+    damaged: RwLock<BTreeMap<Box<str>, String>>,
 }
 
 /// How a folder is opened.
@@ -51,7 +51,7 @@ impl EmbeddedHome {
             all: RwLock::default(),
             changing: Mutex::default(),
             folder: None,
-            damaged: BTreeMap::new(),
+            damaged: RwLock::default(),
         }
     }
 
@@ -120,31 +120,64 @@ impl EmbeddedHome {
     ) -> Result<(Self, Vec<Cut>), CollectionError> {
         let folder = Folder::open(storage, path)?;
         let mut collections = Self::in_memory(limits);
-        let (mut all, mut cuts) = (BTreeMap::new(), Vec::new());
+        let mut cuts = Vec::new();
         for name in folder.names()? {
-            let (mut held, mut applied) = (Items::default(), Applied::default());
-            let opened = folder.read(&name, |change| held.apply(change, &mut applied));
-            let (log, cut) = match opened {
+            match collections.open_one(&folder, &name) {
                 Err(
                     error @ (CollectionError::Damaged { .. }
                     | CollectionError::NoLog { .. }
                     | CollectionError::Read { .. }),
                 ) if serve_others => {
-                    collections.damaged.insert(name.into(), error.to_string());
-                    continue;
+                    collections.damaged_mut().insert(name.into(), error.to_string());
                 }
-                opened => opened?,
-            };
-            cuts.extend(cut);
-            let (budget, kept) = (Arc::clone(&collections.budget), Some(folder.keep(log)));
-            let collection = EmbeddedCollection::new(&name, limits, budget, held, kept);
-            all.insert(name.into(), Arc::new(collection));
+                opened => cuts.extend(opened?),
+            }
         }
         // With the locks of all logs this process has the folder to itself.
         folder.sweep()?;
-        collections.all = RwLock::new(all);
         collections.folder = Some(folder);
         Ok((collections, cuts))
+    }
+
+    /// Opens a collection of the folder, and what a crash had left at the end of its log.
+    fn open_one(&self, folder: &Folder, name: &str) -> Result<Option<Cut>, CollectionError> {
+        let (mut held, mut applied) = (Items::default(), Applied::default());
+        let (log, cut) = folder.read(name, |change| held.apply(change, &mut applied))?;
+        let (budget, kept) = (Arc::clone(&self.budget), Some(folder.keep(log)));
+        let collection = EmbeddedCollection::new(name, self.limits, budget, held, kept);
+        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
+        all.insert(name.into(), Arc::new(collection));
+        Ok(cut)
+    }
+
+    /// Opens the collections whose folders were put there since, and the damaged ones that were mended:
+    /// their names, and what a crash had left at the ends of their logs. Those that cannot be read are
+    /// [damaged](Home::damaged).
+    pub fn take_up(&self) -> Result<(Vec<String>, Vec<Cut>), CollectionError> {
+        let (mut taken, mut cuts) = (Vec::new(), Vec::new());
+        let Some(folder) = &self.folder else { return Ok((taken, cuts)) };
+        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check_folder()?;
+        let names = folder.names()?;
+        self.damaged_mut().retain(|known, _| names.iter().any(|name| **name == **known));
+        for name in names {
+            if self.all.read().unwrap_or_else(PoisonError::into_inner).contains_key(&*name) {
+                continue;
+            }
+            match self.open_one(folder, &name) {
+                Ok(cut) => {
+                    cuts.extend(cut);
+                    self.damaged_mut().remove(&*name);
+                    taken.push(name);
+                }
+                Err(error) => drop(self.damaged_mut().insert(name.into(), error.to_string())),
+            }
+        }
+        Ok((taken, cuts))
+    }
+
+    fn damaged_mut(&self) -> RwLockWriteGuard<'_, BTreeMap<Box<str>, String>> {
+        self.damaged.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether collections outlive the process.
@@ -164,9 +197,12 @@ impl EmbeddedHome {
     /// The collection of this name.
     pub fn named(&self, name: &str) -> Result<Arc<EmbeddedCollection>, CollectionError> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
-        all.get(name).cloned().ok_or_else(|| match self.damaged.get(name) {
-            Some(problem) => CollectionError::NotServed { problem: problem.clone() },
-            None => CollectionError::Unknown,
+        all.get(name).cloned().ok_or_else(|| {
+            let damaged = self.damaged.read().unwrap_or_else(PoisonError::into_inner);
+            match damaged.get(name) {
+                Some(problem) => CollectionError::NotServed { problem: problem.clone() },
+                None => CollectionError::Unknown,
+            }
         })
     }
 
@@ -271,7 +307,7 @@ pub(super) const LOCK: &str = ".lock";
 /// The file that a process holds which waits for the lock.
 const AWAITED: &str = ".awaited";
 /// Pause between two looks at a lock that another process has.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// The log of a collection, in its folder.
 pub(super) const LOG: &str = "items.log";
 /// Prefix of folders that are incomplete or being deleted.
@@ -466,8 +502,12 @@ impl Home for EmbeddedHome {
     }
 
     fn damaged(&self) -> Vec<(String, String)> {
-        let each = self.damaged.iter();
-        each.map(|(name, problem)| (name.to_string(), problem.clone())).collect()
+        let damaged = self.damaged.read().unwrap_or_else(PoisonError::into_inner);
+        damaged.iter().map(|(name, problem)| (name.to_string(), problem.clone())).collect()
+    }
+
+    fn take_up(&self) -> Result<(Vec<String>, Vec<Cut>), CollectionError> {
+        self.take_up()
     }
 
     fn is_awaited(&self) -> bool {

@@ -54,7 +54,7 @@ impl Length {
 
     /// Reads the record of a length; none if the file is missing or not whole.
     fn read(storage: &dyn Storage, file: &Path) -> io::Result<Option<Self>> {
-        let file = match storage.open(file) {
+        let file = match storage.read(file) {
             Err(error) if is_nothing(&error) => return Ok(None),
             other => other?,
         };

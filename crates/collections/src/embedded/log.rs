@@ -20,13 +20,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::embedded::frame::{HEAD, Head, add_frame};
+use crate::embedded::frame::{HEAD, Head, TODAY, add_frame};
 use crate::embedded::length::Length;
 use crate::embedded::storage::{ReadFrom, Storage, Stored};
 use crate::{Attributes, CollectionError, Item, Settings};
 
-/// The name of the shape, which the first frame begins with.
-pub(super) const FORMAT: &str = "cognate-collection-2";
 /// Extension of a log that is still being written.
 pub(super) const UNWHOLE: &str = "new";
 /// Bytes of changes after which another frame is begun where a log is written anew.
@@ -405,7 +403,7 @@ impl LogCopy {
         items: impl Iterator<Item = &'i Item>,
     ) -> io::Result<()> {
         let mut json = Vec::new();
-        serde_json::to_writer(&mut json, &Change::<&Item>::Format(FORMAT.into()))?;
+        serde_json::to_writer(&mut json, &Change::<&Item>::Format(TODAY.name.into()))?;
         let plain = Settings { lag_ms: None, ..settings };
         serde_json::to_writer(&mut json, &Change::<&Item>::Set(plain))?;
         for item in items {

@@ -17,6 +17,7 @@ mod items;
 mod length;
 mod log;
 mod narrow;
+mod promote;
 mod quantised;
 mod replay;
 mod replica;
@@ -24,6 +25,7 @@ mod salvage;
 mod storage;
 mod store;
 mod table;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -31,8 +33,10 @@ mod transaction;
 
 pub use backup::{BackedUp, back_up};
 pub use home::{EmbeddedHome, Opening};
+pub use promote::{Promoted, promote};
 pub use replay::Cut;
 pub use replica::ReplicaHome;
 pub use salvage::{Gap, Salvaged};
 pub use store::{EmbeddedCollection, View};
 pub use table::Table;
+pub use tail::check_logs;

@@ -6,20 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cognate::model::writer::directory_of;
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::CollectionError;
 use crate::embedded::earlier;
-use crate::embedded::frame::{HEAD, Head, MARK};
+use crate::embedded::frame::{BEFORE, Beginning, HEAD, Head, TODAY, format_of};
 use crate::embedded::length;
 use crate::embedded::length::Length;
-use crate::embedded::log::{Change, FORMAT, Log};
+use crate::embedded::log::{Change, Log};
 use crate::embedded::storage::{ReadFrom, Storage, Stored};
 
 /// Bytes that are copied at once.
 const PIECE: usize = 1 << 20;
-/// What the marks of all formats begin with.
-const FAMILY: &[u8] = b"cgc";
 /// Bytes that are looked through at once for another frame.
 const WINDOW: usize = 1 << 20;
 
@@ -56,7 +53,7 @@ pub(super) fn open(
 ) -> Result<(Log, Option<Cut>), CollectionError> {
     let failed = |source| CollectionError::Read { path: path.to_owned(), source };
     let mut file = storage.open(path).map_err(|error| unopened(path, error))?;
-    if earlier::is_earlier(&*file).map_err(failed)? {
+    if format_of(&*file).map_err(failed)? == Beginning::Known(BEFORE) {
         earlier::convert(storage, path, &*file)?;
         file = storage.open(path).map_err(|error| unopened(path, error))?;
     }
@@ -136,7 +133,8 @@ fn read(
     let mut reader = BufReader::with_capacity(WINDOW, ReadFrom { file, offset: 0 });
     let (mut at, mut json) = (Place::default(), Vec::new());
     while at.offset < end {
-        if !read_frame(&mut reader, at.frames, end - at.offset, &mut json).map_err(failed)? {
+        let left = end - at.offset;
+        if !TODAY.read_frame(&mut reader, at.frames, left, &mut json).map_err(failed)? {
             break;
         }
         changes(path, at, &json)?.into_iter().for_each(&mut tell);
@@ -147,21 +145,14 @@ fn read(
 
 /// The error of a log whose first frame is not whole.
 pub(super) fn without_beginning(path: &Path, file: &dyn Stored) -> CollectionError {
-    match earlier::is_earlier(file) {
-        Ok(true) => CollectionError::EarlierFormat { path: path.to_owned() },
-        Ok(false) => {
-            let mut mark = MARK;
-            let is_other = file.read_at(&mut mark, 0).is_ok() && mark.starts_with(FAMILY);
-            damaged(
-                path,
-                0,
-                match is_other && mark != MARK {
-                    true => {
-                        "it begins as a log of another version does, which this one does not read"
-                    }
-                    false => "the beginning of the log is not whole",
-                },
-            )
+    let damaged = |problem| damaged(path, 0, problem);
+    match format_of(file) {
+        Ok(Beginning::Known(BEFORE)) => CollectionError::EarlierFormat { path: path.to_owned() },
+        Ok(Beginning::Other) => {
+            damaged("it begins as a log of another version does, which this one does not read")
+        }
+        Ok(Beginning::Known(_) | Beginning::None) => {
+            damaged("the beginning of the log is not whole")
         }
         Err(source) => CollectionError::Read { path: path.to_owned(), source },
     }
@@ -178,7 +169,8 @@ pub(super) fn changes(
         let newer = "its changes cannot be read, as if a newer version had written them";
         changes.push(change.map_err(|_| damaged(path, offset, newer))?);
     }
-    let is_format = matches!(changes.first(), Some(Change::Format(format)) if &**format == FORMAT);
+    let is_format =
+        matches!(changes.first(), Some(Change::Format(format)) if &**format == TODAY.name);
     match frames == 0 && !changes.is_empty() && !is_format {
         true => Err(damaged(path, offset, "another shape than this version reads")),
         false => Ok(changes),
@@ -191,32 +183,8 @@ pub(super) fn proven_damage(path: &Path, offset: u64, proof: u64) -> CollectionE
     damaged(path, offset, &problem)
 }
 
-fn damaged(path: &Path, offset: u64, problem: &str) -> CollectionError {
+pub(super) fn damaged(path: &Path, offset: u64, problem: &str) -> CollectionError {
     CollectionError::Damaged { path: path.to_owned(), offset, problem: problem.to_owned() }
-}
-
-/// Reads the changes of the next frame; whether it is whole.
-pub(super) fn read_frame(
-    reader: &mut impl Read,
-    number: u64,
-    left: u64,
-    changes: &mut Vec<u8>,
-) -> io::Result<bool> {
-    let mut head = [0; HEAD];
-    if left < HEAD as u64 {
-        return Ok(false);
-    }
-    reader.read_exact(&mut head)?;
-    let Some(head) = Head::read(&head).filter(|head| head.number == number) else {
-        return Ok(false);
-    };
-    if head.length as u64 > left - HEAD as u64 {
-        return Ok(false);
-    }
-    changes.clear();
-    changes.resize(head.length, 0);
-    reader.read_exact(changes)?;
-    Ok(xxh3_64(changes) == head.sum)
 }
 
 /// Where the head of a frame stands which says that more was synced than the bytes before `from`, where
@@ -234,7 +202,8 @@ pub(super) fn proof(
         // Bytes behind `end` were written since, if another process writes.
         let most = (end - at).min((WINDOW + HEAD) as u64);
         Read::by_ref(&mut reader).take(most).read_to_end(&mut window)?;
-        let marks = window.windows(MARK.len()).enumerate().filter(|(_, four)| **four == MARK);
+        let marks = window.windows(TODAY.mark.len()).enumerate();
+        let marks = marks.filter(|(_, four)| **four == TODAY.mark);
         for (place, _) in marks {
             let head = Head::read(window.get(place..).unwrap_or_default());
             if head.is_some_and(|head| head.number >= number && head.synced > from) {

@@ -1,24 +1,19 @@
 //! A replica: the collections of a folder that another process writes, to be read here.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs::{File, Metadata, OpenOptions};
-use std::io::BufReader;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
-use std::{fs, io, thread};
+use std::{io, thread};
 
 use cognate::engine::Engine;
 use cognate::methods::Method;
 
-use crate::embedded::frame::{HEAD, Head};
 use crate::embedded::home::{LOCK, LOG};
 use crate::embedded::items::Items;
-use crate::embedded::log::Change;
-use crate::embedded::replay::Place;
-use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, is_nothing, open_regular};
+use crate::embedded::storage::{LocalStorage, Storage, is_nothing, modified};
+use crate::embedded::tail::{Extent, Stamp, Tail};
 use crate::embedded::{EmbeddedCollection, replay};
 use crate::{
     Added, Applied, Behind, Budget, Cancellation, Choice, ChooseError, Chosen, Collection,
@@ -41,8 +36,11 @@ pub struct ReplicaHome {
 struct Shared {
     path: PathBuf,
     limits: Limits,
+    extent: Extent,
     budget: Arc<Budget>,
     all: RwLock<BTreeMap<Box<str>, Arc<ReplicatedCollection>>>,
+    /// Why those that are not among them cannot be read.
+    damaged: RwLock<BTreeMap<Box<str>, String>>,
     /// What was found when the collections were looked at last, by their names; of the folder itself
     /// without one. One looks at a time.
     found: Mutex<BTreeMap<String, Found>>,
@@ -77,11 +75,27 @@ impl ReplicaHome {
         path: &Path,
         limits: Limits,
     ) -> Result<(Self, Vec<CollectionError>), CollectionError> {
+        Self::open_to(Extent::Lasting, path, limits)
+    }
+
+    /// The collections of a folder as a start would find them now, to be read once: their logs as far as
+    /// they are whole, also in the format before. Those that cannot be read are [damaged](Home::damaged).
+    pub fn open_whole(path: &Path, limits: Limits) -> Result<Self, CollectionError> {
+        Ok(Self::open_to(Extent::Whole, path, limits)?.0)
+    }
+
+    fn open_to(
+        extent: Extent,
+        path: &Path,
+        limits: Limits,
+    ) -> Result<(Self, Vec<CollectionError>), CollectionError> {
         let shared = Arc::new(Shared {
             path: path.to_owned(),
             limits,
+            extent,
             budget: Arc::new(Budget::new(limits.bytes)),
             all: RwLock::default(),
+            damaged: RwLock::default(),
             found: Mutex::default(),
             unreadable: AtomicUsize::new(0),
             changed: AtomicI64::new(0),
@@ -135,10 +149,15 @@ impl Shared {
                 let names: HashSet<String> = names.into_iter().collect();
                 self.all_mut().retain(|name, _| names.contains(&**name));
                 found.retain(|name, _| name.is_empty() || names.contains(name));
+                let unread = found.iter().filter(|(name, _)| !name.is_empty());
+                let damaged = unread.filter(|(name, _)| self.named(name).is_none());
+                let damaged = damaged.filter_map(|(name, found)| {
+                    Some((name.as_str().into(), found.problem.clone()?))
+                });
+                *self.damaged.write().unwrap_or_else(PoisonError::into_inner) = damaged.collect();
             }
         }
-        if let Ok(lock) = fs::metadata(self.path.join(LOCK)) {
-            let touched = lock.mtime().saturating_mul(1000) + lock.mtime_nsec() / 1_000_000;
+        if let Ok(touched) = modified(&self.path.join(LOCK)) {
             self.writer.store(touched, Ordering::Relaxed);
         }
         let unreadable = found.values().filter(|found| found.problem.is_some()).count();
@@ -156,8 +175,13 @@ impl Shared {
         let path = self.path.join(name).join(LOG);
         let failed = |source| CollectionError::Read { path: path.clone(), source };
         let stamp = match Stamp::of(&path) {
+            Ok(Some(stamp)) => Ok(stamp),
+            // A start asks for a log in each folder.
+            Ok(None) if self.extent == Extent::Whole && self.path.join(name).is_dir() => {
+                Err(replay::unopened(&path, io::ErrorKind::NotFound.into()))
+            }
             Ok(None) => return false,
-            other => other.map(Option::unwrap_or_default).map_err(failed),
+            Err(source) => Err(failed(source)),
         };
         let found = found.entry(name.to_owned()).or_default();
         if stamp.as_ref().is_ok_and(|stamp| found.stamp == Some(*stamp)) {
@@ -204,8 +228,8 @@ impl Shared {
             }
             return came;
         }
-        let fresh = ReplicatedCollection::open(name, path, self.limits, &self.budget);
-        let fresh = fresh.map_err(failed)?;
+        let tail = Tail::open(path, self.extent).map_err(failed)?;
+        let fresh = ReplicatedCollection::of(name, tail, self.limits, &self.budget);
         let whole = fresh.read_on(path, stamp)?;
         self.all_mut().insert(name.into(), Arc::new(fresh));
         self.changed.store(crate::now(), Ordering::Relaxed);
@@ -241,7 +265,14 @@ impl Home for ReplicaHome {
     }
 
     fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError> {
-        Ok(self.shared.named(name).ok_or(CollectionError::Unknown)?)
+        if let Some(known) = self.shared.named(name) {
+            return Ok(known);
+        }
+        let damaged = self.shared.damaged.read().unwrap_or_else(PoisonError::into_inner);
+        Err(match damaged.get(name) {
+            Some(problem) => CollectionError::NotServed { problem: problem.clone() },
+            None => CollectionError::Unknown,
+        })
     }
 
     fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError> {
@@ -272,6 +303,11 @@ impl Home for ReplicaHome {
         let behind = Some(Behind { bytes, unreadable, changed, writer });
         Totals { collections: all.len(), items, bytes: self.shared.budget.used(), behind }
     }
+
+    fn damaged(&self) -> Vec<(String, String)> {
+        let damaged = self.shared.damaged.read().unwrap_or_else(PoisonError::into_inner);
+        damaged.iter().map(|(name, problem)| (name.to_string(), problem.clone())).collect()
+    }
 }
 
 /// A collection of a replica.
@@ -285,19 +321,14 @@ pub(super) struct ReplicatedCollection {
 }
 
 impl ReplicatedCollection {
-    /// A collection of which nothing was read; it is read before it is shown.
-    pub(super) fn open(
-        name: &str,
-        path: &Path,
-        limits: Limits,
-        budget: &Arc<Budget>,
-    ) -> io::Result<Self> {
-        Ok(Self {
+    /// A collection of a log of which nothing was read; it is read before it is shown.
+    fn of(name: &str, tail: Tail, limits: Limits, budget: &Arc<Budget>) -> Self {
+        Self {
             held: EmbeddedCollection::new(name, limits, Arc::clone(budget), Items::default(), None),
-            tail: Mutex::new(Tail::open(path)?),
+            tail: Mutex::new(tail),
             read_bytes: AtomicU64::new(0),
             unread_bytes: AtomicU64::new(0),
-        })
+        }
     }
 
     /// Reads on what was written to the log, which is of this stamp now; whether nothing is left that
@@ -311,7 +342,7 @@ impl ReplicatedCollection {
             true => tail.read_on(|changes| self.held.take_over(changes)),
             false => {
                 // The log was written anew, mostly with the items that are here already.
-                let mut fresh = Tail::open(path).map_err(failed)?;
+                let mut fresh = Tail::open(path, tail.extent).map_err(failed)?;
                 // A log that cannot be read to its end replaces nothing.
                 let whole = self.take_over_all(&mut fresh)?;
                 *tail = fresh;
@@ -445,141 +476,5 @@ impl Collection for ReplicatedCollection {
     /// Expired items leave when the writing process removes them.
     fn tidy(&self, _now: i64) -> Result<(), CollectionError> {
         Ok(())
-    }
-}
-
-/// Bytes that are read at once.
-const PIECE: usize = 1 << 20;
-/// For this long after its last change a file may still be in the middle of one.
-const UNSETTLED_MS: u64 = 3000;
-
-/// A log as far as it was read.
-#[derive(Debug)]
-pub(super) struct Tail {
-    path: PathBuf,
-    file: File,
-    at: Place,
-    /// Position and head of the last frame read: they tell whether the file is still the same log.
-    last: Option<(u64, [u8; HEAD])>,
-}
-
-/// Identifies a version of a file: another file, or a changed one, has another stamp.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Stamp {
-    file: (u64, u64),
-    length: u64,
-    modified: (i64, i64),
-}
-
-impl Stamp {
-    /// The file of a path as it is now; nothing where there is none.
-    pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
-        match fs::metadata(path) {
-            Ok(metadata) => Ok(Some(Self::from(&metadata))),
-            Err(error) if is_nothing(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    pub(super) fn length(self) -> u64 {
-        self.length
-    }
-
-    /// Whether the file may be in the middle of a change.
-    pub(super) fn is_fresh(self) -> bool {
-        let modified = self.modified.0.saturating_mul(1000);
-        // Clocks of other machines may be ahead.
-        crate::now().abs_diff(modified) <= UNSETTLED_MS
-    }
-}
-
-impl From<&Metadata> for Stamp {
-    fn from(metadata: &Metadata) -> Self {
-        Self {
-            file: (metadata.dev(), metadata.ino()),
-            length: metadata.len(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-        }
-    }
-}
-
-impl Tail {
-    /// Opens a log, of which nothing was read.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = open_regular(OpenOptions::new().read(true), path)?;
-        Ok(Self { path: path.to_owned(), file, at: Place::default(), last: None })
-    }
-
-    /// Bytes that were read.
-    pub(super) fn read_bytes(&self) -> u64 {
-        self.at.offset
-    }
-
-    /// Whether a file of this stamp is the log that was read so far, or more of it.
-    pub(super) fn goes_on_in(&self, stamp: Stamp) -> io::Result<bool> {
-        let own = Stamp::from(&self.file.metadata()?);
-        if own.file != stamp.file || stamp.length < self.at.offset {
-            return Ok(false);
-        }
-        let Some((offset, head)) = self.last else { return Ok(true) };
-        let mut now = [0; HEAD];
-        Ok(self.file.read_at(&mut now, offset)? == HEAD && now == head)
-    }
-
-    /// Tells the changes of each frame that was written since and is certain to last; whether nothing is
-    /// left, but frames of which that is not known.
-    pub(super) fn read_on(
-        &mut self,
-        mut tell: impl FnMut(Vec<Change>),
-    ) -> Result<bool, CollectionError> {
-        let path = self.path.clone();
-        let failed = |source| CollectionError::Read { path: path.clone(), source };
-        let end = self.file.length().map_err(failed)?;
-        let (certain, whole) = self.look_ahead(end).map_err(failed)?;
-        let from = ReadFrom { file: &self.file, offset: self.at.offset };
-        let mut reader = BufReader::with_capacity(PIECE, from);
-        let mut json = Vec::new();
-        while self.at.offset < certain {
-            let Place { offset, frames } = self.at;
-            if !replay::read_frame(&mut reader, frames, end - offset, &mut json).map_err(failed)? {
-                return Err(replay::proven_damage(&path, offset, whole.offset));
-            }
-            let changes = replay::changes(&path, self.at, &json)?;
-            let mut head = [0; HEAD];
-            self.file.read_at(&mut head, offset).map_err(failed)?;
-            self.last = Some((offset, head));
-            self.at.pass(json.len());
-            tell(changes);
-        }
-        if self.at == Place::default() {
-            return Err(replay::without_beginning(&path, &self.file));
-        }
-        if whole.offset == end {
-            return Ok(true);
-        }
-        match replay::proof(&self.file, whole.offset, end, whole.frames).map_err(failed)? {
-            Some(proof) => Err(replay::proven_damage(&path, whole.offset, proof)),
-            None => Ok(false),
-        }
-    }
-
-    /// How many bytes were synced, as the heads of frames say that were not read yet; and where the first
-    /// frame begins whose head is not whole, or whose changes are not all there.
-    fn look_ahead(&self, end: u64) -> io::Result<(u64, Place)> {
-        let (mut certain, mut at) = (0, self.at);
-        while end.saturating_sub(at.offset) >= HEAD as u64 {
-            let mut head = [0; HEAD];
-            let read = self.file.read_at(&mut head, at.offset)?;
-            let head = Head::read(&head).filter(|head| read == HEAD && head.number == at.frames);
-            let Some(head) = head else { break };
-            if head.length as u64 > end - at.offset - HEAD as u64 {
-                break;
-            }
-            // A seal says it of all that is before it, and there is nothing in it that could be lost.
-            let seals = head.length == 0 && head.synced == at.offset;
-            at.pass(head.length);
-            certain = certain.max(if seals { at.offset } else { head.synced });
-        }
-        Ok((certain.min(end), at))
     }
 }

@@ -12,8 +12,7 @@ use cognate::model::writer::directory_of;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::embedded::backup::check_place;
-use crate::embedded::earlier;
-use crate::embedded::frame::{HEAD, Head, MARK};
+use crate::embedded::frame::{BEFORE, Beginning, Format, HEAD, TODAY, format_of};
 use crate::embedded::home::{LOG, UNWHOLE};
 use crate::embedded::items::Items;
 use crate::embedded::log::{Change, LogCopy};
@@ -48,23 +47,28 @@ impl Salvaged {
         let path = data.join(name).join(LOG);
         let file = open_regular(OpenOptions::new().read(true), &path)
             .map_err(|error| replay::unopened(&path, error))?;
-        let read = || match earlier::is_earlier(&file)? {
-            true => Ok(None),
-            false => Self::of(&file).map(Some),
+        let read = || match format_of(&file)? {
+            Beginning::Known(format) => Self::of(&file, format),
+            Beginning::Other | Beginning::None => {
+                // Of a damaged beginning the frames behind it say what it was.
+                let today = Self::of(&file, TODAY)?;
+                if today.is_without_frames() { Self::of(&file, BEFORE) } else { Ok(today) }
+            }
         };
-        match read().map_err(|source| CollectionError::Read { path: path.clone(), source })? {
-            Some(salvaged) => Ok(salvaged),
-            None => Err(CollectionError::EarlierFormat { path }),
-        }
+        read().map_err(|source| CollectionError::Read { path, source })
     }
 
-    fn of(file: &dyn Stored) -> io::Result<Self> {
+    fn is_without_frames(&self) -> bool {
+        matches!(&self.gaps[..], [Gap { from: 0, writes: None, .. }])
+    }
+
+    fn of(file: &dyn Stored, format: Format) -> io::Result<Self> {
         let (end, mut held, mut applied) = (file.length()?, Items::default(), Applied::default());
         let (mut at, mut number, mut gaps) = (0, 0, Vec::new());
         while at < end {
-            let found = match whole_frame(file, at, end, number)? {
+            let found = match whole_frame(file, format, (at, end), number)? {
                 Some(frame) if frame.number == number => Some(frame),
-                _ => next_frame(file, at, end, number)?,
+                _ => next_frame(file, format, (at, end), number)?,
             };
             let (from, to) = (at, found.as_ref().map_or(end, |frame| frame.offset));
             let writes = found.as_ref().map(|frame| frame.number - number);
@@ -113,13 +117,19 @@ struct Frame {
     changes: Vec<Change>,
 }
 
-/// The frame at this place, if a whole one begins there whose number is at least this.
-fn whole_frame(file: &dyn Stored, offset: u64, end: u64, least: u64) -> io::Result<Option<Frame>> {
+/// The frame at this place before `end`, if a whole one begins there whose number is at least this.
+fn whole_frame(
+    file: &dyn Stored,
+    format: Format,
+    (offset, end): (u64, u64),
+    least: u64,
+) -> io::Result<Option<Frame>> {
     let mut reader = ReadFrom { file, offset };
     let mut head = Vec::with_capacity(HEAD);
-    Read::take(&mut reader, HEAD as u64).read_to_end(&mut head)?;
-    let Some(head) = Head::read(&head).filter(|head| head.number >= least) else { return Ok(None) };
-    let whole = offset + (HEAD + head.length) as u64;
+    Read::take(&mut reader, format.head as u64).read_to_end(&mut head)?;
+    let head = format.read_head(&head).filter(|head| head.number >= least);
+    let Some(head) = head else { return Ok(None) };
+    let whole = offset + (format.head + head.length) as u64;
     if whole > end {
         return Ok(None);
     }
@@ -134,16 +144,21 @@ fn whole_frame(file: &dyn Stored, offset: u64, end: u64, least: u64) -> io::Resu
 }
 
 /// The next whole frame behind a place.
-fn next_frame(file: &dyn Stored, from: u64, end: u64, least: u64) -> io::Result<Option<Frame>> {
-    let (mut at, mut window) = (from, Vec::new());
+fn next_frame(
+    file: &dyn Stored,
+    format: Format,
+    (from, end): (u64, u64),
+    least: u64,
+) -> io::Result<Option<Frame>> {
+    let (mut at, mut window, mark) = (from, Vec::new(), format.mark);
     while at < end {
         window.clear();
         let mut reader = ReadFrom { file, offset: at };
-        let most = (end - at).min((WINDOW + MARK.len() - 1) as u64);
+        let most = (end - at).min((WINDOW + mark.len() - 1) as u64);
         Read::take(&mut reader, most).read_to_end(&mut window)?;
-        for (place, _) in window.windows(MARK.len()).enumerate().filter(|(_, four)| **four == MARK)
+        for (place, _) in window.windows(mark.len()).enumerate().filter(|(_, four)| **four == mark)
         {
-            let frame = whole_frame(file, at + place as u64, end, least)?;
+            let frame = whole_frame(file, format, (at + place as u64, end), least)?;
             if frame.is_some() {
                 return Ok(frame);
             }

@@ -11,8 +11,8 @@ use std::{fs, io};
 use cognate::model::writer::directory_of;
 use rustix::fs::{OFlags, Timespec, Timestamps, UTIME_NOW, futimens};
 
-/// A file system. Every file that is opened is locked for this process as long as it is open; where another
-/// has it the error is `WouldBlock`.
+/// A file system. Every file that is opened to be written is locked for this process as long as it is open;
+/// where another has it the error is `WouldBlock`.
 pub(super) trait Storage: Debug + Send + Sync {
     /// Makes a folder that is its owner's alone, and those above it, where they are not there, and makes
     /// them last.
@@ -31,6 +31,9 @@ pub(super) trait Storage: Debug + Send + Sync {
 
     /// Opens a file to be read and written.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
+
+    /// Opens a file to be read, whoever has it.
+    fn read(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
 
     /// Gives a file or a folder another name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
@@ -73,6 +76,12 @@ pub(super) trait Stored: Debug + Send + Sync {
 /// Whether an error means that there is no such file: no folder, or another kind of file in its place.
 pub(super) fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// When a file was last written, or touched, in milliseconds since 1970.
+pub(super) fn modified(path: &Path) -> io::Result<i64> {
+    let metadata = fs::metadata(path)?;
+    Ok(metadata.mtime().saturating_mul(1000).saturating_add(metadata.mtime_nsec() / 1_000_000))
 }
 
 /// Opens a regular file. A pipe, which would be waited for, and a device are refused at once.
@@ -154,6 +163,10 @@ impl Storage for LocalStorage {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
         Ok(Arc::new(open_alone(&mut OpenOptions::new(), path)?))
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
+        Ok(Arc::new(open_regular(OpenOptions::new().read(true), path)?))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -288,7 +288,9 @@ impl Against {
         if how.add != AddPolicy::None {
             app.collections.of(&self.caller)?.check_room(&*self.collection, &items, now)?;
         }
+        let counts = engine.counts(items.iter().map(|item| &*item.text));
         let (matched, pending) = self.collection.follow(engine, how, items, now)?;
+        app.metrics.read(counts);
         self.pending().push(pending);
         let expired = matched.iter().filter(|one| one.expired).count();
         let begun = matched.iter().filter(|one| one.new && one.added && !one.repeated).count();

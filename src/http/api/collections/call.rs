@@ -319,8 +319,8 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
         }
         CollectionError::NotServed { .. } => {
             let detail = "the log of this collection cannot be read, so it is not served until that is \
-                          mended and the server starts again; the server's log says more. All others \
-                          are served";
+                          mended and the server that writes starts again; the server's log says more. \
+                          All others are served";
             with_cause(error, Code::NotReady, detail)
         }
         CollectionError::HandedOver => {
@@ -367,6 +367,8 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
         }
         CollectionError::Read { .. }
         | CollectionError::InUse { .. }
+        | CollectionError::Alive { .. }
+        | CollectionError::NoCollections { .. }
         | CollectionError::Damaged { .. }
         | CollectionError::EarlierFormat { .. }
         | CollectionError::NoLog { .. }

@@ -358,7 +358,8 @@ impl Question for Matching<'_> {
             fingerprint: engine.model().fingerprint(),
             results: ids.iter().zip(&matched).map(|(id, one)| MatchedEntry::of(id, one)).collect(),
         })?;
-        Ok(Counts { texts: ids.len() as u64, ..Counts::default() })
+        // They were counted when they were matched.
+        Ok(Counts::default())
     }
 }
 
@@ -415,8 +416,10 @@ pub(crate) async fn matching(
             // Else every line would be answered that the collection is unknown.
             let asked = Arc::clone(&collection);
             let look = move || asked.find(&[], cognate_collections::now()).map(drop);
-            call::look_up((&app, &caller), move || look().map_err(|error| call::of(&error, "")))
-                .await?;
+            let look = move || look().map_err(|error| call::of(&error, ""));
+            call::look_up((&app, &caller), look)
+                .await
+                .inspect_err(|error| app.metrics.write_refused(collection.name(), error))?;
         }
         return stream::matching::answer(app, Against::of(collection, caller), request).await;
     }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use cognate::engine::Counts;
 use tokio::time::{Instant, sleep};
 
-use crate::http::api::stream::line::{Line, Lines, fail, id_of};
+use crate::http::api::stream::line::{Line, LineId, Lines, fail, id_of};
 use crate::http::api::stream::{LineQuestion, Stream};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::observe::hand_over::HandedOver;
-use crate::http::observe::streams::{Outcome, StreamEnd};
+use crate::http::observe::streams::{LineRefusals, Outcome, StreamEnd};
 use crate::http::work::pool::JobContext;
 use crate::http::work::spool::{Full, Stopped};
 
@@ -33,10 +33,20 @@ pub(super) struct Part<K> {
     pub(super) sound: usize,
     /// Lines among these whose items were refused.
     pub(super) refused: usize,
+    /// The codes of all lines that were answered by an error.
+    pub(super) refusals: LineRefusals,
     pub(super) counts: Counts,
     pub(super) computed: Duration,
     /// What the lines leave for the end of the answer.
     pub(super) kept: K,
+}
+
+impl<K> Part<K> {
+    /// Answers a line by an error.
+    pub(super) fn fail(&mut self, line: u64, id: Option<LineId<'_>>, error: &ApiError) {
+        self.refusals.count(error.code, 1);
+        fail(&mut self.answer, line, id, error);
+    }
 }
 
 impl<Q: LineQuestion> Stream<Q> {
@@ -110,7 +120,7 @@ impl<Q: LineQuestion> Stream<Q> {
         app.metrics.refused(&refused);
         let mut part = Part { lines: end - first, ..Part::default() };
         for line in lines.get(first..end).unwrap_or_default() {
-            fail(&mut part.answer, line.number, id_of(line), &refused);
+            part.fail(line.number, id_of(line), &refused);
         }
         part
     }
@@ -172,7 +182,7 @@ impl<Q: LineQuestion> Stream<Q> {
             let item = match item {
                 Ok(item) => item,
                 Err(error) => {
-                    fail(&mut part.answer, line.number, id_of(line), error);
+                    part.fail(line.number, id_of(line), error);
                     continue;
                 }
             };
@@ -191,7 +201,7 @@ impl<Q: LineQuestion> Stream<Q> {
                         }
                         Err(error) => {
                             let error = ApiError::from(error).renamed(Q::pointer_in_line);
-                            fail(&mut part.answer, line.number, Q::id(item), &error);
+                            part.fail(line.number, Q::id(item), &error);
                         }
                     }
                 }
@@ -299,6 +309,7 @@ impl Record {
             body_bytes: 0,
             answer_bytes: 0,
             computed: Duration::ZERO,
+            refusals: LineRefusals::default(),
         };
         Self { app, request, end }
     }

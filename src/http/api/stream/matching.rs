@@ -18,7 +18,7 @@ use crate::http::api::collections::items::ItemRequest;
 use crate::http::api::collections::matching::{AddRule, Wanted, multiplications};
 use crate::http::api::collections::{MatchedEntry, call};
 use crate::http::api::stream::job::Part;
-use crate::http::api::stream::line::{Line, LineId, Lines, fail, id_of, parse, write};
+use crate::http::api::stream::line::{Line, LineId, Lines, id_of, parse, write};
 use crate::http::api::stream::{LineQuestion, Opening, settings};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
@@ -210,9 +210,9 @@ impl LineQuestion for Items {
         Ok(answers)
     }
 
-    fn counts(answers: &Self::Answers) -> Counts {
-        let sound = answers.iter().filter(|answer| answer.is_ok()).count();
-        Counts { texts: sound as u64, ..Counts::default() }
+    /// They were counted when they were matched.
+    fn counts(_: &Self::Answers) -> Counts {
+        Counts::default()
     }
 
     fn write(
@@ -227,7 +227,7 @@ impl LineQuestion for Items {
             Some(Ok(matched)) => write(&mut part.answer, &MatchedEntry::of(&item.id, matched)),
             Some(Err(error)) => {
                 part.refused += 1;
-                fail(&mut part.answer, line.number, id_of(line), error);
+                part.fail(line.number, id_of(line), error);
             }
             None => {}
         }

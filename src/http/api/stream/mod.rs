@@ -312,6 +312,7 @@ impl<Q: LineQuestion> Talk<Q> {
                 }
             }
             stream.app.metrics.read(part.counts);
+            self.record.end.refusals.add(part.refusals);
             let kept = stream.question.keep(&mut part);
             kept.map_err(|error| End::told(Outcome::Refused, line.number, error))?;
             if !part.answer.is_empty() {
@@ -349,6 +350,7 @@ impl<Q: LineQuestion> Talk<Q> {
             outcome = end.outcome;
             if let Some((line, error)) = end.last {
                 stream.app.metrics.refused(&error);
+                record.end.refusals.count(error.code, 1);
                 fail(&mut last, line, None, &error);
             }
         }

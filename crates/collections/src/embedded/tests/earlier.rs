@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use crate::CollectionError;
-use crate::embedded::EmbeddedHome;
 use crate::embedded::tests::faults::{Chance, LOG, open};
 use crate::embedded::tests::simulated::Simulated;
 use crate::embedded::tests::{item, log_of, with_killed_batches};
-use crate::{Limits, ReplicaHome, Settings};
+use crate::embedded::{EmbeddedHome, Gap};
+use crate::{Home, Limits, ReplicaHome, Salvaged, Settings};
 
 /// A log as the program wrote it that had this format: items added, replaced and taken out, settings
 /// changed.
@@ -70,6 +70,42 @@ fn a_torn_end_is_left_out_and_damage_is_refused() {
 }
 
 #[test]
+fn what_can_be_read_of_a_damaged_one_is_salvaged() {
+    let folder = with_killed_batches(1);
+    let salvaged = |bytes: &[u8]| {
+        fs::write(log_of(&folder), bytes).unwrap();
+        let salvaged = Salvaged::read(folder.path(), "news").unwrap();
+        assert_eq!(fs::read(log_of(&folder)).unwrap(), bytes);
+        let items = salvaged.items().map(|item| (item.id.to_string(), item.text.to_string()));
+        (items.collect::<Vec<_>>(), salvaged.gaps)
+    };
+    assert_eq!(salvaged(EARLIER), (expected(), Vec::new()));
+    let starts: Vec<usize> = EARLIER
+        .windows(4)
+        .enumerate()
+        .filter(|(_, four)| **four == *b"cgc1")
+        .map(|(at, _)| at)
+        .collect();
+    let last = starts.len() - 1;
+    for (frame, &start) in starts.iter().enumerate() {
+        // The mark, a byte of the head, a byte of the changes.
+        for at in [start, start + 9, start + 33] {
+            let mut bytes = EARLIER.to_vec();
+            bytes[at] ^= 1;
+            let (_, gaps) = salvaged(&bytes);
+            let to = starts.get(frame + 1).copied().unwrap_or(EARLIER.len()) as u64;
+            let writes = (frame < last).then_some(1);
+            assert_eq!(gaps, [Gap { from: start as u64, to, writes }], "frame {frame}, byte {at}");
+        }
+    }
+    // Of what is left out the changes alone are missing.
+    let mut bytes = EARLIER.to_vec();
+    bytes[starts[last] + 33] ^= 1;
+    let (items, _) = salvaged(&bytes);
+    assert_eq!(items.iter().map(|(id, _)| &**id).collect::<Vec<_>>(), ["c", "a"]);
+}
+
+#[test]
 fn a_conversion_that_fails_leaves_the_log_as_it_was() {
     let disk = with_log(EARLIER);
     disk.fail(0..0);
@@ -97,6 +133,10 @@ fn a_replica_refuses_an_earlier_log_and_leaves_it_as_it_is() {
     fs::write(log_of(&folder), EARLIER).unwrap();
     let refused = ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap_err();
     assert!(matches!(refused, CollectionError::EarlierFormat { .. }), "{refused}");
+    // Who only reads it once reads it as it is.
+    let read = ReplicaHome::open_whole(folder.path(), Limits::DEFAULT).unwrap();
+    let told = read.get("news").unwrap().told(7000).unwrap();
+    assert_eq!((told.items, told.log_bytes), (3, Some(EARLIER.len() as u64)));
     assert_eq!(fs::read(log_of(&folder)).unwrap(), EARLIER);
     // Who writes it converts it, and the replica reads it then.
     let (home, _) = EmbeddedHome::open(folder.path(), Limits::DEFAULT).unwrap();

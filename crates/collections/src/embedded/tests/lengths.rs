@@ -8,12 +8,17 @@ use super::faults::Chance;
 use super::simulated::Simulated;
 use super::{faults, frames, item, log_of, open, with_batches};
 use crate::embedded::EmbeddedHome;
-use crate::{CollectionError, Limits, Settings, back_up};
+use crate::{CollectionError, Home, Limits, ReplicaHome, Settings, back_up};
 
 fn refusal(folder: &Path) -> String {
     let refused = EmbeddedHome::open(folder, Limits::DEFAULT).unwrap_err();
     assert!(matches!(refused, CollectionError::Damaged { .. }), "{refused}");
-    refused.to_string()
+    let refused = refused.to_string();
+    // Nor does a replica show it, or whoever reads it once.
+    let replica = ReplicaHome::open(folder, Limits::DEFAULT).unwrap_err().to_string();
+    let read = ReplicaHome::open_whole(folder, Limits::DEFAULT).unwrap();
+    assert_eq!((&replica, &read.damaged()[0].1), (&refused, &refused));
+    refused
 }
 
 #[test]

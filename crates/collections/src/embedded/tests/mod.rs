@@ -9,6 +9,7 @@ mod killed;
 mod lengths;
 mod narrow;
 mod places;
+mod promoted;
 mod replica;
 mod rewriting;
 mod shortlists;

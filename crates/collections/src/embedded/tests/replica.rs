@@ -3,13 +3,14 @@
 use std::fs;
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{item, log_of, open, with_batches, with_killed_batches};
-use crate::embedded::EmbeddedHome;
+use super::{frames, item, log_of, open, with_batches, with_killed_batches};
 use crate::embedded::items::Items;
 use crate::embedded::log::Change;
+use crate::embedded::{EmbeddedHome, Opening};
 use crate::{
     Applied, Cancellation, Choice, CollectionError, Home, ItemSelector, Limits, MatchError,
     Outgoing, ReplicaHome, Settings, Write, contract,
@@ -165,17 +166,25 @@ fn damage_is_told_once_and_what_was_read_stays() {
     assert!(replica.look().is_empty());
     let behind = replica.totals(0).behind.unwrap();
     assert_eq!((count(), behind.bytes, behind.unreadable), (5, 0, 0));
-    // A copy from before takes the place of the log.
+    // A copy from before takes the place of the log. Beside a record of more it is one that lost its end.
     put(&sound);
-    assert!(replica.look().is_empty());
-    assert_eq!(count(), 2);
+    assert!(matches!(&replica.look()[..], [CollectionError::Damaged { .. }]));
+    assert_eq!(count(), 5);
+    fs::remove_file(folder.path().join("news/items.length")).unwrap();
+    put(&sound);
+    // It is looked at less often meanwhile.
+    while count() != 2 {
+        assert!(replica.look().is_empty());
+    }
     // A collection that cannot be read at all is not there, and told once.
     let other = folder.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("items.log"), "no log").unwrap();
     assert!(matches!(&replica.look()[..], [CollectionError::Damaged { offset: 0, .. }]));
     assert!(replica.look().is_empty());
-    assert!(replica.get("other").is_err());
+    assert!(matches!(replica.get("other"), Err(CollectionError::NotServed { .. })));
+    assert!(matches!(replica.get("none"), Err(CollectionError::Unknown)));
+    assert_eq!(replica.damaged().iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["other"]);
     // Without the folder all stays as it was.
     let away = folder.path().with_extension("away");
     fs::rename(folder.path(), &away).unwrap();
@@ -183,6 +192,34 @@ fn damage_is_told_once_and_what_was_read_stays() {
     assert_eq!(count(), 2);
     fs::rename(&away, folder.path()).unwrap();
     assert!(replica.look().is_empty());
+}
+
+/// What a crash left at the end of a log is as it was afterwards.
+#[test]
+fn what_is_read_once_is_what_a_start_finds() {
+    let folder = with_killed_batches(4);
+    let (log, length) = (log_of(&folder), folder.path().join("news/items.length"));
+    let whole = fs::read(&log).unwrap();
+    let first = frames(&whole)[2];
+    for end in (first..whole.len()).step_by(13) {
+        fs::write(&log, [&whole[..end], b"torn"].concat()).unwrap();
+        let read = ReplicaHome::open_whole(folder.path(), Limits::DEFAULT).unwrap();
+        let read = seen(&read, 0).0;
+        assert_eq!(fs::read(&log).unwrap(), [&whole[..end], b"torn"].concat());
+        assert!(!length.exists());
+        let opening = Opening { patience: Duration::from_secs(5), ..Opening::default() };
+        let (home, cuts) =
+            EmbeddedHome::open_with(folder.path(), Limits::DEFAULT, opening).unwrap();
+        assert_eq!((read, cuts.len()), (seen(&home, 0).0, 1), "{end} bytes");
+        drop(home);
+        fs::remove_file(&length).unwrap();
+    }
+    // A folder without a log is told of, as by a start.
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    let read = ReplicaHome::open_whole(folder.path(), Limits::DEFAULT).unwrap();
+    let damaged = read.damaged();
+    assert!(damaged[0].0 == "empty" && damaged[0].1.contains("it is missing"), "{damaged:?}");
+    assert_eq!(read.all().unwrap().len(), 1);
 }
 
 /// Another log whose first bytes are not those of the one that was read.

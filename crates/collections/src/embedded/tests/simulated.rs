@@ -292,6 +292,10 @@ impl Storage for Simulated {
         Ok(Arc::new(Open { disk: self.clone(), node }))
     }
 
+    fn read(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
+        self.open(path)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.state();
         state.step()?;

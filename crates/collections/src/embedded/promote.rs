@@ -1,0 +1,99 @@
+//! A folder whose writer is gone, made ready for another one: nobody has it, all of its logs open, and
+//! replicas see all that is in them.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::embedded::home::{LOCK, LOG, LOOK};
+use crate::embedded::storage::{LocalStorage, Storage, modified};
+use crate::embedded::{Cut, EmbeddedHome};
+use crate::{CollectionError, Item, Limits, check_name};
+
+/// A lock that was touched longer ago is nobody's: who writes touches it every few seconds.
+const STILL_MS: i64 = 60_000;
+
+/// A collection that another process may write from now on.
+#[derive(Debug)]
+pub struct Promoted {
+    pub name: String,
+    pub items: usize,
+    pub log_bytes: u64,
+    /// When its log was last written before, in milliseconds since 1970.
+    pub written: i64,
+    /// The item that was added last.
+    pub newest: Option<Arc<Item>>,
+}
+
+/// Takes a folder over from a writer that is gone, and leaves it to the next one. Where it was written
+/// to less than a minute ago, its lock is watched for `watch`, which `tell` is told before: the lock of a
+/// process on another machine may not be seen, but that it is touched is.
+pub fn promote(
+    path: &Path,
+    limits: Limits,
+    watch: Duration,
+    tell: impl FnOnce(),
+) -> Result<(Vec<Promoted>, Vec<Cut>), CollectionError> {
+    let logs = logs(path)?;
+    check_still(path, watch, tell)?;
+    let written: Vec<i64> = logs.iter().map(|log| modified(log).unwrap_or(0)).collect();
+    let (home, cuts) = EmbeddedHome::open(path, limits)?;
+    let (now, mut promoted) = (crate::now(), Vec::new());
+    for one in home.each() {
+        let mut turn = one.turn();
+        turn.seal()?;
+        turn.record()?;
+        let log_bytes = turn.log_bytes().unwrap_or(0);
+        drop(turn);
+        let log = path.join(one.name()).join(LOG);
+        let place = logs.iter().position(|known| *known == log);
+        promoted.push(Promoted {
+            name: one.name().to_owned(),
+            items: one.told(now).items,
+            log_bytes,
+            written: place.and_then(|place| written.get(place).copied()).unwrap_or(0),
+            newest: one.view(now).iter().next_back().cloned(),
+        });
+    }
+    Ok((promoted, cuts))
+}
+
+/// The logs in a folder. One without any that nobody wrote to either is another folder than was meant.
+fn logs(path: &Path) -> Result<Vec<PathBuf>, CollectionError> {
+    let failed = |source| CollectionError::Read { path: path.to_owned(), source };
+    let names = LocalStorage.names(path).map_err(failed)?;
+    let logs = names.iter().filter(|name| check_name(name).is_ok());
+    let logs = logs.map(|name| path.join(name).join(LOG)).filter(|log| log.exists());
+    let logs: Vec<PathBuf> = logs.collect();
+    match logs.is_empty() && !names.iter().any(|name| name == LOCK) {
+        true => Err(CollectionError::NoCollections { path: path.to_owned() }),
+        false => Ok(logs),
+    }
+}
+
+/// Refuses a folder that another process has, or seems to have.
+fn check_still(path: &Path, watch: Duration, tell: impl FnOnce()) -> Result<(), CollectionError> {
+    let lock = path.join(LOCK);
+    let Ok(touched) = modified(&lock) else { return Ok(()) };
+    match LocalStorage.open(&lock) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            return Err(CollectionError::InUse { path: path.to_owned() });
+        }
+        // Whatever else is wrong is told where it is taken.
+        _ => {}
+    }
+    if crate::now().abs_diff(touched) > STILL_MS as u64 {
+        return Ok(());
+    }
+    tell();
+    let until = Instant::now() + watch;
+    while Instant::now() < until {
+        if modified(&lock).is_ok_and(|now| now != touched) {
+            return Err(CollectionError::Alive { path: path.to_owned() });
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! A log that is read on as another process writes it, or once as a start would read it. Nothing is written
+//! here, not even a lock.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::BufReader;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use crate::embedded::frame::{BEFORE, Beginning, HEAD, Head, TODAY, format_of};
+use crate::embedded::home::LOG;
+use crate::embedded::length::Length;
+use crate::embedded::log::Change;
+use crate::embedded::replay::Place;
+use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, is_nothing, open_regular};
+use crate::embedded::{earlier, length, replay};
+use crate::{CollectionError, check_name};
+
+/// Bytes that are read at once.
+const PIECE: usize = 1 << 20;
+/// For this long after its last change a file may still be in the middle of one.
+const UNSETTLED_MS: u64 = 3000;
+
+/// How far a log is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// As far as it is certain to last.
+    Lasting,
+    /// As far as it is whole, as a start takes it; in the format before, too.
+    Whole,
+}
+
+/// A log as far as it was read.
+#[derive(Debug)]
+pub(super) struct Tail {
+    path: PathBuf,
+    pub(super) extent: Extent,
+    file: File,
+    at: Place,
+    /// Position and head of the last frame read: they tell whether the file is still the same log.
+    last: Option<(u64, [u8; HEAD])>,
+}
+
+/// Identifies a version of a file: another file, or a changed one, has another stamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Stamp {
+    file: (u64, u64),
+    length: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    /// The file of a path as it is now; nothing where there is none.
+    pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(Some(Self::from(&metadata))),
+            Err(error) if is_nothing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn length(self) -> u64 {
+        self.length
+    }
+
+    /// Whether the file may be in the middle of a change.
+    pub(super) fn is_fresh(self) -> bool {
+        let modified = self.modified.0.saturating_mul(1000);
+        // Clocks of other machines may be ahead.
+        crate::now().abs_diff(modified) <= UNSETTLED_MS
+    }
+}
+
+impl From<&Metadata> for Stamp {
+    fn from(metadata: &Metadata) -> Self {
+        Self {
+            file: (metadata.dev(), metadata.ino()),
+            length: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+}
+
+impl Tail {
+    /// Opens a log, of which nothing was read.
+    pub(super) fn open(path: &Path, extent: Extent) -> io::Result<Self> {
+        let file = open_regular(OpenOptions::new().read(true), path)?;
+        Ok(Self { path: path.to_owned(), extent, file, at: Place::default(), last: None })
+    }
+
+    /// Bytes that were read.
+    pub(super) fn read_bytes(&self) -> u64 {
+        self.at.offset
+    }
+
+    /// Whether a file of this stamp is the log that was read so far, or more of it.
+    pub(super) fn goes_on_in(&self, stamp: Stamp) -> io::Result<bool> {
+        let own = Stamp::from(&self.file.metadata()?);
+        if own.file != stamp.file || stamp.length < self.at.offset {
+            return Ok(false);
+        }
+        let Some((offset, head)) = self.last else { return Ok(true) };
+        let mut now = [0; HEAD];
+        Ok(self.file.read_at(&mut now, offset)? == HEAD && now == head)
+    }
+
+    /// Tells the changes of each frame that was written since and is certain to last; whether nothing is
+    /// left, but frames of which that is not known.
+    pub(super) fn read_on(
+        &mut self,
+        mut tell: impl FnMut(Vec<Change>),
+    ) -> Result<bool, CollectionError> {
+        let path = self.path.clone();
+        let failed = |source| CollectionError::Read { path: path.clone(), source };
+        // Before the end is looked for: the log has at least what was recorded of it.
+        let recorded = self.recorded()?;
+        let end = self.file.length().map_err(failed)?;
+        if self.extent == Extent::Whole
+            && self.at == Place::default()
+            && format_of(&self.file).map_err(failed)? == Beginning::Known(BEFORE)
+        {
+            return self.read_earlier(tell);
+        }
+        let lost = |whole: u64| {
+            let recorded = recorded.filter(|recorded| whole < *recorded);
+            recorded.map(|known| replay::damaged(&path, whole, &length::problem(whole, end, known)))
+        };
+        let (certain, whole) = self.look_ahead(end).map_err(failed)?;
+        if whole == Place::default() {
+            return Err(replay::without_beginning(&path, &self.file));
+        }
+        let certain = match self.extent {
+            Extent::Lasting => certain.max(recorded.unwrap_or(0)),
+            Extent::Whole => whole.offset,
+        };
+        let from = ReadFrom { file: &self.file, offset: self.at.offset };
+        let mut reader = BufReader::with_capacity(PIECE, from);
+        let mut json = Vec::new();
+        while self.at.offset < certain {
+            let Place { offset, frames } = self.at;
+            let left = end.saturating_sub(offset);
+            if !TODAY.read_frame(&mut reader, frames, left, &mut json).map_err(failed)? {
+                if self.extent == Extent::Whole {
+                    break;
+                }
+                let proven = || replay::proven_damage(&path, offset, whole.offset);
+                return Err(lost(offset).unwrap_or_else(proven));
+            }
+            let changes = replay::changes(&path, self.at, &json)?;
+            let mut head = [0; HEAD];
+            self.file.read_at(&mut head, offset).map_err(failed)?;
+            self.last = Some((offset, head));
+            self.at.pass(json.len());
+            tell(changes);
+        }
+        if self.at == Place::default() {
+            return Err(replay::without_beginning(&path, &self.file));
+        }
+        let Place { offset, frames } = match self.extent {
+            Extent::Lasting => whole,
+            Extent::Whole => self.at,
+        };
+        if let Some(proof) = replay::proof(&self.file, offset, end, frames).map_err(failed)? {
+            return Err(replay::proven_damage(&path, offset, proof));
+        }
+        match lost(offset) {
+            Some(lost) => Err(lost),
+            None => Ok(offset == end),
+        }
+    }
+
+    /// How many bytes of the log were synced as the record beside it says, if nothing was read yet.
+    fn recorded(&self) -> Result<Option<u64>, CollectionError> {
+        let failed = |source| CollectionError::Read { path: self.path.clone(), source };
+        if self.at != Place::default() || self.file.length().map_err(failed)? < HEAD as u64 {
+            return Ok(None);
+        }
+        let recorded = Length::known(&LocalStorage, &self.path, &self.file)?;
+        // A log that takes the place of another may begin as that did, and then has a record of its own.
+        let is_here = self.file.is_at(&self.path).map_err(failed)?;
+        Ok(recorded.filter(|_| is_here))
+    }
+
+    /// Reads a log of the format before.
+    fn read_earlier(&mut self, mut tell: impl FnMut(Vec<Change>)) -> Result<bool, CollectionError> {
+        let (path, mut at) = (self.path.clone(), Place::default());
+        earlier::read(&path, &self.file, |json| {
+            tell(replay::changes(&path, at, json)?);
+            at.frames += 1;
+            at.offset += (BEFORE.head + json.len()) as u64;
+            Ok(())
+        })?;
+        self.at = at;
+        Ok(true)
+    }
+
+    /// How many bytes were synced, as the heads of frames say that were not read yet; and where the first
+    /// frame begins whose head is not whole, or whose changes are not all there.
+    fn look_ahead(&self, end: u64) -> io::Result<(u64, Place)> {
+        let (mut certain, mut at) = (0, self.at);
+        while end.saturating_sub(at.offset) >= HEAD as u64 {
+            let mut head = [0; HEAD];
+            let read = self.file.read_at(&mut head, at.offset)?;
+            let head = Head::read(&head).filter(|head| read == HEAD && head.number == at.frames);
+            let Some(head) = head else { break };
+            if head.length as u64 > end - at.offset - HEAD as u64 {
+                break;
+            }
+            // A seal says it of all that is before it, and there is nothing in it that could be lost.
+            let seals = head.length == 0 && head.synced == at.offset;
+            at.pass(head.length);
+            certain = certain.max(if seals { at.offset } else { head.synced });
+        }
+        Ok((certain.min(end), at))
+    }
+}
+
+/// Reads each log of a folder as a start, or a replica, does, changes nothing and keeps nothing: the bytes
+/// of each, or why it cannot be read.
+pub fn check_logs(
+    path: &Path,
+    is_replica: bool,
+) -> Result<Vec<Result<u64, CollectionError>>, CollectionError> {
+    let extent = if is_replica { Extent::Lasting } else { Extent::Whole };
+    let failed = |source| CollectionError::Read { path: path.to_owned(), source };
+    let mut names = LocalStorage.names(path).map_err(failed)?;
+    names.retain(|name| check_name(name).is_ok() && path.join(name).is_dir());
+    names.sort_unstable();
+    let logs = names.iter().map(|name| path.join(name).join(LOG));
+    let logs = logs.filter(|log| !is_replica || log.exists());
+    let read = |log: PathBuf| {
+        let opened = Tail::open(&log, extent);
+        let mut tail = opened.map_err(|error| replay::unopened(&log, error))?;
+        tail.read_on(drop)?;
+        Ok(tail.read_bytes())
+    };
+    Ok(logs.map(read).collect())
+}
