@@ -292,10 +292,13 @@ class Model:
         asked = (method, measure, unscored, truncate, opposites)
         if output == "arrow":
             return self._native.cpdist_arrow(a, b, asked)
-        if output == "full":
-            return Pairs(*self._native.cpdist_full(a, b, asked, _filled(fill, unscored),))
-        _expect("output", output, "numpy", "numpy, full or arrow")
-        return self._native.cpdist(a, b, asked, _filled(fill, unscored))
+        if output != "full":
+            _expect("output", output, "numpy", "numpy, full or arrow")
+        missing = _filled(fill, unscored)
+        with _bar(progress) as tell:
+            if output == "full":
+                return Scored(*self._native.cpdist_full(a, b, asked, missing, tell))
+            return self._native.cpdist(a, b, asked, missing, tell)
 
     @overload
     def cdist(

@@ -53,7 +53,7 @@ pub(super) enum Source<'t> {
 
 /// A source that is being read.
 enum Open<'t> {
-    Records(Box<Records>, Column, BadRows),
+    Records(Box<(Records, Column, BadRows)>),
     Column(std::slice::Iter<'t, Option<&'t str>>),
 }
 
@@ -108,7 +108,7 @@ impl<'t> Source<'t> {
             Self::File { .. } => {
                 let opened = self.records()?;
                 Ok(opened.map_or(Open::Column([].iter()), |(records, column)| {
-                    Open::Records(Box::new(records), column, self.bad_again())
+                    Open::Records(Box::new((records, column, self.bad_again())))
                 }))
             }
         }
@@ -122,7 +122,8 @@ impl Open<'_> {
             Self::Column(texts) => {
                 Ok(texts.next().map(|text| text.filter(|_| wanted).unwrap_or_default().to_owned()))
             }
-            Self::Records(records, column, bad) => {
+            Self::Records(opened) => {
+                let (records, column, bad) = &mut **opened;
                 let text = |record: &Record<'_>| {
                     let text = record.field(column)?.filter(|_| wanted);
                     Ok(text.unwrap_or_default().into_owned())
@@ -158,8 +159,8 @@ impl TextPass<'_, '_> {
                     None => break,
                 },
             };
-            if let Open::Records(records, ..) = open {
-                records.follow(&self.progress);
+            if let Open::Records(opened) = open {
+                opened.0.follow(&self.progress);
             }
             let id = u32::try_from(self.next).map_err(|_| DedupeError::TooMany)?;
             let wanted = wanted(id);
