@@ -2,7 +2,7 @@
 //! [`Engine::rank_liked`] rank their texts, bit for bit, without reading them.
 
 use crate::engine::rank::liked::{Sides, Sums};
-use crate::engine::rank::panel::Panel;
+use crate::engine::rank::panel::{NEARLY_SAME, Panel};
 use crate::engine::workspace::Workspace;
 use crate::engine::{
     Boosts, Engine, Likes, Place, Query, QueryError, RankOptions, Ranked, Ranking, Reason,
@@ -12,9 +12,6 @@ use crate::methods::Scorer;
 
 /// Candidates that are scored together.
 const BLOCK: usize = 256;
-/// From this score on two texts may consist of the same words, which is then checked: they score 1, whatever the
-/// length of their vector.
-pub(super) const NEARLY_SAME: f32 = 0.99;
 /// Results beyond the wanted ones that are stored before the rest is dropped.
 const SPARE: usize = 4096;
 

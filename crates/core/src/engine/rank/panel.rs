@@ -4,10 +4,13 @@
 use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
 
-use crate::engine::rank::kept::NEARLY_SAME;
 use crate::engine::{Engine, Query, QueryError, finite};
 use crate::methods::{Against, Embed, Info, Measure, Posts, Scorer, Scratch, Seats};
 use crate::model::Phrase;
+
+/// From this score on two texts may consist of the same words, which is then checked: they score 1, whatever the
+/// length of their vector.
+pub(super) const NEARLY_SAME: f32 = 0.99;
 
 /// A method and its prepared texts, which one text after another is compared with.
 pub(super) struct Panel<'e> {
