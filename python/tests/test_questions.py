@@ -32,8 +32,8 @@ def test_exceptions_by_kind(model: cognate_text.Model, tmp_path: pathlib.Path) -
     with pytest.raises(cognate_text.ModelError, match="not a cognate model"):
         cognate_text.open(broken)
     for kind in ("MethodError", "TextError", "NotCalibratedError"):
-        assert issubclass(getattr(cognate, kind), ValueError)
-        assert issubclass(getattr(cognate, kind), cognate_text.CognateError)
+        assert issubclass(getattr(cognate_text, kind), ValueError)
+        assert issubclass(getattr(cognate_text, kind), cognate_text.CognateError)
 
 
 def test_opposites_count_unless_they_are_ignored(model: cognate_text.Model) -> None:
@@ -64,9 +64,9 @@ def test_texts_that_cannot_be_scored(model: cognate_text.Model) -> None:
     with pytest.raises(cognate_text.TextError, match=r"^texts\[1\] has no known word$"):
         model.embed(["x", "!!!"], unknown="error")
     with pytest.raises(cognate_text.TextError, match=r"^queries\[2\] is empty$"):
-        model.cdist(["x", None, ""], TEXTS, unscored="error")
+        model.cdist(["x", None, ""], TEXTS[:2], unscored="error")
     with pytest.raises(cognate_text.TextError, match=r"^queries\[1\] has no known word$"):
-        model.cdist(["x", "!!!"], TEXTS, unscored="error", top_k=2)
+        model.cdist(["x", "!!!"], TEXTS[:2], unscored="error", top_k=2)
     with pytest.raises(cognate_text.TextError, match=r"^choices\[2\] is empty$"):
         model.cdist(["x"], ["y", None, ""], unscored="error")
     with pytest.raises(cognate_text.TextError, match="^query is empty$"):
@@ -107,7 +107,7 @@ def test_rows_that_were_not_scored_are_told(model: cognate_text.Model) -> None:
     a, b = ["a quake", "!!!", " ", None, "word " * 600], ["a tremor"] * 5
     found = model.cpdist(a, b, output="full")
     assert found.unscored == {1: "unknown", 2: "empty", 3: "missing", 4: "too_long"}
-    assert found.scores.tolist()[1:] == [0, 0, 0, 0] and found.scores[0] > 0.7
+    assert found.scores.tolist()[1:] == [0, 0, 0, 0] and found.scores[0] > 0.5
     missing = model.cpdist(a, b, output="full", unscored="missing")
     assert missing.unscored == found.unscored and np.isnan(missing.scores[1:]).all()
     assert np.isnan(model.similarity("???", "a quake", unscored="missing"))

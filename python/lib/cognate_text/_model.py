@@ -87,8 +87,10 @@ class Ranking(list[Ranked]):
     query_read_as: str | None = None
 
     def _repr_html_(self) -> str:
-        cell = lambda score: "" if score is None else f"{score:.4f}"  # noqa: E731
-        rows = (f"<tr><td>{cell(one.score)}<td>{html.escape(one.text)}<td>{one.place}" for one in self)
+        rows = (
+            f"<tr><td>{'' if score is None else f'{score:.4f}'}<td>{html.escape(text)}<td>{place}"
+            for text, score, place in self
+        )
         return "<table><tr><th>score<th>text<th>place" + "".join(rows) + "</table>"
 
 
