@@ -2,9 +2,7 @@
 //! is large), and by the chosen method if the vectors are near enough.
 
 use cognate::engine::QueryError;
-use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 use cognate_kernels::vector;
-use cognate_kernels::vector::Row;
 
 use crate::dedupe::buckets::Room;
 use crate::dedupe::judge::Judge;
@@ -19,6 +17,8 @@ const PARTS: usize = 2;
 const DEEPEST: usize = 4;
 /// If a block cannot be divided, all its texts are compared with this many of its first ones.
 const HEAD: usize = 512;
+/// Rows multiplied at a time.
+const TILE: usize = 64;
 /// Maximum earlier texts that a text is scored with: the nearest, and the first of those near
 /// enough.
 const NEAREST: usize = 24;
@@ -161,6 +161,7 @@ struct Near<'r> {
     floor: f32,
     found: Vec<(usize, usize, f32)>,
     compared: u64,
+    products: Vec<f32>,
 }
 
 impl Near<'_> {
@@ -203,47 +204,29 @@ impl Near<'_> {
         }
     }
 
-    /// Compares the rows at these indices with earlier ones among the first `head`: by their bytes, and in
-    /// full where these leave it open.
+    /// Compares the rows at these indices with earlier ones among the first `head`.
     fn compare(&mut self, places: &[usize], head: usize) {
-        let head = head.min(places.len());
-        let probes: Vec<Probe> = places.iter().map(|&at| Probe::new(self.row(at))).collect();
-        let mut shelf = Shelf::new(self.dims, head);
-        for (place, probe) in probes.iter().enumerate().take(head) {
-            shelf.put_probe(place, probe);
-        }
-        for (four, own) in probes.chunks(QUERIES).enumerate() {
-            let first = four * QUERIES;
-            // Where fewer are left, the last is asked for again, in vain.
-            let asked = std::array::from_fn(|at| match own.get(at) {
-                Some(probe) => (probe, self.floor),
-                None => (&own[own.len() - 1], f32::INFINITY),
-            });
-            let before = (first + own.len() - 1).min(head);
-            for tile in 0..before.div_ceil(ROWS) {
-                for (later, mut near) in (first..).zip(shelf.reach(tile, asked, None)) {
-                    while near != 0 {
-                        let earlier = tile * ROWS + near.trailing_zeros() as usize;
-                        near &= near - 1;
-                        if earlier < later.min(head) {
-                            self.look(places, earlier, later);
-                        }
+        let rows = self.gathered(places);
+        let mut products = std::mem::take(&mut self.products);
+        for (tile, own) in rows.chunks(TILE * self.dims).enumerate() {
+            let first = tile * TILE;
+            let count = own.len() / self.dims;
+            let before = (first + count).min(head.max(1));
+            let Some(earlier) = rows.get(..before * self.dims) else { continue };
+            vector::products(own, earlier, self.dims, &mut products);
+            for (at, products) in products.chunks_exact(before).enumerate() {
+                let later = first + at;
+                let earlier = products.get(..later.min(before)).unwrap_or_default();
+                self.compared += earlier.len() as u64;
+                for (earlier, &product) in earlier.iter().enumerate() {
+                    if product >= self.floor
+                        && let (Some(&one), Some(&other)) = (places.get(earlier), places.get(later))
+                    {
+                        self.found.push((one, other, product));
                     }
                 }
             }
-            self.compared +=
-                (first..).take(own.len()).map(|later| later.min(head) as u64).sum::<u64>();
         }
-    }
-
-    /// Compares two rows in full.
-    fn look(&mut self, places: &[usize], earlier: usize, later: usize) {
-        let (Some(&earlier), Some(&later)) = (places.get(earlier), places.get(later)) else {
-            return;
-        };
-        let product = vector::dot(Row::F32(self.row(earlier)), Row::F32(self.row(later)));
-        if product >= self.floor {
-            self.found.push((earlier, later, product));
-        }
+        self.products = products;
     }
 }
