@@ -190,7 +190,7 @@ fn duplicates_and_events_are_found_among_rows_of_columns() {
         assert_eq!(lines.len(), ROWS, "{input}");
         // Row 7 has the text of row 1 again.
         let seventh = serde_json::json!({
-            "n": 6, "a": WORDS[1], "b": WORDS[0], "tags": [6, 7], "cluster": 1, "score": 1.0,
+            "n": 6, "a": WORDS[1], "b": WORDS[0], "tags": [6, 7], "cluster": 1, "score": 1,
         });
         assert_eq!(lines[6], seventh, "{input}");
         let asked = ["events", input, "--text", "b", "--threshold", "0.9", "--columns", "n,event"];
