@@ -3,13 +3,23 @@
 //! A body panics where a law is broken; that bytes are refused is never a failure. How inputs are
 //! found, changed and kept is not known here.
 
-use std::sync::LazyLock;
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::sync::{Arc, LazyLock};
+use std::task::{Context, Poll, Waker};
+use std::{fs, io};
 
+use axum::http::request::Parts;
+use axum::http::{Request, Response};
 use cognate::model::phrase::Found;
 use cognate::model::{Model, OpenOptions, Phrase, Verify};
 use cognate::text;
 use cognate::text::{Kind, Normalisation, Tokens};
-use cognate_collections::{Attributes, Filter};
+use cognate_collections::embedded::EmbeddedCollection;
+use cognate_collections::{
+    Attributes, EmbeddedHome, Filter, Id, Incoming, Item, Limits, ReplicaHome, Salvaged, Settings,
+    check_logs,
+};
 use cognate_files::progress::Progress;
 use cognate_pack::counts::{self, Documents};
 use cognate_pack::readers;
@@ -21,6 +31,7 @@ use cognate_pack::readers::positioned::Source;
 use cognate_pack::readers::text::TextReader;
 use cognate_pack::readers::word2vec_bin::Word2VecBinReader;
 use cognate_pack::readers::{Budget, ReadError, Subword, VectorReader, format, npy, safetensors};
+use cognate_server::http::api::collections;
 use cognate_server::http::api::embed::EmbedRequest;
 use cognate_server::http::api::rank::RankRequest;
 use cognate_server::http::api::similarity::SimilarityRequest;
@@ -28,13 +39,20 @@ use cognate_server::http::auth::keys;
 use cognate_server::http::auth::keys::Keys;
 use cognate_server::http::compatible;
 use cognate_server::http::error::ApiError;
+use cognate_server::http::net::gate;
 use cognate_server::http::request::json;
+use http_body_util::BodyExt;
+use hyper::body;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// What a target does with the fuzzer's bytes.
 pub type Body = fn(&[u8]);
 
 /// Every target, under the name of its folder in `corpus`.
-pub const TARGETS: [(&str, Body); 17] = [
+pub const TARGETS: [(&str, Body); 20] = [
     ("tokenizer", tokenizer),
     ("import_w2v_text", import_w2v_text),
     ("import_w2v_bin", import_w2v_bin),
@@ -50,7 +68,10 @@ pub const TARGETS: [(&str, Body); 17] = [
     ("json_embed", json_embed),
     ("json_rank", json_rank),
     ("json_dialects", json_dialects),
+    ("json_collections", json_collections),
     ("collection_filter", collection_filter),
+    ("collection_log", collection_log),
+    ("gate", gate),
     ("auth_header", auth_header),
 ];
 
@@ -363,6 +384,11 @@ pub fn json_dialects(bytes: &[u8]) {
     compatible::refusals(bytes).iter().for_each(refused);
 }
 
+/// Bodies and lines of every question to a collection.
+pub fn json_collections(bytes: &[u8]) {
+    collections::refusals(bytes).iter().for_each(refused);
+}
+
 /// Filters of collections: one that is read admits an item or does not, and within `not` the other way
 /// round.
 pub fn collection_filter(bytes: &[u8]) {
@@ -389,6 +415,158 @@ pub fn collection_filter(bytes: &[u8]) {
         for item in &*ITEMS {
             assert_ne!(filter.admits(item), not.admits(item), "{written}");
         }
+    }
+}
+
+/// A log of a collection, as it is and with the head of each frame made true, so that what checksums guard is
+/// reached. A log that is opened opens again with the same items, and takes another.
+pub fn collection_log(bytes: &[u8]) {
+    for log in [bytes.to_vec(), with_true_heads(bytes)] {
+        let folder = folder_in_memory();
+        let path = folder.path();
+        fs::create_dir(path.join("one")).expect("an empty folder takes another");
+        fs::write(path.join("one/items.log"), log).expect("memory takes a small file");
+        // None of these changes anything.
+        let salvaged = Salvaged::read(path, "one");
+        let _ = check_logs(path, true);
+        let _ = ReplicaHome::open(path, Limits::DEFAULT);
+        let Ok((home, _)) = EmbeddedHome::open(path, Limits::DEFAULT) else { continue };
+        let one = home.named("one").expect("the folder holds it");
+        let before = items_of(&one);
+        let salvaged = salvaged.expect("what is opened is read");
+        if salvaged.gaps.is_empty() && one.settings() == Settings::default() {
+            let salvaged: Vec<Arc<Item>> = salvaged.items().cloned().collect();
+            assert_eq!(before, salvaged, "salvage of a whole log");
+        }
+        drop((home, one));
+        let opened = EmbeddedHome::open(path, Limits::DEFAULT);
+        let (home, cuts) = opened.expect("what was opened once is opened again");
+        assert!(cuts.is_empty(), "cut once more: {cuts:?}");
+        let one = home.named("one").expect("the folder holds it");
+        assert_eq!(items_of(&one), before, "other items when opened again");
+        let item = Incoming {
+            id: Id("fuzz-last".into()),
+            text: "a quake".into(),
+            time: None,
+            attributes: None,
+            data: None,
+            event: None,
+        };
+        if one.put(vec![item.into_item(0)], 0).is_ok() {
+            let after = items_of(&one);
+            drop((home, one));
+            let opened = EmbeddedHome::open(path, Limits::DEFAULT);
+            let (home, _) = opened.expect("it was opened twice");
+            let one = home.named("one").expect("the folder holds it");
+            assert_eq!(items_of(&one), after, "what was added is lost");
+        }
+    }
+}
+
+/// The items of a collection at the beginning of time.
+fn items_of(one: &EmbeddedCollection) -> Vec<Arc<Item>> {
+    one.view(0).iter().cloned().collect()
+}
+
+/// A folder that no disk has to be waited for, where the system has one.
+fn folder_in_memory() -> tempfile::TempDir {
+    let made = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    made.expect("there is room for an empty folder")
+}
+
+/// The same log with the length and both checksums of each frame made true. A frame ends where the next mark
+/// stands.
+fn with_true_heads(bytes: &[u8]) -> Vec<u8> {
+    const MARK: &[u8] = b"cgc2";
+    const HEAD: usize = 40;
+    let mut log = bytes.to_vec();
+    let marks = bytes.windows(MARK.len()).enumerate().filter(|(_, four)| *four == MARK);
+    let starts: Vec<usize> = marks.map(|(at, _)| at).collect();
+    for (at, &start) in starts.iter().enumerate() {
+        let end = starts.get(at + 1).copied().unwrap_or(log.len());
+        let Some((head, changes)) = log[start..end].split_at_mut_checked(HEAD) else { continue };
+        head[4..8].copy_from_slice(&(changes.len() as u32).to_le_bytes());
+        head[24..32].copy_from_slice(&xxh3_64(changes).to_le_bytes());
+        let sum = xxh3_64(&head[..32]);
+        head[32..].copy_from_slice(&sum.to_le_bytes());
+    }
+    log
+}
+
+/// Bytes of a connection: where they begin with a request that may be refused by its head and skipped, hyper
+/// reads the same request, and finds the next one behind it.
+pub fn gate(bytes: &[u8]) {
+    const NEXT: &[u8] = b"POST /next HTTP/1.1\r\nhost: h\r\ncontent-length: 0\r\n\r\n";
+    let Some((expected, whole)) = gate::skippable(bytes) else { return };
+    let whole = whole as usize;
+    // What follows the request is another one; only a request that nothing follows is refused.
+    let mut sent = bytes.to_vec();
+    sent.resize(whole, b'x');
+    sent.extend_from_slice(NEXT);
+    let seen = requests_of(&sent);
+    assert_eq!(seen.len(), 2, "requests seen: {seen:?}");
+    let (first, body) = &seen[0];
+    assert_eq!(first.method, *expected.method());
+    assert_eq!(first.uri, *expected.uri());
+    assert_eq!(first.headers, *expected.headers());
+    let length = expected.headers()["content-length"].to_str().map(str::parse);
+    assert_eq!(length, Ok(Ok(*body)), "bytes of the body");
+    assert_eq!(seen[1].0.uri, "/next");
+}
+
+/// The heads of the requests that hyper reads of these bytes, and how long the bodies are.
+fn requests_of(bytes: &[u8]) -> Vec<(Parts, usize)> {
+    let (seen, wire) = (RefCell::new(Vec::new()), Wire { unread: bytes });
+    let service = service_fn(async |request: Request<body::Incoming>| {
+        let (head, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        seen.borrow_mut().push((head, body.len()));
+        Ok::<_, hyper::Error>(Response::new(String::new()))
+    });
+    {
+        let served = http1::Builder::new().half_close(true).serve_connection(wire, service);
+        let mut served = std::pin::pin!(served);
+        let mut context = Context::from_waker(Waker::noop());
+        // Nothing is waited for, so that each look gets on.
+        let ended = (0..1000).any(|_| served.as_mut().poll(&mut context).is_ready());
+        assert!(ended, "hyper waits for more");
+    }
+    seen.into_inner()
+}
+
+/// A connection whose bytes have all arrived, and which takes whatever is answered.
+struct Wire<'b> {
+    unread: &'b [u8],
+}
+
+impl Read for Wire<'_> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        mut into: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let (now, later) = self.unread.split_at(self.unread.len().min(into.remaining()));
+        into.put_slice(now);
+        self.unread = later;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Write for Wire<'_> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -73,6 +73,8 @@ pub mod work {
     pub(crate) mod admission;
     pub(crate) mod file_threads;
     pub mod pool;
+    #[cfg(test)]
+    mod seeded;
     pub(crate) mod spool;
     pub(crate) mod streams;
     pub(crate) mod turns;

@@ -23,3 +23,4 @@ mod pairs;
 mod project;
 mod support;
 mod train;
+mod versions;

@@ -16,7 +16,7 @@
 //! ```
 //! use cognate::{Engine, Query};
 //!
-//! # std::env::set_current_dir("../..")?;
+//! # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
 //! let engine = Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
 //! let query = Query::new(engine.method("auto")?);
 //! let pairs = [("Quake hits L.A.!!", "Earthquake shakes Los Angeles")];

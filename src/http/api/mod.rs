@@ -5,7 +5,7 @@
 //! and the `router` puts all of them together.
 
 pub(crate) mod catalogue;
-pub(crate) mod collections;
+pub mod collections;
 pub mod embed;
 pub(crate) mod explain;
 mod guides;

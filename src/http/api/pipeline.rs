@@ -258,7 +258,7 @@ fn weigh_and_write(
     let plan = looked_up.and_then(|()| question.plan(app, models));
     let plan = plan.map_err(|error| refused(question, error))?;
     plan.note(facts);
-    app.admission.wait_durable(permit, plan.items);
+    app.admission.charge_running(permit, plan.items);
     write(question, plan, app, permit.client(), (work, started))
 }
 

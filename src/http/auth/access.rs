@@ -28,6 +28,7 @@ pub(crate) struct Access {
 }
 
 struct OfKey {
+    key: Arc<Key>,
     used: Arc<KeyUse>,
     client: Client,
     limited: Option<Arc<Limited>>,
@@ -49,7 +50,7 @@ impl OfKey {
             Arc::new(Limited { names, writing: writing.unwrap_or_default() })
         });
         let client = before.map_or_else(Client::counted, |before| before.client.clone());
-        Self { used: metrics.key_use(&key.id), client, limited }
+        Self { key: Arc::new(key.clone()), used: metrics.key_use(&key.id), client, limited }
     }
 }
 
@@ -98,12 +99,17 @@ impl Access {
             bucket.take(NonZeroU32::MIN).map_err(|wait| used_up(bucket, wait))?;
         }
         Ok(Caller {
-            scope: Some(key.scope),
+            key: Some(Arc::clone(&of_key.key)),
             bucket: bucket.cloned(),
             client: self.counted(of_key),
             limited: of_key.limited.clone(),
             is_led_here: false,
         })
+    }
+
+    /// Whether a caller that was admitted before the keys were read again would be now, for the same.
+    pub(crate) fn still_admits(&self, caller: &Caller) -> bool {
+        caller.key.as_ref().is_some_and(|key| self.keys.include(key))
     }
 
     /// The client that a request counts for, without checking its quota.
@@ -138,7 +144,7 @@ fn used_up(bucket: &Bucket, wait: Duration) -> ApiError {
 /// An authorised caller: a request extension.
 #[derive(Clone)]
 pub(crate) struct Caller {
-    scope: Option<Scope>,
+    key: Option<Arc<Key>>,
     /// The quota of its key, if there is one.
     pub bucket: Option<Arc<Bucket>>,
     /// The client whose share of common resources it uses.
@@ -151,7 +157,7 @@ impl Caller {
     /// A caller where no keys are set. One that `is_led_here` may be a page that its reader did not
     /// mean to call this service.
     pub(crate) fn without_key(client: Client, is_led_here: bool) -> Self {
-        Self { scope: None, bucket: None, client, limited: None, is_led_here }
+        Self { key: None, bucket: None, client, limited: None, is_led_here }
     }
 
     /// The caller of a request. A route without one is not behind the keys, which is a defect.
@@ -162,7 +168,7 @@ impl Caller {
 
     /// The scope of its key; none if no keys are set.
     pub(crate) fn scope(&self) -> Option<Scope> {
-        self.scope
+        self.key.as_ref().map(|key| key.scope)
     }
 
     /// Whether the request may come from a page that was not meant to call this service.

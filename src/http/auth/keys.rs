@@ -195,6 +195,12 @@ impl Keys {
         self.keys.iter().map(|key| before.places.get(&key.digest).copied()).collect()
     }
 
+    /// Whether this key is among them with the same rights.
+    pub(crate) fn include(&self, key: &Key) -> bool {
+        let place = self.places.get(&key.digest).and_then(|place| self.keys.get(*place));
+        place.is_some_and(|now| now.scope == key.scope && now.collections == key.collections)
+    }
+
     /// Every key, in the order of the file.
     pub fn all(&self) -> &[Key] {
         &self.keys

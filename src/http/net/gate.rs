@@ -48,7 +48,7 @@ pub(super) fn consider(gate: &dyn Gate, peer: Peer, bytes: &[u8]) -> Option<Refu
     if !gate.may_refuse() {
         return None;
     }
-    let (mut request, whole) = read(bytes)?;
+    let (mut request, whole) = skippable(bytes)?;
     let left = whole.checked_sub(bytes.len() as u64)?;
     request.extensions_mut().insert(peer);
     let response = gate.refuse(request)?;
@@ -56,8 +56,9 @@ pub(super) fn consider(gate: &dyn Gate, peer: Peer, bytes: &[u8]) -> Option<Refu
     Some(Refused { answer: written(&response), left, closes })
 }
 
-/// A request whose body has a known length and may be skipped, with the length of all of it.
-fn read(bytes: &[u8]) -> Option<(Request<()>, u64)> {
+/// A request whose body has a known length and may be skipped, with the length of all of it. hyper must read the
+/// same request of these bytes.
+pub fn skippable(bytes: &[u8]) -> Option<(Request<()>, u64)> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS];
     let mut parsed = httparse::Request::new(&mut fields);
     let Ok(Status::Complete(length)) = parsed.parse(bytes) else { return None };

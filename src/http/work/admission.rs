@@ -137,7 +137,7 @@ impl Admission {
 
     /// Takes the units of the items of a request that is being computed, free or not. It has a
     /// thread, of which there are few, so to turn it away would only waste what it has cost.
-    pub(crate) fn wait_durable(&self, permit: &mut Permit, items: usize) {
+    pub(crate) fn charge_running(&self, permit: &mut Permit, items: usize) {
         let units = self.0.weight(&permit.client, items).max(permit.units);
         self.0.state().charge(&self.0, &permit.client, permit.units, units);
         permit.units = units;

@@ -4,8 +4,10 @@
 //! beside them under other names and is left alone.
 
 mod binary;
+mod collections;
 mod matrices;
 mod models;
+mod requests;
 mod texts;
 
 use std::fs;
@@ -20,7 +22,15 @@ pub(crate) fn corpus() -> PathBuf {
 }
 
 fn made() -> Vec<Seed> {
-    [texts::seeds(), binary::seeds(), matrices::seeds(), models::seeds()].concat()
+    [
+        texts::seeds(),
+        binary::seeds(),
+        matrices::seeds(),
+        models::seeds(),
+        collections::seeds(),
+        requests::seeds(),
+    ]
+    .concat()
 }
 
 /// The same bytes with `old`, which must stand there, replaced by as many others.

@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::Request;
 use cognate::model::format::Dtype;
 use cognate_server::http::Peer;
-use cognate_server::http::auth::keys::{Scope, line};
+use cognate_server::http::auth::keys::{Scope, line as line_of};
 use cognate_server::http::observe::metrics::Snapshot;
+use futures_util::stream;
+use http_body_util::BodyExt;
+use tower::ServiceExt;
 
 use crate::support::app::TestApp;
 use crate::support::tiny;
@@ -15,7 +18,8 @@ use crate::support::tiny;
 /// A key file with one key of each scope.
 fn key_file(folder: &tempfile::TempDir) -> PathBuf {
     let path = folder.path().join("keys");
-    let lines = [line("shop", Scope::Query, "query-key"), line("ops", Scope::Admin, "admin-key")];
+    let lines =
+        [line_of("shop", Scope::Query, "query-key"), line_of("ops", Scope::Admin, "admin-key")];
     std::fs::write(&path, lines.map(Result::unwrap).join("\n")).unwrap();
     path
 }
@@ -117,7 +121,7 @@ async fn requests_are_counted_by_key_and_only_the_first_keys_have_a_count_of_the
     let path = folder.path().join("keys");
     let keys = (0..150).map(|number| {
         let (id, key) = (format!("client-{number}"), format!("key-{number}"));
-        line(&id, Scope::Query, &key).unwrap()
+        line_of(&id, Scope::Query, &key).unwrap()
     });
     std::fs::write(&path, keys.collect::<Vec<_>>().join("\n")).unwrap();
     let app = TestApp::with(|settings| {
@@ -164,7 +168,7 @@ async fn a_revoked_key_is_out_although_a_model_cannot_be_opened() {
     let ask = || app.send(with_key("POST", "/similarity", Some("Bearer query-key")));
     assert_eq!(reload().await.json()["keys"], 2);
     assert_eq!(ask().await.status, 200);
-    std::fs::write(&keys, line("ops", Scope::Admin, "admin-key").unwrap()).unwrap();
+    std::fs::write(&keys, line_of("ops", Scope::Admin, "admin-key").unwrap()).unwrap();
     std::fs::remove_file(&model).unwrap();
     let problem = reload().await.refusal(422, "bad_model");
     let detail = problem["detail"].as_str().unwrap();
@@ -185,6 +189,44 @@ async fn a_revoked_key_is_out_although_a_model_cannot_be_opened() {
     assert!(problem["detail"].as_str().unwrap().contains("models before it serve on"));
     assert_eq!(app.app.models().all()[0].fingerprint, fingerprint);
     ask().await.refusal(401, "unauthorized");
+}
+
+/// A stream may last for hours, so that its key is looked at again with each part of it.
+#[tokio::test]
+async fn a_stream_ends_when_its_key_is_revoked_and_no_other_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = key_file(&folder);
+    let app = TestApp::with(|settings| settings.keys_file = Some(keys.clone()));
+    let line = Bytes::from_static(b"[\"quake\",\"city\"]\n");
+    let mut streams = Vec::new();
+    for key in ["query-key", "admin-key"] {
+        let (sender, receiver) = tokio::sync::mpsc::channel::<Bytes>(1);
+        let body = stream::unfold(receiver, |mut receiver| async {
+            receiver.recv().await.map(|bytes| (Ok::<_, std::io::Error>(bytes), receiver))
+        });
+        let request = Request::post("/similarity?method=avg-cos")
+            .header("content-type", "application/x-ndjson")
+            .header("authorization", format!("Bearer {key}"))
+            .body(Body::from_stream(body));
+        let answer = app.app.router().oneshot(request.unwrap()).await.unwrap();
+        let mut answers = answer.into_body();
+        sender.send(line.clone()).await.unwrap();
+        let first = answers.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert!(first.starts_with(b"{\"score\":"), "{first:?}");
+        streams.push((sender, answers));
+    }
+    std::fs::write(&keys, line_of("ops", Scope::Admin, "admin-key").unwrap()).unwrap();
+    let reload = with_key("POST", "/-/reload", Some("Bearer admin-key"));
+    assert_eq!(app.send(reload).await.json()["keys"], 1);
+    let mut last = Vec::new();
+    for (sender, answers) in streams {
+        sender.send(line.clone()).await.unwrap();
+        drop(sender);
+        let rest = answers.collect().await.unwrap().to_bytes();
+        last.push(serde_json::from_slice::<serde_json::Value>(&rest).unwrap());
+    }
+    assert_eq!((&last[0]["line"], &last[0]["error"]["code"]), (&2.into(), &"unauthorized".into()));
+    assert!(last[1]["score"].is_number(), "{}", last[1]);
 }
 
 #[tokio::test]

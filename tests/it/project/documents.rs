@@ -306,3 +306,17 @@ fn tests_that_are_named_exist() {
     }
     assert!(named > 25, "only {named} tests are named");
 }
+
+/// Each promise has its figures in the proof, whichever commit that was of.
+#[test]
+fn every_promise_has_figures_in_the_proof() {
+    let rows = |document: &str| -> Vec<String> {
+        let document = read(document);
+        let names = document.lines().filter_map(|line| line.strip_prefix("| P")?.split(' ').next());
+        let rows = names.filter(|name| name.chars().all(|c| c.is_ascii_digit()));
+        rows.map(|number| format!("P{number}")).collect()
+    };
+    let promised = rows("docs/PROMISES.md");
+    assert!(promised.len() > 70, "{} promises", promised.len());
+    assert_eq!(rows("docs/PROOF.md"), promised, "run `.ci/long`, which writes docs/PROOF.md");
+}

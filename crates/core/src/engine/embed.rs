@@ -10,7 +10,7 @@ impl Engine {
     /// The vectors of texts.
     ///
     /// ```
-    /// # std::env::set_current_dir("../..")?;
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
     /// # let engine = cognate::Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
     /// let query = cognate::Query::new(engine.auto_embedding());
     /// let answer = engine.embed(&["quake hits city", "???"], &query)?;

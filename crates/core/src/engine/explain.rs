@@ -74,7 +74,7 @@ impl Engine {
     /// Explains the score of one pair; for a ranker `a` is the query and `b` the candidate.
     ///
     /// ```
-    /// # std::env::set_current_dir("../..")?;
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
     /// # let engine = cognate::Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
     /// let query = cognate::Query::new(engine.method("avg-cos")?);
     /// let explained = engine.explain("quake hits city", "earthquake", &query)?;

@@ -15,7 +15,7 @@ impl Engine {
     /// Opens a model file and loads every method.
     ///
     /// ```
-    /// # std::env::set_current_dir("../..")?;
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
     /// let file = "models/default.safetensors";
     /// let engine = cognate::Engine::open(file.as_ref(), &Default::default())?;
     /// assert_eq!(engine.method("cosine")?.name(), "avg-cos");

@@ -36,7 +36,7 @@ impl Engine {
     ///     }
     /// }
     ///
-    /// # std::env::set_current_dir("../..")?;
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
     /// # let engine = Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
     /// let (scorer, info) = (Scorer::Embed(Box::new(FirstWord)), Info::new("first-word"));
     /// let first_word = engine.by(&scorer, &info);

@@ -14,7 +14,7 @@ impl Engine {
     /// The scores of pairs of texts.
     ///
     /// ```
-    /// # std::env::set_current_dir("../..")?;
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
     /// # let engine = cognate::Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
     /// let query = cognate::Query::new(engine.method("auto")?);
     /// let pairs = [("quake hits city", "city shaken by earthquake"), ("quake hits city", "???")];

@@ -77,6 +77,19 @@ pub(super) fn item_at((at, written): (usize, &&RawValue)) -> Result<Incoming, Ap
     read.map_err(|error| error.renamed(|pointer| pointer.within(Pointer::from("/items").index(at))))
 }
 
+impl ItemsRequest<'_> {
+    /// The items. Those without a time were written `now`; what takes more than its share asks `pay`.
+    pub(super) fn parse(
+        &self,
+        text_bytes: usize,
+        now: i64,
+        pay: impl FnMut(usize) -> Result<(), ApiError>,
+    ) -> Result<Vec<Item>, ApiError> {
+        let each = self.items.items.iter().enumerate().map(item_at);
+        item::parse(each, (self.items.length, text_bytes), now, pay)
+    }
+}
+
 /// Items out of a body. None is read before it is known how many there are.
 fn items(
     body: &[u8],
@@ -84,11 +97,9 @@ fn items(
     pay: impl FnMut(usize) -> Result<(), ApiError>,
 ) -> Result<Vec<Item>, ApiError> {
     let (now, limit) = (cognate_collections::now(), ("max_texts", app.settings.max_texts));
-    let text_bytes = collection.limits().text_bytes;
-    let ItemsRequest { items } = json::read_object(body)?;
-    pipeline::check_length("/items", "items", items.length, limit)?;
-    let each = items.items.iter().enumerate().map(item_at);
-    item::parse(each, (items.length, text_bytes), now, pay)
+    let request: ItemsRequest<'_> = json::read_object(body)?;
+    pipeline::check_length("/items", "items", request.items.length, limit)?;
+    request.parse(collection.limits().text_bytes, now, pay)
 }
 
 refusals!(
@@ -148,7 +159,7 @@ pub(crate) async fn put(
         // the units do not pay for.
         let pay = |units| app_of.admission.top_up(&mut permit, units);
         let items = items(&body, (&*asked, &app_of), pay)?;
-        app_of.admission.wait_durable(&mut permit, items.len());
+        app_of.admission.charge_running(&mut permit, items.len());
         Ok((items, permit))
     });
     let (items, permit) = read.await?;

@@ -9,8 +9,10 @@ mod item;
 pub(crate) mod items;
 pub(crate) mod matching;
 mod one;
+mod refused;
 
 pub(crate) use answers::MatchedEntry;
+pub use refused::refusals;
 use utoipa_axum::routes;
 
 use crate::http::routes::Routes;

@@ -239,6 +239,13 @@ impl End {
         Self::told(Outcome::Draining, line, ApiError::new(Code::Draining, detail))
     }
 
+    /// The key of the stream is not valid any more.
+    pub(super) fn revoked(line: u64) -> Self {
+        let detail = "the key of this stream was revoked or has other rights now; this line and those \
+                      after it were not answered";
+        Self::told(Outcome::Refused, line, ApiError::new(Code::Unauthorized, detail))
+    }
+
     /// A body that cannot be read on in this line.
     pub(super) fn broken(line: u64, error: ApiError) -> Self {
         Self::told(Outcome::BrokenBody, line, error)

@@ -201,6 +201,13 @@ struct Stream<Q> {
     caller: Caller,
 }
 
+impl<Q> Stream<Q> {
+    /// Whether its key is still valid, which a reload may have changed.
+    fn is_admitted(&self) -> bool {
+        self.app.access().as_ref().is_none_or(|access| access.still_admits(&self.caller))
+    }
+}
+
 struct Talk<Q> {
     stream: Arc<Stream<Q>>,
     writer: Writer,
@@ -231,6 +238,9 @@ impl<Q: LineQuestion> Talk<Q> {
             let next = lines.seen() + 1;
             if self.writer.is_stuck() {
                 return Err(End::stuck(next));
+            }
+            if !self.stream.is_admitted() {
+                return Err(End::revoked(next));
             }
             // A client that rests must read all the same.
             let looked = until.min(Instant::now() + look);
@@ -298,6 +308,9 @@ impl<Q: LineQuestion> Talk<Q> {
         while let Some(line) = lines.get(done) {
             if self.place.is_ended() {
                 return Err(End::stopping(line.number));
+            }
+            if !self.stream.is_admitted() {
+                return Err(End::revoked(line.number));
             }
             let stream = &self.stream;
             let mut part = stream.answer_on_pool(&lines, done).await;

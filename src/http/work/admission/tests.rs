@@ -114,7 +114,7 @@ async fn small_requests_pass_large_ones_that_wait_and_have_units_of_their_own() 
     let last = admitted(&mut beyond);
     // What is computed already may take more than there is, and keeps no small request out.
     let mut running = large;
-    admission.wait_durable(&mut running, UNITS);
+    admission.charge_running(&mut running, UNITS);
     drop((small, last));
     assert!(admission.admit().is_ok());
     drop(running);
@@ -127,9 +127,9 @@ async fn what_is_computed_is_weighed_although_nothing_is_free() {
     let admission = Admission::new(UNITS, 8, PATIENCE, 50);
     let _large = admitted(&mut ask(&admission, UNITS));
     let mut running = admission.admit().unwrap();
-    admission.wait_durable(&mut running, 500);
+    admission.charge_running(&mut running, 500);
     assert_eq!(admission.in_use(), UNITS - 16 + 500);
-    admission.wait_durable(&mut running, 3);
+    admission.charge_running(&mut running, 3);
     assert_eq!(admission.in_use(), UNITS - 16 + 500, "what was taken is kept");
     assert!(admission.admit().is_ok(), "small requests have their own");
     drop(running);
@@ -228,7 +228,7 @@ async fn a_client_leaves_half_of_the_units_and_of_the_places_to_wait_to_others()
     drop(first);
     let mut next = admitted(&mut waiting.remove(0));
     assert!(waiting.iter_mut().all(|waits| poll(waits).is_none()));
-    admission.wait_durable(&mut next, UNITS);
+    admission.charge_running(&mut next, UNITS);
     assert_eq!(admission.in_use(), 512 + 100 + 512, "more than the share is charged as the share");
     drop((next, others, anyone));
     let second = admitted(&mut waiting.remove(0));

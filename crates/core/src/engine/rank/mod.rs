@@ -40,7 +40,7 @@ impl Engine {
     /// that cannot be scored come last.
     ///
     /// ```
-    /// # std::env::set_current_dir("../..")?;
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
     /// # let engine = cognate::Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
     /// let query = cognate::Query::new(engine.method("auto")?);
     /// let ranking = engine.rank("earthquake", &["football results", "quake hits city"], &query)?;
@@ -61,7 +61,7 @@ impl Engine {
     /// ```
     /// use cognate::engine::RankOptions;
     ///
-    /// # std::env::set_current_dir("../..")?;
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
     /// # let engine = cognate::Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
     /// let query = cognate::Query::new(engine.method("auto")?);
     /// let options = RankOptions { query, top_k: Some(1), min_score: Some(0.4) };
@@ -87,7 +87,7 @@ impl Engine {
     /// ```
     /// use cognate::engine::RankOptions;
     ///
-    /// # std::env::set_current_dir("../..")?;
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
     /// # let engine = cognate::Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
     /// let options = RankOptions::all(cognate::Query::new(engine.method("auto")?));
     /// let lists = [["quake hits city", "football results"], ["a tremor", "cat naps"]];

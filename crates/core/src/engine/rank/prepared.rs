@@ -42,7 +42,7 @@ self_cell! {
 ///     topic: PreparedText,
 /// }
 ///
-/// # std::env::set_current_dir("../..")?;
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
 /// let engine = Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
 /// let options = RankOptions::all(Query::new(engine.method("auto")?));
 /// let mut feed = Feed { topic: PreparedText::new(Arc::new(engine), "earthquake", options)? };

@@ -1,0 +1,43 @@
+//! What questions to collections refuse of a body, for fuzzing.
+
+use cognate_collections::Limits;
+use serde::Deserialize;
+
+use crate::http::api::collections::call;
+use crate::http::api::collections::events::{MergeRequest, SplitRequest};
+use crate::http::api::collections::item::{ItemPatchRequest, OneItemRequest};
+use crate::http::api::collections::items::{ItemRequest, ItemsRequest};
+use crate::http::api::collections::matching::MatchRequest;
+use crate::http::api::collections::one::CollectionRequest;
+use crate::http::error::ApiError;
+use crate::http::request::json;
+
+/// The refusal of a body, or of a line, by each question to a collection that refuses it.
+pub fn refusals(body: &[u8]) -> Vec<ApiError> {
+    fn object<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<(), ApiError> {
+        json::read_object::<T>(body).map(drop)
+    }
+    let questions = [
+        line,
+        items,
+        object::<MatchRequest<'_>>,
+        object::<OneItemRequest>,
+        object::<ItemPatchRequest>,
+        object::<CollectionRequest>,
+        object::<MergeRequest<'_>>,
+        object::<SplitRequest<'_>>,
+    ];
+    questions.iter().filter_map(|question| question(body).err()).collect()
+}
+
+/// A line of a stream of items.
+fn line(line: &[u8]) -> Result<(), ApiError> {
+    let ItemRequest(item) = json::read(line)?;
+    let checked = item.into_item(0).check(Limits::DEFAULT.text_bytes);
+    checked.map_err(|problem| call::of_item(&problem, ""))
+}
+
+fn items(body: &[u8]) -> Result<(), ApiError> {
+    let request: ItemsRequest<'_> = json::read_object(body)?;
+    request.parse(Limits::DEFAULT.text_bytes, 0, |_| Ok(())).map(drop)
+}
