@@ -1,7 +1,6 @@
 //! What questions to collections refuse of a body, for fuzzing.
 
 use cognate_collections::Limits;
-use serde::Deserialize;
 
 use crate::http::api::collections::call;
 use crate::http::api::collections::events::{MergeRequest, SplitRequest};
@@ -14,18 +13,15 @@ use crate::http::request::json;
 
 /// The refusal of a body, or of a line, by each question to a collection that refuses it.
 pub fn refusals(body: &[u8]) -> Vec<ApiError> {
-    fn object<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<(), ApiError> {
-        json::read_object::<T>(body).map(drop)
-    }
-    let questions = [
+    let questions: [fn(&[u8]) -> Result<(), ApiError>; 8] = [
         line,
         items,
-        object::<MatchRequest<'_>>,
-        object::<OneItemRequest>,
-        object::<ItemPatchRequest>,
-        object::<CollectionRequest>,
-        object::<MergeRequest<'_>>,
-        object::<SplitRequest<'_>>,
+        |body| json::read_object::<MatchRequest<'_>>(body).map(drop),
+        |body| json::read_object::<OneItemRequest>(body).map(drop),
+        |body| json::read_object::<ItemPatchRequest>(body).map(drop),
+        |body| json::read_object::<CollectionRequest>(body).map(drop),
+        |body| json::read_object::<MergeRequest<'_>>(body).map(drop),
+        |body| json::read_object::<SplitRequest<'_>>(body).map(drop),
     ];
     questions.iter().filter_map(|question| question(body).err()).collect()
 }

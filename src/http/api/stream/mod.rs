@@ -204,7 +204,8 @@ struct Stream<Q> {
 impl<Q> Stream<Q> {
     /// Whether its key is still valid, which a reload may have changed.
     fn is_admitted(&self) -> bool {
-        self.app.access().as_ref().is_none_or(|access| access.still_admits(&self.caller))
+        let access = self.app.access();
+        (**access).as_ref().is_none_or(|access| access.still_admits(&self.caller))
     }
 }
 
