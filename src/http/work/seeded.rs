@@ -228,8 +228,8 @@ async fn run(seed: u64) -> (usize, usize) {
 
 #[test]
 fn requests_in_any_order_keep_to_their_bounds_and_leave_nothing_behind() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true);
-    let runtime = runtime.build().unwrap();
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
     let first = std::env::var("TEST_COGNATE_SEED").ok().map(|seed| seed.parse().unwrap());
     let seeds = match first {
         Some(seed) => seed..seed + 1,
