@@ -4,9 +4,11 @@
 //! found, changed and kept is not known here.
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use std::{fs, io};
 
 use axum::http::request::Parts;
@@ -17,8 +19,8 @@ use cognate::text;
 use cognate::text::{Kind, Normalisation, Tokens};
 use cognate_collections::embedded::EmbeddedCollection;
 use cognate_collections::{
-    Attributes, EmbeddedHome, Filter, Id, Incoming, Item, Limits, ReplicaHome, Salvaged, Settings,
-    check_logs,
+    Attributes, CollectionError, Cut, EmbeddedHome, Filter, Id, Incoming, Item, Limits, Opening,
+    ReplicaHome, Salvaged, Settings, check_logs,
 };
 use cognate_files::progress::Progress;
 use cognate_pack::counts::{self, Documents};
@@ -430,7 +432,7 @@ pub fn collection_log(bytes: &[u8]) {
         let salvaged = Salvaged::read(path, "one");
         let _ = check_logs(path, true);
         let _ = ReplicaHome::open(path, Limits::DEFAULT);
-        let Ok((home, _)) = EmbeddedHome::open(path, Limits::DEFAULT) else { continue };
+        let Ok((home, _)) = opened(path) else { continue };
         let one = home.named("one").expect("the folder holds it");
         let before = items_of(&one);
         let salvaged = salvaged.expect("what is opened is read");
@@ -439,8 +441,7 @@ pub fn collection_log(bytes: &[u8]) {
             assert_eq!(before, salvaged, "salvage of a whole log");
         }
         drop((home, one));
-        let opened = EmbeddedHome::open(path, Limits::DEFAULT);
-        let (home, cuts) = opened.expect("what was opened once is opened again");
+        let (home, cuts) = opened(path).expect("what was opened once is opened again");
         assert!(cuts.is_empty(), "cut once more: {cuts:?}");
         let one = home.named("one").expect("the folder holds it");
         assert_eq!(items_of(&one), before, "other items when opened again");
@@ -455,12 +456,18 @@ pub fn collection_log(bytes: &[u8]) {
         if one.put(vec![item.into_item(0)], 0).is_ok() {
             let after = items_of(&one);
             drop((home, one));
-            let opened = EmbeddedHome::open(path, Limits::DEFAULT);
-            let (home, _) = opened.expect("it was opened twice");
+            let (home, _) = opened(path).expect("it was opened twice");
             let one = home.named("one").expect("the folder holds it");
             assert_eq!(items_of(&one), after, "what was added is lost");
         }
     }
+}
+
+/// The collections of a folder. Where a test beside this one starts a process, that has the lock too, until it is
+/// another program.
+fn opened(path: &Path) -> Result<(EmbeddedHome, Vec<Cut>), CollectionError> {
+    let opening = Opening { patience: Duration::from_secs(5), serve_others: false };
+    EmbeddedHome::open_with(path, Limits::DEFAULT, opening)
 }
 
 /// The items of a collection at the beginning of time, with all their fields.

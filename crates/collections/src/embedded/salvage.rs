@@ -77,7 +77,7 @@ impl Salvaged {
             }
             let Some(frame) = found else { break };
             frame.changes.into_iter().for_each(|change| held.apply(change, &mut applied));
-            (at, number) = (frame.end, frame.number + 1);
+            (at, number) = (frame.end, frame.number.saturating_add(1));
         }
         Ok(Self { held, gaps })
     }
