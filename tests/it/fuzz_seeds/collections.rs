@@ -32,7 +32,7 @@ fn full(id: &str) -> Item {
 }
 
 pub(super) fn seeds() -> Vec<Seed> {
-    let put = |one: &EmbeddedCollection, items: Vec<Item>| drop(one.put(items, 0).unwrap());
+    let put = |one: &EmbeddedCollection, items: Vec<Item>| _ = one.put(items, 0).unwrap();
     let bounded = Settings { max_items: Some(2), ttl_ms: Some(1000), ..Settings::default() };
     let two = log(|one| {
         put(one, vec![item("a", "Quake hits L.A.", 0)]);

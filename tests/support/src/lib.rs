@@ -256,6 +256,12 @@ impl Chance {
     }
 }
 
+/// The one seed that a failed test of chance asked to be run again with.
+pub fn seed() -> Option<u64> {
+    let seed = std::env::var_os("TEST_COGNATE_SEED")?;
+    Some(seed.to_str()?.parse().expect("TEST_COGNATE_SEED is a number"))
+}
+
 /// How often a test of chance is repeated: `ordinary`, or `long` in the long lane.
 pub fn rounds(ordinary: usize, long: usize) -> usize {
     if std::env::var_os("TEST_COGNATE_LONG").is_some() { long } else { ordinary }

@@ -11,9 +11,12 @@ use crate::http::api::collections::one::CollectionRequest;
 use crate::http::error::ApiError;
 use crate::http::request::json;
 
+/// Reads a body as a question.
+type Reads = fn(&[u8]) -> Result<(), ApiError>;
+
 /// The refusal of a body, or of a line, by each question to a collection that refuses it.
 pub fn refusals(body: &[u8]) -> Vec<ApiError> {
-    let questions: [fn(&[u8]) -> Result<(), ApiError>; 8] = [
+    let questions: [Reads; 8] = [
         line,
         items,
         |body| json::read_object::<MatchRequest<'_>>(body).map(drop),
