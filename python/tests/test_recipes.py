@@ -19,6 +19,7 @@ NEEDS = [
     "dask.dataframe",
     "ray.data",
     "pyspark",
+    "bertopic",
     "sklearn",
     "cognate_text.pandas",
     "semhash",

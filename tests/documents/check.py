@@ -4,7 +4,7 @@
     tests/documents/check.py COGNATE [DOCUMENT...]
 
 COGNATE is the program. Each document has a folder of its own, in which its blocks run one after another: those of `sh`
-in one shell, those of `python` each by itself. A block of `json`, `ndjson` or `text` directly below one is what it has to
+in one shell, those of `python`, and of `javascript` where Node is there, each by itself. A block of `json`, `ndjson` or `text` directly below one is what it has to
 print. Numbers agree to six digits; a service listens on a free port in the place of 8080, and is started first
 where no command of the document does. What begins with a command of NOT_RUN, or stands below a comment
 `<!-- not run: REASON -->`, is counted and left out.
@@ -34,6 +34,8 @@ NOT_RUN = re.compile(
     re.M,
 )
 ANSWERS = {"json", "ndjson", "text"}
+# What runs the blocks of other languages than the shell's, and from which file.
+PROGRAMS = {"python": (sys.executable, ".block.py"), "javascript": ("node", ".block.mjs")}
 DIGITS = 1e-6
 # What a run has its own: a time, as an instant or in milliseconds, and the name of a request.
 OWN = re.compile(r"20(?:2[6-9]|[3-9]\d)-\d\d-\d\dT[\d:.]+Z|\b1[789]\d{11}\b|\b[0-9a-f]{24}\b")
@@ -151,17 +153,18 @@ def check(document, cognate):
         if not any(language == "sh" and re.search(r"^cognate serve\b.*&", body, re.M) for language, body, *_ in found):
             shell.run("cognate serve &")
         for place, (language, body, line, before) in enumerate(found):
-            if language not in ("sh", "python"):
+            if language not in PROGRAMS and language != "sh":
                 continue
             following = found[place + 1] if place + 1 < len(found) else None
             has_answer = following and following[0] in ANSWERS and not following[3]
             expected = following[1] if has_answer else None
-            if NOT_RUN.search(body) or before.endswith("-->") and "<!-- not run" in before:
+            program, file = PROGRAMS.get(language, ("bash", ""))
+            if NOT_RUN.search(body) or before.endswith("-->") and "<!-- not run" in before or not shutil.which(program):
                 left += 1
                 continue
-            if language == "python":
-                (folder / ".block.py").write_text(body, encoding="utf-8")
-                body = f"{sys.executable} .block.py"
+            if file:
+                (folder / file).write_text(body, encoding="utf-8")
+                body = f"{program} {file}"
             try:
                 printed = shell.run(body)
             except TimeoutError as error:

@@ -19,7 +19,8 @@ const ENDINGS: [&str; 3] = [".tsv", ".tsv.gz", ".tsv.zst"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Source {
     pub(super) path: PathBuf,
-    /// The file's name without folder and ending; with the folder if the name occurs twice.
+    /// The file's name without folder and ending; if that occurs twice, with the ending and as many
+    /// folders as tell the files apart. Reports are shown to others, whom the rest tells nothing.
     pub(super) name: String,
 }
 
@@ -42,13 +43,26 @@ pub(super) fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, EvalError> {
     }
     let mut unique = std::collections::BTreeSet::new();
     files.retain(|file| unique.insert(file.clone()));
-    let stems: Vec<String> = files.iter().map(|file| stem(file)).collect();
-    let name = |stem: &String, file: &PathBuf| {
-        let shared = stems.iter().filter(|other| *other == stem).count() > 1;
-        if shared { file.display().to_string() } else { stem.clone() }
+    let name = |file: &PathBuf| {
+        let alike = |other: &&PathBuf| *other != file && stem(other) == stem(file);
+        let others: Vec<&PathBuf> = files.iter().filter(alike).collect();
+        if others.is_empty() {
+            return stem(file);
+        }
+        let alone =
+            |parts: &usize| others.iter().all(|other| end(other, *parts) != end(file, *parts));
+        // Paths differ, so at the latest the whole of them does.
+        let parts = (1..file.components().count()).find(alone).unwrap_or(usize::MAX);
+        end(file, parts).display().to_string()
     };
-    let named = stems.iter().zip(&files).map(|(stem, file)| name(stem, file)).collect::<Vec<_>>();
+    let named: Vec<String> = files.iter().map(name).collect();
     Ok(files.into_iter().zip(named).map(|(path, name)| Source { path, name }).collect())
+}
+
+/// The last parts of a path, at most so many.
+fn end(path: &Path, parts: usize) -> PathBuf {
+    let all = path.components();
+    all.clone().skip(all.count().saturating_sub(parts)).collect()
 }
 
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), EvalError> {
@@ -361,14 +375,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         std::fs::create_dir_all(root.join("b/empty")).unwrap();
-        for name in ["a.tsv", "b/a.tsv.gz", "b/c.d.tsv.zst", "b/x.qrels.tsv", "b/notes.md"] {
+        std::fs::create_dir(root.join("c")).unwrap();
+        for name in [
+            "a.tsv.zst",
+            "b/a.tsv.gz",
+            "b/c.d.tsv.zst",
+            "b/x.qrels.tsv",
+            "b/notes.md",
+            "c/a.tsv.gz",
+        ] {
             std::fs::write(root.join(name), "").unwrap();
         }
         let found = sources(&[root.to_owned(), root.join("b"), root.join("b/notes.md")]).unwrap();
         let names: Vec<&str> = found.iter().map(|Source { name, .. }| name.as_str()).collect();
-        assert_eq!(names.len(), 4, "each file once: {names:?}");
-        assert!(names[0].ends_with("/a.tsv") && names[1].ends_with("/b/a.tsv.gz"), "{names:?}");
-        assert_eq!(names[2..], ["c.d", "notes.md"]);
+        assert_eq!(
+            names,
+            ["a.tsv.zst", "b/a.tsv.gz", "c.d", "c/a.tsv.gz", "notes.md"],
+            "each file once"
+        );
         let none = sources(&[root.join("b/empty")]).unwrap_err().to_string();
         assert!(none.contains("empty: the folder holds no file"), "{none}");
     }

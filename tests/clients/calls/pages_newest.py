@@ -12,5 +12,5 @@ page_runs("ollama", "ollama.md")
 page_runs("voyageai", "voyage-jina-infinity.md")
 page_runs("chromadb", "vector-stores.md")
 page_runs("duckdb", "tables.md")
-for page in ["README.md", "hugging-face.md", "vllm.md", "voyage-jina-infinity.md"]:
+for page in ["README.md", "hugging-face.md", "ollama.md", "vllm.md", "voyage-jina-infinity.md"]:
     page_runs("requests", page, run_shell)

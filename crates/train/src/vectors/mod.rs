@@ -300,7 +300,9 @@ fn html(trained: &Trained, options: &VectorsOptions) -> String {
         ("fingerprint", trained.written.fingerprint.clone()),
     ];
     let mut page = run::page(["cognate train vectors", "Word vectors"], &trained.written, &facts);
-    let words = ["Loss", "The loss over the run", "Mean loss of each hundredth of the run."];
+    // A short run has no example in some hundredths.
+    let caption = format!("Mean loss at {} points of the run.", trained.losses.len());
+    let words = ["Loss", "The loss over the run", &caption];
     run::put_curve(&mut page, words, "mean loss of an example", schedule.epochs, &trained.losses);
     page.section("Lengths of vectors");
     let words = |list: &[(String, f32)]| {
