@@ -33,6 +33,15 @@ def test_the_same_words(program: Program, words: list[str]) -> None:
     assert run(*words).stdout == expected.stdout
 
 
+def test_texts_of_a_file() -> None:
+    lines = "Strong earthquake shakes L.A. tonight\na cat naps\nstrong earthquake shakes L.A. tonight!!!\n"
+    found = run("dedupe", "-", fed=lines).stdout.splitlines()
+    assert found == ["0\t\t" + lines.split("\n")[0], "1\t\ta cat naps", "0\t1\t" + lines.split("\n")[2]]
+    assert run("dedupe", "--threshold", "2", "-", fed=lines).returncode == 2
+    events = run("events", "-", fed=lines).stdout.splitlines()
+    assert [row.split("\t")[0] for row in events] == ["0", "1", "0"]
+
+
 def test_the_rest() -> None:
     assert run("rank", "earthquake", "-", fed="a cat\na tremor\n").stdout.splitlines()[0].endswith("a tremor")
     explained = run("explain", *TEXTS[:2]).stdout

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 import cognate_text
-from cognate_text import CognateError, Model
+from cognate_text import CognateError, EventDetector, Model
 
 
 def number(score: float) -> str:
@@ -26,6 +27,12 @@ def line(text: str) -> str:
 def texts(given: list[str]) -> list[str]:
     """The texts given, or the lines of standard input for `-` alone."""
     return given if given != ["-"] else [text.rstrip("\n") for text in sys.stdin]
+
+
+def table(rows: list[str], heads: NDArray[np.int64], scores: NDArray[np.float32]) -> str:
+    """The texts, each behind the number of the first one of its group and its score, if it has one."""
+    shown = ("" if np.isnan(score) else number(score) for score in scores)
+    return "\n".join(f"{head}\t{score}\t{line(row)}" for head, score, row in zip(heads, shown, rows))
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -48,6 +55,12 @@ def arguments() -> argparse.ArgumentParser:
     command.add_argument("--top-k", type=int, metavar="N")
     command = commands.add_parser("embed", parents=[asked], help="the vectors of texts")
     command.add_argument("texts", nargs="+", help="`-` alone reads standard input, one a line")
+    command = commands.add_parser("dedupe", parents=[asked], help="which texts say what another before them says")
+    command.add_argument("texts", nargs="+", help="`-` alone reads standard input, one a line")
+    command.add_argument("--threshold", type=float, default=0.8, metavar="SCORE", help="least score [default: 0.8]")
+    command = commands.add_parser("events", parents=[common], help="which event each text belongs to")
+    command.add_argument("texts", nargs="+", help="`-` alone reads standard input, one a line")
+    command.add_argument("--threshold", type=float, metavar="SCORE", help="least score [default: found for the method]")
     commands.add_parser("methods", parents=[common], help="what can be asked of the model")
     return parser
 
@@ -58,7 +71,16 @@ def answer(given: argparse.Namespace) -> str:
     if given.command == "methods":
         known = [f"{about['name']:<20} {about['unavailable'] or about['summary']}" for about in model.methods()]
         return "\n".join([repr(model), f"auto is {model.auto}", *known])
+    if given.command == "events":
+        stream = texts(given.texts)
+        followed = EventDetector(model, threshold=given.threshold).add_many(stream)
+        return table(stream, followed.event, followed.score)
     asked = {"method": given.method, "truncate": given.truncate}
+    if given.command == "dedupe":
+        column = texts(given.texts)
+        copies = cognate_text.dedupe(column, threshold=given.threshold, model=model, **asked)
+        heads = np.where(copies.duplicate_of < 0, np.arange(len(column)), copies.duplicate_of)
+        return table(column, heads, copies.scores)
     if given.command == "similarity":
         try:
             return number(model.similarity(given.a, given.b, unscored="error", **asked))
