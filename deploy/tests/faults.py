@@ -96,7 +96,7 @@ class Keeper(Server):
         self.start()
         self.ask("/collections/news", {}, "PUT")
         for number in range(5):
-            status = self.put([{"id": f"t{number}", "text": f"Strong earthquake number {number} shakes the city of Lima"}])
+            status = self.put([{"id": f"t{number}", "text": f"Earthquake number {number} shakes the city of Lima"}])
             assert status == 200, status
 
 
@@ -127,7 +127,7 @@ class Full(Keeper):
 
 
 class NearlyFull(Full):
-    alert, cause_told, mend_told = "CognateCollectionMemoryNearLimit", "its memory is taken by more than 90 %", "it keeps fewer"
+    alert, cause_told = "CognateCollectionMemoryNearLimit", "more than 90 % of the memory is taken"
 
 
 class Unwritable(Keeper):
@@ -203,8 +203,10 @@ class Prometheus:
         pace = re.match(r".*?\n\n", (DEPLOY / "prometheus" / "prometheus.yml").read_text(encoding="utf-8"), re.S)[0]
         targets = {"job_name": "cognate", "static_configs": [{"targets": addresses}]}
         config = folder / "prometheus.yml"
-        config.write_text(f"{pace}rule_files: [alerts.yml]\nscrape_configs: [{json.dumps(targets)}]\n", encoding="utf-8")
-        arguments = [f"--config.file={config}", f"--storage.tsdb.path={folder}/series", f"--web.listen-address={self.address}"]
+        rest = f"rule_files: [alerts.yml]\nscrape_configs: [{json.dumps(targets)}]\n"
+        config.write_text(pace + rest, encoding="utf-8")
+        arguments = [f"--config.file={config}", f"--storage.tsdb.path={folder}/series"]
+        arguments += [f"--web.listen-address={self.address}"]
         with open(folder / "prometheus.log", "wb") as log:
             self.process = subprocess.Popen(shlex.split(command) + arguments, stdout=log, stderr=log)
         until(lambda: ask(f"http://{self.address}/-/ready")[0] == 200, f"{command} is ready; see {log.name}")
