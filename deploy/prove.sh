@@ -237,10 +237,20 @@ firing = [rule["name"] for rule in rules if rule["state"] == "firing"]
 print(len(rules), "loaded,", len(firing), "firing", *firing)')
 holds "alert rules are loaded and silent" "$alerts" grep -q ' 0 firing' <<<"$alerts"
 
+say "alerts by real faults (eight minutes)"
+image=$(inspect "$(compose ps -q prometheus)" '{{.Config.Image}}')
+mkdir "$work/faults"
+chmod 0755 "$work"
+deploy/tests/faults.py "$work/cognate" --folder "$work/faults" \
+    --prometheus "docker run --rm --network host --user 0 -v $work/faults:$work/faults $image" >"$work/alerts" || true
+while IFS='|' read -r fault figure; do
+    holds "${fault% }" "${figure# }" grep -q 'fires after .* silent' <<<"$figure"
+done <"$work/alerts"
+holds "and none was left out" "$(wc -l <"$work/alerts") alerts" test "$(wc -l <"$work/alerts")" -eq 7
+
 say "keys, by the second compose file"
 "$work/cognate" keygen proof >"$work/key" 2>/dev/null
 sed -n 2p "$work/key" >"$work/keys"
-chmod 0755 "$work"
 export KEYS=$work/keys
 at=127.0.0.1:$(free_port)
 PUBLISH=$at keyed up -d --no-build cognate >"$work/up" 2>&1

@@ -558,7 +558,13 @@ class Pages:
         self.browser.look(1280, "light")
         self.browser.run("document.querySelector('.opblock-post .opblock-summary-control').click()")
         self.browser.until("return document.querySelector('.opblock-body .response')")
+        # The codes of refusals stand below each other; their examples are there for who wants them.
+        shown = "return [...document.querySelectorAll('.refusal .model-example')].filter((e) => e.checkVisibility())"
+        assert self.browser.run("return document.querySelectorAll('.refusal').length") > 5
+        assert self.browser.run(shown) == []
         self.picture("docs-open")
+        self.browser.click("tr.response[data-code='422'] summary")
+        assert "/problems/" in self.browser.until(f"{shown}[0]?.textContent")
         self.quiet()
 
     def own_host(self):

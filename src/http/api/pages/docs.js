@@ -30,6 +30,23 @@ function prepared(spec) {
   return spec;
 }
 
+/** An answer of the document: of a refusal its codes are told, and its examples are folded. */
+function foldRefusals(Response, { React }) {
+  return class extends Response {
+    render() {
+      const row = super.render();
+      if (!/^[45]/.test(this.props.code)) return row;
+      const cells = React.Children.toArray(row.props.children);
+      const told = cells.findIndex((cell) => cell.props.className?.includes("description"));
+      const [codes, ...examples] = React.Children.toArray(cells[told].props.children);
+      const summary = React.createElement("summary", null, "Examples");
+      const folded = React.createElement("details", { className: "refusal" }, summary, ...examples);
+      cells[told] = React.cloneElement(cells[told], null, codes, folded);
+      return React.cloneElement(row, null, cells);
+    }
+  };
+}
+
 async function draw() {
   const answer = await fetch("/openapi.json");
   if (!answer.ok) throw new Error(`status ${answer.status}`);
@@ -37,6 +54,7 @@ async function draw() {
     spec: prepared(await answer.json()),
     dom_id: "#surface",
     deepLinking: true,
+    plugins: [{ wrapComponents: { response: foldRefusals } }],
     validatorUrl: null,
     displayRequestDuration: true,
     defaultModelsExpandDepth: 0,
