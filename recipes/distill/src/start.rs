@@ -11,6 +11,8 @@ use cognate_kernels::simd;
 use cognate_train::TrainError;
 
 use crate::DistillOptions;
+use crate::generated::Grammar;
+use crate::languages::Words;
 use crate::sources::Line;
 use crate::student::Student;
 use crate::words::{Lookup, LookupMemory, WordList, is_number, probabilities};
@@ -19,6 +21,8 @@ use crate::words::{Lookup, LookupMemory, WordList, is_number, probabilities};
 /// distinguish 2010 from 2011, but short texts need the distinction.
 const NUMBER_SHARE: f32 = 0.5;
 const NUMBER_OWN: f32 = 1.2;
+/// How many of the most frequent words of a language count as its function words.
+const FUNCTION_WORDS: usize = 50;
 /// Minimum occurrences of a word to be added to those of a model.
 const LEAST: u64 = 5;
 
@@ -30,6 +34,10 @@ pub(super) struct Start {
     pub(super) counts: Vec<u64>,
     /// The share of running text that each word makes up.
     pub(super) shares: Vec<f64>,
+    /// With several languages, the same in each of them.
+    of_languages: Vec<Vec<f64>>,
+    /// With several languages, the one in which each word is most frequent.
+    pub(super) home: Vec<usize>,
     /// Words whose vectors are not trained: numbers of a base model.
     pub(super) frozen: Vec<bool>,
     /// Whether each word is a number that gets its own direction.
@@ -47,10 +55,10 @@ impl Start {
     pub(super) fn read(
         options: &DistillOptions,
         base: Option<&Model>,
+        Words { mut list, shares: of_languages, home }: Words,
         rules: &Normalisation,
         lines: &[&Line],
     ) -> Result<Self, TrainError> {
-        let mut list = WordList::default();
         if let Some(path) = &options.words {
             list = WordList::read(path, rules)?;
         }
@@ -97,7 +105,32 @@ impl Start {
             None => vec![false; words.len()],
         };
         let shares = probabilities(&seen);
-        Ok(Self { words, counts, shares, frozen, numbers, left_out, added, tokens })
+        Ok(Self {
+            words,
+            counts,
+            shares,
+            of_languages,
+            home,
+            frozen,
+            numbers,
+            left_out,
+            added,
+            tokens,
+        })
+    }
+
+    /// The shares that words make up of the texts of a language, or of all if there is one alone.
+    pub(super) fn shares_of(&self, language: usize) -> &[f64] {
+        self.of_languages.get(language).unwrap_or(&self.shares)
+    }
+
+    /// The function words of a language: those that are most frequent in it.
+    pub(super) fn grammar_of(&self, language: usize) -> Grammar {
+        let shares = self.shares_of(language);
+        let mut order: Vec<usize> = (0..shares.len()).collect();
+        order.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]));
+        let words = order.into_iter().take(FUNCTION_WORDS);
+        Grammar::Other(words.map(|word| self.words[word].clone()).collect())
     }
 
     /// Adds a random direction of its own to half of every number's vector.
