@@ -54,16 +54,16 @@ def words(language):
     return [(word, count) for word, share in found if (count := round(share * 1e9)) > 0]
 
 
-def sentences(folder):
+def sentences(language, folder):
     """Sentences with an end mark, each once. Lines without one are mostly names and captions; among the latter
-    may be translated test sets."""
+    may be translated test sets. Of the Spanish sentences half have none."""
     seen = {}
     for file in sorted(folder.glob("*.txt")):
         if NO_SENTENCES.search(file.name):
             continue
         for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
             line = " ".join(line.split())
-            ends = re.search(r"[.!?…][\"'”’»]?$", line)
+            ends = language == "es" or re.search(r"[.!?…][\"'”’»]?$", line)
             if ends and line.count(" ") >= FEWEST_WORDS - 1 and "\ufffd" not in line:
                 seen[line] = None
     return list(seen)
@@ -106,7 +106,7 @@ def main(sources, pairs, output, *languages):
         if not listed.exists():
             found = words(language)
             folders = sorted(path for path in sources.iterdir() if path.name.split("-")[0] == language)
-            write(output / language / "sentences.txt", sentences(folders[0]))
+            write(output / language / "sentences.txt", sentences(language, folders[0]))
             rare = (word for word, _ in found[LISTED : LISTED + RARE] if not word.isdigit())
             write(output / language / "rare.txt", rare)
             write(listed, (f"{word}\t{count}" for word, count in found[:LISTED]))

@@ -24,7 +24,8 @@ const WEIGHT: f64 = 1e-3;
 /// Words up to this index are too frequent to fit the map from teachers' vectors to vectors of rare
 /// words; of a short list, half.
 const FREQUENT: usize = 8000;
-/// Weight of an omitted word relative to a rare word when pieces are fitted.
+/// Weight of an omitted word, and of one without its accents, relative to a rare word when pieces
+/// are fitted.
 const LEFT_OUT: f32 = 3.0;
 
 /// Texts and their targets; the last ones are single words.
@@ -56,6 +57,8 @@ pub(super) struct Parts {
     pub(super) candidates: Vec<String>,
     /// Words that are not in the list.
     pub(super) rare: Vec<String>,
+    /// With several languages, words without their accents, and the places of those with them.
+    unaccented: Vec<(String, usize)>,
     /// The teachers' vectors of these words.
     pub(super) of_rare: Views,
     /// The teachers' vectors of the listed words.
@@ -63,7 +66,8 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Fits pieces to the omitted and to rare words. The direction of a rare word is that of the
+    /// Fits pieces to the omitted and to rare words, and to words without their accents, which
+    /// point where those with them do. The direction of a rare word is that of the
     /// map from teachers' vectors to the vectors of less frequent words.
     pub(super) fn fit(&self, start: &Start, rows: &[f32], [listed, most]: [usize; 2]) -> Fitted {
         let dims = rows.len() / start.words.len();
@@ -83,9 +87,11 @@ impl Parts {
         let of_left_out = |&word: &usize| rows[word * dims..(word + 1) * dims].to_vec();
         let mut directions: Vec<Vec<f32>> = left_out.iter().map(of_left_out).collect();
         directions.par_extend((0..self.rare.len()).into_par_iter().map(of_rare));
+        directions.extend(self.unaccented.iter().map(|(_, place)| of_left_out(place)));
         directions.par_iter_mut().for_each(|row| space::unit(row));
         let words = left_out.iter().map(|&word| (&start.words[word], LEFT_OUT));
         let words = words.chain(self.rare.iter().map(|word| (word, 1.0)));
+        let words = words.chain(self.unaccented.iter().map(|(word, _)| (word, LEFT_OUT)));
         let examples: Vec<Example<'_>> = words
             .zip(&directions)
             .map(|((word, weight), direction)| Example { word, direction, weight })
@@ -144,7 +150,12 @@ impl Lessons {
             return Err(TrainError::Data { file, problem });
         }
         let (kept, digest) = (space.kept, digest(texts, start));
-        let parts = candidates.map(|candidates| Parts { candidates, rare, of_rare, of_words });
+        let unaccented = match options.languages.as_slice() {
+            [] => Vec::new(),
+            _ => rare::unaccented(&start.words, rules),
+        };
+        let parts =
+            candidates.map(|candidates| Parts { candidates, rare, unaccented, of_rare, of_words });
         Ok(Self { teachers, asked, bags, targets, centred, usable, longer, kept, digest, parts })
     }
 

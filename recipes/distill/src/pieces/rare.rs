@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use cognate::text::Normalisation;
+use cognate::text;
+use cognate::text::{Accents, Normalisation, Tokens};
 use cognate_kernels::random::Random;
 use cognate_train::{TrainError, sampling};
 
@@ -92,6 +93,21 @@ pub fn words(
     Ok(found)
 }
 
+/// Listed words as phones write them, without accents, unless that is a listed word, too; with
+/// their places in the list.
+pub fn unaccented(listed: &[String], rules: &Normalisation) -> Vec<(String, usize)> {
+    let rules = Normalisation { accents: Accents::Strip, ..rules.clone() };
+    let mut seen: HashSet<String> = listed.iter().cloned().collect();
+    let (mut found, mut tokens) = (Vec::new(), Tokens::new());
+    for (place, word) in listed.iter().enumerate().filter(|(_, word)| !word.is_ascii()) {
+        text::tokenise(&rules, word, &mut tokens);
+        if tokens.len() == 1 && seen.insert(tokens.text(0).to_owned()) {
+            found.push((tokens.text(0).to_owned(), place));
+        }
+    }
+    found
+}
+
 /// A lower-case word with one mistake after its first letter: a letter omitted, swapped, doubled,
 /// or replaced by a keyboard neighbour, another vowel, or any letter.
 fn misspelt(word: &str, random: &mut Random) -> String {
@@ -143,6 +159,14 @@ mod tests {
         }
         assert_eq!(words(&[], (&listed, &[]), &rules, 1).unwrap(), found);
         assert_ne!(words(&[], (&listed, &[]), &rules, 2).unwrap(), found);
+    }
+
+    #[test]
+    fn words_without_accents_are_those_that_are_not_listed() {
+        let listed = ["él", "también", "el", "niño", "ninó", "casa"].map(str::to_owned);
+        let rules = Normalisation::preset("plain").unwrap();
+        let found = unaccented(&listed, &rules);
+        assert_eq!(found, [("tambien".to_owned(), 1), ("nino".to_owned(), 3)]);
     }
 
     #[test]
