@@ -215,6 +215,8 @@ mod tests {
         let start = Start {
             counts: vec![1; 3],
             shares: vec![0.3; 3],
+            of_languages: Vec::new(),
+            home: Vec::new(),
             frozen: vec![false; 3],
             numbers: words.iter().map(|word| is_number(word)).collect(),
             words,

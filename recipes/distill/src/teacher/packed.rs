@@ -358,7 +358,7 @@ mod tests {
     /// A file with a tokenizer of these entries, an encoder of no tensors but one.
     fn file() -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        let mut words = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+        let words = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
         let head: Vec<u8> = words(&[1, 32, 1, 2, 32, 8, 16, 1]);
         bytes.extend(head);
         bytes.extend(1e-5_f32.to_le_bytes());
