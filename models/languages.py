@@ -12,6 +12,7 @@ has to be installed. A language whose `words.tsv` is there stays as it is. OUTPU
     LANGUAGE/words.tsv      the most frequent words, and their uses per billion
     LANGUAGE/rare.txt       the next ones, which pieces of words are fitted to
     LANGUAGE/sentences.txt  sentences of Common Voice
+    LANGUAGE/grammar.conf   scenes and headlines to generate, that of `grammars` beside this script
     polarity.tsv            what words of these languages do to the sense of a text
     apart/                  texts that must not be learned from
     pairs/                  the same to measure by, as tables: score, text, text; text, text
@@ -110,6 +111,9 @@ def main(sources, pairs, output, *languages):
             rare = (word for word, _ in found[LISTED : LISTED + RARE] if not word.isdigit())
             write(output / language / "rare.txt", rare)
             write(listed, (f"{word}\t{count}" for word, count in found[:LISTED]))
+        grammar = HERE / "grammars" / f"{language}.conf"
+        if grammar.exists():
+            write(output / language / "grammar.conf", grammar.read_text(encoding="utf-8").splitlines())
         rows = (line.split("\t") for line in listed.read_text(encoding="utf-8").splitlines())
         shares[language] = {word: int(count) for word, count in rows}
     if "en" in languages:

@@ -36,6 +36,7 @@ use cognate_train::{TrainError, run};
 
 use crate::cache::EmbeddingCount;
 pub use crate::distilled::{Distilled, TeacherInfo};
+use crate::generated::grammar::Patterns;
 use crate::generated::{Grammar, Wanted};
 use crate::languages::{Folder, Words};
 use crate::lessons::Lessons;
@@ -137,13 +138,17 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
         .map(|(at, lines)| {
             let words = (start.words.as_slice(), start.shares_of(at));
             let grammar = match folders.get(at) {
-                Some(folder) if !folder.is_english() => start.grammar_of(at),
+                Some(folder) if !folder.is_english() => {
+                    let patterns = folder.grammar.as_deref().map(Patterns::read).transpose()?;
+                    start.grammar_of(at, patterns)
+                }
                 _ => Grammar::English,
             };
             let wanted = Wanted { grammar, ..wanted.clone() };
-            Texts::make(&lines.lines, std::mem::take(&mut whole), words, &numbers, &wanted)
+            let whole = std::mem::take(&mut whole);
+            Ok(Texts::make(&lines.lines, whole, words, &numbers, &wanted))
         })
-        .collect();
+        .collect::<Result<_, TrainError>>()?;
     drop(running);
     if texts.iter().all(Texts::is_empty) {
         let files = options.text.iter().chain(&options.whole).chain(&options.languages);

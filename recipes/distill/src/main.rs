@@ -44,7 +44,8 @@ struct DistillArgs {
     #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["whole", "languages"])]
     text: Vec<PathBuf>,
     /// Folder of a language, with words.tsv (a word, a tab and its count), running text in other
-    /// files .txt, .txt.gz or .txt.zst and, for pieces, rare.txt; given once for each language of
+    /// files .txt, .txt.gz or .txt.zst, grammar.conf with scenes to generate and, for pieces,
+    /// rare.txt; given once for each language of
     /// the model, which come into one vector space. The numbers of texts are shared out among them
     #[arg(long = "language", value_name = "FOLDER",
           conflicts_with_all = ["text", "whole", "words", "start", "families"])]

@@ -4,6 +4,7 @@
 //! The running text of books and articles rarely says that a dog is chasing a ball, and never in
 //! the five words of a caption. Grammars draw from [`lists`]; each text occurs once.
 
+pub mod grammar;
 pub(super) mod lists;
 
 use std::collections::HashSet;
@@ -13,6 +14,7 @@ use cognate::text::{Normalisation, Tokens};
 use cognate_kernels::random::Random;
 use cognate_train::sampling;
 
+use crate::generated::grammar::Patterns;
 use crate::sources;
 use crate::sources::ExcludedTexts;
 
@@ -42,8 +44,8 @@ pub struct Wanted<'w> {
 pub enum Grammar {
     /// The grammars and the function words of [`lists`].
     English,
-    /// No grammar: clauses without these function words alone.
-    Other(HashSet<String>),
+    /// Patterns of a file, if there is one, and the function words.
+    Other { patterns: Option<Patterns>, function_words: HashSet<String> },
 }
 
 impl Grammar {
@@ -51,7 +53,7 @@ impl Grammar {
         let word = word.to_lowercase();
         match self {
             Self::English => lists::FUNCTION_WORDS.split(',').any(|other| other == word),
-            Self::Other(words) => words.contains(&word),
+            Self::Other { function_words, .. } => function_words.contains(&word),
         }
     }
 }
@@ -69,19 +71,26 @@ pub fn texts(wanted: &Wanted<'_>, clauses: &[String]) -> Vec<String> {
     };
     let all: usize = PARTS.iter().sum();
     let share = |kind: usize| wanted.most * PARTS[kind] / all;
-    let all_kinds: [fn(&mut Random) -> String; 3] = [scene, question, headline];
-    let kinds = match wanted.grammar {
-        Grammar::English => all_kinds.as_slice(),
-        Grammar::Other(_) => &[],
-    };
-    for (kind, make) in kinds.iter().enumerate() {
-        let mut random = sampling::generator(wanted.seed, GENERATED, [kind as u64, 0]);
-        let end = found.len() + share(kind);
-        for _ in 0..DRAWS * share(kind) {
+    let mut draw = |kind: u64, count: usize, make: &dyn Fn(&mut Random) -> String| {
+        let mut random = sampling::generator(wanted.seed, GENERATED, [kind, 0]);
+        let end = found.len() + count;
+        for _ in 0..DRAWS * count {
             if found.len() == end {
                 break;
             }
             keep(make(&mut random), &mut found);
+        }
+    };
+    match &wanted.grammar {
+        Grammar::English => {
+            draw(0, share(0), &scene);
+            draw(1, share(1), &question);
+            draw(2, share(2), &headline);
+        }
+        Grammar::Other { patterns, .. } => {
+            if let Some(patterns) = patterns {
+                draw(0, share(0) + share(1) + share(2), &|random| patterns.draw(random));
+            }
         }
     }
     let end = found.len() + share(3);
@@ -279,7 +288,8 @@ mod tests {
     #[test]
     fn without_a_grammar_clauses_are_shortened() {
         let rules = Normalisation::preset("plain").unwrap();
-        let grammar = Grammar::Other(["der", "am"].map(str::to_owned).into());
+        let function_words = ["der", "am"].map(str::to_owned).into();
+        let grammar = Grammar::Other { patterns: None, function_words };
         let apart = ExcludedTexts::default();
         let clauses = ["Der alte Hund am kleinen Fluss", "am Fluss"].map(str::to_owned);
         let wanted = Wanted { most: 100, rules: &rules, apart: &apart, seed: 1, grammar };

@@ -300,6 +300,8 @@ fn languages_come_into_one_space_and_count_alike() {
         std::fs::write(folder.join("words.tsv"), list).unwrap();
         std::fs::write(folder.join("text.txt"), lines.join("\n")).unwrap();
         std::fs::write(folder.join("rare.txt"), format!("oldtown{name}\n")).unwrap();
+        let grammar = "who = a man, a woman, a child\n: who reads who\n: who walks to who\n";
+        std::fs::write(folder.join("grammar.conf"), grammar).unwrap();
     }
     let flags = ["--language", "en", "--language", "xx", "--dims", "8", "--generated", "400"];
     let flags = [&flags[..], &["--pieces", "20", "--exclude", "apart.tsv"]].concat();
