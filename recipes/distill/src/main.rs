@@ -41,12 +41,13 @@ struct DistillArgs {
     teachers: Vec<PathBuf>,
     /// Running text, a sentence a line, or tables named .tsv with a header; .gz and .zst are read
     /// directly. The text is held in memory
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["whole", "languages"])]
+    #[arg(long, value_name = "FILE", num_args = 1..,
+          required_unless_present_any = ["whole", "languages"])]
     text: Vec<PathBuf>,
-    /// Folder of a language, with words.tsv (a word, a tab and its count), running text in other
-    /// files .txt, .txt.gz or .txt.zst, grammar.conf with scenes to generate and, for pieces,
-    /// rare.txt; given once for each language of
-    /// the model, which come into one vector space. The numbers of texts are shared out among them
+    /// Folder of a language, with words.tsv (a word, a tab and its count a line), running text in
+    /// files .txt, .txt.gz or .txt.zst and, if there are some, rare.txt with words to fit pieces to
+    /// and grammar.conf with scenes to generate; given once for each language of the model. All
+    /// come into one vector space, and the numbers of texts are shared out among them
     #[arg(long = "language", value_name = "FOLDER",
           conflicts_with_all = ["text", "whole", "words", "start", "families"])]
     languages: Vec<PathBuf>,

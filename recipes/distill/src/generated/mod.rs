@@ -2,7 +2,8 @@
 //! clauses of the running text without their function words.
 //!
 //! The running text of books and articles rarely says that a dog is chasing a ball, and never in
-//! the five words of a caption. Grammars draw from [`lists`]; each text occurs once.
+//! the five words of a caption. English grammars draw from [`lists`], those of other languages from
+//! files ([`grammar`]); each text occurs once.
 
 pub mod grammar;
 pub(super) mod lists;
