@@ -7,6 +7,7 @@ use cognate_train::run;
 use serde::Serialize;
 
 use crate::DistillOptions;
+use crate::texts::KINDS;
 use crate::trainer::Point;
 use crate::tune::Tuned;
 
@@ -23,7 +24,7 @@ pub struct TeacherInfo {
 pub struct Distilled {
     pub teachers: Vec<TeacherInfo>,
     /// Number of texts by kind: sentences, clauses, spans, bags, whole, generated.
-    pub texts: [usize; 6],
+    pub texts: [usize; KINDS],
     /// Number of lines left out because they share too much with an excluded text.
     pub kept_apart: usize,
     /// Number of words trained, and of words in the model.

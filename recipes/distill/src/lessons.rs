@@ -1,18 +1,21 @@
 //! The training data: texts as bags of words, with the targets that the teachers give.
 
+use std::path::PathBuf;
+
 use cognate::model::Model;
 use cognate::text::Normalisation;
 use cognate_train::TrainError;
 use rayon::prelude::*;
 
-use crate::cache::{Cache, EmbeddingCount};
+use crate::cache::{Cache, EmbeddingCount, Embeddings};
+use crate::languages::{Centred, Folder};
 use crate::pieces::map::Map;
 use crate::pieces::{Example, Fitted, rare};
 use crate::space::{Space, Targets, Views};
 use crate::start::{Start, rarer_half};
 use crate::student::Bags;
 use crate::teacher::Teacher;
-use crate::texts::Texts;
+use crate::texts::{KINDS, SENTENCES_AT, SPANS_AT, Texts, WHOLE_AT};
 use crate::words::{Lookup, LookupMemory};
 use crate::{DistillOptions, TeacherInfo, pieces, space, turn};
 
@@ -21,7 +24,8 @@ const WEIGHT: f64 = 1e-3;
 /// Words up to this index are too frequent to fit the map from teachers' vectors to vectors of rare
 /// words; of a short list, half.
 const FREQUENT: usize = 8000;
-/// Weight of an omitted word relative to a rare word when pieces are fitted.
+/// Weight of an omitted word, and of one without its accents, relative to a rare word when pieces
+/// are fitted.
 const LEFT_OUT: f32 = 3.0;
 
 /// Texts and their targets; the last ones are single words.
@@ -53,6 +57,8 @@ pub(super) struct Parts {
     pub(super) candidates: Vec<String>,
     /// Words that are not in the list.
     pub(super) rare: Vec<String>,
+    /// With several languages, words without their accents, and the places of those with them.
+    unaccented: Vec<(String, usize)>,
     /// The teachers' vectors of these words.
     pub(super) of_rare: Views,
     /// The teachers' vectors of the listed words.
@@ -60,7 +66,8 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Fits pieces to the omitted and to rare words. The direction of a rare word is that of the
+    /// Fits pieces to the omitted and to rare words, and to words without their accents, which
+    /// point where those with them do. The direction of a rare word is that of the
     /// map from teachers' vectors to the vectors of less frequent words.
     pub(super) fn fit(&self, start: &Start, rows: &[f32], [listed, most]: [usize; 2]) -> Fitted {
         let dims = rows.len() / start.words.len();
@@ -80,9 +87,11 @@ impl Parts {
         let of_left_out = |&word: &usize| rows[word * dims..(word + 1) * dims].to_vec();
         let mut directions: Vec<Vec<f32>> = left_out.iter().map(of_left_out).collect();
         directions.par_extend((0..self.rare.len()).into_par_iter().map(of_rare));
+        directions.extend(self.unaccented.iter().map(|(_, place)| of_left_out(place)));
         directions.par_iter_mut().for_each(|row| space::unit(row));
         let words = left_out.iter().map(|&word| (&start.words[word], LEFT_OUT));
         let words = words.chain(self.rare.iter().map(|word| (word, 1.0)));
+        let words = words.chain(self.unaccented.iter().map(|(word, _)| (word, LEFT_OUT)));
         let examples: Vec<Example<'_>> = words
             .zip(&directions)
             .map(|((word, weight), direction)| Example { word, direction, weight })
@@ -95,7 +104,7 @@ impl Lessons {
     /// Embeds all texts and words with all teachers.
     pub(super) fn ask(
         options: &DistillOptions,
-        texts: &Texts,
+        texts: &[Texts],
         start: &Start,
         rules: &Normalisation,
         dims: usize,
@@ -104,15 +113,17 @@ impl Lessons {
         let mut asked = EmbeddingCount::default();
         let rare = match options.pieces {
             0 => Vec::new(),
-            _ => rare::words(
-                options.rare_words.as_deref(),
-                &start.words,
-                rules,
-                options.schedule.seed,
-            )?,
+            _ => {
+                let mut files: Vec<PathBuf> = options.rare_words.iter().cloned().collect();
+                for folder in &options.languages {
+                    files.extend(Folder::read(folder)?.rare);
+                }
+                let listed = (start.words.as_slice(), start.home.as_slice());
+                rare::words(&files, listed, rules, options.schedule.seed)?
+            }
         };
-        let TeacherVectors { teachers, views, of_words, of_rare, candidates } =
-            ask(options, &cache, texts, [&start.words, &rare], &mut asked)?;
+        let TeacherVectors { teachers, views, of_words, centred_words, of_rare, candidates } =
+            ask(options, &cache, texts, (start, &rare), &mut asked)?;
         let width = of_words.width();
         if dims > width {
             let what = if options.start.is_some() { "--start:" } else { "--dims:" };
@@ -120,8 +131,9 @@ impl Lessons {
                 format!("{what} {dims} dimensions, more than the {width} of the teachers");
             return Err(TrainError::Options(problem));
         }
-        let space = Space::of(&measured(&views, &of_words), dims);
-        let centred = space.centred(&of_words);
+        let centred_words = centred_words.as_ref().unwrap_or(&of_words);
+        let space = Space::of(&measured(&views, centred_words), dims);
+        let centred = space.centred(centred_words);
         let mut targets = Targets::default();
         for views in &views {
             targets.extend(space.targets(views));
@@ -129,15 +141,21 @@ impl Lessons {
         targets.extend(Targets::of(centred.clone(), dims));
         let bags = bags(texts, &start.words, rules);
         let usable = usable(&bags, &targets);
-        let longer = usable.partition_point(|&text| (text as usize) < texts.len());
+        let count: usize = texts.iter().map(Texts::len).sum();
+        let longer = usable.partition_point(|&text| (text as usize) < count);
         if longer == 0 {
-            let files = options.text.iter().chain(&options.whole);
+            let files = options.text.iter().chain(&options.whole).chain(&options.languages);
             let file = files.map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ");
             let problem = "no text holds a word that is listed".to_owned();
             return Err(TrainError::Data { file, problem });
         }
         let (kept, digest) = (space.kept, digest(texts, start));
-        let parts = candidates.map(|candidates| Parts { candidates, rare, of_rare, of_words });
+        let unaccented = match options.languages.as_slice() {
+            [] => Vec::new(),
+            _ => rare::unaccented(&start.words, rules),
+        };
+        let parts =
+            candidates.map(|candidates| Parts { candidates, rare, unaccented, of_rare, of_words });
         Ok(Self { teachers, asked, bags, targets, centred, usable, longer, kept, digest, parts })
     }
 
@@ -193,6 +211,8 @@ struct TeacherVectors {
     /// The teachers' vectors of texts, by kind.
     views: Vec<Views>,
     of_words: Views,
+    /// With several languages, the same without what words of a language have in common.
+    centred_words: Option<Views>,
     of_rare: Views,
     /// The pieces of the first teacher's tokenizer, if pieces are wanted.
     candidates: Option<Vec<String>>,
@@ -201,14 +221,17 @@ struct TeacherVectors {
 fn ask(
     options: &DistillOptions,
     cache: &Cache,
-    texts: &Texts,
-    [words, rare]: [&Vec<String>; 2],
+    texts: &[Texts],
+    (start, rare): (&Start, &[String]),
     asked: &mut EmbeddingCount,
 ) -> Result<TeacherVectors, TrainError> {
-    let kinds: Vec<&[String]> =
-        [words, rare].map(Vec::as_slice).into_iter().chain(texts.kinds()).collect();
+    let kinds: Vec<&[String]> = [start.words.as_slice(), rare]
+        .into_iter()
+        .chain(texts.iter().flat_map(Texts::kinds))
+        .collect();
     let mut found = vec![Vec::new(); kinds.len()];
     let (mut teachers, mut candidates) = (Vec::new(), None);
+    let mut centred_words = Vec::new();
     // One teacher after another, so that only one is in memory.
     for folder in &options.teachers {
         let teacher = Teacher::open(folder)?;
@@ -217,7 +240,15 @@ fn ask(
             let none = || TrainError::Options(problem.to_owned());
             candidates = Some(teacher.pieces().ok_or_else(none)?);
         }
-        for (kind, embeddings) in cache.embed(&teacher, &kinds, asked)?.into_iter().enumerate() {
+        let mut said = cache.embed(&teacher, &kinds, asked)?;
+        if texts.len() > 1 {
+            centre(&mut said[2..], texts.len());
+            let home = |word: usize| start.home[word];
+            let mut words = said[0].clone();
+            Centred::measure([&words], texts.len(), |_, word| home(word)).apply(&mut words, home);
+            centred_words.push(words);
+        }
+        for (kind, embeddings) in said.into_iter().enumerate() {
             found[kind].push(embeddings);
         }
         let (name, digest) = (teacher.name(), teacher.digest().to_owned());
@@ -226,7 +257,18 @@ fn ask(
     let mut views: Vec<Views> = found.into_iter().map(Views::new).collect();
     let of_texts = views.split_off(2);
     let [of_words, of_rare] = [0, 1].map(|kind| std::mem::take(&mut views[kind]));
-    Ok(TeacherVectors { teachers, views: of_texts, of_words, of_rare, candidates })
+    let centred_words = (!centred_words.is_empty()).then(|| Views::new(centred_words));
+    Ok(TeacherVectors { teachers, views: of_texts, of_words, centred_words, of_rare, candidates })
+}
+
+/// Removes from the vectors of texts what those of their language have in common. The kinds of one
+/// language stand together.
+fn centre(said: &mut [Embeddings], languages: usize) {
+    let kinds = said.len() / languages;
+    let means = Centred::measure(said.iter(), languages, |table, _| table / kinds);
+    for (table, embeddings) in said.iter_mut().enumerate() {
+        means.apply(embeddings, |_| table / kinds);
+    }
 }
 
 /// The teachers' vectors of further texts.
@@ -243,12 +285,15 @@ pub(super) fn say(
     Ok(Views::new(found))
 }
 
-/// The kinds that the directions are computed from: sentences and spans, or what exists.
+/// The kinds that the directions are computed from: sentences and spans of every language, or what
+/// exists.
 fn measured<'v>(views: &'v [Views], of_words: &'v Views) -> Vec<&'v Views> {
-    let [sentences, _, spans, _, whole] = [0, 1, 2, 3, 4].map(|kind| views.get(kind));
-    for kinds in [[sentences, spans], [whole, None]] {
-        let kinds = kinds.into_iter().flatten().filter(|views| !views.is_empty());
-        let kinds: Vec<&Views> = kinds.collect();
+    for kinds in [[SENTENCES_AT, SPANS_AT].as_slice(), &[WHOLE_AT]] {
+        let of_language = |views: &'v [Views]| {
+            let of_kind = |&kind: &usize| views.get(kind);
+            kinds.iter().filter_map(of_kind).filter(|views| !views.is_empty()).collect::<Vec<_>>()
+        };
+        let kinds: Vec<&Views> = views.chunks(KINDS).flat_map(of_language).collect();
         if !kinds.is_empty() {
             return kinds;
         }
@@ -257,10 +302,10 @@ fn measured<'v>(views: &'v [Views], of_words: &'v Views) -> Vec<&'v Views> {
 }
 
 /// The words of every text, followed by every single word.
-fn bags(texts: &Texts, words: &[String], rules: &Normalisation) -> Bags {
+fn bags(texts: &[Texts], words: &[String], rules: &Normalisation) -> Bags {
     let lookup = Lookup::new(words, rules);
     let (mut bags, mut memory, mut found) = (Bags::default(), LookupMemory::default(), Vec::new());
-    for text in texts.kinds().into_iter().flatten() {
+    for text in texts.iter().flat_map(Texts::kinds).flatten() {
         found.clear();
         lookup.read(text, &mut memory, &mut found);
         bags.push(&found);
@@ -280,9 +325,9 @@ fn usable(bags: &Bags, targets: &Targets) -> Vec<u32> {
     (0..bags.len() as u32).filter(fits).collect()
 }
 
-fn digest(texts: &Texts, start: &Start) -> String {
+fn digest(texts: &[Texts], start: &Start) -> String {
     let mut digest = blake3::Hasher::new();
-    for kind in texts.kinds().into_iter().chain([start.words.as_slice()]) {
+    for kind in texts.iter().flat_map(Texts::kinds).chain([start.words.as_slice()]) {
         digest.update(&(kind.len() as u64).to_le_bytes());
         for text in kind {
             digest.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());

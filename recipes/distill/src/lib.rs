@@ -10,6 +10,7 @@ pub mod blocks;
 pub mod cache;
 mod distilled;
 pub mod generated;
+pub mod languages;
 mod lessons;
 mod output;
 pub mod pieces;
@@ -35,10 +36,12 @@ use cognate_train::{TrainError, run};
 
 use crate::cache::EmbeddingCount;
 pub use crate::distilled::{Distilled, TeacherInfo};
-use crate::generated::Wanted;
+use crate::generated::grammar::Patterns;
+use crate::generated::{Grammar, Wanted};
+use crate::languages::{Folder, Words};
 use crate::lessons::Lessons;
 use crate::output::Output;
-use crate::sources::{Line, Reader};
+use crate::sources::{Line, Lines, Reader};
 use crate::start::Start;
 use crate::student::{Student, Work};
 use crate::texts::{Numbers, Texts};
@@ -53,6 +56,8 @@ pub struct DistillOptions {
     pub teachers: Vec<PathBuf>,
     /// Files of running text, a sentence a line.
     pub text: Vec<PathBuf>,
+    /// Folders of languages, each with words and running text, instead of the two.
+    pub languages: Vec<PathBuf>,
     /// Files of texts to use unchanged, one a line.
     pub whole: Vec<PathBuf>,
     /// Files of texts that must not be learned from.
@@ -108,20 +113,45 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
     let rules = base.as_ref().map_or(&options.normalisation, Model::normalisation);
     let mut reader = Reader::new(rules, &options.column);
     let apart = reader.apart(&options.apart)?;
-    let running = reader.lines(&options.text, &apart)?;
+    let folders: Vec<Folder> =
+        options.languages.iter().map(|folder| Folder::read(folder)).collect::<Result<_, _>>()?;
+    let files: Vec<&[PathBuf]> = match folders.as_slice() {
+        [] => vec![&options.text],
+        folders => folders.iter().map(|folder| folder.text.as_slice()).collect(),
+    };
+    let running: Vec<Lines> =
+        files.iter().map(|files| reader.lines(files, &apart)).collect::<Result<_, _>>()?;
     let whole = reader.lines(&options.whole, &apart)?;
-    let kept_apart = running.apart + whole.apart;
-    let lines: Vec<&Line> = running.lines.iter().chain(&whole.lines).collect();
-    let start = Start::read(options, base.as_ref(), rules, &lines)?;
+    let kept_apart = whole.apart + running.iter().map(|lines| lines.apart).sum::<usize>();
+    let lines = running.iter().flat_map(|lines| &lines.lines);
+    let lines: Vec<&Line> = lines.chain(&whole.lines).collect();
+    let words = Words::read(&folders, rules)?;
+    let start = Start::read(options, base.as_ref(), words, rules, &lines)?;
     drop(lines);
-    let whole = whole.lines.into_iter().map(|line| line.text).collect();
-    let words = (start.words.as_slice(), start.shares.as_slice());
-    let (numbers, seed) = (&options.numbers, options.schedule.seed);
-    let wanted = Wanted { most: numbers.generated, rules, apart: &apart, seed };
-    let texts = Texts::make(&running.lines, whole, words, numbers, &wanted);
-    drop(running.lines);
-    if texts.is_empty() {
-        let files = options.text.iter().chain(&options.whole);
+    let mut whole: Vec<String> = whole.lines.into_iter().map(|line| line.text).collect();
+    let (numbers, seed) = (options.numbers.among(running.len()), options.schedule.seed);
+    let wanted =
+        Wanted { most: numbers.generated, rules, apart: &apart, seed, grammar: Grammar::English };
+    let texts: Vec<Texts> = running
+        .iter()
+        .enumerate()
+        .map(|(at, lines)| {
+            let words = (start.words.as_slice(), start.shares_of(at));
+            let grammar = match folders.get(at) {
+                Some(folder) if !folder.is_english() => {
+                    let patterns = folder.grammar.as_deref().map(Patterns::read).transpose()?;
+                    start.grammar_of(at, patterns)
+                }
+                _ => Grammar::English,
+            };
+            let wanted = Wanted { grammar, ..wanted.clone() };
+            let whole = std::mem::take(&mut whole);
+            Ok(Texts::make(&lines.lines, whole, words, &numbers, &wanted))
+        })
+        .collect::<Result<_, TrainError>>()?;
+    drop(running);
+    if texts.iter().all(Texts::is_empty) {
+        let files = options.text.iter().chain(&options.whole).chain(&options.languages);
         return Err(run::unfit(files, "no text of at least two words"));
     }
 
@@ -150,7 +180,8 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
         start.mark_numbers(&mut student);
     }
     let wanted = Wanted { most: options.families, ..wanted };
-    let tuned = tune(options, &start, &texts, &mut student, (&wanted, &mut lessons.asked))?;
+    // Options allow families of one language alone.
+    let tuned = tune(options, &start, &texts[0], &mut student, (&wanted, &mut lessons.asked))?;
     run::check_finite(&student.rows)?;
 
     let listed = options.keep.unwrap_or(usize::MAX).min(start.words.len());
@@ -168,7 +199,7 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
         pieces: pieces.as_ref(),
         dims,
         teachers: &teachers,
-        texts: texts.kinds().map(<[String]>::len),
+        texts: texts::numbers(&texts),
         digest: &lessons.digest,
         last: points.last().copied(),
     };
@@ -176,7 +207,7 @@ fn distill_here(options: &DistillOptions) -> Result<Distilled, TrainError> {
     let seconds = lessons.asked.time.as_secs_f64();
     let distilled = Distilled {
         teachers,
-        texts: texts.kinds().map(<[String]>::len),
+        texts: texts::numbers(&texts),
         kept_apart,
         words: [start.words.len(), listed],
         pieces: pieces.map(|fitted| (fitted.pieces.len(), fitted.agreement)),
@@ -228,11 +259,19 @@ fn check(options: &DistillOptions) -> Result<(), TrainError> {
     if options.teachers.is_empty() {
         return refuse("--teacher: expected a folder");
     }
-    if options.text.is_empty() && options.whole.is_empty() {
+    let several = !options.languages.is_empty();
+    if options.text.is_empty() && options.whole.is_empty() && !several {
         return refuse("--text: expected a file");
     }
-    if options.words.is_none() == options.start.is_none() {
-        return refuse("expected --words LIST or --start MODEL");
+    let (words, start) = (options.words.is_some(), options.start.is_some());
+    if [words, start, several].into_iter().filter(|&given| given).count() != 1 {
+        return refuse("expected one of --words LIST, --start MODEL and --language FOLDER");
+    }
+    if several && !(options.text.is_empty() && options.whole.is_empty()) {
+        return refuse("--language: the texts stand in its folder, not after --text or --whole");
+    }
+    if several && options.families > 0 {
+        return refuse("--families: only for one language");
     }
     if options.dims as u64 > Limits::DEFAULT.dims {
         return refuse("--dims: more than a model file may have");

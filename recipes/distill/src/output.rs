@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::pieces::Fitted;
 use crate::start::{Start, rarer_half};
+use crate::texts::KINDS;
 use crate::trainer::Point;
 use crate::{DistillOptions, TeacherInfo};
 
@@ -32,7 +33,7 @@ pub(super) struct Output<'o> {
     pub(super) pieces: Option<&'o Fitted>,
     pub(super) dims: usize,
     pub(super) teachers: &'o [TeacherInfo],
-    pub(super) texts: [usize; 6],
+    pub(super) texts: [usize; KINDS],
     /// BLAKE3 of texts and words.
     pub(super) digest: &'o str,
     /// The last point of the loss curve.
@@ -46,7 +47,7 @@ struct Settings<'s> {
     from: Option<&'s str>,
     teachers: &'s [TeacherInfo],
     text_digest: &'s str,
-    texts: [usize; 6],
+    texts: [usize; KINDS],
     families: usize,
     epochs: u32,
     batch: usize,

@@ -35,6 +35,12 @@ const BREAKS: &[char] = &[',', ';', ':', '(', ')', '–', '—', '“', '”', '
 pub(super) const EDGES: &[char] =
     &[' ', ',', '.', ';', ':', '-', '"', '\'', '(', ')', '“', '”', '‘', '’', '–', '—'];
 
+/// How many kinds of texts there are, and places of some among them.
+pub const KINDS: usize = 6;
+pub const SENTENCES_AT: usize = 0;
+pub const SPANS_AT: usize = 2;
+pub const WHOLE_AT: usize = 4;
+
 /// Maximum number of texts of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Numbers {
@@ -45,6 +51,20 @@ pub struct Numbers {
     /// Bags of words; at most one a line.
     pub bags: usize,
     pub generated: usize,
+}
+
+impl Numbers {
+    /// The numbers for each of some languages.
+    pub fn among(self, languages: usize) -> Self {
+        let part = |number: usize| number / languages.max(1);
+        Self {
+            sentences: part(self.sentences),
+            clauses: part(self.clauses),
+            spans: part(self.spans),
+            bags: part(self.bags),
+            generated: part(self.generated),
+        }
+    }
 }
 
 impl Default for Numbers {
@@ -93,7 +113,7 @@ impl Texts {
     }
 
     /// All kinds, in the order in which they are embedded.
-    pub fn kinds(&self) -> [&[String]; 6] {
+    pub fn kinds(&self) -> [&[String]; KINDS] {
         let Self { sentences, clauses, spans, bags, whole, generated } = self;
         [sentences, clauses, spans, bags, whole, generated]
     }
@@ -105,6 +125,15 @@ impl Texts {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// How many texts of each kind there are.
+pub fn numbers(texts: &[Texts]) -> [usize; KINDS] {
+    let mut numbers = [0; KINDS];
+    for (number, kind) in texts.iter().flat_map(|texts| (0..).zip(texts.kinds())) {
+        numbers[number] += kind.len();
+    }
+    numbers
 }
 
 fn sentences(lines: &[Line], most: usize, random: &mut Random) -> Vec<String> {
@@ -189,6 +218,7 @@ mod tests {
     use cognate::text::Normalisation;
 
     use super::*;
+    use crate::generated::Grammar;
     use crate::sources::ExcludedTexts;
 
     fn line(text: &str) -> Line {
@@ -216,7 +246,9 @@ mod tests {
         let rules = Normalisation::preset("plain").unwrap();
         let apart = ExcludedTexts::default();
         let make = |seed| {
-            let wanted = Wanted { most: numbers.generated, rules: &rules, apart: &apart, seed };
+            let grammar = Grammar::English;
+            let most = numbers.generated;
+            let wanted = Wanted { most, rules: &rules, apart: &apart, seed, grammar };
             Texts::make(&lines, Vec::new(), (&words, &shares), &numbers, &wanted)
         };
         let texts = make(1);

@@ -2,9 +2,10 @@
 //! misspellings and compounds of frequent words, which most unlisted words are.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::PathBuf;
 
-use cognate::text::Normalisation;
+use cognate::text;
+use cognate::text::{Accents, Normalisation, Tokens};
 use cognate_kernels::random::Random;
 use cognate_train::{TrainError, sampling};
 
@@ -16,6 +17,8 @@ const COMPOUND: u64 = 14;
 const MISSPELLINGS: usize = 50_000;
 const COMPOUNDS: usize = 10_000;
 const EACH: usize = 3;
+/// Draws of the second word of a compound until it is of the language of the first.
+const COMPOUND_DRAWS: usize = 100;
 /// Index of the first word to misspell: words before are mostly function words, which have no
 /// typical misspellings. For a short list, a tenth of it is skipped.
 const FROM: usize = 300;
@@ -32,16 +35,17 @@ const BESIDE: [&str; 26] = [
     "wa", "et", "ad", "ry", "yi", "cb", "qe", "zc", "tu", "x",
 ];
 
-/// Distinct words that are not listed: those of the file, misspellings, compounds.
+/// Distinct words that are not listed: those of the files, misspellings, compounds. `home` tells the
+/// language of every listed word, if there are several: compounds are of one language.
 pub fn words(
-    file: Option<&Path>,
-    listed: &[String],
+    files: &[PathBuf],
+    (listed, home): (&[String], &[usize]),
     rules: &Normalisation,
     seed: u64,
 ) -> Result<Vec<String>, TrainError> {
     let mut seen: HashSet<String> = listed.iter().cloned().collect();
     let mut found = Vec::new();
-    if let Some(file) = file {
+    for file in files {
         let plain = |word: &String| !word.chars().any(char::is_numeric);
         for word in WordList::read(file, rules)?.words.into_iter().filter(plain) {
             if seen.insert(word.clone()) {
@@ -61,29 +65,47 @@ pub fn words(
             }
         }
     };
-    let frequent = |to: usize, fits: fn(usize) -> bool| -> Vec<&String> {
+    let frequent = |to: usize, fits: fn(usize) -> bool| -> Vec<usize> {
         let from = FROM.min(listed.len() / 10);
-        let words = &listed[from..listed.len().min(to).max(from)];
-        let letters = |word: &&String| word.bytes().all(|byte| byte.is_ascii_lowercase());
-        words.iter().filter(letters).filter(|word| fits(word.len())).collect()
+        let letters = |word: &String| word.bytes().all(|byte| byte.is_ascii_lowercase());
+        let fits = |&place: &usize| letters(&listed[place]) && fits(listed[place].len());
+        (from..listed.len().min(to)).filter(fits).collect()
     };
     let words = frequent(MISSPELT_TO, |length| length >= MISSPELT);
     let mut random = sampling::generator(seed, MISSPELL, [0, 0]);
     if !words.is_empty() {
         add(MISSPELLINGS.min(EACH * words.len()), &mut || {
-            let word = words[random.below(words.len())];
-            misspelt(word, &mut random)
+            misspelt(&listed[words[random.below(words.len())]], &mut random)
         });
     }
     let words = frequent(COMPOUNDED_TO, |length| COMPOUNDED.contains(&length));
     let mut random = sampling::generator(seed, COMPOUND, [0, 0]);
     if !words.is_empty() {
         add(COMPOUNDS.min(EACH * words.len()), &mut || {
-            let mut word = || words[random.below(words.len())].as_str();
-            [word(), word()].concat()
+            let mut word = || words[random.below(words.len())];
+            let first = word();
+            let same = |other: usize| home.get(first) == home.get(other);
+            let other = (0..COMPOUND_DRAWS).map(|_| word()).find(|&other| same(other));
+            let other = other.unwrap_or(first);
+            [listed[first].as_str(), &listed[other]].concat()
         });
     }
     Ok(found)
+}
+
+/// Listed words as phones write them, without accents, unless that is a listed word, too; with
+/// their places in the list.
+pub fn unaccented(listed: &[String], rules: &Normalisation) -> Vec<(String, usize)> {
+    let rules = Normalisation { accents: Accents::Strip, ..rules.clone() };
+    let mut seen: HashSet<String> = listed.iter().cloned().collect();
+    let (mut found, mut tokens) = (Vec::new(), Tokens::new());
+    for (place, word) in listed.iter().enumerate().filter(|(_, word)| !word.is_ascii()) {
+        text::tokenise(&rules, word, &mut tokens);
+        if tokens.len() == 1 && seen.insert(tokens.text(0).to_owned()) {
+            found.push((tokens.text(0).to_owned(), place));
+        }
+    }
+    found
 }
 
 /// A lower-case word with one mistake after its first letter: a letter omitted, swapped, doubled,
@@ -124,7 +146,7 @@ mod tests {
                 .map(str::to_owned)
                 .collect();
         let rules = Normalisation::preset("plain").unwrap();
-        let found = words(None, &listed, &rules, 1).unwrap();
+        let found = words(&[], (&listed, &[]), &rules, 1).unwrap();
         assert!(found.len() > 20 && found.iter().all(|word| !listed.contains(word)));
         let different: HashSet<&String> = found.iter().collect();
         assert_eq!(different.len(), found.len());
@@ -135,8 +157,16 @@ mod tests {
             };
             assert!(listed.iter().any(near) || listed.iter().any(joined), "{word}");
         }
-        assert_eq!(words(None, &listed, &rules, 1).unwrap(), found);
-        assert_ne!(words(None, &listed, &rules, 2).unwrap(), found);
+        assert_eq!(words(&[], (&listed, &[]), &rules, 1).unwrap(), found);
+        assert_ne!(words(&[], (&listed, &[]), &rules, 2).unwrap(), found);
+    }
+
+    #[test]
+    fn words_without_accents_are_those_that_are_not_listed() {
+        let listed = ["él", "también", "el", "niño", "ninó", "casa"].map(str::to_owned);
+        let rules = Normalisation::preset("plain").unwrap();
+        let found = unaccented(&listed, &rules);
+        assert_eq!(found, [("tambien".to_owned(), 1), ("nino".to_owned(), 3)]);
     }
 
     #[test]
@@ -145,7 +175,7 @@ mod tests {
         let file = folder.path().join("rare.txt");
         std::fs::write(&file, "frisbee\nthe\ncovid19\nfrisbee\ntrampoline\n").unwrap();
         let rules = Normalisation::preset("plain").unwrap();
-        let found = words(Some(&file), &["the".to_owned()], &rules, 1).unwrap();
+        let found = words(&[file], (&["the".to_owned()], &[]), &rules, 1).unwrap();
         assert_eq!(found, ["frisbee", "trampoline", "thethe"]);
     }
 }

@@ -5,7 +5,7 @@ use candle_core::{D, Device, Tensor};
 use candle_nn::ops::{layer_norm, softmax_last_dim};
 use cognate_train::TrainError;
 
-use crate::teacher::folder::{Kind, MPNET_BUCKETS, Pooling, Shape, Tensors};
+use crate::teacher::folder::{Kind, MPNET_BUCKETS, Pooling, Shape, TensorSource};
 use crate::teacher::gelu::gelu;
 
 type Result<T> = std::result::Result<T, candle_core::Error>;
@@ -62,7 +62,7 @@ pub(super) struct Encoder {
 impl Encoder {
     pub(super) fn new(
         shape: &Shape,
-        tensors: &Tensors<'_>,
+        tensors: &dyn TensorSource,
         device: &Device,
     ) -> std::result::Result<Self, TrainError> {
         let hidden = shape.hidden;
@@ -137,7 +137,7 @@ impl Encoder {
 impl Layer {
     fn new(
         shape: &Shape,
-        tensors: &Tensors<'_>,
+        tensors: &dyn TensorSource,
         at: usize,
     ) -> std::result::Result<Self, TrainError> {
         let (hidden, inner) = (shape.hidden, shape.inner);
@@ -199,7 +199,11 @@ impl Layer {
     }
 }
 
-fn norm(shape: &Shape, tensors: &Tensors<'_>, name: &str) -> std::result::Result<Norm, TrainError> {
+fn norm(
+    shape: &Shape,
+    tensors: &dyn TensorSource,
+    name: &str,
+) -> std::result::Result<Norm, TrainError> {
     let scale = tensors.take(&format!("{name}.weight"), &[shape.hidden])?;
     let shift = tensors.take(&format!("{name}.bias"), &[shape.hidden])?;
     Ok(Norm { scale, shift, epsilon: shape.epsilon as f32 })

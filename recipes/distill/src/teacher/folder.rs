@@ -322,7 +322,13 @@ pub(super) fn read_tensors(folder: &Path) -> Result<Vec<u8>, TrainError> {
     Ok(bytes)
 }
 
-/// Tensors by name, on one device.
+/// Tensors by the names that BERT and MPNet give them.
+pub(super) trait TensorSource {
+    /// A tensor with this shape, in single precision.
+    fn take(&self, name: &str, shape: &[usize]) -> Result<Tensor, TrainError>;
+}
+
+/// The tensors of a safetensors file.
 pub(super) struct Tensors<'b> {
     file: &'b Path,
     found: SafeTensors<'b>,
@@ -343,9 +349,10 @@ impl<'b> Tensors<'b> {
         let prefix = PREFIXES.into_iter().find(begins).unwrap_or_default();
         Ok(Self { file, found, prefix, device })
     }
+}
 
-    /// A tensor with this shape, in single precision.
-    pub(super) fn take(&self, name: &str, shape: &[usize]) -> Result<Tensor, TrainError> {
+impl TensorSource for Tensors<'_> {
+    fn take(&self, name: &str, shape: &[usize]) -> Result<Tensor, TrainError> {
         let name = format!("{}{name}", self.prefix);
         let view = self
             .found

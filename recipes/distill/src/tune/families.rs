@@ -281,6 +281,7 @@ fn telegram(mut text: Vec<String>) -> Changed {
 
 #[cfg(test)]
 mod tests {
+    use crate::generated::Grammar;
     use cognate::text::Normalisation;
 
     use super::*;
@@ -328,7 +329,8 @@ mod tests {
         let rules = Normalisation::preset("plain").unwrap();
         let apart = ExcludedTexts::default();
         let make = |seed| {
-            let wanted = Wanted { most: 20, rules: &rules, apart: &apart, seed };
+            let grammar = Grammar::English;
+            let wanted = Wanted { most: 20, rules: &rules, apart: &apart, seed, grammar };
             families(&texts, &words, (&rows, 5), &wanted)
         };
         let found = make(1);

@@ -53,15 +53,20 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn distil(folder: &Path, output: &str, flags: &[&str]) -> Command {
+/// A run without any text.
+fn program(folder: &Path, output: &str, flags: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cognate-distill"));
     command.args(["--teacher", "bert-mean_tokens", "-o", output, "--json"]);
-    command.args(["--batch", "128", "--text", "text.txt"]).args(flags);
+    command.args(["--batch", "128"]).args(flags);
     if !flags.contains(&"--cache") {
         command.args(["--cache", "cache"]);
     }
     command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
+}
+
+fn distil(folder: &Path, output: &str, flags: &[&str]) -> Command {
+    program(folder, output, &[&["--text", "text.txt"], flags].concat())
 }
 
 /// From the list of words, in eight dimensions.
@@ -278,6 +283,48 @@ fn a_model_is_moved_to_other_texts() {
     assert_eq!(row(&before, "2010"), row(&after, "2010"));
     let length = |word: &str| vector::norm(vector::Row::F32(&row(&after, word)));
     assert!(length("smokestack") > 0.1 * length("stone"), "{}", length("smokestack"));
+}
+
+#[test]
+fn languages_come_into_one_space_and_count_alike() {
+    let folder = folder();
+    let folder = folder.path();
+    let text = text(600);
+    let lines: Vec<&str> = text.lines().collect();
+    let (some, others) = lines.split_at(300);
+    // The second language has other words besides, and counts a thousand times as high.
+    let more = words().replace('\n', "000\n").replace("town\t", "Town\t") + "ville\t500000\n";
+    for (name, list, lines) in [("en", words(), some), ("xx", more, others)] {
+        let folder = folder.join(name);
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("words.tsv"), list).unwrap();
+        std::fs::write(folder.join("text.txt"), lines.join("\n")).unwrap();
+        std::fs::write(folder.join("rare.txt"), format!("oldtown{name}\n")).unwrap();
+        let grammar = "who = a man, a woman, a child\n: who reads who\n: who walks to who\n";
+        std::fs::write(folder.join("grammar.conf"), grammar).unwrap();
+    }
+    let flags = ["--language", "en", "--language", "xx", "--dims", "8", "--generated", "400"];
+    let flags = [&flags[..], &["--pieces", "20", "--exclude", "apart.tsv"]].concat();
+    let said = done(program(folder, "m.safetensors", &flags).args(["--epochs", "20"]));
+    assert_eq!((&said["kept_apart"], &said["left_out"]), (&1.into(), &1.into()));
+    assert!(said["texts"][5].as_u64().unwrap() > 100, "{said}");
+    let model = open(folder, "m.safetensors");
+    let counts = model.vocabulary().counts.unwrap();
+    let count = |word: &str| counts[model.vocabulary().lookup(word).unwrap() as usize];
+    let (the, of) = (count("the"), count("of"));
+    assert!(the > of && the < 500_000_000, "{the} {of}");
+    assert!(count("town") < count("ville"), "town is a word of one of the two");
+    let bytes = std::fs::read(folder.join("m.safetensors")).unwrap();
+    done(program(folder, "m.safetensors", &flags).args(["--epochs", "20", "--threads", "1"]));
+    assert!(std::fs::read(folder.join("m.safetensors")).unwrap() == bytes);
+
+    let and = |more: &[&str]| program(folder, "n.safetensors", &[&flags[..], more].concat());
+    for more in [["--text", "text.txt"], ["--words", "words.tsv"], ["--families", "9"]] {
+        refused(&mut and(&more), 2, &["--language", more[0]]);
+    }
+    refused(&mut and(&["--language", "nowhere"]), 1, &["nowhere"]);
+    std::fs::write(folder.join("xx/words.tsv"), "the\nof\n").unwrap();
+    refused(&mut and(&["--restart"]), 1, &["words.tsv", "a count after each word"]);
 }
 
 #[test]
