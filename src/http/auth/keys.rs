@@ -278,7 +278,7 @@ const ANY: char = '*';
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectionNames(Box<[Pattern]>);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Pattern {
     Name(Box<str>),
     Prefix(Box<str>),
@@ -298,7 +298,10 @@ impl FromStr for CollectionNames {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let patterns: Vec<Pattern> = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        let mut patterns: Vec<Pattern> =
+            text.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        // However they are written, the rights are the same.
+        patterns.sort_unstable();
         match patterns.len() <= MOST_NAMES {
             true => Ok(Self(patterns.into())),
             false => Err(format!("a key names at most {MOST_NAMES} collections")),

@@ -195,11 +195,25 @@ async fn a_revoked_key_is_out_although_a_model_cannot_be_opened() {
 #[tokio::test]
 async fn a_stream_ends_when_its_key_is_revoked_and_no_other_does() {
     let folder = tempfile::tempdir().unwrap();
-    let keys = key_file(&folder);
-    let app = TestApp::with(|settings| settings.keys_file = Some(keys.clone()));
+    let keys = folder.path().join("keys");
+    let key_of = |key: &str, names: &str| line_of(key, Scope::Query, key).unwrap() + names;
+    let write = |lines: &[String]| std::fs::write(&keys, lines.join("\n")).unwrap();
+    let admin = line_of("ops", Scope::Admin, "admin").unwrap();
+    write(&[
+        key_of("revoked", ""),
+        key_of("resting", ""),
+        key_of("other-rights", ""),
+        key_of("same-rights", ":news,shop"),
+        admin.clone(),
+    ]);
+    let app = TestApp::with(|settings| {
+        settings.keys_file = Some(keys.clone());
+        // A stream that rests is looked at as often.
+        settings.write_timeout_s = 1;
+    });
     let line = Bytes::from_static(b"[\"quake\",\"city\"]\n");
     let mut streams = Vec::new();
-    for key in ["query-key", "admin-key"] {
+    for key in ["revoked", "resting", "other-rights", "same-rights", "admin"] {
         let (sender, receiver) = tokio::sync::mpsc::channel::<Bytes>(1);
         let body = stream::unfold(receiver, |mut receiver| async {
             receiver.recv().await.map(|bytes| (Ok::<_, std::io::Error>(bytes), receiver))
@@ -213,20 +227,34 @@ async fn a_stream_ends_when_its_key_is_revoked_and_no_other_does() {
         sender.send(line.clone()).await.unwrap();
         let first = answers.frame().await.unwrap().unwrap().into_data().unwrap();
         assert!(first.starts_with(b"{\"score\":"), "{first:?}");
-        streams.push((sender, answers));
+        streams.push((key, sender, answers));
     }
-    std::fs::write(&keys, line_of("ops", Scope::Admin, "admin-key").unwrap()).unwrap();
-    let reload = with_key("POST", "/-/reload", Some("Bearer admin-key"));
-    assert_eq!(app.send(reload).await.json()["keys"], 1);
-    let mut last = Vec::new();
-    for (sender, answers) in streams {
-        sender.send(line.clone()).await.unwrap();
-        drop(sender);
-        let rest = answers.collect().await.unwrap().to_bytes();
-        last.push(serde_json::from_slice::<serde_json::Value>(&rest).unwrap());
+    write(&[admin, key_of("other-rights", ":news"), key_of("same-rights", ":shop,news")]);
+    let reload = with_key("POST", "/-/reload", Some("Bearer admin"));
+    assert_eq!(app.send(reload).await.json()["keys"], 3);
+    for (key, sender, answers) in streams {
+        if key != "resting" {
+            sender.send(line.clone()).await.unwrap();
+        }
+        let rest = match key {
+            // Its client sends nothing, and would go on.
+            "resting" => answers.collect().await,
+            _ => {
+                drop(sender);
+                answers.collect().await
+            }
+        };
+        let rest = rest.unwrap().to_bytes();
+        let last: serde_json::Value = serde_json::from_slice(&rest).unwrap();
+        match key {
+            "same-rights" | "admin" => assert!(last["score"].is_number(), "{key}: {last}"),
+            _ => assert_eq!(
+                (&last["line"], &last["error"]["code"]),
+                (&2.into(), &"unauthorized".into()),
+                "{key}"
+            ),
+        }
     }
-    assert_eq!((&last[0]["line"], &last[0]["error"]["code"]), (&2.into(), &"unauthorized".into()));
-    assert!(last[1]["score"].is_number(), "{}", last[1]);
 }
 
 #[tokio::test]

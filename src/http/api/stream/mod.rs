@@ -347,6 +347,9 @@ impl<Q: LineQuestion> Talk<Q> {
             self.record.end.computed += computed;
             finished.map_err(|error| End::told(Outcome::Refused, last, error))?;
         }
+        if !self.stream.is_admitted() {
+            return Err(End::revoked(last));
+        }
         while let Some(answer) = self.stream.question.conclude() {
             let pushed = self.writer.push(answer, &mut self.place).await;
             pushed.map_err(|stopped| End::unwritten(stopped, last))?;
