@@ -45,7 +45,7 @@ dashboard_syntax() {
 haproxy_syntax() {
     local known=cat
     case $(haproxy -v | head -1) in *" 2."* | *" 3.0"*) known='sed s/init-state.down//' ;; esac
-    $known deploy/haproxy/haproxy.cfg | haproxy -c -f /dev/stdin && haproxy -v | head -1
+    $known deploy/haproxy/haproxy.cfg | haproxy -c -f /dev/stdin && haproxy -v | sed -n 1p
 }
 # held COMMAND...: what it renders is right by the schemas, where they are, and by what no schema knows.
 held() {
