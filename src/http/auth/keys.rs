@@ -198,7 +198,13 @@ impl Keys {
     /// Whether this key is among them with the same rights.
     pub(crate) fn include(&self, key: &Key) -> bool {
         let place = self.places.get(&key.digest).and_then(|place| self.keys.get(*place));
-        place.is_some_and(|now| now.scope == key.scope && now.collections == key.collections)
+        place.is_some_and(|now| {
+            let same_names = match (&now.collections, &key.collections) {
+                (Some(now), Some(before)) => now.are(before),
+                (now, before) => now.is_none() && before.is_none(),
+            };
+            now.scope == key.scope && same_names
+        })
     }
 
     /// Every key, in the order of the file.
@@ -278,13 +284,19 @@ const ANY: char = '*';
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectionNames(Box<[Pattern]>);
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Pattern {
     Name(Box<str>),
     Prefix(Box<str>),
 }
 
 impl CollectionNames {
+    /// Whether both are the same names, in whatever order they are written.
+    fn are(&self, other: &Self) -> bool {
+        let within = |one: &Self, other: &Self| one.0.iter().all(|name| other.0.contains(name));
+        within(self, other) && within(other, self)
+    }
+
     /// Whether a collection of this name is among them.
     pub fn include(&self, name: &str) -> bool {
         self.0.iter().any(|pattern| match pattern {
@@ -298,10 +310,7 @@ impl FromStr for CollectionNames {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut patterns: Vec<Pattern> =
-            text.split(',').map(str::parse).collect::<Result<_, _>>()?;
-        // However they are written, the rights are the same.
-        patterns.sort_unstable();
+        let patterns: Vec<Pattern> = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
         match patterns.len() <= MOST_NAMES {
             true => Ok(Self(patterns.into())),
             false => Err(format!("a key names at most {MOST_NAMES} collections")),
