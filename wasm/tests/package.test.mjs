@@ -102,7 +102,7 @@ test("bad models are refused without a trap", async () => {
   for (const name of readdirSync(seeds)) outcomes[await opens(readFileSync(join(seeds, name)))] += 1;
   assert.ok(outcomes.true >= 3 && outcomes.false >= 10, JSON.stringify(outcomes));
 
-  const sound = readFileSync(join(ROOT, "tests/data/model/cognate-1.safetensors"));
+  const sound = readFileSync(join(ROOT, "crates/core/tests/data/model/cognate-1.safetensors"));
   assert.ok(await opens(sound));
   for (let at = 0; at < sound.length; at += 37) {
     assert.ok(!(await opens(sound.subarray(0, at))), `cut after ${at} bytes`);
@@ -115,7 +115,7 @@ test("bad models are refused without a trap", async () => {
 });
 
 test("memory is freed", async () => {
-  const small = readFileSync(join(ROOT, "tests/data/model/cognate-1.safetensors"));
+  const small = readFileSync(join(ROOT, "crates/core/tests/data/model/cognate-1.safetensors"));
   const texts = Array.from({ length: 2000 }, (_, n) => `quake number ${n} hits L.A. ${"so ".repeat(n % 30)}`);
   const ask = (asked) => {
     asked.embed(texts);

@@ -134,6 +134,7 @@ test("explanations", async () => {
     const asked = JSON.parse(program(["explain", "--json", "--model", DEFAULT, "--method", method.name, a, b]));
     const { model: _, ...expected } = asked;
     // What is left out there is false or empty, and told here.
+    expected.opposes ??= [];
     const defaults = (one) => ({ pieces: [], ...one });
     for (const side of ["a", "b"]) {
       expected[side].truncated ??= false;
