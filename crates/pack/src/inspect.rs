@@ -46,6 +46,8 @@ pub struct Inspection {
     /// Whether word frequencies are contained in the vectors.
     pub frequency: Frequency,
     pub licence: Option<String>,
+    /// Codes of the languages that the file states.
+    pub languages: Vec<String>,
     /// The method stored in the file as `auto`, if any.
     pub auto_method: Option<String>,
     /// The method that `auto` resolves to.
@@ -143,6 +145,7 @@ pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, Mode
         dtype: model.dtype(),
         frequency: model.frequency(),
         licence: text("licence"),
+        languages: model.languages().map(str::to_owned).collect(),
         auto_method: text(AUTO_METHOD),
         auto: auto.method.name(),
         auto_because: auto.because,
@@ -272,6 +275,9 @@ impl fmt::Display for Inspection {
         }
         writeln!(f, "  unknown words  {}", of_unknown(&self.unknown))?;
         writeln!(f, "  auto           {}: {}", self.auto, self.auto_because)?;
+        if !self.languages.is_empty() {
+            writeln!(f, "  languages      {}", self.languages.join(" "))?;
+        }
         writeln!(f, "  licence        {}", self.licence.as_deref().unwrap_or("not stated"))?;
         writeln!(f, "  created by     {}", self.created_by.as_deref().unwrap_or("not stated"))?;
         for section in &self.sections {

@@ -1,9 +1,10 @@
 //! Writes distilled vectors as a model file.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 
 use cognate::methods::means::learned_idf;
-use cognate::model::format::{AUTO_METHOD, Dtype};
+use cognate::model::format::{AUTO_METHOD, Dtype, LANGUAGES};
 use cognate::model::pieces::{PIECES_SECTION, put_pieces};
 use cognate::model::unknown::Fallback;
 use cognate::model::vectors::Quantiser;
@@ -110,6 +111,11 @@ impl Output<'_> {
             if let Some(value) = value {
                 set(key, value.clone());
             }
+        }
+        if !self.options.languages.is_empty() {
+            let names = self.options.languages.iter().filter_map(|folder| folder.file_name());
+            let names: Vec<_> = names.map(OsStr::to_string_lossy).collect();
+            set(LANGUAGES, names.join(" "));
         }
         if let Some(unknown) = self.unknown() {
             set("unknown", json(&unknown)?);

@@ -122,6 +122,9 @@ pub(crate) struct ModelEntry {
     /// Terms of use, as the file states them.
     #[serde(skip_serializing_if = "Option::is_none")]
     licence: Option<String>,
+    /// Codes of the languages it is for, in ISO 639-1; left out if the file does not state them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    languages: Vec<String>,
     /// What `auto` stands for.
     auto: &'static str,
     /// `in_norm` if the vectors' lengths carry how frequent a word is, else `none`.
@@ -232,6 +235,7 @@ impl ModelEntry {
             dimensions: model.dims(),
             bytes: model.bytes(),
             licence: model.metadata().get("licence").cloned(),
+            languages: model.languages().map(str::to_owned).collect(),
             auto: engine.auto().name(),
             frequency: match model.frequency() {
                 Frequency::InNorm => "in_norm",

@@ -22,6 +22,7 @@ async fn methods_and_models_are_listed() {
     assert_eq!((&model["name"], &model["default"]), (&json!("tiny"), &json!(true)));
     assert_eq!((&model["words"], &model["dimensions"]), (&json!(12), &json!(20)));
     assert_eq!(model["licence"], "none needed");
+    assert!(model.get("languages").is_none(), "its file states none");
     app.get("/methods?model=other").await.refusal(422, "unknown_model");
     app.get("/methods?modl=tiny").await.refusal(422, "invalid_field");
     assert_eq!(app.get("/methods?model=tiny").await.status, 200);

@@ -25,8 +25,8 @@
 //! Between two of them may stand `_pad0`, `_pad1`, … : U8, zeros, shorter than 64 bytes.
 //!
 //! `__metadata__` holds strings: `format` = `cognate/1`, `dim`, `vocab`, `max_probe`,
-//! `normalisation` and `unknown` (JSON), `frequency`, `auto_method`, `licence`, `documents`,
-//! `tokens`, `idf_unknown`, `created_by`, `source_digest`, `section.<name>` (JSON) for a section's
+//! `normalisation` and `unknown` (JSON), `frequency`, `auto_method`, `licence`, `languages`,
+//! `documents`, `tokens`, `idf_unknown`, `created_by`, `source_digest`, `section.<name>` (JSON) for a section's
 //! settings, `b3.<tensor>` = BLAKE3 of its bytes for every tensor but padding, and `b3.header` =
 //! BLAKE3 of the header with that value replaced by 64 zeros. The first 16 digits of `b3.header`
 //! are the model's fingerprint: they change with every byte of every tensor.
@@ -49,6 +49,9 @@ pub const ALIGNMENT: u64 = 64;
 pub const PREFIX: u64 = 8;
 /// The metadata key of the method that `auto` chooses.
 pub const AUTO_METHOD: &str = "auto_method";
+/// The metadata key of the languages whose texts the vectors are for: their codes in ISO 639-1,
+/// with a space between two.
+pub const LANGUAGES: &str = "languages";
 /// The name that padding tensors begin with.
 pub const PADDING: &str = "_pad";
 

@@ -59,7 +59,7 @@ pub use vectors::{Frequency, Vectors};
 pub use vocabulary::{Vocabulary, WordId};
 
 use crate::model::bytes::{AlignedBytes, Bytes, in_memory, numbers};
-use crate::model::format::{Dtype, Header, Limits, Tensor};
+use crate::model::format::{Dtype, Header, LANGUAGES, Limits, Tensor};
 use crate::model::lines::Lines;
 #[cfg(unix)]
 use crate::model::mapped::Mapping;
@@ -307,6 +307,11 @@ impl Model {
     /// Whether vectors carry their word's weight.
     pub fn frequency(&self) -> Frequency {
         self.frequency
+    }
+
+    /// The codes of the languages it is for, in ISO 639-1; none if the file does not state them.
+    pub fn languages(&self) -> impl Iterator<Item = &str> {
+        self.metadata().get(LANGUAGES).map_or("", String::as_str).split_whitespace()
     }
 
     /// How much of the file was checked when it was opened.

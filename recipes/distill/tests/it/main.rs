@@ -312,6 +312,7 @@ fn languages_come_into_one_space_and_count_alike() {
     let counts = model.vocabulary().counts.unwrap();
     let count = |word: &str| counts[model.vocabulary().lookup(word).unwrap() as usize];
     let (the, of) = (count("the"), count("of"));
+    assert_eq!(model.languages().collect::<Vec<_>>(), ["en", "xx"]);
     assert!(the > of && the < 500_000_000, "{the} {of}");
     assert!(count("town") < count("ville"), "town is a word of one of the two");
     let bytes = std::fs::read(folder.join("m.safetensors")).unwrap();
