@@ -2,11 +2,10 @@
 
 import { Cognate } from "./cognate.js";
 
-const IS_WEB = typeof WorkerGlobalScope === "function";
-const port = IS_WEB ? self : (await import("node:worker_threads")).parentPort;
 let model;
 
-async function answer({ id, what, args }) {
+/** Answers a question by a message to the same port. */
+async function answer(port, { id, what, args }) {
   try {
     port.postMessage({ id, value: await ask(what, args) });
   } catch ({ name, message, argument, index }) {
@@ -20,5 +19,6 @@ async function ask(what, args) {
   return model.about;
 }
 
-if (IS_WEB) port.onmessage = ({ data }) => answer(data);
-else port.on("message", answer);
+// Nothing is awaited before a web worker listens: what was sent until then would be lost.
+if (typeof WorkerGlobalScope === "function") self.onmessage = ({ data }) => answer(self, data);
+else import("node:worker_threads").then(({ parentPort: port }) => port.on("message", (asked) => answer(port, asked)));

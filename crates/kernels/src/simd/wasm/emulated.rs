@@ -37,10 +37,13 @@ fn may_be_inexact(weight: f32, sum: Lanes) -> v128 {
     let most = i32x4_max(i32x4_max(sizes[0], sizes[1]), i32x4_max(sizes[2], sizes[3]));
     let [a, b, c, d] = sizes.map(|four| i32x4_sub(four, i32x4_splat(1)));
     let least = u32x4_min(u32x4_min(a, b), u32x4_min(c, d));
-    let (low, high) = (weight.abs() * f32::exp2(-20.0), weight.abs() * f32::exp2(20.0));
+    let (low, high) = (weight.abs() / SPAN, weight.abs() * SPAN);
     let low = u32x4_splat(low.to_bits().wrapping_sub(1));
     v128_or(i32x4_gt(most, f32x4_splat(high)), u32x4_lt(least, low))
 }
+
+/// 2²⁰.
+const SPAN: f32 = 1_048_576.0;
 
 /// Whether a total may be halfway between two singles and have lost something.
 ///
@@ -202,6 +205,26 @@ mod tests {
             is_rounded_once(a, b, sum, fused(lanes(a), lanes(b), lanes(sum)));
         }
         assert_eq!(twice_differs, 4, "cases that two roundings get wrong are among them");
+    }
+
+    #[test]
+    fn a_byte_times_a_weight_is_rounded_by_what_the_total_lost() {
+        let one = 1.0 + f32::EPSILON;
+        // 77 · 13,944,699 is 2³⁰ - 1: a little less than half of the last digit of `one`.
+        let weight = 13_944_699.0 * f32::exp2(-54.0);
+        // 3 · (2²³ + 1) is halfway between two singles by itself.
+        let cases = [(77, weight, one), (-77, weight, one), (3, 8_388_609.0, -f32::exp2(-40.0))];
+        for (byte, weight, sum) in cases {
+            let twice = (f64::from(byte) * f64::from(weight) + f64::from(sum)) as f32;
+            assert_ne!(
+                twice,
+                plain::fused(f32::from(byte), weight, sum),
+                "two roundings get it wrong"
+            );
+            let row = OfRow(i8::load(&[byte; LANES]), PhantomData::<i8>);
+            let (found, sum) = (fused(row, all(weight), lanes([sum; LANES])), [sum; LANES]);
+            is_rounded_once([byte.into(); LANES], [weight; LANES], sum, found);
+        }
     }
 
     proptest! {
