@@ -49,15 +49,25 @@ choose_compiler
 # Folders of this machine stay out of the module.
 sysroot=$("$RUSTC" --print sysroot)
 remapped=("$root=/src" "${CARGO_HOME:-$HOME/.cargo}=/cargo" "$(realpath "$sysroot")=/rust" "$sysroot=/rust")
-flags="-C target-feature=+simd128"
+flags=
 for pair in "${remapped[@]}"; do flags+=" --remap-path-prefix=$pair"; done
-RUSTFLAGS=$flags "$(cargo_beside)" "${standard[@]}" build --locked --release --target $target
+
+# build FEATURES FOLDER: modules with other features need other libraries, so each has a folder.
+build() {
+    RUSTFLAGS="-C target-feature=$1$flags" CARGO_TARGET_DIR=$2 \
+        "$(cargo_beside)" "${standard[@]}" build --locked --release --target $target
+}
+build +simd128 "$CARGO_TARGET_DIR"
+# For engines whose relaxed multiply-add is fused (lib/fused.js).
+build +simd128,+relaxed-simd "$CARGO_TARGET_DIR/fused"
 
 rm -rf "$out/package" "$out/playground"
 mkdir -p "$out/package" "$out/playground/assets"
 cp lib/* README.md "$root"/LICENSE-* "$root/NOTICE" "$out/package/"
 cp "$root/models/default.safetensors" "$out/package/"
-cp "$CARGO_TARGET_DIR/$target/release/cognate_wasm.wasm" "$out/package/cognate.wasm"
+built=$target/release/cognate_wasm.wasm
+cp "$CARGO_TARGET_DIR/$built" "$out/package/cognate.wasm"
+cp "$CARGO_TARGET_DIR/fused/$built" "$out/package/cognate-fused.wasm"
 
 # The service's own pages, with the package beside them and without what only the service has.
 pages=$root/src/http/api/pages

@@ -27,9 +27,10 @@ const ROUNDS = 60;
     milliseconds. */
 export async function measure(address, clock = () => performance.now()) {
   const { Cognate } = await import(address);
+  const { isFused } = await import(new URL("fused.js", address));
   const begun = performance.now();
   const model = await Cognate.load();
-  const found = { load_ms: performance.now() - begun, memory: model.memory, pairs_per_second: {} };
+  const found = { fused: isFused(), load_ms: performance.now() - begun, memory: model.memory, pairs_per_second: {} };
   const asked = pairs();
   for (const method of METHODS) {
     const rates = Array.from({ length: ROUNDS }, (_, round) => {

@@ -1,6 +1,7 @@
 // The package in Node and headless Chromium beside the program on one core, in one run:
 // `node wasm/bench/run.mjs COGNATE [FOLDER]`; FOLDER is what `wasm/build.sh` made, by default wasm/dist.
-// Needs taskset, gzip, brotli, python3 and Debian's chromium with its driver.
+// Needs taskset, gzip, brotli, python3 and Debian's chromium with its driver. Node 20 takes the module for a fused
+// multiply-add with --experimental-wasm-relaxed-simd.
 
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -49,8 +50,8 @@ function browser() {
   return JSON.parse(printed.trim().split("\n").at(-1));
 }
 
-function sizes() {
-  const file = join(folder, "package/cognate.wasm");
+function sizes(name) {
+  const file = join(folder, "package", name);
   const packed = (words) => execFileSync(words[0], [...words.slice(1), file], { maxBuffer: 1 << 26 }).length;
   const raw = statSync(file).size;
   return { raw, gzip: packed(["gzip", "-9", "-c"]), brotli: packed(["brotli", "-q", "11", "-c"]) };
@@ -64,11 +65,13 @@ const found = {
   node: await measure(pathToFileURL(join(folder, "package/cognate.js")), ownTime),
   browser: browser(),
 };
-const { raw, gzip, brotli } = sizes();
-console.log(`cognate.wasm: ${raw} bytes, ${gzip} by gzip -9, ${brotli} by brotli -q 11`);
+for (const name of ["cognate.wasm", "cognate-fused.wasm"]) {
+  const { raw, gzip, brotli } = sizes(name);
+  console.log(`${name}: ${raw} bytes, ${gzip} by gzip -9, ${brotli} by brotli -q 11`);
+}
 console.log(`Node ${process.version}, ${version("chromium")}, ${readFileSync("/proc/cpuinfo", "utf8").match(/model name\s*: (.*)/)?.[1]}`);
-for (const [name, { load_ms, memory, one_call_us }] of [["Node", found.node], ["Chromium", found.browser]]) {
-  console.log(`${name}: loaded in ${load_ms.toFixed(0)} ms, ${(memory / 1e6).toFixed(1)} MB, one call ${one_call_us.toFixed(1)} µs`);
+for (const [name, { fused, load_ms, memory, one_call_us }] of [["Node", found.node], ["Chromium", found.browser]]) {
+  console.log(`${name}, multiply-add ${fused ? "fused" : "emulated"}: loaded in ${load_ms.toFixed(0)} ms, ${(memory / 1e6).toFixed(1)} MB, one call ${one_call_us.toFixed(1)} µs`);
 }
 console.log("\n| pairs a second | program, one core | Node | Chromium |\n|---|---|---|---|");
 for (const method of METHODS) {

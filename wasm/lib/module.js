@@ -2,6 +2,7 @@
 
 import { bytesOf } from "./bytes.js";
 import { CognateError, ModelError, raised } from "./errors.js";
+import { isFused } from "./fused.js";
 
 /** Numbers of 32 bits at the head of an answer. */
 const HEAD = 6;
@@ -10,12 +11,18 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 let compiled = null;
 
-/** The module, compiled once for all models. */
+/** The module, compiled once for all models: that for a fused multiply-add where the engine has one. */
 function compile() {
-  compiled ??= bytesOf(new URL("./cognate.wasm", import.meta.url)).then((bytes) => WebAssembly.compile(bytes));
+  compiled ??= bytesOf(address()).then((bytes) => WebAssembly.compile(bytes));
   // What failed may do better another time.
   compiled.catch(() => (compiled = null));
   return compiled;
+}
+
+/** Both addresses are written out, as bundlers look for that. */
+function address() {
+  if (isFused()) return new URL("./cognate-fused.wasm", import.meta.url);
+  return new URL("./cognate.wasm", import.meta.url);
 }
 
 /** An instance of the module with one model: its memory goes when nobody holds it any more. */

@@ -143,6 +143,28 @@ class Pages:
         self.picture("offline-narrow-dark")
         self.quiet()
 
+    def worker(self):
+        """A worker gives the page's own answers, and refuses by the same exceptions."""
+        told = self.browser.run(
+            """
+            return (async () => {
+              const { Cognate, TextError } = await import(arguments[0] + "cognate.js");
+              const { CognateWorker } = await import(arguments[0] + "worker.js");
+              const pairs = [["Quake hits L.A.!!", "Earthquake shakes Los Angeles"], ["a cat", "football"], ["", "x"]];
+              const worker = await CognateWorker.load();
+              const [there, here] = [await worker.pairs(pairs), (await Cognate.load()).pairs(pairs)];
+              const refused = await worker.rank(" ", ["a"]).catch((error) => error instanceof TextError && error.argument);
+              const late = worker.methods();
+              worker.close();
+              const closed = await late.catch((error) => error.message);
+              return [JSON.stringify(there) === JSON.stringify(here), refused, closed];
+            })();
+            """,
+            self.url + "/playground/cognate/",
+        )
+        assert told == [True, "query", "this model was closed"], told
+        self.quiet()
+
 
 def measured(browser, url):
     """What `measure.mjs` finds in the browser."""
@@ -178,7 +200,7 @@ def main():
             print(json.dumps(measured(browser, url)))
             return 0
         pages = Pages(browser, url, arguments.pictures)
-        checks = "first_sight methods refused ranking events switched".split()
+        checks = "first_sight methods refused ranking events switched worker".split()
         for name in checks:
             try:
                 getattr(pages, name)()

@@ -1,16 +1,21 @@
 // The package as its users meet it: answers, exceptions by kind, bad models, memory.
 
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { pathToFileURL } from "node:url";
 
-import { DEFAULT, PACKAGE, ROOT, cognate } from "./support.mjs";
+import { DEFAULT, PACKAGE, ROOT, cognate, folder, part } from "./support.mjs";
 
 const { Cognate, CognateError, MethodError, ModelError, SettingError, TextError } = cognate;
+const { CognateWorker } = await part("worker.js");
+const { isFused } = await part("fused.js");
 const model = await Cognate.load();
 
-test("what the README shows", () => {
+test("what the README shows", (t) => {
+  t.diagnostic(`the engine's multiply-add is fused: ${isFused()}`);
   assert.equal(Math.fround(0.65576607), model.similarity("Quake hits L.A.!!", "Earthquake shakes Los Angeles"));
   const news = ["a cat naps", "quake hits city", "a tremor was felt in Chile"];
   const { method, results } = model.rank("earthquake", news, { topK: 2 });
@@ -153,8 +158,68 @@ test("memory is freed", async () => {
   assert.throws(() => closed.similarity("a", "b"), /closed/);
 });
 
+test("a worker answers what the model answers", async () => {
+  const worker = await CognateWorker.load();
+  assert.deepEqual(worker.about, model.about);
+  const texts = ["a quake", "an earthquake", "a cat naps"];
+  const asked = [
+    ["similarity", texts[0], texts[1], { method: "dynamax" }],
+    ["pairs", [[texts[0], texts[1]], ["", "x"]]],
+    ["rank", texts[0], texts, { topK: 2 }],
+    ["embed", texts],
+    ["explain", texts[0], texts[1]],
+    ["methods"],
+  ];
+  const answers = await Promise.all(asked.map(([what, ...args]) => worker[what](...args)));
+  asked.forEach(([what, ...args], place) => assert.deepEqual(answers[place], model[what](...args), what));
+
+  await assert.rejects(worker.rank("a", ["b", " "], { unscored: "error" }), (error) => {
+    assert.deepEqual([error.name, error.argument, error.index], ["TextError", "candidates", 1]);
+    return error instanceof TextError && /^candidates\[1\] is empty/.test(error.message);
+  });
+  await assert.rejects(worker.similarity("a", "b", { method: "dynamix" }), MethodError);
+  await assert.rejects(worker.similarity("a", 7), TypeError);
+  await assert.rejects(worker.pairs([["a", () => 1]]), { name: "DataCloneError" });
+  assert.equal(await worker.similarity(texts[0], texts[1]), model.similarity(texts[0], texts[1]));
+
+  const late = worker.methods();
+  worker.close();
+  worker.close();
+  await assert.rejects(late, CognateError);
+  await assert.rejects(worker.methods(), /closed/);
+});
+
+test("a worker's model comes from where a model comes from", async () => {
+  const bytes = readFileSync(DEFAULT);
+  for (const source of [bytes, new Response(bytes), DEFAULT]) {
+    const worker = await CognateWorker.load(source);
+    assert.equal(worker.about.fingerprint, model.about.fingerprint);
+    worker.close();
+  }
+  assert.ok(bytes.equals(readFileSync(DEFAULT)), "the caller's bytes stay with the caller");
+  await assert.rejects(CognateWorker.load(new Uint8Array(100)), ModelError);
+  await assert.rejects(CognateWorker.load("/there/is/no/such.safetensors"), ModelError);
+});
+
+test("a worker that has nothing to answer keeps no process", (t) => {
+  const script = join(folder(t), "asking.mjs");
+  const worker = pathToFileURL(join(PACKAGE, "worker.js"));
+  writeFileSync(
+    script,
+    `import { CognateWorker } from "${worker}";
+    const worker = await CognateWorker.load();
+    console.log(await worker.similarity("a quake", "an earthquake"));`,
+  );
+  const told = execFileSync(process.execPath, [script], { encoding: "utf8", timeout: 60000 });
+  assert.equal(Number(told), model.similarity("a quake", "an earthquake"));
+});
+
 test("the types name what there is", () => {
   const types = readFileSync(join(PACKAGE, "cognate.d.ts"), "utf8");
   const ours = Object.getOwnPropertyNames(Cognate.prototype).filter((name) => name !== "constructor");
   for (const name of [...ours, ...Object.keys(cognate)]) assert.match(types, new RegExp(`\\b${name}\\b`), name);
+  const ofWorker = readFileSync(join(PACKAGE, "worker.d.ts"), "utf8");
+  for (const name of Object.getOwnPropertyNames(CognateWorker.prototype).filter((name) => name !== "constructor")) {
+    assert.match(ofWorker, new RegExp(`\\b${name}\\b`), name);
+  }
 });

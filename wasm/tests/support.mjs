@@ -12,7 +12,10 @@ export const ROOT = resolve(import.meta.dirname, "../..");
 export const PACKAGE = resolve(required("PACKAGE"));
 const PROGRAM = required("COGNATE");
 
-export const cognate = await import(pathToFileURL(join(PACKAGE, "cognate.js")));
+/** A file of the package. */
+export const part = (name) => import(pathToFileURL(join(PACKAGE, name)));
+
+export const cognate = await part("cognate.js");
 export const DEFAULT = join(ROOT, "models/default.safetensors");
 
 function required(name) {

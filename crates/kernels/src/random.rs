@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(random.below(0), 0);
         assert_eq!(random.below(1), 0);
         // Half of all words would favour some value under this bound, so draws are often repeated.
-        let bound = (1_usize << 63) + 1;
+        let bound = (1_usize << (usize::BITS - 1)) + 1;
         assert!((0..100).all(|_| random.below(bound) < bound));
     }
 }

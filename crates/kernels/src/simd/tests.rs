@@ -76,6 +76,8 @@ proptest! {
             let found = unsafe { outcome!(neon, &a, &b) };
             prop_assert_eq!(&found, &plain);
         }
+        #[cfg(target_arch = "wasm32")]
+        prop_assert_eq!(&outcome!(wasm, &a, &b), &plain);
         #[cfg(target_arch = "x86_64")]
         {
             if widest() >= Width::Avx2 {
@@ -105,6 +107,8 @@ proptest! {
             let found = unsafe { matrices!(neon, &a, &b, dims) };
             prop_assert_eq!(&found, &plain);
         }
+        #[cfg(target_arch = "wasm32")]
+        prop_assert_eq!(&matrices!(wasm, &a, &b, dims), &plain);
         #[cfg(target_arch = "x86_64")]
         {
             if widest() >= Width::Avx2 {

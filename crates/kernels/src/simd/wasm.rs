@@ -1,14 +1,17 @@
 //! The loops for WebAssembly with 128-bit vectors: four registers of four hold the sixteen lanes.
 //!
-//! WebAssembly has no fused multiply-add that gives the same bits everywhere, so one is made here. The
-//! product of two numbers of single precision is exact in double precision. Its sum with a third is
-//! rounded to odd: where it is not exact, it is cut towards zero and its last bit is set. Rounded once
-//! more, to single precision, that is the exact sum rounded once (Boldo and Melquiond 2008, "Emulation
-//! of FMA and correctly rounded sums").
+//! WebAssembly leaves it to the engine whether its multiply-add is fused. Modules built with `relaxed-simd`
+//! use that, and must run only where it is fused, which whoever loads one has to try (`wasm/lib/fused.js`).
+//! All others have one made of double precision ([`emulated`]). Both give the same bits.
+
+#[cfg(not(target_feature = "relaxed-simd"))]
+mod emulated;
 
 use std::arch::wasm32::*;
 use std::marker::PhantomData;
 
+#[cfg(not(target_feature = "relaxed-simd"))]
+use emulated::fused;
 use half::f16;
 
 use crate::simd::loops::loops;
@@ -22,91 +25,63 @@ compile_error!("for WebAssembly, build with RUSTFLAGS=\"-C target-feature=+simd1
 
 type Lanes = [v128; LANES / 4];
 
-/// A factor, as doubles.
+/// What a multiply-add multiplies. It tells what the emulation is faster for knowing.
+#[cfg_attr(target_feature = "relaxed-simd", allow(dead_code, reason = "the emulation asks for it"))]
 trait Factor: Copy {
-    /// Whether it has so few digits that a sum with its product by a single is rarely inexact.
-    const IS_SHORT: bool;
+    /// Whether it is made of whole numbers from -128 to 127.
+    const IS_BYTES: bool = false;
 
-    fn wide(self) -> Wide;
+    fn lanes(self) -> Lanes;
+
+    /// The one number that all lanes hold.
+    fn weight(self) -> Option<f32> {
+        None
+    }
 }
 
 impl Factor for Lanes {
-    const IS_SHORT: bool = false;
-
     #[inline(always)]
-    fn wide(self) -> Wide {
-        wide(self)
+    fn lanes(self) -> Lanes {
+        self
     }
 }
 
 /// Sixteen numbers of a row of `A`.
 #[derive(Clone, Copy)]
-struct OfRow<A>(Wide, PhantomData<A>);
+struct OfRow<A>(Lanes, PhantomData<A>);
 
 impl<A: Load> Factor for OfRow<A> {
-    const IS_SHORT: bool = A::IS_SHORT;
+    const IS_BYTES: bool = size_of::<A>() == 1;
 
     #[inline(always)]
-    fn wide(self) -> Wide {
+    fn lanes(self) -> Lanes {
         self.0
     }
 }
 
 /// The same number sixteen times.
 #[derive(Clone, Copy)]
-struct Weight(v128);
+struct Weight(f32);
 
 impl Factor for Weight {
-    const IS_SHORT: bool = false;
+    #[inline(always)]
+    fn lanes(self) -> Lanes {
+        [f32x4_splat(self.0); LANES / 4]
+    }
 
     #[inline(always)]
-    fn wide(self) -> Wide {
-        [self.0; LANES / 2]
+    fn weight(self) -> Option<f32> {
+        Some(self.0)
     }
 }
 
-/// A sum and its exact rounding error (Knuth's two-sum).
-#[inline(always)]
-fn added(a: v128, b: v128) -> [v128; 2] {
-    let total = f64x2_add(a, b);
-    let back = f64x2_sub(total, a);
-    [total, f64x2_add(f64x2_sub(a, f64x2_sub(total, back)), f64x2_sub(b, back))]
-}
-
-/// A sum that may have lost something, rounded to odd instead.
-#[inline(always)]
-fn to_odd([total, lost]: [v128; 2]) -> v128 {
-    // Of infinite sums nothing is lost: what is no number is not above zero.
-    let inexact = f64x2_gt(f64x2_abs(lost), f64x2_splat(0.0));
-    // A loss of the other sign means that the total is too far from zero by less than its last bit.
-    let too_far = v128_and(inexact, i64x2_lt(v128_xor(lost, total), i64x2_splat(0)));
-    v128_or(i64x2_add(total, too_far), v128_and(inexact, i64x2_splat(1)))
-}
-
-/// `a b + sum` of singles, rounded once.
+/// `a b + sum`, rounded once, as the engine was found to do.
+#[cfg(target_feature = "relaxed-simd")]
 #[inline(always)]
 fn fused<A: Factor, B: Factor>(a: A, b: B, sum: Lanes) -> Lanes {
-    let (a, b) = (a.wide(), b.wide());
-    let four = |at: usize| {
-        let [low, high] = [2 * at, 2 * at + 1];
-        let of_high = i64x2_shuffle::<1, 1>(sum[at], sum[at]);
-        let low = added(f64x2_mul(a[low], b[low]), f64x2_promote_low_f32x4(sum[at]));
-        let high = added(f64x2_mul(a[high], b[high]), f64x2_promote_low_f32x4(of_high));
-        let is_exact = A::IS_SHORT && !v128_any_true(v128_or(low[1], high[1]));
-        let [low, high] = if is_exact { [low[0], high[0]] } else { [to_odd(low), to_odd(high)] };
-        narrow(low, high)
-    };
+    let (a, b) = (a.lanes(), b.lanes());
+    let four = |at: usize| f32x4_relaxed_madd(a[at], b[at], sum[at]);
     [four(0), four(1), four(2), four(3)]
-}
-
-/// Two and two doubles as four singles. Of a shuffle in the place of the swizzle the compiler would
-/// make conversions of single numbers.
-#[inline(always)]
-fn narrow(low: v128, high: v128) -> v128 {
-    const NONE: u8 = 0x80;
-    let places = u8x16(NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, 0, 1, 2, 3, 4, 5, 6, 7);
-    let high = i8x16_swizzle(f32x4_demote_f64x2_zero(high), places);
-    v128_or(f32x4_demote_f64x2_zero(low), high)
 }
 
 #[inline(always)]
@@ -116,7 +91,7 @@ fn none() -> Lanes {
 
 #[inline(always)]
 fn all(number: f32) -> Weight {
-    Weight(f64x2_splat(f64::from(number)))
+    Weight(number)
 }
 
 #[inline(always)]
@@ -135,13 +110,9 @@ fn scaled([a, b, c, d]: Lanes, by: f32) -> Lanes {
     [f32x4_mul(a, by), f32x4_mul(b, by), f32x4_mul(c, by), f32x4_mul(d, by)]
 }
 
-/// A difference of two doubles that are singles, rounded twice, is that rounded once: doubles have more
-/// than twice the digits.
 #[inline(always)]
-fn difference<A: Load, B: Load>(a: OfRow<A>, b: OfRow<B>) -> Lanes {
-    let two = |at: usize| f64x2_sub(a.0[at], b.0[at]);
-    let four = |at: usize| narrow(two(2 * at), two(2 * at + 1));
-    [four(0), four(1), four(2), four(3)]
+fn difference<A: Load, B: Load>(OfRow(a, _): OfRow<A>, OfRow(b, _): OfRow<B>) -> Lanes {
+    [f32x4_sub(a[0], b[0]), f32x4_sub(a[1], b[1]), f32x4_sub(a[2], b[2]), f32x4_sub(a[3], b[3])]
 }
 
 /// The canonical tree.
@@ -214,12 +185,12 @@ fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
 
 #[inline(always)]
 fn lanes_of(chunk: &[f32; LANES]) -> Lanes {
-    singles(chunk)
+    f32::load(chunk)
 }
 
 #[inline(always)]
 fn lanes_of_rest(rest: &[f32]) -> Lanes {
-    singles(&padded(rest))
+    f32::load(&padded(rest))
 }
 
 #[inline(always)]
@@ -233,93 +204,64 @@ loops!("simd128");
 tiles!("simd128");
 sums!("simd128", 1, []);
 
-/// Sixteen numbers as doubles.
-type Wide = [v128; LANES / 2];
-
 /// Numbers that registers are filled from.
 pub(in crate::simd) trait Load: Copy {
     /// The value for missing numbers.
     const ZERO: Self;
 
-    /// Whether numbers have so few digits that a sum with one of their products is rarely inexact as
-    /// a double.
-    const IS_SHORT: bool;
-
-    fn load(chunk: &[Self; LANES]) -> Wide;
+    fn load(chunk: &[Self; LANES]) -> Lanes;
 }
 
 impl Load for f32 {
     const ZERO: Self = 0.0;
-    const IS_SHORT: bool = false;
 
     #[inline(always)]
-    fn load(chunk: &[Self; LANES]) -> Wide {
-        wide(singles(chunk))
+    fn load(chunk: &[Self; LANES]) -> Lanes {
+        let start = chunk.as_ptr().cast::<v128>();
+        // SAFETY: there are sixteen numbers to read.
+        unsafe {
+            [
+                v128_load(start),
+                v128_load(start.add(1)),
+                v128_load(start.add(2)),
+                v128_load(start.add(3)),
+            ]
+        }
     }
 }
 
 impl Load for f16 {
     const ZERO: Self = Self::ZERO;
-    const IS_SHORT: bool = true;
 
     #[inline(always)]
-    fn load(chunk: &[Self; LANES]) -> Wide {
+    fn load(chunk: &[Self; LANES]) -> Lanes {
         let start = chunk.as_ptr().cast::<v128>();
         // SAFETY: there are sixteen numbers of two bytes to read.
         let [lower, upper] = unsafe { [v128_load(start), v128_load(start.add(1))] };
-        wide([
+        [
             of_halves(u32x4_extend_low_u16x8(lower)),
             of_halves(u32x4_extend_high_u16x8(lower)),
             of_halves(u32x4_extend_low_u16x8(upper)),
             of_halves(u32x4_extend_high_u16x8(upper)),
-        ])
+        ]
     }
 }
 
 impl Load for i8 {
     const ZERO: Self = 0;
-    const IS_SHORT: bool = true;
 
     #[inline(always)]
-    fn load(chunk: &[Self; LANES]) -> Wide {
+    fn load(chunk: &[Self; LANES]) -> Lanes {
         // SAFETY: there are sixteen bytes to read.
         let bytes = unsafe { v128_load(chunk.as_ptr().cast()) };
         let (lower, upper) = (i16x8_extend_low_i8x16(bytes), i16x8_extend_high_i8x16(bytes));
-        let quarters = [
-            i32x4_extend_low_i16x8(lower),
-            i32x4_extend_high_i16x8(lower),
-            i32x4_extend_low_i16x8(upper),
-            i32x4_extend_high_i16x8(upper),
-        ];
-        pairs(quarters, |four| f64x2_convert_low_i32x4(four))
-    }
-}
-
-/// Sixteen singles as they lie.
-#[inline(always)]
-fn singles(chunk: &[f32; LANES]) -> [v128; 4] {
-    let start = chunk.as_ptr().cast::<v128>();
-    // SAFETY: there are sixteen numbers to read.
-    unsafe {
         [
-            v128_load(start),
-            v128_load(start.add(1)),
-            v128_load(start.add(2)),
-            v128_load(start.add(3)),
+            f32x4_convert_i32x4(i32x4_extend_low_i16x8(lower)),
+            f32x4_convert_i32x4(i32x4_extend_high_i16x8(lower)),
+            f32x4_convert_i32x4(i32x4_extend_low_i16x8(upper)),
+            f32x4_convert_i32x4(i32x4_extend_high_i16x8(upper)),
         ]
     }
-}
-
-#[inline(always)]
-fn wide(quarters: [v128; 4]) -> Wide {
-    pairs(quarters, |four| f64x2_promote_low_f32x4(four))
-}
-
-/// The lower and the upper two of each four numbers, widened.
-#[inline(always)]
-fn pairs([a, b, c, d]: [v128; 4], widen: impl Fn(v128) -> v128) -> Wide {
-    let upper = |four| widen(i64x2_shuffle::<1, 1>(four, four));
-    [widen(a), upper(a), widen(b), upper(b), widen(c), upper(c), widen(d), upper(d)]
 }
 
 /// Converts four numbers of 16 bits, each in 32, to f32. One multiplication adjusts the exponent, exactly even
