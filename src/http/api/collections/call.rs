@@ -371,6 +371,7 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
         | CollectionError::NoCollections { .. }
         | CollectionError::Damaged { .. }
         | CollectionError::EarlierFormat { .. }
+        | CollectionError::NewerFormat { .. }
         | CollectionError::NoLog { .. }
         | CollectionError::NotSetUp { .. }
         | CollectionError::Database { .. } => ApiError::internal(&error.to_string()),
