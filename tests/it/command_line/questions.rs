@@ -135,6 +135,11 @@ fn people_read_lines() {
     assert!(lines[1].ends_with(" new york [2J"), "{ranked}");
     assert_eq!(lines[2], "-            ?!");
 
+    let ranked = ["rank", A, "the quake hits the town", "--explain", "--method", "avg-cos"];
+    let ranked = printed(&ranked);
+    let (_, words) = ranked.lines().nth(1).and_then(|line| line.split_once(" by ")).unwrap();
+    assert!(words.contains(" (both, 0.") && words.contains(" (query, 0."), "{ranked}");
+
     let vectors = printed(&["embed", A, "!!!"]);
     let lines: Vec<&str> = vectors.lines().collect();
     assert_eq!(lines.len(), 2);
