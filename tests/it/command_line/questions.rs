@@ -233,7 +233,10 @@ fn what_cannot_be_answered_is_said_in_the_engines_words() {
         (&["explain", A, " "][..], "B is empty"),
         (&["explain", A, &long], "B has 513 tokens; the limit is 512"),
         (&["rank", "", "quake"], "query is empty"),
-        (&["similarity", A, B, "--method", "wdm"], "no such method; the nearest names are wmd"),
+        (
+            &["similarity", A, B, "--method", "wdm"],
+            "no such method `wdm`; the nearest names are wmd",
+        ),
         (&["similarity", A, B, "--method", "bm25"], "bm25 only ranks candidates"),
         (&["embed", A, "--method", "wmd"], "wmd compares two texts and has no vector of one"),
         (
