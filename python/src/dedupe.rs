@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use crate::asked::{Asked, Question};
 use crate::column::Column;
 use crate::error::Problem;
-use crate::model::{NativeModel, of_rows};
+use crate::model::{Cutoff, NativeModel, of_rows};
 use crate::work;
 
 /// What is found: for each text the place of the one that stands for it, and their score; then all
@@ -39,20 +39,24 @@ impl From<DedupeError> for Problem {
     }
 }
 
-/// What counts as a duplicate, as Python passes it.
+/// What counts as a duplicate, as Python passes it: the threshold, for which no word stands, and the floor.
 #[derive(FromPyObject)]
-pub(crate) struct Sought(f64, Option<f64>);
+pub(crate) struct Sought(Cutoff, Option<f64>);
 
 impl Sought {
     pub(crate) fn search(&self, question: &Question) -> Result<Search, Problem> {
+        let wrong =
+            |name: &str, got: &str| Problem::setting(name, "a number above 0, at most 1", got);
         let share = |name: &str, number: f64| match number > 0.0 && number <= 1.0 {
             true => Ok(number as f32),
-            false => {
-                Err(Problem::setting(name, "a number above 0, at most 1", &number.to_string()))
-            }
+            false => Err(wrong(name, &number.to_string())),
         };
         let floor = self.1.map(|floor| share("floor", floor)).transpose()?;
-        Ok(Search { floor, ..Search::new(question.query, share("threshold", self.0)?) })
+        let threshold = match &self.0 {
+            Cutoff::Number(number) => share("threshold", *number)?,
+            Cutoff::Word(word) => return Err(wrong("threshold", word)),
+        };
+        Ok(Search { floor, ..Search::new(question.query, threshold) })
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cognate::Engine;
 use cognate::engine::QueryError;
+use cognate::methods::Method;
 use cognate::window::events::{Decision, Rule};
 use cognate::window::stream::{Item, Settings};
 use cognate::window::{Limits, usual};
@@ -27,7 +28,7 @@ const NOTHING: i64 = -1;
 #[pyclass(frozen, name = "EventDetector", module = "cognate_text._native")]
 pub(crate) struct NativeDetector {
     stream: Mutex<NamedStream<Arc<Engine>>>,
-    threshold: f32,
+    settings: Settings,
 }
 
 /// How a stream is followed, as Python passes it: method, second method, the span in milliseconds.
@@ -102,17 +103,16 @@ impl NativeDetector {
         let engine = model.get().shared();
         let made = || -> Result<_, Problem> {
             let settings = settings(&engine, &followed, &ruled)?;
-            let threshold = settings.rule.threshold;
             let stream = match saved {
                 Some(saved) => {
                     NamedStream::restored(Arc::clone(&engine), settings, saved.to_vec())?
                 }
                 None => NamedStream::new(Arc::clone(&engine), settings)?,
             };
-            Ok((stream, threshold))
+            Ok((stream, settings))
         };
-        let (stream, threshold) = py.detach(made).map_err(|problem| raised(py, problem))?;
-        Ok(Self { stream: Mutex::new(stream), threshold })
+        let (stream, settings) = py.detach(made).map_err(|problem| raised(py, problem))?;
+        Ok(Self { stream: Mutex::new(stream), settings })
     }
 
     /// What is taken where nothing else is said: last, second method, nearest, votes, centre.
@@ -123,7 +123,15 @@ impl NativeDetector {
 
     #[getter]
     fn threshold(&self) -> f32 {
-        self.threshold
+        self.settings.rule.threshold
+    }
+
+    /// How texts are followed: the method, the second one, the texts looked back at, and how far in
+    /// milliseconds.
+    #[getter]
+    fn followed(&self) -> (&'static str, Option<&'static str>, usize, Option<i64>) {
+        let Settings { method, second, limits, .. } = self.settings;
+        (method.name(), second.map(Method::name), limits.last, limits.within)
     }
 
     fn __len__(&self) -> usize {

@@ -177,14 +177,17 @@ impl NativeModel {
 impl NativeModel {
     /// Opens a model file; `mapped` shares its memory with other processes whatever its size.
     #[new]
-    fn open(py: Python<'_>, path: PathBuf, mapped: bool, threads: Option<usize>) -> PyResult<Self> {
+    fn open(py: Python<'_>, path: PathBuf, mapped: bool, threads: Option<i64>) -> PyResult<Self> {
         let storage = if mapped { Storage::Map } else { Storage::Auto };
         let options = OpenOptions { storage, ..OpenOptions::default() };
         let opened = py.detach(|| Engine::open(&path, &options));
         let engine = opened.map_err(|error| error::of_model(py, &error))?;
         let threads = match threads {
-            Some(0) => return Err(PyValueError::new_err("threads: expected at least 1, got 0")),
-            Some(threads) => threads,
+            Some(threads @ ..1) => {
+                let message = format!("threads: expected at least 1, got {threads}");
+                return Err(PyValueError::new_err(message));
+            }
+            Some(threads) => usize::try_from(threads).unwrap_or(usize::MAX),
             None => available_parallelism().map_or(1, NonZeroUsize::get),
         };
         Ok(Self { engine: Arc::new(engine), threads })

@@ -106,6 +106,12 @@ def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(ValueError, match="there are 1 texts and 2 times"):
         timed.add_many(["a"], [START, START])
     assert len(timed) == 0, "what is refused is not taken in"
+    told = "0 texts; by avg-cos, then coverage, from 0.48 on, among the last 2000 within 86400 s"
+    assert repr(timed) == f"<cognate_text.EventDetector {told}>"
+    alone = cognate_text.EventDetector(second=None, threshold=0.6, last=5)
+    alone.add_many(["a quake", None])
+    told = "2 texts; by avg-cos, from 0.6 on, among the last 5"
+    assert repr(alone) == f"<cognate_text.EventDetector {told}>"
     for asked, message in (
         ({"within": "a day"}, "within: expected a timedelta or a number with s, m, h or d"),
         ({"last": 0}, "last: expected a number from 1 to 10000000, got 0"),

@@ -167,8 +167,9 @@ def test_numbers_out_of_range(model: cognate_text.Model) -> None:
         model.rank("x", TEXTS, top_k=0)
     with pytest.raises(ValueError, match="limit: expected at least 1"):
         model.extract("x", TEXTS, limit=0)
-    with pytest.raises(ValueError, match="threads: expected at least 1"):
-        cognate_text.Model(threads=0)
+    for threads in (0, -1):
+        with pytest.raises(ValueError, match=f"threads: expected at least 1, got {threads}"):
+            cognate_text.Model(threads=threads)
     with pytest.raises(ValueError, match="score_cutoff: expected a number"):
         model.extract("x", TEXTS, score_cutoff=float("nan"))
     with pytest.raises(ValueError, match="score_cutoff: expected a number or"):

@@ -239,7 +239,10 @@ impl App {
                 Ok(summaries)
             }
             Err(error) => {
-                tracing::error!(%error, "models not loaded; the models before serve on");
+                match self.models().all() {
+                    [] => tracing::error!(%error, "models not loaded"),
+                    _ => tracing::error!(%error, "models not loaded; the models before serve on"),
+                }
                 Err(error)
             }
         }

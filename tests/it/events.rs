@@ -146,6 +146,43 @@ fn rows_and_objects_give_the_same_events() {
     assert_eq!(events, expected);
 }
 
+/// Times are read from ids that are those of tweets; where none are needed, the ids may be any.
+#[test]
+fn ids_have_times_if_they_are_those_of_tweets() {
+    let folder = folder();
+    let folder = folder.path();
+    let rows = |id: &dyn Fn(usize) -> String| {
+        let rows = STREAM.iter().enumerate();
+        let rows = rows.map(|(at, (_, text))| format!("{}\t{text}\n", id(at)));
+        rows.fold("tweet_id\ttext\n".to_owned(), |all, row| all + &row)
+    };
+    std::fs::write(folder.join("names.tsv"), rows(&|at| format!("t{at}"))).unwrap();
+    let tweet = |at: usize| (1_228_393_702_244_134_912 + ((60_000 * at as u64) << 22)).to_string();
+    std::fs::write(folder.join("tweets.tsv"), rows(&tweet)).unwrap();
+    for named in [&["--id", "tweet_id"][..], &[]] {
+        let run = |file: &str, more: &[&str]| {
+            let more = [&["-o", "out.tsv", "--summary", "events.tsv"], named, more].concat();
+            succeeds(folder, &[&[file][..], &more].concat());
+            let starts = read(folder, "events.tsv");
+            let starts =
+                starts.lines().skip(1).map(|row| row.split('\t').nth(1).unwrap().to_owned());
+            let events = read(folder, "out.tsv");
+            let events =
+                events.lines().skip(1).map(|row| row.split('\t').nth(2).unwrap().to_owned());
+            (events.collect::<Vec<_>>(), starts.collect::<Vec<_>>())
+        };
+        let (events, starts) = run("names.tsv", &[]);
+        assert_eq!((&*events[0], &*events[2], &*events[4]), ("t0", "t0", "t1"));
+        assert_eq!(starts.len(), 2);
+        let (events, starts) = run("tweets.tsv", &["--within", "1h"]);
+        assert_eq!((&events[2], &events[4]), (&tweet(0), &tweet(1)));
+        assert_eq!(starts, ["2020-02-14T19:00:55Z", "2020-02-14T19:01:55Z"]);
+        assert_eq!(run("tweets.tsv", &[]), (events, starts));
+        let names = [&["names.tsv", "--within", "1h"], named].concat();
+        refused(folder, &names, 1, &["line 2", "`tweet_id`: expected the id of a tweet"]);
+    }
+}
+
 #[test]
 fn a_line_leaves_as_soon_as_it_is_decided() {
     let folder = folder();

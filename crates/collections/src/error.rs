@@ -125,6 +125,14 @@ pub enum CollectionError {
         path.display()
     )]
     Damaged { path: PathBuf, offset: u64, problem: String },
+    /// A log of a later format.
+    #[error(
+        "{}, byte {offset}: {problem}, so a newer version than this one ({}) wrote it; nothing was changed. \
+         The version that wrote it reads it, or a later one",
+        path.display(),
+        env!("CARGO_PKG_VERSION")
+    )]
+    NewerFormat { path: PathBuf, offset: u64, problem: String },
     /// The log of the collection cannot be read, and the others are served without it.
     #[error("this collection is not served, because its log cannot be read: {problem}")]
     NotServed { problem: String },

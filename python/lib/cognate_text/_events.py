@@ -137,6 +137,15 @@ class EventDetector:
             return Events(*self._native.follow(texts, [0] * len(texts)))
         return Events(*self._native.follow(texts, _milliseconds(times)))
 
+    def __repr__(self) -> str:
+        method, second, last, within = self._native.followed
+        by = method if second is None else f"{method}, then {second}"
+        span = "" if within is None else f" within {within / 1000:g} s"
+        return (
+            f"<cognate_text.EventDetector {len(self)} texts; by {by}, from {self.threshold:.4g} on, "
+            f"among the last {last}{span}>"
+        )
+
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             "an EventDetector cannot be pickled: what it remembers belongs to one process; make one where "

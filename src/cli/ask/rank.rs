@@ -53,7 +53,8 @@ pub(in crate::cli) struct RankArgs {
     /// Make the best differ: what a score counts against likeness to those before, from 0 to 1
     #[arg(long, value_name = "LAMBDA", conflicts_with = "input", value_parser = share)]
     diversify: Option<Share>,
-    /// Print the words with the largest shares of the first twenty scores
+    /// Print the words with the largest shares of the first twenty scores, and whether they stand in the
+    /// query (or what is liked), the candidate or both
     #[arg(long, conflicts_with = "input")]
     explain: bool,
     /// Measure of a vector method [default: the method's own]

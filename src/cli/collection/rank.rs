@@ -77,7 +77,8 @@ pub(in crate::cli) struct RankArgs {
     /// `{"attribute": "views", "half": 1000, "weight": 0.1}`; may stand more than once
     #[arg(long, value_name = "JSON")]
     boost: Vec<String>,
-    /// Print the words with the largest shares of the first twenty scores
+    /// Print the words with the largest shares of the first twenty scores, and whether they stand in the
+    /// query (or what is liked), the candidate or both
     #[arg(long)]
     explain: bool,
     /// Measure of a vector method [default: the method's own]

@@ -282,8 +282,9 @@ fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionEr
     let begun = Instant::now();
     let folder = settings.replica_of.as_ref().or(settings.data.as_ref());
     let folder = folder.map(|folder| folder.display().to_string());
-    if folder.is_some() {
-        tracing::info!(folder, "opening collections");
+    let database = settings.postgres.is_some().then_some(true);
+    if folder.is_some() || database.is_some() {
+        tracing::info!(folder, database, "opening collections");
     }
     let home: Box<dyn Home> = match (&settings.postgres, &settings.replica_of, &settings.data) {
         (Some(_), _, _) => open_database(settings)?,
@@ -301,7 +302,7 @@ fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionEr
     };
     let Totals { collections, items, .. } = home.totals(cognate_collections::now());
     let took_s = begun.elapsed().as_secs_f64();
-    tracing::info!(collections, items, folder, took_s, "collections opened");
+    tracing::info!(collections, items, folder, database, took_s, "collections opened");
     Ok((home, cut_logs))
 }
 

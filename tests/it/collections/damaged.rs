@@ -59,6 +59,8 @@ async fn a_damaged_log_stops_its_own_collection_alone() {
         let problem = call(&app, verb, path, body.as_ref()).await.refusal(503, "not_ready");
         let detail = problem["detail"].as_str().unwrap();
         assert!(detail.contains("cannot be read") && !detail.contains("items.log"), "{detail}");
+        // As `a_collection_is_brought_back_into_a_running_service` does.
+        assert!(detail.contains("a reload") && !detail.contains("start"), "{detail}");
     }
     let ranked = json!({"collection": "good", "query": "quake", "method": "avg-cos"});
     assert_eq!(

@@ -135,6 +135,11 @@ fn people_read_lines() {
     assert!(lines[1].ends_with(" new york [2J"), "{ranked}");
     assert_eq!(lines[2], "-            ?!");
 
+    let ranked = ["rank", A, "the quake hits the town", "--explain", "--method", "avg-cos"];
+    let ranked = printed(&ranked);
+    let (_, words) = ranked.lines().nth(1).and_then(|line| line.split_once(" by ")).unwrap();
+    assert!(words.contains(" (both, 0.") && words.contains(" (query, 0."), "{ranked}");
+
     let vectors = printed(&["embed", A, "!!!"]);
     let lines: Vec<&str> = vectors.lines().collect();
     assert_eq!(lines.len(), 2);
@@ -228,7 +233,10 @@ fn what_cannot_be_answered_is_said_in_the_engines_words() {
         (&["explain", A, " "][..], "B is empty"),
         (&["explain", A, &long], "B has 513 tokens; the limit is 512"),
         (&["rank", "", "quake"], "query is empty"),
-        (&["similarity", A, B, "--method", "wdm"], "no such method; the nearest names are wmd"),
+        (
+            &["similarity", A, B, "--method", "wdm"],
+            "no such method `wdm`; the nearest names are wmd",
+        ),
         (&["similarity", A, B, "--method", "bm25"], "bm25 only ranks candidates"),
         (&["embed", A, "--method", "wmd"], "wmd compares two texts and has no vector of one"),
         (

@@ -318,7 +318,8 @@ fn a_hangup_loads_the_models_again_and_stops_nothing() {
     process.until_log("a second load", |log| loads(log.to_owned()) == 2);
     std::fs::write(process.model(), "no model").unwrap();
     process.signal("HUP");
-    process.until_log("a refusal", |log| log.contains("models not loaded"));
+    let refusal = "models not loaded; the models before serve on";
+    process.until_log("a refusal", |log| log.contains(refusal));
     process.signal("TERM");
     assert_eq!(exit_code(process.wait(Duration::from_secs(8))), 0);
 }
@@ -327,6 +328,13 @@ fn a_hangup_loads_the_models_again_and_stops_nothing() {
 fn what_cannot_be_served_ends_the_process_with_1() {
     let mut process = Process::start_with(Path::new("/dev/null"), &[]);
     assert_ne!(exit_code(process.wait(Duration::from_secs(8))), 0);
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("bad.safetensors");
+    std::fs::write(&model, "no model").unwrap();
+    let mut process = Process::start_with(&model, &[]);
+    assert_eq!(exit_code(process.wait(Duration::from_secs(8))), 1);
+    let log = process.log();
+    assert!(log.contains("models not loaded") && !log.contains("serve on"), "{log}");
     let running = Process::start(&[]);
     let address = running.address.to_string();
     let mut second = Process::start_with(running.model(), &["--listen".to_owned(), address]);

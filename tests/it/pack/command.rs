@@ -174,10 +174,19 @@ fn what_is_wrong_with_a_row_is_named_and_policy_decides() {
             &[".txt, line 1: lines end in carriage returns"],
         );
     }
-    // A folder is read as model2vec's, and this one is none; a build without it says which can.
-    let folders =
-        if cfg!(feature = "model2vec") { "tokenizer.json" } else { "--features model2vec" };
-    refused(folder, &["."], 1, &[folders]);
+    // A folder is read as model2vec's, and this one is none.
+    let looked_for = "with tokenizer.json and model.safetensors in it";
+    refused(folder, &["."], 1, &[looked_for, "found `cased.txt`, ", " and 6 more"]);
+    let others = folder.join("others");
+    std::fs::create_dir(&others).unwrap();
+    refused(folder, &["others"], 1, &[looked_for, "found nothing"]);
+    std::fs::create_dir(others.join("0_StaticEmbedding")).unwrap();
+    std::fs::write(others.join("0_StaticEmbedding/tokenizer.json"), "{}").unwrap();
+    refused(folder, &["others"], 1, &[looked_for, "found `0_StaticEmbedding`"]);
+    std::fs::write(others.join("model.safetensors"), "").unwrap();
+    // A build without it says which can.
+    let folders = if cfg!(feature = "model2vec") { "others" } else { "--features model2vec" };
+    refused(folder, &["others"], 1, &[folders]);
     refused(folder, &["nan.txt", "--dims", "3"], 2, &["--dims", "1 to 2"]);
     refused(folder, &["nan.txt", "--abtt", "2"], 2, &["--abtt"]);
     refused(folder, &["nan.txt", "--unknown", "subword"], 2, &["--unknown"]);

@@ -82,6 +82,7 @@ pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, Co
 fn is_of(error: &CollectionError, log: &Path) -> bool {
     match error {
         CollectionError::Damaged { path, .. }
+        | CollectionError::NewerFormat { path, .. }
         | CollectionError::NoLog { path, .. }
         | CollectionError::Read { path, .. } => path == log,
         _ => false,
@@ -140,6 +141,9 @@ fn copy(
         // The copy is damaged because the log is: report the log.
         CollectionError::Damaged { offset, problem, .. } => {
             CollectionError::Damaged { path: source.clone(), offset, problem }
+        }
+        CollectionError::NewerFormat { offset, problem, .. } => {
+            CollectionError::NewerFormat { path: source.clone(), offset, problem }
         }
         other => other,
     })?;

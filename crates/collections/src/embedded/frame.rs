@@ -15,7 +15,7 @@ use crate::embedded::storage::Stored;
 pub(super) const HEAD: usize = 40;
 /// Most bytes of the changes of a frame.
 const MOST_FRAME: usize = 1 << 30;
-/// What the marks of all formats begin with, those of later versions included.
+/// What the marks of all formats begin with, those of later versions included: then comes a digit.
 const FAMILY: &[u8] = b"cgc";
 
 /// A format of logs.
@@ -39,23 +39,30 @@ pub(super) const BEFORE: Format =
 pub(super) enum Beginning {
     /// As a log of a format that is read here.
     Known(Format),
-    /// As a log of another version.
-    Other,
+    /// As a log of a later version, with this mark.
+    Newer([u8; TODAY.mark.len()]),
     /// As no log.
     None,
 }
 
 /// In which format a file begins; whether its first frame is whole is not looked at.
 pub(super) fn format_of(file: &dyn Stored) -> io::Result<Beginning> {
-    let mut mark = [0; TODAY.mark.len()];
-    let read = file.read_at(&mut mark, 0)?;
-    let known = [TODAY, BEFORE].into_iter().find(|format| format.mark == mark);
-    Ok(match known {
-        _ if read < mark.len() => Beginning::None,
-        Some(format) => Beginning::Known(format),
-        None if mark.starts_with(FAMILY) => Beginning::Other,
-        None => Beginning::None,
-    })
+    let mut head = [0; HEAD];
+    let read = file.read_at(&mut head, 0)?;
+    let head = head.get(..read).unwrap_or_default();
+    let Some(mark) = head.first_chunk() else { return Ok(Beginning::None) };
+    let formats = [TODAY, BEFORE];
+    if let Some(format) = formats.into_iter().find(|format| format.mark == *mark) {
+        return Ok(Beginning::Known(format));
+    }
+    let [.., digit] = mark;
+    let is_later = mark.starts_with(FAMILY) && digit.is_ascii_digit() && *mark > TODAY.mark;
+    // A head that is whole but for its mark: the digit is what was damaged.
+    let is_damaged = formats.iter().any(|format| {
+        let whole = [&format.mark, head.get(mark.len()..).unwrap_or_default()].concat();
+        format.read_head(&whole).is_some()
+    });
+    Ok(if is_later && !is_damaged { Beginning::Newer(*mark) } else { Beginning::None })
 }
 
 /// The head of a frame.

@@ -125,6 +125,7 @@ impl EmbeddedHome {
             match collections.open_one(&folder, &name) {
                 Err(
                     error @ (CollectionError::Damaged { .. }
+                    | CollectionError::NewerFormat { .. }
                     | CollectionError::NoLog { .. }
                     | CollectionError::Read { .. }),
                 ) if serve_others => {

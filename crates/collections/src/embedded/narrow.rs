@@ -5,7 +5,7 @@
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use cognate_kernels::scan::{Probe, QUERIES, Shelf, Sums};
+use cognate_kernels::scan::{Probe, Shelf};
 
 use crate::embedded::blocks::{Bits, items_of, number, ones, places, without};
 use crate::embedded::quantised::{Found, Seek, ShelfMaker, look};
@@ -128,6 +128,8 @@ impl<'p> Pruner<'p> {
 }
 
 impl Seek for Pruner<'_> {
+    const IS_EXACT: bool = true;
+
     fn probe(&self) -> &Probe {
         self.probe
     }
@@ -137,15 +139,6 @@ impl Seek for Pruner<'_> {
             Some(worst) if self.floors.len() >= self.length => worst.score,
             _ => f32::NEG_INFINITY,
         }
-    }
-
-    fn reach(
-        shelf: &Shelf,
-        tile: usize,
-        probes: [(&Probe, f32); QUERIES],
-        sums: &mut Sums,
-    ) -> [u64; QUERIES] {
-        shelf.reach(tile, probes, Some(sums))
     }
 
     fn offer(&mut self, shelf: &Shelf, place: usize, sum: i32, number: u64) {

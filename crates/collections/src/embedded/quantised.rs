@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use cognate::engine::{Engine, KeptText, Query};
-use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf, Sums};
+use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 
 use crate::embedded::blocks::{BLOCK, Bits, BlockMaker, Kept, TILES, number, ones, set};
 use crate::embedded::{EmbeddedCollection, View};
@@ -176,18 +176,13 @@ impl EmbeddedCollection {
 
 /// A search over quantised rows: keeps rows whose score can reach the threshold.
 pub(super) trait Seek {
+    /// Whether that is the score of the vectors, or only that of their bytes.
+    const IS_EXACT: bool;
+
     fn probe(&self) -> &Probe;
 
     /// The threshold: rows below it are skipped.
     fn least(&self) -> f32;
-
-    /// The rows of a tile that can reach each query, and the sums of their products.
-    fn reach(
-        shelf: &Shelf,
-        tile: usize,
-        probes: [(&Probe, f32); QUERIES],
-        sums: &mut Sums,
-    ) -> [u64; QUERIES];
 
     /// Takes a row that reached it, and the sum of its product.
     fn offer(&mut self, shelf: &Shelf, place: usize, sum: i32, number: u64);
@@ -208,7 +203,10 @@ pub(super) fn look<S: Seek>(at: u64, block: &Block, wanted: &Bits, seekers: &mut
                 (seeker.probe(), seeker.least())
             };
             let probes = [probe(0), probe(1), probe(2), probe(3)];
-            let reached = S::reach(&block.shelf, tile, probes, &mut sums);
+            let reached = match S::IS_EXACT {
+                true => block.shelf.reach(tile, probes, Some(&mut sums)),
+                false => block.shelf.near(tile, probes, Some(&mut sums)),
+            };
             for ((seeker, reached), sums) in four.iter_mut().zip(reached).zip(&sums) {
                 let mut reached = reached & wanted;
                 while reached != 0 {
@@ -242,6 +240,8 @@ impl<'p> Search<'p> {
 }
 
 impl Seek for Search<'_> {
+    const IS_EXACT: bool = false;
+
     fn probe(&self) -> &Probe {
         self.probe
     }
@@ -252,15 +252,6 @@ impl Seek for Search<'_> {
             Some(worst) if self.best.len() >= self.length => worst.score,
             _ => f32::NEG_INFINITY,
         }
-    }
-
-    fn reach(
-        shelf: &Shelf,
-        tile: usize,
-        probes: [(&Probe, f32); QUERIES],
-        sums: &mut Sums,
-    ) -> [u64; QUERIES] {
-        shelf.near(tile, probes, Some(sums))
     }
 
     fn offer(&mut self, shelf: &Shelf, place: usize, sum: i32, number: u64) {

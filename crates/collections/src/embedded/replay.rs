@@ -148,14 +148,20 @@ pub(super) fn without_beginning(path: &Path, file: &dyn Stored) -> CollectionErr
     let damaged = |problem| damaged(path, 0, problem);
     match format_of(file) {
         Ok(Beginning::Known(BEFORE)) => CollectionError::EarlierFormat { path: path.to_owned() },
-        Ok(Beginning::Other) => {
-            damaged("it begins as a log of another version does, which this one does not read")
-        }
+        Ok(Beginning::Newer(mark)) => newer_mark(path, mark),
         Ok(Beginning::Known(_) | Beginning::None) => {
             damaged("the beginning of the log is not whole")
         }
         Err(source) => CollectionError::Read { path: path.to_owned(), source },
     }
+}
+
+/// The error of a log with the mark of a later format.
+pub(super) fn newer_mark(path: &Path, mark: [u8; 4]) -> CollectionError {
+    let [mark, today, before] =
+        [mark, TODAY.mark, BEFORE.mark].map(|mark| mark.escape_ascii().to_string());
+    let problem = format!("it begins with `{mark}`, where `{today}` and `{before}` are read");
+    newer(path, 0, &problem)
 }
 
 /// The changes of a whole frame.
@@ -166,13 +172,13 @@ pub(super) fn changes(
 ) -> Result<Vec<Change>, CollectionError> {
     let mut changes = Vec::new();
     for change in serde_json::Deserializer::from_slice(json).into_iter::<Change>() {
-        let newer = "its changes cannot be read, as if a newer version had written them";
-        changes.push(change.map_err(|_| damaged(path, offset, newer))?);
+        let problem = "the frame is whole, and its changes cannot be read";
+        changes.push(change.map_err(|_| newer(path, offset, problem))?);
     }
     let is_format =
         matches!(changes.first(), Some(Change::Format(format)) if &**format == TODAY.name);
     match frames == 0 && !changes.is_empty() && !is_format {
-        true => Err(damaged(path, offset, "another shape than this version reads")),
+        true => Err(newer(path, offset, "its shape is another than this version reads")),
         false => Ok(changes),
     }
 }
@@ -181,6 +187,10 @@ pub(super) fn changes(
 pub(super) fn proven_damage(path: &Path, offset: u64, proof: u64) -> CollectionError {
     let problem = format!("this frame is damaged: the one at byte {proof} says it was synced");
     damaged(path, offset, &problem)
+}
+
+fn newer(path: &Path, offset: u64, problem: &str) -> CollectionError {
+    CollectionError::NewerFormat { path: path.to_owned(), offset, problem: problem.to_owned() }
 }
 
 pub(super) fn damaged(path: &Path, offset: u64, problem: &str) -> CollectionError {

@@ -47,15 +47,17 @@ impl Salvaged {
         let path = data.join(name).join(LOG);
         let file = open_regular(OpenOptions::new().read(true), &path)
             .map_err(|error| replay::unopened(&path, error))?;
-        let read = || match format_of(&file)? {
-            Beginning::Known(format) => Self::of(&file, format),
-            Beginning::Other | Beginning::None => {
-                // Of a damaged beginning the frames behind it say what it was.
-                let today = Self::of(&file, TODAY)?;
-                if today.is_without_frames() { Self::of(&file, BEFORE) } else { Ok(today) }
-            }
-        };
-        read().map_err(|source| CollectionError::Read { path, source })
+        let failed = |source| CollectionError::Read { path: path.clone(), source };
+        let of = |format| Self::of(&file, format).map_err(failed);
+        match format_of(&file).map_err(failed)? {
+            Beginning::Known(format) => of(format),
+            // Of a damaged beginning the frames behind it say what it was.
+            beginning => match (of(TODAY)?, beginning) {
+                (today, _) if !today.is_without_frames() => Ok(today),
+                (_, Beginning::Newer(mark)) => Err(replay::newer_mark(&path, mark)),
+                _ => of(BEFORE),
+            },
+        }
     }
 
     fn is_without_frames(&self) -> bool {

@@ -41,8 +41,10 @@ impl std::fmt::Display for Place {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum QueryError {
     /// No method has that name.
-    #[error("no such method; the nearest names are {}", nearest.join(", "))]
+    #[error("no such method `{name}`; the nearest names are {}", nearest.join(", "))]
     UnknownMethod {
+        /// The requested name, cut if it is long.
+        name: String,
         /// The three names most like it.
         nearest: [&'static str; 3],
     },
@@ -170,6 +172,13 @@ impl Place {
 }
 
 impl QueryError {
+    /// Says that no method has this name.
+    pub(crate) fn unknown_method(name: &str) -> Self {
+        // Names are short; a long one is not repeated whole.
+        let short = name.trim().chars().take(64).collect();
+        Self::UnknownMethod { name: short, nearest: Method::nearest(name) }
+    }
+
     /// The text at fault, if a text is.
     pub fn place(&self) -> Option<Place> {
         self.clone().place_mut().map(|place| *place)

@@ -88,8 +88,7 @@ impl Engine {
         if name.trim().eq_ignore_ascii_case("auto") {
             return Ok(self.auto);
         }
-        Method::named(name)
-            .ok_or_else(|| QueryError::UnknownMethod { nearest: Method::nearest(name) })
+        Method::named(name).ok_or_else(|| QueryError::unknown_method(name))
     }
 
     /// Why a method cannot be used with this model, if it cannot.
@@ -105,7 +104,7 @@ impl Engine {
             Some(Err(reason)) => {
                 Err(QueryError::MethodUnavailable { method: method.name(), reason: reason.clone() })
             }
-            None => Err(QueryError::UnknownMethod { nearest: Method::nearest(method.name()) }),
+            None => Err(QueryError::unknown_method(method.name())),
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, QueryError};
 use crate::methods::{Auto, Kind, Method, Unavailable};
 
 /// The method that `auto` chooses, and the methods that the model cannot serve.
@@ -32,8 +32,7 @@ pub struct Missing {
 /// The canonical name of a method that `auto` may choose.
 pub fn auto_method(name: &str) -> Result<&'static str, String> {
     let Some(method) = Method::named(name) else {
-        let nearest = Method::nearest(name).join(", ");
-        return Err(format!("no such method; the nearest names are {nearest}"));
+        return Err(QueryError::unknown_method(name).to_string());
     };
     match method.info().kind {
         Kind::Similarity => Ok(method.name()),

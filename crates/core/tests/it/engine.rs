@@ -183,10 +183,11 @@ fn names_lead_to_methods_and_near_ones_are_offered() {
     assert_eq!(engine.method("SIF_PCA"), Ok(Method::SifPca));
     assert_eq!(engine.method("max"), Ok(Method::MaxCos));
     assert_eq!(engine.method("auto"), Ok(engine.auto()));
-    let Err(QueryError::UnknownMethod { nearest }) = engine.method("min_maxx") else {
-        panic!("there is no such method");
-    };
-    assert!(nearest.contains(&"min-max"), "{nearest:?}");
+    let refused = engine.method("min_maxx").unwrap_err().to_string();
+    assert!(refused.starts_with("no such method `min_maxx`; the nearest names are "), "{refused}");
+    assert!(refused.contains("min-max"), "{refused}");
+    let refused = engine.method(&"x".repeat(1000)).unwrap_err().to_string();
+    assert!(refused.starts_with(&format!("no such method `{}`", "x".repeat(64))), "{refused}");
 }
 
 #[test]

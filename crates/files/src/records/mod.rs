@@ -347,7 +347,7 @@ mod tests {
         let mut read = records(text, Some(Format::Csv(b';')), false).unwrap();
         assert_eq!(column(&mut read, "text").unwrap(), [Some("a;b".to_owned())]);
         let mut out = String::new();
-        let appender = Appender::new(read.format(), ["note"]);
+        let mut appender = Appender::new(read.format(), ["note"]);
         appender.header(read.header(), &mut out);
         appender.record("1;\"a;b\"", &[Added::Text("c;d, e")], &mut out);
         assert_eq!(out, "id;text;note\n1;\"a;b\";\"c;d, e\"\n");
@@ -368,8 +368,8 @@ mod tests {
             out
         };
         assert_eq!(
-            chosen("id,a,b\n1,\"x\n, y\",z\n", Format::CSV, ["score", "a", "1"]),
-            "score,a,id\n0.5,\"x\n, y\",1\n"
+            chosen("id,a,b\n1,\"x\n, y\",z\n2,,\n", Format::CSV, ["score", "a", "1"]),
+            "score,a,id\n0.5,\"x\n, y\",1\n0.5,,2\n"
         );
         assert_eq!(
             chosen("id\ta\n1\tx\n", Format::Tsv, ["a", "score", "id"]),
@@ -415,7 +415,7 @@ mod tests {
         let names = ["event", "score", "new", "none"];
         let written = |text: &str, format| {
             let mut records = records(text, Some(format), false).unwrap();
-            let appender = Appender::new(format, names);
+            let mut appender = Appender::new(format, names);
             let mut out = String::new();
             appender.header(records.header(), &mut out);
             while let Some(record) = records.read().unwrap() {
@@ -446,14 +446,14 @@ mod tests {
         ) {
             for format in [Format::Ndjson, Format::CSV] {
                 let mut made = String::new();
-                let first = Appender::new(format, ["text"]);
+                let mut first = Appender::new(format, ["text"]);
                 let begin = if format == Format::CSV { "0" } else { "{\"id\":0}" };
                 first.header(Some("id"), &mut made);
                 for text in &texts {
                     first.record(begin, &[Added::Text(text)], &mut made);
                 }
                 let mut again = String::new();
-                let second = Appender::new(format, ["copy"]);
+                let mut second = Appender::new(format, ["copy"]);
                 let mut read = records(&made, Some(format), false).unwrap();
                 second.header(read.header(), &mut again);
                 let column_of = read.column("text").unwrap();

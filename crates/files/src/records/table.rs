@@ -48,6 +48,7 @@ impl Cells {
 
 /// The state of parsing comma-separated values: a row continues on the next line while a quotation
 /// mark is open.
+#[derive(Debug)]
 pub(super) struct Cutter {
     reader: Reader,
     text: Vec<u8>,
@@ -130,12 +131,15 @@ pub enum Added<'a> {
 }
 
 /// Writes records with the same added fields.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Appender {
     format: Format,
     names: Vec<String>,
     /// The only fields to write, if not all.
     chosen: Option<Vec<Field>>,
+    /// What cuts rows of which these are written.
+    cutter: Cutter,
+    cells: Cells,
 }
 
 /// A field of a record that is written: one that it came with, or an added one by its index.
@@ -148,7 +152,9 @@ enum Field {
 impl Appender {
     /// Prepares to add fields with these names.
     pub fn new(format: Format, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { format, names: names.into_iter().map(Into::into).collect(), chosen: None }
+        let names = names.into_iter().map(Into::into).collect();
+        let (cutter, cells) = (Cutter::new(format), Cells::default());
+        Self { format, names, chosen: None, cutter, cells }
     }
 
     /// Writes only these fields, in this order: added ones, and those that `records` have, by name or
@@ -168,22 +174,24 @@ impl Appender {
     }
 
     /// Appends the header with the new names to `out`; nothing for objects.
-    pub fn header(&self, header: Option<&str>, out: &mut String) {
+    pub fn header(&mut self, header: Option<&str>, out: &mut String) {
         if let (Some(header), Some(_)) = (header, self.format.delimiter()) {
-            let names: Vec<_> = self.names.iter().map(|name| Added::Text(name)).collect();
+            let names = self.names.clone();
+            let names: Vec<_> = names.iter().map(|name| Added::Text(name)).collect();
             self.record(header, &names, out);
         }
     }
 
     /// Appends a record and its line end to `out`. Names without a value are left out.
-    pub fn record(&self, raw: &str, values: &[Added<'_>], out: &mut String) {
+    pub fn record(&mut self, raw: &str, values: &[Added<'_>], out: &mut String) {
+        if self.format != Format::Ndjson && self.chosen.is_some() {
+            self.cut(raw);
+        }
         match (self.format, &self.chosen) {
             (Format::Ndjson, None) => self.object(raw, values, out),
             (Format::Ndjson, Some(chosen)) => self.chosen_object(raw, values, chosen, out),
             (Format::Tsv | Format::Csv(_), None) => self.row(raw, values, out),
-            (Format::Tsv | Format::Csv(_), Some(chosen)) => {
-                self.chosen_row(raw, values, chosen, out);
-            }
+            (Format::Tsv | Format::Csv(_), Some(chosen)) => self.chosen_row(values, chosen, out),
         }
     }
 
@@ -196,22 +204,25 @@ impl Appender {
         out.push('\n');
     }
 
-    fn chosen_row(&self, raw: &str, values: &[Added<'_>], chosen: &[Field], out: &mut String) {
-        let (mut cutter, mut cells) = (Cutter::new(self.format), Cells::default());
+    /// Splits a row, which was whole when it was read.
+    fn cut(&mut self, raw: &str) {
         if matches!(self.format, Format::Csv(_)) {
             for line in raw.split('\n') {
-                cutter.take(line.as_bytes());
+                self.cutter.take(line.as_bytes());
             }
         }
-        // The row was cut before, when it was read.
-        let _ = cut(raw, self.format, &mut cutter, &mut cells);
+        let _ = cut(raw, self.format, &mut self.cutter, &mut self.cells);
+    }
+
+    /// Writes the chosen fields of the row that was cut.
+    fn chosen_row(&self, values: &[Added<'_>], chosen: &[Field], out: &mut String) {
         for (place, field) in chosen.iter().enumerate() {
             if place > 0 {
                 self.delimit(out);
             }
             match field {
                 Field::Own(column) => {
-                    let cell = column.at.and_then(|at| cells.get(at));
+                    let cell = column.at.and_then(|at| self.cells.get(at));
                     self.cell(cell.unwrap_or_default(), out);
                 }
                 Field::Added(at) => self.value(values.get(*at).unwrap_or(&Added::Nothing), out),

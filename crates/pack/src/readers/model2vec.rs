@@ -22,19 +22,57 @@ mod folder;
 #[cfg(feature = "model2vec")]
 pub use folder::{Model2VecReader, Settings};
 
-use super::{Info, Mark, Opened, Source};
+use std::path::Path;
+
+use cognate_files::input::shown;
+
+use super::{Info, Mark, Opened, ReadError, STATIC_FOLDER, Source};
 
 pub(crate) const INFO: Info = Info { name: "model2vec", mark: Mark::Folder };
 
+/// Files that every folder has, itself or in its [`STATIC_FOLDER`].
+const NEEDED: [&str; 2] = ["tokenizer.json", "model.safetensors"];
+/// Most names of other files in a message.
+const NAMED: usize = 5;
+
+/// Refuses a folder of something else, and says what is in it.
+fn check_folder(folder: &Path) -> Result<(), ReadError> {
+    let places = [folder.to_owned(), folder.join(STATIC_FOLDER)];
+    let is_there = |name: &&str| places.iter().any(|place| place.join(name).exists());
+    if !folder.is_dir() || NEEDED.iter().all(is_there) {
+        return Ok(());
+    }
+    let failed = |source| ReadError::Io { path: folder.to_owned(), source };
+    let names = folder.read_dir().and_then(|entries| {
+        entries.map(|entry| Ok(shown(entry?.file_name().as_encoded_bytes()))).collect()
+    });
+    let mut names: Vec<String> = names.map_err(failed)?;
+    names.sort_unstable();
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    let found = match (names.is_empty(), more) {
+        (true, _) => "nothing".to_owned(),
+        (false, 0) => names.join(", "),
+        (false, more) => format!("{} and {more} more", names.join(", ")),
+    };
+    let problem = format!(
+        "a folder is read as a model2vec one, with {} in it or in its {STATIC_FOLDER}; found {found}",
+        NEEDED.join(" and ")
+    );
+    Err(ReadError::Unsupported { path: folder.to_owned(), problem })
+}
+
 #[cfg(feature = "model2vec")]
 pub(super) fn open(source: &Source) -> Opened {
+    check_folder(&source.path)?;
     Ok(Box::new(Model2VecReader::open(&source.path, source.budget)?))
 }
 
 /// Refuses to open a folder: this build lacks the feature.
 #[cfg(not(feature = "model2vec"))]
 pub(super) fn open(source: &Source) -> Opened {
-    Err(super::ReadError::Unsupported {
+    check_folder(&source.path)?;
+    Err(ReadError::Unsupported {
         path: source.path.clone(),
         problem: "model2vec folders are read by a build with `--features model2vec`".to_owned(),
     })

@@ -188,7 +188,7 @@ impl Sink<Raw> for Writer<'_> {
         kept: Raw,
         answers: &[Answer],
     ) -> Result<bool, BulkError> {
-        let Some((appender, ..)) = &self.begun else { return Ok(true) };
+        let Some((appender, ..)) = &mut self.begun else { return Ok(true) };
         let rows = kept.iter().zip(answers).filter(|(_, answer)| question.writes(answer));
         for ((raw, _), answer) in rows {
             match answer {

@@ -37,6 +37,8 @@ enum Times {
     Field(Column),
     /// The upper bits of Twitter ids.
     Snowflake(Column),
+    /// The same if the first id is one of them, else nowhere.
+    Ids(Column),
     /// Nowhere: all times are 0, and the window is bounded only by its number of texts.
     None,
 }
@@ -67,8 +69,10 @@ impl Source {
         let needs_time = options.settings.limits.within.is_some() || options.slack > 0;
         let times = match (time, &id) {
             (Some(time), _) => Times::Field(time),
-            (None, Some(id)) if columns.id.is_some() => Times::Snowflake(id.clone()),
-            (None, Some(id)) if id.name() == "tweet_id" => Times::Snowflake(id.clone()),
+            (None, Some(id)) if columns.id.is_some() || id.name() == "tweet_id" => {
+                let column = id.clone();
+                if needs_time { Times::Snowflake(column) } else { Times::Ids(column) }
+            }
             _ if needs_time => {
                 return Err(EventsError::Options(format!(
                     "no field with the time is there, which --within and --slack need: name it \
@@ -142,10 +146,15 @@ fn tweet(
     record: &Record<'_>,
     text: &Column,
     id: Option<&Column>,
-    times: &Times,
+    times: &mut Times,
 ) -> Result<Tweet, String> {
+    if let Times::Ids(column) = times {
+        let first = record.field(column)?;
+        let is_tweet = first.is_some_and(|id| instant::of_snowflake(&id).is_some());
+        *times = if is_tweet { Times::Snowflake(column.clone()) } else { Times::None };
+    }
     let time = match times {
-        Times::None => 0,
+        Times::None | Times::Ids(_) => 0,
         Times::Field(column) => {
             let time = record.needed(column)?;
             instant::milliseconds(&time).ok_or_else(|| {

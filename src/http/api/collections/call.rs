@@ -319,8 +319,8 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
         }
         CollectionError::NotServed { .. } => {
             let detail = "the log of this collection cannot be read, so it is not served until that is \
-                          mended and the server that writes starts again; the server's log says more. \
-                          All others are served";
+                          mended: a reload of the server that writes takes it up then, and a replica \
+                          does so by itself. The server's log says more. All others are served";
             with_cause(error, Code::NotReady, detail)
         }
         CollectionError::HandedOver => {
@@ -371,6 +371,7 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
         | CollectionError::NoCollections { .. }
         | CollectionError::Damaged { .. }
         | CollectionError::EarlierFormat { .. }
+        | CollectionError::NewerFormat { .. }
         | CollectionError::NoLog { .. }
         | CollectionError::NotSetUp { .. }
         | CollectionError::Database { .. } => ApiError::internal(&error.to_string()),

@@ -1,15 +1,19 @@
 //! Logs of the format before are written anew when they are opened; whatever fails on the way, the old log
-//! is there as it was, or the new one as a whole.
+//! is there as it was, or the new one as a whole. Logs of later formats are refused as such.
 
 use std::fs;
 use std::path::Path;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::CollectionError;
+use crate::embedded::frame::HEAD;
+use crate::embedded::home::Opening;
 use crate::embedded::tests::faults::{Chance, LOG, open};
 use crate::embedded::tests::simulated::Simulated;
-use crate::embedded::tests::{item, log_of, with_killed_batches};
+use crate::embedded::tests::{frames, item, log_of, with_killed_batches};
 use crate::embedded::{EmbeddedHome, Gap};
-use crate::{Home, Limits, ReplicaHome, Salvaged, Settings};
+use crate::{Home, Limits, ReplicaHome, Salvaged, Settings, back_up};
 
 /// A log as the program wrote it that had this format: items added, replaced and taken out, settings
 /// changed.
@@ -142,4 +146,57 @@ fn a_replica_refuses_an_earlier_log_and_leaves_it_as_it_is() {
     let (home, _) = EmbeddedHome::open(folder.path(), Limits::DEFAULT).unwrap();
     assert_eq!(texts(&home), expected());
     ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap();
+}
+
+/// A log whose frame at this place has other bytes in the place of these, and says so itself.
+fn rewritten(log: &[u8], start: usize, from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut log = log.to_vec();
+    let at = start + log[start..].windows(from.len()).position(|bytes| bytes == from).unwrap();
+    log[at..at + to.len()].copy_from_slice(to);
+    let length = u32::from_le_bytes(log[start + 4..start + 8].try_into().unwrap()) as usize;
+    let changes = xxh3_64(&log[start + HEAD..start + HEAD + length]);
+    log[start + 24..start + 32].copy_from_slice(&changes.to_le_bytes());
+    let head = xxh3_64(&log[start..start + 32]);
+    log[start + 32..start + HEAD].copy_from_slice(&head.to_le_bytes());
+    log
+}
+
+#[test]
+fn a_log_of_a_later_format_is_no_damage() {
+    let folder = with_killed_batches(2);
+    let (path, log) = (folder.path(), log_of(&folder));
+    let whole = fs::read(&log).unwrap();
+    let has_put = |start: &&usize| whole[**start..].windows(3).any(|bytes| bytes == b"put");
+    let last = *frames(&whole).iter().rfind(has_put).unwrap();
+    for (later, why) in [
+        (rewritten(&whole, 0, b"cgc2", b"cgc3"), "byte 0: it begins with `cgc3`, where `cgc2` and"),
+        (rewritten(&whole, 0, b"collection-2", b"collection-3"), "byte 0: its shape is another"),
+        (rewritten(&whole, last, b"put", b"pot"), "its changes cannot be read, so a newer version"),
+    ] {
+        fs::write(&log, &later).unwrap();
+        let told = |error: CollectionError| {
+            assert!(matches!(error, CollectionError::NewerFormat { .. }), "{error}");
+            let told = error.to_string();
+            assert!(told.contains(why) && told.contains(env!("CARGO_PKG_VERSION")), "{told}");
+            assert!(told.contains(log.to_str().unwrap()) && !told.contains("damaged"), "{told}");
+        };
+        let opening = Opening::default();
+        told(EmbeddedHome::open_with(path, Limits::DEFAULT, opening).unwrap_err());
+        told(ReplicaHome::open(path, Limits::DEFAULT).unwrap_err());
+        told(back_up(path, &path.with_extension("copy"), &Default::default()).unwrap_err());
+        // It stops its own collection alone, where that is asked for.
+        let opening = Opening { serve_others: true, ..opening };
+        let (home, _) = EmbeddedHome::open_with(path, Limits::DEFAULT, opening).unwrap();
+        assert!(matches!(home.named("news"), Err(CollectionError::NotServed { .. })));
+        assert_eq!(fs::read(&log).unwrap(), later);
+    }
+    let later = |log: Vec<u8>, &start: &usize| rewritten(&log, start, b"cgc2", b"cgc3");
+    fs::write(&log, frames(&whole).iter().fold(whole.clone(), later)).unwrap();
+    let refused = Salvaged::read(path, "news").unwrap_err();
+    assert!(matches!(refused, CollectionError::NewerFormat { .. }), "{refused}");
+    // A mark that was damaged makes no later format.
+    fs::write(&log, [b"cgc3", &whole[4..]].concat()).unwrap();
+    let opened = EmbeddedHome::open_with(path, Limits::DEFAULT, Opening::default());
+    assert!(matches!(opened, Err(CollectionError::Damaged { .. })));
+    assert_eq!(Salvaged::read(path, "news").unwrap().items().count(), 2);
 }

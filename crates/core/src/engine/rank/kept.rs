@@ -2,7 +2,7 @@
 //! [`Engine::rank_liked`] rank their texts, bit for bit, without reading them.
 
 use crate::engine::rank::liked::{Sides, Sums};
-use crate::engine::rank::panel::{NEARLY_SAME, Panel};
+use crate::engine::rank::panel::{Panel, may_be_same};
 use crate::engine::workspace::Workspace;
 use crate::engine::{
     Boosts, Engine, Likes, Place, Query, QueryError, RankOptions, Ranked, Ranking, Reason,
@@ -119,7 +119,7 @@ impl Engine {
                 for (row, &index) in rows.iter().zip(&indexes) {
                     let mut score = visitor.score_row(&panel, row);
                     // Texts of the same words have the same vector, whatever its length.
-                    if score.is_nan() || score >= NEARLY_SAME || visitor.is_zero() {
+                    if may_be_same(score) {
                         let mut phrase = workspace.phrase();
                         self.read(&mut phrase, text_of(index), query, Place::Candidate(index))?;
                         if one.phrase.same_bag(&phrase) {

@@ -79,7 +79,12 @@ pub struct WordShare {
 
 impl std::fmt::Display for WordShare {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({:.2})", self.token, self.share)
+        let of = match self.of {
+            Side::Query => "query",
+            Side::Candidate => "candidate",
+            Side::Both => "both",
+        };
+        write!(f, "{} ({of}, {:.2})", self.token, self.share)
     }
 }
 

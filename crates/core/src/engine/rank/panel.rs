@@ -8,9 +8,11 @@ use crate::engine::{Engine, Query, QueryError, finite};
 use crate::methods::{Against, Embed, Info, Measure, Posts, Scorer, Scratch, Seats};
 use crate::model::Phrase;
 
-/// From this score on two texts may consist of the same words, which is then checked: they score 1, whatever the
-/// length of their vector.
-pub(super) const NEARLY_SAME: f32 = 0.99;
+/// Whether two texts with this score of their vectors may consist of the same words, which is then checked: they
+/// score 1, whatever the length of their vector, which makes 0 of the cosine where it is none.
+pub(super) fn may_be_same(score: f32) -> bool {
+    score.is_nan() || score >= 0.99 || score == 0.0
+}
 
 /// A method and its prepared texts, which one text after another is compared with.
 pub(super) struct Panel<'e> {
@@ -94,8 +96,7 @@ impl<'e> Panel<'e> {
             let own = length(vector);
             for ((score, other), phrase) in row.iter_mut().zip(&lengths).zip(phrases) {
                 *score = vector::cosine_of(*score, own * other);
-                let maybe_same = score.is_nan() || *score >= NEARLY_SAME || *score == 0.0;
-                if maybe_same && text.same_bag(phrase) {
+                if may_be_same(*score) && text.same_bag(phrase) {
                     *score = 1.0;
                 }
                 finite(*score, self.info)?;
@@ -197,11 +198,6 @@ impl Visitor<'_> {
             against.score_list(posts, out);
         }
         out.iter().try_for_each(|&score| finite(score, panel.info).map(drop))
-    }
-
-    /// Whether its vector has no direction.
-    pub(super) fn is_zero(&self) -> bool {
-        matches!(&self.by, By::Vector(one) if one.iter().all(|number| *number == 0.0))
     }
 
     /// Finds numbers that its scores are not above; `false` if the method has none.
