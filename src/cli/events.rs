@@ -41,7 +41,7 @@ pub(super) struct EventsArgs {
     #[arg(long, value_name = "NAME")]
     time: Option<String>,
     /// Field of ids, by which events and neighbours are named; without a field of times, these are
-    /// read from it where it has the ids of tweets [default: the first of id_str, id, tweet_id]
+    /// read from it if the first is the id of a tweet [default: the first of id_str, id, tweet_id]
     #[arg(long, value_name = "NAME")]
     id: Option<String>,
     /// Put before the names of the added fields event, nearest, score and new

@@ -22,8 +22,8 @@ export class CognateWorker {
     const loaded = new CognateWorker();
     loaded.#worker = await started(
       (answer) => loaded.#settle(answer),
-      (error) => loaded.#end(new CognateError(`the worker failed: ${error.message}`, { cause: error })),
-    );
+      (error) => loaded.#end(failure(error)),
+    ).catch((error) => Promise.reject(failure(error)));
     try {
       const transfer = sources.map((bytes) => bytes.buffer);
       loaded.about = Object.freeze(await loaded.#ask("load", sources, transfer));
@@ -96,11 +96,18 @@ async function started(answered, failed) {
     const worker = new Worker(new URL("./answering.js", import.meta.url), { type: "module" });
     worker.onmessage = ({ data }) => answered(data);
     worker.onerror = failed;
+    worker.onmessageerror = failed;
     return worker;
   }
   const threads = await import("node:worker_threads");
   const worker = new threads.Worker(new URL("./answering.js", import.meta.url));
-  return worker.on("message", answered).on("error", failed);
+  return worker.on("message", answered).on("error", failed).on("messageerror", failed);
+}
+
+/** What ends a model whose thread failed. A script that cannot be loaded brings an event without a message. */
+function failure(error) {
+  const why = error.message ?? "its script or an answer cannot be loaded";
+  return new CognateError(`the worker failed: ${why}`, { cause: error });
 }
 
 /** The exception that the thread met. */

@@ -44,7 +44,7 @@ struct DistillArgs {
     #[arg(long, value_name = "FILE", num_args = 1..,
           required_unless_present_any = ["whole", "languages"])]
     text: Vec<PathBuf>,
-    /// Folder of a language, with words.tsv (a word, a tab and its count a line), running text in
+    /// Folder of a language, named by its code (ISO 639-1), with words.tsv (a word, a tab and its count a line), running text in
     /// files .txt, .txt.gz or .txt.zst and, if there are some, rare.txt with words to fit pieces to
     /// and grammar.conf with scenes to generate; given once for each language of the model. All
     /// come into one vector space, and the numbers of texts are shared out among them

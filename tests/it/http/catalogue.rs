@@ -1,6 +1,7 @@
 //! `GET /methods` and `GET /models`: what there is to choose from.
 
 use cognate::methods::Method;
+use cognate::model::{Model, OpenOptions};
 use serde_json::json;
 
 use crate::support;
@@ -23,6 +24,11 @@ async fn methods_and_models_are_listed() {
     assert_eq!((&model["words"], &model["dimensions"]), (&json!(12), &json!(20)));
     assert_eq!(model["licence"], "none needed");
     assert!(model.get("languages").is_none(), "its file states none");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/multilingual.safetensors");
+    let model = Model::open(path.as_ref(), &OpenOptions::default()).unwrap();
+    let models = TestApp::of(model, |_| ()).get("/models").await.json();
+    let languages = ["en", "de", "es", "fr", "it", "nl", "pt"];
+    assert_eq!(models["models"][0]["languages"], json!(languages));
     app.get("/methods?model=other").await.refusal(422, "unknown_model");
     app.get("/methods?modl=tiny").await.refusal(422, "invalid_field");
     assert_eq!(app.get("/methods?model=tiny").await.status, 200);

@@ -184,6 +184,13 @@ fn what_is_wrong_with_a_row_is_named_and_policy_decides() {
     std::fs::write(others.join("0_StaticEmbedding/tokenizer.json"), "{}").unwrap();
     refused(folder, &["others"], 1, &[looked_for, "found `0_StaticEmbedding`"]);
     std::fs::write(others.join("model.safetensors"), "").unwrap();
+    refused(
+        folder,
+        &["others"],
+        1,
+        &[looked_for, "found `0_StaticEmbedding`, `model.safetensors`"],
+    );
+    std::fs::write(others.join("tokenizer.json"), "{}").unwrap();
     // A build without it says which can.
     let folders = if cfg!(feature = "model2vec") { "others" } else { "--features model2vec" };
     refused(folder, &["others"], 1, &[folders]);
@@ -244,6 +251,14 @@ fn an_existing_model_survives_a_pack_that_fails() {
     assert_eq!(output.status.code(), Some(1));
     let after = Model::open(&folder.path().join("m.safetensors"), &support::full()).unwrap();
     assert_eq!(after.fingerprint(), before);
+}
+
+#[test]
+fn inspecting_tells_the_languages() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/models/multilingual.safetensors");
+    let output = cognate(std::path::Path::new("."), &["inspect", path]);
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("  languages      en de es fr it nl pt\n"), "{told}");
 }
 
 #[test]

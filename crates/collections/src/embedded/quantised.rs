@@ -176,7 +176,7 @@ impl EmbeddedCollection {
 
 /// A search over quantised rows: keeps rows whose score can reach the threshold.
 pub(super) trait Seek {
-    /// Whether that is the score of the vectors, or only that of their bytes.
+    /// Whether the threshold is one of exact scores, or of those of the bytes.
     const IS_EXACT: bool;
 
     fn probe(&self) -> &Probe;

@@ -197,7 +197,10 @@ impl Shared {
             let came = self.read_on(name, &path, stamp);
             let is_known = match &came {
                 // A frame that is being written at this moment is whole at the next look.
-                Ok(false) | Err(CollectionError::Damaged { .. }) => !stamp.is_fresh(),
+                Ok(false)
+                | Err(CollectionError::Damaged { .. } | CollectionError::NewerFormat { .. }) => {
+                    !stamp.is_fresh()
+                }
                 Ok(true) => true,
                 Err(_) => false,
             };

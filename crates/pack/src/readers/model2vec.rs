@@ -22,7 +22,7 @@ mod folder;
 #[cfg(feature = "model2vec")]
 pub use folder::{Model2VecReader, Settings};
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cognate_files::input::shown;
 
@@ -30,7 +30,7 @@ use super::{Info, Mark, Opened, ReadError, STATIC_FOLDER, Source};
 
 pub(crate) const INFO: Info = Info { name: "model2vec", mark: Mark::Folder };
 
-/// Files that every folder has, itself or in its [`STATIC_FOLDER`].
+/// Files that every folder has, both itself or both in its [`STATIC_FOLDER`].
 const NEEDED: [&str; 2] = ["tokenizer.json", "model.safetensors"];
 /// Most names of other files in a message.
 const NAMED: usize = 5;
@@ -38,8 +38,8 @@ const NAMED: usize = 5;
 /// Refuses a folder of something else, and says what is in it.
 fn check_folder(folder: &Path) -> Result<(), ReadError> {
     let places = [folder.to_owned(), folder.join(STATIC_FOLDER)];
-    let is_there = |name: &&str| places.iter().any(|place| place.join(name).exists());
-    if !folder.is_dir() || NEEDED.iter().all(is_there) {
+    let has_all = |place: &PathBuf| NEEDED.iter().all(|name| place.join(name).exists());
+    if !folder.is_dir() || places.iter().any(has_all) {
         return Ok(());
     }
     let failed = |source| ReadError::Io { path: folder.to_owned(), source };

@@ -149,9 +149,11 @@ fn tweet(
     times: &mut Times,
 ) -> Result<Tweet, String> {
     if let Times::Ids(column) = times {
-        let first = record.field(column)?;
-        let is_tweet = first.is_some_and(|id| instant::of_snowflake(&id).is_some());
-        *times = if is_tweet { Times::Snowflake(column.clone()) } else { Times::None };
+        // The first id tells; records before it have none.
+        if let Some(id) = record.field(column)?.filter(|id| !id.is_empty()) {
+            let is_tweet = instant::of_snowflake(&id).is_some();
+            *times = if is_tweet { Times::Snowflake(column.clone()) } else { Times::None };
+        }
     }
     let time = match times {
         Times::None | Times::Ids(_) => 0,

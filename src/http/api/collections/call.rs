@@ -318,9 +318,9 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
             with_cause(error, Code::NotWritten, detail)
         }
         CollectionError::NotServed { .. } => {
-            let detail = "the log of this collection cannot be read, so it is not served until that is \
-                          mended: a reload of the server that writes takes it up then, and a replica \
-                          does so by itself. The server's log says more. All others are served";
+            let detail = "the log of this collection cannot be read, so it is not served until it can be: \
+                          a reload of the server that writes takes it up then, and a replica does so by \
+                          itself. The server's log says what it needs. All others are served";
             with_cause(error, Code::NotReady, detail)
         }
         CollectionError::HandedOver => {

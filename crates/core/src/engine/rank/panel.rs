@@ -9,7 +9,7 @@ use crate::methods::{Against, Embed, Info, Measure, Posts, Scorer, Scratch, Seat
 use crate::model::Phrase;
 
 /// Whether two texts with this score of their vectors may consist of the same words, which is then checked: they
-/// score 1, whatever the length of their vector, which makes 0 of the cosine where it is none.
+/// score 1 even where their vector has length 0, whose cosine is 0.
 pub(super) fn may_be_same(score: f32) -> bool {
     score.is_nan() || score >= 0.99 || score == 0.0
 }

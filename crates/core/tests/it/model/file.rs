@@ -156,6 +156,17 @@ fn files_of_earlier_versions_still_open() {
 }
 
 #[test]
+fn the_model_of_seven_languages_is_sound_and_states_them() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/multilingual.safetensors");
+    let model = Model::open(path.as_ref(), &support::full()).unwrap();
+    assert!(model.bytes() <= 32_000_000, "{} bytes", model.bytes());
+    let languages: Vec<&str> = model.languages().collect();
+    assert_eq!(languages, ["en", "de", "es", "fr", "it", "nl", "pt"]);
+    let phrase = model.phrase("Erdbeben, un terremoto, l'été");
+    assert!(phrase.words().iter().all(|&word| phrase.id(word).is_some()));
+}
+
+#[test]
 fn the_default_model_is_sound_and_small() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/default.safetensors");
     let model = Model::open(path.as_ref(), &support::full()).unwrap();
