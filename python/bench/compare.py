@@ -1,4 +1,4 @@
-"""Scores of two columns of tweets by cognate and by its peers: core-seconds, best of some rounds.
+"""Scores of two columns of tweets by cognate and by its peers: core-seconds of some rounds, and how good the scores are.
 
 Called by run.sh. Time is that of all cores together, so that others on the machine count little. Every contestant gets the same texts; those that take word vectors have cognate's own,
 as `cognate export` writes them. Contestants take turns, so that a busy minute hits all of them.
@@ -21,15 +21,22 @@ import pyarrow as pa
 
 import cognate_text
 
-DATA = pathlib.Path(__file__).resolve().parents[3] / "shared/data/tweets/crisislex-train.tsv.gz"
+DATA = pathlib.Path(__file__).resolve().parents[3] / "shared/data"
 ROWS_AT_ONCE = 50_000
+# Scores that a contestant with another name gives, too.
+SAME_SCORES = ("Arrow to Arrow", "lists", "NumPy", "all cores")
+
+
+def read_rows(path: str) -> list[list[str]]:
+    """The rows of a file of the data, packed or not."""
+    opened = gzip.open if path.endswith(".gz") else open
+    with opened(DATA / path, "rt", encoding="utf-8", newline="") as file:
+        return list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def tweets(pairs: int) -> tuple[list[str], list[str]]:
     """Two columns of tweets, drawn with a fixed seed."""
-    with gzip.open(DATA, "rt", encoding="utf-8") as file:
-        rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        texts = [" ".join(row[-1].split()) for row in list(rows)[1:]]
+    texts = [" ".join(row[-1].split()) for row in read_rows("tweets/crisislex-train.tsv.gz")[1:]]
     draw = random.Random(1)
     # A number at the end, so that no object is met twice.
     one = [f"{draw.choice(texts)} {number}" for number in range(pairs)]
@@ -90,6 +97,24 @@ def contestants(a: list[str], b: list[str], work: pathlib.Path) -> dict[str, Cal
     return found
 
 
+def quality(work: pathlib.Path, wanted: list[str]) -> None:
+    """How well the scores follow what people say of two sets of pairs."""
+    from scipy.stats import spearmanr
+    from sklearn.metrics import roc_auc_score
+
+    for path, told, measure in (
+        ("sts/stsb-dev.tsv", "Spearman x 100", lambda labels, scores: 100 * spearmanr(labels, scores).statistic),
+        ("tweets/twitter-url-train.tsv.gz", "AUC", roc_auc_score),
+    ):
+        labels, a, b = zip(*read_rows(path))
+        entries = contestants(list(a), list(b), work)
+        print(f"{path}, {len(labels)} pairs: {told}")
+        for name in wanted:
+            if not any(part in name for part in SAME_SCORES):
+                scores = np.asarray(entries[name]()).ravel()
+                print(f"{name:<50} {measure(np.array(labels, dtype=float), scores):8.3f}", flush=True)
+
+
 def single(a: list[str], b: list[str], method: str) -> float:
     """Nanoseconds of a call with two strings, over a tenth of the pairs."""
     ask = cognate_text.Model().similarity
@@ -142,6 +167,8 @@ def main() -> None:
         overhead(given, "blank", blank, blank)
     entries = contestants(a, b, given.work)
     wanted = [name for name in entries if not given.only or any(part in name for part in given.only.split(","))]
+    if wanted:
+        quality(given.work, wanted)
     seconds: dict[str, list[float]] = {name: [] for name in wanted}
     for _ in range(given.rounds):
         for name in wanted:

@@ -1,7 +1,7 @@
 //! What the library takes for two columns of texts, without Python: `library A B METHOD ROUNDS` prints
 //! nanoseconds of one core for a pair, each round's, for parts of as many pairs as the wheel's. A round
 //! of single pairs follows, asked one by one, over the first tenth. Time that others had the core is
-//! not counted (`/proc/self/schedstat`).
+//! not counted (`/proc/self/schedstat`, which moves in milliseconds: give some 100,000 pairs).
 
 use std::fs;
 use std::hint::black_box;
