@@ -7,6 +7,7 @@ use crate::simd::Tile;
 use crate::simd::bytes::blockwise::blockwise;
 pub(super) use crate::simd::bytes::plain::{prepare, quantise};
 use crate::simd::bytes::{Block, Blocks, SIDE};
+use crate::simd::wasm::Load;
 
 /// Bytes that fill a register once they are widened.
 const CHUNK: usize = 8;
@@ -124,16 +125,7 @@ fn zeros() -> [v128; SIDE] {
 
 #[inline(always)]
 fn load(tile: &Tile) -> [v128; SIDE] {
-    let start = tile.as_ptr().cast::<v128>();
-    // SAFETY: there are sixteen numbers to read.
-    unsafe {
-        [
-            v128_load(start),
-            v128_load(start.add(1)),
-            v128_load(start.add(2)),
-            v128_load(start.add(3)),
-        ]
-    }
+    f32::load(tile)
 }
 
 #[inline(always)]
