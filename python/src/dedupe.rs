@@ -45,17 +45,13 @@ pub(crate) struct Sought(Cutoff, Option<f64>);
 
 impl Sought {
     pub(crate) fn search(&self, question: &Question) -> Result<Search, Problem> {
-        let wrong =
-            |name: &str, got: &str| Problem::setting(name, "a number above 0, at most 1", got);
+        let expected = "a number above 0, at most 1";
         let share = |name: &str, number: f64| match number > 0.0 && number <= 1.0 {
             true => Ok(number as f32),
-            false => Err(wrong(name, &number.to_string())),
+            false => Err(Problem::setting(name, expected, &number.to_string())),
         };
         let floor = self.1.map(|floor| share("floor", floor)).transpose()?;
-        let threshold = match &self.0 {
-            Cutoff::Number(number) => share("threshold", *number)?,
-            Cutoff::Word(word) => return Err(wrong("threshold", word)),
-        };
+        let threshold = share("threshold", self.0.number("threshold", expected)?)?;
         Ok(Search { floor, ..Search::new(question.query, threshold) })
     }
 }

@@ -17,7 +17,7 @@ use pyo3::types::PyBytes;
 
 use crate::column::Column;
 use crate::error::Problem;
-use crate::model::NativeModel;
+use crate::model::{Cutoff, NativeModel};
 
 /// Texts that are followed before Ctrl-C is listened for.
 const PER_PART: usize = 1024;
@@ -37,7 +37,7 @@ pub(crate) struct Followed(String, Option<String>, Option<i64>);
 
 /// How a text finds its event: texts looked back at, nearest, votes, share of the centre, threshold.
 #[derive(FromPyObject)]
-pub(crate) struct Ruled(usize, usize, usize, f64, Option<f64>);
+pub(crate) struct Ruled(usize, usize, usize, f64, Option<Cutoff>);
 
 /// Events, nearest, scores and whether each began one.
 type Told<'py> = (
@@ -52,15 +52,19 @@ type Named = Vec<(Option<String>, Option<String>, Option<f32>, bool)>;
 
 fn settings(engine: &Engine, followed: &Followed, ruled: &Ruled) -> Result<Settings, Problem> {
     let Followed(method, second, within) = followed;
-    let &Ruled(last, nearest, votes, centre, threshold) = ruled;
+    let &Ruled(last, nearest, votes, centre, ref threshold) = ruled;
     let method = engine.method(method)?;
     let second = second.as_deref().map(|name| engine.method(name)).transpose()?;
     let scoring = second.unwrap_or(method);
+    let expected = "a number from 0 to 1";
     let share = |name: &str, number: f64| match (0.0..=1.0).contains(&number) {
         true => Ok(number as f32),
-        false => Err(Problem::setting(name, "a number from 0 to 1", &number.to_string())),
+        false => Err(Problem::setting(name, expected, &number.to_string())),
     };
-    let threshold = threshold.map(|threshold| share("threshold", threshold)).transpose()?;
+    let threshold = threshold.as_ref().map(|threshold| {
+        threshold.number("threshold", expected).and_then(|number| share("threshold", number))
+    });
+    let threshold = threshold.transpose()?;
     let threshold = threshold.or_else(|| usual::threshold(scoring)).ok_or_else(|| {
         Problem::NotCalibrated(format!(
             "no threshold is known for {}: give one as threshold; `cognate eval events` finds it on a \

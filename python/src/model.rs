@@ -41,6 +41,16 @@ pub(crate) enum Cutoff {
     Word(String),
 }
 
+impl Cutoff {
+    /// The number, where no word stands for one.
+    pub(crate) fn number(&self, name: &str, expected: &str) -> Result<f64, Problem> {
+        match self {
+            Self::Number(number) => Ok(*number),
+            Self::Word(word) => Err(Problem::setting(name, expected, word)),
+        }
+    }
+}
+
 fn of_pair(place: Place) -> (&'static str, Option<usize>) {
     match place {
         Place::Pair(_, 0) => ("a", None),

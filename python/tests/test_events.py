@@ -116,6 +116,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         ({"within": "a day"}, "within: expected a timedelta or a number with s, m, h or d"),
         ({"last": 0}, "last: expected a number from 1 to 10000000, got 0"),
         ({"threshold": 2.0}, "threshold: expected a number from 0 to 1"),
+        ({"threshold": "calibrated"}, "threshold: expected a number from 0 to 1, got"),
         ({"centre": -1.0}, "centre: expected a number from 0 to 1"),
         ({"second": "wmd"}, "no threshold is known for wmd"),
         ({"second": "none"}, "no such method"),

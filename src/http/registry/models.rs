@@ -156,7 +156,8 @@ impl Models {
         let Some(name) = name else { return Ok(default) };
         self.models.iter().find(|model| *model.name == *name).ok_or_else(|| {
             let names: Vec<&str> = self.models.iter().map(|model| &*model.name).collect();
-            let detail = format!("no such model; this server has {}", names.join(", "));
+            let detail =
+                format!("no model is named {name:?}; this server has {}", names.join(", "));
             ApiError::at(Code::UnknownModel, "/model", detail)
         })
     }

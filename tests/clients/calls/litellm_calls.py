@@ -84,7 +84,7 @@ def refusals(place):
     ask = lambda: litellm.rerank(
         model="cohere/rerank-v3.5", query="a", documents=["b"], api_base=place.url, api_key="k"
     )
-    raises(litellm.NotFoundError, ask, "no such model")
+    raises(litellm.NotFoundError, ask, "no model is named")
 
 
 @call("litellm", "a wrong key raises AuthenticationError", ways=("wrong key",))

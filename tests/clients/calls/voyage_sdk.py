@@ -34,7 +34,7 @@ def refusals(place):
     asked = client(place)
     raises(voyageai.error.InvalidRequestError, lambda: asked.embed([], model="default"))
     wrong = lambda: asked.rerank("a", ["b"], model="rerank-2")
-    raises(voyageai.error.VoyageError, wrong, "no such model")
+    raises(voyageai.error.VoyageError, wrong, "no model is named")
 
 
 @call("voyageai", "a wrong key raises AuthenticationError", ways=("wrong key",))

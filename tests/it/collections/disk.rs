@@ -191,8 +191,10 @@ fn a_replica_waits_for_no_pipe() {
         Process::start(&["--replica-of".to_owned(), data.to_str().unwrap().to_owned()]);
     assert_eq!(ask(replica.address, "GET", NEWS, "")["items"], 2);
     let log = data.join("news/items.log");
-    fs::remove_file(&log).unwrap();
-    assert!(Command::new("mkfifo").arg(&log).status().unwrap().success());
+    // At once, as the replica looks all the while, and would find that the log is missing.
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    fs::rename(&pipe, &log).unwrap();
     replica.until_log("the pipe", |said| said.contains("not a regular file"));
     let page = send(replica.address, "GET", "/metrics", "").unwrap().1;
     assert!(page.contains("\ncognate_replica_unreadable_logs 1\n"), "{page}");

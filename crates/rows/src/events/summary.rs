@@ -118,7 +118,9 @@ impl Summary {
         let hours = (event.end - event.start) as f64 / 3_600_000.0;
         let rate =
             if hours > 0.0 { format!("{:.1}", event.size as f64 / hours) } else { "".into() };
-        let (start, end) = (instant::written(event.start), instant::written(event.end));
+        // Of a stream without times all are 0.
+        let written = |time| if time == 0 { String::new() } else { instant::written(time) };
+        let (start, end) = (written(event.start), written(event.end));
         let size = event.size;
         let words = naming::names(&event.terms, &self.stream, NAMED).join(", ");
         let central = event.texts.get(naming::central(engine, &event.texts)?);
