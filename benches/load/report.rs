@@ -31,6 +31,7 @@ pub struct Report {
     counts: Vec<(String, u64)>,
     broken: Vec<String>,
     notes: Vec<String>,
+    curve: Vec<[f64; 3]>,
     skipped: bool,
 }
 
@@ -78,6 +79,7 @@ impl Report {
             counts: Vec::new(),
             broken: Vec::new(),
             notes: Vec::new(),
+            curve: Vec::new(),
             skipped: false,
         }
     }
@@ -109,6 +111,11 @@ impl Report {
     /// Adds a sentence.
     pub fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
+    }
+
+    /// What changed over time: minutes, mebibytes of memory, milliseconds of p99.
+    pub fn curve(&mut self, points: impl Iterator<Item = [f64; 3]>) {
+        self.curve = points.collect();
     }
 
     /// Says why the scenario could not be run here.
@@ -210,6 +217,7 @@ impl Report {
             "seconds": options.seconds, "setting": options.setting(), "verdict": self.verdict(), "broken": self.broken,
             "figures": figures.collect::<Vec<_>>(),
             "counts": counts.collect::<serde_json::Map<_, _>>(), "notes": self.notes,
+            "curve": self.curve,
         })
     }
 }

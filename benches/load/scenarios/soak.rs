@@ -108,6 +108,9 @@ fn trends(samples: &[Sample], report: &mut Report) {
         report.note("too short for trends: run it with --minutes 60");
         return;
     }
+    report.curve(samples.iter().map(|sample| {
+        [60.0 * sample.at_hours, sample.resident, milliseconds(&sample.clean, 0.99)]
+    }));
     report.figure("memory slope", slope(warm), "MiB/h", Bar::AtMost(1.0));
     report.figure("memory at the end", last.resident, "MiB", Bar::None);
     let more = |now: u64, then: u64| now as f64 - then as f64;
