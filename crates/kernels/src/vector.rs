@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn kinds_of_rows_agree() {
         let wide: Vec<f32> = (0..37).map(|i| (i as f32 - 18.0) / 8.0).collect();
-        let half: Vec<f16> = wide.iter().map(|&value| f16::from_f32(value)).collect();
+        let half: Vec<f16> = wide.iter().map(|&value| f16::from_f32_const(value)).collect();
         let byte: Vec<i8> = wide.iter().map(|&value| (value * 8.0) as i8).collect();
         let rows = [Row::F32(&wide), Row::F16(&half), Row::I8(&byte, 0.125)];
         let expected = dot(rows[0], rows[0]);

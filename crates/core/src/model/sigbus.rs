@@ -106,6 +106,16 @@ pub fn ignore_file_size_signal() -> io::Result<()> {
     }
 }
 
+/// The message about the map that an address lies in. A handler may call it: it takes no lock and no memory.
+fn line_at(address: usize) -> Option<&'static [u8]> {
+    MAPS.iter().find_map(|place| {
+        // SAFETY: null, or an entry that was written before its pointer was stored, and that is
+        // never written again and never freed.
+        let entry: &'static Entry = unsafe { place.load(Acquire).as_ref() }?;
+        (entry.start..entry.end).contains(&address).then_some(entry.line.as_slice())
+    })
+}
+
 extern "C" fn last_words(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
@@ -116,17 +126,9 @@ extern "C" fn last_words(
     // compared, and `code` tells.
     let (address, code) = unsafe { ((*info).si_addr() as usize, (*info).si_code) };
     let sent = code <= 0;
-    for place in MAPS.iter().filter(|_| !sent) {
-        // SAFETY: null, or an entry that was written before its pointer was stored, and that is
-        // never written again and never freed.
-        let Some(entry) = (unsafe { place.load(Acquire).as_ref() }) else { continue };
-        if !(entry.start..entry.end).contains(&address) {
-            continue;
-        }
-        let line = entry.line.as_slice();
+    if let Some(line) = line_at(address).filter(|_| !sent) {
         // SAFETY: writes from a valid slice; a handler may call `write`. An error has no receiver.
         unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
-        break;
     }
     // SAFETY: a handler may call both. The touch that raised the signal is tried again on return
     // and then ends the process; a signal that was sent has to be sent again.
@@ -158,5 +160,24 @@ mod tests {
         // SAFETY: entries are never freed.
         let line = unsafe { &(*first).line };
         assert!(String::from_utf8_lossy(line).contains("models/one"));
+    }
+
+    #[test]
+    fn a_map_is_found_whole_while_places_change_hands() {
+        let (steady, other) = ([0; 64], [0; 64]);
+        let _steady = RegisteredMap::new(Path::new("models/steady"), &steady);
+        let told = |bytes: &[u8; 64]| line_at(bytes.as_ptr() as usize).map(String::from_utf8_lossy);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for round in 0..20 {
+                    drop(RegisteredMap::new(Path::new(&format!("models/round-{round}")), &other));
+                }
+            });
+            for _ in 0..20 {
+                assert!(told(&steady).is_some_and(|line| line.contains("models/steady")));
+                assert!(told(&other).is_none_or(|line| line.contains("models/round-")));
+            }
+        });
+        assert_eq!(told(&other), None);
     }
 }

@@ -147,7 +147,17 @@ fn turned(tile: Tile) -> Tile {
     let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     // SAFETY: this function needs what `load` needs.
     let tile = unsafe { f32::load(&tile) };
-    stored(_mm512_permutexvar_ps(order, tile))
+    stored(permuted(order, tile))
+}
+
+/// `_mm512_permutexvar_ps`, which Miri knows for whole numbers alone.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn permuted(order: __m512i, lanes: __m512) -> __m512 {
+    if cfg!(miri) {
+        return _mm512_castsi512_ps(_mm512_permutexvar_epi32(order, _mm512_castps_si512(lanes)));
+    }
+    _mm512_permutexvar_ps(order, lanes)
 }
 
 #[inline]
@@ -327,7 +337,13 @@ impl Load for f16 {
     #[target_feature(enable = "avx512f")]
     unsafe fn load(chunk: &[Self; LANES]) -> __m512 {
         // SAFETY: there are sixteen numbers of two bytes to read.
-        _mm512_cvtph_ps(unsafe { _mm256_loadu_si256(chunk.as_ptr().cast()) })
+        let halves = unsafe { _mm256_loadu_si256(chunk.as_ptr().cast()) };
+        if cfg!(miri) {
+            // Miri does not know the conversion of sixteen.
+            // SAFETY: there are sixteen numbers to read.
+            return unsafe { _mm512_loadu_ps(chunk.map(f16::to_f32_const).as_ptr()) };
+        }
+        _mm512_cvtph_ps(halves)
     }
 
     #[inline]

@@ -195,6 +195,7 @@ pub fn push_places(mask: u64, base: u32, out: &mut Vec<u32>) {
     if width() == Width::Avx512
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vbmi2")
+        && is_x86_feature_detected!("popcnt")
     {
         // SAFETY: the processor was found to have it.
         return unsafe { push_places_by_avx512(mask, base, out) };

@@ -198,12 +198,12 @@ mod tests {
                 prop_assert_eq!(found, products(&x, &y));
             }
 
-            let ([first, behind], numbers) = table(&rows, f16::from_f32);
+            let ([first, behind], numbers) = table(&rows, f16::from_f32_const);
             let picked = Picked { tables: [&first, &behind], numbers: &numbers, dims };
             let sum = Sum { rows: Rows::F16(picked), weights: &weights, share };
             let back: Vec<Vec<f32>> = rows
                 .iter()
-                .map(|row| row.iter().map(|&n| f16::from_f32(n).to_f32()).collect())
+                .map(|row| row.iter().map(|&n| f16::from_f32_const(n).to_f32()).collect())
                 .collect();
             let x = written(&back, &weights, share, dims);
             for found in at_every_width(sum, other) {

@@ -15,7 +15,7 @@ struct Outcome(Vec<u32>);
 macro_rules! outcome {
     ($from:ident, $a:expr, $b:expr) => {{
         let (a, b): (&[f32], &[f32]) = ($a, $b);
-        let half: Vec<f16> = b.iter().map(|&value| f16::from_f32(value)).collect();
+        let half: Vec<f16> = b.iter().map(|&value| f16::from_f32_const(value)).collect();
         let byte: Vec<i8> = b.iter().map(|&value| (value * 20.0) as i8).collect();
         let mut found = vec![
             $from::dot(a, b),

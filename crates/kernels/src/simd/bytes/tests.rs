@@ -42,11 +42,16 @@ fn byte() -> impl Strategy<Value = i8> {
 type Text = Vec<(Vec<i8>, f32)>;
 
 fn rows(dims: usize) -> impl Strategy<Value = Text> {
-    prop::collection::vec((prop::collection::vec(byte(), dims), -2.0_f32..2.0), 0..11)
+    prop::collection::vec(
+        (prop::collection::vec(byte(), dims), -2.0_f32..2.0),
+        0..if cfg!(miri) { 6 } else { 11 },
+    )
 }
 
 fn two_texts() -> impl Strategy<Value = (usize, [Text; 2])> {
-    (1usize..200).prop_flat_map(|dims| (Just(dims), [rows(dims), rows(dims)]))
+    // Miri takes seconds for a row.
+    (1..if cfg!(miri) { 40_usize } else { 200 })
+        .prop_flat_map(|dims| (Just(dims), [rows(dims), rows(dims)]))
 }
 
 fn filled(dims: usize, rows: &[(Vec<i8>, f32)]) -> ByteRows<'_> {
@@ -177,6 +182,7 @@ proptest! {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "hundreds of thousands of numbers take it minutes")]
 fn the_longest_rows_of_the_largest_bytes_do_not_overflow() {
     let (most, least) = (vec![i8::MAX; MOST_DIMS], vec![i8::MIN; MOST_DIMS]);
     for (a, b) in [(&most, &most), (&most, &least), (&least, &most), (&least, &least)] {
