@@ -89,3 +89,14 @@ fn a_wrong_digest_names_what_is_damaged() {
     let error = refusal(&crafted.bytes(false));
     assert!(matches!(&error, FormatError::Digest { name, .. } if name == "vectors"), "{error}");
 }
+
+#[test]
+fn rows_that_were_not_checked_are_known_to_be_unsound() {
+    let mut crafted = Crafted::tiny();
+    // The scale of the second word.
+    crafted.data_of("scales")[4..8].copy_from_slice(&1e16_f32.to_le_bytes());
+    let model = Model::from_bytes(&crafted.bytes(true), &support::structure()).unwrap();
+    let is_sound = |text: &str| model.phrase(text).has_sound_rows();
+    assert!(is_sound("the city") && is_sound(""));
+    assert!(!is_sound("quake") && !is_sound("the quake"));
+}

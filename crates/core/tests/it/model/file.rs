@@ -54,15 +54,20 @@ fn a_section_is_added_without_touching_the_rest() {
     let model = support::tiny_model();
     let axes = [0.25_f32; 40];
     let mut draft = Draft::of(&model);
-    let tables = vec![Table::of("axes", Dtype::F32, &[2, 20], &axes)];
+    let tables = vec![
+        Table::of("axes", Dtype::F32, &[2, 20], &axes),
+        Table::of::<f32>("none", Dtype::F32, &[0], &[]),
+    ];
     draft.set_section("components", "{\"sentences\":9}".to_owned(), tables);
     let written = draft.write(&path).unwrap();
     for storage in [Storage::Map, Storage::Copy, Storage::Auto] {
         let options = OpenOptions { storage, ..support::full() };
         let extended = Model::open(&path, &options).unwrap();
         assert_eq!(extended.fingerprint(), written.fingerprint);
+        assert_eq!(extended.digest(), written.digest);
         assert_eq!(extended.sections(), ["components", "example"].into());
         assert_eq!(extended.section("components").unwrap().floats("axes"), Some(&axes[..]));
+        assert_eq!(extended.section("components").unwrap().floats("none"), Some(&[][..]));
         assert_eq!(extended.vocabulary().words().count(), support::WORDS.len());
         let old: BTreeMap<_, _> = model.tensors().map(|(t, bytes)| (&t.name, bytes)).collect();
         for (tensor, bytes) in extended.tensors().filter(|(t, _)| !t.name.contains("components")) {
@@ -97,6 +102,10 @@ fn a_text_is_looked_up_with_the_rules_of_the_model() {
     let mut expected = vec![0.0; support::DIMS];
     cognate::model::unknown::hash_vector("2024", 0.9, &mut expected);
     assert_eq!(row, expected);
+    let mut phrase = phrase;
+    phrase.keep_tokens_alone();
+    assert!(phrase.words().is_empty() && phrase.bag().is_empty());
+    assert_eq!(phrase.tokens().len(), 5);
 }
 
 #[test]
@@ -248,4 +257,16 @@ fn the_default_model_is_sound_and_small() {
     let words = phrase.words().iter().map(names);
     let expected = ["quake", "hits", "la", "new", "york", "2020", "yes"];
     assert_eq!(words.collect::<Vec<_>>(), expected.map(Some));
+    let phrase = model.phrase("quakezillaton hits");
+    let origins: Vec<_> = phrase.origins().collect();
+    assert_eq!(
+        origins.iter().map(|origin| origin.found).collect::<Vec<_>>(),
+        [Found::Pieces, Found::Listed]
+    );
+    let pieces: Vec<_> =
+        phrase.pieces(origins[0]).iter().map(|piece| piece.trim_start_matches('#')).collect();
+    assert!(pieces.len() > 1, "{pieces:?}");
+    assert_eq!(pieces.concat(), "quakezillaton");
+    assert!(phrase.pieces(origins[1]).is_empty());
+    assert_eq!(phrase.known_share(), 0.5);
 }

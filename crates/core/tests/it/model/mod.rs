@@ -4,3 +4,4 @@ mod breaches;
 mod damage;
 mod file;
 mod replace;
+mod unlisted;
