@@ -318,10 +318,8 @@ pub(super) fn merges<'i>(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::{EmbeddedHome, Incoming, Item, Limits, Settings, Write, contract};
+    use crate::{EmbeddedHome, Incoming, Item, Limits, Settings, contract};
 
     /// An item that was matched as this many of an event, unless it was loaded with the event's name.
     fn item(id: &str, time: i64, event: &str, size: u64, is_matched: bool) -> Item {
@@ -339,8 +337,7 @@ mod tests {
         let engine = contract::engine();
         let home = EmbeddedHome::in_memory(Limits::DEFAULT);
         let (news, _) = home.make("news", Settings::default(), 0).unwrap();
-        let news: Arc<dyn Collection> = news;
-        let put = |items: Vec<Item>| news.write(Write::Put(items), 9).unwrap();
+        let put = |items: Vec<Item>| drop(news.put(items, 9).unwrap());
         let reader = |start| {
             let rule = AlertRule { least: 2, grown: vec![3] };
             AlertReader::open(&*news, rule, start, 9).unwrap()
@@ -377,7 +374,7 @@ mod tests {
         // The place of one that left is its time.
         let mut late = reader(Start::After(all[2].cursor.clone()));
         assert!(!late.has_gap());
-        news.write(Write::Remove(vec!["c".into()]), 9).unwrap();
+        news.remove(&["c"], 9).unwrap();
         put(vec![item("early", 4, "early", 2, true)]);
         let gap = reader(Start::After(all[2].cursor.clone()));
         assert!(gap.has_gap());
