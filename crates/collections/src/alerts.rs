@@ -337,7 +337,7 @@ mod tests {
         let engine = contract::engine();
         let home = EmbeddedHome::in_memory(Limits::DEFAULT);
         let (news, _) = home.make("news", Settings::default(), 0).unwrap();
-        let put = |items: Vec<Item>| drop(news.put(items, 9).unwrap());
+        let put = |items: Vec<Item>| news.put(items, 9).unwrap();
         let reader = |start| {
             let rule = AlertRule { least: 2, grown: vec![3] };
             AlertReader::open(&*news, rule, start, 9).unwrap()

@@ -199,6 +199,9 @@ fn a_copy_holds_what_the_folder_holds_but_for_what_is_damaged() {
     // More than is copied at once.
     long.put((0..400).map(|at| item(at, &"long ".repeat(600), 0)).collect(), 0).unwrap();
     let copy = folder.path().with_extension("copy");
+    let inside = folder.path().join("copy");
+    let refused = back_up(folder.path(), &inside, &Default::default()).unwrap_err();
+    assert!(refused.to_string().contains("it is among collections"), "{refused}");
     let back_up = || back_up(folder.path(), &copy, &Default::default()).unwrap();
     let done = back_up();
     let logs = ["long", "news"].map(|name| {
