@@ -209,6 +209,7 @@ pub const BREACHES: &[Breach] = &[
     ),
     ("no data at all", |c| c.data.clear(), is_extent),
     ("padding that is not zero", |c| c.data_of("_pad0")[0] = 1, is_extent),
+    ("padding of another type", |c| c.entry("_pad0").1 = "I8".to_owned(), is_extent),
     ("padding under another number", |c| rename(c, "_pad0", "_pad7"), is_unexpected_or_extent),
     (
         "an index that is no power of two",
