@@ -315,3 +315,73 @@ pub(super) fn merges<'i>(
     });
     told.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{EmbeddedHome, Incoming, Item, Limits, Settings, contract};
+
+    /// An item that was matched as this many of an event, unless it was loaded with the event's name.
+    fn item(id: &str, time: i64, event: &str, size: u64, is_matched: bool) -> Item {
+        let score = if is_matched { "0.9" } else { "null" };
+        let bursts = size == 3;
+        let written = format!(
+            r#"{{"id":"{id}","text":"the quake of {id}","event":
+            {{"id":"{event}","size":{size},"score":{score},"bursts":{bursts}}}}}"#
+        );
+        serde_json::from_str::<Incoming>(&written).unwrap().into_item(time)
+    }
+
+    #[test]
+    fn a_reader_is_told_once_what_comes_after_its_place() {
+        let engine = contract::engine();
+        let home = EmbeddedHome::in_memory(Limits::DEFAULT);
+        let (news, _) = home.make("news", Settings::default(), 0).unwrap();
+        let put = |items: Vec<Item>| news.put(items, 9).unwrap();
+        let reader = |start| {
+            let rule = AlertRule { least: 2, grown: vec![3] };
+            AlertReader::open(&*news, rule, start, 9).unwrap()
+        };
+        let read = |reader: &mut AlertReader| {
+            let (alerts, more) = reader.read(&*news, &engine, 9).unwrap();
+            assert!(!more);
+            alerts
+        };
+        let short = |alert: &Alert| {
+            let item = alert.item.as_ref().map_or("-", |item| &*item.id);
+            format!("{:?} {} {} {item}", alert.kind, alert.event, alert.size)
+        };
+        let told = |mut reader| read(&mut reader).iter().map(short).collect::<Vec<_>>();
+        put(vec![
+            item("a", 1, "a", 1, true),
+            item("b", 2, "a", 2, true),
+            item("loaded", 3, "a", 2, false),
+            item("c", 4, "a", 3, true),
+        ]);
+        let mut of_now = reader(Start::Now);
+        assert_eq!(told(of_now.clone()), [""; 0]);
+        let all = read(&mut reader(Start::First));
+        let names: Vec<String> = all.iter().map(short).collect();
+        assert_eq!(names, ["Begun a 2 b", "Grown a 3 c", "Bursting a 3 c"]);
+        assert!(all.iter().all(|alert| alert.chatter.is_some()));
+        for (place, alert) in all.iter().enumerate() {
+            assert_eq!(alert.cursor.to_string().parse(), Ok(alert.cursor.clone()));
+            assert_eq!(told(reader(Start::After(alert.cursor.clone()))), names[place + 1..]);
+        }
+        put(vec![item("d", 5, "d", 2, true)]);
+        assert_eq!(read(&mut of_now).iter().map(short).collect::<Vec<_>>(), ["Begun d 2 d"]);
+        assert_eq!(told(of_now), [""; 0]);
+        // The place of one that left is its time.
+        let mut late = reader(Start::After(all[2].cursor.clone()));
+        assert!(!late.has_gap());
+        news.remove(&["c"], 9).unwrap();
+        put(vec![item("early", 4, "early", 2, true)]);
+        let gap = reader(Start::After(all[2].cursor.clone()));
+        assert!(gap.has_gap());
+        assert_eq!(told(gap), ["Begun d 2 d"]);
+        assert_eq!(
+            read(&mut late).iter().map(short).collect::<Vec<_>>(),
+            ["Begun d 2 d", "Begun early 2 early"]
+        );
+    }
+}

@@ -396,23 +396,29 @@ pub(super) fn hold(
         let expected = seen(&*model.get("news").unwrap(), engine, now);
         assert_eq!(seen(&*news, engine, now), expected, "step {place}");
     }
-    // Who was told of some by one home is told of the others by another.
+    show_alike(&model, &*home, engine, now);
+    hold_names(&*home, now);
+}
+
+/// Compares all that two homes answer of the same items.
+pub(super) fn show_alike(model: &dyn Home, home: &dyn Home, engine: &SharedEngine, now: i64) {
     let news = |home: &dyn Home| home.get("news").unwrap();
-    let told = alerts(&*news(&model), engine, Start::First, now);
+    assert_eq!(seen(&*news(home), engine, now), seen(&*news(model), engine, now));
+    // Who was told of some by one home is told of the others by another.
+    let told = alerts(&*news(model), engine, Start::First, now);
     for (place, (_, cursor)) in told.iter().enumerate() {
         let cursor = cursor.to_string().parse().unwrap();
-        let rest = alerts(&*news(&*home), engine, Start::After(cursor), now);
+        let rest = alerts(&*news(home), engine, Start::After(cursor), now);
         let rest: Vec<&String> = rest.iter().map(|(told, _)| told).collect();
         let expected: Vec<&String> = told[place + 1..].iter().map(|(told, _)| told).collect();
         assert_eq!(rest, expected);
     }
     let ids = ["n0", "n5", "no\u{0}ne", "n9", "n5"];
     let found = |home: &dyn Home| {
-        let found = home.get("news").unwrap().find(&ids, now).unwrap();
+        let found = news(home).find(&ids, now).unwrap();
         found.iter().map(|item| item.as_ref().map(written)).collect::<Vec<_>>()
     };
-    assert_eq!(found(&*home), found(&model));
-    hold_names(&*home, now);
+    assert_eq!(found(home), found(model));
 }
 
 /// Collections come and go, and are refused, in every home alike.

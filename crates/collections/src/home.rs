@@ -403,3 +403,21 @@ pub struct Behind {
     /// When the writer last looked after its folder, in milliseconds since 1970.
     pub writer: Option<i64>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_add_up_field_by_field() {
+        let of = |n: usize| Applied {
+            added: n,
+            replaced: 2 * n,
+            patched: 3 * n,
+            removed: 4 * n,
+            left: 5 * n,
+            expired: 6 * n,
+        };
+        assert_eq!(of(2).and(of(5)), of(7));
+    }
+}

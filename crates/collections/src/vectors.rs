@@ -137,3 +137,36 @@ impl Vectors {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_stand_by_the_numbers_of_their_items_until_they_are_forgotten() {
+        let budget = Arc::new(Budget::new(1 << 20));
+        let mut vectors = Vectors::new("model".into(), Method::Sif, 2);
+        assert!(vectors.are_of("model", Method::Sif));
+        assert!(!vectors.are_of("other", Method::Sif) && !vectors.are_of("model", Method::Usif));
+        let of = |number: u64| (number, Ok(vec![number as f32, 1.0]));
+        vectors.add(vec![of(0), of(BLOCK - 1), of(BLOCK)], &budget).unwrap();
+        vectors.add(vec![of(1)], &budget).unwrap();
+        let row = |vectors: &Vectors, number| match vectors.of(number) {
+            Some(KeptText::Vector(row)) => Some(row.to_vec()),
+            _ => None,
+        };
+        for number in [0, 1, BLOCK - 1, BLOCK] {
+            assert_eq!(row(&vectors, number), Some(vec![number as f32, 1.0]), "{number}");
+        }
+        assert_eq!(row(&vectors, 2), None);
+        let used = budget.used();
+        vectors.forget_before(BLOCK - 1);
+        assert_eq!(budget.used(), used, "one of the block is left");
+        vectors.forget_before(BLOCK);
+        assert_eq!(budget.used(), used / 2);
+        assert_eq!(row(&vectors, BLOCK - 1), None);
+        assert_eq!(row(&vectors, BLOCK), Some(vec![BLOCK as f32, 1.0]));
+        drop(vectors);
+        assert_eq!(budget.used(), 0);
+    }
+}

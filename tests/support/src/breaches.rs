@@ -188,6 +188,15 @@ pub const BREACHES: &[Breach] = &[
         },
         is_extent,
     ),
+    (
+        "an end before the beginning",
+        |c| {
+            let e = c.entry("counts");
+            e.4 = e.3 - 8;
+        },
+        is_extent,
+    ),
+    ("a hole before tensors that are whole", open_a_hole, is_extent),
     ("an overlap", |c| c.entry("vocab_bytes").3 -= 64, is_extent),
     ("a hole", |c| c.entry("vocab_bytes").3 += 64, is_extent),
     ("bytes after the last tensor", |c| c.data.extend([0; 64]), is_extent),
@@ -200,6 +209,7 @@ pub const BREACHES: &[Breach] = &[
     ),
     ("no data at all", |c| c.data.clear(), is_extent),
     ("padding that is not zero", |c| c.data_of("_pad0")[0] = 1, is_extent),
+    ("padding of another type", |c| c.entry("_pad0").1 = "I8".to_owned(), is_extent),
     ("padding under another number", |c| rename(c, "_pad0", "_pad7"), is_unexpected_or_extent),
     (
         "an index that is no power of two",
@@ -250,6 +260,15 @@ fn fill_index(crafted: &mut Crafted, word: u32) {
     for slot in crafted.data_of("vocab_index").chunks_mut(8) {
         slot[4..].copy_from_slice(&word.to_le_bytes());
     }
+}
+
+/// Moves every tensor but the first by 64 bytes.
+fn open_a_hole(crafted: &mut Crafted) {
+    let at = crafted.entries[1].3;
+    for entry in crafted.entries.iter_mut().skip(1) {
+        (entry.3, entry.4) = (entry.3 + 64, entry.4 + 64);
+    }
+    crafted.data.splice(at as usize..at as usize, [0; 64]);
 }
 
 fn inside_a_character(crafted: &mut Crafted) {

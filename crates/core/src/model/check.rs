@@ -225,3 +225,21 @@ fn finite(tensor: &Tensor, bytes: &[u8]) -> Result<(), FormatError> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_much_is_checked_is_read_from_its_name() {
+        assert_eq!("full".parse(), Ok(Verify::Full));
+        assert_eq!("structure".parse(), Ok(Verify::Structure));
+        assert!("some".parse::<Verify>().is_err());
+    }
+
+    #[test]
+    fn a_byte_belongs_to_the_word_that_it_lies_in() {
+        let words = [0, 1, 2, 3, 4].map(|byte| word_at(&[0, 2, 3, 5], byte));
+        assert_eq!(words, [0, 0, 1, 2, 2]);
+    }
+}

@@ -71,3 +71,26 @@ impl<'a> Draft<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idf_is_made_of_counts_as_the_formulas_say() {
+        let near = |got: f32, expected: f64| assert!((f64::from(got) - expected).abs() < 1e-6);
+        let of_documents = Counts::of_documents(vec![0, 3], 7);
+        near(of_documents.idf[0], 8_f64.ln() + 1.0);
+        near(of_documents.idf[1], 2_f64.ln() + 1.0);
+        near(of_documents.idf_unknown, 8_f64.ln() + 1.0);
+        assert_eq!(of_documents.documents, Some(vec![0, 3]));
+        assert_eq!(of_documents.document_total, Some(7));
+        let of_occurrences = Counts::of_occurrences(vec![10, 1, 0], 100, 0.5);
+        near(of_occurrences.idf[0], 10_f64.ln());
+        near(of_occurrences.idf[1], 100_f64.ln());
+        near(of_occurrences.idf[2], 200_f64.ln());
+        near(of_occurrences.idf_unknown, 200_f64.ln());
+        assert_eq!(of_occurrences.occurrences, Some(vec![10, 1, 0]));
+        assert_eq!(of_occurrences.tokens, Some(100));
+    }
+}

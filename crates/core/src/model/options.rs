@@ -54,3 +54,16 @@ impl Limits {
         max_probe: 64,
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_bytes_are_held_is_read_from_its_name() {
+        assert_eq!("map".parse(), Ok(Storage::Map));
+        assert_eq!("copy".parse(), Ok(Storage::Copy));
+        assert_eq!("auto".parse(), Ok(Storage::Auto));
+        assert!("some".parse::<Storage>().is_err());
+    }
+}

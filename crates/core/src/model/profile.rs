@@ -124,14 +124,18 @@ mod tests {
             digest: String::new(),
         };
         let of = |dims: u64| {
-            let tensors = [
+            let mut tensors = vec![
                 tensor("vectors", Dtype::I8, &[1, dims]),
                 tensor("scales", Dtype::F32, &[1]),
                 tensor("vocab_bytes", Dtype::U8, &[3]),
                 tensor("vocab_offsets", Dtype::U64, &[2]),
                 tensor("vocab_index", Dtype::U32, &[2, 2]),
             ];
-            check(&tensors, 1, dims)
+            let of_bytes = check(&tensors, 1, dims);
+            tensors.remove(1);
+            tensors[0].dtype = Dtype::F32;
+            check(&tensors, 1, dims).unwrap();
+            of_bytes
         };
         assert!(of(bytes::MOST_DIMS as u64).is_ok());
         let refused = of(bytes::MOST_DIMS as u64 + 1).unwrap_err().to_string();

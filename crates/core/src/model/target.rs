@@ -87,3 +87,26 @@ fn whereabouts(path: &Path) -> PathBuf {
     };
     found().unwrap_or_else(|| path.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_read_or_written_twice_is_found_by_any_of_its_paths() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("texts"), "").unwrap();
+        std::os::unix::fs::symlink(at("texts"), at("link")).unwrap();
+        std::os::unix::fs::symlink(at("new"), at("link-to-new")).unwrap();
+        let clash_of = |written: [&str; 2], read: &str| {
+            let [one, other] = written.map(at);
+            clash(&[("--one", &one), ("--other", &other)], [at(read).as_path()])
+        };
+        assert_eq!(clash_of(["new", "newer"], "texts"), None);
+        let problem = clash_of(["new", "link"], "texts").unwrap();
+        assert!(problem.starts_with("--other: ") && problem.contains("are read"), "{problem}");
+        let problem = clash_of(["new", "link-to-new"], "texts").unwrap();
+        assert!(problem.starts_with("--other: ") && problem.contains("--one names"), "{problem}");
+    }
+}

@@ -292,5 +292,8 @@ mod tests {
         let mut quantiser = Quantiser::new(Dtype::F16);
         let error = quantiser.write(&[1.0, 1e6], &mut Vec::new()).unwrap_err();
         assert!(error.to_string().contains("--dtype f32"), "{error}");
+        let mut out = Vec::new();
+        quantiser.write(&[1.0, -0.5], &mut out).unwrap();
+        assert_eq!(out, [0x00, 0x3c, 0x00, 0xb8]);
     }
 }

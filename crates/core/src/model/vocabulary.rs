@@ -394,4 +394,52 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn words_that_are_asked_for_together_are_found_as_alone() {
+        let words = ["a", "quake", "hits", "a-word-of-more-than-a-line-holds"];
+        let tables = VocabularyTables::build(words.into_iter());
+        let text =
+            "a no hits a-word-of-more-than-a-line-holds none-of-more-than-a-line-holds quake";
+        let places = text.split(' ').scan(0, |start, word| {
+            let place = [*start, *start + word.len()];
+            *start += word.len() + 1;
+            Some(place)
+        });
+        let alone: Vec<u32> =
+            text.split(' ').map(|word| tables.view().lookup(word).unwrap_or(EMPTY)).collect();
+        assert_eq!(alone, [0, EMPTY, 2, 3, EMPTY, 1]);
+        let lines = Lines::of(tables.view().all_bytes());
+        for lines in [None, Some(&lines)] {
+            let vocabulary = Vocabulary { lines, ..tables.view() };
+            let (mut work, mut found) = (Work::default(), vec![9]);
+            let seen = std::cell::RefCell::new(Vec::new());
+            vocabulary.ask(text.as_bytes(), places.clone(), &mut work);
+            let see = |id| seen.borrow_mut().push(id);
+            vocabulary.find_all(text.as_bytes(), places.clone(), &work, &mut found, see);
+            assert_eq!(found[1..], alone);
+            assert_eq!(seen.into_inner(), [0, 2, 3, 1]);
+        }
+    }
+
+    #[test]
+    fn a_word_of_the_same_tag_is_not_taken_for_another() {
+        let (bytes, offsets) = (b"ab".as_slice(), [0, 1, 2]);
+        let (slot, tag) = place(hash(b"b"), 2);
+        let mut index = [[0, EMPTY]; 4];
+        index[slot] = [tag, 0];
+        index[(slot + 1) % 4] = [tag, 1];
+        let vocabulary = Vocabulary::new(bytes, &offsets, &index, 1);
+        let find = |vocabulary: &Vocabulary<'_>, text: &str| {
+            let (mut work, mut found) = (Work::default(), Vec::new());
+            let places = || [[0, 1]].into_iter();
+            vocabulary.ask(text.as_bytes(), places(), &mut work);
+            vocabulary.find_all(text.as_bytes(), places(), &work, &mut found, |_| ());
+            found
+        };
+        assert_eq!(find(&vocabulary, "b"), [1]);
+        index[(slot + 1) % 4] = [0, EMPTY];
+        let vocabulary = Vocabulary::new(bytes, &offsets, &index, 1);
+        assert_eq!(find(&vocabulary, "b"), [EMPTY]);
+    }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{item, log_of, open, with_batches};
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
-use crate::{CollectionError, Home, Limits, ReplicaHome, Settings, Write, back_up};
+use crate::{BackedUp, CollectionError, Home, Limits, ReplicaHome, Settings, Write, back_up};
 
 fn is_away<T: std::fmt::Debug>(answer: Result<T, CollectionError>) -> bool {
     matches!(answer, Err(CollectionError::Away { .. }))
@@ -189,6 +189,40 @@ fn a_collection_without_its_log_is_no_empty_one() {
     }
     fs::rename(&kept, &log).unwrap();
     assert_eq!(open(folder.path()).named("news").unwrap().told(0).items, 2);
+}
+
+#[test]
+fn a_copy_holds_what_the_folder_holds_but_for_what_is_damaged() {
+    let folder = with_batches(2);
+    let home = open(folder.path());
+    let (long, _) = home.make("long", Settings::default(), 0).unwrap();
+    // More than is copied at once.
+    long.put((0..400).map(|at| item(at, &"long ".repeat(600), 0)).collect(), 0).unwrap();
+    let copy = folder.path().with_extension("copy");
+    let inside = folder.path().join("copy");
+    let refused = back_up(folder.path(), &inside, &Default::default()).unwrap_err();
+    assert!(refused.to_string().contains("it is among collections"), "{refused}");
+    let back_up = || back_up(folder.path(), &copy, &Default::default()).unwrap();
+    let done = back_up();
+    let logs = ["long", "news"].map(|name| {
+        let log = |folder: &Path| fs::read(folder.join(name).join("items.log")).unwrap();
+        assert!(log(&copy) == log(folder.path()), "{name}");
+        log(&copy).len() as u64
+    });
+    assert!(logs[0] > 1 << 20);
+    let expected =
+        BackedUp { collections: 2, items: 402, bytes: logs.iter().sum(), left_out: Vec::new() };
+    assert_eq!(done, expected);
+    fs::remove_dir_all(&copy).unwrap();
+    let mut damaged = fs::read(log_of(&folder)).unwrap();
+    damaged[60] ^= 1;
+    fs::write(log_of(&folder), damaged).unwrap();
+    let done = back_up();
+    let [(name, problem)] = &done.left_out[..] else { panic!("{done:?}") };
+    assert!(name == "news" && problem.contains("news/items.log"), "{done:?}");
+    assert_eq!((done.collections, done.items, done.bytes), (1, 400, logs[0]));
+    assert!(!copy.join("news").exists());
+    fs::remove_dir_all(&copy).unwrap();
 }
 
 #[test]

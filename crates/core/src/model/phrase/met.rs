@@ -112,3 +112,46 @@ impl Met {
         self.rows.get(place * dims..(place + 1) * dims)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_token_of_a_place_is_told_as_it_was_met() {
+        let other_place = 1;
+        with(u64::MAX, 2, |met| {
+            let words = |met: &Met, token, hash| match met.find(token, hash) {
+                Some((Found::Part, Outcome::Words(words))) => Some(words.to_vec()),
+                _ => None,
+            };
+            let remember = |met: &mut Met, token: &str, hash, words: &[Word]| {
+                met.remember(token, hash, Found::Part, Outcome::Words(words));
+            };
+            assert_eq!(words(met, "", 0), None);
+            remember(met, "one", 0, &[1, 2, 3]);
+            remember(met, "two", TOKENS as u64 + 1, &[4]);
+            assert_eq!(words(met, "one", 0), Some(vec![1, 2, 3]));
+            assert_eq!(words(met, "two", other_place), Some(vec![4]));
+            assert_eq!(words(met, "two", 0), None);
+            assert_eq!(words(met, "on", 0), None);
+            // These are not remembered, and what was stays.
+            remember(met, "many", 0, &[1, 2, 3, 4]);
+            remember(met, "none", 0, &[]);
+            remember(met, &"l".repeat(LONGEST + 1), 0, &[1]);
+            met.remember("short", 0, Found::Pieces, Outcome::Made(&[1], 1.0));
+            assert_eq!(words(met, "one", 0), Some(vec![1, 2, 3]));
+            let longest = "l".repeat(LONGEST);
+            met.remember(&longest, 0, Found::Pieces, Outcome::Made(&[5, -6], 0.5));
+            met.remember("last", TOKENS as u64 - 1, Found::Pieces, Outcome::Made(&[7, 8], 2.0));
+            assert_eq!(words(met, "one", 0), None);
+            let made = |token, hash| match met.find(token, hash) {
+                Some((Found::Pieces, Outcome::Made(row, scale))) => Some((row.to_vec(), scale)),
+                _ => None,
+            };
+            assert_eq!(made(&longest, 0), Some((vec![5, -6], 0.5)));
+            assert_eq!(made("last", TOKENS as u64 - 1), Some((vec![7, 8], 2.0)));
+        });
+        with(u64::MAX - 1, 2, |met| assert!(met.find("two", other_place).is_none()));
+    }
+}

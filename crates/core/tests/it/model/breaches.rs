@@ -78,8 +78,35 @@ fn a_header_that_is_no_header_is_refused() {
         let error = refusal(&bytes);
         assert!(error.to_string().len() < 600, "{what}: {error}");
     }
+    let off_by_one = refusal(&[&57_u64.to_le_bytes()[..], &data].concat());
+    assert!(matches!(off_by_one, FormatError::HeaderLength { .. }), "{off_by_one}");
     let twice = refusal(&raw("{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", &data));
     assert_eq!(twice, FormatError::Duplicate { name: "a".to_owned() });
+}
+
+#[test]
+fn tables_that_would_lead_a_look_up_astray_are_refused_by_structure_alone() {
+    for (what, breach, _) in BREACHES {
+        let mut crafted = Crafted::tiny();
+        breach(&mut crafted);
+        let bytes = crafted.bytes(true);
+        // Only a look-up of every word tells this one.
+        let is_sound = *what == "a word that is not where it is looked for";
+        if matches!(refusal(&bytes), FormatError::Vocabulary { .. }) {
+            let opened = Model::from_bytes(&bytes, &support::structure());
+            assert_eq!(opened.is_ok(), is_sound, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_header_without_its_own_digest_is_refused() {
+    let mut bytes = Crafted::tiny().bytes(true);
+    let key = b"\"b3.header\"";
+    let at = bytes.windows(key.len()).position(|window| window == key).unwrap();
+    bytes[at..at + key.len()].copy_from_slice(b"\"b3.heade_\"");
+    let error = refusal(&bytes);
+    assert!(matches!(&error, FormatError::Digest { name, .. } if name == "header"), "{error}");
 }
 
 #[test]
@@ -88,4 +115,15 @@ fn a_wrong_digest_names_what_is_damaged() {
     crafted.data_of("vectors")[0] ^= 1;
     let error = refusal(&crafted.bytes(false));
     assert!(matches!(&error, FormatError::Digest { name, .. } if name == "vectors"), "{error}");
+}
+
+#[test]
+fn rows_that_were_not_checked_are_known_to_be_unsound() {
+    let mut crafted = Crafted::tiny();
+    // The scale of the second word.
+    crafted.data_of("scales")[4..8].copy_from_slice(&1e16_f32.to_le_bytes());
+    let model = Model::from_bytes(&crafted.bytes(true), &support::structure()).unwrap();
+    let is_sound = |text: &str| model.phrase(text).has_sound_rows();
+    assert!(is_sound("the city") && is_sound(""));
+    assert!(!is_sound("quake") && !is_sound("the quake"));
 }

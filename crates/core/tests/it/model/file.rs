@@ -1,11 +1,13 @@
 //! The model file: what is written comes back, and what is wrong is refused by name.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt;
 
 use cognate::model::format::Dtype;
 use cognate::model::phrase::Found;
+use cognate::model::update::Update;
 use cognate::model::writer::{Draft, Table};
-use cognate::model::{Model, ModelError, OpenOptions, Storage, Verify};
+use cognate::model::{FileState, Model, ModelError, OpenOptions, Storage, Verify};
 use cognate_testing as support;
 
 #[test]
@@ -52,15 +54,20 @@ fn a_section_is_added_without_touching_the_rest() {
     let model = support::tiny_model();
     let axes = [0.25_f32; 40];
     let mut draft = Draft::of(&model);
-    let tables = vec![Table::of("axes", Dtype::F32, &[2, 20], &axes)];
+    let tables = vec![
+        Table::of("axes", Dtype::F32, &[2, 20], &axes),
+        Table::of::<f32>("none", Dtype::F32, &[0], &[]),
+    ];
     draft.set_section("components", "{\"sentences\":9}".to_owned(), tables);
     let written = draft.write(&path).unwrap();
     for storage in [Storage::Map, Storage::Copy, Storage::Auto] {
         let options = OpenOptions { storage, ..support::full() };
         let extended = Model::open(&path, &options).unwrap();
         assert_eq!(extended.fingerprint(), written.fingerprint);
+        assert_eq!(extended.digest(), written.digest);
         assert_eq!(extended.sections(), ["components", "example"].into());
         assert_eq!(extended.section("components").unwrap().floats("axes"), Some(&axes[..]));
+        assert_eq!(extended.section("components").unwrap().floats("none"), Some(&[][..]));
         assert_eq!(extended.vocabulary().words().count(), support::WORDS.len());
         let old: BTreeMap<_, _> = model.tensors().map(|(t, bytes)| (&t.name, bytes)).collect();
         for (tensor, bytes) in extended.tensors().filter(|(t, _)| !t.name.contains("components")) {
@@ -95,6 +102,10 @@ fn a_text_is_looked_up_with_the_rules_of_the_model() {
     let mut expected = vec![0.0; support::DIMS];
     cognate::model::unknown::hash_vector("2024", 0.9, &mut expected);
     assert_eq!(row, expected);
+    let mut phrase = phrase;
+    phrase.keep_tokens_alone();
+    assert!(phrase.words().is_empty() && phrase.bag().is_empty());
+    assert_eq!(phrase.tokens().len(), 5);
 }
 
 #[test]
@@ -135,11 +146,87 @@ fn a_copied_model_does_not_notice_that_its_file_is_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.safetensors");
     std::fs::write(&path, support::tiny(Dtype::F32)).unwrap();
-    let model =
-        Model::open(&path, &OpenOptions { storage: Storage::Copy, ..support::full() }).unwrap();
+    // One that is so small is copied where nobody says otherwise.
+    let models = [Storage::Copy, Storage::Auto]
+        .map(|storage| Model::open(&path, &OpenOptions { storage, ..support::full() }).unwrap());
     std::fs::write(&path, vec![0xaa; 1000]).unwrap();
-    assert_eq!(model.vocabulary().lookup("earthquake"), Some(4));
-    assert!(!model.untouched() && !model.damaged());
+    for model in models {
+        assert_eq!(model.vocabulary().lookup("earthquake"), Some(4));
+        assert!(!model.untouched() && !model.damaged());
+        assert_eq!(model.look_again(), FileState::Same);
+    }
+}
+
+#[test]
+fn a_mapped_model_notices_which_writes_changed_its_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.safetensors");
+    let bytes = support::tiny(Dtype::I8);
+    std::fs::write(&path, &bytes).unwrap();
+    let model =
+        Model::open(&path, &OpenOptions { storage: Storage::Map, ..support::full() }).unwrap();
+    assert_eq!(model.bytes(), bytes.len() as u64);
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    let mut written = std::time::SystemTime::UNIX_EPOCH;
+    let mut write = |at: usize, byte: u8| {
+        file.write_all_at(&[byte], at as u64).unwrap();
+        written += std::time::Duration::from_secs(1);
+        file.set_modified(written).unwrap();
+        assert!(!model.untouched());
+        let state = model.look_again();
+        assert!(model.untouched());
+        (state, model.damaged(), model.look_again())
+    };
+    let sound = (FileState::Sound, false, FileState::Same);
+    let damaged = (FileState::Damaged, true, FileState::Same);
+    let vectors = model.tensors().next().unwrap().0.range.start;
+    // In the header, in the first tensor, in padding, in the last tensor.
+    let padding = model.tensors().next().unwrap().0.range.end;
+    for at in [100, vectors, padding, bytes.len() - 1] {
+        assert_eq!(write(at, bytes[at]), sound, "byte {at}");
+        assert_eq!(write(at, bytes[at] ^ 1), damaged, "byte {at}");
+        assert_eq!(write(at, bytes[at] ^ 2), (FileState::Same, true, FileState::Same));
+        assert_eq!(write(at, bytes[at]), sound, "byte {at}");
+    }
+    file.set_len(bytes.len() as u64 + 1).unwrap();
+    assert_eq!((model.look_again(), model.damaged()), (FileState::Damaged, true));
+}
+
+#[test]
+fn an_update_writes_into_what_others_added_and_not_into_another_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.safetensors");
+    std::fs::write(&path, support::tiny(Dtype::F32)).unwrap();
+    let model = Model::open(&path, &support::full()).unwrap();
+    let change = |key: &str, value: &str| {
+        let mut draft = Draft::of(&model);
+        draft.metadata.insert(key.to_owned(), value.to_owned());
+        draft.set_section("theirs", "{}".to_owned(), Vec::new());
+        draft.write(&path).unwrap();
+    };
+    change("auto_method", "sif");
+    let update = Update::of(&model, &path).unwrap();
+    assert_eq!(update.model().sections(), ["example", "theirs"].into());
+    assert!(!model.metadata().contains_key("auto_method"));
+    drop(update);
+    let elsewhere = Update::of(&model, &folder.path().join("new.safetensors")).unwrap();
+    assert_eq!(elsewhere.model().sections(), ["example"].into());
+    drop(elsewhere);
+    change("licence", "another");
+    assert!(matches!(Update::of(&model, &path), Err(ModelError::Replaced { .. })));
+}
+
+#[test]
+fn words_met_in_one_model_are_not_taken_for_those_of_another() {
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/default.safetensors");
+    let models =
+        [support::tiny_model(), Model::open(default.as_ref(), &support::structure()).unwrap()];
+    for model in [&models[0], &models[1], &models[0]] {
+        let phrase = model.phrase("yorks yorks");
+        let words = phrase.words().iter().map(|&word| phrase.id(word).unwrap());
+        let words: Vec<_> = words.map(|id| model.vocabulary().word(id)).collect();
+        assert_eq!(words, ["york", "york"]);
+    }
 }
 
 /// The first file of each version of the format, kept as it was written then.
@@ -177,4 +264,16 @@ fn the_default_model_is_sound_and_small() {
     let words = phrase.words().iter().map(names);
     let expected = ["quake", "hits", "la", "new", "york", "2020", "yes"];
     assert_eq!(words.collect::<Vec<_>>(), expected.map(Some));
+    let phrase = model.phrase("quakezillaton hits");
+    let origins: Vec<_> = phrase.origins().collect();
+    assert_eq!(
+        origins.iter().map(|origin| origin.found).collect::<Vec<_>>(),
+        [Found::Pieces, Found::Listed]
+    );
+    let pieces: Vec<_> =
+        phrase.pieces(origins[0]).iter().map(|piece| piece.trim_start_matches('#')).collect();
+    assert!(pieces.len() > 1, "{pieces:?}");
+    assert_eq!(pieces.concat(), "quakezillaton");
+    assert!(phrase.pieces(origins[1]).is_empty());
+    assert_eq!(phrase.known_share(), 0.5);
 }

@@ -5,3 +5,4 @@ mod damage;
 mod file;
 mod replace;
 mod shared;
+mod unlisted;

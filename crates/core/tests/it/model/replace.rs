@@ -2,8 +2,10 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs::{Permissions, TryLockError};
 use std::io;
 use std::io::{Cursor, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -245,6 +247,23 @@ fn a_temporary_file_that_somebody_is_writing_stays() {
     disk::replace_by(&folder.path().join("m.safetensors"), b"newer").unwrap();
     assert_eq!(std::fs::read(folder.path().join("theirs")).unwrap(), b"whole");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn one_at_a_time_replaces_files_of_a_folder_and_a_file_keeps_its_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    let held = LocalDisk.lock(folder.path()).unwrap();
+    let other = std::fs::File::open(folder.path()).unwrap();
+    assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
+    drop(held);
+    // A child of another test may hold it for a moment.
+    other.lock().unwrap();
+    drop(other);
+    let target = folder.path().join("m.safetensors");
+    std::fs::write(&target, "old").unwrap();
+    std::fs::set_permissions(&target, Permissions::from_mode(0o640)).unwrap();
+    disk::replace_by(&target, b"new").unwrap();
+    assert_eq!(std::fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o640);
 }
 
 #[test]
