@@ -25,7 +25,7 @@ use cognate_testing::{Chance, full, rounds, seed, tiny};
 use tempfile::TempDir;
 
 use crate::http::app::App;
-use crate::http::auth::client::{Client, Resource};
+use crate::http::auth::client::{Client, Resource, share_of};
 use crate::http::registry::models::LoadedModel;
 use crate::http::seeded::call::Call;
 use crate::http::seeded::order::Order;
@@ -224,13 +224,14 @@ impl Run {
         for client in clients {
             let units = client.holds(Resource::Units);
             assert!(units <= UNITS / 2 || beyond, "{units} units are more than a share");
-            for (what, share) in [
-                (Resource::Unsent, ANSWERS / 2),
-                (Resource::Streams, STREAMS / 2),
-                (Resource::Jobs, (QUEUE + 1) / 2),
+            // Of the jobs one is done, and the others wait.
+            for (what, all) in [
+                (Resource::Unsent, ANSWERS),
+                (Resource::Streams, STREAMS),
+                (Resource::Jobs, QUEUE + 1),
             ] {
                 let held = client.holds(what);
-                assert!(held <= share, "{held} {what:?} are more than a share");
+                assert!(held <= share_of(all, SHARE), "{held} {what:?} are more than a share");
             }
         }
         if let Ok(model) = self.service.app.models().choose(None) {
