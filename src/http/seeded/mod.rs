@@ -39,8 +39,10 @@ const ANSWERS: usize = 1 << 20;
 const QUEUE: usize = 8;
 const STREAMS: usize = 6;
 const SPOOLS: u64 = 256 << 10;
-/// How long requests wait for units: so briefly that many wait in vain, and longer than a run may take.
-const PATIENCE: [u64; 2] = [100, 7_200_000];
+/// How long requests wait for units: so briefly that many wait in vain, and so long that few do.
+const PATIENCE: [u64; 2] = [100, 600_000];
+/// When a job or a turn is late, in milliseconds: not within a run.
+const LATE: u64 = 7_200_000;
 /// The most time of a run, of which none passes while something can go on.
 const WITHIN: Duration = Duration::from_secs(3600);
 const SHARE: usize = 50;
@@ -93,7 +95,7 @@ impl Service {
             compute_queue: QUEUE,
             client_share: SHARE,
             // No job is late, whatever the machine does, and no turn comes too late.
-            compute_deadline_ms: PATIENCE[1],
+            compute_deadline_ms: LATE,
             unsent_bytes: Some(ANSWERS),
             response_bytes: ANSWERS,
             max_streams: Some(STREAMS),
