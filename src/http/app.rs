@@ -11,7 +11,7 @@ use axum::http::Method as Verb;
 use cognate::model::FileState;
 use cognate_collections::{Activity, Collection, CollectionError, CollectionInfo};
 use tokio::sync::Mutex;
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::task::JoinError;
 
 use crate::http::auth::access::Access;
 use crate::http::auth::client::Peers;
@@ -30,7 +30,7 @@ use crate::http::registry::models::{ModelSummary, Reloaded};
 use crate::http::settings::Settings;
 use crate::http::work::admission::Admission;
 use crate::http::work::file_threads;
-use crate::http::work::file_threads::FileThreads;
+use crate::http::work::file_threads::{FileThreads, spawn_blocking};
 use crate::http::work::pool::Pool;
 use crate::http::work::spool::Spools;
 use crate::http::work::streams::Places;

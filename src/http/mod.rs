@@ -64,6 +64,8 @@ pub mod request {
 }
 mod router;
 pub(crate) mod routes;
+#[cfg(test)]
+mod seeded;
 mod serve;
 pub mod settings;
 pub mod work {
@@ -73,8 +75,6 @@ pub mod work {
     pub(crate) mod admission;
     pub(crate) mod file_threads;
     pub mod pool;
-    #[cfg(test)]
-    mod seeded;
     pub(crate) mod spool;
     pub(crate) mod streams;
     pub(crate) mod turns;

@@ -6,6 +6,7 @@
 The program is built with the feature `postgres`. Needs nothing but Python.
 """
 
+import glob
 import json
 import os
 import random
@@ -18,10 +19,44 @@ import threading
 import time
 import urllib.request
 
-from service import MODEL, Service, changed_alike, items, recall, same_rankings
+from service import HERE, MODEL, Service, changed_alike, items, recall, same_rankings
 
 DATABASE = os.environ["TEST_COGNATE_POSTGRES"]
 SERVER = os.environ["TEST_COGNATE_POSTGRES_SERVER"]
+PSQL = os.path.join(os.environ["TEST_COGNATE_POSTGRES_BIN"], "psql")
+RELEASES = os.path.join(HERE, "../data/versions/*/database.sql")
+
+
+def restored(run):
+    """Databases of every release, as tests/data/versions/make.sh dumped them, say what they said and go on."""
+    dumps = sorted(glob.glob(RELEASES))
+    assert dumps
+    for place, dump in enumerate(dumps):
+        folder, url = os.path.dirname(dump), f"{DATABASE.rpartition('/')[0]}/restored{place}"
+        psql = [PSQL, "--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1"]
+        subprocess.run([*psql, DATABASE, "--command", f"CREATE DATABASE restored{place}"], check=True)
+        subprocess.run([*psql, url, "--output", os.devnull, "--file", dump], check=True)
+
+        def collection(action, *arguments):
+            code, said = run("collection", action, *arguments, "--postgres", url)
+            assert code == 0, (dump, action, said)
+            return said
+
+        model = ("--model", os.path.join(folder, "model.safetensors"))
+        collection("init")
+        with open(os.path.join(folder, "database.ndjson"), encoding="utf-8") as file:
+            *items, ranked = file.read().splitlines()
+        assert collection("export", "news").splitlines() == items, dump
+        found = collection("rank", "news", "--like", "t12", "--shortlist", "5", *model, "--json").splitlines()
+        assert found == [ranked], (dump, found)
+        # The vectors are those of the dump, and one more item has its own.
+        assert "0 vectors made" in collection("index", "news", *model), dump
+        with tempfile.NamedTemporaryFile("w", suffix=".ndjson") as item:
+            print('{"id": "last", "text": "a quake"}', file=item, flush=True)
+            collection("load", "news", item.name)
+        assert len(collection("export", "news").splitlines()) == len(items), dump
+        assert "1 vectors made" in collection("index", "news", *model), dump
+    print(f"releases: databases of {len(dumps)} restored, the same items and the same ranking, and written to")
 
 
 def main():
@@ -37,6 +72,7 @@ def main():
         code, said = run("collection", "init", "--postgres", DATABASE)
         assert code == 0 and expected in said, said
     print("init: makes the tables, and finds them made")
+    restored(run)
 
     folder = tempfile.mkdtemp()
     alone = Service(program, "--data", folder)

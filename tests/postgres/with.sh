@@ -3,7 +3,8 @@
 #
 # TEST_COGNATE_POSTGRES is the URL of its database. The server comes from a wheel of PyPI, keeps its data in
 # a temporary folder, listens on 127.0.0.1 alone, and ends with the command. The command may end it and
-# start it again: $TEST_COGNATE_POSTGRES_SERVER stop | start | kill.
+# start it again: $TEST_COGNATE_POSTGRES_SERVER stop | start | kill. The server's own clients, such as pg_dump, are in
+# the folder TEST_COGNATE_POSTGRES_BIN.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${COGNATE_POSTGRES_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cognate/postgres}
@@ -45,4 +46,5 @@ trap '"$work/server" kill 2>/dev/null || true; rm -rf "$work"' EXIT
 "$work/server" start
 export TEST_COGNATE_POSTGRES="postgres://cognate@127.0.0.1:$port/postgres"
 export TEST_COGNATE_POSTGRES_SERVER="$work/server"
+export TEST_COGNATE_POSTGRES_BIN="$bin"
 "$@"

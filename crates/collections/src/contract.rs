@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Few items, so that steps of chance meet the limit.
-const LIMITS: Limits = Limits { collections: 2, items: 40, ..Limits::DEFAULT };
+pub(super) const LIMITS: Limits = Limits { collections: 2, items: 40, ..Limits::DEFAULT };
 
 const TEXTS: [&str; 8] = [
     "Strong earthquake shakes the city of Lima tonight",
@@ -191,7 +191,7 @@ pub(super) fn how() -> MatchOptions {
 
 /// A collection as its interface shows it.
 #[derive(Debug, PartialEq)]
-struct Seen {
+pub(super) struct Seen {
     items: usize,
     settings: Settings,
     pages: Vec<(Vec<String>, usize)>,
@@ -229,7 +229,7 @@ fn written(item: &Arc<Item>) -> String {
     serde_json::to_string(&Outgoing::whole(item)).unwrap()
 }
 
-fn seen(collection: &dyn Collection, engine: &Engine, now: i64) -> Seen {
+pub(super) fn seen(collection: &dyn Collection, engine: &Engine, now: i64) -> Seen {
     let told = collection.told(now).unwrap();
     let (mut pages, mut chosen, mut lacking) = (Vec::new(), Vec::new(), Vec::new());
     for (place, filter) in filters().iter().enumerate() {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use tokio::task::{JoinError, JoinHandle, spawn_blocking};
+use tokio::task;
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
 
 /// Threads of each kind of work.
@@ -72,6 +73,44 @@ impl FileThreads {
             let _place = place;
             work()
         })
+    }
+}
+
+/// Runs work on a thread that may block.
+pub(crate) fn spawn_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> JoinHandle<T> {
+    #[cfg(test)]
+    if let Some(delay) = delays::next() {
+        return tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            work()
+        });
+    }
+    task::spawn_blocking(work)
+}
+
+/// In place of threads that may block: tasks of the calling thread's runtime, each of which takes a time of
+/// chance before it does its work. So a seed fixes the order of all work.
+#[cfg(test)]
+pub(crate) mod delays {
+    use std::cell::RefCell;
+    use std::time::Duration;
+
+    use cognate_testing::Chance;
+
+    thread_local! {
+        static CHANCE: RefCell<Option<Chance>> = const { RefCell::new(None) };
+    }
+
+    /// From now on the work that this thread hands over is done by tasks.
+    pub(crate) fn draw_from(chance: Chance) {
+        CHANCE.set(Some(chance));
+    }
+
+    pub(super) fn next() -> Option<Duration> {
+        let delay = |chance: &mut Chance| Duration::from_millis(chance.below(30) as u64);
+        CHANCE.with_borrow_mut(|chance| chance.as_mut().map(delay))
     }
 }
 

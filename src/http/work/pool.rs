@@ -225,6 +225,15 @@ impl Pool {
         Ok(Self { pool, counts: Arc::default(), threads, queue, share })
     }
 
+    /// A pool of the calling thread alone, which does a job whenever it calls [`rayon::yield_now`]. A thread
+    /// can have one such pool.
+    #[cfg(test)]
+    pub(crate) fn of_this_thread(queue: usize, percent: usize) -> Self {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+        let (pool, share) = (pool.build().unwrap(), share_of(queue + 1, percent));
+        Self { pool, counts: Arc::default(), threads: 1, queue, share }
+    }
+
     pub(crate) fn threads(&self) -> usize {
         self.threads
     }

@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # Makes the files of a release that later ones must open: `tests/data/versions/make.sh PROGRAM`, into a folder named
-# by the program's version. They are made once, by the release that they are named by, and never again.
+# by the program's version. They are made once, by the release that they are named by, and never again. The program is
+# built with the feature `postgres`.
 #
 #   model.safetensors   the words of tests/data/requests.tsv out of the default model, with all that a file can hold
 #   scores.tsv          what each method scored and found by it
 #   collections/        a collection that was loaded, matched, patched by a second load, and closed
 #   items.ndjson        its export
+#   database.sql        a smaller one in PostgreSQL, with vectors by the model and an index of them, as pg_dump writes it
+#   database.ndjson     its export, and below it a ranking of the nearest
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
+[ -n "${TEST_COGNATE_POSTGRES:-}" ] || exec tests/postgres/with.sh "$(realpath "$0")" "$(realpath "$1")"
 program=$(realpath "$1")
 folder=tests/data/versions/$("$program" -V | cut -d ' ' -f 2)
 mkdir "$folder"
@@ -48,3 +52,15 @@ sed -n 21,60p "$work/items" | "$program" collection match --data "$folder/collec
 sed -n 16,18p "$work/items" | sed 's/"text": "/"text": "again /' | "$program" collection load --data "$folder/collections" news -
 "$program" collection export --data "$folder/collections" news >"$folder/items.ndjson"
 rm "$folder/collections/.lock"
+
+database=(--postgres "$TEST_COGNATE_POSTGRES")
+"$program" collection init "${database[@]}"
+"$program" collection create "${database[@]}" news --max-items 16
+sed -n 1,10p "$work/items" | "$program" collection load "${database[@]}" news -
+sed -n 11,20p "$work/items" | "$program" collection match "${database[@]}" news - "${model[@]}" >/dev/null
+sed -n 6,7p "$work/items" | sed 's/"text": "/"text": "again /' | "$program" collection load "${database[@]}" news -
+"$program" collection index "${database[@]}" news "${model[@]}"
+"$TEST_COGNATE_POSTGRES_BIN/pg_dump" --no-owner --no-acl "$TEST_COGNATE_POSTGRES" >"$folder/database.sql"
+{ "$program" collection export "${database[@]}" news
+    "$program" collection rank "${database[@]}" news --like t12 --shortlist 5 "${model[@]}" --json
+} >"$folder/database.ndjson"

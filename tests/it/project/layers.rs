@@ -21,7 +21,7 @@ const MAY_USE_IN_CORE: [Rule; 5] = [
 const MAY_USE_IN_ROOT: [Rule; 2] = [("http", &[]), ("cli", &["http"])];
 
 /// The modules of `http` and those of them that each may use.
-const MAY_USE_IN_HTTP: [Rule; 17] = [
+const MAY_USE_IN_HTTP: [Rule; 18] = [
     ("dialect", &[]),
     ("error", &["dialect"]),
     ("observe", &["dialect", "error"]),
@@ -75,6 +75,8 @@ const MAY_USE_IN_HTTP: [Rule; 17] = [
         ],
     ),
     ("serve", &["settings", "net", "app"]),
+    // A test of the whole.
+    ("seeded", &["error", "auth", "registry", "settings", "work", "net", "app", "router"]),
 ];
 
 fn root() -> &'static Path {

@@ -5,6 +5,7 @@ mod cancelled;
 mod clock;
 mod earlier;
 mod faults;
+mod histories;
 mod killed;
 mod lengths;
 mod narrow;

@@ -26,6 +26,9 @@ struct State {
     steps: usize,
     /// The step that fails, and how many after it.
     fails: std::ops::Range<usize>,
+    /// The step before which its process is killed, and what is there then.
+    dies: usize,
+    dead: Option<Vec<Node>>,
     /// Files that were left to others.
     unlocked: BTreeSet<usize>,
 }
@@ -105,6 +108,9 @@ fn missing() -> io::Error {
 impl State {
     fn step(&mut self) -> io::Result<()> {
         self.steps += 1;
+        if self.steps == self.dies {
+            self.dead = Some(self.nodes.clone());
+        }
         let full = || io::Error::from(io::ErrorKind::StorageFull);
         if self.fails.contains(&self.steps) { Err(full()) } else { Ok(()) }
     }
@@ -185,9 +191,22 @@ impl Simulated {
         (state.steps, state.fails) = (0, steps);
     }
 
+    /// This process will be killed before this step, counted from 1. What it does from then on is in vain.
+    pub(super) fn kill_at(&self, step: usize) {
+        let mut state = self.state();
+        (state.steps, state.dies, state.dead) = (0, step, None);
+    }
+
+    /// Whether the step was asked for at which the process is killed.
+    pub(super) fn is_dead(&self) -> bool {
+        self.state().dead.is_some()
+    }
+
     /// The disk as another process finds it after this one was killed.
     pub(super) fn killed(&self) -> Self {
-        let nodes = self.state().nodes.clone();
+        let mut state = self.state();
+        let nodes = state.dead.take().unwrap_or_else(|| state.nodes.clone());
+        drop(state);
         let state = Arc::new(Mutex::new(State { nodes, ..State::default() }));
         Self { state, gate: None }
     }
