@@ -145,9 +145,11 @@ impl Paid {
 /// Ids of the items and events that the stream numbers.
 #[derive(Default)]
 struct Names {
-    /// Ids of the window's items, from number `first` on.
-    ids: VecDeque<Arc<str>>,
+    /// Ids and times of the window's items, from number `first` on.
+    ids: VecDeque<(Arc<str>, i64)>,
     first: u64,
+    /// The latest time of the items before them, as far as these may be in the collection.
+    latest_before: Option<i64>,
     /// Bytes of these names.
     bytes: usize,
     /// Ids of the items that events began with, and the sizes of the events, by the events' numbers.
@@ -160,7 +162,8 @@ struct Names {
 
 impl Names {
     fn of(&self, number: u64) -> Option<&Arc<str>> {
-        self.ids.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
+        let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.ids.get(place).map(|(id, _)| id)
     }
 
     /// The number of an event that is called by the item that it began with.
@@ -187,8 +190,8 @@ impl Names {
 
     /// Adds the next item to an event, which this one begins if none is known; the event's name, and
     /// how many items it has by now.
-    fn join(&mut self, id: &Arc<str>, event: u64) -> (Arc<str>, u64) {
-        self.ids.push_back(Arc::clone(id));
+    fn join(&mut self, id: &Arc<str>, time: i64, event: u64) -> (Arc<str>, u64) {
+        self.ids.push_back((Arc::clone(id), time));
         self.bytes += id.len();
         let known = self.event(event, id);
         known.1 = known.1.saturating_add(1);
@@ -198,8 +201,9 @@ impl Names {
     /// Forgets the items before a number.
     fn forget_before(&mut self, number: u64) {
         while self.first < number
-            && let Some(id) = self.ids.pop_front()
+            && let Some((id, time)) = self.ids.pop_front()
         {
+            self.latest_before = self.latest_before.max(Some(time));
             self.bytes -= id.len();
             self.first += 1;
         }
@@ -268,10 +272,11 @@ impl HeldWindow {
         self.stream.window().oldest()
     }
 
-    /// Whether an item from before this time came after one that is not.
+    /// Whether an item from before this time came after one that is not, whose place it takes or will take.
     pub(super) fn has_gap(&self, oldest: i64) -> bool {
-        let mut times = self.stream.window().times().skip_while(|time| *time < oldest);
-        times.any(|time| time < oldest)
+        let times = self.names.ids.iter().map(|(_, time)| *time);
+        let times = self.names.latest_before.into_iter().chain(times);
+        times.skip_while(|time| *time < oldest).any(|time| time < oldest)
     }
 
     /// Takes in the last items of a collection, except those of some names.
@@ -306,6 +311,10 @@ impl HeldWindow {
 
     /// Takes in items whose events are known.
     fn remember(&mut self, items: &[Arc<Item>]) -> Result<(), MatchError> {
+        if items.len() == self.settings().limits.last {
+            // Before as many as there is place for there may be others, of any time.
+            self.names.latest_before = Some(i64::MAX);
+        }
         for item in items {
             let (number, id) = (self.stream.next(), Arc::from(&*item.id));
             let begun = item.event.as_ref().map_or(&*item.id, |event| &*event.id);
@@ -319,7 +328,7 @@ impl HeldWindow {
             // Items that were loaded after it do not count in its size.
             let size = size.max(known.1);
             known.1 = size - 1;
-            self.names.join(&id, event);
+            self.names.join(&id, item.time, event);
             let text = stream::Item { time: item.time, text: &item.text };
             self.stream.remember(text, event)?;
             self.stream.events_mut().set_size(event, size);
@@ -348,7 +357,7 @@ impl HeldWindow {
             // An item is matched again, or has the name that another had before.
             self.is_ambiguous |= added && self.names.numbers.contains_key(&id);
             let (event, size) = match added {
-                true => self.names.join(&id, decision.event),
+                true => self.names.join(&id, item.time, decision.event),
                 false => (self.names.called(decision.event, &id), 0),
             };
             let name = |near: &Near| Some((Arc::clone(self.names.of(near.number)?), near.score));

@@ -111,12 +111,6 @@ impl Window {
         self.oldest
     }
 
-    /// The times of the texts that it keeps, in their order.
-    pub fn times(&self) -> impl Iterator<Item = i64> {
-        let first = self.kept().start.max(self.begun);
-        (first..self.next).map(|number| self.times[self.place(number)])
-    }
-
     /// Numbers of a vector.
     pub fn dims(&self) -> usize {
         self.dims
