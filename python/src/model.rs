@@ -34,6 +34,9 @@ pub(crate) struct NativeModel {
 /// Places and scores, a row a query.
 type BestOfEach<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>);
 
+/// Scores, and for each row without one of its own the reason.
+type WithReasons<'py> = (Bound<'py, PyArray1<f32>>, BTreeMap<usize, &'static str>);
+
 /// The least score that is wanted, as Python has it.
 #[derive(FromPyObject)]
 pub(crate) enum Cutoff {
@@ -286,7 +289,7 @@ impl NativeModel {
         asked: Asked,
         fill: f32,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<(Bound<'py, PyArray1<f32>>, BTreeMap<usize, &'static str>)> {
+    ) -> PyResult<WithReasons<'py>> {
         let scored = self.pair_rows(py, (a, b), &asked, fill, progress.as_ref())?;
         let unscored: BTreeMap<_, _> = scored.unscored.into_iter().collect();
         let reason = |row: usize| match unscored.get(&row) {
@@ -334,7 +337,6 @@ impl NativeModel {
         ArrowArray::vectors(embedded.numbers, embedded.dims, embedded.valid)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn cdist<'py>(
         &self,
         py: Python<'py>,
