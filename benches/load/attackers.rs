@@ -45,7 +45,7 @@ async fn keep_waiting(address: SocketAddr, kind: Head) -> Option<f64> {
         Head::Dribbled => {
             let (mut incoming, mut outgoing) = stream.split();
             let dribble = async {
-                let head = b"GET /healthz HTTP/1.1\r\nhost: cognate\r\nx-long: ".iter();
+                let head = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-long: ".iter();
                 for byte in head.chain(b"a".iter().cycle()) {
                     if outgoing.write_all(&[*byte]).await.is_err() {
                         break;
@@ -93,7 +93,7 @@ pub struct BodyEnd {
 pub async fn hold_body(address: SocketAddr, chunked: bool, bound: Duration) -> Option<BodyEnd> {
     let framing = if chunked { "transfer-encoding: chunked" } else { "content-length: 60" };
     let head = format!(
-        "POST /similarity HTTP/1.1\r\nhost: cognate\r\ncontent-type: application/json\r\n\
+        "POST /similarity HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
          {framing}\r\n\r\n"
     );
     let byte: &[u8] = if chunked { b"1\r\n \r\n" } else { b" " };
@@ -150,7 +150,7 @@ pub async fn never_finish(address: SocketAddr, chunked: bool, body: usize) -> Op
         false => format!("content-length: {}", body + 1),
     };
     let head = format!(
-        "POST /rank HTTP/1.1\r\nhost: cognate\r\ncontent-type: application/json\r\n{framing}\r\n\r\n"
+        "POST /rank HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{framing}\r\n\r\n"
     );
     let piece = vec![b' '; 64 << 10];
     let piece = match chunked {
@@ -169,7 +169,7 @@ pub async fn never_finish(address: SocketAddr, chunked: bool, body: usize) -> Op
 pub async fn drip(address: SocketAddr, bound: Duration) -> Option<(u16, f64)> {
     let work = async {
         let mut stream = TcpStream::connect(address).await.ok()?;
-        let head = b"POST /similarity HTTP/1.1\r\nhost: cognate\r\n\
+        let head = b"POST /similarity HTTP/1.1\r\nhost: localhost\r\n\
             content-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n";
         stream.write_all(head).await.ok()?;
         let since = Instant::now();

@@ -21,7 +21,7 @@ use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 use tower::Service;
 
 use crate::http::net::gate;
@@ -229,7 +229,8 @@ impl RequestService {
             let _ = kernel::end_unacknowledged(SockRef::from(&*self.stream), None);
             request.extensions_mut().insert(Arc::clone(self.state.delivery()));
         }
-        let skip = may_be_skipped(request.headers(), declared).then_some(self.body_timeout);
+        let skip =
+            may_be_skipped(request.headers(), declared).then(|| Instant::now() + self.body_timeout);
         let request = request.map(|body| Received::new(body, state.clone(), skip));
         let answer = self.router.clone().call(request);
         async move {
@@ -259,16 +260,16 @@ fn may_be_skipped(headers: &HeaderMap, declared: Option<u64>) -> bool {
     declared.is_some_and(|length| length <= SKIPPED_BYTES) && !headers.contains_key(EXPECT)
 }
 
-/// A request's body, watched for its end. One that is dropped before its end is read to its end in
-/// the time that `skip` gives, if it gives any; else the connection ends with the answer.
+/// A request's body, watched for its end. One that is dropped before its end is read to its end until
+/// the moment `skip`, when it had to be there; without one, or after it, the connection ends with the answer.
 struct Received {
     body: Option<Incoming>,
     state: Arc<ConnectionState>,
-    skip: Option<Duration>,
+    skip: Option<Instant>,
 }
 
 impl Received {
-    fn new(body: Incoming, state: Arc<ConnectionState>, skip: Option<Duration>) -> Self {
+    fn new(body: Incoming, state: Arc<ConnectionState>, skip: Option<Instant>) -> Self {
         state.set_partial(!body.is_end_stream());
         state.set_receiving(!body.is_end_stream());
         Self { body: Some(body), state, skip }
@@ -279,13 +280,15 @@ impl Drop for Received {
     fn drop(&mut self) {
         self.state.set_receiving(false);
         let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) else { return };
-        let (Some(most), Ok(runtime)) = (self.skip, Handle::try_current()) else {
+        let skip = self.skip.filter(|skip| Instant::now() < *skip);
+        let (Some(skip), Ok(runtime)) = (skip, Handle::try_current()) else {
             self.state.abandon_body();
             return;
         };
         let mut rest = Self { body: Some(body), state: self.state.clone(), skip: None };
         // Drains the body beside the answer, so that a refusal does not wait for the body.
-        runtime.spawn(timeout(most, async move { while let Some(Ok(_)) = rest.frame().await {} }));
+        runtime
+            .spawn(timeout_at(skip, async move { while let Some(Ok(_)) = rest.frame().await {} }));
     }
 }
 
