@@ -96,9 +96,12 @@ async fn a_deadline_is_kept_and_nothing_runs_on() {
         settings.compute_deadline_ms = 5;
         settings.compute_threads = Some(1);
     });
-    // Words that are not listed take longer than words are weighed by.
-    let words = "zqxv ".repeat(400);
-    let pairs = json!({"pairs": vec![json!([words, words]); 100], "method": "avg-cos"}).to_string();
+    // Words that are not listed, none of which was met before, take longer than words are weighed by.
+    let letter = |number: usize| char::from(b"bcdfghjklmnpqrst"[number % 16]);
+    let word = |at: usize| (0..5).map(|place| letter(at >> (4 * place))).collect::<String>();
+    let text = |pair: usize| (0..400).map(|at| word(400 * pair + at) + " ").collect::<String>();
+    let pairs: Vec<_> = (0..100).map(|pair| json!([text(2 * pair), text(2 * pair + 1)])).collect();
+    let pairs = json!({"pairs": pairs, "method": "avg-cos"}).to_string();
     let problem = app.post("/similarity", pairs).await.refusal(503, "deadline_exceeded");
     assert_eq!(problem["retry_after_s"], 1);
     app.until_idle(Duration::from_secs(1)).await;
