@@ -77,7 +77,8 @@ def filter_case(context, case):
             return False
         if path.endswith("/events/stream") and (query.get("after") or (case.headers or {}).get("Last-Event-ID")):
             return False
-        if case.method == "DELETE" and path.endswith("/items") and query.get("all") is None and not query.get("event"):
+        takes_all = str(query.get("all")).lower() == "true"
+        if case.method == "DELETE" and path.endswith("/items") and not takes_all and not query.get("event"):
             return False  # one of several parameters must be there
         items = body.get("items") if isinstance(body, dict) else None
         items = [item for item in [body, *(items if isinstance(items, list) else [])] if isinstance(item, dict)]
