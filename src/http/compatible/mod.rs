@@ -9,7 +9,7 @@
 /// says of the body, the answer and the refusals.
 macro_rules! question {
     ($(#[$doc:meta])* $name:ident: $tag:literal $path:literal $(with $params:tt)? asks $question:ty;
-        $body:ty => $answer:ty: $description:literal, $($refusals:ident),+) => {
+        $body:ty => $answer:ty: $description:literal, $refusals:ident) => {
         $(#[$doc])*
         #[utoipa::path(
             post,
@@ -19,7 +19,7 @@ macro_rules! question {
             request_body(content = $body, content_type = "application/json"),
             responses(
                 (status = 200, description = $description, body = $answer),
-                $($refusals),+
+                $refusals,
             ),
         )]
         async fn $name(

@@ -19,7 +19,6 @@ use crate::http::compatible::address::Address;
 use crate::http::compatible::input::{Document, OnlyObject, Truncate, Whole, given, has_field};
 use crate::http::compatible::openai::Usage;
 use crate::http::compatible::spans::{RelevantSpans, Span};
-use crate::http::compatible::tei::TeiRefusals;
 use crate::http::compatible::with_names;
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Code, Pointer};
@@ -307,12 +306,11 @@ impl Question for RerankQuestion<'_> {
     }
 }
 
-refusals!(
-    RerankRefusals in Dialect::Rerank;
-    QUESTION,
-    LIST,
-    &[Code::MethodOnlyRanks, Code::MeasureNotSupported, Code::NotCalibrated]
-);
+/// Further codes of reranking.
+const RERANK: &[Code] = &[Code::MethodOnlyRanks, Code::MeasureNotSupported, Code::NotCalibrated];
+
+refusals!(RerankRefusals in Dialect::Rerank; QUESTION, LIST, RERANK);
+refusals!(EitherRefusals in Dialect::Rerank, Dialect::Tei; QUESTION, LIST, RERANK);
 
 /// Documents by how relevant they are to a query, as clients of Cohere, Jina and Voyage ask for them.
 /// Also under `/v1/rerank`, `/v1/reranking` and `/reranking`.
@@ -338,7 +336,7 @@ question! {
     /// Documents by how relevant they are to a query: `documents` as for `/v2/rerank`, or `texts` as
     /// clients of text-embeddings-inference send them.
     rerank: "rerank" "/rerank" asks RerankQuestion<'_>;
-    RerankRequest<'_> => EitherRerank<'_>: "Documents, most relevant first", TeiRefusals, RerankRefusals
+    RerankRequest<'_> => EitherRerank<'_>: "Documents, most relevant first", EitherRefusals
 }
 
 /// Documents, most relevant first.

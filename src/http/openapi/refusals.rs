@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
+use utoipa::openapi::schema::AnyOf;
+use utoipa::openapi::{Content, Ref, RefOr, Response, Schema};
 
 use crate::http::dialect::Dialect;
 use crate::http::error::{Code, form};
@@ -43,19 +44,43 @@ pub const LIST: &[Code] = &[Code::EmptyList, Code::TooManyItems, Code::TooManyTo
 
 pub(crate) type Responses = BTreeMap<String, RefOr<Response>>;
 
-/// Lists a code among the responses of a route that speaks this dialect.
+/// Lists a code among the responses of a route that speaks this dialect. Where another dialect of the
+/// route has the same status and media type, the schema is any of theirs.
 pub(crate) fn list(responses: &mut Responses, code: Code, dialect: Dialect) {
-    let status = code.status_in(dialect);
-    let response = responses.entry(status.as_str().to_owned()).or_insert_with(|| {
-        let (media_type, schema) = form::described(dialect);
-        let content = Content::new(Some(Ref::from_schema_name(schema)));
-        ResponseBuilder::new().content(media_type, content).into()
-    });
-    if let RefOr::T(response) = response {
+    let status = code.status_in(dialect).as_str().to_owned();
+    let response = responses.entry(status).or_insert_with(|| Response::default().into());
+    let RefOr::T(response) = response else { return };
+    let (media_type, schema) = form::described(dialect);
+    let content = response.content.entry(media_type.to_owned());
+    let content = content.or_insert_with(|| RefOr::T(Content::default()));
+    if let RefOr::T(content) = content {
+        content.schema = Some(either(content.schema.take(), Ref::from_schema_name(schema)));
+    }
+    let name = format!("`{}`", code.name());
+    if !response.description.contains(&name) {
         if !response.description.is_empty() {
             response.description.push_str(", ");
         }
-        response.description.push_str(&format!("`{}`", code.name()));
+        response.description.push_str(&name);
+    }
+}
+
+/// What fits the schema known so far, if any, or this one.
+fn either(known: Option<RefOr<Schema>>, schema: Ref) -> RefOr<Schema> {
+    let schema = RefOr::Ref(schema);
+    match known {
+        None => schema,
+        Some(RefOr::T(Schema::AnyOf(mut either))) => {
+            if !either.items.contains(&schema) {
+                either.items.push(schema);
+            }
+            Schema::from(either).into()
+        }
+        Some(known) if known == schema => known,
+        Some(known) => {
+            let items = vec![known, schema];
+            Schema::from(AnyOf { items, ..AnyOf::default() }).into()
+        }
     }
 }
 
@@ -75,24 +100,27 @@ pub(crate) fn share(responses: &mut Responses) {
     }
 }
 
-/// Names what a route may be refused with, beside [`ANY`] and [`KEYED`], from lists of codes; the
-/// name stands among the `responses` of `#[utoipa::path]`.
+/// Names what a route may be refused with, beside [`ANY`] and [`KEYED`], from lists of codes, in the
+/// form of each dialect that bodies of the route may have; the name stands among the `responses` of
+/// `#[utoipa::path]`.
 macro_rules! refusals {
     ($name:ident: $($codes:expr),+) => {
         $crate::http::openapi::refusals::refusals!(
             $name in $crate::http::dialect::Dialect::Native; $($codes),+
         );
     };
-    ($name:ident in $dialect:expr; $($codes:expr),+) => {
+    ($name:ident in $($dialect:expr),+; $($codes:expr),+) => {
         /// The codes of the route.
         pub(crate) struct $name;
 
         impl utoipa::IntoResponses for $name {
             fn responses() -> $crate::http::openapi::refusals::Responses {
                 let mut responses = Default::default();
-                for codes in [$($codes),+] {
-                    for &code in codes {
-                        $crate::http::openapi::refusals::list(&mut responses, code, $dialect);
+                for dialect in [$($dialect),+] {
+                    for codes in [$($codes),+] {
+                        for &code in codes {
+                            $crate::http::openapi::refusals::list(&mut responses, code, dialect);
+                        }
                     }
                 }
                 responses
