@@ -210,14 +210,12 @@ async fn a_process_told_to_stop_loses_nobody_and_exits_with_0() {
         let seed = chance.next();
         let crowd = tokio::spawn(crowd(process.address, size, seed));
         sleep(Duration::from_millis(50 + chance.below(500) as u64)).await;
-        let told = Instant::now();
         process.signal("TERM");
         let seen = crowd.await.unwrap();
         let status = process.wait(Duration::from_secs(30));
         assert_eq!(seen.lost, Vec::<&str>::new(), "seed {seed}");
         assert!(seen.answered > size, "{} answers", seen.answered);
         assert_eq!(exit_code(status), 0, "{}", process.log());
-        assert!(told.elapsed() < Duration::from_secs(10));
     }
 }
 

@@ -150,6 +150,26 @@ fn a_path_of_two_dialects_states_the_refusals_of_both() {
     }
 }
 
+/// Numbers of query strings have bounds: one that the document allows is read.
+#[test]
+fn numbers_of_query_strings_have_bounds() {
+    let document = document();
+    let mut numbers = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for operation in item.as_object().unwrap().values() {
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                let schema = &parameter["schema"];
+                if schema["type"] == "integer" {
+                    let bounds = ["minimum", "maximum"].map(|bound| schema[bound].as_u64());
+                    assert!(bounds.iter().all(Option::is_some), "{path}: {parameter}");
+                    numbers += 1;
+                }
+            }
+        }
+    }
+    assert!(numbers > 10, "{numbers}");
+}
+
 /// Whoever sends an example is answered, and each refusal shows its own code.
 #[tokio::test]
 async fn examples_are_what_the_service_takes_and_gives() {

@@ -20,12 +20,15 @@ fn arguments(given: &[&str]) -> Vec<String> {
 
 /// Sends one request on a connection of its own; gives the first line of the answer.
 async fn ask(process: &Process, line: &str, headers: &str, body: &str) -> String {
+    let headers = format!("content-type: application/json\r\n{headers}");
+    ask_as_sent(process, line, &headers, body).await
+}
+
+async fn ask_as_sent(process: &Process, line: &str, headers: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(process.address).await.unwrap();
     let length = body.len();
-    let request = format!(
-        "{line} HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n{headers}\
-         content-length: {length}\r\n\r\n{body}"
-    );
+    let request =
+        format!("{line} HTTP/1.1\r\nhost: h\r\n{headers}content-length: {length}\r\n\r\n{body}");
     stream.write_all(request.as_bytes()).await.unwrap();
     let (head, _) = answer(&mut stream).await.unwrap();
     head.lines().next().unwrap().to_owned()
@@ -201,7 +204,8 @@ mod exported {
         assert!(ask(&process, "POST /similarity", "", "{").await.contains("400"));
         assert!(ask(&process, "BREW /secret", "", "").await.contains("404"));
         let lines = "content-type: application/x-ndjson\r\n";
-        assert!(ask(&process, "POST /embed", lines, "\"quake\"\n[]\n").await.contains("200"));
+        let stream = ask_as_sent(&process, "POST /embed", lines, "\"quake\"\n[]\n").await;
+        assert!(stream.contains("200"), "{stream}");
         stop(&mut process);
         let sent = all(&exported);
         for (what, expected, times) in [

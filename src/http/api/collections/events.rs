@@ -169,6 +169,7 @@ pub(crate) struct EventsParameters {
     #[param(value_type = Option<String>)]
     since: Option<Time>,
     /// The fewest items; 2 unless this says otherwise.
+    #[param(maximum = 9223372036854775807_i64)]
     least: Option<usize>,
     /// What comes first: `last` (the default), `first`, `size`, `per_hour` or `peak`, always the largest or
     /// latest; or `chatter`, the least first.
@@ -185,6 +186,7 @@ pub(crate) struct EventsParameters {
     #[param(maximum = 100)]
     limit: Option<usize>,
     /// How many of the first are passed over.
+    #[param(maximum = 9223372036854775807_i64)]
     offset: Option<usize>,
 }
 
@@ -260,6 +262,7 @@ pub(crate) struct EventParameters {
     #[param(maximum = 1000)]
     limit: Option<usize>,
     /// How many of the first items are passed over.
+    #[param(maximum = 9223372036854775807_i64)]
     offset: Option<usize>,
 }
 

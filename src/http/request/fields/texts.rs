@@ -73,7 +73,8 @@ impl AsRef<str> for Text<'_> {
 /// What the document says of a text that must not be empty: at most 8192 characters (setting
 /// `text_chars`) and 512 tokens (setting `tokens_per_text`).
 #[derive(ToSchema)]
-#[schema(value_type = String, min_length = 1, max_length = 8192, pattern = r"\S")]
+// The next line (U+0085) is a blank to Unicode and to the service, but not to patterns of JSON Schema.
+#[schema(value_type = String, min_length = 1, max_length = 8192, pattern = r"[^\s\u0085]")]
 #[allow(dead_code)]
 pub(crate) struct NonEmptyText(String);
 
