@@ -56,7 +56,7 @@ const MOST_WAITING: u64 = 64 << 10;
 pub(crate) struct AlertParameters {
     /// How many items an event has when it is told to have begun; 2 unless this says otherwise. With 1 each
     /// text that begins one is told.
-    #[param(minimum = 1, maximum = 9223372036854775807_i64)]
+    #[param(minimum = 1, maximum = 18446744073709551615_u64)]
     least: Option<u64>,
     /// How many items it has when it is told to have grown, as `10,50,100`; `10,100,1000` unless this says
     /// otherwise, at most 16 numbers.

@@ -169,7 +169,7 @@ pub(crate) struct EventsParameters {
     #[param(value_type = Option<String>)]
     since: Option<Time>,
     /// The fewest items; 2 unless this says otherwise.
-    #[param(maximum = 9223372036854775807_i64)]
+    #[param(maximum = 18446744073709551615_u64)]
     least: Option<usize>,
     /// What comes first: `last` (the default), `first`, `size`, `per_hour` or `peak`, always the largest or
     /// latest; or `chatter`, the least first.
@@ -186,7 +186,7 @@ pub(crate) struct EventsParameters {
     #[param(maximum = 100)]
     limit: Option<usize>,
     /// How many of the first are passed over.
-    #[param(maximum = 9223372036854775807_i64)]
+    #[param(maximum = 18446744073709551615_u64)]
     offset: Option<usize>,
 }
 
@@ -262,7 +262,7 @@ pub(crate) struct EventParameters {
     #[param(maximum = 1000)]
     limit: Option<usize>,
     /// How many of the first items are passed over.
-    #[param(maximum = 9223372036854775807_i64)]
+    #[param(maximum = 18446744073709551615_u64)]
     offset: Option<usize>,
 }
 

@@ -183,7 +183,7 @@ pub(crate) struct ItemsParameters {
     #[param(maximum = 1000)]
     limit: Option<usize>,
     /// How many of the first are passed over.
-    #[param(maximum = 9223372036854775807_i64)]
+    #[param(maximum = 18446744073709551615_u64)]
     offset: Option<usize>,
 }
 
