@@ -30,7 +30,6 @@ def count(texts):
 
 
 def plain(name):
-    name = unquote(name)
     return 0 < len(name.encode(errors="replace")) <= 256 and name.isprintable()
 
 
@@ -46,7 +45,7 @@ def map_path_parameters(context, path_parameters):
     if path_parameters and "name" in path_parameters:
         # What is a name, the document says in words.
         item = path_parameters.get("id", "one")
-        named = {"id": item if plain(str(item)) else "one"} if "id" in path_parameters else {}
+        named = {"id": item if plain(unquote(str(item))) else "one"} if "id" in path_parameters else {}
         return {**path_parameters, "name": "contract", **named}
     return path_parameters
 
