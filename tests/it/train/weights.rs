@@ -180,7 +180,7 @@ fn weights_are_carried_over_to_other_vectors_without_training() {
         ("format", Value::from("cognate-weights-9"), "expected format `cognate-weights-1`"),
         ("max_length", 5.into(), "found 4, and max_length 5"),
         ("weights", serde_json::json!([]), "found 0"),
-        ("weights", serde_json::json!([1.0, 1e300, 1.0, 1.0]), "weight 2 is not a finite number"),
+        ("weights", serde_json::json!([1.0, 1e300, 1.0, 1.0]), "number out of range at line 1"),
         ("measure", "angle".into(), "expected weights as --export writes them"),
         ("set", "a b".into(), "letters, digits"),
     ] {

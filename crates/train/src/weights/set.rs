@@ -196,9 +196,6 @@ fn read(path: &Path) -> Result<NamedSet, TrainError> {
              max_length {stated}"
         )));
     }
-    if let Some(rank) = found.weights.iter().position(|weight| !weight.is_finite()) {
-        return Err(wrong(format!("weight {} is not a finite number", rank + 1)));
-    }
     let Exchanged { set, measure, weights, trained, .. } = found;
     Ok(NamedSet { set, measure, weights, trained })
 }

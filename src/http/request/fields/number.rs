@@ -25,7 +25,7 @@ pub(crate) fn only<E: Error>(word: &str, known: &str, expected: &dyn Expected) -
 }
 
 /// A score.
-// As it was written: the parser would turn a number beyond f32 into infinity.
+// As it was written: the bounds hold for the number, not for the f32 nearest to it.
 #[derive(Debug, Clone, Copy, PartialEq, ToSchema)]
 #[schema(minimum = -1e6, maximum = 1e6)]
 pub(crate) struct Score(pub f64);
@@ -121,5 +121,28 @@ pub(crate) fn whole<E: Error>(number: f64, expected: &dyn Expected) -> Result<i6
         true if number.abs() <= EXACT => Ok(number as i64),
         true => Err(out_of_range(number, expected)),
         false => Err(E::invalid_type(Unexpected::Float(number), expected)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::error::Error;
+
+    use super::whole;
+    use crate::http::request::fields::CandidateId;
+
+    /// Each was misread, or refused, while the parser did not round every float to the nearest.
+    #[test]
+    fn whole_numbers_written_as_floats_are_read_to_the_last_digit() {
+        for number in [1, 1_986_337_039_699_351, 9_007_199_254_740_991, 9_007_199_254_740_992_i64] {
+            for signed in [number, -number] {
+                let written = format!("{signed}.0");
+                let id: CandidateId<'_> = serde_json::from_str(&written).unwrap();
+                assert_eq!(id.digits(), signed.to_string(), "{written}");
+            }
+        }
+        for refused in [0.5, 9_007_199_254_740_994.0, 1e300] {
+            assert!(whole::<Error>(refused, &"a whole number").is_err(), "{refused}");
+        }
     }
 }
