@@ -158,20 +158,21 @@ pub(super) fn follow(
     let kept = turn.windows().take(&how.stream, &engine, turn.revision());
     // The clock of a collection that lost its last item is that of the next, by which what a window holds
     // of it may not be too old.
-    let mut kept = kept.filter(|_| again.is_empty() && !is_empty);
-    if let Some(window) = &mut kept {
-        window.catch_up(turn)?;
-    }
-    // Late texts expire before earlier ones, and a window that is made anew has others in their places.
-    let mut window =
-        match kept.filter(|window| !oldest.is_some_and(|oldest| window.has_gap(oldest))) {
-            Some(window) => window,
-            None => {
-                let mut made = HeldWindow::new(turn, engine, how.stream)?;
-                made.fill(turn, now, &again)?;
-                made
-            }
-        };
+    let kept = kept.filter(|_| again.is_empty() && !is_empty);
+    let goes_on = |mut window: HeldWindow| {
+        // Late texts expire before earlier ones, and a window that is made anew has others in their places.
+        let has_all =
+            window.catch_up(turn)? && !oldest.is_some_and(|oldest| window.has_gap(oldest));
+        Ok::<_, MatchError>(has_all.then_some(window))
+    };
+    let mut window = match kept.map(goes_on).transpose()?.flatten() {
+        Some(window) => window,
+        None => {
+            let mut made = HeldWindow::new(turn, engine, how.stream)?;
+            made.fill(turn, now, &again)?;
+            made
+        }
+    };
     let (mut matched, mut decided) = (Vec::with_capacity(fresh.len()), Vec::new());
     let mut batch: Vec<Item> = Vec::new();
     for item in fresh {

@@ -292,15 +292,20 @@ impl HeldWindow {
         Ok(self.pay(turn)?)
     }
 
-    /// Adds the items that were added to the collection since.
-    pub(super) fn catch_up(&mut self, turn: &mut dyn Following) -> Result<(), MatchError> {
-        let next = turn.next_number();
+    /// Adds the items that were added to the collection since; false where some of them expired and are
+    /// not there any more: which earlier ones gave way to them, the window cannot tell.
+    pub(super) fn catch_up(&mut self, turn: &mut dyn Following) -> Result<bool, MatchError> {
+        let (next, most) = (turn.next_number(), self.settings().limits.last);
         if self.next == next {
-            return Ok(());
+            return Ok(true);
         }
-        let added = turn.since(self.next, self.settings().limits.last)?;
-        self.next = next;
-        self.remember(&added)
+        let added = turn.since(self.next, most)?;
+        let is_whole = added.len() == most || added.len() as u64 == next - self.next;
+        if is_whole {
+            self.next = next;
+            self.remember(&added)?;
+        }
+        Ok(is_whole)
     }
 
     /// Pays for the memory that it takes.

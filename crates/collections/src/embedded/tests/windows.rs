@@ -89,6 +89,24 @@ fn a_window_that_is_kept_names_nothing_that_is_too_old() {
 }
 
 #[test]
+fn what_late_items_pushed_out_is_in_no_window_that_is_kept() {
+    let engine = engine();
+    let collections = EmbeddedHome::in_memory(Limits::DEFAULT);
+    let settings = Settings { max_items: Some(3), ttl_ms: Some(1000), ..Settings::default() };
+    let (news, _) = collections.make("news", settings, 0).unwrap();
+    matched(&news, &engine, how(100, 0.3), &[0, 1, 2], 2000);
+    // Two come too late in the places of n0 and n1, and are gone with the next.
+    news.put(vec![item(10, "the river", 500), item(11, "the river", 500)], 2000).unwrap();
+    let applied = news.put(vec![item(12, "the river", 2000)], 2000).unwrap();
+    assert_eq!((applied.left, news.told(2000).items), (0, 2));
+    for (at, expected) in [(1, None), (2, Some("n2"))] {
+        let again = item(20 + at, &text(at), 2000);
+        let (found, _) = news.follow(engine.clone(), &how(100, 0.3), vec![again], 2000).unwrap();
+        assert_eq!(found[0].duplicate_of.as_deref(), expected, "{found:?}");
+    }
+}
+
+#[test]
 fn a_window_is_paid_for_and_gives_way_to_items() {
     let engine = engine();
     let dims = engine.embedding_dims(Method::AvgCos).unwrap();
