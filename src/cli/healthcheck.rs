@@ -63,7 +63,7 @@ fn ask(url: &str, timeout: Duration) -> anyhow::Result<u16> {
         target.path, target.authority
     );
     stream.set_write_timeout(Some(left(deadline)?))?;
-    stream.write_all(head.as_bytes())?;
+    stream.write_all(head.as_bytes()).map_err(failed)?;
     let mut answer = Vec::new();
     while !answer.contains(&b'\n') && answer.len() < STATUS_BYTES {
         let mut part = [0; STATUS_BYTES];
@@ -72,8 +72,7 @@ fn ask(url: &str, timeout: Duration) -> anyhow::Result<u16> {
             Ok(0) => break,
             Ok(count) => answer.extend(&part[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => bail!("it took too long"),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(failed(error)),
         }
     }
     status(&answer).context("what came is not HTTP/1.1")
@@ -86,6 +85,14 @@ fn status(answer: &[u8]) -> Option<u16> {
     let (version, rest) = line.split_once(' ')?;
     let status = rest.get(..3).filter(|_| version.starts_with("HTTP/1."))?;
     status.parse().ok()
+}
+
+/// A timeout is told in one way, whichever step it ended.
+fn failed(error: io::Error) -> anyhow::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => anyhow::anyhow!("it took too long"),
+        _ => error.into(),
+    }
 }
 
 /// What is left until then.
@@ -136,7 +143,7 @@ impl<'u> Target<'u> {
         for address in found {
             match TcpStream::connect_timeout(&address, left(deadline)?) {
                 Ok(stream) => return Ok(stream),
-                Err(error) => last = error.into(),
+                Err(error) => last = failed(error),
             }
         }
         Err(last)

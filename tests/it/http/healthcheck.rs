@@ -92,7 +92,8 @@ fn silence_and_absence_are_told_in_time() {
     let output = ask(&["--url", &url, "--timeout-s", "1"], &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-    assert!(String::from_utf8(output.stderr).unwrap().contains("it took too long"));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("it took too long"), "{told}");
     drop(silent);
     let output = ask(&["--url", &url], &[]);
     assert_eq!(output.status.code(), Some(1), "nobody listens");

@@ -213,7 +213,7 @@ mod exported {
             ("refused", text("cognate.code", "malformed_json"), 1),
             ("not an error of ours", b"error.type".to_vec(), 0),
             ("no route", field(5, b"unmatched"), 1),
-            ("only known routes", b"http.route".to_vec(), 1),
+            ("only known routes", b"http.route".to_vec(), 2),
             ("no path", b"secret".to_vec(), 0),
             ("a stream", text("cognate.stream.outcome", "complete"), 1),
             ("its lines", attribute("cognate.stream.lines", &[3 << 3, 2]), 1),
