@@ -5,6 +5,7 @@ there are, is for the model to say. That one of several fields must be there, th
 words.
 """
 
+import json
 from urllib.parse import unquote
 
 import schemathesis
@@ -21,6 +22,8 @@ ONE_OF = {
     "/vectors": [["text", "texts"]],
 }
 MOST_DIMENSIONS = 256
+# Bytes of `data`.
+MOST_DATA = 4096
 # Unless a server is set otherwise.
 MOST_ITEMS = 1_000_000
 
@@ -36,6 +39,15 @@ def plain(name):
 def written(name):
     """A number is a name, too, as JSON has it: 3 and 3.0 are the same."""
     return f"{name:.0f}" if isinstance(name, float) and name.is_integer() else str(name)
+
+
+def objects(items):
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def is_long(item):
+    """Has an object that is longer as written than a schema can say."""
+    return len(json.dumps(item.get("data"))) > MOST_DATA
 
 
 @schemathesis.hook
@@ -87,10 +99,11 @@ def filter_case(context, case):
         takes_all = str(query.get("all")).lower() == "true"
         if case.method == "DELETE" and path.endswith("/items") and not takes_all and not query.get("event"):
             return False  # one of several parameters must be there
-        items = body.get("items") if isinstance(body, dict) else None
-        items = [item for item in [body, *(items if isinstance(items, list) else [])] if isinstance(item, dict)]
+        items = [body, *objects(body.get("items"))] if isinstance(body, dict) else []
         if any(item.get("attributes") for item in items):
             return False  # what an attribute may be, the document says in words
+        if any(is_long(item) for item in items):
+            return False
         ids = [written(item["id"]) for item in items if item.get("id") is not None]
         if len(set(ids)) < len(ids):
             return False  # no two items have one name
@@ -121,6 +134,8 @@ def filter_case(context, case):
         return False
     if path == "/rank" and any(field in body for field in ("collection", "filter", "within")):
         return False  # which collections and attributes there are, no document says
+    if path == "/rank" and any(is_long(item) for item in objects(body.get("candidates"))):
+        return False
     if path.startswith("/collections") and any(field in str(body) for field in ("ttl", "time", "within")):
         return False  # spans and points in time have more forms than a schema lists
     if body.get("oov") == "error" or body.get("unknown") == "error":
