@@ -91,8 +91,8 @@ impl<'de> Deserialize<'de> for Id {
 
             /// JSON also lets a whole number be written as `3.0`.
             fn visit_f64<E: Error>(self, number: f64) -> Result<Id, E> {
-                // Beyond this, not every whole number is a float.
-                const EXACT: f64 = 9_007_199_254_740_992.0;
+                // The last of which no other rounds to the same float.
+                const EXACT: f64 = 9_007_199_254_740_991.0;
                 match number.fract() == 0.0 && number.abs() <= EXACT {
                     true => self.visit_i64(number as i64),
                     false => Err(E::invalid_type(Unexpected::Float(number), &self)),
@@ -273,11 +273,11 @@ mod tests {
         assert_eq!((&*item.id, item.time), ("12", 1_714_557_600_000));
         let named = |id: &str| serde_json::from_str::<Id>(id).ok().map(|Id(name)| name);
         for (id, name) in
-            [("12.0", "12"), ("-1.5e3", "-1500"), ("9007199254740992.0", "9007199254740992")]
+            [("12.0", "12"), ("-1.5e3", "-1500"), ("9007199254740991.0", "9007199254740991")]
         {
             assert_eq!(named(id).as_deref(), Some(name));
         }
-        for none in ["12.5", "1e300", "-9007199254740994.0", "true", "null"] {
+        for none in ["12.5", "1e300", "-9007199254740993.0", "true", "null"] {
             assert_eq!(named(none), None, "{none}");
         }
         let none = r#"{"id":"x","text":"b","time":null,"attributes":null,"data":null}"#;

@@ -4,8 +4,8 @@
 //!
 //! What is found is what `cognate events` finds: both follow a [`Stream`]. The vectors of the last items
 //! are kept from one request to the next, in a window for each of the settings that were asked for last.
-//! A window takes in what was added meanwhile in any other way. Where items were replaced or taken out, or
-//! another model came into use, it is made anew.
+//! A window takes in what was added meanwhile in any other way. Where items were replaced or taken out, came
+//! late and left, or another model came into use, it is made anew.
 
 use std::collections::HashSet;
 use std::ops::Deref;

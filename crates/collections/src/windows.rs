@@ -18,7 +18,8 @@ pub(super) trait Following {
     /// The settings of the collection.
     fn settings(&self) -> Settings;
 
-    /// Counts changes in any other way than by items that were added or became too old or too many.
+    /// Counts changes in any other way than by items that were added or became too old or too many; also
+    /// items that were added where there was none.
     fn revision(&self) -> u64;
 
     /// Whether the collection has no items but expired ones.
@@ -250,7 +251,7 @@ impl HeldWindow {
         self.stream.settings()
     }
 
-    /// Whether the window can be continued for this revision: only added items are missing.
+    /// Whether the window can be continued for this revision, if all items that were added since are there.
     pub(super) fn can_go_on(&self, engine: &Engine, revision: u64) -> bool {
         self.revision == revision
             && !self.is_ambiguous
@@ -292,8 +293,8 @@ impl HeldWindow {
         Ok(self.pay(turn)?)
     }
 
-    /// Adds the items that were added to the collection since; false where some of them expired and are
-    /// not there any more: which earlier ones gave way to them, the window cannot tell.
+    /// Adds the items that were added to the collection since. False where some of them expired and are
+    /// gone, unless the others fill the window: which earlier ones gave way to them, it cannot tell.
     pub(super) fn catch_up(&mut self, turn: &mut dyn Following) -> Result<bool, MatchError> {
         let (next, most) = (turn.next_number(), self.settings().limits.last);
         if self.next == next {
@@ -330,9 +331,8 @@ impl HeldWindow {
             let event = if begins { number } else { self.names.number(begun) };
             let size = item.event.as_ref().map_or(1, |event| event.size);
             let known = self.names.event(event, &Arc::from(begun));
-            // Items that were loaded after it do not count in its size.
-            let size = size.max(known.1);
-            known.1 = size - 1;
+            // Whoever makes the window anew knows no more than the items in it say, the last one first.
+            known.1 = size.max(1) - 1;
             self.names.join(&id, item.time, event);
             let text = stream::Item { time: item.time, text: &item.text };
             self.stream.remember(text, event)?;

@@ -105,6 +105,7 @@ async fn a_reader_of_a_byte_now_and_then_is_dropped_and_a_slow_honest_one_is_not
     };
     let mut greedy = asking(16 << 10).await;
     let mut honest = asking(256 << 10).await;
+    served.until_open(2).await;
     let begun = Instant::now();
     let reader = tokio::spawn(async move {
         // Half of what the kernel lets through at once is far more than a byte, so bytes alone
@@ -133,7 +134,6 @@ async fn a_reader_of_a_byte_now_and_then_is_dropped_and_a_slow_honest_one_is_not
         }
         total
     });
-    served.until_open(2).await;
     served.until_open(1).await;
     let dropped = begun.elapsed();
     assert!((seconds(0.9)..seconds(3.0)).contains(&dropped), "{dropped:?}");

@@ -212,13 +212,20 @@ impl EmbeddedCollection {
 
     /// Writes what is wanted, of which nobody may be told before it was [durable](Self::wait_durable).
     pub fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {
-        let changes = match wanted {
+        // What is decided by what is there is written before anybody else writes.
+        let mut turn = self.turn();
+        let changes = self.changes(wanted, now)?;
+        turn.write(changes, now)
+    }
+
+    /// What is to be changed of what is there.
+    fn changes(&self, wanted: Write, now: i64) -> Result<Vec<Change>, CollectionError> {
+        Ok(match wanted {
             Write::Put(items) => {
                 self.limits.check(&items)?;
                 items.into_iter().map(Change::put).collect()
             }
             Write::Patch { id, patch } => {
-                let mut turn = self.turn();
                 let patched = self.get(&id, now).map(|item| patch.apply(&item)).transpose();
                 let patched =
                     patched.map_err(|problem| CollectionError::Item { index: 0, problem })?;
@@ -228,23 +235,23 @@ impl EmbeddedCollection {
                     attributes,
                     data,
                 });
-                return turn.write(change.into_iter().collect(), now);
+                change.into_iter().collect()
             }
             Write::RemoveSelected(which) => {
-                let (mut turn, mut changes) = (self.turn(), Vec::new());
+                let mut changes = Vec::new();
                 let view = self.view_within(which.within, now);
                 // It is not cancelled, so it does not fail.
                 let _ = which.each(view.numbered(), Cancellation::NEVER, |_, item| {
                     changes.push(Change::Remove(item.id.clone()));
                 });
-                return turn.write(changes, now);
+                changes
             }
             Write::Remove(mut ids) => {
                 ids.retain(|id| self.held().number(id).is_some());
                 ids.into_iter().map(Change::Remove).collect()
             }
             Write::Move(wanted) => {
-                let (mut turn, events) = (self.turn(), wanted.events());
+                let events = wanted.events();
                 let moves = {
                     let view = self.view(now);
                     let members = view.iter().filter_map(|item| {
@@ -261,15 +268,15 @@ impl EmbeddedCollection {
                     size,
                     at,
                 });
-                return turn.write(changes.collect(), now);
+                changes.collect()
             }
             // What is as it should be is waited for until it lasts, like any other change.
             Write::Set(settings) => {
-                let (settings, own) = (settings.with_clock_of(self.settings()), self.settings());
+                let own = self.settings();
+                let settings = settings.with_clock_of(own);
                 if settings == own { Vec::new() } else { vec![Change::Set(settings)] }
             }
-        };
-        self.turn().write(changes, now)
+        })
     }
 
     /// Waits until what was written outlives a crash. What cannot be made to last is taken back, with all

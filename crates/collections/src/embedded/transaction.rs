@@ -88,7 +88,8 @@ impl WriteTransaction<'_> {
         let too_old = times(&changes).filter(|time| after.is_some_and(|oldest| *time < oldest));
         let expired = too_old.count();
         // Items that were the last to leave took their clock with them.
-        if settings != own || was_empty != is_empty {
+        let begins_anew = was_empty && !is_empty;
+        if settings != own || begins_anew {
             changes.extend(settings.lag_ms.map(Change::Lag));
         }
         if let Some(oldest) = oldest.filter(|oldest| collection.held().has_older(*oldest)) {
@@ -123,7 +124,9 @@ impl WriteTransaction<'_> {
         collection.count_left(applied.left, outlived);
         // Of what was taken all that replaced or removed items had is free again.
         collection.budget().give_back((before + more).saturating_sub(held.bytes));
-        self.writer.revision += u64::from(sets || applied.replaced + applied.removed > 0);
+        // By a clock that begins anew, what left by the one before may be young enough again.
+        let is_changed = sets || begins_anew || applied.replaced + applied.removed > 0;
+        self.writer.revision += u64::from(is_changed);
         self.writer.kept.iter_mut().for_each(|kept| kept.note(&held));
         drop(held);
         self.note();

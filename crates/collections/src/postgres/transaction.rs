@@ -143,10 +143,10 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         if self.expire(now)? > 0 {
             known = self.numbers(&names)?;
         }
-        let mut is_empty = self.entry.items == 0;
-        for item in items {
-            self.entry.settings = self.entry.settings.with_item(is_empty, item.time, now);
-            is_empty = false;
+        let begins_anew = self.entry.items == 0 && !items.is_empty();
+        for (place, item) in items.iter().enumerate() {
+            let is_first = begins_anew && place == 0;
+            self.entry.settings = self.entry.settings.with_item(is_first, item.time, now);
         }
         let after = self.entry.settings.oldest(now);
         let too_old = items.iter().filter(|item| after.is_some_and(|oldest| item.time < oldest));
@@ -165,7 +165,8 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         rows::copy(self.session, self.entry.id, stays)?;
         self.entry.next += signed(items.len() as u64);
         self.entry.items = outcome.items;
-        self.entry.revision += i64::from(outcome.applied.replaced > 0);
+        // By a clock that begins anew, what left by the one before may be young enough again.
+        self.entry.revision += i64::from(begins_anew || outcome.applied.replaced > 0);
         Ok(Applied { expired, ..outcome.applied })
     }
 

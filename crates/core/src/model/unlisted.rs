@@ -71,6 +71,7 @@ impl UnlistedWords {
         match model.unknown() {
             Unknown::Skip => return Ok(Self::None),
             Unknown::Fallback(rules) => {
+                // A number too large for an f32 is read as infinity.
                 // Rounding may make a sum longer than it was meant to be, but not twice as long.
                 let norms = [
                     ("piece_norm", rules.piece_norm, 0.0..=LONGEST / 2.0),

@@ -78,8 +78,8 @@ struct Member {
     time: i64,
     /// The text of the event before it, [`NONE`] if it is the first.
     before: u64,
-    /// The latest time of the event's texts up to this one.
-    latest: i64,
+    /// The latest of the event's texts up to this one, of those that were remembered when it came.
+    latest: u64,
 }
 
 /// The number of no text.
@@ -234,20 +234,40 @@ impl Events {
 
     /// Whether the event of a text bursts with it.
     fn bursts(&self, number: u64, oldest: i64) -> bool {
-        let Some(last) = self.member(number) else { return false };
-        let texts = std::iter::successors(Some(last), |member| self.member(member.before));
+        let Some((_, end)) = self.latest(number) else { return false };
         let (mut recent, mut earlier, mut is_older) = (0, 0, false);
+        let texts = self.back_from(number).map(|(_, text)| text);
         for text in texts.take(BURST_LOOKED).filter(|text| text.time >= oldest) {
-            let age = last.latest.saturating_sub(text.time);
+            let age = end.saturating_sub(text.time);
             is_older |= age >= 2 * BURST_MS;
             recent += usize::from(age < BURST_MS);
             earlier += usize::from((BURST_MS..2 * BURST_MS).contains(&age));
             // All that came before it is as old: only late texts stand behind later ones.
-            if last.latest.saturating_sub(text.latest) >= 2 * BURST_MS {
+            let latest = self.member(text.latest);
+            if latest.is_some_and(|latest| end.saturating_sub(latest.time) >= 2 * BURST_MS) {
                 break;
             }
         }
         is_older && recent >= BURST_LEAST && recent >= BURST_RATIO * earlier
+    }
+
+    /// The texts of an event that are remembered, from one of them back, and their numbers.
+    fn back_from(&self, number: u64) -> impl Iterator<Item = (u64, &Member)> {
+        let text = |number| Some((number, self.member(number)?));
+        std::iter::successors(text(number), move |(_, member)| text(member.before))
+    }
+
+    /// Number and time of the latest of the texts of an event up to one, of those that are remembered.
+    fn latest(&self, number: u64) -> Option<(u64, i64)> {
+        let text = self.member(number)?;
+        match self.member(text.latest) {
+            Some(latest) => Some((text.latest, latest.time)),
+            // It came before others that are remembered, and was forgotten first.
+            None => {
+                let each = self.back_from(number).map(|(number, member)| (number, member.time));
+                each.max_by_key(|(_, time)| *time)
+            }
+        }
     }
 
     /// The number of the next text.
@@ -263,7 +283,8 @@ impl Events {
         let before = std::mem::replace(&mut known.newest, number);
         known.size = known.size.saturating_add(1);
         known.remembered += 1;
-        let latest = self.member(before).map_or(time, |member| member.latest.max(time));
+        let latest = self.latest(before).filter(|(_, latest)| *latest > time);
+        let latest = latest.map_or(number, |(number, _)| number);
         self.members.push_back(Member { event, time, before, latest });
     }
 
@@ -401,6 +422,21 @@ mod tests {
         late.insert(12, -90);
         late.insert(14, -600);
         assert_eq!(bursts(&late), [10]);
+    }
+
+    #[test]
+    fn what_left_the_window_says_nothing_of_bursts() {
+        // The first text is the latest; the last ten of twenty-one are an hour's.
+        let minutes = [6000].into_iter().chain((0..11).map(|_| 0)).chain((0..10).map(|_| 600));
+        let mut kept = Events::default();
+        minutes.clone().for_each(|minute| kept.add(0, 60_000 * minute));
+        assert!(!kept.begins_to_burst(0, i64::MIN), "all are far behind the first");
+        kept.forget_before(1);
+        let mut anew = Events::starting_at(1);
+        minutes.skip(1).for_each(|minute| anew.add(0, 60_000 * minute));
+        for events in [kept, anew] {
+            assert!(events.begins_to_burst(0, i64::MIN), "{events:?}");
+        }
     }
 
     #[test]

@@ -13,7 +13,8 @@ use proptest::prelude::*;
 use crate::embedded::tests::item;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{
-    Collection, CollectionError, Limits, MatchError, MatchOptions, Matched, Settings, SharedEngine,
+    Collection, CollectionError, Event, Limits, MatchError, MatchOptions, Matched, Settings,
+    SharedEngine,
 };
 
 /// An engine in something that can be shared.
@@ -107,6 +108,21 @@ fn what_late_items_pushed_out_is_in_no_window_that_is_kept() {
 }
 
 #[test]
+fn a_clock_that_begins_anew_brings_nothing_back_that_left() {
+    let engine = engine();
+    let collections = EmbeddedHome::in_memory(Limits::DEFAULT);
+    let settings = Settings { max_items: None, ttl_ms: Some(1000), ..Settings::default() };
+    let (news, _) = collections.make("news", settings, 0).unwrap();
+    matched(&news, &engine, how(100, 0.3), &[0], 10_000);
+    // The only item leaves, and the next one, which is old, sets the clock to its own time.
+    let applied = news.put(vec![item(1, "the river", 5000)], 20_000).unwrap();
+    assert_eq!((applied.expired, news.told(20_000).items), (0, 1));
+    let again = vec![item(2, &text(0), 5000)];
+    let (found, _) = news.follow(engine, &how(100, 0.3), again, 20_000).unwrap();
+    assert!(found[0].new && found[0].nearest.is_empty(), "{found:?}");
+}
+
+#[test]
 fn a_window_is_paid_for_and_gives_way_to_items() {
     let engine = engine();
     let dims = engine.embedding_dims(Method::AvgCos).unwrap();
@@ -162,20 +178,28 @@ fn as_many_windows_are_kept_as_are_asked_for_in_turn() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
-    /// Requests with settings in turn, items that are loaded, taken out and matched again between them.
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    /// Requests with settings in turn, items that are loaded, taken out, too old and matched again between
+    /// them; after each, the items have the same events of the same sizes.
     #[test]
     fn kept_windows_find_what_fresh_ones_find(
-        steps in prop::collection::vec((0u8..10, 0usize..60, 1usize..5), 1..40),
+        steps in prop::collection::vec((0u8..11, 0usize..60, 1usize..5, 0i64..60), 1..40),
         most in prop::option::of(3usize..30),
+        ttl_ms in prop::option::of(10i64..50),
     ) {
         let engine = engine();
         let collections = EmbeddedHome::in_memory(Limits::DEFAULT);
-        let settings = Settings { max_items: most, ttl_ms: None, ..Settings::default() };
+        let settings = Settings { max_items: most, ttl_ms, ..Settings::default() };
         let make = |name| collections.make(name, settings, 0).unwrap().0;
         let (kept, fresh) = (make("kept"), make("fresh"));
-        for (step, (kind, at, count)) in steps.into_iter().enumerate() {
-            let now = step as i64;
+        let mut now = 1000;
+        for (step, (kind, at, count, age)) in steps.into_iter().enumerate() {
+            now += if kind == 10 { age } else { 2 };
+            let items = |ids: &[usize]| {
+                let each = ids.iter().enumerate();
+                let time = |place: usize| now - age * (place as i64 % 2);
+                each.map(|(place, &at)| item(at, &text(at), time(place))).collect::<Vec<_>>()
+            };
             let ids: Vec<usize> = match kind {
                 // New names, mostly.
                 0..7 => (0..count).map(|place| 100 + step * 5 + place).collect(),
@@ -184,22 +208,37 @@ proptest! {
             let asked = [how(12, 0.5), how(5, 0.6), how(40, 0.4)][at % 3];
             match kind {
                 0 | 1 => {
+                    let mut loaded = items(&ids);
+                    if kind == 1 {
+                        let events = kept.view(now);
+                        let known = events.iter().find_map(|item| item.event.clone());
+                        loaded[0].event = known.map(|event| Event { size: 2, ..event });
+                    }
                     for one in [&kept, &fresh] {
-                        let items = ids.iter().map(|&at| item(at, &text(at), now)).collect();
-                        one.put(items, now).unwrap();
+                        one.put(loaded.clone(), now).unwrap();
                     }
                 }
-                9 => {
+                9 | 10 => {
                     for one in [&kept, &fresh] {
                         one.remove(&[&format!("n{at}")], now).unwrap();
                     }
                 }
                 _ => {
                     fresh.windows().clear();
-                    let found = matched(&kept, &engine, asked, &ids, now);
-                    prop_assert_eq!(found, matched(&fresh, &engine, asked, &ids, now));
+                    let found = |one: &EmbeddedCollection| {
+                        let (found, pending) =
+                            one.follow(engine.clone(), &asked, items(&ids), now).unwrap();
+                        one.wait_durable(pending).unwrap();
+                        found
+                    };
+                    prop_assert_eq!(found(&kept), found(&fresh));
                 }
             }
+            let held = |one: &EmbeddedCollection| {
+                one.view(now).iter().map(|item| (item.id.clone(), item.event.clone())).collect()
+            };
+            let (kept, fresh): (Vec<_>, Vec<_>) = (held(&kept), held(&fresh));
+            prop_assert_eq!(kept, fresh);
         }
         // All that was taken is given back.
         for one in collections.each() {
