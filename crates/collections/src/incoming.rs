@@ -63,6 +63,12 @@ impl Incoming {
     }
 }
 
+/// The whole number that a float is, if no other number rounds to the same float.
+pub fn exact(number: f64) -> Option<i64> {
+    const MOST: f64 = 9_007_199_254_740_991.0;
+    (number.fract() == 0.0 && number.abs() <= MOST).then_some(number as i64)
+}
+
 /// An id: a string, or a whole number, which stands for its digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Id(pub Box<str>);
@@ -91,11 +97,9 @@ impl<'de> Deserialize<'de> for Id {
 
             /// JSON also lets a whole number be written as `3.0`.
             fn visit_f64<E: Error>(self, number: f64) -> Result<Id, E> {
-                // The last of which no other rounds to the same float.
-                const EXACT: f64 = 9_007_199_254_740_991.0;
-                match number.fract() == 0.0 && number.abs() <= EXACT {
-                    true => self.visit_i64(number as i64),
-                    false => Err(E::invalid_type(Unexpected::Float(number), &self)),
+                match exact(number) {
+                    Some(number) => self.visit_i64(number),
+                    None => Err(E::invalid_type(Unexpected::Float(number), &self)),
                 }
             }
         }

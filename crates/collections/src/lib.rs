@@ -47,7 +47,7 @@ pub use home::{
     Activity, Added, Applied, Behind, Calls, Cancellation, Choice, ChooseError, Chosen, Collection,
     CollectionInfo, Home, ItemSelector, Page, Pending, SHORTLIST_METHOD, Totals, Write,
 };
-pub use incoming::{Id, Incoming, IncomingEvent, Outgoing, Readable, Time};
+pub use incoming::{Id, Incoming, IncomingEvent, Outgoing, Readable, Time, exact};
 pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};
 pub use matcher::{MatchError, MatchOptions, Matched, SharedEngine};
 pub use patch::ItemPatch;

@@ -158,14 +158,13 @@ pub(super) fn follow(
     let kept = turn.windows().take(&how.stream, &engine, turn.revision());
     // The clock of a collection that lost its last item is that of the next, by which what a window holds
     // of it may not be too old.
-    let kept = kept.filter(|_| again.is_empty() && !is_empty);
-    let goes_on = |mut window: HeldWindow| {
-        // Late texts expire before earlier ones, and a window that is made anew has others in their places.
-        let has_all =
-            window.catch_up(turn)? && !oldest.is_some_and(|oldest| window.has_gap(oldest));
-        Ok::<_, MatchError>(has_all.then_some(window))
-    };
-    let mut window = match kept.map(goes_on).transpose()?.flatten() {
+    let mut kept = kept.filter(|_| again.is_empty() && !is_empty);
+    if let Some(window) = &mut kept
+        && !window.catch_up(turn, oldest)?
+    {
+        kept = None;
+    }
+    let mut window = match kept {
         Some(window) => window,
         None => {
             let mut made = HeldWindow::new(turn, engine, how.stream)?;

@@ -43,6 +43,18 @@ impl Settings {
         Self { lag_ms: Some(lag.min(before)), ..self }
     }
 
+    /// The settings once items of these times are added in turn.
+    pub(super) fn with_items(
+        self,
+        is_empty: bool,
+        mut times: impl Iterator<Item = i64>,
+        now: i64,
+    ) -> Self {
+        let Some(first) = times.next() else { return self };
+        let first = self.with_item(is_empty, first, now);
+        times.fold(first, |settings, time| settings.with_item(false, time, now))
+    }
+
     /// The time before which items leave.
     pub(super) fn oldest(self, now: i64) -> Option<i64> {
         self.ttl_ms.map(|ttl| self.clock(now).saturating_sub(ttl))

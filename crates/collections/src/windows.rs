@@ -274,7 +274,7 @@ impl HeldWindow {
     }
 
     /// Whether an item from before this time came after one that is not, whose place it takes or will take.
-    pub(super) fn has_gap(&self, oldest: i64) -> bool {
+    fn has_gap(&self, oldest: i64) -> bool {
         let times = self.names.ids.iter().map(|(_, time)| *time);
         let times = self.names.latest_before.into_iter().chain(times);
         times.skip_while(|time| *time < oldest).any(|time| time < oldest)
@@ -293,20 +293,25 @@ impl HeldWindow {
         Ok(self.pay(turn)?)
     }
 
-    /// Adds the items that were added to the collection since. False where some of them expired and are
-    /// gone, unless the others fill the window: which earlier ones gave way to them, it cannot tell.
-    pub(super) fn catch_up(&mut self, turn: &mut dyn Following) -> Result<bool, MatchError> {
+    /// Adds the items that were added to the collection since. Returns whether the window then holds what
+    /// one that is made anew would hold, where items from before `oldest` expired.
+    pub(super) fn catch_up(
+        &mut self,
+        turn: &mut dyn Following,
+        oldest: Option<i64>,
+    ) -> Result<bool, MatchError> {
         let (next, most) = (turn.next_number(), self.settings().limits.last);
-        if self.next == next {
-            return Ok(true);
-        }
-        let added = turn.since(self.next, most)?;
-        let is_whole = added.len() == most || added.len() as u64 == next - self.next;
-        if is_whole {
+        if self.next < next {
+            let added = turn.since(self.next, most)?;
+            // Some expired and are gone: which earlier items gave way to them, nothing tells.
+            if added.len() < most && (added.len() as u64) < next - self.next {
+                return Ok(false);
+            }
             self.next = next;
             self.remember(&added)?;
         }
-        Ok(is_whole)
+        // Late items expire before earlier ones, and a window that is made anew has others in their places.
+        Ok(!oldest.is_some_and(|oldest| self.has_gap(oldest)))
     }
 
     /// Pays for the memory that it takes.
@@ -331,8 +336,8 @@ impl HeldWindow {
             let event = if begins { number } else { self.names.number(begun) };
             let size = item.event.as_ref().map_or(1, |event| event.size);
             let known = self.names.event(event, &Arc::from(begun));
-            // Whoever makes the window anew knows no more than the items in it say, the last one first.
-            known.1 = size.max(1) - 1;
+            // The size that the last item tells: a window that is made anew has no other.
+            known.1 = size.saturating_sub(1);
             self.names.join(&id, item.time, event);
             let text = stream::Item { time: item.time, text: &item.text };
             self.stream.remember(text, event)?;

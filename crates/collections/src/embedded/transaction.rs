@@ -79,16 +79,12 @@ impl WriteTransaction<'_> {
         let oldest = own.oldest(now);
         let more = collection.room(&changes, oldest)?;
         let was_empty = collection.held().count(oldest) == 0;
-        let (mut settings, mut is_empty) = (own, was_empty);
-        for time in times(&changes) {
-            settings = settings.with_item(is_empty, time, now);
-            is_empty = false;
-        }
+        let settings = own.with_items(was_empty, times(&changes), now);
         let after = settings.oldest(now);
         let too_old = times(&changes).filter(|time| after.is_some_and(|oldest| *time < oldest));
         let expired = too_old.count();
         // Items that were the last to leave took their clock with them.
-        let begins_anew = was_empty && !is_empty;
+        let begins_anew = was_empty && times(&changes).next().is_some();
         if settings != own || begins_anew {
             changes.extend(settings.lag_ms.map(Change::Lag));
         }

@@ -144,10 +144,8 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
             known = self.numbers(&names)?;
         }
         let begins_anew = self.entry.items == 0 && !items.is_empty();
-        for (place, item) in items.iter().enumerate() {
-            let is_first = begins_anew && place == 0;
-            self.entry.settings = self.entry.settings.with_item(is_first, item.time, now);
-        }
+        let times = items.iter().map(|item| item.time);
+        self.entry.settings = self.entry.settings.with_items(begins_anew, times, now);
         let after = self.entry.settings.oldest(now);
         let too_old = items.iter().filter(|item| after.is_some_and(|oldest| item.time < oldest));
         let expired = too_old.count();

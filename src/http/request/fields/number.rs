@@ -115,12 +115,10 @@ pub(crate) fn within<E: Error>(
 
 /// The whole number that JSON also lets be written as `3.0`.
 pub(crate) fn whole<E: Error>(number: f64, expected: &dyn Expected) -> Result<i64, E> {
-    // The last of which no other rounds to the same float.
-    const EXACT: f64 = 9_007_199_254_740_991.0;
-    match number.fract() == 0.0 {
-        true if number.abs() <= EXACT => Ok(number as i64),
-        true => Err(out_of_range(number, expected)),
-        false => Err(E::invalid_type(Unexpected::Float(number), expected)),
+    match cognate_collections::exact(number) {
+        Some(whole) => Ok(whole),
+        None if number.fract() == 0.0 => Err(out_of_range(number, expected)),
+        None => Err(E::invalid_type(Unexpected::Float(number), expected)),
     }
 }
 

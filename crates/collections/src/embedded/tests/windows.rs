@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use crate::embedded::tests::item;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{
-    Collection, CollectionError, Event, Limits, MatchError, MatchOptions, Matched, Settings,
+    Collection, CollectionError, Event, Item, Limits, MatchError, MatchOptions, Matched, Settings,
     SharedEngine,
 };
 
@@ -61,6 +61,16 @@ fn matched(
     now: i64,
 ) -> Vec<Matched> {
     let items = ids.iter().map(|&at| item(at, &text(at), now)).collect();
+    follow(news, engine, how, items, now)
+}
+
+fn follow(
+    news: &EmbeddedCollection,
+    engine: &SharedEngine,
+    how: MatchOptions,
+    items: Vec<Item>,
+    now: i64,
+) -> Vec<Matched> {
     let (matched, pending) = news.follow(engine.clone(), &how, items, now).unwrap();
     news.wait_durable(pending).unwrap();
     matched
@@ -102,7 +112,7 @@ fn what_late_items_pushed_out_is_in_no_window_that_is_kept() {
     assert_eq!((applied.left, news.told(2000).items), (0, 2));
     for (at, expected) in [(1, None), (2, Some("n2"))] {
         let again = item(20 + at, &text(at), 2000);
-        let (found, _) = news.follow(engine.clone(), &how(100, 0.3), vec![again], 2000).unwrap();
+        let found = follow(&news, &engine, how(100, 0.3), vec![again], 2000);
         assert_eq!(found[0].duplicate_of.as_deref(), expected, "{found:?}");
     }
 }
@@ -118,7 +128,7 @@ fn a_clock_that_begins_anew_brings_nothing_back_that_left() {
     let applied = news.put(vec![item(1, "the river", 5000)], 20_000).unwrap();
     assert_eq!((applied.expired, news.told(20_000).items), (0, 1));
     let again = vec![item(2, &text(0), 5000)];
-    let (found, _) = news.follow(engine, &how(100, 0.3), again, 20_000).unwrap();
+    let found = follow(&news, &engine, how(100, 0.3), again, 20_000);
     assert!(found[0].new && found[0].nearest.is_empty(), "{found:?}");
 }
 
@@ -225,13 +235,8 @@ proptest! {
                 }
                 _ => {
                     fresh.windows().clear();
-                    let found = |one: &EmbeddedCollection| {
-                        let (found, pending) =
-                            one.follow(engine.clone(), &asked, items(&ids), now).unwrap();
-                        one.wait_durable(pending).unwrap();
-                        found
-                    };
-                    prop_assert_eq!(found(&kept), found(&fresh));
+                    let found = follow(&kept, &engine, asked, items(&ids), now);
+                    prop_assert_eq!(found, follow(&fresh, &engine, asked, items(&ids), now));
                 }
             }
             let held = |one: &EmbeddedCollection| {
