@@ -2,7 +2,7 @@
 
 Whether a text has a known word, whether a method has vectors or a threshold, and how many dimensions
 there are, is for the model to say. That one of several fields must be there, the document says in
-words.
+words, as it does that a field stands beside another alone.
 """
 
 import json
@@ -21,6 +21,8 @@ ONE_OF = {
     ],
     "/vectors": [["text", "texts"]],
 }
+# The collection that `/rank` asks, and the fields that stand beside it alone.
+OF_COLLECTION = ["collection", "filter", "event", "within", "shortlist", "boosts", "collapse_by"]
 MOST_DIMENSIONS = 256
 # Bytes of `data`.
 MOST_DATA = 4096
@@ -134,7 +136,7 @@ def filter_case(context, case):
     most = body.get("max_items")
     if isinstance(most, (int, float)) and most > MOST_ITEMS:
         return False
-    if path == "/rank" and any(field in body for field in ("collection", "filter", "within")):
+    if path == "/rank" and any(field in body for field in OF_COLLECTION):
         return False  # which collections and attributes there are, no document says
     if path.startswith("/collections") and any(field in str(body) for field in ("ttl", "time", "within")):
         return False  # spans and points in time have more forms than a schema lists
