@@ -1,9 +1,9 @@
 //! How cost grows: with pairs a request, words a text, candidates, bytes of a request of `/rank`, words
 //! of the vocabulary, cores.
 //!
-//! `cargo bench --bench growth` measures all of it, records it and draws `benches/growth.svg`; a word
-//! after `--` measures the panels whose names hold it and keeps the others as they were recorded;
-//! `--draw` measures nothing.
+//! `cargo bench --bench growth` measures all of it and records it; a word after `--` measures the panels
+//! whose names hold it and keeps the others as they were recorded. `--draw` measures nothing and draws
+//! what was recorded to `benches/growth.svg`.
 
 mod bodies;
 mod chart;
@@ -32,16 +32,16 @@ const METHODS: [Method; 2] = [Method::AvgCos, Method::DynamaxJaccard];
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let only = words.iter().find(|word| !word.starts_with('-'));
-    let draw_alone = words.iter().any(|word| word == "--draw");
     let mut chart = recorded();
-    if !draw_alone {
-        measure(&mut chart, only.map(String::as_str));
-        let record = serde_json::to_value(&chart).expect("numbers and words have a JSON form");
-        support::record("growth", &record);
+    if words.iter().any(|word| word == "--draw") {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/growth.svg");
+        std::fs::write(path, chart::svg(&chart)).expect("the folder of the benches is writable");
+        println!("drawn to benches/growth.svg");
+        return;
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/growth.svg");
-    std::fs::write(path, chart::svg(&chart)).expect("the folder of the benches is writable");
-    println!("drawn to benches/growth.svg");
+    measure(&mut chart, only.map(String::as_str));
+    let record = serde_json::to_value(&chart).expect("numbers and words have a JSON form");
+    support::record("growth", &record);
 }
 
 fn recorded() -> Chart {

@@ -204,7 +204,7 @@ fn exit_code(status: ExitStatus) -> i32 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_told_to_stop_loses_nobody_and_exits_with_0() {
     let mut chance = Chance(17);
-    let mut asked = (0, 0);
+    let (mut clients, mut answers) = (0, 0);
     for _ in 0..rounds(3, 200) {
         let mut process = Process::start(&at_once(20));
         let size = rounds(64, 256);
@@ -218,12 +218,12 @@ async fn a_process_told_to_stop_loses_nobody_and_exits_with_0() {
         let ended = told.elapsed();
         let seen = crowd.await.unwrap();
         assert_eq!(seen.lost, Vec::<&str>::new(), "seed {seed}");
-        asked = (asked.0 + size, asked.1 + seen.answered);
+        clients += size;
+        answers += seen.answered;
         assert_eq!(exit_code(status), 0, "{}", process.log());
         assert!(ended < Duration::from_secs(10), "{ended:?}");
     }
     // On a busy machine a round may end before its clients have begun; most are stopped in the midst of them.
-    let (clients, answers) = asked;
     assert!(answers > clients, "{answers} answers to {clients} clients");
 }
 
