@@ -316,7 +316,6 @@ impl App {
         };
         let (before, mut found) = (self.found_collections.load(), Vec::new());
         for collection in all {
-            let _turn = self.turns.wait_here(collection.name());
             if self.collections.is_remote() {
                 let known = || before.iter().find(|(known, _)| known.name == collection.name());
                 match collection.told(cognate_collections::now()) {
@@ -325,11 +324,21 @@ impl App {
                     Err(_) => found.extend(known().cloned()),
                 }
             }
-            if let Err(error) = collection.tidy(cognate_collections::now()) {
+            if let Err(error) = self.tidy(&*collection) {
                 tracing::error!(%error, "a collection could not be put in order");
             }
         }
         self.found_collections.store(Arc::new(found));
+    }
+
+    /// Takes out what is too old, in a turn; others write while a log is written anew.
+    fn tidy(&self, collection: &dyn Collection) -> Result<(), CollectionError> {
+        let turn = self.turns.wait_here(collection.name());
+        let expired = collection.expire(cognate_collections::now())?;
+        drop(turn);
+        let Some(pending) = expired else { return Ok(()) };
+        collection.wait_durable(pending)?;
+        collection.compact_log()
     }
 
     /// Each collection, without waiting: of those on another machine what the last chores found.

@@ -170,8 +170,18 @@ pub trait Collection: Debug + Send + Sync {
         now: i64,
     ) -> Result<(Vec<Matched>, Pending), MatchError>;
 
-    /// Removes expired items and compacts what was written. To be called every few seconds.
-    fn tidy(&self, now: i64) -> Result<(), CollectionError>;
+    /// Removes expired items, which is a write like any other; nothing where none is taken any more.
+    fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError>;
+
+    /// Compacts what was written, while others write.
+    fn compact_log(&self) -> Result<(), CollectionError>;
+
+    /// Both. To be called every few seconds.
+    fn tidy(&self, now: i64) -> Result<(), CollectionError> {
+        let Some(pending) = self.expire(now)? else { return Ok(()) };
+        self.wait_durable(pending)?;
+        self.compact_log()
+    }
 }
 
 /// Selects items of a collection.

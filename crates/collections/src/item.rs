@@ -159,6 +159,9 @@ impl Item {
                 );
                 return wrong("/event", what);
             }
+            if event.score.is_some_and(|score| !score.is_finite()) {
+                return wrong("/event", "a score is a number of 32 bits".to_owned());
+            }
             if event.moved_at.is_some_and(|at| event.moved_from.is_none() || !YEARS.contains(&at)) {
                 let what =
                     "an event has `moved_at` beside `moved_from`, a time of the years 0 to 9999";

@@ -1,6 +1,8 @@
 //! What a collection keeps, and what all of them together may take.
 
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde::{Deserialize, Serialize};
 
@@ -107,16 +109,43 @@ impl Limits {
         Self { collections: 100, items: 1_000_000, bytes: 1 << 30, text_bytes: 32 << 10 };
 }
 
+/// What holds memory for things that can be made again.
+pub(super) trait GivesWay: Debug + Send + Sync {
+    /// Drops these things.
+    fn give_way(&self);
+}
+
 /// Memory that is in use, of as much as there may be.
 #[derive(Debug)]
 pub struct Budget {
     used: AtomicUsize,
     limit: usize,
+    /// What gives way to items, whichever collection it is of.
+    holders: Mutex<Vec<Weak<dyn GivesWay>>>,
 }
 
 impl Budget {
     pub(super) fn new(limit: usize) -> Self {
-        Self { used: AtomicUsize::new(0), limit }
+        Self { used: AtomicUsize::new(0), limit, holders: Mutex::default() }
+    }
+
+    /// Has this give way where memory is short.
+    pub(super) fn hold_for(&self, holder: Weak<dyn GivesWay>) {
+        let mut holders = self.holders();
+        holders.retain(|one| one.strong_count() > 0);
+        holders.push(holder);
+    }
+
+    /// Has all that can be made again give way.
+    pub(super) fn make_room(&self) {
+        // Not under the lock: what drops the last of a collection ends it.
+        let holders: Vec<Arc<dyn GivesWay>> =
+            self.holders().iter().filter_map(Weak::upgrade).collect();
+        holders.iter().for_each(|holder| holder.give_way());
+    }
+
+    fn holders(&self) -> MutexGuard<'_, Vec<Weak<dyn GivesWay>>> {
+        self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn used(&self) -> usize {

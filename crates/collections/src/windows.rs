@@ -8,6 +8,7 @@ use cognate::engine::Engine;
 use cognate::window::stream::{AddPolicy, Settings as StreamSettings, Stream};
 use cognate::window::{BATCH, Near, stream};
 
+use crate::settings::GivesWay;
 use crate::{Budget, CollectionError, Event, Item, MatchError, Matched, Settings, SharedEngine};
 
 /// Most windows of a collection.
@@ -48,12 +49,17 @@ pub(super) trait Following {
     /// The memory that they share.
     fn budget(&self) -> &Arc<Budget>;
 
-    /// Takes memory; windows, which can be made again, are dropped if it is short.
+    /// Takes memory; windows, which can be made again, are dropped if it is short: the collection's own
+    /// first.
     fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
         if self.budget().take(bytes).is_ok() {
             return Ok(());
         }
         self.windows().clear();
+        if self.budget().take(bytes).is_ok() {
+            return Ok(());
+        }
+        self.budget().make_room();
         self.budget().take(bytes)
     }
 }
@@ -97,6 +103,12 @@ impl Windows {
 
     fn all(&self) -> MutexGuard<'_, Vec<HeldWindow>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl GivesWay for Windows {
+    fn give_way(&self) {
+        self.clear();
     }
 }
 

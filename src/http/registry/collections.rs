@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "postgres")]
 use cognate_collections::PostgresHome;
 use cognate_collections::{
-    Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, Home, Item, Limits, Opening,
-    ReplicaHome, Settings as Kept, Totals,
+    Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, Home, Item, ItemPatch, Limits,
+    Opening, ReplicaHome, Settings as Kept, Totals,
 };
 
 use crate::http::auth::access::Caller;
@@ -216,6 +216,25 @@ impl Reachable<'_> {
         }
         Ok(())
     }
+
+    /// [`Self::check_room`] of an item as a patch makes it.
+    pub(crate) fn check_room_to_patch(
+        &self,
+        collection: &dyn Collection,
+        (id, patch): (&str, &ItemPatch),
+        now: i64,
+    ) -> Result<(), ApiError> {
+        if !self.are_counted() {
+            return Ok(());
+        }
+        let found = collection.find(&[id], now).map_err(|error| failed(&error))?;
+        let item = found.into_iter().flatten().next();
+        // What is not there and what cannot be patched is refused by whoever writes.
+        match item.and_then(|item| patch.apply(&item).ok()) {
+            Some(patched) => self.check_room(collection, &[patched], now),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What the collections that a caller reaches hold in all.
@@ -245,7 +264,7 @@ impl Room {
     }
 
     /// How many items and bytes a write adds, less those that it replaces and the oldest that
-    /// leave. Replaced items count with the mean size of the collection.
+    /// leave.
     fn growth(
         &self,
         collection: &dyn Collection,
@@ -259,12 +278,14 @@ impl Room {
         let replaced: Vec<usize> = replaced.iter().flatten().map(|item| item.bytes()).collect();
         let new = last.len().saturating_sub(replaced.len());
         let bytes: usize = last.values().sum();
-        let (there, mean, most) = self.written.as_ref().map_or((0, 0, None), |told| {
-            (told.items, told.bytes / told.items.max(1), told.settings.max_items)
-        });
-        let leave = most.map_or(0, |most| (there + new).saturating_sub(most)).min(there + new);
-        let freed = leave.min(there).saturating_mul(mean);
-        let freed = replaced.iter().sum::<usize>().saturating_add(freed);
+        let (there, most) =
+            (self.written.as_ref()).map_or((0, None), |told| (told.items, told.settings.max_items));
+        let leave = most.map_or(0, |most| (there + new).saturating_sub(most));
+        // Replaced items are the newest, so they are not among those that leave.
+        let oldest = collection.added(Some(0), leave.saturating_add(names.len()), now)?.items;
+        let leaving = oldest.iter().filter(|(_, item)| !last.contains_key(&*item.id)).take(leave);
+        let freed = replaced.iter().sum::<usize>();
+        let freed = freed + leaving.map(|(_, item)| item.bytes()).sum::<usize>();
         Ok((new.saturating_sub(leave), bytes.saturating_sub(freed)))
     }
 }

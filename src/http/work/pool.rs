@@ -25,6 +25,10 @@ use crate::http::observe::metrics::Metrics;
 /// measures it.
 pub const INLINE_NANOS: u64 = 300_000;
 
+/// How long a job is waited for after its deadline. It looks at that between parts; the client need not
+/// wait for more.
+pub(crate) const GRACE: Duration = Duration::from_millis(50);
+
 /// Estimated nanoseconds of one part of a large answer.
 const PART_NANOS: u64 = 1_000_000;
 
@@ -252,6 +256,17 @@ impl Pool {
         metrics: &Metrics,
         job: impl FnOnce(&JobContext) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<Result<T, ApiError>, ApiError> {
+        self.run_within(client, (deadline, GRACE), metrics, job).await
+    }
+
+    /// [`Self::run`] that waits longer or shorter for a job that is late.
+    pub(crate) async fn run_within<T: Send + 'static>(
+        &self,
+        client: &Client,
+        (deadline, grace): (Instant, Duration),
+        metrics: &Metrics,
+        job: impl FnOnce(&JobContext) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<Result<T, ApiError>, ApiError> {
         if !client.take(Resource::Jobs, 1, self.share) {
             return Err(queue_full(true));
         }
@@ -283,9 +298,8 @@ impl Pool {
             let _ = answer.send(done);
         });
         let _cancel = CancelOnDrop(cancelled);
-        // A job looks at its deadline between parts; the client need not wait for that.
-        let grace = tokio::time::Instant::from_std(deadline + Duration::from_millis(50));
-        Ok(match tokio::time::timeout_at(grace, answered).await {
+        let last = tokio::time::Instant::from_std(deadline + grace);
+        Ok(match tokio::time::timeout_at(last, answered).await {
             Ok(Ok(done)) => done,
             Ok(Err(_)) => Err(ApiError::internal("a job ended without an answer")),
             Err(_) => Err(late()),

@@ -129,6 +129,39 @@ async fn an_event_has_its_items_and_rankings_stay_within_it() {
     assert_eq!(app.send(request).await.json()["total"], 4);
 }
 
+/// Whichever of both is first: an item that was put without an event belongs to none that is deleted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_is_deleted_with_the_items_that_it_has_then() {
+    let app = matched().await;
+    for _ in 0..50 {
+        let both = json!({"items": [
+            {"id": "a", "text": "quake", "event": "a"}, {"id": "b", "text": "quakes", "event": "a"},
+        ]});
+        done(&app, "POST", "/collections/day/items", Some(&both)).await;
+        let fresh = json!({"text": "a garden"});
+        let (deleted, put) = tokio::join!(
+            call(&app, "DELETE", "/collections/day/events/a", None),
+            done(&app, "PUT", "/collections/day/items/b", Some(&fresh)),
+        );
+        assert_eq!(deleted.status, 200, "{}", deleted.text());
+        let counted = |answer: &Value, what: &str| answer[what].as_u64().unwrap();
+        assert_eq!(counted(&put, "replaced") + counted(&deleted.json(), "removed"), 2);
+        done(&app, "GET", "/collections/day/items/b", None).await;
+    }
+}
+
+#[tokio::test]
+async fn the_score_of_an_event_is_a_number_that_is_answered() {
+    let app = matched().await;
+    for (score, status) in [("1e39", 422), ("-1e39", 422), ("0.5", 200)] {
+        let event = format!(r#"{{"id": "a", "size": 2, "score": {score}}}"#);
+        let item: Value =
+            serde_json::from_str(&format!(r#"{{"text": "quake", "event": {event}}}"#)).unwrap();
+        let put = call(&app, "PUT", "/collections/day/items/b", Some(&item)).await;
+        assert_eq!(put.status, status, "{score}: {}", put.text());
+    }
+}
+
 /// The event of one text, whether it is new and whether it was told before.
 fn told(answer: &Value) -> (&str, bool, bool) {
     let one = &answer["results"][0];

@@ -236,6 +236,31 @@ async fn lines_are_answered_as_they_come() {
     );
 }
 
+/// A window that takes longer than an answer may: what is late is not matched a second time.
+#[tokio::test]
+async fn lines_that_take_too_long_are_matched_once() {
+    let app = TestApp::of(support::default_model(), |settings| settings.compute_deadline_ms = 300);
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let text = "the river has left its bed and the city is under water ".repeat(40);
+    for first in 0..20 {
+        let item = |at: usize| json!({"id": 100 * first + at, "text": format!("{text} {at}")});
+        let items: Vec<Value> = (0..100).map(item).collect();
+        done(&app, "POST", "/collections/news/items", Some(&json!({"items": items}))).await;
+    }
+    let lines = "{\"id\":\"a\",\"text\":\"cats nap on sofas\"}\n{\"id\":\"b\",\"text\":\"cats nap on a sofa\"}\n";
+    let request = Request::post("/collections/news/match?replace=true&last=10000");
+    let request = request.header("content-type", "application/x-ndjson").body(Body::from(lines));
+    let answer = app.send(request.unwrap()).await.text();
+    let found: Vec<Value> =
+        answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&found[0]["event"], &found[0]["new"]), (&json!("a"), &json!(true)), "{answer}");
+    assert_eq!((&found[1]["event"], &found[1]["new"]), (&json!("a"), &json!(false)), "{answer}");
+    let event = done(&app, "GET", "/collections/news/items/b", None).await;
+    assert_eq!(event["event"], "a");
+    let event = done(&app, "GET", "/collections/news/events/a", None).await;
+    assert_eq!(event["size"], 2);
+}
+
 /// The setting that was found best on a labelled stream, as it is printed: as flags and as a query string.
 #[tokio::test]
 async fn what_eval_events_recommends_can_be_asked_for() {

@@ -378,9 +378,40 @@ async fn quotas_of_bytes_and_of_collections() {
     assert_eq!(taken, 10, "ten of 6 KB fit into 64 KiB");
     let problem = refused.refusal(507, "collection_full");
     assert!(problem["detail"].as_str().unwrap().contains("`collection_bytes_per_key`"));
+    // What a patch adds is counted, and not what it takes out.
+    let patched = async |data: Value| {
+        let body = Brought::Json(json!({"data": data}));
+        ask(&app, "shop-key", ("PATCH", "/collections/shop-a/items/0"), &body).await
+    };
+    let long_data = patched(json!({"a": "x".repeat(4000)})).await;
+    long_data.refusal(507, "collection_full");
+    assert_eq!(patched(json!({"a": "x"})).await.status, 200);
+    assert_eq!(patched(Value::Null).await.status, 200);
     // The same text again takes the place of the one that is there.
     let put = ask(&app, "shop-key", ("POST", "/collections/shop-a/items"), &long(0)).await;
     assert_eq!(put.json()["replaced"], 1, "{}", put.text());
+}
+
+/// What the oldest items leave free is what they took, and not what the others did.
+#[tokio::test]
+async fn a_quota_of_bytes_counts_what_leaves() {
+    let folder = tempfile::tempdir().unwrap();
+    let limit = 256 << 10;
+    let app = tenants(&folder, |settings| settings.collection_bytes_per_key = Some(limit));
+    let path = "/collections/shop-a";
+    ask(&app, "ops-key", ("PUT", path), &Brought::Json(json!({"max_items": 40}))).await;
+    let items = async |from: usize, bytes: usize| {
+        let item = |at: usize| json!({"id": from + at, "text": "x".repeat(bytes)});
+        let items: Vec<Value> = (0..20).map(item).collect();
+        let path = format!("{path}/items");
+        ask(&app, "shop-key", ("POST", &path), &Brought::Json(json!({"items": items}))).await
+    };
+    assert_eq!(items(0, 100).await.status, 200);
+    assert_eq!(items(100, 10_000).await.status, 200);
+    items(200, 6_000).await.refusal(507, "collection_full");
+    assert_eq!(items(200, 100).await.status, 200);
+    let told = ask(&app, "ops-key", ("GET", path), &Brought::None).await.json();
+    assert!(told["bytes"].as_u64().unwrap() <= limit as u64, "{told}");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::fs;
 
 use cognate_collections::embedded::EmbeddedCollection;
-use cognate_collections::{EmbeddedHome, Id, Incoming, Item, Limits, Settings, Time};
+use cognate_collections::{Collection, EmbeddedHome, Id, Incoming, Item, Limits, Settings, Time};
 
 use super::{Seed, with};
 

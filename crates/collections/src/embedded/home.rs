@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -146,8 +146,7 @@ impl EmbeddedHome {
         let (log, cut) = folder.read(name, |change| held.apply(change, &mut applied))?;
         let (budget, kept) = (Arc::clone(&self.budget), Some(folder.keep(log)));
         let collection = EmbeddedCollection::new(name, self.limits, budget, held, kept);
-        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
-        all.insert(name.into(), Arc::new(collection));
+        self.add(name, Arc::new(collection));
         Ok(cut)
     }
 
@@ -240,9 +239,15 @@ impl EmbeddedHome {
         let (held, budget) = (Items::keeping(settings), Arc::clone(&self.budget));
         let kept = kept.transpose()?;
         let collection = Arc::new(EmbeddedCollection::new(name, self.limits, budget, held, kept));
-        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
-        all.insert(name.into(), Arc::clone(&collection));
+        self.add(name, Arc::clone(&collection));
         Ok((collection, true))
+    }
+
+    fn add(&self, name: &str, collection: Arc<EmbeddedCollection>) {
+        let holder: Weak<EmbeddedCollection> = Arc::downgrade(&collection);
+        self.budget.hold_for(holder);
+        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
+        all.insert(name.into(), collection);
     }
 
     pub fn remove(&self, name: &str) -> Result<(), CollectionError> {

@@ -477,7 +477,11 @@ impl Collection for ReplicatedCollection {
     }
 
     /// Expired items leave when the writing process removes them.
-    fn tidy(&self, _now: i64) -> Result<(), CollectionError> {
+    fn expire(&self, _now: i64) -> Result<Option<Pending>, CollectionError> {
+        Ok(None)
+    }
+
+    fn compact_log(&self) -> Result<(), CollectionError> {
         Ok(())
     }
 }

@@ -18,6 +18,7 @@ use crate::embedded::quantised;
 use crate::embedded::tokens::TokenBlock;
 use crate::embedded::transaction::{WriteTransaction, Writer};
 use crate::events::Move;
+use crate::settings::GivesWay;
 use crate::windows::{Following, Windows};
 use crate::{
     Activity, Added, Applied, Budget, Cancellation, Choice, ChooseError, Chosen, Collection,
@@ -298,36 +299,6 @@ impl EmbeddedCollection {
         Ok(())
     }
 
-    /// Takes out what is too old, and writes the log anew where most of it is of the past. Looks whether
-    /// the log is where it was, and notes beside it how long it is. To be called every few seconds.
-    pub fn tidy(&self, now: i64) -> Result<(), CollectionError> {
-        let (_, pending) = {
-            let mut turn = self.turn();
-            if !turn.takes_more() {
-                return Ok(());
-            }
-            turn.write(Vec::new(), now)?
-        };
-        self.wait_durable(pending)?;
-        {
-            let turn = self.turn();
-            let Some(length) = turn.log_bytes() else { return Ok(()) };
-            turn.look()?;
-            drop(turn);
-            let live = 2 * self.held().bytes as u64;
-            if length > LEAST_LOG.max(live) {
-                match self.rewrite() {
-                    // It was deleted meanwhile.
-                    Err(CollectionError::Unknown) => return Ok(()),
-                    rewritten => rewritten?,
-                }
-            }
-        }
-        let mut turn = self.turn();
-        turn.seal()?;
-        turn.record()
-    }
-
     /// Writes the log anew with what is there.
     pub fn compact(&self, now: i64) -> Result<(), CollectionError> {
         let (_, pending) = self.turn().write(Vec::new(), now)?;
@@ -384,7 +355,8 @@ impl EmbeddedCollection {
         &self.windows
     }
 
-    /// Takes memory, for which what can be made again gives way: vectors first, then windows.
+    /// Takes memory, for which what can be made again gives way: vectors first, then windows, then those of
+    /// other collections.
     pub(super) fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
         if self.budget.take(bytes).is_ok() {
             return Ok(());
@@ -399,6 +371,10 @@ impl EmbeddedCollection {
             return Ok(());
         }
         self.windows.clear();
+        if self.budget.take(bytes).is_ok() {
+            return Ok(());
+        }
+        self.budget.make_room();
         self.budget.take(bytes)
     }
 
@@ -465,6 +441,15 @@ impl EmbeddedCollection {
 
     pub(super) fn held_mut(&self) -> RwLockWriteGuard<'_, Items> {
         self.held.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl GivesWay for EmbeddedCollection {
+    fn give_way(&self) {
+        *self.kept_vectors() = None;
+        self.shelves.clear();
+        self.tokens.clear();
+        self.windows.clear();
     }
 }
 
@@ -623,7 +608,34 @@ impl Collection for EmbeddedCollection {
         Ok(alerts::merges(view.iter(), after))
     }
 
-    fn tidy(&self, now: i64) -> Result<(), CollectionError> {
-        self.tidy(now)
+    fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError> {
+        let mut turn = self.turn();
+        if !turn.takes_more() {
+            return Ok(None);
+        }
+        let (_, pending) = turn.write(Vec::new(), now)?;
+        Ok(Some(pending))
+    }
+
+    /// Writes the log anew where most of it is of the past. Looks whether the log is where it was, and
+    /// notes beside it how long it is.
+    fn compact_log(&self) -> Result<(), CollectionError> {
+        {
+            let turn = self.turn();
+            let Some(length) = turn.log_bytes() else { return Ok(()) };
+            turn.look()?;
+            drop(turn);
+            let live = 2 * self.held().bytes as u64;
+            if length > LEAST_LOG.max(live) {
+                match self.rewrite() {
+                    // It was deleted meanwhile.
+                    Err(CollectionError::Unknown) => return Ok(()),
+                    rewritten => rewritten?,
+                }
+            }
+        }
+        let mut turn = self.turn();
+        turn.seal()?;
+        turn.record()
     }
 }

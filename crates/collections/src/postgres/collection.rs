@@ -287,7 +287,7 @@ impl Collection for PostgresCollection {
         Ok((followed.written(state, &windows), Pending::default()))
     }
 
-    fn tidy(&self, now: i64) -> Result<(), CollectionError> {
+    fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError> {
         self.shared.pool.ask(|session| {
             let entry = Entry::read(session, &self.name)?;
             if entry.live(session, now)? == entry.items {
@@ -302,6 +302,12 @@ impl Collection for PostgresCollection {
             turn.expire(now)?;
             turn.end()?;
             Ok(())
-        })
+        })?;
+        Ok(Some(Pending::default()))
+    }
+
+    /// The database looks after its files.
+    fn compact_log(&self) -> Result<(), CollectionError> {
+        Ok(())
     }
 }

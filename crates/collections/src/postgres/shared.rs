@@ -1,7 +1,7 @@
 //! What the collections of a database share: connections, limits, memory and windows.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::postgres::pool::Pool;
 use crate::windows::Windows;
@@ -23,6 +23,12 @@ impl Shared {
     /// The windows of a collection.
     pub(super) fn windows(&self, id: i64) -> Arc<Windows> {
         let mut all = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(all.entry(id).or_default())
+        let fresh = || {
+            let windows = Arc::<Windows>::default();
+            let holder: Weak<Windows> = Arc::downgrade(&windows);
+            self.budget.hold_for(holder);
+            windows
+        };
+        Arc::clone(all.entry(id).or_insert_with(fresh))
     }
 }

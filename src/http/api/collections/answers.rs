@@ -319,7 +319,7 @@ impl Against {
             let mut each = pending.into_iter().map(|pending| collection.wait_durable(pending));
             each.try_for_each(|settled| settled.map_err(|error| call::of(&error, "/items")))
         };
-        let settled = call::aside(app, settle).await;
+        let settled = call::settle(app, settle).await;
         settled.inspect_err(|error| app.metrics.write_refused(self.collection.name(), error))
     }
 

@@ -30,7 +30,8 @@ use crate::http::work::turns::Turn;
 
 /// Bytes of a body that count as an item before the items are counted.
 const BYTES_PER_ITEM: usize = 128;
-const DISK_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a write is waited for.
+pub(crate) const DISK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The names in the path of a collection or an item; a path that is not UTF-8 names nothing.
 pub(super) type Named<T> = Result<Path<T>, axum::extract::rejection::PathRejection>;
@@ -157,14 +158,30 @@ pub(super) async fn aside<T: Send + 'static>(
                               changed; ask again";
                 ApiError::new(Code::DeadlineExceeded, detail)
             }
-            Unfinished::GoesOn => {
-                let detail = "the disk that keeps the collections has not written in 10 s what it was \
-                              given, so that it may be there or not; write it again";
-                ApiError::new(Code::NotWritten, detail)
-            }
+            Unfinished::GoesOn => uncertain(),
             Unfinished::Failed(error) => ApiError::internal(&error.to_string()),
         })
     })
+}
+
+/// Waits, on a thread that may wait, until what was written before lasts.
+pub(super) async fn settle(
+    app: &App,
+    wait: impl FnOnce() -> Result<(), ApiError> + Send + 'static,
+) -> Result<(), ApiError> {
+    app.writers.run_within(DISK_PATIENCE, wait).await.unwrap_or_else(|unfinished| {
+        Err(match unfinished {
+            Unfinished::NotBegun | Unfinished::GoesOn => uncertain(),
+            Unfinished::Failed(error) => ApiError::internal(&error.to_string()),
+        })
+    })
+}
+
+/// What was written may last or not.
+pub(crate) fn uncertain() -> ApiError {
+    let detail = "the disk that keeps the collections has not written in 10 s what it was given, so that \
+                  it may be there or not; write it again";
+    ApiError::new(Code::NotWritten, detail)
 }
 
 /// Waits for a caller's turn to write to a collection of this name, as long as an answer may take.
@@ -196,6 +213,10 @@ pub(super) async fn write(
         match &wanted {
             Write::Put(items) => {
                 of_app.collections.of(&caller)?.check_room(&*collection, items, now)?;
+            }
+            Write::Patch { id, patch } => {
+                let reachable = of_app.collections.of(&caller)?;
+                reachable.check_room_to_patch(&*collection, (id, patch), now)?;
             }
             Write::RemoveSelected(which) => {
                 let count = || collection.told(now).map_err(|error| refused(&error));

@@ -490,18 +490,14 @@ pub(crate) async fn delete(
     authorize::check_writes(&request)?;
     let (collection, id) = call::item(&app, &caller, names)?;
     let permit = app.admission.admit_soon(&caller.client).await?;
-    let (app_of, by, of) = (Arc::clone(&app), caller.clone(), Arc::clone(&collection));
-    let ids = call::compute((&app, &caller), move |work| {
-        let which = ItemSelector { event: Some(id.into()), ..ItemSelector::default() };
-        let (items, _memory) = chosen(&*of, &which, (&app_of, &by), work)?;
-        let ids: Vec<Box<str>> = items.iter().map(|(_, item)| item.id.clone()).collect();
-        if ids.is_empty() { Err(no_event()) } else { Ok(ids) }
-    });
-    let ids = ids.await?;
+    let which = ItemSelector { event: Some(id.into()), ..ItemSelector::default() };
     let refused = |error: &CollectionError| call::of(error, "");
-    let written = call::write(&app, caller.clone(), (collection, Write::Remove(ids)), refused);
-    let applied = written.await?;
+    let wanted = (collection, Write::RemoveSelected(which));
+    let applied = call::write(&app, caller.clone(), wanted, refused).await?;
     drop(permit);
+    if applied.removed == 0 {
+        return Err(no_event());
+    }
     call::answer(&app, &caller, 0, &Changed::from(applied))
 }
 

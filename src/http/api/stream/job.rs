@@ -2,18 +2,20 @@
 //! costly lines take as many jobs as they need.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cognate::engine::Counts;
 use tokio::time::{Instant, sleep};
 
+use crate::http::api::collections::call::{DISK_PATIENCE, uncertain};
 use crate::http::api::stream::line::{Line, LineId, Lines, fail, id_of};
 use crate::http::api::stream::{LineQuestion, Stream};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::observe::hand_over::HandedOver;
 use crate::http::observe::streams::{LineRefusals, Outcome, StreamEnd};
-use crate::http::work::pool::JobContext;
+use crate::http::work::pool::{GRACE, JobContext};
 use crate::http::work::spool::{Full, Stopped};
 
 /// Pause before asking again for room to compute.
@@ -69,8 +71,13 @@ impl<Q: LineQuestion> Stream<Q> {
                             Ok(turn) => turn,
                             Err(error) => break error,
                         };
+                        let is_write = turn.is_some();
+                        let grace = if is_write { DISK_PATIENCE } else { GRACE };
                         let (stream, lines) = (Arc::clone(self), Arc::clone(lines));
+                        let has_begun = Arc::new(AtomicBool::new(false));
+                        let begins = Arc::clone(&has_begun);
                         let job = move |work: &JobContext| {
+                            begins.store(true, Ordering::Relaxed);
                             let lines = lines.get(first..end).unwrap_or_default();
                             let begun = Instant::now();
                             let mut answered = stream.answer_some(lines, work);
@@ -81,14 +88,10 @@ impl<Q: LineQuestion> Stream<Q> {
                             drop(permit);
                             answered
                         };
-                        let deadline = Instant::now() + patience;
+                        let deadline = (Instant::now() + patience).into_std();
                         let threads = app.pool(self.question.waits(app));
-                        let run = threads.run(
-                            &self.caller.client,
-                            deadline.into_std(),
-                            &app.metrics,
-                            job,
-                        );
+                        let (client, metrics) = (&self.caller.client, &app.metrics);
+                        let run = threads.run_within(client, (deadline, grace), metrics, job);
                         match run.await {
                             Ok(Ok(answered)) => match self.question.wait_durable().await {
                                 Ok(()) => return answered,
@@ -97,6 +100,14 @@ impl<Q: LineQuestion> Stream<Q> {
                                     break error;
                                 }
                             },
+                            // What may still write its lines is not begun again.
+                            Ok(Err(error))
+                                if error.code == Code::DeadlineExceeded
+                                    && is_write
+                                    && has_begun.load(Ordering::Relaxed) =>
+                            {
+                                break uncertain();
+                            }
                             // One line took too long: only this line fails.
                             Ok(Err(error))
                                 if error.code == Code::DeadlineExceeded && end - first > 1 =>

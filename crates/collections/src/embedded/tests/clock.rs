@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::Settings;
 use crate::embedded::EmbeddedCollection;
 use crate::embedded::tests::{item, open};
+use crate::{Collection, Settings};
 
 const TTL: i64 = 1000;
 

@@ -9,7 +9,7 @@ use crate::embedded::storage::Storage;
 use crate::embedded::tests::item;
 use crate::embedded::tests::simulated::Simulated;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
-use crate::{CollectionError, Limits, Settings, Write};
+use crate::{Collection, CollectionError, Limits, Settings, Write};
 
 const DATA: &str = "/data";
 pub(super) const LOG: &str = "/data/news/items.log";

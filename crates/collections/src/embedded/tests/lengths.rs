@@ -8,7 +8,7 @@ use super::faults::Chance;
 use super::simulated::Simulated;
 use super::{faults, frames, item, log_of, open, with_batches};
 use crate::embedded::EmbeddedHome;
-use crate::{CollectionError, Home, Limits, ReplicaHome, Settings, back_up};
+use crate::{Collection, CollectionError, Home, Limits, ReplicaHome, Settings, back_up};
 
 fn refusal(folder: &Path) -> String {
     let refused = EmbeddedHome::open(folder, Limits::DEFAULT).unwrap_err();

@@ -30,7 +30,9 @@ use tempfile::TempDir;
 
 use crate::embedded::home::Opening;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
-use crate::{Cancellation, CollectionError, Incoming, Item, Limits, Settings, contract};
+use crate::{
+    Cancellation, Collection, CollectionError, Incoming, Item, Limits, Settings, contract,
+};
 
 fn item(id: usize, text: &str, time: i64) -> Item {
     let written = format!(r#"{{"id":"n{id}","text":"{text}","attributes":{{"n":{id}}}}}"#);

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use super::{item, log_of, open, with_batches};
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
-use crate::{BackedUp, CollectionError, Home, Limits, ReplicaHome, Settings, Write, back_up};
+use crate::{
+    BackedUp, Collection, CollectionError, Home, Limits, ReplicaHome, Settings, Write, back_up,
+};
 
 fn is_away<T: std::fmt::Debug>(answer: Result<T, CollectionError>) -> bool {
     matches!(answer, Err(CollectionError::Away { .. }))

@@ -167,6 +167,24 @@ fn a_window_is_paid_for_and_gives_way_to_items() {
 }
 
 #[test]
+fn a_window_gives_way_to_items_of_another_collection() {
+    let engine = engine();
+    let room = 4 << 20;
+    let collections = EmbeddedHome::in_memory(Limits { bytes: room, ..Limits::DEFAULT });
+    let (news, _) = collections.make("news", Settings::default(), 0).unwrap();
+    let (other, _) = collections.make("other", Settings::default(), 0).unwrap();
+    matched(&news, &engine, how(2000, 0.3), &[0], 0);
+    let free = room - collections.bytes();
+    assert!(free < room / 2, "{free}");
+    let many = room / 2 / 1400;
+    other.put((0..many).map(|at| item(at, &"x".repeat(1000), 0)).collect(), 0).unwrap();
+    assert_eq!(news.windows().len(), 0);
+    // It is made again once there is room, and finds what was there.
+    other.put(vec![item(0, "short", 0)], 0).unwrap();
+    assert_eq!(named(&matched(&news, &engine, how(200, 0.3), &[5], 0)), ["n0"]);
+}
+
+#[test]
 fn as_many_windows_are_kept_as_are_asked_for_in_turn() {
     let engine = engine();
     let collections = EmbeddedHome::in_memory(Limits::DEFAULT);
