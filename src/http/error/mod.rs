@@ -98,7 +98,7 @@ pub struct ApiError {
 impl ApiError {
     pub(crate) fn new(code: Code, detail: impl Into<Detail>) -> Self {
         let retry_after_s = match code {
-            Code::NotReady | Code::Draining => Some(2),
+            Code::NotReady | Code::Draining | Code::DatabaseUnavailable => Some(2),
             Code::DeadlineExceeded => Some(1),
             _ => None,
         };
@@ -216,5 +216,25 @@ impl IntoResponse for ApiError {
         let mut response = self.code.status().into_response();
         response.extensions_mut().insert(self);
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+
+    use super::*;
+
+    /// Clients are told to wait as long as a 503 says; of lack of room `overloaded` says it.
+    #[test]
+    fn every_503_says_how_long_to_wait() {
+        let unavailable = StatusCode::SERVICE_UNAVAILABLE;
+        for &code in Code::ALL.iter().filter(|code| code.status() == unavailable) {
+            let refusal = match code {
+                Code::Overloaded => ApiError::overloaded(Bottleneck::Queue, "no room"),
+                code => ApiError::new(code, "what is wrong"),
+            };
+            assert!(refusal.retry_after_s.is_some(), "{code:?}");
+        }
     }
 }
