@@ -14,7 +14,8 @@ check() {
     local name=$1 tool=$2 log
     shift 2
     if ! command -v "$tool" >/dev/null; then
-        printf 'left out  %-34s %s is not installed\n' "$name" "$tool"
+        # As `.ci/proof` reads it.
+        printf 'left out: %s, %s is not installed\n' "$name" "$tool"
         missing=$((missing + 1))
     elif log=$("$@" 2>&1); then
         printf 'ok        %-34s %s\n' "$name" "$(printf '%s' "$log" | tail -1 | cut -c1-90)"

@@ -4,7 +4,8 @@
 #
 # Each carries the very name that the Dockerfile and docker-compose.yml ask for, and does what those
 # files rely on (paths, user, entry point, stop signal); nothing more is claimed for it. An image
-# that is already there, pulled or built before, is left alone. Removing them again:
+# that is already there, pulled or built before, is left alone, and one that a registry gives within
+# a minute is taken. Over a slow line, pull the images first. Removing the stand-ins again:
 # `docker image rm $(docker image ls -q --filter label=cognate.standin)`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -75,6 +76,8 @@ haproxy_and_prometheus() {
 
 for name in "$rust_image" "$haproxy_image" "$prometheus_image"; do
     [ -n "$name" ] || { echo "an image name was not found in Dockerfile or docker-compose.yml" >&2; exit 1; }
+    # Without a network the registry may never answer.
+    present "$name" || timeout 60 docker pull -q "$name" >&2 || say "$name was not pulled; a stand-in takes its place"
 done
 present "$rust_image" || rust
 if ! present "$haproxy_image" || ! present "$prometheus_image"; then haproxy_and_prometheus; fi
