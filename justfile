@@ -16,7 +16,7 @@ bless:
 locks:
     .ci/locks
 
-# The files of a release for this architecture, in dist/: archive, SBOM, chart, image, checksums
+# The files of a release, in dist/: archives, wheels, images, package for npm, extension of DuckDB, SBOMs, chart, checksums
 release *FOLDER:
     .ci/release {{FOLDER}}
 

@@ -117,7 +117,12 @@ fn the_readme_is_for_the_first_minute() {
 #[test]
 fn deployments_name_the_version_that_is_here() {
     let version = env!("CARGO_PKG_VERSION");
+    let manifest = format!("version = \"{version}\"");
     for (file, line) in [
+        ("duckdb/Cargo.toml", manifest.clone()),
+        ("python/Cargo.toml", manifest.clone()),
+        ("wasm/Cargo.toml", manifest),
+        ("wasm/lib/package.json", format!("  \"version\": \"{version}\",")),
         ("deploy/helm/cognate/Chart.yaml", format!("version: {version}")),
         ("deploy/helm/cognate/Chart.yaml", format!("appVersion: {version}")),
         ("deploy/kubernetes/kustomization.yaml", format!("    newTag: {version}")),
