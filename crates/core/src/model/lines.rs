@@ -12,7 +12,11 @@ pub(crate) const EMPTY: u32 = u32::MAX;
 
 /// Most strings that lines are made of: a hundred times as many would take longer to place than a
 /// model takes to open.
-pub(crate) const MOST: usize = 1 << 17;
+const MOST: usize = 1 << 17;
+
+/// Most lines from its own at which a string stands. Of words, hardly one stands ten lines away; strings
+/// that were chosen to belong in the same lines would take longer the more of them there are.
+const FURTHEST: usize = 64;
 
 /// Bytes of the longest string that a line holds.
 pub(crate) const LONGEST: usize = 15;
@@ -127,8 +131,12 @@ pub(crate) struct Lines {
 pub(crate) struct Work(Vec<(Key, u32)>);
 
 impl Lines {
-    /// Places strings, the most frequent first, so that they stand in their own lines.
-    pub(crate) fn of<'a>(strings: impl ExactSizeIterator<Item = &'a [u8]>) -> Self {
+    /// Places strings, the most frequent first, so that they stand in their own lines. Nothing where they are
+    /// too many, or one would stand too far from its own line.
+    pub(crate) fn of<'a>(strings: impl ExactSizeIterator<Item = &'a [u8]>) -> Option<Self> {
+        if strings.len() > MOST {
+            return None;
+        }
         let lines = (strings.len() / 2).next_power_of_two();
         let bits = strings.len().next_power_of_two().max(4) * 16;
         let mut made = Self {
@@ -136,28 +144,30 @@ impl Lines {
             filter: vec![0; bits / u64::BITS as usize].into_boxed_slice(),
         };
         for (number, string) in (0..).zip(strings) {
-            made.put(Key::of(string), number);
+            made.put(Key::of(string), number)?;
         }
-        made
+        Some(made)
     }
 
-    fn put(&mut self, key: Key, number: u32) {
+    /// Nothing where there is no room near the string's own line.
+    fn put(&mut self, key: Key, number: u32) -> Option<()> {
         if key == Key::default() {
-            return;
+            return Some(());
         }
         let hash = key.hash();
         let (word, bit) = self.bit(hash);
         self.filter[word] |= bit;
         let mut at = self.home(hash);
-        loop {
+        for _ in 0..=FURTHEST {
             let line = &mut self.lines[at];
             if let Some(free) = line.numbers.iter().position(|&number| number == EMPTY) {
                 (line.keys[free], line.numbers[free]) = (key, number);
-                return;
+                return Some(());
             }
             line.more = 1;
             at = (at + 1) & (self.lines.len() - 1);
         }
+        None
     }
 
     #[inline]
@@ -187,7 +197,10 @@ impl Lines {
     #[cold]
     fn find_behind(&self, key: Key, home: usize) -> Option<u32> {
         let mut at = home;
-        while self.lines.get(at)?.more != 0 {
+        for _ in 0..FURTHEST {
+            if self.lines.get(at)?.more == 0 {
+                return None;
+            }
             at = (at + 1) & (self.lines.len() - 1);
             let found = self.lines.get(at)?.find(key);
             if found != EMPTY {
@@ -250,6 +263,31 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn strings_that_were_chosen_to_belong_in_the_same_line_have_no_lines() {
+        // Strings of which 400, as well as 300, have 256 lines.
+        let home = |string: &String| Key::of(string.as_bytes()).hash() >> 32 & 255;
+        let numbers = || (0..).map(|n: u32| n.to_string());
+        let first: Vec<String> = numbers().filter(|string| home(string) == 0).take(400).collect();
+        assert!(Lines::of(first.iter().map(String::as_bytes)).is_none());
+        // The first line and those near enough to it hold so many.
+        let held = WIDTH * (FURTHEST + 1);
+        let mut strings = first[..held].to_vec();
+        strings.extend(numbers().filter(|string| home(string) >= 128).take(300 - held));
+        let lines = Lines::of(strings.iter().map(String::as_bytes)).unwrap();
+        for (number, string) in strings.iter().enumerate() {
+            assert_eq!(lines.find(Key::of(string.as_bytes())), Some(number as u32));
+        }
+        assert_eq!(lines.find(Key::of(first[held].as_bytes())), None);
+    }
+
+    #[test]
+    fn too_many_strings_have_no_lines() {
+        let words: Vec<String> = (0..=MOST).map(|n| n.to_string()).collect();
+        let lines = |most: usize| Lines::of(words[..most].iter().map(String::as_bytes));
+        assert!(lines(MOST).is_some() && lines(MOST + 1).is_none());
+    }
+
     proptest! {
         #[test]
         fn every_string_is_found_and_no_other(
@@ -257,7 +295,7 @@ mod tests {
             others in prop::collection::vec("[a-c\0]{0,17}", 50),
         ) {
             let strings: Vec<String> = strings.into_iter().collect();
-            let lines = Lines::of(strings.iter().map(String::as_bytes));
+            let lines = Lines::of(strings.iter().map(String::as_bytes)).unwrap();
             let number = |wanted: &String| {
                 strings.iter().position(|string| string == wanted).map(|at| at as u32)
             };

@@ -106,7 +106,7 @@ pub struct Model {
     between: blake3::Hash,
     places: Places,
     max_probe: u32,
-    /// The short words, if there are few enough.
+    /// The short words, where lines can be made of them.
     lines: Option<Lines>,
     corpus: Corpus,
     normalisation: Normalisation,
@@ -203,8 +203,7 @@ impl Model {
                 check::found_by_look_up(PIECES_SECTION, &pieces.strings(&model))?;
             }
         }
-        let vocabulary = model.vocabulary();
-        model.lines = (vocabulary.len() <= lines::MOST).then(|| Lines::of(vocabulary.all_bytes()));
+        model.lines = Lines::of(model.vocabulary().all_bytes());
         Ok(model)
     }
 

@@ -54,7 +54,7 @@ pub struct Vocabulary<'m> {
     index: &'m [[u32; 2]],
     bits: u32,
     max_probe: u32,
-    /// The short words once more, where there are few enough.
+    /// The short words once more, where lines can be made of them.
     pub(crate) lines: Option<&'m Lines>,
     /// Occurrences of each word, where the model has them.
     pub counts: Option<&'m [u64]>,
@@ -409,7 +409,7 @@ mod tests {
         let alone: Vec<u32> =
             text.split(' ').map(|word| tables.view().lookup(word).unwrap_or(EMPTY)).collect();
         assert_eq!(alone, [0, EMPTY, 2, 3, EMPTY, 1]);
-        let lines = Lines::of(tables.view().all_bytes());
+        let lines = Lines::of(tables.view().all_bytes()).unwrap();
         for lines in [None, Some(&lines)] {
             let vocabulary = Vocabulary { lines, ..tables.view() };
             let (mut work, mut found) = (Work::default(), vec![9]);

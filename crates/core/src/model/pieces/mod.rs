@@ -61,7 +61,7 @@ pub(crate) struct PieceTable {
     rows: Range<usize>,
     scales: Range<usize>,
     lengths: PieceLengths,
-    lines: Lines,
+    lines: Option<Lines>,
 }
 
 impl PieceTable {
@@ -142,7 +142,7 @@ impl PieceTable {
             strings: self.strings(model),
             rows: Vectors::new(self.dtype, rows, scales, dims).unwrap_or(Vectors::empty(dims)),
             lengths: &self.lengths,
-            lines: &self.lines,
+            lines: self.lines.as_ref(),
         }
     }
 }
@@ -157,7 +157,7 @@ pub(crate) struct Pieces<'m> {
     strings: Vocabulary<'m>,
     rows: Vectors<'m>,
     lengths: &'m PieceLengths,
-    lines: &'m Lines,
+    lines: Option<&'m Lines>,
 }
 
 impl<'m> Pieces<'m> {
@@ -173,11 +173,12 @@ impl<'m> Pieces<'m> {
         room.copy_from_slice(token.as_bytes());
         let find = |place: Range<usize>| {
             let mark = if place.start > 0 { MARK } else { "" };
-            if mark.len() + place.len() > lines::LONGEST {
+            let is_short = mark.len() + place.len() <= lines::LONGEST;
+            let Some(lines) = self.lines.filter(|_| is_short) else {
                 return self.strings.lookup(&[mark, token.get(place)?].concat());
-            }
+            };
             let key = Key::at(&text, [place.start, place.end]);
-            let number = self.lines.find(if place.start > 0 { key.behind(*b"##") } else { key })?;
+            let number = lines.find(if place.start > 0 { key.behind(*b"##") } else { key })?;
             self.rows.prefetch(number);
             Some(number)
         };
@@ -228,4 +229,29 @@ pub fn put_pieces<'a>(
     tables.extend(rows);
     draft.set_section(PIECES_SECTION, serde_json::to_string(&settings)?, tables);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::OpenOptions;
+    use crate::model::unlisted::UnlistedWords;
+
+    #[test]
+    fn words_are_cut_alike_where_pieces_have_lines_and_where_they_have_none() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/default.safetensors");
+        let model = Model::open(path.as_ref(), &OpenOptions::default()).unwrap();
+        let UnlistedWords::Fallback(_, Some(table)) = model.unlisted() else { panic!("no pieces") };
+        let without = PieceTable { lines: None, ..table.clone() };
+        assert!(table.lines.is_some());
+        for token in ["quakezillaton", "counterrevolutionaryness", "xq", "straßenbahn"] {
+            let cut = |table: &PieceTable| {
+                let mut pieces = Vec::new();
+                table.pieces(&model).cut(token, &mut pieces);
+                pieces
+            };
+            assert!(!cut(table).is_empty(), "{token}");
+            assert_eq!(cut(&without), cut(table), "{token}");
+        }
+    }
 }
