@@ -93,9 +93,11 @@ pub struct App {
     models: ArcSwap<Models>,
     access: ArcSwap<Option<Access>>,
     draining: AtomicBool,
-    /// Keys are read by one at a time, and models by one; neither waits for the other.
-    loading_keys: Mutex<()>,
-    loading_models: Mutex<()>,
+    /// Keys are read by one at a time, and models by one; neither waits for the other. Who reads holds the
+    /// lock, and not who asked for it and may be gone before: else what was read first could be taken over
+    /// last.
+    loading_keys: Arc<Mutex<()>>,
+    loading_models: Arc<Mutex<()>>,
 }
 
 impl App {
@@ -152,8 +154,8 @@ impl App {
             access: ArcSwap::from_pointee(Access::open(&settings, &metrics, None)?),
             metrics,
             draining: AtomicBool::new(false),
-            loading_keys: Mutex::default(),
-            loading_models: Mutex::default(),
+            loading_keys: Arc::default(),
+            loading_models: Arc::default(),
             settings,
         }))
     }
@@ -185,13 +187,21 @@ impl App {
         let failed = |error: JoinError| ApiError::internal(&error.to_string());
         let app = Arc::clone(self);
         let keys = {
-            let _one = self.loading_keys.lock().await;
-            spawn_blocking(move || app.reload_keys()).await.map_err(failed)?
+            let one = Arc::clone(&self.loading_keys).lock_owned().await;
+            let reload = move || {
+                let _one = one;
+                app.reload_keys()
+            };
+            spawn_blocking(reload).await.map_err(failed)?
         };
         let app = Arc::clone(self);
         let models = {
-            let _one = self.loading_models.lock().await;
-            spawn_blocking(move || app.reload_models()).await.map_err(failed)?
+            let one = Arc::clone(&self.loading_models).lock_owned().await;
+            let reload = move || {
+                let _one = one;
+                app.reload_models()
+            };
+            spawn_blocking(reload).await.map_err(failed)?
         };
         match (keys, models) {
             (Ok(keys), Ok(models)) => {
@@ -408,4 +418,48 @@ fn refuse_reload(
 fn usual_unsent_bytes() -> usize {
     let quarter = models::limit().map_or(MOST_UNSENT, |bytes| bytes / 4);
     usize::try_from(quarter.clamp(LEAST_UNSENT, MOST_UNSENT)).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use cognate_testing::Chance;
+    use tokio::runtime::Builder;
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::http::settings::NamedModel;
+    use crate::http::work::file_threads::delays;
+
+    /// Files are read on although the request has gone, and the next reload waits for that.
+    #[test]
+    fn a_reload_whose_request_has_gone_keeps_its_turn_until_its_file_is_read() {
+        let run = || {
+            // By this seed, each file takes some milliseconds.
+            delays::draw_from(Chance(2));
+            let mut runtime = Builder::new_current_thread();
+            let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+            let model = NamedModel { name: "none".to_owned(), path: "/none".into() };
+            let settings = Settings { model: vec![model], ..Settings::default() };
+            let app = runtime.block_on(async { App::new(settings).unwrap() });
+            runtime.block_on(async {
+                for turn in [&app.loading_keys, &app.loading_models] {
+                    let mut reload = Box::pin(app.reload());
+                    while turn.try_lock().is_ok() {
+                        tokio::select! {
+                            biased;
+                            _ = &mut reload => panic!("it was not seen to read"),
+                            () = sleep(Duration::from_millis(1)) => {}
+                        }
+                    }
+                    drop(reload);
+                    assert!(turn.try_lock().is_err());
+                    drop(turn.lock().await);
+                }
+            });
+        };
+        // Where files are read is settled for a thread.
+        thread::spawn(run).join().unwrap();
+    }
 }
