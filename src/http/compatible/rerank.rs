@@ -241,11 +241,12 @@ impl Question for RerankQuestion<'_> {
             return Err(ApiError::beyond(code, "/relevant_spans", what, MOST_EXPLAINED, wanted));
         }
         plan.resolved.check_explains()?;
+        // The best documents are not known yet, so that of most words is assumed. The query is weighed with
+        // it alone: to read a long query for each document could take minutes.
+        let documents = self.request.candidates().iter().map(AsRef::<str>::as_ref);
+        let longest = documents.max_by_key(|document| plan.resolved.words(document));
         let query = self.request.query_text();
-        let each =
-            |candidate: &Candidate<'_>| explaining(query, candidate.as_ref(), &plan.resolved);
-        // The best documents are not known yet, so the longest are assumed.
-        let most = self.request.candidates().iter().map(each).max().unwrap_or(0);
+        let most = longest.map_or(0, |longest| explaining(query, longest, &plan.resolved));
         plan.heavier((wanted as u64).saturating_mul(most), app)?.longer(
             wanted * (MORE_BYTES + SPAN_BYTES),
             field,

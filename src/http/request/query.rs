@@ -284,7 +284,7 @@ impl Resolved {
         candidates: impl Iterator<Item = &'t str> + Clone,
         only_best: bool,
     ) -> [u64; 2] {
-        let asked: Vec<u64> = asked.map(|text| self.words(text)).collect();
+        let asked = tally(asked.map(|text| self.words(text)).collect());
         // A fusion needs every part's score of every candidate.
         let only_best = only_best && self.fused.is_none();
         self.methods().fold([0_u64; 2], |sums, method| {
@@ -293,27 +293,26 @@ impl Resolved {
         })
     }
 
-    /// For texts of so many words each.
+    /// For texts of so many words.
     fn of_ranking<'t>(
         &self,
         method: Method,
-        asked: &[u64],
+        asked: &[Tally],
         candidates: impl Iterator<Item = &'t str>,
         only_best: bool,
     ) -> [u64; 2] {
         let cost = &method.info().cost;
-        let (longest, dims) = (asked.iter().copied().max().unwrap_or_default(), self.dims());
+        let (longest, dims) = (asked.last().map_or(0, |asked| asked.words), self.dims());
         let bound = cost.bound.filter(|_| only_best).unwrap_or(cost.candidate);
-        candidates.fold([0_u64; 2], |sums, candidate| {
+        let words = candidates.map(|candidate| {
             let most = self.words_of(candidate.len() / SHORTEST_WORD + 1);
-            let m = match (cost.candidate)(longest, most, dims) <= reading(candidate.len()) {
+            match (cost.candidate)(longest, most, dims) <= reading(candidate.len()) {
                 true => self.words_of(candidate.len() / MEAN_WORD),
                 false => self.words(candidate),
-            };
-            asked.iter().fold(sums, |sums, &n| {
-                let one = [bound, cost.candidate].map(|formula| A_TEXT + formula(n, m, dims));
-                [sums[0].saturating_add(one[0]), sums[1].saturating_add(one[1])]
-            })
+            }
+        });
+        sum_of_all(asked, &tally(words.collect()), |n, m| {
+            [bound, cost.candidate].map(|formula| A_TEXT + formula(n, m, dims))
         })
     }
 
@@ -323,6 +322,10 @@ impl Resolved {
 
     /// Words of a text, roughly, of those that are read.
     pub(crate) fn words(&self, text: &str) -> u64 {
+        // A text with more bytes is refused, or has no score, before it is read.
+        if text.len() > self.model.engine.limits().bytes {
+            return self.words_of(0);
+        }
         self.words_of(self.model.engine.model().about_tokens(text))
     }
 
@@ -400,6 +403,40 @@ impl Resolved {
     }
 }
 
+/// Texts of the same number of words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Tally {
+    words: u64,
+    texts: u64,
+}
+
+/// Texts of so many words, by their number of words, the fewest first.
+fn tally(mut words: Vec<u64>) -> Vec<Tally> {
+    words.sort_unstable();
+    let same = words.chunk_by(|one, next| one == next);
+    same.map(|same| Tally {
+        words: same.first().copied().unwrap_or_default(),
+        texts: same.len() as u64,
+    })
+    .collect()
+}
+
+/// What all texts of one list take against all of another, where two texts of so many words take `each`.
+/// That is computed once for all texts of the same numbers of words: in a body that is weighed where it
+/// was read, millions of pairs of texts may stand, but only thousands of pairs of such numbers.
+fn sum_of_all(
+    asked: &[Tally],
+    candidates: &[Tally],
+    mut each: impl FnMut(u64, u64) -> [u64; 2],
+) -> [u64; 2] {
+    let pairs = asked.iter().flat_map(|one| candidates.iter().map(move |other| (one, other)));
+    pairs.fold([0_u64; 2], |sums, (one, other)| {
+        let (times, work) = (one.texts.saturating_mul(other.texts), each(one.words, other.words));
+        let [least, most] = work.map(|work| work.saturating_mul(times));
+        [sums[0].saturating_add(least), sums[1].saturating_add(most)]
+    })
+}
+
 /// Nanoseconds that reading a byte of text takes: parsing, tokens, look-up. Words that are not listed
 /// take two (a vector from the hash) to seven times as long (one from pieces, short words of random
 /// letters), but which those are is only known once they were looked up. This and the next one are
@@ -445,5 +482,38 @@ impl Delivery {
 
     pub(crate) fn was_given_up(&self) -> bool {
         self.gave_up.load(Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_the_same_length_are_weighed_together() {
+        let (asked, candidates) = (vec![1; 100], vec![1; 7500]);
+        let mut calls = 0;
+        let sums = sum_of_all(&tally(asked), &tally(candidates), |n, m| {
+            calls += 1;
+            [n, 2 * m]
+        });
+        assert_eq!((calls, sums), (1, [750_000, 1_500_000]));
+    }
+
+    #[test]
+    fn the_sum_is_that_of_each_text_with_each() {
+        let (asked, candidates) = ([3, 1, 512, 3], [7, 7, 2, 512, 1, 7]);
+        let each = |n: u64, m: u64| [n * m + 1, n * n * m];
+        let mut plain = [0, 0];
+        for n in asked {
+            for m in candidates {
+                let [least, most] = each(n, m);
+                plain = [plain[0] + least, plain[1] + most];
+            }
+        }
+        let (asked, candidates) = (tally(asked.to_vec()), tally(candidates.to_vec()));
+        assert_eq!(sum_of_all(&asked, &candidates, each), plain);
+        assert_eq!(sum_of_all(&asked, &[], each), [0, 0]);
+        assert_eq!(sum_of_all(&asked, &candidates, |_, _| [0, u64::MAX]), [0, u64::MAX]);
     }
 }
