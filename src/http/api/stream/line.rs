@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use axum::body::Bytes;
+use cognate_collections::Readable;
 use serde::de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -33,13 +34,18 @@ impl<'de: 'b, 'b> Deserialize<'de> for LineId<'b> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let written = <&RawValue>::deserialize(from)?;
         let is_number = |byte: u8| byte.is_ascii_digit() || byte == b'-';
-        match written.get().bytes().next() {
-            Some(first) if first == b'"' || is_number(first) => Ok(Self(written)),
-            _ => {
-                let other = Unexpected::Other("another value");
-                Err(D::Error::invalid_type(other, &"a string or a number"))
-            }
+        let first = written.get().bytes().next();
+        if !first.is_some_and(|first| first == b'"' || is_number(first)) {
+            let other = Unexpected::Other("another value");
+            return Err(D::Error::invalid_type(other, &"a string or a number"));
         }
+        // An id that a JSON parser refuses would make the answer unreadable.
+        if serde_json::from_str::<Readable>(written.get()).is_err() {
+            let other = Unexpected::Other("another one");
+            let expected = "a string or a number that every parser of JSON can read";
+            return Err(D::Error::invalid_value(other, &expected));
+        }
+        Ok(Self(written))
     }
 }
 

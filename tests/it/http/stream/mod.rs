@@ -105,10 +105,16 @@ async fn a_line_gets_its_name_back() {
         r#"{"a": "quake", "b": 3, "id": "after"}"#,
         r#"{"id": null, "a": "quake", "b": "city"}"#,
         r#"{"id": [1], "a": "quake", "b": "city"}"#,
+        r#"{"id": "\ud800", "a": "quake", "b": "city"}"#,
+        r#"{"id": -1e400, "a": "quake", "b": "city"}"#,
+        r#"{"id": "\udc00", "a": "quake"}"#,
     ];
+    let body_lines = body.len();
     let body = body.join("\n").replace("LONG", &"x".repeat(40_000));
     let answer = app.send(lines("?method=avg-cos&oov=error", body)).await;
     let text = answer.text();
+    // What the parser of the client refuses would be lost to it.
+    assert_eq!(answers(&text).len(), body_lines);
     let got: Vec<&str> = text.lines().collect();
     let begins = [
         r#"{"id":"x\u0041","score":"#,
@@ -120,6 +126,9 @@ async fn a_line_gets_its_name_back() {
         r#"{"line":7,"id":"after","error":{"code":"invalid_field""#,
         r#"{"score":"#,
         r#"{"line":9,"error":{"code":"invalid_field","detail":"wrong type: expected a string or a number"}}"#,
+        r#"{"line":10,"error":{"code":"invalid_field""#,
+        r#"{"line":11,"error":{"code":"invalid_field""#,
+        r#"{"line":12,"error":{"code":"invalid_field""#,
     ];
     for (line, begin) in got.iter().zip(begins) {
         assert!(line.starts_with(begin), "{line}");
