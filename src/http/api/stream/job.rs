@@ -63,9 +63,11 @@ impl<Q: LineQuestion> Stream<Q> {
         let patience = Duration::from_millis(app.settings.compute_deadline_ms);
         let deadline = Instant::now() + patience;
         let mut end = lines.len();
+        // Lines that room is asked for.
+        let mut asked = end - first;
         let refused = loop {
             let refused = match app.admission.admit_for(&self.caller.client) {
-                Ok(mut permit) => match app.admission.top_up(&mut permit, end - first) {
+                Ok(mut permit) => match app.admission.top_up(&mut permit, asked) {
                     Ok(()) => {
                         let turn = match self.question.turn(app).await {
                             Ok(turn) => turn,
@@ -73,12 +75,13 @@ impl<Q: LineQuestion> Stream<Q> {
                         };
                         let is_write = turn.is_some();
                         let grace = if is_write { DISK_PATIENCE } else { GRACE };
+                        let until = first + asked;
                         let (stream, lines) = (Arc::clone(self), Arc::clone(lines));
                         let has_begun = Arc::new(AtomicBool::new(false));
                         let begins = Arc::clone(&has_begun);
                         let job = move |work: &JobContext| {
                             begins.store(true, Ordering::Relaxed);
-                            let lines = lines.get(first..end).unwrap_or_default();
+                            let lines = lines.get(first..until).unwrap_or_default();
                             let begun = Instant::now();
                             let mut answered = stream.answer_some(lines, work);
                             if let Ok(part) = &mut answered {
@@ -106,27 +109,33 @@ impl<Q: LineQuestion> Stream<Q> {
                                     && is_write
                                     && has_begun.load(Ordering::Relaxed) =>
                             {
+                                end = until;
                                 break uncertain();
                             }
                             // One line took too long: only this line fails.
-                            Ok(Err(error))
-                                if error.code == Code::DeadlineExceeded && end - first > 1 =>
-                            {
-                                end = first + 1;
+                            Ok(Err(error)) if error.code == Code::DeadlineExceeded && asked > 1 => {
+                                (end, asked) = (first + 1, 1);
                                 continue;
                             }
-                            Ok(Err(error)) => break error,
+                            Ok(Err(error)) => {
+                                end = until;
+                                break error;
+                            }
                             Err(refused) => refused,
                         }
                     }
-                    Err(error) => error,
+                    Err(error) => {
+                        // The units of all of them may be more than there ever are beside those that
+                        // the client's streams keep.
+                        asked = asked.div_ceil(2);
+                        error
+                    }
                 },
                 Err(error) => error,
             };
-            if Instant::now() > deadline {
+            if let Err(refused) = wait_for_room(deadline, refused).await {
                 break refused;
             }
-            sleep(RETRY).await;
         };
         app.metrics.refused(&refused);
         let mut part = Part { lines: end - first, ..Part::default() };
@@ -136,14 +145,30 @@ impl<Q: LineQuestion> Stream<Q> {
         part
     }
 
-    /// Computes on the pool what remains after the last line.
+    /// Computes on the pool what remains after the last line, waiting for room as long as the deadline
+    /// allows.
     pub(super) async fn finish_on_pool(self: &Arc<Self>) -> (Result<(), ApiError>, Duration) {
-        let app = &self.app;
-        let permit = match app.admission.admit_for(&self.caller.client) {
-            Ok(permit) => permit,
-            Err(error) => return (Err(error), Duration::ZERO),
+        let patience = Duration::from_millis(self.app.settings.compute_deadline_ms);
+        let deadline = Instant::now() + patience;
+        let finished = loop {
+            let refused = match self.try_to_finish(patience).await {
+                Ok(finished) => break finished,
+                Err(refused) => refused,
+            };
+            if let Err(refused) = wait_for_room(deadline, refused).await {
+                break Err(refused);
+            }
         };
-        let patience = Duration::from_millis(app.settings.compute_deadline_ms);
+        finished.unwrap_or_else(|error| (Err(error), Duration::ZERO))
+    }
+
+    /// Computes what remains after the last line, or says why there is no room; then nothing was begun.
+    async fn try_to_finish(
+        self: &Arc<Self>,
+        patience: Duration,
+    ) -> Result<Result<(Result<(), ApiError>, Duration), ApiError>, ApiError> {
+        let app = &self.app;
+        let permit = app.admission.admit_for(&self.caller.client)?;
         let stream = Arc::clone(self);
         let job = move |work: &JobContext| {
             let begun = Instant::now();
@@ -152,8 +177,7 @@ impl<Q: LineQuestion> Stream<Q> {
             Ok((finished, begun.elapsed()))
         };
         let deadline = (Instant::now() + patience).into_std();
-        let finished = app.compute.run(&self.caller.client, deadline, &app.metrics, job).await;
-        finished.unwrap_or_else(Err).unwrap_or_else(|error| (Err(error), Duration::ZERO))
+        app.compute.run(&self.caller.client, deadline, &app.metrics, job).await
     }
 
     /// The answers to the first of the lines, at least one.
@@ -223,6 +247,16 @@ impl<Q: LineQuestion> Stream<Q> {
         part.lines += lines.len();
         Ok(())
     }
+}
+
+/// Waits a moment before room to compute is asked for again, or gives the refusal back where the deadline
+/// is over.
+async fn wait_for_room(deadline: Instant, refused: ApiError) -> Result<(), ApiError> {
+    if Instant::now() > deadline {
+        return Err(refused);
+    }
+    sleep(RETRY).await;
+    Ok(())
 }
 
 /// Why a stream ends before its client ends it.

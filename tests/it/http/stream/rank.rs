@@ -1,6 +1,10 @@
 //! Candidates as lines: the best of them are those of a list, bit for bit.
 
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
 use cognate::methods::Method;
+use futures_util::stream;
 use serde_json::{Value, json};
 
 use super::{answers, ended, lines_to, until_counted};
@@ -143,6 +147,39 @@ async fn a_line_may_not_bring_what_cannot_be_used() {
     assert_eq!(codes, ["out_of_range", "invalid_field", "invalid_field"]);
     assert_eq!((&got[3]["index"], &got[3]["score"]), (&json!(4), &json!(2.0)));
     assert_eq!((&summary["failed"], &summary["excluded"]), (&json!(3), &json!(1)));
+}
+
+/// What is made of all candidates at the end waits for room as each of them did.
+#[tokio::test]
+async fn the_end_of_a_ranking_waits_for_room() {
+    let app = TestApp::with(|settings| {
+        (settings.max_texts, settings.max_pairs, settings.max_candidates) = (100, 100, 100);
+        settings.admission_units = 200;
+        settings.compute_deadline_ms = 60_000;
+    });
+    let (sender, receiver) = tokio::sync::mpsc::channel::<Bytes>(1);
+    let body = stream::unfold(receiver, |mut receiver| async {
+        receiver.recv().await.map(|bytes| (Ok::<_, std::io::Error>(bytes), receiver))
+    });
+    let question =
+        "{\"query\":\"quake\",\"method\":\"avg-cos\",\"collapse\":0.9}\n\"quake\"\n\"city\"\n";
+    sender.send(Bytes::from_static(question.as_bytes())).await.unwrap();
+    let mut answer = tokio::spawn({
+        let app = app.clone();
+        async move { app.send(lines_to("/rank", Body::from_stream(body))).await }
+    });
+    until_counted(&app, "cognate_method_requests_total{method=\"avg-cos\"} 1").await;
+    let mut taken = Vec::new();
+    while let Ok(permit) = app.app.admission.admit() {
+        taken.push(permit);
+    }
+    drop(sender);
+    let soon = tokio::time::timeout(Duration::from_millis(200), &mut answer).await;
+    assert!(soon.is_err(), "{}", soon.unwrap().unwrap().text());
+    drop(taken);
+    let lines = answers(&answer.await.unwrap().text());
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert_eq!((&lines[0]["index"], &lines[2]["candidates"]), (&json!(0), &json!(2)));
 }
 
 #[tokio::test]
