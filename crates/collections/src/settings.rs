@@ -130,7 +130,8 @@ impl Budget {
     }
 
     /// Has this give way where memory is short.
-    pub(super) fn hold_for(&self, holder: Weak<dyn GivesWay>) {
+    pub(super) fn register<H: GivesWay + 'static>(&self, holder: &Arc<H>) {
+        let holder: Weak<H> = Arc::downgrade(holder);
         let mut holders = self.holders();
         holders.retain(|one| one.strong_count() > 0);
         holders.push(holder);

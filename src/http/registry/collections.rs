@@ -282,7 +282,10 @@ impl Room {
             (self.written.as_ref()).map_or((0, None), |told| (told.items, told.settings.max_items));
         let leave = most.map_or(0, |most| (there + new).saturating_sub(most));
         // Replaced items are the newest, so they are not among those that leave.
-        let oldest = collection.added(Some(0), leave.saturating_add(names.len()), now)?.items;
+        let oldest = match leave {
+            0 => Vec::new(),
+            _ => collection.added(Some(0), leave.saturating_add(names.len()), now)?.items,
+        };
         let leaving = oldest.iter().filter(|(_, item)| !last.contains_key(&*item.id)).take(leave);
         let freed = replaced.iter().sum::<usize>();
         let freed = freed + leaving.map(|(_, item)| item.bytes()).sum::<usize>();

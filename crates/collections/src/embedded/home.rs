@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -244,8 +244,7 @@ impl EmbeddedHome {
     }
 
     fn add(&self, name: &str, collection: Arc<EmbeddedCollection>) {
-        let holder: Weak<EmbeddedCollection> = Arc::downgrade(&collection);
-        self.budget.hold_for(holder);
+        self.budget.register(&collection);
         let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
         all.insert(name.into(), collection);
     }

@@ -1,7 +1,7 @@
 //! What the collections of a database share: connections, limits, memory and windows.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::postgres::pool::Pool;
 use crate::windows::Windows;
@@ -25,8 +25,7 @@ impl Shared {
         let mut all = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = || {
             let windows = Arc::<Windows>::default();
-            let holder: Weak<Windows> = Arc::downgrade(&windows);
-            self.budget.hold_for(holder);
+            self.budget.register(&windows);
             windows
         };
         Arc::clone(all.entry(id).or_insert_with(fresh))

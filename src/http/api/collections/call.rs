@@ -151,17 +151,12 @@ pub(super) async fn aside<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    app.writers.run_within(DISK_PATIENCE, work).await.unwrap_or_else(|unfinished| {
-        Err(match unfinished {
-            Unfinished::NotBegun => {
-                let detail = "others wait for the disk that keeps the collections, so nothing was \
-                              changed; ask again";
-                ApiError::new(Code::DeadlineExceeded, detail)
-            }
-            Unfinished::GoesOn => uncertain(),
-            Unfinished::Failed(error) => ApiError::internal(&error.to_string()),
-        })
+    on_writers(app, work, || {
+        let detail = "others wait for the disk that keeps the collections, so nothing was changed; ask \
+                      again";
+        ApiError::new(Code::DeadlineExceeded, detail)
     })
+    .await
 }
 
 /// Waits, on a thread that may wait, until what was written before lasts.
@@ -169,9 +164,18 @@ pub(super) async fn settle(
     app: &App,
     wait: impl FnOnce() -> Result<(), ApiError> + Send + 'static,
 ) -> Result<(), ApiError> {
-    app.writers.run_within(DISK_PATIENCE, wait).await.unwrap_or_else(|unfinished| {
+    on_writers(app, wait, uncertain).await
+}
+
+async fn on_writers<T: Send + 'static>(
+    app: &App,
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+    not_begun: fn() -> ApiError,
+) -> Result<T, ApiError> {
+    app.writers.run_within(DISK_PATIENCE, work).await.unwrap_or_else(|unfinished| {
         Err(match unfinished {
-            Unfinished::NotBegun | Unfinished::GoesOn => uncertain(),
+            Unfinished::NotBegun => not_begun(),
+            Unfinished::GoesOn => uncertain(),
             Unfinished::Failed(error) => ApiError::internal(&error.to_string()),
         })
     })

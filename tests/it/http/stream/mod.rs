@@ -170,14 +170,19 @@ async fn answers_come_while_lines_are_still_being_sent() {
     assert!(body.frame().await.is_none());
 }
 
+/// A service in which a whole chunk of lines may need all units.
+fn with_few_units(deadline_ms: u64) -> TestApp {
+    TestApp::with(|settings| {
+        (settings.max_texts, settings.max_pairs, settings.max_candidates) = (100, 100, 100);
+        settings.admission_units = 200;
+        settings.compute_deadline_ms = deadline_ms;
+    })
+}
+
 /// A stream keeps one unit for itself, so a whole chunk of lines may need more than there ever are beside it.
 #[tokio::test]
 async fn lines_are_answered_although_a_chunk_of_them_needs_all_units() {
-    let app = TestApp::with(|settings| {
-        (settings.max_texts, settings.max_pairs, settings.max_candidates) = (100, 100, 100);
-        settings.admission_units = 200;
-        settings.compute_deadline_ms = 1000;
-    });
+    let app = with_few_units(1000);
     let body = "[\"quake\",\"city\"]\n".repeat(600);
     let answer = app.send(lines("?method=avg-cos", body)).await;
     let got = answers(&answer.text());

@@ -7,7 +7,7 @@ use cognate::methods::Method;
 use futures_util::stream;
 use serde_json::{Value, json};
 
-use super::{answers, ended, lines_to, until_counted};
+use super::{answers, ended, lines_to, until_counted, with_few_units};
 use crate::http::rank::posts;
 use crate::support;
 use crate::support::app::TestApp;
@@ -152,11 +152,7 @@ async fn a_line_may_not_bring_what_cannot_be_used() {
 /// What is made of all candidates at the end waits for room as each of them did.
 #[tokio::test]
 async fn the_end_of_a_ranking_waits_for_room() {
-    let app = TestApp::with(|settings| {
-        (settings.max_texts, settings.max_pairs, settings.max_candidates) = (100, 100, 100);
-        settings.admission_units = 200;
-        settings.compute_deadline_ms = 60_000;
-    });
+    let app = with_few_units(60_000);
     let (sender, receiver) = tokio::sync::mpsc::channel::<Bytes>(1);
     let body = stream::unfold(receiver, |mut receiver| async {
         receiver.recv().await.map(|bytes| (Ok::<_, std::io::Error>(bytes), receiver))
