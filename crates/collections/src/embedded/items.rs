@@ -2,7 +2,7 @@
 //! give the same, whether they are made or read back.
 
 use std::borrow::Borrow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -107,6 +107,12 @@ impl Items {
         }
     }
 
+    /// Applies changes of which nothing is told.
+    pub(super) fn apply_all(&mut self, changes: Vec<Change>) {
+        let mut applied = Applied::default();
+        changes.into_iter().for_each(|change| self.apply(change, &mut applied));
+    }
+
     /// Whether an item is older than this time, in a collection that expires items.
     pub(super) fn has_older(&self, oldest: i64) -> bool {
         self.times.first().is_some_and(|&(time, _)| time < oldest)
@@ -129,28 +135,40 @@ impl Items {
         self.table.len().saturating_sub(old)
     }
 
-    /// The changes that turn these items into those of `other`. Items that both have in the same order
-    /// keep their numbers.
-    pub(super) fn towards(&self, other: &Self) -> Vec<Change> {
-        let (mut kept, mut last, mut puts) = (HashSet::new(), None, Vec::new());
+    /// Turns these items into those of another log. Those of the same name and text that both have in the
+    /// same order keep their numbers: vectors are stored by these, and readers of alerts go on by them.
+    pub(super) fn turn_into(&mut self, other: &Self) {
+        let (mut kept, mut last) = (HashMap::new(), None);
+        // From the first that has no number here on, all are put anew, so that they stay in order.
+        let mut fresh = Vec::new();
         for (_, item) in other.table.iter() {
-            let number = self.number(&item.id);
-            let number = number.filter(|number| puts.is_empty() && Some(*number) > last);
-            match number.filter(|number| self.table.get(*number).is_some_and(|own| own.is(item))) {
+            let number = self.number(&item.id).filter(|number| {
+                let own = self.table.get(*number);
+                fresh.is_empty()
+                    && Some(*number) > last
+                    && own.is_some_and(|own| own.text == item.text)
+            });
+            match number {
                 Some(number) => {
-                    kept.insert(number);
+                    kept.insert(number, item);
                     last = Some(number);
                 }
-                None => puts.push(Change::put(Item::clone(item))),
+                None => fresh.push(item),
             }
         }
-        let others = self.table.iter().filter(|(number, _)| !kept.contains(number));
-        let mut changes: Vec<Change> =
-            others.map(|(_, item)| Change::Remove(item.id.clone())).collect();
-        changes.push(Change::Set(other.settings));
-        changes.append(&mut puts);
-        changes.extend(other.settings.lag_ms.map(Change::Lag));
-        changes
+        let own: Vec<(u64, Arc<Item>)> =
+            self.table.iter().map(|(number, item)| (number, Arc::clone(item))).collect();
+        for (number, item) in own {
+            match kept.get(&number) {
+                None => _ = self.take(number),
+                Some(other) if item.is(other) => {}
+                Some(other) => _ = self.change(&item.id, |_| Some(Item::clone(other))),
+            }
+        }
+        self.set(other.settings);
+        for item in fresh {
+            self.put(Arc::clone(item));
+        }
     }
 
     /// Restores an earlier state. Numbers are not used again, since vectors are stored by number.

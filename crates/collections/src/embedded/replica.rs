@@ -342,7 +342,7 @@ impl ReplicatedCollection {
         // Until it is read nothing of it is.
         self.unread_bytes.store(stamp.length(), Ordering::Relaxed);
         let came = match tail.goes_on_in(stamp).map_err(failed)? {
-            true => tail.read_on(|changes| self.held.take_over(changes)),
+            true => tail.read_on(|changes| self.held.take_over(|held| held.apply_all(changes))),
             false => {
                 // The log was written anew, mostly with the items that are here already.
                 let mut fresh = Tail::open(path, tail.extent).map_err(failed)?;
@@ -360,16 +360,15 @@ impl ReplicatedCollection {
 
     /// Turns the items into those of another log; returns whether none of the old ones remains.
     fn take_over_all(&self, log: &mut Tail) -> Result<bool, CollectionError> {
-        let (mut held, mut applied) = (Items::default(), Applied::default());
+        let mut held = Items::default();
         let came = log.read_on(|changes| {
             let before = held.bytes;
-            changes.into_iter().for_each(|change| held.apply(change, &mut applied));
+            held.apply_all(changes);
             self.held.budget().give_back(before);
             self.held.budget().charge_unchecked(held.bytes);
         });
         if came.is_ok() {
-            let changes = self.held.held().towards(&held);
-            self.held.take_over(changes);
+            self.held.take_over(|items| items.turn_into(&held));
         }
         self.held.budget().give_back(held.bytes);
         came

@@ -18,7 +18,7 @@ use crate::embedded::items::Items;
 use crate::embedded::log::{Change, LogCopy};
 use crate::embedded::replay;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, open_regular};
-use crate::{Applied, CollectionError, Item, check_name};
+use crate::{CollectionError, Item, check_name};
 
 /// Bytes that are looked through at once for another frame.
 const WINDOW: usize = 1 << 20;
@@ -65,7 +65,7 @@ impl Salvaged {
     }
 
     fn of(file: &dyn Stored, format: Format) -> io::Result<Self> {
-        let (end, mut held, mut applied) = (file.length()?, Items::default(), Applied::default());
+        let (end, mut held) = (file.length()?, Items::default());
         let (mut at, mut number, mut gaps) = (0, 0, Vec::new());
         while at < end {
             let found = match whole_frame(file, format, (at, end), number)? {
@@ -78,7 +78,7 @@ impl Salvaged {
                 gaps.push(Gap { from, to, writes });
             }
             let Some(frame) = found else { break };
-            frame.changes.into_iter().for_each(|change| held.apply(change, &mut applied));
+            held.apply_all(frame.changes);
             (at, number) = (frame.end, frame.number.saturating_add(1));
         }
         Ok(Self { held, gaps })

@@ -7,6 +7,7 @@ use std::sync::{Arc, MutexGuard};
 
 use crate::embedded::EmbeddedCollection;
 use crate::embedded::durable::{DurableItems, Snapshot};
+use crate::embedded::items::Items;
 use crate::embedded::log::{Change, Lasting, LogCopy};
 use crate::embedded::storage::Stored;
 use crate::windows::{Following, Windows};
@@ -289,11 +290,11 @@ impl Following for WriteTransaction<'_> {
 }
 
 impl EmbeddedCollection {
-    /// Makes changes that another process wrote. Its limits hold, not those of this one.
-    pub(super) fn take_over(&self, changes: Vec<Change>) {
+    /// Changes the items as another process did. Its limits hold, not those of this one.
+    pub(super) fn take_over(&self, change: impl FnOnce(&mut Items)) {
         let mut held = self.held_mut();
-        let (before, mut applied) = (held.bytes, Applied::default());
-        changes.into_iter().for_each(|change| held.apply(change, &mut applied));
+        let before = held.bytes;
+        change(&mut held);
         self.budget().give_back(before.saturating_sub(held.bytes));
         self.budget().charge_unchecked(held.bytes.saturating_sub(before));
     }

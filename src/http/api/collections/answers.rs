@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::response::Response;
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
-    Applied, Collection, CollectionInfo, Item, MatchOptions, Matched, Outgoing, Pending,
-    SharedEngine, Write,
+    Applied, Collection, CollectionError, CollectionInfo, Item, MatchOptions, Matched, Outgoing,
+    Pending, SharedEngine, Write,
 };
 use cognate_files::instant;
 use serde::Serialize;
@@ -231,7 +231,12 @@ pub(crate) async fn list(
     let (app_of, by) = (Arc::clone(&app), caller.clone());
     let all = call::look_up((&app, &caller), move || {
         let (all, now) = (app_of.collections.of(&by)?.all(), cognate_collections::now());
-        let told = all.and_then(|all| all.iter().map(|one| one.told(now)).collect());
+        // One that another server deletes meanwhile is not listed.
+        let told = |one: &Arc<dyn Collection>| match one.told(now) {
+            Err(CollectionError::Unknown) => None,
+            told => Some(told),
+        };
+        let told = all.and_then(|all| all.iter().filter_map(told).collect());
         told.map_err(|error| call::of(&error, ""))
     });
     let all: Vec<CollectionInfo> = all.await?;

@@ -255,14 +255,21 @@ pub(crate) struct MatchResponse<'m> {
 pub(crate) struct Matching<'b> {
     against: Arc<Against>,
     request: MatchRequest<'b>,
-    /// The items, from when the work is weighed until it is done, and the units that they take beside
-    /// one each.
-    parsed: Mutex<Option<(Vec<Item>, Option<Permit>)>>,
+    /// From when the work is weighed until it is done.
+    weighed: Mutex<Option<Weighed>>,
+}
+
+/// A match that was weighed.
+struct Weighed {
+    items: Vec<Item>,
+    how: MatchOptions,
+    /// The units that the items take beside one each.
+    units: Option<Permit>,
 }
 
 impl Matching<'_> {
-    fn parsed(&self) -> MutexGuard<'_, Option<(Vec<Item>, Option<Permit>)>> {
-        self.parsed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn weighed(&self) -> MutexGuard<'_, Option<Weighed>> {
+        self.weighed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wanted(&self) -> Wanted<'_> {
@@ -302,7 +309,7 @@ impl Endpoint for Matching<'_> {
     fn read<'b>(body: &'b [u8], against: &Arc<Against>) -> Result<AnyQuestion<'b>, ApiError> {
         let request = json::read_object(body)?;
         let against = Arc::clone(against);
-        Ok(Box::new(Matching { against, request, parsed: Mutex::default() }))
+        Ok(Box::new(Matching { against, request, weighed: Mutex::default() }))
     }
 }
 
@@ -323,14 +330,14 @@ impl Question for Matching<'_> {
         let (resolved, how) = self.wanted().resolve(app, models)?;
         let each = items.items.iter().enumerate().map(item_at);
         let text_bytes = self.against.collection().limits().text_bytes;
-        let mut more = None;
-        let pay = |units| item::pay_beside(app, &mut more, units, items.length);
+        let mut units = None;
+        let pay = |more| item::pay_beside(app, &mut units, more, items.length);
         let parsed =
             item::parse(each, (items.length, text_bytes), cognate_collections::now(), pay)?;
         let bytes = parsed.iter().map(|item| item.text.len()).sum();
-        *self.parsed() = Some((parsed, more));
         let work = multiplications(&how, &resolved, items.length);
         let each = MATCHED_BYTES + how.stream.nearest * (NUMBER_BYTES + 24);
+        *self.weighed() = Some(Weighed { items: parsed, how, units });
         let plan = Plan::new(resolved, items.length, bytes, work, app)?;
         plan.answering(ANSWER_HEAD + items.length * each, "/items", app)
     }
@@ -342,16 +349,16 @@ impl Question for Matching<'_> {
         work: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
-        let (resolved, how) = self.wanted().resolve(app, &app.models())?;
         work.check()?;
-        let parsed = self.parsed().take();
-        let (items, _units) = parsed
+        let weighed = self.weighed().take();
+        let Weighed { items, how, units: _units } = weighed
             .ok_or_else(|| ApiError::internal("a question was answered before it was weighed"))?;
         let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
-        let matched = self.against.follow(&resolved, &how, items, app).map_err(call::of_match)?;
+        let resolved = &plan.resolved;
+        let matched = self.against.follow(resolved, &how, items, app).map_err(call::of_match)?;
         let engine = &resolved.model.engine;
         answer.write_json(&MatchResponse {
-            model: &plan.resolved.model.name,
+            model: &resolved.model.name,
             method: how.stream.method.name(),
             second: how.stream.second.map(Method::name),
             threshold: how.stream.rule.threshold,

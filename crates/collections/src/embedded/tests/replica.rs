@@ -12,8 +12,8 @@ use crate::embedded::items::Items;
 use crate::embedded::log::Change;
 use crate::embedded::{EmbeddedHome, Opening};
 use crate::{
-    Applied, Cancellation, Choice, CollectionError, Home, ItemSelector, Limits, MatchError,
-    Outgoing, ReplicaHome, Settings, Write, contract,
+    Cancellation, Choice, CollectionError, Home, ItemSelector, Limits, MatchError, Outgoing,
+    ReplicaHome, Settings, Write, contract,
 };
 
 /// What is seen of a collection: its name, what it keeps, its items.
@@ -261,31 +261,31 @@ fn a_replica_takes_no_changes() {
     let _writer = open(folder.path());
 }
 
+/// Readers of alerts go on by these numbers, and vectors are stored by them.
 #[test]
-fn the_shortest_way_between_two_states_keeps_what_is_the_same() {
-    let held = |ids: &[usize]| {
-        let mut held = Items::default();
-        for &id in ids {
-            held.apply(Change::put(item(id, "a", 0)), &mut Applied::default());
-        }
+fn items_of_a_log_that_was_written_anew_keep_their_numbers() {
+    let held = |items: &[(usize, i64)]| {
+        let mut held = Items::keeping(Settings { ttl_ms: Some(100), ..Settings::default() });
+        let put = |&(id, time): &(usize, i64)| Change::put(item(id, "a", time));
+        held.apply_all(items.iter().map(put).collect());
         held
     };
     for (from, to, kept) in [
-        (&[1, 2, 3][..], &[1, 2, 3, 4][..], 3),
-        (&[1, 2, 3, 4], &[3, 4, 5], 2),
-        (&[1, 2, 3], &[2, 1, 3], 1),
-        (&[1, 2, 3], &[], 0),
-        (&[], &[1, 2], 0),
-        (&[5, 1, 2], &[1, 9, 2], 1),
+        (&[(1, 0), (2, 0), (3, 0)][..], &[(1, 0), (2, 0), (3, 0), (4, 0)][..], 3),
+        (&[(1, 0), (2, 0), (3, 0), (4, 0)], &[(3, 0), (4, 0), (5, 0)], 2),
+        (&[(1, 0), (2, 0), (3, 0)], &[(2, 0), (1, 0), (3, 0)], 1),
+        (&[(1, 0), (2, 0), (3, 0)], &[], 0),
+        (&[], &[(1, 0), (2, 0)], 0),
+        (&[(5, 0), (1, 0), (2, 0)], &[(1, 0), (9, 0), (2, 0)], 1),
+        // One that was patched is in its place.
+        (&[(1, 0), (2, 0), (3, 0)], &[(1, 7), (2, 0), (3, 9), (4, 0)], 3),
     ] {
         let (mut from, to) = (held(from), held(to));
         let before: Vec<u64> = from.table.iter().map(|(number, _)| number).collect();
-        for change in from.towards(&to) {
-            from.apply(change, &mut Applied::default());
-        }
-        let ids =
-            |held: &Items| held.table.iter().map(|(_, item)| item.id.clone()).collect::<Vec<_>>();
-        assert_eq!(ids(&from), ids(&to));
+        from.turn_into(&to);
+        assert!(from.table.iter().zip(to.table.iter()).all(|((_, own), (_, other))| own.is(other)));
+        assert_eq!((from.table.len(), from.bytes), (to.table.len(), to.bytes));
+        assert!([1, 5, 8].iter().all(|&oldest| from.count(Some(oldest)) == to.count(Some(oldest))));
         let same = from.table.iter().filter(|(number, _)| before.contains(number)).count();
         assert_eq!(same, kept);
     }
