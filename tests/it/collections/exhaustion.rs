@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::killed::{ask, send};
 use super::{call, done};
 use crate::support::app::TestApp;
-use crate::support::process::{Process, limit_addresses, memory};
+use crate::support::process::{Process, limit_data, memory};
 
 const MIB: u64 = 1 << 20;
 
@@ -22,7 +22,7 @@ fn a_filter_as_long_as_a_body_takes_no_memory() {
     let item = r#"{"items":[{"id":1,"text":"the quake"}]}"#;
     ask(process.address, "POST", "/collections/news/items", item);
     let idle = memory(&process, "VmRSS:");
-    limit_addresses(&process, 480 * MIB);
+    limit_data(&process, 480 * MIB);
     for of in [r#""candidates":["b"]"#, r#""collection":"news""#] {
         let body = format!(r#"{{"query":"a",{of},"filter":{}}}"#, long_filter());
         let (status, answer) = send(process.address, "POST", "/rank", &body).unwrap();

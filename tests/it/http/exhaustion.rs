@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::support::app::TestApp;
 use crate::support::listener::{Served, answer, closed_within, settings};
-use crate::support::process::{Process, limit_addresses, memory};
+use crate::support::process::{Process, limit_data, memory};
 
 pub(super) const MIB: u64 = 1 << 20;
 /// A request that anybody may send.
@@ -51,7 +51,7 @@ async fn answers_that_nobody_reads_take_no_more_memory_than_is_set_aside() {
     let unsent = 64 * MIB;
     let process = Process::serve(&model, &["--unsent-bytes".to_owned(), unsent.to_string()]);
     let idle = memory(&process, "VmRSS:");
-    limit_addresses(&process, 480 * MIB);
+    limit_data(&process, 480 * MIB);
     let texts = vec!["\"the\""; 10_000].join(",");
     let (head, body) = request(
         "POST /embed",
@@ -96,7 +96,7 @@ async fn answers_that_nobody_reads_take_no_more_memory_than_is_set_aside() {
 async fn bodies_that_do_not_say_how_long_they_are_are_paid_for_as_they_come() {
     let process = Process::start(&[]);
     let idle = memory(&process, "VmRSS:");
-    limit_addresses(&process, 480 * MIB);
+    limit_data(&process, 480 * MIB);
     let head = "POST /rank HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n\
                 transfer-encoding: chunked\r\n\r\n";
     let chunk = format!("{:x}\r\n{}\r\n", 64 << 10, " ".repeat(64 << 10));

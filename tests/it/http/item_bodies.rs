@@ -5,7 +5,7 @@ use tokio::net::TcpStream;
 
 use super::exhaustion::{MIB, health, request};
 use crate::support::listener::answer;
-use crate::support::process::{Process, limit_addresses, memory};
+use crate::support::process::{Process, limit_data, memory};
 
 /// Bodies of 8 MB whose limits are passed a long way before their ends, and one that keeps them all.
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn bodies_of_items_hold_nothing_beyond_their_limits() {
             client.write_all(format!("{head}{{}}").as_bytes()).await.unwrap();
             assert!(answer(&mut client).await.unwrap().0.starts_with("http/1.1 200"));
             let idle = memory(&process, "VmRSS:");
-            limit_addresses(&process, 480 * MIB);
+            limit_data(&process, 480 * MIB);
             let route = format!("POST /collections/c/{path}");
             let (head, body) = request(&route, json, &format!("{{\"items\":[{items}]}}"));
             let send = || {
@@ -67,7 +67,9 @@ async fn bodies_of_items_hold_nothing_beyond_their_limits() {
                     "{path}, body {place}"
                 );
             }
-            assert_eq!(send().await.unwrap(), Some(*status), "{path}, body {place}, alone");
+            let refused = send().await.unwrap();
+            let log = process.log();
+            assert_eq!(refused, Some(*status), "{path}, body {place}, alone:\n{log}");
             let taken = memory(&process, "VmHWM:").saturating_sub(idle);
             assert!(taken <= most * MIB, "{path}, body {place}: {} MiB over idle", taken / MIB);
             assert!(health(&process).await.starts_with("http/1.1 200"));

@@ -137,12 +137,13 @@ pub fn memory(process: &Process, name: &str) -> u64 {
     line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// Leaves a process so many bytes of addresses beside those it has.
-pub fn limit_addresses(process: &Process, more: u64) {
-    let limit = Some(memory(process, "VmSize:") + more);
+/// Leaves a process so many bytes of memory that it may write, beside what it has. A limit on its addresses
+/// would count those that the allocator of C reserves for each thread, 64 MiB, and never writes.
+pub fn limit_data(process: &Process, more: u64) {
+    let limit = Some(memory(process, "VmData:") + more);
     let pid = Pid::from_raw(process.id() as i32).unwrap();
     let limit = Rlimit { current: limit, maximum: limit };
-    rustix::process::prlimit(Some(pid), Resource::As, limit).unwrap();
+    rustix::process::prlimit(Some(pid), Resource::Data, limit).unwrap();
 }
 
 impl Drop for Process {
