@@ -1,6 +1,7 @@
 //! What collections ask of a file system, so that tests can fail each step of it or take the power away
 //! between any two.
 
+use std::borrow::Borrow;
 use std::fmt::Debug;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
@@ -95,18 +96,36 @@ pub(super) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result
     if file.metadata()?.is_file() { Ok(file) } else { Err(other()) }
 }
 
+/// A file that this process has alone. It is unlocked before it is closed: a process that another thread
+/// starts has a copy of every open file until it runs its own program, and would have the lock so long.
+#[derive(Debug)]
+struct LockedFile(File);
+
+impl Borrow<File> for LockedFile {
+    fn borrow(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // Else it is unlocked when the last copy is closed.
+        let _ = self.0.unlock();
+    }
+}
+
 /// Opens a file for this process alone.
-fn open_alone(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+fn open_alone(options: &mut OpenOptions, path: &Path) -> io::Result<LockedFile> {
     let file = open_regular(options.read(true).write(true), path)?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(LockedFile(file)),
         Err(TryLockError::WouldBlock) => Err(io::Error::from(io::ErrorKind::WouldBlock)),
         Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
 /// Opens a file for this process alone, and makes it where it is not there.
-fn open_or_make(path: &Path) -> io::Result<File> {
+fn open_or_make(path: &Path) -> io::Result<LockedFile> {
     open_alone(OpenOptions::new().create(true).truncate(false).mode(0o600), path)
 }
 
@@ -157,7 +176,7 @@ impl Storage for LocalStorage {
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
         let file = open_or_make(path)?;
-        file.set_len(0)?;
+        file.0.set_len(0)?;
         Ok(Arc::new(file))
     }
 
@@ -186,14 +205,14 @@ impl Storage for LocalStorage {
     }
 }
 
-impl Stored for File {
+impl<F: Borrow<File> + Debug + Send + Sync> Stored for F {
     fn length(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
+        Ok(self.borrow().metadata()?.len())
     }
 
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
         loop {
-            match FileExt::read_at(self, out, offset) {
+            match FileExt::read_at(self.borrow(), out, offset) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 other => return other,
             }
@@ -201,19 +220,19 @@ impl Stored for File {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.write_all_at(bytes, offset)
+        self.borrow().write_all_at(bytes, offset)
     }
 
     fn set_length(&self, length: u64) -> io::Result<()> {
-        self.set_len(length)
+        self.borrow().set_len(length)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.sync_data()
+        self.borrow().sync_data()
     }
 
     fn is_at(&self, path: &Path) -> io::Result<bool> {
-        let own = self.metadata()?;
+        let own = self.borrow().metadata()?;
         match fs::metadata(path) {
             Ok(found) => Ok((found.dev(), found.ino()) == (own.dev(), own.ino())),
             Err(error) if is_nothing(&error) => Ok(false),
@@ -222,12 +241,12 @@ impl Stored for File {
     }
 
     fn unlock(&self) -> io::Result<()> {
-        Self::unlock(self)
+        self.borrow().unlock()
     }
 
     fn touch(&self) -> io::Result<()> {
         let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-        Ok(futimens(self, &Timestamps { last_access: now, last_modification: now })?)
+        Ok(futimens(self.borrow(), &Timestamps { last_access: now, last_modification: now })?)
     }
 }
 
@@ -242,5 +261,26 @@ impl io::Read for ReadFrom<'_> {
         let read = self.file.read_at(out, self.offset)?;
         self.offset += read as u64;
         Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_closed_is_not_locked_by_a_copy() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let file = open_or_make(&path).unwrap();
+        // As a process has it that is being started.
+        let copy = file.0.try_clone().unwrap();
+        assert_eq!(
+            open_alone(&mut OpenOptions::new(), &path).unwrap_err().kind(),
+            io::ErrorKind::WouldBlock
+        );
+        drop(file);
+        open_alone(&mut OpenOptions::new(), &path).expect("nobody has it open to write");
+        drop(copy);
     }
 }
