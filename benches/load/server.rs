@@ -171,16 +171,12 @@ impl Server {
         self.status_number("Threads:")
     }
 
-    /// Addresses in KiB.
-    pub fn addresses_kib(&self) -> u64 {
-        self.status_number("VmSize:")
-    }
-
-    /// Lets it have so many KiB of addresses and no more.
-    pub fn limit_addresses(&self, kib: u64) -> anyhow::Result<()> {
+    /// Leaves it so many KiB of memory that it may write, beside what it has.
+    pub fn limit_data(&self, more_kib: u64) -> anyhow::Result<()> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        let limit = Rlimit { current: Some(kib << 10), maximum: Some(kib << 10) };
-        rustix::process::prlimit(Some(pid.context("a process id")?), Resource::As, limit)?;
+        let limit = Some((self.status_number("VmData:") + more_kib) << 10);
+        let limit = Rlimit { current: limit, maximum: limit };
+        rustix::process::prlimit(Some(pid.context("a process id")?), Resource::Data, limit)?;
         Ok(())
     }
 

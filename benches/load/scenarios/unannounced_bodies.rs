@@ -22,8 +22,8 @@ const BESIDE_MIB: f64 = 64.0;
 pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     for (kind, chunked) in [("announced", false), ("chunked", true)] {
         let server = Server::start(&ground.launch).await?;
-        let (idle, addresses) = (server.resident_kib(), server.addresses_kib());
-        server.limit_addresses(addresses + (480 << 10))?;
+        let idle = server.resident_kib();
+        server.limit_data(480 << 10)?;
         let mut clients = JoinSet::new();
         for _ in 0..CLIENTS {
             clients.spawn_local(never_finish(server.address, chunked, BODY));

@@ -23,8 +23,8 @@ pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     let server = Server::start(&ground.launch).await?;
     let peak = peak(&ground.load(&server, 64), report, "1 pair, 64 connections").await?;
     let limit = server.metrics().await?.sum("cognate_unsent_bytes_limit")?;
-    let (idle, addresses) = (server.resident_kib(), server.addresses_kib());
-    server.limit_addresses(addresses + (480 << 10))?;
+    let idle = server.resident_kib();
+    server.limit_data(480 << 10)?;
     let texts = vec!["the"; TEXTS];
     let body = serde_json::json!({ "texts": texts, "method": "avg-cos" }).to_string();
     let request = wire::post("/embed", body.as_bytes());

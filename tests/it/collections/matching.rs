@@ -255,7 +255,7 @@ async fn lines_that_take_too_long_are_matched_once() {
         answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&found[0]["event"], &found[0]["new"]), (&json!("a"), &json!(true)), "{answer}");
     assert_eq!((&found[1]["event"], &found[1]["new"]), (&json!("a"), &json!(false)), "{answer}");
-    // Looked up without a deadline. To name an event among 2,000 long texts would have to meet it.
+    // An item is looked up without a deadline; an event, which is named among 2,000 long texts, has to meet it.
     for id in ["a", "b"] {
         let item = done(&app, "GET", &format!("/collections/news/items/{id}"), None).await;
         assert_eq!(item["event"], "a", "{item}");

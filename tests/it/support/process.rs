@@ -137,8 +137,8 @@ pub fn memory(process: &Process, name: &str) -> u64 {
     line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// Leaves a process so many bytes of memory that it may write, beside what it has. A limit on its addresses
-/// would count those that the allocator of C reserves for each thread, 64 MiB, and never writes.
+/// Leaves a process so many bytes of memory that it may write, beside what it has. A limit on addresses would
+/// also count the 64 MiB that the allocator of C reserves for each of its arenas and mostly never writes.
 pub fn limit_data(process: &Process, more: u64) {
     let limit = Some(memory(process, "VmData:") + more);
     let pid = Pid::from_raw(process.id() as i32).unwrap();

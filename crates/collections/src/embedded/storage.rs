@@ -97,7 +97,7 @@ pub(super) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result
 }
 
 /// A file that this process has alone. It is unlocked before it is closed: a process that another thread
-/// starts has a copy of every open file until it runs its own program, and would have the lock so long.
+/// starts has a copy of every open file until it runs its own program, and would keep the lock that long.
 #[derive(Debug)]
 struct LockedFile(File);
 
@@ -109,7 +109,7 @@ impl Borrow<File> for LockedFile {
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // Else it is unlocked when the last copy is closed.
+        // If this fails, the close of the last copy unlocks it.
         let _ = self.0.unlock();
     }
 }
@@ -273,14 +273,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let file = open_or_make(&path).unwrap();
-        // As a process has it that is being started.
+        // A process that is being started has such a copy.
         let copy = file.0.try_clone().unwrap();
         assert_eq!(
             open_alone(&mut OpenOptions::new(), &path).unwrap_err().kind(),
             io::ErrorKind::WouldBlock
         );
         drop(file);
-        open_alone(&mut OpenOptions::new(), &path).expect("nobody has it open to write");
+        open_alone(&mut OpenOptions::new(), &path).expect("nobody has it locked");
         drop(copy);
     }
 }

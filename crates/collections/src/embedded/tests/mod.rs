@@ -21,14 +21,12 @@ mod windows;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use cognate::engine::{Engine, KeptText, Query};
 use cognate::methods::Method;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::embedded::home::Opening;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{
     Cancellation, Collection, CollectionError, Incoming, Item, Limits, Settings, contract,
@@ -45,9 +43,7 @@ fn texts(collection: &EmbeddedCollection, now: i64) -> Vec<(String, String)> {
 }
 
 fn open(folder: &Path) -> EmbeddedHome {
-    // A child of another test holds what is locked here between its fork and its own program.
-    let opening = Opening { patience: Duration::from_secs(5), ..Opening::default() };
-    let (collections, cuts) = EmbeddedHome::open_with(folder, Limits::DEFAULT, opening).unwrap();
+    let (collections, cuts) = EmbeddedHome::open(folder, Limits::DEFAULT).unwrap();
     assert_eq!(cuts, []);
     collections
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 use std::{fs, thread};
 
 use super::{frames, log_of, open, with_batches};
@@ -12,17 +12,8 @@ use crate::{CollectionError, Cut, Home, Limits, Promoted, ReplicaHome, promote};
 
 /// Watches for as long as no test may take; fails it if it watches where it should not.
 fn promoted(folder: &Path, may_watch: bool) -> Result<(Vec<Promoted>, Vec<Cut>), CollectionError> {
-    let begun = Instant::now();
-    loop {
-        let tell = || assert!(may_watch, "it watches");
-        match promote(folder, Limits::DEFAULT, Duration::from_secs(60), tell) {
-            // A child of another test may hold it for a moment.
-            Err(CollectionError::InUse { .. }) if begun.elapsed() < Duration::from_secs(5) => {
-                thread::yield_now();
-            }
-            done => return done,
-        }
-    }
+    let tell = || assert!(may_watch, "it watches");
+    promote(folder, Limits::DEFAULT, Duration::from_secs(60), tell)
 }
 
 fn untouched(folder: &Path) {
