@@ -255,12 +255,11 @@ async fn lines_that_take_too_long_are_matched_once() {
         answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&found[0]["event"], &found[0]["new"]), (&json!("a"), &json!(true)), "{answer}");
     assert_eq!((&found[1]["event"], &found[1]["new"]), (&json!("a"), &json!(false)), "{answer}");
-    // An item is looked up without a deadline; an event, which is named among 2,000 long texts, has to meet it.
-    for id in ["a", "b"] {
-        let item = done(&app, "GET", &format!("/collections/news/items/{id}"), None).await;
-        assert_eq!(item["event"], "a", "{item}");
-    }
-    assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 2002);
+    let item = done(&app, "GET", "/collections/news/items/b", None).await;
+    assert_eq!(item["event"], "a");
+    // Listed, because to name the event among 2,000 long texts may take longer than an answer may.
+    let items = done(&app, "GET", "/collections/news/items?event=a&limit=1", None).await;
+    assert_eq!(items["total"], 2);
 }
 
 /// The setting that was found best on a labelled stream, as it is printed: as flags and as a query string.
