@@ -10,7 +10,7 @@ use super::Seed;
 
 /// Preset 0 to 7 in the first byte, then a text.
 #[rustfmt::skip]
-const TOKENIZER: [(&str, u8, &str); 21] = [
+const TOKENIZER: [(&str, u8, &str); 22] = [
     ("tweet", 1, "RT @user: Don’t miss #NewYork2020 http://t.co/x &amp; more… :) <3"),
     ("tags", 2, "<url> <user> sooooo LOUD!!! 1,234.5 :-p #tag_A1 @me bit.ly/x"),
     ("penn", 1, "don't we'll he's I'd cannot 's n't o'neill’s"),
@@ -29,6 +29,7 @@ const TOKENIZER: [(&str, u8, &str); 21] = [
     ("elongated", 0, "soooooo goooood yaaaay !!!!????"),
     ("only-marks", 5, "... --- ''' \"\" ‼ ⁉ €™©"),
     ("apostrophes", 0, "'''a'b''c''' 'tis rock'n'roll l'été"),
+    ("initials", 0, "U.S.'Σ i.e.'12"),
     ("smileys", 2, ":) :-( 8-D ;p :d xD <3 </3 (: :'("),
     ("hash-marks", 2, "## #_ #1 #日本語 #a日1 ##a"),
     ("nothing", 0, ""),

@@ -3,7 +3,7 @@
 use super::normalisation::Contractions;
 use super::scan::Scanner;
 use super::spelling;
-use super::tokens::Kind;
+use super::tokens::{Kind, Tokens};
 
 impl Scanner<'_> {
     /// Single ASCII letters from `at` on, at least two, with a full stop after each but perhaps the
@@ -29,18 +29,21 @@ impl Scanner<'_> {
             return None;
         }
         let tail = match self.rules.contractions {
-            Contractions::Keep if is(end, b'\'') && self.begins_word(end + 1) => {
-                self.word_end(end + 1)
-            }
+            Contractions::Keep if is(end, b'\'') && self.joins(end) => self.word_end(end + 1),
             _ => end,
         };
-        let from = self.tokens.arena.len();
+        let Tokens { arena, scratch, .. } = &mut *self.tokens;
+        let from = arena.len();
         for part in self.text[at..end].split('.') {
-            spelling::fold(self.rules, part, &mut self.tokens.arena);
+            spelling::fold(self.rules, part, arena);
         }
-        spelling::fold(self.rules, &self.text[end..tail], &mut self.tokens.arena);
+        spelling::spell(self.rules, &self.text[end..tail], arena, scratch);
+        let elongated = spelling::end(self.rules, arena, from);
         let span = self.span(at, tail);
-        self.tokens.push(from, span, Kind::Word);
+        self.tokens.push(from, span.clone(), Kind::Word);
+        if elongated {
+            self.tokens.push_text("<elong>", span, Kind::Tag);
+        }
         Some(tail)
     }
 }

@@ -11,8 +11,7 @@ use super::clean::Origin;
 use super::clean::position;
 use super::contractions::{ending_len, lone_ending, stem_end};
 use super::normalisation::{
-    Case, Cjk, Contractions, Cues, Elongations, Emoji, Initials, Normalisation, Numbers,
-    Punctuation,
+    Case, Cjk, Contractions, Cues, Emoji, Initials, Normalisation, Numbers, Punctuation,
 };
 use super::spelling;
 use super::tokens::{Kind, Tokens};
@@ -127,7 +126,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Whether the apostrophe at `at`, after a word character, is inside the word.
-    fn joins(&self, at: usize) -> bool {
+    pub(super) fn joins(&self, at: usize) -> bool {
         self.rules.contractions != Contractions::Apart
             && self.begins_word(at + 1)
             && !self.char_at(at + 1).is_some_and(|c| self.is_single(c))
@@ -245,22 +244,14 @@ impl<'a> Scanner<'a> {
             self.tokens.arena.truncate(from);
             return self.number(start, end);
         }
-        let elongated = (rules.elongations == Elongations::Tag)
-            .then(|| spelling::elongation_end(spelled))
-            .flatten();
-        if let Some(end) = elongated {
-            self.tokens.arena.truncate(from + end);
-        }
-        if rules.case == Case::Lower {
-            spelling::end_sigma(&mut self.tokens.arena, from);
-        }
+        let elongated = spelling::end(rules, &mut self.tokens.arena, from);
         let span = self.span(start, end);
         let kind = if number { Kind::Number } else { Kind::Word };
         self.tokens.push(from, span.clone(), kind);
         if rules.cues == Cues::Tag && rules.case == Case::Lower && self.in_capitals(start, end) {
             self.tokens.push_text("<allcaps>", span.clone(), Kind::Tag);
         }
-        if elongated.is_some() {
+        if elongated {
             self.tokens.push_text("<elong>", span, Kind::Tag);
         }
     }

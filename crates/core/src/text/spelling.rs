@@ -5,7 +5,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{decompose_canonical, is_combining_mark};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-use super::normalisation::{Accents, Case, Contractions, Normalisation, Numbers};
+use super::normalisation::{Accents, Case, Contractions, Elongations, Normalisation, Numbers};
 
 const DOT_ABOVE: char = '\u{307}';
 
@@ -97,9 +97,23 @@ fn hide_digits(word: impl Iterator<Item = char>, arena: &mut String) {
     arena.extend(single);
 }
 
+/// Gives a spelled word, the part of `arena` from `from` on, the last letter that the rules want, and
+/// says whether the word was elongated.
+pub(super) fn end(rules: &Normalisation, arena: &mut String, from: usize) -> bool {
+    let tags = rules.elongations == Elongations::Tag;
+    let shorter = tags.then(|| elongation_end(&arena[from..])).flatten();
+    if let Some(end) = shorter {
+        arena.truncate(from + end);
+    }
+    if rules.case == Case::Lower {
+        end_sigma(arena, from);
+    }
+    shorter.is_some()
+}
+
 /// The end of an elongated word without its repetition: after the first of three or more equal last
 /// letters.
-pub(super) fn elongation_end(word: &str) -> Option<usize> {
+fn elongation_end(word: &str) -> Option<usize> {
     let last = word.chars().next_back().filter(|c| c.is_alphabetic())?;
     let is_sigma = |c| matches!(c, 'σ' | 'ς');
     let stem = word.trim_end_matches(|c| c == last || (is_sigma(c) && is_sigma(last)));
@@ -109,7 +123,7 @@ pub(super) fn elongation_end(word: &str) -> Option<usize> {
 
 /// Writes the last sigma of a lower-cased word, the part of `arena` from `from` on, as `ς`. A
 /// letter must stand before it: `σ` alone is the name of the letter.
-pub(super) fn end_sigma(arena: &mut String, from: usize) {
+fn end_sigma(arena: &mut String, from: usize) {
     if arena[from..].strip_suffix('σ').is_some_and(|stem| stem.contains(char::is_alphabetic)) {
         arena.pop();
         arena.push('ς');

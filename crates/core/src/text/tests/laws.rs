@@ -40,6 +40,7 @@ const PIECES: &[&str] = &[
     "\n",
     "\u{1}",
     "a",
+    "a.b.'",
     "B",
     "so",
     "ooo",

@@ -2,7 +2,7 @@
 //! token points back at.
 
 use super::{preset, texts};
-use crate::text::{Kind, Normalisation, Tokens, Urls, tokenise};
+use crate::text::{Cjk, Elongations, Kind, Normalisation, Numbers, Tokens, Urls, tokenise};
 
 /// Tokens in one string, apart by spaces, so that a row of the table fits a line.
 fn check(name: &str, rows: &[(&str, &str)]) {
@@ -57,6 +57,15 @@ fn plain_keeps_words_and_drops_everything_else() {
             ("日本語 한국어", "日本語 한국어"),
         ],
     );
+}
+
+#[test]
+fn initials_are_written_as_any_word_is() {
+    let rules = Normalisation { numbers: Numbers::Hashes, cjk: Cjk::Single, ..preset("plain") };
+    assert_eq!(texts(&rules, "L.A.'S U.S.'Σ U.S.'12"), ["la's", "us'ς", "us'##"]);
+    assert_eq!(texts(&rules, "U.S.'日本"), ["us", "日", "本"]);
+    let rules = Normalisation { elongations: Elongations::Tag, ..rules };
+    assert_eq!(texts(&rules, "AAA A.A.A."), ["a", "<elong>", "a", "<elong>"]);
 }
 
 #[test]
