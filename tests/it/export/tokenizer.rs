@@ -91,6 +91,17 @@ fn addresses_names_initials_and_entities_are_read_as_the_rules_say() {
 }
 
 #[test]
+fn initials_are_joined_however_many_they_are_and_whatever_stands_around_them() {
+    let rules = Normalisation::preset("plain").unwrap();
+    let tokenizer = tokenizer(&rules);
+    let texts = "the U.S.S.R. and N.A.T.O.|U.N.E.S.C.O. a.b.c.d.e.f.g.h|L.A.'s U.S.A.’s E.U.'09|'U.S.' or “U.S.”\
+                 |U.S.' A.'s rock'n.r.'s|x.a.b.'s a.bc.'s a.b.example's|U.S.-led p.m., (e.g.)|J.K.Rowling a.b.1";
+    for text in texts.split('|') {
+        assert_eq!(theirs(&tokenizer, text), ours(&rules, text), "{text}");
+    }
+}
+
+#[test]
 fn an_exported_folder_packed_again_has_the_same_vectors() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();

@@ -3,11 +3,12 @@
 use super::normalisation::Contractions;
 use super::scan::Scanner;
 use super::spelling;
-use super::tokens::{Kind, Tokens};
+use super::tokens::Kind;
 
 impl Scanner<'_> {
     /// Single ASCII letters from `at` on, at least two, with a full stop after each but perhaps the
-    /// last. Makes one token of the letters and gives back where they end.
+    /// last. Makes one token of the letters and of an ending behind them, as in `L.A.'s`, and gives back
+    /// where it ends.
     pub(super) fn initials(&mut self, at: usize) -> Option<usize> {
         let letter = |at: usize| self.bytes.get(at).is_some_and(u8::is_ascii_alphabetic);
         let is = |at: usize, byte: u8| self.bytes.get(at) == Some(&byte);
@@ -28,22 +29,15 @@ impl Scanner<'_> {
         if letters < 2 || goes_on {
             return None;
         }
-        let tail = match self.rules.contractions {
-            Contractions::Keep if is(end, b'\'') && self.joins(end) => self.word_end(end + 1),
-            _ => end,
-        };
-        let Tokens { arena, scratch, .. } = &mut *self.tokens;
-        let from = arena.len();
+        let joined = self.rules.contractions == Contractions::Keep && is(end, b'\'');
+        let tail = if joined && self.joins(end) { self.word_end(end + 1) } else { end };
+        let from = self.tokens.arena.len();
         for part in self.text[at..end].split('.') {
-            spelling::fold(self.rules, part, arena);
+            spelling::fold(self.rules, part, &mut self.tokens.arena);
         }
-        spelling::spell(self.rules, &self.text[end..tail], arena, scratch);
-        let elongated = spelling::end(self.rules, arena, from);
-        let span = self.span(at, tail);
-        self.tokens.push(from, span.clone(), Kind::Word);
-        if elongated {
-            self.tokens.push_text("<elong>", span, Kind::Tag);
-        }
+        let ending = &self.text[end..tail];
+        spelling::spell(self.rules, ending, &mut self.tokens.arena, &mut self.tokens.scratch);
+        self.finish(from, at, tail, Kind::Word);
         Some(tail)
     }
 }

@@ -125,7 +125,7 @@ impl<'a> Scanner<'a> {
         at
     }
 
-    /// Whether the apostrophe at `at`, after a word character, is inside the word.
+    /// Whether the apostrophe at `at`, after a word character or initials, is inside the word.
     pub(super) fn joins(&self, at: usize) -> bool {
         self.rules.contractions != Contractions::Apart
             && self.begins_word(at + 1)
@@ -244,9 +244,15 @@ impl<'a> Scanner<'a> {
             self.tokens.arena.truncate(from);
             return self.number(start, end);
         }
-        let elongated = spelling::end(rules, &mut self.tokens.arena, from);
+        self.finish(from, start, end, if number { Kind::Number } else { Kind::Word });
+    }
+
+    /// Makes a token of the word `start..end`, which is spelled from `from` on in the arena, and the tags
+    /// that it earns.
+    pub(super) fn finish(&mut self, from: usize, start: usize, end: usize, kind: Kind) {
+        let rules = self.rules;
+        let elongated = spelling::finish(rules, &mut self.tokens.arena, from);
         let span = self.span(start, end);
-        let kind = if number { Kind::Number } else { Kind::Word };
         self.tokens.push(from, span.clone(), kind);
         if rules.cues == Cues::Tag && rules.case == Case::Lower && self.in_capitals(start, end) {
             self.tokens.push_text("<allcaps>", span.clone(), Kind::Tag);

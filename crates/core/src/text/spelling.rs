@@ -97,18 +97,18 @@ fn hide_digits(word: impl Iterator<Item = char>, arena: &mut String) {
     arena.extend(single);
 }
 
-/// Gives a spelled word, the part of `arena` from `from` on, the last letter that the rules want, and
-/// says whether the word was elongated.
-pub(super) fn end(rules: &Normalisation, arena: &mut String, from: usize) -> bool {
-    let tags = rules.elongations == Elongations::Tag;
-    let shorter = tags.then(|| elongation_end(&arena[from..])).flatten();
-    if let Some(end) = shorter {
-        arena.truncate(from + end);
+/// Finishes a spelled word, the part of `arena` from `from` on: cuts an elongated end to one letter and
+/// writes a last sigma as `ς`, where the rules want it. Says whether the word was elongated.
+pub(super) fn finish(rules: &Normalisation, arena: &mut String, from: usize) -> bool {
+    let tagged = rules.elongations == Elongations::Tag;
+    let cut = tagged.then(|| elongation_end(&arena[from..])).flatten();
+    if let Some(cut) = cut {
+        arena.truncate(from + cut);
     }
     if rules.case == Case::Lower {
         end_sigma(arena, from);
     }
-    shorter.is_some()
+    cut.is_some()
 }
 
 /// The end of an elongated word without its repetition: after the first of three or more equal last

@@ -28,6 +28,8 @@ use crate::export::Inflections;
 const IGNORABLE: &str = r"[\x{AD}\x{34F}\x{61C}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}\x{200B}-\x{200F}\x{202A}-\x{202E}\x{2060}-\x{206F}\x{20E3}\x{3164}\x{FE00}-\x{FE0F}\x{FEFF}\x{FFA0}\x{FFF0}-\x{FFF8}\x{E0000}-\x{E0FFF}]";
 const HAN: &str =
     r"\x{3400}-\x{4DBF}\x{4E00}-\x{9FFF}\x{F900}-\x{FAFF}\x{20000}-\x{2CEAF}\x{2F800}-\x{2FA1F}";
+/// How many initials are joined at most: longer rows of them are cut.
+const INITIALS: usize = 8;
 /// Endings that Penn Treebank tokenisation splits off.
 const ENDINGS: &str = "'s|'m|'d|'re|'ve|'ll";
 
@@ -145,12 +147,24 @@ impl Rules {
     /// Rules for words before they are split off.
     fn words(&mut self, rules: &Normalisation) {
         if rules.initials == Initials::Join {
-            // The full stop after a single letter, or after a letter that follows another full
-            // stop.
-            let first = r"(?<=[A-Za-z])(?<![\p{L}\p{N}\p{M}.'_@][A-Za-z])";
-            let later = r"(?<=[A-Za-z]\.[A-Za-z])(?<![\p{L}\p{N}\p{M}.'_@][A-Za-z]\.[A-Za-z])";
-            let before = r"(?=[A-Za-z](?:\.[A-Za-z])*(?!\.?[\p{L}\p{N}\p{M}@_]))";
-            self.replace(&format!(r"(?:{first}|{later})\.{before}"), "");
+            // A full stop behind initials, where another letter or an ending follows. Both engines look
+            // back at texts of fixed lengths alone.
+            let letter = "[A-Za-z]";
+            let behind = |least: usize| {
+                let each = (least..=INITIALS).map(|count| {
+                    let all = vec![letter; count].join(r"\.");
+                    format!(
+                        r"(?<={all}\.)(?<![\p{{L}}\p{{N}}\p{{M}}._@]{all}\.)(?<![\p{{L}}\p{{N}}\p{{M}}]'{all}\.)"
+                    )
+                });
+                each.collect::<Vec<_>>().join("|")
+            };
+            let next = format!(r"(?={letter}(?:\.{letter})*(?!\.?[\p{{L}}\p{{N}}\p{{M}}@_]))");
+            let mut joined = format!(r"\.(?:{}){next}", behind(1));
+            if rules.contractions == Contractions::Keep {
+                joined.push_str(&format!(r"|\.(?:{})(?='[\p{{L}}\p{{N}}])", behind(2)));
+            }
+            self.replace(&joined, "");
         }
         if rules.contractions == Contractions::DropMark {
             self.replace(r"(?<=[\p{L}\p{N}\p{M}])'(?=[\p{L}\p{N}])", "");

@@ -60,7 +60,7 @@ fn plain_keeps_words_and_drops_everything_else() {
 }
 
 #[test]
-fn initials_are_written_as_any_word_is() {
+fn initials_and_their_ending_are_spelled_as_one_word() {
     let rules = Normalisation { numbers: Numbers::Hashes, cjk: Cjk::Single, ..preset("plain") };
     assert_eq!(texts(&rules, "L.A.'S U.S.'Σ U.S.'12"), ["la's", "us'ς", "us'##"]);
     assert_eq!(texts(&rules, "U.S.'日本"), ["us", "日", "本"]);
