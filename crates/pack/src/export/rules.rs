@@ -150,21 +150,20 @@ impl Rules {
             // A full stop behind initials, where another letter or an ending follows. Both engines look
             // back at texts of fixed lengths alone.
             let letter = "[A-Za-z]";
-            let behind = |least: usize| {
-                let each = (least..=INITIALS).map(|count| {
-                    let all = vec![letter; count].join(r"\.");
-                    format!(
-                        r"(?<={all}\.)(?<![\p{{L}}\p{{N}}\p{{M}}._@]{all}\.)(?<![\p{{L}}\p{{N}}\p{{M}}]'{all}\.)"
-                    )
-                });
-                each.collect::<Vec<_>>().join("|")
+            let behind = |count: usize| {
+                let all = vec![letter; count].join(r"\.") + r"\.";
+                format!(
+                    r"(?<={all})(?<![\p{{L}}\p{{N}}\p{{M}}._@]{all})(?<![\p{{L}}\p{{N}}\p{{M}}]'{all})"
+                )
             };
             let next = format!(r"(?={letter}(?:\.{letter})*(?!\.?[\p{{L}}\p{{N}}\p{{M}}@_]))");
-            let mut joined = format!(r"\.(?:{}){next}", behind(1));
-            if rules.contractions == Contractions::Keep {
-                joined.push_str(&format!(r"|\.(?:{})(?='[\p{{L}}\p{{N}}])", behind(2)));
-            }
-            self.replace(&joined, "");
+            let ending = match rules.contractions {
+                Contractions::Keep => r"|(?='[\p{L}\p{N}])",
+                _ => "",
+            };
+            let first = behind(1);
+            let later = (2..=INITIALS).map(behind).collect::<Vec<_>>().join("|");
+            self.replace(&format!(r"\.(?:{first}{next}|(?:{later})(?:{next}{ending}))"), "");
         }
         if rules.contractions == Contractions::DropMark {
             self.replace(r"(?<=[\p{L}\p{N}\p{M}])'(?=[\p{L}\p{N}])", "");
