@@ -175,7 +175,7 @@ impl EmbedRequest<'_> {
     ) -> Result<(Embeddings, VectorList), ApiError> {
         let resolved = &plan.resolved;
         let engine = &resolved.model.engine;
-        resolved.check_total(self.places(), app.settings.tokens_total)?;
+        resolved.check_total(self.places(), app.settings.tokens_total, || work.check())?;
         let embedded = work.in_parts(self.texts.items().len(), plan.per_part(), |part| {
             engine.embed(self.texts.items().get(part).unwrap_or_default(), &resolved.query)
         });

@@ -234,7 +234,7 @@ pub(crate) fn score_pairs(
     work: &JobContext,
 ) -> Result<Scores, ApiError> {
     let resolved = &plan.resolved;
-    resolved.check_total(places(pairs), app.settings.tokens_total)?;
+    resolved.check_total(places(pairs), app.settings.tokens_total, || work.check())?;
     let scored = work.in_parts(pairs.len(), plan.per_part(), |part| {
         resolved.model.engine.similarity(pairs.get(part).unwrap_or_default(), &resolved.query)
     });

@@ -362,11 +362,13 @@ impl Resolved {
     }
 
     /// Refuses a question whose texts have certainly too many tokens in all, before they are read.
-    /// [`Resolved::check_read`] looks at the others afterwards, so that no text is cut twice.
+    /// [`Resolved::check_read`] looks at the others afterwards, so that no text is cut twice. Before each text
+    /// that is cut here it asks whether to `go_on`.
     pub(crate) fn check_total<'t>(
         &self,
         texts: impl Iterator<Item = (Place, &'t str)> + Clone,
         limit: usize,
+        go_on: impl Fn() -> Result<(), ApiError>,
     ) -> Result<(), ApiError> {
         // A token takes a byte at least, so only long questions have to be counted, and most of
         // those roughly.
@@ -378,16 +380,14 @@ impl Resolved {
             return Ok(());
         }
         let count = |total: usize, (place, text)| {
+            go_on()?;
             let read = match self.model.engine.check_text(text, &self.query, place) {
                 Err(_) if !self.query.refuse_unscored => 0,
                 read => read?,
             };
-            Ok::<_, QueryError>(total.saturating_add(read))
+            Ok::<_, ApiError>(total.saturating_add(read))
         };
-        let total = texts
-            .clone()
-            .try_fold(0, count)
-            .map_err(|error| self.explain(ApiError::from(error), texts))?;
+        let total = texts.clone().try_fold(0, count).map_err(|error| self.explain(error, texts))?;
         Self::check_read(total, limit)
     }
 

@@ -12,7 +12,7 @@ use unicode_normalization::char::{
 };
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-use super::classes::{is_emoji, is_emoji_joiner, is_ignorable};
+use super::classes::{is_emoji, is_emoji_joiner, is_ignorable, looked};
 use super::entities::entity;
 use super::normalisation::{Controls, Emoji, Entities, Normalisation};
 
@@ -109,6 +109,7 @@ impl Clean {
                         || (remove && byte.is_ascii_control())
                 })
                 .unwrap_or(rest.len());
+            looked(plain + 1);
             // The last character of the stretch may take marks that follow.
             if plain > 1 {
                 self.copy(input, at, at + plain - 1);
@@ -200,6 +201,7 @@ impl Clean {
         if self.segment.is_empty() {
             return;
         }
+        looked(self.segment.len());
         let at = self.text.len();
         let segment = self.segment.iter().copied();
         match self.settled || self.segment.iter().all(char::is_ascii) {

@@ -1,6 +1,7 @@
 //! Marks that say more than a mark: tags that are already in the text, smileys, hearts, repeats.
 //! The words of the tags are those of GloVe's Twitter vectors.
 
+use super::classes::looked;
 use super::normalisation::Cues;
 use super::scan::Scanner;
 use super::tokens::Kind;
@@ -89,6 +90,8 @@ impl Scanner<'_> {
 
     /// The end of the run of `shapes` that continues at `at`.
     fn run_end(&self, at: usize, shapes: &[u8]) -> usize {
-        at + self.bytes[at..].iter().take_while(|byte| shapes.contains(byte)).count()
+        let run = self.bytes[at..].iter().take_while(|byte| shapes.contains(byte)).count();
+        looked(run);
+        at + run
     }
 }

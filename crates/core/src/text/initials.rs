@@ -1,5 +1,6 @@
 //! Initials with full stops, `L.A.`, `U.S.`, `e.g.`: one word, not as many as there are letters.
 
+use super::classes::looked;
 use super::normalisation::Contractions;
 use super::scan::Scanner;
 use super::spelling;
@@ -23,6 +24,7 @@ impl Scanner<'_> {
         if letter(end) && self.word_end(end) == end + 1 {
             end += 1;
         }
+        looked(end - at);
         let letters = (end - at).div_ceil(2);
         // `j.k@example.org` and `a.b_c` are no initials, nor is `a.b.example`.
         let goes_on = self.begins_word(end) || is(end, b'@') || is(end, b'_');

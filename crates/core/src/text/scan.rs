@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::classes::{Byte, Wide, byte_class, cluster, is_han, keycap, wide_class};
+use super::classes::{Byte, Wide, byte_class, cluster, is_han, keycap, looked, wide_class};
 use super::clean::Origin;
 use super::clean::position;
 use super::contractions::{ending_len, lone_ending, stem_end};
@@ -99,8 +99,15 @@ impl<'a> Scanner<'a> {
 
     /// The end of the word that begins at `start`.
     pub(super) fn word_end(&self, start: usize) -> usize {
+        self.word_end_before(start, self.bytes.len())
+    }
+
+    /// The end of the word that begins at `start`, looked for no further than `limit`.
+    fn word_end_before(&self, start: usize, limit: usize) -> usize {
         let mut at = start;
-        while let Some(&byte) = self.bytes.get(at) {
+        while at < limit
+            && let Some(&byte) = self.bytes.get(at)
+        {
             match byte_class(byte) {
                 Byte::Letter | Byte::Digit => at += 1,
                 Byte::Apostrophe if self.joins(at) => at += 1,
@@ -161,6 +168,7 @@ impl<'a> Scanner<'a> {
     /// marks between them. A group that goes on as a word is left out.
     fn number_end(&self, start: usize, end: usize) -> usize {
         let mut end = end;
+        looked(end - start);
         if !self.text[start..end].chars().all(char::is_numeric) {
             return end;
         }
@@ -173,6 +181,7 @@ impl<'a> Scanner<'a> {
                 break;
             }
             let next = self.word_end(group);
+            looked(next - group);
             if !self.text[group..next].chars().all(char::is_numeric) {
                 break;
             }
@@ -183,6 +192,7 @@ impl<'a> Scanner<'a> {
 
     /// Whether `number_end` joined several groups: no word holds these marks.
     fn is_grouped(&self, at: usize, end: usize) -> bool {
+        looked(end - at);
         self.bytes[at..end].iter().any(|byte| matches!(byte, b'.' | b',' | b':'))
     }
 
@@ -200,7 +210,8 @@ impl<'a> Scanner<'a> {
         let mut at = piece.start;
         while at < piece.end {
             if self.begins_word(at) {
-                let end = self.word_end(at).min(piece.end);
+                // In a hashtag of many words each is looked at once, not all that follow it.
+                let end = self.word_end_before(at, piece.end);
                 self.emit(at, end);
                 at = end;
             } else {
@@ -211,6 +222,7 @@ impl<'a> Scanner<'a> {
 
     /// Makes tokens of the word `start..end`.
     fn emit(&mut self, start: usize, end: usize) {
+        looked(end - start);
         if self.rules.contractions != Contractions::Split {
             return self.piece(start, end);
         }
@@ -264,6 +276,7 @@ impl<'a> Scanner<'a> {
 
     /// Makes a token of clean text with nothing but its case and accents changed.
     pub(super) fn plain(&mut self, start: usize, end: usize, kind: Kind) {
+        looked(end - start);
         let from = self.tokens.arena.len();
         spelling::fold(self.rules, &self.text[start..end], &mut self.tokens.arena);
         let span = self.span(start, end);
@@ -334,12 +347,14 @@ impl<'a> Scanner<'a> {
             return base + from..base + to;
         };
         while let Some(next) = self.origin.get(self.cursor + 1).filter(|next| next.clean <= from) {
+            looked(1);
             self.cursor += 1;
             last = next;
         }
         let start = if last.verbatim { last.start + (from - last.clean) } else { last.start };
         let rest = self.origin[self.cursor..].iter().skip(1);
         for next in rest.take_while(|next| next.clean < to) {
+            looked(1);
             last = next;
         }
         let end = if last.verbatim { last.start + (to - last.clean) } else { last.end };

@@ -1,7 +1,7 @@
 //! What people write on the web: addresses, user names and hashtags. It finds their ends and
 //! knows none of the sites behind them but a few shorteners, whose addresses come without a scheme.
 
-use super::classes::{Wide, wide_class};
+use super::classes::{Wide, looked, wide_class};
 use super::entities::ENTITY_BYTES;
 use super::normalisation::{Cues, Hashtags, Mentions, Urls};
 use super::scan::Scanner;
@@ -67,6 +67,7 @@ impl Scanner<'_> {
         let rest = &self.bytes[host..];
         let outside = |byte: &u8| !byte.is_ascii_graphic() || matches!(byte, b'<' | b'>' | b'"');
         let mut end = rest.iter().position(outside).unwrap_or(rest.len());
+        looked(end);
         // A kept address with an ampersand and a semicolon near it could be read as an entity the next
         // time.
         let entity = |at: &usize| {
@@ -89,6 +90,7 @@ impl Scanner<'_> {
         let name = at + 1;
         let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
         let end = name + self.bytes[name..].iter().take_while(is_part).count();
+        looked(end - name);
         if self.rules.mentions == Mentions::Text || end == name || self.after_word(at) {
             self.punctuation(at, name);
             return name;
@@ -218,6 +220,7 @@ enum Part {
 }
 
 fn part_of(c: char) -> Option<Part> {
+    looked(1);
     let letter = || {
         if is_capital(c) {
             Part::Capital

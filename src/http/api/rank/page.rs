@@ -134,7 +134,7 @@ impl<'b> RankRequest<'b> {
         let places = self.places(&candidates);
         let reads = fusion.methods().next().is_some();
         if reads {
-            resolved.check_total(places.clone(), self.most_tokens(app))?;
+            resolved.check_total(places.clone(), self.most_tokens(app), || work.check())?;
         }
         let options = self.options(resolved)?;
         let in_parts = engine.fuses_in_parts(fusion);

@@ -373,7 +373,7 @@ impl<'b> RankRequest<'b> {
         }
         let (engine, candidates) = (&resolved.model.engine, self.ranked_candidates());
         let places = self.places(&candidates);
-        resolved.check_total(places.clone(), self.most_tokens(app))?;
+        resolved.check_total(places.clone(), self.most_tokens(app), || work.check())?;
         let options = self.options(resolved)?;
         let in_parts = engine.ranks_in_parts(resolved.query.method);
         let go_on = || work.check().is_ok();
@@ -422,7 +422,7 @@ impl<'b> RankRequest<'b> {
         let resolved = &plan.resolved;
         let (engine, candidates) = (&resolved.model.engine, self.ranked_candidates());
         let places = self.places(&candidates);
-        resolved.check_total(places.clone(), self.most_tokens(app))?;
+        resolved.check_total(places.clone(), self.most_tokens(app), || work.check())?;
         let options = self.options(resolved)?;
         let in_parts = engine.ranks_in_parts(resolved.query.method);
         let length = candidates.ranked().len();

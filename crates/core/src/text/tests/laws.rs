@@ -2,13 +2,12 @@
 //! into the input in order, the output is bounded, composed and decomposed text agree, and nothing
 //! takes more than linear time.
 
-use std::time::{Duration, Instant};
-
 use proptest::prelude::*;
 use proptest::sample::select;
 use unicode_normalization::UnicodeNormalization;
 
 use super::{preset, texts};
+use crate::text::classes::LOOKED_AT;
 use crate::text::*;
 
 /// Pieces that rules react to, so that random texts of them meet every rule and its neighbours.
@@ -249,66 +248,112 @@ proptest! {
     }
 }
 
-#[test]
-fn long_runs_of_anything_take_linear_time() {
-    let bricks = [
-        "a",
-        "a.",
-        "a.'",
-        "A",
-        "1",
-        "1.",
-        "1,1a",
-        "#",
-        "#a",
-        "#_",
-        "##",
-        "@",
-        "@a_",
-        "'",
-        "a'",
-        "'s",
-        "n't",
-        ".",
-        "!",
-        "&",
-        "&amp;",
-        "&a",
-        "<",
-        "<3",
-        ":d",
-        ":",
-        "://",
-        "http://",
-        "http",
-        "t.co/",
-        "http://a&",
-        "\u{301}",
-        "é",
-        "か\u{3099}",
-        "\u{1161}",
-        "\u{200D}",
-        "😀\u{200D}",
-        "🇩",
-        "日",
-        "\u{AD}",
-        "ﷺ",
-        "Σ",
-        "\u{E0067}",
-        "#A日1",
-    ];
+/// What long texts are made of: pieces that rules react to, repeated.
+const BRICKS: &[&str] = &[
+    "a",
+    "a.",
+    "a.'",
+    "A",
+    "1",
+    "1.",
+    "1,1a",
+    "#",
+    "#a",
+    "#_",
+    "##",
+    "@",
+    "@a_",
+    "'",
+    "a'",
+    "'s",
+    "n't",
+    ".",
+    "!",
+    "&",
+    "&amp;",
+    "&a",
+    "<",
+    "<3",
+    ":d",
+    ":",
+    "://",
+    "http://",
+    "http",
+    "t.co/",
+    "http://a&",
+    "\u{301}",
+    "é",
+    "か\u{3099}",
+    "\u{1161}",
+    "\u{200D}",
+    "😀\u{200D}",
+    "🇩",
+    "日",
+    "\u{AD}",
+    "ﷺ",
+    "Σ",
+    "\u{E0067}",
+    "#A日1",
+    "aB",
+    "ᄒZ",
+    "\u{660}",
+    "\u{202E}",
+    "ﬃ",
+    "ſ",
+    "İ",
+    "ำ",
+    "ß",
+    "\u{200B}",
+    "\u{FE0F}",
+    "-",
+    "_",
+    "?",
+    "&#x41;",
+    "U.S.",
+    "oo",
+    "www.",
+    ".com",
+    "0",
+    "\n",
+    " ",
+];
+
+/// How often a character or byte of the text is looked at, in all.
+fn looks(rules: &Normalisation, text: &str, tokens: &mut Tokens) -> usize {
+    LOOKED_AT.set(0);
+    tokenise(rules, text, tokens);
+    LOOKED_AT.get()
+}
+
+/// Whether a text four times as long takes about four times the work, whatever it begins with. What takes
+/// the square takes sixteen times.
+fn check_linear(start: &str, brick: &str) {
     let mut tokens = Tokens::new();
-    for brick in bricks {
-        let wall = brick.repeat((1 << 17) / brick.len());
-        for start in ["", "#a", "é"] {
-            let input = format!("{start}{wall}");
-            for name in ["plain", "glove-6b", "glove-twitter", "word2vec-news", "bert"] {
-                let begun = Instant::now();
-                tokenise(&preset(name), &input, &mut tokens);
-                // A linear pass takes milliseconds, a quadratic one many seconds; the bound leaves room for a busy machine.
-                let taken = begun.elapsed();
-                assert!(taken < Duration::from_secs(1), "{name}, {start:?}, {brick:?}: {taken:?}");
-            }
+    for name in Normalisation::PRESETS {
+        let rules = preset(name);
+        let [short, long] = [600, 2400].map(|bytes| {
+            let text = format!("{start}{}", brick.repeat(bytes / brick.len()));
+            looks(&rules, &text, &mut tokens)
+        });
+        assert!(long <= 5 * short + 1000, "{name}, {start:?}, {brick:?}: {short}, then {long}");
+    }
+}
+
+#[test]
+fn long_runs_of_anything_take_linear_work() {
+    for brick in BRICKS {
+        for start in ["", "#a", "é", "@", "http://", "&", "\""] {
+            check_linear(start, brick);
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn long_runs_of_several_things_take_linear_work(
+        start in select(BRICKS),
+        bricks in prop::collection::vec(select(BRICKS), 2..6),
+    ) {
+        check_linear(start, &bricks.concat());
     }
 }
