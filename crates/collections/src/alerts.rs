@@ -15,10 +15,14 @@ use cognate::engine::Engine;
 use cognate::window::naming;
 use cognate::window::naming::Terms;
 
-use crate::{Collection, CollectionError, Item};
+use crate::{Cancellation, ChooseError, Collection, CollectionError, Item};
 
-/// Items that are read together.
-const PIECE: usize = 256;
+/// Items that are read together, and merges.
+pub(super) const PIECE: usize = 256;
+/// Bytes of texts and names of alerts that are read together: the alert that reaches them is the last.
+const PIECE_BYTES: usize = 64 << 10;
+/// Bytes of a name in a list beside its own.
+const NAME_BYTES: usize = 64;
 /// Items of a collection before the one of an alert, and at most so many of them that are of its event: by
 /// these it is told how much of the event is chatter.
 const BEFORE: u64 = 2000;
@@ -127,9 +131,22 @@ pub struct AlertReader {
     next: u64,
     /// Items up to this time are passed over, where the one that was told of last has left.
     passed: Option<i64>,
+    bits: Arc<TextBits>,
+}
+
+/// Bits of information in texts that alerts were told by, by the numbers of their items, so that each text
+/// is cut into words once.
+#[derive(Debug, Clone, Default)]
+struct TextBits {
+    /// The model that they are of.
+    fingerprint: String,
+    bits: BTreeMap<u64, f64>,
 }
 
 impl AlertReader {
+    /// Bytes of memory that a reader takes at most.
+    pub const MAX_BYTES: usize = 64 << 10;
+
     /// A reader from its start.
     pub fn open(
         collection: &dyn Collection,
@@ -137,7 +154,8 @@ impl AlertReader {
         start: Start,
         now: i64,
     ) -> Result<Self, CollectionError> {
-        let mut reader = Self { rule, cursor: Cursor::default(), next: 0, passed: None };
+        let (cursor, bits) = (Cursor::default(), Arc::default());
+        let mut reader = Self { rule, cursor, next: 0, passed: None, bits };
         match start {
             Start::First => {}
             Start::Now => {
@@ -173,16 +191,46 @@ impl AlertReader {
         self.passed.is_some()
     }
 
-    /// The next alerts, and whether there may be more at once.
+    /// Whether there may be alerts to read.
+    pub fn is_behind(
+        &self,
+        collection: &dyn Collection,
+        now: i64,
+    ) -> Result<bool, CollectionError> {
+        let added = collection.added(Some(self.next), 1, now)?;
+        let is_new = !added.items.is_empty() || added.last_move > self.cursor.merges;
+        Ok(is_new || self.passed.is_some())
+    }
+
+    /// The next alerts, and whether there may be more at once. When it is cancelled the reader stays where it
+    /// was.
     pub fn read(
         &mut self,
         collection: &dyn Collection,
         engine: &Engine,
         now: i64,
-    ) -> Result<(Vec<Alert>, bool), CollectionError> {
+        cancel: Cancellation<'_>,
+    ) -> Result<(Vec<Alert>, bool), ChooseError> {
+        let mut after = self.clone();
+        let read = after.read_on(collection, engine, now, cancel)?;
+        *self = after;
+        Ok(read)
+    }
+
+    fn read_on(
+        &mut self,
+        collection: &dyn Collection,
+        engine: &Engine,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<(Vec<Alert>, bool), ChooseError> {
         let added = collection.added(Some(self.next), PIECE, now)?;
-        let (more, mut numbered) = (added.items.len() == PIECE, Vec::new());
+        let (mut more, mut numbered, mut bytes) = (added.items.len() == PIECE, Vec::new(), 0);
         for (number, item) in added.items {
+            if bytes >= PIECE_BYTES {
+                more = true;
+                break;
+            }
             self.next = number + 1;
             if self.passed.is_some_and(|passed| item.time <= passed) {
                 continue;
@@ -195,11 +243,12 @@ impl AlertReader {
                 if rank > told {
                     self.cursor.item = Some((rank, item.time, item.id.clone()));
                     numbered.extend(self.alert(kind, &item).map(|alert| (number, alert)));
+                    bytes += item.text.len();
                 }
             }
             self.cursor.item = Some((ALL, item.time, item.id.clone()));
         }
-        tell_chatter(&mut numbered, collection, engine, now)?;
+        self.tell_chatter(&mut numbered, (collection, now), engine, cancel)?;
         let mut alerts: Vec<Alert> = numbered.into_iter().map(|(_, alert)| alert).collect();
         if more {
             return Ok((alerts, true));
@@ -207,20 +256,18 @@ impl AlertReader {
         // What comes from now on is new, whatever its time.
         self.passed = None;
         if added.last_move > self.cursor.merges {
-            let merges = collection.merges(self.cursor.merges, now)?;
-            let is_cut = merges.len() > PIECE;
-            for Merged { at, event, from, size } in merges.into_iter().take(PIECE) {
+            let merges = collection.merges(self.cursor.merges, now, cancel)?;
+            // What moved last may have left.
+            let reached = merges.last().map_or(added.last_move, |merged| merged.at);
+            for Merged { at, event, from, size } in merges {
                 self.cursor.merges = at;
                 let (kind, cursor) = (AlertKind::Merged, self.cursor.clone());
                 let (item, chatter) = (None, None);
                 alerts.push(Alert { kind, event, size, item, chatter, from, cursor });
             }
-            if is_cut {
-                return Ok((alerts, true));
-            }
-            self.cursor.merges = self.cursor.merges.max(added.last_move);
+            self.cursor.merges = reached;
         }
-        Ok((alerts, false))
+        Ok((alerts, self.cursor.merges < added.last_move))
     }
 
     /// What is told of an item.
@@ -250,70 +297,104 @@ impl AlertReader {
             cursor: self.cursor.clone(),
         })
     }
-}
 
-/// Adds to alerts, each with the number of its item, how much of their events is chatter.
-fn tell_chatter(
-    alerts: &mut [(u64, Alert)],
-    collection: &dyn Collection,
-    engine: &Engine,
-    now: i64,
-) -> Result<(), CollectionError> {
-    let Some(((first, _), (last, _))) = alerts.first().zip(alerts.last()) else { return Ok(()) };
-    let (from, last) = (first.saturating_sub(BEFORE), *last);
-    let most = usize::try_from(last - from + 1).unwrap_or(usize::MAX);
-    let items = collection.added(Some(from), most, now)?.items;
-    let mut events: HashMap<&str, Vec<(u64, f64)>> =
-        alerts.iter().map(|(_, alert)| (&*alert.event, Vec::new())).collect();
-    let mut terms = Terms::default();
-    for (number, item) in items.iter().filter(|(number, _)| *number <= last) {
-        let event = item.event.as_ref().and_then(|event| events.get_mut(&*event.id));
-        if let Some(texts) = event {
-            terms.read(engine, &item.text);
-            texts.push((*number, terms.bits()));
+    /// Adds to alerts, each with the number of its item, how much of their events is chatter.
+    fn tell_chatter(
+        &mut self,
+        alerts: &mut [(u64, Alert)],
+        (collection, now): (&dyn Collection, i64),
+        engine: &Engine,
+        cancel: Cancellation<'_>,
+    ) -> Result<(), ChooseError> {
+        let Some(((first, _), (last, _))) = alerts.first().zip(alerts.last()) else {
+            return Ok(());
+        };
+        let (from, last) = (first.saturating_sub(BEFORE), *last);
+        let most = usize::try_from(last - from + 1).unwrap_or(usize::MAX);
+        let items = collection.added(Some(from), most, now)?.items;
+        let known = Arc::make_mut(&mut self.bits);
+        if known.fingerprint != engine.model().fingerprint() {
+            *known = TextBits {
+                fingerprint: engine.model().fingerprint().to_owned(),
+                ..TextBits::default()
+            };
         }
+        known.bits = known.bits.split_off(&from);
+        let mut events: HashMap<&str, Vec<(u64, f64)>> =
+            alerts.iter().map(|(_, alert)| (&*alert.event, Vec::new())).collect();
+        let mut terms = Terms::default();
+        for (number, item) in items.iter().filter(|(number, _)| *number <= last) {
+            let event = item.event.as_ref().and_then(|event| events.get_mut(&*event.id));
+            if let Some(texts) = event {
+                cancel.check()?;
+                let bits = known.bits.entry(*number).or_insert_with(|| {
+                    terms.read(engine, &item.text);
+                    terms.bits()
+                });
+                texts.push((*number, *bits));
+            }
+        }
+        let told = alerts.iter().map(|(number, alert)| {
+            let texts = events.get(&*alert.event)?;
+            let before = texts.iter().rev().skip_while(|(at, _)| at > number);
+            let near = before.take_while(|(at, _)| number - at <= BEFORE).take(TOLD_BY);
+            let (sum, count) =
+                near.fold((0.0, 0), |(sum, count), (_, bits)| (sum + bits, count + 1));
+            (count > 0).then(|| naming::chatter(sum / f64::from(count)))
+        });
+        let told: Vec<Option<f64>> = told.collect();
+        for ((_, alert), chatter) in alerts.iter_mut().zip(told) {
+            alert.chatter = chatter;
+        }
+        Ok(())
     }
-    let told = alerts.iter().map(|(number, alert)| {
-        let texts = events.get(&*alert.event)?;
-        let before = texts.iter().rev().skip_while(|(at, _)| at > number);
-        let near = before.take_while(|(at, _)| number - at <= BEFORE).take(TOLD_BY);
-        let (sum, count) = near.fold((0.0, 0), |(sum, count), (_, bits)| (sum + bits, count + 1));
-        (count > 0).then(|| naming::chatter(sum / f64::from(count)))
-    });
-    let told: Vec<Option<f64>> = told.collect();
-    for ((_, alert), chatter) in alerts.iter_mut().zip(told) {
-        alert.chatter = chatter;
-    }
-    Ok(())
 }
 
-/// The merges after a time, as these items tell them.
+/// The first merges after a time, as these items tell them: as many as one piece of alerts may have, and all
+/// of the same time.
 pub(super) fn merges<'i>(
     items: impl Iterator<Item = &'i Arc<Item>> + Clone,
     after: i64,
-) -> Vec<Merged> {
-    let events = || items.clone().filter_map(|item| item.event.as_ref());
-    let mut merged = BTreeMap::<(i64, &str), BTreeSet<&str>>::new();
-    for event in events() {
-        if let (Some(at), Some(from)) = (event.moved_at, &event.moved_from)
-            && at > after
-        {
-            merged.entry((at, &*event.id)).or_default().insert(from);
+    cancel: Cancellation<'_>,
+) -> Result<Vec<Merged>, ChooseError> {
+    let events = || items.clone().filter_map(|item| item.event.as_ref()).enumerate();
+    let go_on = |place: usize| if place % PIECE == 0 { cancel.check() } else { Ok(()) };
+    let mut merged = BTreeMap::<i64, BTreeSet<(&str, &str)>>::new();
+    let (mut bytes, mut end) = (0, i64::MAX);
+    for (place, event) in events() {
+        go_on(place)?;
+        let Some((at, from)) = event.moved_at.zip(event.moved_from.as_deref()) else { continue };
+        if at > after && at < end && merged.entry(at).or_default().insert((&event.id, from)) {
+            bytes += from.len() + NAME_BYTES;
+        }
+        while bytes > PIECE_BYTES && merged.len() > 1 {
+            let Some((at, names)) = merged.pop_last() else { break };
+            bytes -= names.iter().map(|(_, from)| from.len() + NAME_BYTES).sum::<usize>();
+            end = at;
         }
     }
-    let mut sizes: HashMap<&str, u64> = merged.keys().map(|(_, event)| (*event, 0)).collect();
-    for event in events() {
+    let names = merged.values().flatten();
+    let mut sizes: HashMap<&str, u64> = names.map(|(event, _)| (*event, 0)).collect();
+    if sizes.is_empty() {
+        return Ok(Vec::new());
+    }
+    for (place, event) in events() {
+        go_on(place)?;
         if let Some(size) = sizes.get_mut(&*event.id) {
             *size += 1;
         }
     }
-    let told = merged.into_iter().map(|((at, event), from)| Merged {
-        at,
-        event: event.into(),
-        from: from.into_iter().map(Box::from).collect(),
-        size: sizes.get(event).copied().unwrap_or(0),
+    let told = merged.iter().flat_map(|(&at, names)| {
+        let names: Vec<(&str, &str)> = names.iter().copied().collect();
+        let each = names.chunk_by(|(one, _), (next, _)| one == next);
+        each.filter_map(|of_event| {
+            let (event, _) = of_event.first()?;
+            let from = of_event.iter().map(|(_, from)| Box::from(*from)).collect();
+            Some(Merged { at, event: (*event).into(), from, size: sizes.get(event).copied()? })
+        })
+        .collect::<Vec<Merged>>()
     });
-    told.collect()
+    Ok(told.collect())
 }
 
 #[cfg(test)]
@@ -343,7 +424,7 @@ mod tests {
             AlertReader::open(&*news, rule, start, 9).unwrap()
         };
         let read = |reader: &mut AlertReader| {
-            let (alerts, more) = reader.read(&*news, &engine, 9).unwrap();
+            let (alerts, more) = reader.read(&*news, &engine, 9, Cancellation::NEVER).unwrap();
             assert!(!more);
             alerts
         };
@@ -383,5 +464,57 @@ mod tests {
             read(&mut late).iter().map(short).collect::<Vec<_>>(),
             ["Begun d 2 d", "Begun early 2 early"]
         );
+    }
+
+    #[test]
+    fn a_piece_ends_with_its_bytes_and_a_reader_that_is_cancelled_stays_where_it_was() {
+        let engine = contract::engine();
+        let home = EmbeddedHome::in_memory(Limits::DEFAULT);
+        let (news, _) = home.make("news", Settings::default(), 0).unwrap();
+        let long = "quake ".repeat(1500);
+        let items = (0..40).map(|at| Item {
+            text: long.clone().into(),
+            ..item(&format!("i{at}"), at, "a", 2, true)
+        });
+        news.put(items.collect(), 9).unwrap();
+        let rule = AlertRule { least: 2, grown: Vec::new() };
+        let mut reader = AlertReader::open(&*news, rule, Start::First, 9).unwrap();
+        let before = reader.clone();
+        let is_cancelled = || true;
+        let cancel = Cancellation::when(&is_cancelled);
+        assert!(matches!(reader.read(&*news, &engine, 9, cancel), Err(ChooseError::Stopped)));
+        assert_eq!(reader.cursor(), before.cursor());
+        let mut told = Vec::new();
+        while reader.is_behind(&*news, 9).unwrap() {
+            let (alerts, _) = reader.read(&*news, &engine, 9, Cancellation::NEVER).unwrap();
+            assert!(alerts.len() <= 1 + PIECE_BYTES / long.len(), "{}", alerts.len());
+            told.extend(alerts.into_iter().filter_map(|alert| Some(alert.item?.id.clone())));
+        }
+        assert_eq!(told.len(), 40);
+    }
+
+    #[test]
+    fn many_merges_are_told_in_pieces_and_each_whole() {
+        let moved = |at: i64, event: &str, from: usize| {
+            let written = format!(
+                r#"{{"id":"{at}-{from}","text":"x","event":{{"id":"{event}","size":1,
+                "moved_from":"{}{from}","moved_at":{at}}}}}"#,
+                "f".repeat(200)
+            );
+            Arc::new(serde_json::from_str::<Incoming>(&written).unwrap().into_item(at))
+        };
+        // The later merges come first, and the parts of one are far from each other.
+        let items: Vec<Arc<Item>> =
+            (0..200).flat_map(|from| (1..=5).rev().map(move |at| moved(at, "e", from))).collect();
+        let (mut after, mut told) = (0, Vec::new());
+        loop {
+            let merges = merges(items.iter(), after, Cancellation::NEVER).unwrap();
+            let Some(last) = merges.last() else { break };
+            after = last.at;
+            assert!(merges.len() <= 2, "{}", merges.len());
+            told.extend(merges);
+        }
+        assert_eq!(told.iter().map(|merged| merged.at).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+        assert!(told.iter().all(|merged| merged.from.len() == 200 && merged.size == 1000));
     }
 }

@@ -212,7 +212,7 @@ fn alerts(
     assert!(!reader.has_gap());
     let mut all = Vec::new();
     loop {
-        let (alerts, more) = reader.read(collection, engine, now).unwrap();
+        let (alerts, more) = reader.read(collection, engine, now, Cancellation::NEVER).unwrap();
         let told = |alert: Alert| {
             let Alert { kind, event, size, item, chatter, from, cursor } = alert;
             let item = item.as_deref().map(|item| &item.id);
@@ -341,7 +341,7 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
         }
         Step::Match(list, replace, add) => {
             let how = MatchOptions { replace: *replace, add: *add, ..how() };
-            match news.follow(engine.clone(), &how, items(list, now), now) {
+            match news.follow(engine.clone(), &how, items(list, now), now, Cancellation::NEVER) {
                 Ok((matched, pending)) => {
                     news.wait_durable(pending).unwrap();
                     Came::Matched(matched)

@@ -152,7 +152,12 @@ pub trait Collection: Debug + Send + Sync {
     fn number(&self, id: &str, now: i64) -> Result<Option<(u64, Arc<Item>)>, CollectionError>;
 
     /// The merges after this time of which the collection has items, in order.
-    fn merges(&self, after: i64, now: i64) -> Result<Vec<Merged>, CollectionError>;
+    fn merges(
+        &self,
+        after: i64,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Vec<Merged>, ChooseError>;
 
     /// Writes changes. They must not be acknowledged before [`wait_durable`](Self::wait_durable).
     fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError>;
@@ -161,13 +166,15 @@ pub trait Collection: Debug + Send + Sync {
     fn wait_durable(&self, pending: Pending) -> Result<(), CollectionError>;
 
     /// Matches items of different names against those that are there and adds them, in order: all of
-    /// them or none. Nobody may be told of it before it was [durable](Self::wait_durable).
+    /// them or none, and none once it is cancelled. Nobody may be told of it before it was
+    /// [durable](Self::wait_durable).
     fn follow(
         &self,
         engine: SharedEngine,
         how: &MatchOptions,
         items: Vec<Item>,
         now: i64,
+        cancel: Cancellation<'_>,
     ) -> Result<(Vec<Matched>, Pending), MatchError>;
 
     /// Removes expired items, which is a write like any other; nothing where none is taken any more.

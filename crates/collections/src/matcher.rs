@@ -18,7 +18,7 @@ use cognate::window::stream::{AddPolicy, Settings};
 
 use crate::windows::HeldWindow;
 use crate::windows::{Following, Windows};
-use crate::{CollectionError, Event, Item, ItemProblem, Limits};
+use crate::{Cancellation, CollectionError, Event, Item, ItemProblem, Limits};
 
 /// Why texts cannot be matched.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +27,9 @@ pub enum MatchError {
     Collection(#[from] CollectionError),
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// The request was cancelled, and nothing was changed.
+    #[error("what was asked is not wanted any more")]
+    Stopped,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -118,15 +121,46 @@ impl Followed {
     }
 }
 
+/// Items that are to be matched, with all that is needed of the collection for it: its turn may end.
+pub(super) struct Prepared {
+    how: MatchOptions,
+    now: i64,
+    /// The stored answer of each item, where it has one.
+    stored: Vec<Option<Matched>>,
+    /// The others.
+    fresh: Vec<Item>,
+    /// The names of those that take the places of items.
+    again: HashSet<Box<str>>,
+    settings: crate::Settings,
+    is_empty: bool,
+    /// The window of the collection, where there is anything to be matched.
+    window: Option<HeldWindow>,
+}
+
 /// Matches items of different names against those that are there, in a turn in which they are then to be
 /// written.
 pub(super) fn follow(
     turn: &mut dyn Following,
     engine: SharedEngine,
     how: &MatchOptions,
-    items: Vec<Item>,
-    now: i64,
+    (items, now): (Vec<Item>, i64),
+    cancel: Cancellation<'_>,
 ) -> Result<Followed, MatchError> {
+    let mut followed = prepare(turn, engine, how, (items, now), cancel)?.decide(cancel)?;
+    if let Some(window) = &mut followed.window {
+        window.pay(turn)?;
+    }
+    Ok(followed)
+}
+
+/// Looks up what items are matched against.
+pub(super) fn prepare(
+    turn: &mut dyn Following,
+    engine: SharedEngine,
+    how: &MatchOptions,
+    (items, now): (Vec<Item>, i64),
+    cancel: Cancellation<'_>,
+) -> Result<Prepared, MatchError> {
     let how = within_limits(*how, turn.settings());
     let oldest = turn.settings().oldest(now);
     let mut there = turn.there(&items)?;
@@ -145,68 +179,92 @@ pub(super) fn follow(
         }
         stored.push(told);
     }
-    if fresh.is_empty() {
-        return Ok(Followed {
-            matched: stored.into_iter().flatten().collect(),
-            items: fresh,
-            window: None,
-        });
-    }
     // The earlier text of an item that is matched anew is left out.
     let again: HashSet<Box<str>> = there.into_keys().collect();
-    let (mut settings, mut is_empty) = (turn.settings(), turn.is_empty(now)?);
+    let (settings, is_empty) = (turn.settings(), turn.is_empty(now)?);
+    let mut prepared =
+        Prepared { how, now, stored, fresh, again, settings, is_empty, window: None };
+    if prepared.fresh.is_empty() {
+        return Ok(prepared);
+    }
+    let again = &prepared.again;
     let kept = turn.windows().take(&how.stream, &engine, turn.revision());
     // The clock of a collection that lost its last item is that of the next, by which what a window holds
     // of it may not be too old.
     let mut kept = kept.filter(|_| again.is_empty() && !is_empty);
-    if let Some(window) = &mut kept
-        && !window.catch_up(turn, oldest)?
+    if let Some(window) = &mut kept {
+        match window.catch_up(turn, oldest, cancel) {
+            Ok(true) => {}
+            Ok(false) => kept = None,
+            Err(error) => return Err(given_up(kept, error, turn)),
+        }
+    }
+    if kept.is_none() {
+        let mut made = HeldWindow::new(turn, engine, how.stream)?;
+        let filled = made.fill(turn, now, again, cancel);
+        kept = Some(made);
+        if let Err(error) = filled {
+            return Err(given_up(kept.filter(|_| again.is_empty()), error, turn));
+        }
+    }
+    prepared.window = kept;
+    Ok(prepared)
+}
+
+/// Keeps what a request that was cancelled has made of a window: the next one goes on with it.
+fn given_up(window: Option<HeldWindow>, error: MatchError, turn: &mut dyn Following) -> MatchError {
+    if let (Some(mut window), MatchError::Stopped) = (window, &error)
+        && window.pay(turn).is_ok()
     {
-        kept = None;
+        turn.windows().keep(window);
     }
-    let mut window = match kept {
-        Some(window) => window,
-        None => {
-            let mut made = HeldWindow::new(turn, engine, how.stream)?;
-            made.fill(turn, now, &again)?;
-            made
-        }
-    };
-    let (mut matched, mut decided) = (Vec::with_capacity(fresh.len()), Vec::new());
-    let mut batch: Vec<Item> = Vec::new();
-    for item in fresh {
-        let next = settings.with_item(is_empty, item.time, now);
-        // What a late text sees goes by the clock as those before it left it, however they are cut into
-        // requests. One by which the clock goes on sees by `within` nothing so old.
-        let is_late = !is_empty && next == settings;
-        let oldest = settings.oldest(now).filter(|_| !is_empty).unwrap_or(i64::MIN);
-        if batch.len() >= BATCH || (is_late && oldest != window.oldest()) {
-            window.decide(std::mem::take(&mut batch), how.add, &mut matched, &mut decided)?;
-        }
-        if batch.is_empty() {
-            window.leave_out_before(oldest);
-        }
-        batch.push(item);
-        if how.add == AddPolicy::New {
-            window.decide(std::mem::take(&mut batch), how.add, &mut matched, &mut decided)?;
-        }
-        let is_added = match how.add {
-            AddPolicy::All => true,
-            AddPolicy::New => matched.last().is_some_and(|one| one.added),
-            AddPolicy::None => false,
+    error
+}
+
+impl Prepared {
+    /// Matches the items.
+    pub(super) fn decide(self, cancel: Cancellation<'_>) -> Result<Followed, MatchError> {
+        let Self { how, now, stored, fresh, again, mut settings, mut is_empty, window } = self;
+        let Some(mut window) = window else {
+            let matched = stored.into_iter().flatten().collect();
+            return Ok(Followed { matched, items: fresh, window });
         };
-        if is_added {
-            (settings, is_empty) = (next, false);
+        let (mut matched, mut decided) = (Vec::with_capacity(fresh.len()), Vec::new());
+        let mut batch: Vec<Item> = Vec::new();
+        let by = (how.add, cancel);
+        for item in fresh {
+            let next = settings.with_item(is_empty, item.time, now);
+            // What a late text sees goes by the clock as those before it left it, however they are cut into
+            // requests. One by which the clock goes on sees by `within` nothing so old.
+            let is_late = !is_empty && next == settings;
+            let oldest = settings.oldest(now).filter(|_| !is_empty).unwrap_or(i64::MIN);
+            if batch.len() >= BATCH || (is_late && oldest != window.oldest()) {
+                window.decide(std::mem::take(&mut batch), by, &mut matched, &mut decided)?;
+            }
+            if batch.is_empty() {
+                window.leave_out_before(oldest);
+            }
+            batch.push(item);
+            if how.add == AddPolicy::New {
+                window.decide(std::mem::take(&mut batch), by, &mut matched, &mut decided)?;
+            }
+            let is_added = match how.add {
+                AddPolicy::All => true,
+                AddPolicy::New => matched.last().is_some_and(|one| one.added),
+                AddPolicy::None => false,
+            };
+            if is_added {
+                (settings, is_empty) = (next, false);
+            }
         }
+        window.decide(batch, by, &mut matched, &mut decided)?;
+        let mut matched = matched.into_iter();
+        let matched = stored.into_iter().filter_map(|stored| stored.or_else(|| matched.next()));
+        // A window without texts whose places are taken by none is not that of the collection.
+        let is_whole = how.add == AddPolicy::All || again.is_empty();
+        let window = is_whole.then_some(window);
+        Ok(Followed { matched: matched.collect(), items: decided, window })
     }
-    window.decide(batch, how.add, &mut matched, &mut decided)?;
-    window.pay(turn)?;
-    let mut matched = matched.into_iter();
-    let matched = stored.into_iter().filter_map(|stored| stored.or_else(|| matched.next()));
-    // A window without texts whose places are taken by none is not that of the collection.
-    let is_whole = how.add == AddPolicy::All || again.is_empty();
-    let window = is_whole.then_some(window);
-    Ok(Followed { matched: matched.collect(), items: decided, window })
 }
 
 /// Refuses items that no collection takes, and two of one name.

@@ -9,7 +9,12 @@ use cognate::window::stream::{AddPolicy, Settings as StreamSettings, Stream};
 use cognate::window::{BATCH, Near, stream};
 
 use crate::settings::GivesWay;
-use crate::{Budget, CollectionError, Event, Item, MatchError, Matched, Settings, SharedEngine};
+use crate::{
+    Budget, Cancellation, CollectionError, Event, Item, MatchError, Matched, Settings, SharedEngine,
+};
+
+/// Items with their numbers.
+pub(super) type Numbered = Vec<(u64, Arc<Item>)>;
 
 /// Most windows of a collection.
 const MOST_WINDOWS: usize = 4;
@@ -38,10 +43,10 @@ pub(super) trait Following {
         most: usize,
         except: &HashSet<Box<str>>,
         now: i64,
-    ) -> Result<Vec<Arc<Item>>, CollectionError>;
+    ) -> Result<Numbered, CollectionError>;
 
     /// At most `most` of the last items in order, none before this number.
-    fn since(&mut self, number: u64, most: usize) -> Result<Vec<Arc<Item>>, CollectionError>;
+    fn since(&mut self, number: u64, most: usize) -> Result<Numbered, CollectionError>;
 
     /// The windows of the collection.
     fn windows(&self) -> &Windows;
@@ -292,16 +297,18 @@ impl HeldWindow {
         times.skip_while(|time| *time < oldest).any(|time| time < oldest)
     }
 
-    /// Takes in the last items of a collection, except those of some names.
+    /// Takes in the last items of a collection, except those of some names. What was taken in of them when
+    /// the request is cancelled stays.
     pub(super) fn fill(
         &mut self,
         turn: &mut dyn Following,
         now: i64,
         except: &HashSet<Box<str>>,
+        cancel: Cancellation<'_>,
     ) -> Result<(), MatchError> {
         let items = turn.last(self.settings().limits.last, except, now)?;
+        self.remember(&items, cancel)?;
         self.next = turn.next_number();
-        self.remember(&items)?;
         Ok(self.pay(turn)?)
     }
 
@@ -311,6 +318,7 @@ impl HeldWindow {
         &mut self,
         turn: &mut dyn Following,
         oldest: Option<i64>,
+        cancel: Cancellation<'_>,
     ) -> Result<bool, MatchError> {
         let (next, most) = (turn.next_number(), self.settings().limits.last);
         if self.next < next {
@@ -319,8 +327,8 @@ impl HeldWindow {
             if added.len() < most && (added.len() as u64) < next - self.next {
                 return Ok(false);
             }
+            self.remember(&added, cancel)?;
             self.next = next;
-            self.remember(&added)?;
         }
         // Late items expire before earlier ones, and a window that is made anew has others in their places.
         Ok(!oldest.is_some_and(|oldest| self.has_gap(oldest)))
@@ -333,12 +341,17 @@ impl HeldWindow {
     }
 
     /// Takes in items whose events are known.
-    fn remember(&mut self, items: &[Arc<Item>]) -> Result<(), MatchError> {
+    fn remember(
+        &mut self,
+        items: &[(u64, Arc<Item>)],
+        cancel: Cancellation<'_>,
+    ) -> Result<(), MatchError> {
         if items.len() == self.settings().limits.last {
             // Before as many as there is place for there may be others, of any time.
             self.names.latest_before = Some(i64::MAX);
         }
-        for item in items {
+        for (at, item) in items {
+            cancel.check().map_err(|_| MatchError::Stopped)?;
             let (number, id) = (self.stream.next(), Arc::from(&*item.id));
             let begun = item.event.as_ref().map_or(&*item.id, |event| &*event.id);
             let begins = item.event.as_ref().is_none_or(Event::is_new);
@@ -354,16 +367,18 @@ impl HeldWindow {
             let text = stream::Item { time: item.time, text: &item.text };
             self.stream.remember(text, event)?;
             self.stream.events_mut().set_size(event, size);
+            self.next = at + 1;
             self.sweep();
         }
         Ok(())
     }
 
-    /// Decides some items; those that are added are then to be written.
+    /// Decides some items; those that are added are then to be written. A window whose request was cancelled
+    /// is not whole and is to be dropped.
     pub(super) fn decide(
         &mut self,
         batch: Vec<Item>,
-        add: AddPolicy,
+        (add, cancel): (AddPolicy, Cancellation<'_>),
         all: &mut Vec<Matched>,
         decided: &mut Vec<Item>,
     ) -> Result<(), MatchError> {
@@ -372,7 +387,10 @@ impl HeldWindow {
         let texts: Vec<stream::Item<'_>> = texts.collect();
         let mut decisions = Vec::with_capacity(batch.len());
         let tell = |decision, near: &[Near]| decisions.push((decision, near.to_vec()));
-        self.stream.follow_with(&texts, add, tell)?;
+        self.stream.follow_with(&texts, add, || cancel.check().is_ok(), tell)?;
+        if decisions.len() < batch.len() {
+            return Err(MatchError::Stopped);
+        }
         for (mut item, (decision, near)) in batch.into_iter().zip(decisions) {
             let id: Arc<str> = (&*item.id).into();
             let added = add.adds(&decision);

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use cognate::window::stream::AddPolicy;
-use cognate_collections::{Collection, Item, MatchError, MatchOptions, Matched, SharedEngine};
+use cognate_collections::{
+    Cancellation, Collection, Item, MatchError, MatchOptions, Matched, SharedEngine,
+};
 use cognate_files::progress::Progress;
 
 use crate::cli::collection::home::{HomeArgs, named};
@@ -113,10 +115,11 @@ pub(super) fn matched(
     how: &MatchOptions,
     items: Vec<Item>,
 ) -> Result<Vec<Matched>, Failure> {
-    let matched = collection.follow(engine.clone(), how, items, cognate_collections::now());
+    let (now, never) = (cognate_collections::now(), Cancellation::NEVER);
+    let matched = collection.follow(engine.clone(), how, items, now, never);
     let (matched, pending) = matched.map_err(|error| match error {
-        MatchError::Query(error) => usage(error),
         MatchError::Collection(error) => error.into(),
+        error => usage(error),
     })?;
     collection.wait_durable(pending)?;
     Ok(matched)

@@ -1,6 +1,7 @@
 //! The way of every question that computes: admitted, read, parsed, weighed, answered here or on
 //! the pool.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -51,21 +52,16 @@ pub(crate) trait Endpoint {
         body::no_settings(request.uri())
     }
 
-    /// Waits for the turn to compute, if questions are computed one at a time; holds no thread.
-    fn turn(
-        _: &Self::Address,
-        _: &App,
-    ) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
-        async { Ok(None) }
-    }
-
-    /// Whether questions may wait for another machine.
+    /// Whether questions may wait for a turn or for another machine.
     fn may_wait(_: &App) -> bool {
         false
     }
 
     fn read<'b>(body: &'b [u8], address: &Self::Address) -> Result<AnyQuestion<'b>, ApiError>;
 }
+
+/// What a question waits for; it owns all that it needs.
+pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// A question that borrows from its body.
 pub(crate) type AnyQuestion<'b> = Box<dyn Question + Send + 'b>;
@@ -75,6 +71,11 @@ pub(crate) trait Question {
     /// Whether answering waits for another machine.
     fn waits(&self, _: &App) -> bool {
         false
+    }
+
+    /// Waits for the turn to be answered, if questions like this are answered one at a time; holds no thread.
+    fn turn(&self, _: &Arc<App>) -> Option<BoxFuture<Result<Turn, ApiError>>> {
+        None
     }
 
     /// The dialect of refusals, now that the body is known.
@@ -164,7 +165,6 @@ pub(crate) async fn answer<Q: Endpoint + 'static>(
     })
     .await?;
     facts.brings(body.len());
-    let turn = Q::turn(&address, &app).await?;
     let models = app.models();
     let limit = Duration::from_millis(app.settings.compute_deadline_ms);
     let deadline = || Instant::now() + limit;
@@ -174,7 +174,6 @@ pub(crate) async fn answer<Q: Endpoint + 'static>(
         let job = {
             let app = Arc::clone(&app);
             move |work: &JobContext| {
-                let _turn = turn;
                 let started = Instant::now();
                 let question = Q::read(&body, &address)?;
                 weigh_and_write(&*question, &app, &models, (&mut permit, &facts), (work, started))
@@ -196,6 +195,10 @@ pub(crate) async fn answer<Q: Endpoint + 'static>(
         facts.ranks_collection(name);
     }
     if is_long || parsed.question().is_long() {
+        let turn = match parsed.question().turn(&app) {
+            Some(turn) => Some(turn.await.map_err(|error| error.in_dialect(dialect))?),
+            None => None,
+        };
         let threads = app.pool(parsed.question().waits(&app));
         let job = {
             let app = Arc::clone(&app);

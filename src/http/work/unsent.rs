@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -52,7 +53,7 @@ impl Unsent {
     }
 
     /// Bytes charged now, and all of the budget.
-    pub(crate) fn in_use(&self) -> (usize, usize) {
+    pub fn in_use(&self) -> (usize, usize) {
         (self.used.load(Ordering::Acquire), self.limit)
     }
 
@@ -234,9 +235,15 @@ pub(crate) struct Answer<'u> {
 impl Answer<'_> {
     pub(crate) fn write_json(&mut self, response: &impl Serialize) -> Result<(), ApiError> {
         // Apart from the budget, only maps with keys that are no strings could fail.
-        serde_json::to_writer(&mut *self, response).map_err(|error| {
-            self.refusal.take().unwrap_or_else(|| ApiError::internal(&error.to_string()))
-        })
+        serde_json::to_writer(&mut *self, response).map_err(|error| self.failed(&error))
+    }
+
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), ApiError> {
+        self.write_all(bytes).map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&mut self, error: &dyn std::fmt::Display) -> ApiError {
+        self.refusal.take().unwrap_or_else(|| ApiError::internal(&error.to_string()))
     }
 
     /// The written bytes, charged until they are sent.

@@ -1,11 +1,17 @@
 //! Small requests about collections that try to use the service up: filters, listings that nobody waits
 //! for, rankings of everything. What each takes is bounded before it is taken.
 
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::killed::{ask, send};
 use super::{call, done};
 use crate::support::app::TestApp;
+use crate::support::default_model;
 use crate::support::process::{Process, limit_data, memory};
 
 const MIB: u64 = 1 << 20;
@@ -139,4 +145,92 @@ fn a_ranking_by_feedback_keeps_of_each_item_its_tokens_alone() {
     }
     let taken = memory(&process, "VmHWM:") - before;
     assert!(taken <= 48 * MIB, "{} MiB for 60,000 items", taken / MIB);
+}
+
+/// Loads items of an event, so many of the same text, each with its number behind it.
+fn with_event(process: &Process, count: usize, text: &str) {
+    ask(process.address, "PUT", "/collections/day", "{}");
+    for first in (0..count).step_by(100) {
+        let item = |at: usize| {
+            let event = json!({"id": "e", "size": 2, "score": 0.5});
+            json!({"id": at, "text": format!("{at} {text}"), "event": event})
+        };
+        let items: Vec<Value> = (first..first + 100).map(item).collect();
+        let body = json!({ "items": items }).to_string();
+        ask(process.address, "POST", "/collections/day/items", &body);
+    }
+}
+
+/// Readers of alerts who read nothing are told little, and nobody else waits for them.
+#[test]
+fn alerts_that_nobody_reads_take_little() {
+    let process = Process::start(&[]);
+    with_event(&process, 1000, &"quake ".repeat(1300));
+    let idle = memory(&process, "VmRSS:");
+    limit_data(&process, 480 * MIB);
+    let head = "GET /collections/day/events/stream?after=&follow=false HTTP/1.1\r\nhost: x\r\n\r\n";
+    let reader = |_| {
+        let mut stream = TcpStream::connect(process.address).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let readers: Vec<TcpStream> = (0..64).map(reader).collect();
+    // Each was sent what the sockets hold, and has more waiting for it.
+    let waiting = || {
+        let (_, metrics) = send(process.address, "GET", "/metrics", "").unwrap();
+        let line = metrics.lines().find_map(|line| line.strip_prefix("cognate_unsent_bytes "));
+        line.unwrap().parse::<f64>().unwrap()
+    };
+    let begun = Instant::now();
+    while waiting() < 64.0 * 64.0 * 1024.0 && begun.elapsed() < Duration::from_secs(60) {
+        let (status, _) = send(process.address, "GET", "/collections/day/items/5", "").unwrap();
+        assert_eq!(status, 200);
+        sleep(Duration::from_millis(100));
+    }
+    let most = memory(&process, "VmHWM:").saturating_sub(idle);
+    assert!(most <= 64 * MIB, "{} MiB over idle", most / MIB);
+    let (_, metrics) = send(process.address, "GET", "/metrics", "").unwrap();
+    assert!(metrics.contains("\ncognate_stream_spool_bytes 0\n"), "no alert is put into a file");
+    drop(readers);
+}
+
+/// Words as long as texts are no names of events, and what is counted of texts is paid for.
+#[test]
+fn names_of_events_of_long_words_take_little() {
+    let process = Process::start(&[]);
+    let words = ["b", "c", "d", "f"].map(|letter| letter.repeat(2000));
+    with_event(&process, 2000, &words.join(" "));
+    let idle = memory(&process, "VmRSS:");
+    let asked: Vec<_> = (0..8)
+        .map(|_| {
+            let address = process.address;
+            std::thread::spawn(move || send(address, "GET", "/collections/day/events", "").unwrap())
+        })
+        .collect();
+    for asked in asked {
+        let (status, answer) = asked.join().unwrap();
+        assert_eq!(status, 200, "{answer}");
+    }
+    let most = memory(&process, "VmHWM:").saturating_sub(idle);
+    assert!(most <= 64 * MIB, "{} MiB over idle", most / MIB);
+}
+
+/// A second look is weighed by the words of both sides.
+#[tokio::test]
+async fn a_match_whose_second_look_would_be_late_is_refused() {
+    let app = TestApp::of(default_model(), |settings| settings.compute_threads = Some(2));
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let long = |at: usize| format!("{at} {}", "quake in the city of lima ".repeat(80));
+    let items = |from: usize, count: usize| -> Vec<Value> {
+        (from..from + count).map(|at| json!({"id": at, "text": long(at)})).collect()
+    };
+    done(&app, "POST", "/collections/news/items", Some(&json!({"items": items(0, 100)}))).await;
+    let matched = |count: usize| {
+        json!({"items": items(1000, count), "second": "wmd", "nearest": 1000, "add": "none",
+            "threshold": 0, "last": 1000})
+    };
+    let refused = call(&app, "POST", "/collections/news/match", Some(&matched(100))).await;
+    refused.refusal(422, "too_much_work");
+    let short = json!({"items": [{"id": "a", "text": "quake"}], "second": "wmd", "threshold": 0});
+    done(&app, "POST", "/collections/news/match", Some(&short)).await;
 }

@@ -228,6 +228,23 @@ async fn each_key_lists_what_it_reaches_whatever_its_scope() {
     refused.refusal(403, "forbidden");
     let rank = Brought::Json(json!({"collection": "shop-a", "query": "quake"}));
     assert_eq!(ask(&app, "reader-key", ("POST", "/rank"), &rank).await.status, 200);
+    // A match that adds nothing reads.
+    let line = "{\"id\":\"c\",\"text\":\"quake\"}\n".to_owned();
+    let body = |add: &str| json!({"items": [{"id": "c", "text": "quake"}], "add": add});
+    let forms = |add: &str| {
+        [
+            ("/collections/shop-a/match".to_owned(), Brought::Json(body(add))),
+            (format!("/collections/shop-a/match?add={add}"), Brought::Lines(line.clone())),
+        ]
+    };
+    for (path, brought) in forms("none") {
+        let found = ask(&app, "reader-key", ("POST", &path), &brought).await;
+        assert_eq!((found.status.as_u16(), found.text().contains("\"new\"")), (200, true));
+    }
+    for (path, brought) in forms("new").into_iter().chain(forms("all")) {
+        let refused = ask(&app, "reader-key", ("POST", &path), &brought).await;
+        refused.refusal(403, "forbidden");
+    }
     // A limited admin key steers the service all the same.
     let reloaded = ask(&app, "steward-key", ("POST", "/-/reload"), &Brought::None).await;
     assert_ne!(reloaded.json()["code"], "forbidden", "{}", reloaded.text());

@@ -410,8 +410,13 @@ impl Collection for ReplicatedCollection {
         self.held.number(id, now)
     }
 
-    fn merges(&self, after: i64, now: i64) -> Result<Vec<Merged>, CollectionError> {
-        self.held.merges(after, now)
+    fn merges(
+        &self,
+        after: i64,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Vec<Merged>, ChooseError> {
+        self.held.merges(after, now, cancel)
     }
 
     fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {
@@ -471,6 +476,7 @@ impl Collection for ReplicatedCollection {
         _how: &MatchOptions,
         _items: Vec<Item>,
         _now: i64,
+        _cancel: Cancellation<'_>,
     ) -> Result<(Vec<Matched>, Pending), MatchError> {
         Err(CollectionError::ReadOnly.into())
     }

@@ -78,8 +78,8 @@ impl View {
     }
 
     /// Those of this number and higher ones, the newest first.
-    pub(super) fn since(&self, number: u64) -> impl Iterator<Item = &Arc<Item>> {
-        self.table.iter().rev().take_while(move |(at, _)| *at >= number).map(|(_, item)| item)
+    pub(super) fn since(&self, number: u64) -> impl Iterator<Item = (u64, &Arc<Item>)> {
+        self.table.iter().rev().take_while(move |(at, _)| *at >= number)
     }
 
     /// The items of this number and higher ones, in order.
@@ -574,15 +574,20 @@ impl Collection for EmbeddedCollection {
         how: &MatchOptions,
         items: Vec<Item>,
         now: i64,
+        cancel: Cancellation<'_>,
     ) -> Result<(Vec<Matched>, Pending), MatchError> {
         matcher::check(&items, self.limits())?;
         let mut turn = self.turn();
-        let mut followed = matcher::follow(&mut turn, engine, how, items, now)?;
+        if how.add == AddPolicy::None {
+            // Who only looks holds up no writer while the nearest are scored.
+            let prepared = matcher::prepare(&mut turn, engine, how, (items, now), cancel)?;
+            let (state, pending) = ((turn.revision(), turn.next_number()), turn.pending());
+            drop(turn);
+            return Ok((prepared.decide(cancel)?.written(state, self.windows()), pending));
+        }
+        let mut followed = matcher::follow(&mut turn, engine, how, (items, now), cancel)?;
         let changes = std::mem::take(&mut followed.items).into_iter().map(Change::put);
-        let pending = match how.add {
-            AddPolicy::None => turn.pending(),
-            AddPolicy::All | AddPolicy::New => turn.write(changes.collect(), now)?.1,
-        };
+        let pending = turn.write(changes.collect(), now)?.1;
         let state = (turn.revision(), turn.next_number());
         Ok((followed.written(state, turn.windows()), pending))
     }
@@ -603,9 +608,14 @@ impl Collection for EmbeddedCollection {
         Ok(number.zip(item))
     }
 
-    fn merges(&self, after: i64, now: i64) -> Result<Vec<Merged>, CollectionError> {
+    fn merges(
+        &self,
+        after: i64,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Vec<Merged>, ChooseError> {
         let view = self.view(now);
-        Ok(alerts::merges(view.iter(), after))
+        alerts::merges(view.iter(), after, cancel)
     }
 
     fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError> {

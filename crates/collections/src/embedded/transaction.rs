@@ -10,7 +10,7 @@ use crate::embedded::durable::{DurableItems, Snapshot};
 use crate::embedded::items::Items;
 use crate::embedded::log::{Change, Lasting, LogCopy};
 use crate::embedded::storage::Stored;
-use crate::windows::{Following, Windows};
+use crate::windows::{Following, Numbered, Windows};
 use crate::{Applied, Budget, CollectionError, Item, Pending, Settings};
 
 /// What only one at a time may use.
@@ -261,19 +261,15 @@ impl Following for WriteTransaction<'_> {
         most: usize,
         except: &HashSet<Box<str>>,
         now: i64,
-    ) -> Result<Vec<Arc<Item>>, CollectionError> {
+    ) -> Result<Numbered, CollectionError> {
         let view = self.collection.view(now);
-        let items = view.iter().rev().filter(|item| !except.contains(&item.id));
-        let mut items: Vec<Arc<Item>> = items.take(most).cloned().collect();
-        items.reverse();
-        Ok(items)
+        let items = view.numbered().rev().filter(|(_, item)| !except.contains(&item.id));
+        Ok(last_of(items, most))
     }
 
-    fn since(&mut self, number: u64, most: usize) -> Result<Vec<Arc<Item>>, CollectionError> {
+    fn since(&mut self, number: u64, most: usize) -> Result<Numbered, CollectionError> {
         let view = self.collection.view(i64::MIN);
-        let mut items: Vec<Arc<Item>> = view.since(number).take(most).cloned().collect();
-        items.reverse();
-        Ok(items)
+        Ok(last_of(view.since(number), most))
     }
 
     fn windows(&self) -> &Windows {
@@ -316,4 +312,12 @@ impl EmbeddedCollection {
             false => Ok(held.bytes_of(changes)),
         }
     }
+}
+
+/// The first of these, which come in reverse, in order.
+fn last_of<'i>(items: impl Iterator<Item = (u64, &'i Arc<Item>)>, most: usize) -> Numbered {
+    let items = items.take(most).map(|(number, item)| (number, Arc::clone(item)));
+    let mut items: Numbered = items.collect();
+    items.reverse();
+    items
 }

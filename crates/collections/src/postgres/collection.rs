@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use cognate::window::stream::AddPolicy;
 
+use crate::alerts::PIECE;
 use crate::postgres::condition::Sql;
 use crate::postgres::rows;
 use crate::postgres::rows::{COLUMNS, signed};
@@ -195,8 +196,13 @@ impl Collection for PostgresCollection {
         })
     }
 
-    fn merges(&self, after: i64, now: i64) -> Result<Vec<Merged>, CollectionError> {
-        self.shared.pool.ask(|session| {
+    fn merges(
+        &self,
+        after: i64,
+        now: i64,
+        _: Cancellation<'_>,
+    ) -> Result<Vec<Merged>, ChooseError> {
+        let merges = self.shared.pool.ask(|session| {
             let entry = Entry::read(session, &self.name)?;
             let oldest = entry.settings.oldest(now).unwrap_or(i64::MIN);
             let table = format!("cognate.items_{}", entry.id);
@@ -205,7 +211,7 @@ impl Collection for PostgresCollection {
                  (SELECT count(*) FROM {table} i WHERE i.event = m.event AND i.time >= $2) \
                  FROM {table} m WHERE m.moved_at > $1 AND m.time >= $2 \
                  AND m.moved_from IS NOT NULL AND m.event IS NOT NULL \
-                 GROUP BY m.moved_at, m.event ORDER BY m.moved_at, m.event"
+                 GROUP BY m.moved_at, m.event ORDER BY m.moved_at, m.event LIMIT {PIECE}"
             );
             let rows = session.query(&text, &[&after, &oldest])?;
             let merged = |row: &postgres::Row| {
@@ -218,7 +224,8 @@ impl Collection for PostgresCollection {
                 })
             };
             rows.iter().map(merged).collect()
-        })
+        });
+        Ok(merges?)
     }
 
     fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {
@@ -262,6 +269,7 @@ impl Collection for PostgresCollection {
         how: &MatchOptions,
         items: Vec<Item>,
         now: i64,
+        cancel: Cancellation<'_>,
     ) -> Result<(Vec<Matched>, Pending), MatchError> {
         let limits = &self.shared.limits;
         matcher::check(&items, limits)?;
@@ -270,15 +278,16 @@ impl Collection for PostgresCollection {
             let entry = WriteTransaction::lock(session, &self.name)?;
             let windows = self.shared.windows(entry.id);
             let mut turn = WriteTransaction::of(session, entry, (&windows, &self.shared.budget));
-            match matcher::follow(&mut turn, engine.clone(), how, items.clone(), now) {
+            let asked = (items.clone(), now);
+            match matcher::follow(&mut turn, engine.clone(), how, asked, cancel) {
                 Ok(followed) => {
                     if how.add != AddPolicy::None {
                         turn.put(&followed.items, limits, now)?;
                     }
                     Ok(Ok((followed, turn.end()?, windows)))
                 }
-                Err(MatchError::Query(error)) => Ok(Err(error)),
                 Err(MatchError::Collection(error)) => Err(error.into()),
+                Err(error) => Ok(Err(error)),
             }
         })?;
         let (followed, entry, windows) = followed?;

@@ -13,7 +13,7 @@ use crate::postgres::pool::Failed;
 use crate::postgres::rows;
 use crate::postgres::rows::{COLUMNS, signed, unsigned};
 use crate::postgres::session::Session;
-use crate::windows::{Following, Windows};
+use crate::windows::{Following, Numbered, Windows};
 use crate::{
     Applied, Budget, CollectionError, EventChange, Item, ItemPatch, ItemSelector, Limits, Settings,
 };
@@ -335,7 +335,7 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         condition: &str,
         values: [&(dyn postgres::types::ToSql + Sync); 2],
         most: usize,
-    ) -> Result<Vec<Arc<Item>>, CollectionError> {
+    ) -> Result<Numbered, CollectionError> {
         let text = format!(
             "SELECT {COLUMNS} FROM cognate.items_{} i WHERE {condition} ORDER BY i.number DESC LIMIT $3",
             self.entry.id
@@ -344,7 +344,7 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         let rows = self.session.query(&text, &[values[0], values[1], &most])?;
         let mut items = rows::items(&rows)?;
         items.reverse();
-        Ok(items.into_iter().map(|(_, item)| item).collect())
+        Ok(items)
     }
 }
 
@@ -380,13 +380,13 @@ impl Following for WriteTransaction<'_, '_> {
         most: usize,
         except: &HashSet<Box<str>>,
         now: i64,
-    ) -> Result<Vec<Arc<Item>>, CollectionError> {
+    ) -> Result<Numbered, CollectionError> {
         let except: Vec<&str> = except.iter().map(|name| &**name).collect();
         let oldest = self.entry.settings.oldest(now).unwrap_or(i64::MIN);
         self.last_of("i.id <> ALL ($1) AND i.time >= $2", [&except, &oldest], most)
     }
 
-    fn since(&mut self, number: u64, most: usize) -> Result<Vec<Arc<Item>>, CollectionError> {
+    fn since(&mut self, number: u64, most: usize) -> Result<Numbered, CollectionError> {
         self.last_of(
             "i.number >= $1 AND i.number < $2",
             [&signed(number), &self.entry.next.clone()],

@@ -23,6 +23,10 @@ const MOST_COMMON: f64 = 1e-3;
 /// The share of the texts with a word in which the word stands beside another one, from which on both are
 /// one name.
 const TOGETHER: f64 = 0.6;
+/// A longer word in bytes is an address or a run of letters, and no name.
+const LONGEST: usize = 64;
+/// Bytes of memory of a term beside its own.
+const TERM_BYTES: usize = 64;
 /// The fewest texts that hold a phrase.
 const LEAST_TEXTS: u32 = 2;
 /// The share of the language that a word makes up which the model did not count, or more rarely than that.
@@ -57,7 +61,7 @@ impl Terms {
             }
             let share = vocabulary.lookup(word).map_or(0.0, |id| vocabulary.probability(id));
             words.push((word, share));
-            if share > MOST_COMMON {
+            if share > MOST_COMMON || word.len() > LONGEST {
                 before = None;
                 continue;
             }
@@ -115,6 +119,15 @@ impl TermCounts {
             self.counts.retain(|_, &mut count| count > floor);
             floor *= 2;
         }
+    }
+
+    /// Bytes of memory that the terms of texts of so many bytes take at most, where at most `most` terms are
+    /// counted.
+    pub fn bytes_of(texts: usize, most: usize) -> usize {
+        // A word of three letters and the gap behind it make two terms: the word, and one with the word
+        // before it.
+        let (terms, letters) = ((texts / 2).min(most), texts.saturating_mul(3));
+        letters.min(most * (2 * LONGEST + 1)) + terms * TERM_BYTES
     }
 
     /// How much of the texts is [`chatter`].

@@ -143,16 +143,21 @@ impl<E: Deref<Target = Engine>> Stream<E> {
     /// Decides the event of each text, in order, as if each had come alone.
     pub fn follow(&mut self, items: &[Item<'_>]) -> Result<Vec<Decision>, QueryError> {
         let mut decisions = Vec::with_capacity(items.len());
-        self.follow_with(items, AddPolicy::All, |decision, _| decisions.push(decision))?;
+        let tell = |decision, _: &[Near]| decisions.push(decision);
+        self.follow_with(items, AddPolicy::All, || true, tell)?;
         Ok(decisions)
     }
 
     /// The same, and for each text its nearest as they were asked, the best first: by the second method
     /// where there is one. Those are added that the policy says.
+    ///
+    /// Before each text is decided `go_on` is asked. Once that says no, no further text is decided, and the
+    /// stream is not whole: whoever gives up drops it.
     pub fn follow_with(
         &mut self,
         items: &[Item<'_>],
         policy: AddPolicy,
+        mut go_on: impl FnMut() -> bool,
         mut tell: impl FnMut(Decision, &[Near]),
     ) -> Result<(), QueryError> {
         // Only once a text is decided is it known whether the next one sees it.
@@ -175,7 +180,11 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                     near = without_opposed(&self.engine, batch[at].text, &near, text_of)?;
                 }
                 if let Some(method) = self.settings.second {
-                    near = look_again(&self.engine, method, batch[at].text, &near, text_of)?;
+                    let text = batch[at].text;
+                    near = look_again(&self.engine, method, text, &near, text_of, &mut go_on)?;
+                }
+                if !go_on() {
+                    return Ok(());
                 }
                 self.forget(number);
                 let (since, vector_of) =
@@ -242,27 +251,39 @@ impl<E: Deref<Target = Engine>> Stream<E> {
     }
 }
 
+/// Candidates that are scored before a caller is asked whether to go on.
+const TOGETHER: usize = 16;
+
 /// Scores the nearest of a text once more by another method, and puts them in the order of that. What
-/// each of them says is asked of `text_of`.
+/// each of them says is asked of `text_of`. Between some of them `go_on` is asked; once that says no, what is
+/// answered is not whole.
 pub fn look_again<'t>(
     engine: &Engine,
     method: Method,
     text: &str,
     near: &[Near],
     text_of: impl Fn(u64) -> Option<&'t str>,
+    mut go_on: impl FnMut() -> bool,
 ) -> Result<Vec<Near>, QueryError> {
-    let candidates = near.iter().map(|near| text_of(near.number).unwrap_or(""));
-    let candidates: Vec<&str> = candidates.collect();
-    if candidates.is_empty() {
-        return Ok(Vec::new());
+    let mut again: Vec<Near> = Vec::with_capacity(near.len());
+    if near.is_empty() {
+        return Ok(again);
     }
-    let query = Query { truncate: true, ..Query::new(method) };
-    let ranking = engine.rank_best(text, &candidates, &RankOptions::all(query))?;
-    let again = ranking.results.iter().filter_map(|result| {
-        let near = near.get(result.index)?;
-        Some(Near { number: near.number, score: result.score })
-    });
-    let mut again: Vec<Near> = again.collect();
+    let options = RankOptions::all(Query { truncate: true, ..Query::new(method) });
+    engine.rank_session(text, &options, |session| {
+        for near in near.chunks(TOGETHER) {
+            if !again.is_empty() && !go_on() {
+                break;
+            }
+            let texts = near.iter().map(|near| text_of(near.number).unwrap_or(""));
+            let ranking = session.rank(&texts.collect::<Vec<_>>())?;
+            again.extend(ranking.results.iter().filter_map(|result| {
+                let near = near.get(result.index)?;
+                Some(Near { number: near.number, score: result.score })
+            }));
+        }
+        Ok::<_, QueryError>(())
+    })??;
     again.sort_by(|one, other| {
         other.score.total_cmp(&one.score).then(other.number.cmp(&one.number))
     });

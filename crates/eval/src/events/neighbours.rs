@@ -109,7 +109,7 @@ impl Contender {
                 near = without_opposed(engine, text, &near, text_of)?;
             }
             match second {
-                Some(method) => look_again(engine, method, text, &near, text_of),
+                Some(method) => look_again(engine, method, text, &near, text_of, || true),
                 None => Ok(near),
             }
         });

@@ -1,19 +1,20 @@
 //! `GET /collections/{name}/events/stream`: alerts of a collection's events as they come to be, as
 //! server-sent events or as lines.
 //!
-//! Alerts are read out of the collection when they are sent. While a client does not read, nothing more is
-//! read for it, so that it holds no memory but that of some alerts; and one that does not read for long is
-//! told where to go on.
+//! Alerts are read out of the collection when they are sent, as any question is computed: on the pool, with
+//! units, a deadline and the client's share. While a client does not read, nothing more is read for it, so that
+//! it holds no memory but that of some alerts, which is paid for; and one that does not read for long is told
+//! where to go on.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use cognate_collections::{
-    Alert, AlertKind, AlertReader, AlertRule, Collection, CollectionError, Start,
+    Alert, AlertKind, AlertReader, AlertRule, Cancellation, Collection, CollectionError, Start,
 };
 use cognate_files::instant;
 use serde::{Deserialize, Serialize};
@@ -32,8 +33,9 @@ use crate::http::observe::streams::Outcome;
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::fields::ModelName;
 use crate::http::request::query::Delivery;
-use crate::http::work::spool::{Stopped, Writer};
+use crate::http::work::spool::Writer;
 use crate::http::work::streams::Place;
+use crate::http::work::unsent::{Answer, Charge, Unsent};
 
 /// Items of an event that is told to have begun, unless a request says otherwise.
 const LEAST: u64 = 2;
@@ -49,6 +51,8 @@ const REMOTE_POLL: Duration = Duration::from_secs(1);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Bytes that wait for a client while more is read for it.
 const MOST_WAITING: u64 = 64 << 10;
+/// Bytes of an alert beside its text.
+const ENTRY_BYTES: usize = 256;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -131,27 +135,33 @@ impl Form {
         })
     }
 
-    fn write(self, out: &mut Vec<u8>, entry: &Entry<'_>) {
+    fn write(self, out: &mut Answer<'_>, entry: &Entry<'_>) -> Result<(), ApiError> {
+        let mut head = String::new();
         if self == Self::ServerSent {
             // Neither kinds nor names of items have control characters.
-            out.extend_from_slice(
-                format!("event: {}\nid: {}\ndata: ", entry.kind, entry.id).as_bytes(),
-            );
+            head = format!("event: {}\nid: {}\ndata: ", entry.kind, entry.id);
         }
-        // Strings, numbers and booleans alone: this cannot fail.
-        let _ = serde_json::to_writer(&mut *out, entry);
-        out.extend_from_slice(match self {
+        out.write_bytes(head.as_bytes())?;
+        out.write_json(entry)?;
+        out.write_bytes(match self {
             Self::ServerSent => b"\n\n",
             Self::Lines => b"\n",
-        });
+        })
+    }
+
+    /// An entry alone, which is short.
+    fn short(self, unsent: &Unsent, entry: &Entry<'_>) -> Result<Bytes, ApiError> {
+        let mut out = unsent.answer(0)?;
+        self.write(&mut out, entry)?;
+        Ok(out.into_bytes())
     }
 
     /// A line that says nothing.
-    fn heartbeat(self) -> Vec<u8> {
-        match self {
-            Self::ServerSent => b":\n\n".to_vec(),
-            Self::Lines => b"\n".to_vec(),
-        }
+    fn heartbeat(self) -> Bytes {
+        Bytes::from_static(match self {
+            Self::ServerSent => b":\n\n",
+            Self::Lines => b"\n",
+        })
     }
 }
 
@@ -253,6 +263,7 @@ pub(crate) async fn stream(
     let form = Form::of(request.headers());
     let delivery = request.extensions().get::<Arc<Delivery>>().cloned().unwrap_or_default();
     let place = app.streams.take(&caller.client)?;
+    let memory = app.unsent.of(&caller.client).work(AlertReader::MAX_BYTES)?;
     let of = Arc::clone(&collection);
     let reader = call::look_up((&app, &caller), move || {
         let opened = AlertReader::open(&*of, rule, start, cognate_collections::now());
@@ -267,7 +278,18 @@ pub(crate) async fn stream(
     response.extensions_mut().insert(hand_over);
     let record = Record::new(Arc::clone(&app), handed_over);
     let follows = asked.follow.unwrap_or(true);
-    let stream = AlertStream { app, caller, collection, reader, model: asked.model, form, follows };
+    let (model, sent) = (asked.model, Instant::now());
+    let stream = AlertStream {
+        app,
+        caller,
+        collection,
+        reader,
+        model,
+        form,
+        follows,
+        sent,
+        _memory: memory,
+    };
     tokio::spawn(stream.run(writer, place, delivery, record));
     Ok(response)
 }
@@ -282,6 +304,10 @@ struct AlertStream {
     form: Form,
     /// Whether it waits for what comes.
     follows: bool,
+    /// When the client was last sent anything.
+    sent: Instant,
+    /// That of the reader.
+    _memory: Charge,
 }
 
 /// Why a stream ends: what is counted, and what its last line says.
@@ -295,18 +321,18 @@ impl AlertStream {
         delivery: Arc<Delivery>,
         mut record: Record,
     ) {
-        let told = self.tell(&mut writer, &mut place, &mut record.end.items).await;
+        let told = self.tell(&writer, &mut place, &mut record.end.items).await;
         let (mut outcome, error) = match told {
             Ok(()) => (Outcome::Complete, None),
             Err(end) => end,
         };
-        let mut last = Vec::new();
+        let mut last = Bytes::new();
         if let Some(error) = error {
             self.app.metrics.refused(&error);
             let id = self.reader.cursor().to_string();
             let (code, detail) = (Some(error.code), Some(&error.detail));
-            self.form
-                .write(&mut last, &Entry { kind: "end", id, code, detail, ..Entry::default() });
+            let entry = Entry { kind: "end", id, code, detail, ..Entry::default() };
+            last = self.form.short(&self.app.unsent, &entry).unwrap_or_default();
         }
         // Who reads slowly holds nothing but what waits to be read.
         drop((self, place));
@@ -328,17 +354,18 @@ impl AlertStream {
     /// Tells alerts until the client goes away or does not read, or the service stops.
     async fn tell(
         &mut self,
-        writer: &mut Writer,
+        writer: &Writer,
         place: &mut Place,
         items: &mut u64,
     ) -> Result<(), End> {
         let patience = Duration::from_secs(self.app.settings.write_timeout_s);
         let poll = if self.app.collections.is_remote() { REMOTE_POLL } else { POLL };
-        let mut open = Vec::new();
         let (id, gap) = (self.reader.cursor().to_string(), self.reader.has_gap().then_some(true));
-        self.form.write(&mut open, &Entry { kind: "open", id, gap, ..Entry::default() });
-        push(writer, open, place).await?;
-        let (mut sent, mut read, mut waited) = (Instant::now(), Instant::now(), 0);
+        let open = Entry { kind: "open", id, gap, ..Entry::default() };
+        let open = self.form.short(&self.app.unsent, &open).map_err(refused)?;
+        self.push(writer, open)?;
+        // When the client, and the server, last got on.
+        let (mut read, mut done, mut waited) = (self.sent, self.sent, 0);
         let access = Arc::clone(&self.app.access());
         loop {
             // A key may have been revoked since: who comes back is asked for it again.
@@ -354,33 +381,29 @@ impl AlertStream {
             }
             waited = waiting;
             if waiting <= MOST_WAITING {
-                let before = self.reader.clone();
-                let (alerts, more) = self.read().await?;
-                let mut told = Vec::new();
-                for alert in &alerts {
-                    self.form.write(&mut told, &Entry::of(alert));
-                }
-                if !told.is_empty() {
-                    if let Err(end) = push(writer, told, place).await {
-                        // What did not leave is told to who comes back.
-                        self.reader = before;
-                        return Err(end);
+                match self.read(items).await {
+                    Ok((told, more)) => {
+                        done = Instant::now();
+                        if !told.is_empty() {
+                            self.push(writer, told)?;
+                        }
+                        if more {
+                            continue;
+                        }
+                        if !self.follows {
+                            return Ok(());
+                        }
                     }
-                    sent = Instant::now();
-                    *items += alerts.len() as u64;
-                }
-                if more {
-                    continue;
-                }
-                if !self.follows {
-                    return Ok(());
+                    // What there is no room for now is read once there is.
+                    Err(ApiError { code: Code::Overloaded | Code::DeadlineExceeded, .. })
+                        if done.elapsed() < patience => {}
+                    Err(error) => return Err(refused(error)),
                 }
             } else if read.elapsed() >= patience {
                 return Err(unread());
             }
-            if sent.elapsed() >= HEARTBEAT {
-                push(writer, self.form.heartbeat(), place).await?;
-                sent = Instant::now();
+            if self.sent.elapsed() >= HEARTBEAT {
+                self.push(writer, self.form.heartbeat())?;
             }
             tokio::select! {
                 biased;
@@ -391,13 +414,16 @@ impl AlertStream {
         }
     }
 
-    /// The next alerts, and whether there may be more at once.
-    async fn read(&mut self) -> Result<(Vec<Alert>, bool), End> {
+    fn push(&mut self, writer: &Writer, bytes: Bytes) -> Result<(), End> {
+        self.sent = Instant::now();
+        writer.push_in_memory(bytes).map_err(|_| (Outcome::ClientGone, None))
+    }
+
+    /// The next alerts as they are sent, and whether there may be more at once.
+    async fn read(&mut self, items: &mut u64) -> Result<(Bytes, bool), ApiError> {
+        let (collection, reader) = (Arc::clone(&self.collection), self.reader.clone());
         let (app, caller) = (Arc::clone(&self.app), self.caller.clone());
-        let (collection, mut reader) = (Arc::clone(&self.collection), self.reader.clone());
-        let model = app.models().choose(self.model.as_deref()).map(Arc::clone);
-        let model = model.map_err(|error| (Outcome::Refused, Some(error)))?;
-        let read = call::look_up((&self.app, &self.caller), move || {
+        let is_behind = call::look_up((&self.app, &self.caller), move || {
             // It may be deleted meanwhile, and another of its name made.
             let is_remote = app.collections.is_remote();
             let now = app.collections.of(&caller)?.get(collection.name());
@@ -405,21 +431,42 @@ impl AlertStream {
             if !is_there {
                 return Err(call::of(&CollectionError::Unknown, ""));
             }
-            let read = reader.read(&*collection, &model.engine, cognate_collections::now());
-            Ok((reader, read.map_err(|error| call::of(&error, ""))?))
+            let is_behind = reader.is_behind(&*collection, cognate_collections::now());
+            is_behind.map_err(|error| call::of(&error, ""))
         });
-        let (reader, alerts) = read.await.map_err(|error| (Outcome::Refused, Some(error)))?;
+        if !is_behind.await? {
+            return Ok((Bytes::new(), false));
+        }
+        let model = Arc::clone(self.app.models().choose(self.model.as_deref())?);
+        let permit = self.app.admission.admit_soon(&self.caller.client).await?;
+        let (collection, mut reader) = (Arc::clone(&self.collection), self.reader.clone());
+        let (app, caller, form) = (Arc::clone(&self.app), self.caller.clone(), self.form);
+        let read = call::compute((&self.app, &self.caller), move |work| {
+            let _units = permit;
+            let is_cancelled = || work.check().is_err();
+            let (now, cancel) = (cognate_collections::now(), Cancellation::when(&is_cancelled));
+            let read = reader.read(&*collection, &model.engine, now, cancel);
+            let (alerts, more) =
+                read.map_err(|error| call::of_choice(error, |error| call::of(error, ""), work))?;
+            let unsent = app.unsent.of(&caller.client);
+            let texts = alerts.iter().filter_map(|alert| alert.item.as_ref());
+            let bytes: usize = texts.map(|item| item.text.len() + ENTRY_BYTES).sum();
+            let mut told = unsent.answer(bytes)?;
+            for alert in &alerts {
+                form.write(&mut told, &Entry::of(alert))?;
+            }
+            let told = if alerts.is_empty() { Bytes::new() } else { told.into_bytes() };
+            Ok((reader, told, alerts.len(), more))
+        });
+        let (reader, told, count, more) = read.await?;
         self.reader = reader;
-        Ok(alerts)
+        *items += count as u64;
+        Ok((told, more))
     }
 }
 
-async fn push(writer: &mut Writer, bytes: Vec<u8>, place: &mut Place) -> Result<(), End> {
-    writer.push(bytes, place).await.map_err(|stopped| match stopped {
-        Stopped::Gone => (Outcome::ClientGone, None),
-        Stopped::Ordered => stopping(),
-        Stopped::Full(_) => unread(),
-    })
+fn refused(error: ApiError) -> End {
+    (Outcome::Refused, Some(error))
 }
 
 fn stopping() -> End {

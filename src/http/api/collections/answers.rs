@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::response::Response;
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
-    Applied, Collection, CollectionError, CollectionInfo, Item, MatchOptions, Matched, Outgoing,
-    Pending, SharedEngine, Write,
+    Applied, Cancellation, Collection, CollectionError, CollectionInfo, Item, MatchOptions,
+    Matched, Outgoing, Pending, SharedEngine, Write,
 };
 use cognate_files::instant;
 use serde::Serialize;
@@ -20,9 +20,16 @@ use crate::http::api::collections::call;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
+use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::query::Resolved;
+use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
+
+/// Words of a post, where those of a window are not looked up.
+pub(crate) const POST_WORDS: u64 = 15;
+/// Items whose words are counted to weigh a match.
+const SAMPLE: usize = 16;
 
 /// A collection.
 #[derive(Debug, Serialize, ToSchema)]
@@ -262,9 +269,28 @@ impl Against {
         &*self.collection
     }
 
+    /// Refuses a match that adds texts, where the caller may not write.
+    pub(crate) fn check_adds(&self, add: AddPolicy) -> Result<(), ApiError> {
+        if add == AddPolicy::None { Ok(()) } else { authorize::check_writer(&self.caller) }
+    }
+
+    /// Words of the items that texts are matched against, by the last of them. A database is not asked for
+    /// them.
+    pub(crate) fn words(&self, resolved: &Resolved, app: &App) -> Result<u64, CollectionError> {
+        let now = cognate_collections::now();
+        if app.collections.is_remote() {
+            return Ok(POST_WORDS);
+        }
+        let last = self.collection.added(None, 1, now)?.items;
+        let first = last.first().map_or(0, |(last, _)| last.saturating_sub(SAMPLE as u64 - 1));
+        let items = self.collection.added(Some(first), SAMPLE, now)?.items;
+        let words: u64 = items.iter().map(|(_, item)| resolved.words(&item.text)).sum();
+        Ok(words / items.len().max(1) as u64)
+    }
+
     /// Waits for the turn to match, as long as an answer may take.
-    pub(crate) async fn turn(&self, app: &App) -> Result<Option<Turn>, ApiError> {
-        call::turn(app, &self.caller, self.collection.name()).await.map(Some)
+    pub(crate) async fn turn(&self, app: &App) -> Result<Turn, ApiError> {
+        call::turn(app, &self.caller, self.collection.name()).await
     }
 
     pub(crate) fn follow(
@@ -272,9 +298,14 @@ impl Against {
         resolved: &Resolved,
         how: &MatchOptions,
         items: Vec<Item>,
-        app: &App,
+        (app, work): (&App, &JobContext),
     ) -> Result<Vec<Matched>, call::MatchRefusal> {
-        let matched = self.followed(resolved, how, items, app);
+        let matched = self.followed(resolved, how, items, (app, work));
+        // Of a match that was given up the job knows why.
+        let matched = matched.map_err(|refusal| match work.check() {
+            Err(error) => call::MatchRefusal::Other(error),
+            Ok(()) => refusal,
+        });
         if let Err(call::MatchRefusal::Other(error)) = &matched {
             app.metrics.write_refused(self.collection.name(), error);
         }
@@ -286,7 +317,7 @@ impl Against {
         resolved: &Resolved,
         how: &MatchOptions,
         items: Vec<Item>,
-        app: &App,
+        (app, work): (&App, &JobContext),
     ) -> Result<Vec<Matched>, call::MatchRefusal> {
         let engine = SharedEngine::of(Arc::clone(&resolved.model));
         let now = cognate_collections::now();
@@ -294,7 +325,9 @@ impl Against {
             app.collections.of(&self.caller)?.check_room(&*self.collection, &items, now)?;
         }
         let counts = engine.counts(items.iter().map(|item| &*item.text));
-        let (matched, pending) = self.collection.follow(engine, how, items, now)?;
+        let is_cancelled = || work.check().is_err();
+        let cancel = Cancellation::when(&is_cancelled);
+        let (matched, pending) = self.collection.follow(engine, how, items, now, cancel)?;
         app.metrics.read(counts);
         self.pending().push(pending);
         let expired = matched.iter().filter(|one| one.expired).count();

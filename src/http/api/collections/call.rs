@@ -480,6 +480,10 @@ impl From<MatchError> for MatchRefusal {
             MatchError::Collection(CollectionError::OtherText { index }) => Self::OtherText(index),
             MatchError::Collection(error) => Self::Other(of(&error, "/items")),
             MatchError::Query(error) => Self::Other(error.into()),
+            // Whoever cancelled it knows why.
+            MatchError::Stopped => {
+                Self::Other(ApiError::new(Code::DeadlineExceeded, error.to_string()))
+            }
         }
     }
 }

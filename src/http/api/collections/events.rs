@@ -47,6 +47,9 @@ const NAMED_BY: usize = 256;
 const BACKGROUND: usize = 4096;
 /// Texts of an event that its central one is chosen from.
 const CENTRAL_OF: usize = 32;
+/// Bytes of texts, of an event and of a collection, that are read of those: fewer of long ones.
+const EVENT_BYTES: usize = 64 << 10;
+const BACKGROUND_BYTES: usize = 1 << 20;
 /// Most terms that are counted.
 const TERMS: usize = 1 << 16;
 /// Bytes of memory of an item while events are told.
@@ -125,22 +128,31 @@ enum EventOrder {
 
 impl EventOrder {
     /// What is largest of the first event. Times and numbers of items are far below 2^53.
-    fn of(self, event: &EventItems<'_>, engine: &Engine) -> f64 {
-        match self {
+    fn of(
+        self,
+        event: &EventItems<'_>,
+        engine: &Engine,
+        work: &JobContext,
+    ) -> Result<f64, ApiError> {
+        work.check()?;
+        Ok(match self {
             Self::Last => event.last() as f64,
             Self::First => event.first() as f64,
             Self::Size => event.size() as f64,
             Self::PerHour => event.per_hour().unwrap_or(0.0),
             Self::Peak => event.peak().0 as f64,
             Self::Chatter => {
+                let texts =
+                    some_of(event.items.iter().map(|item| &*item.text), NAMED_BY, EVENT_BYTES);
                 let mut terms = Terms::default();
-                let bits = spread(&event.items, NAMED_BY).map(|item| {
-                    terms.read(engine, &item.text);
-                    terms.bits()
+                let bits = texts.iter().map(|text| {
+                    work.check()?;
+                    terms.read(engine, text);
+                    Ok(terms.bits())
                 });
-                bits.sum::<f64>() / event.size().clamp(1, NAMED_BY) as f64
+                bits.sum::<Result<f64, ApiError>>()? / texts.len().max(1) as f64
             }
-        }
+        })
     }
 
     /// Puts events in this order; equal ones by their names.
@@ -150,10 +162,7 @@ impl EventOrder {
         engine: &Engine,
         work: &JobContext,
     ) -> Result<Vec<EventItems<'i>>, ApiError> {
-        let keyed = events.into_iter().map(|event| {
-            work.check()?;
-            Ok((self.of(&event, engine), event))
-        });
+        let keyed = events.into_iter().map(|event| Ok((self.of(&event, engine, work)?, event)));
         let mut keyed: Vec<_> = keyed.collect::<Result<_, ApiError>>()?;
         keyed.sort_by(|(one, a), (other, b)| other.total_cmp(one).then_with(|| a.id.cmp(b.id)));
         Ok(keyed.into_iter().map(|(_, event)| event).collect())
@@ -239,11 +248,8 @@ pub(crate) async fn list(
         let total = events.len();
         let events = asked.sort.unwrap_or_default().sort(events, &model.engine, work)?;
         let page: Vec<_> = events.iter().skip(asked.offset.unwrap_or(0)).take(limit).collect();
-        let naming = Naming::of(&items, &model.engine);
-        let told = page.into_iter().map(|event| {
-            work.check()?;
-            naming.entry(event)
-        });
+        let naming = Naming::of(&items, &model.engine, (&app_of, &by), work)?;
+        let told = page.into_iter().map(|event| naming.entry(event, work));
         let events: Vec<EventEntry<'_>> = told.collect::<Result<_, ApiError>>()?;
         let bytes = events.iter().map(|event| event.text.len() + ITEM_BYTES).sum();
         call::answer(&app_of, &by, bytes, &EventList { events, total })
@@ -326,7 +332,8 @@ impl EventPage {
             let page = event.items.iter().skip(self.offset).take(self.limit);
             let page: Vec<&Arc<Item>> = page.copied().collect();
             let bytes = page.iter().map(|item| item.bytes()).sum();
-            let entry = Naming::of(&items, &self.model.engine).entry(event)?;
+            let naming = Naming::of(&items, &self.model.engine, (&app_of, &by), work)?;
+            let entry = naming.entry(event, work)?;
             let items = page.into_iter().map(|item| ItemEntry::from(item.as_ref())).collect();
             call::answer(&app_of, &by, bytes, &EventWithItems { event: entry, items })
         })
@@ -525,20 +532,37 @@ fn chosen(
 struct Naming<'e> {
     engine: &'e Engine,
     all: TermCounts,
+    /// The memory of these terms, and of those of one event.
+    _memory: Charge,
 }
 
 impl<'e> Naming<'e> {
     /// Names of events among these items.
-    fn of(items: &Items, engine: &'e Engine) -> Self {
-        let texts = spread(items, BACKGROUND).map(|(_, item)| &*item.text);
-        Self { engine, all: counted(engine, texts) }
+    fn of(
+        items: &Items,
+        engine: &'e Engine,
+        (app, caller): (&App, &Caller),
+        work: &JobContext,
+    ) -> Result<Self, ApiError> {
+        let texts = items.iter().map(|(_, item)| &*item.text);
+        let texts = some_of(texts, BACKGROUND, BACKGROUND_BYTES);
+        let bytes: usize = texts.iter().map(|text| text.len()).sum();
+        let memory =
+            [bytes, bytes.min(EVENT_BYTES)].map(|texts| TermCounts::bytes_of(texts, TERMS));
+        let memory = app.unsent.of(&caller.client).work(memory.iter().sum())?;
+        Ok(Self { engine, all: counted(engine, &texts, work)?, _memory: memory })
     }
 
-    fn entry<'i>(&self, event: &EventItems<'i>) -> Result<EventEntry<'i>, ApiError> {
-        let terms = counted(self.engine, spread(&event.items, NAMED_BY).map(|item| &*item.text));
+    fn entry<'i>(
+        &self,
+        event: &EventItems<'i>,
+        work: &JobContext,
+    ) -> Result<EventEntry<'i>, ApiError> {
+        let texts = || event.items.iter().map(|item| &*item.text);
+        let terms = counted(self.engine, &some_of(texts(), NAMED_BY, EVENT_BYTES), work)?;
         let names = naming::names(&terms, &self.all, NAMES);
-        let texts: Vec<&'i str> =
-            spread(&event.items, CENTRAL_OF).map(|item| &*item.text).collect();
+        let texts: Vec<&'i str> = some_of(texts(), CENTRAL_OF, EVENT_BYTES);
+        work.check()?;
         let central = naming::central(self.engine, &texts)?;
         let (size, from) = event.peak();
         Ok(EventEntry {
@@ -556,13 +580,14 @@ impl<'e> Naming<'e> {
 }
 
 /// The terms of some texts.
-fn counted<'t>(engine: &Engine, texts: impl Iterator<Item = &'t str>) -> TermCounts {
+fn counted(engine: &Engine, texts: &[&str], work: &JobContext) -> Result<TermCounts, ApiError> {
     let (mut terms, mut counts) = (Terms::default(), TermCounts::default());
     for text in texts {
+        work.check()?;
         terms.read(engine, text);
         counts.add(&terms, TERMS);
     }
-    counts
+    Ok(counts)
 }
 
 /// A number to the hundredth.
@@ -570,10 +595,29 @@ pub(super) fn hundredths(number: f64) -> f64 {
     (100.0 * number).round() / 100.0
 }
 
-/// At most `most` of a list, from all over it.
-fn spread<T>(list: &[T], most: usize) -> impl Iterator<Item = &T> {
-    let count = list.len().min(most);
-    (0..count).filter_map(move |at| list.get(at * list.len() / count.max(1)))
+/// At most `most` of some texts, from all over them, and of long ones fewer: as many as have about so many
+/// bytes, but one at least.
+fn some_of<'t>(
+    texts: impl ExactSizeIterator<Item = &'t str> + Clone,
+    most: usize,
+    bytes: usize,
+) -> Vec<&'t str> {
+    let spread = |most: usize| {
+        let (all, count) = (texts.len(), texts.len().min(most));
+        let places = (0..count).map(move |at| at * all / count.max(1));
+        let mut texts = texts.clone().enumerate();
+        places.filter_map(move |place| Some(texts.find(|(at, _)| *at == place)?.1))
+    };
+    let length: usize = spread(most).map(str::len).sum();
+    let fit = (most.min(texts.len()) as u128 * bytes as u128 / length.max(1) as u128) as usize;
+    let mut left = bytes;
+    let is_first = |at: usize| at == 0;
+    let fits = |(at, text): &(usize, &str)| {
+        let fits = is_first(*at) || text.len() <= left;
+        left = left.saturating_sub(text.len());
+        fits
+    };
+    spread(most.min(fit.max(1))).enumerate().take_while(fits).map(|(_, text)| text).collect()
 }
 
 fn no_event() -> ApiError {

@@ -20,13 +20,12 @@ use crate::http::api::collections::call::Named;
 use crate::http::api::collections::items::{ItemRequest, item_at, within};
 use crate::http::api::collections::{call, item};
 use crate::http::api::pipeline::{
-    ANSWER_HEAD, AnyQuestion, Endpoint, NUMBER_BYTES, Plan, Question,
+    ANSWER_HEAD, AnyQuestion, BoxFuture, Endpoint, NUMBER_BYTES, Plan, Question,
 };
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
-use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{
@@ -178,14 +177,44 @@ fn check_score(score: f64, method: Method, pointer: &'static str) -> Result<(), 
     Err(ApiError::at(Code::OutOfRange, pointer, detail))
 }
 
-pub(crate) fn multiplications(how: &MatchOptions, resolved: &Resolved, texts: usize) -> u64 {
-    let Settings { second, nearest, limits, .. } = how.stream;
-    let dims = resolved.model.engine.model().dims() as u64;
-    let scan = (limits.last as u64).saturating_mul(dims) / BYTES_A_NUMBER;
-    // A post of some fifteen words against each of the nearest.
-    let again = second.map_or(0, |method| (method.info().cost.pair)(15, 15, dims));
-    let each = scan.saturating_add(again.saturating_mul(nearest as u64));
-    each.saturating_mul(texts as u64)
+/// Multiplications that matching some texts takes, roughly.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Effort {
+    /// To look through the window for their nearest, which many texts share.
+    scan: u64,
+    /// To score the nearest once more, where it is known how many words these have.
+    second: u64,
+}
+
+impl Effort {
+    /// The work of matching texts against items of so many words each.
+    pub(crate) fn of<'t>(
+        how: &MatchOptions,
+        resolved: &Resolved,
+        words: u64,
+        texts: impl Iterator<Item = &'t str>,
+    ) -> Self {
+        let Settings { second, nearest, limits, .. } = how.stream;
+        let dims = resolved.model.engine.model().dims() as u64;
+        let scan = (limits.last as u64).saturating_mul(dims) / BYTES_A_NUMBER;
+        let again = |text: &str| {
+            let words = (resolved.words(text), words);
+            let pair = second.map_or(0, |method| (method.info().cost.pair)(words.0, words.1, dims));
+            pair.saturating_mul(nearest as u64)
+        };
+        texts.fold(Self::default(), |sum, text| Self {
+            scan: sum.scan.saturating_add(scan),
+            second: sum.second.saturating_add(again(text)),
+        })
+    }
+
+    pub(crate) fn all(self) -> u64 {
+        self.scan.saturating_add(self.second)
+    }
+
+    pub(crate) fn second(self) -> u64 {
+        self.second
+    }
 }
 
 /// The body of `POST /collections/{name}/match`.
@@ -295,15 +324,8 @@ impl Matching<'_> {
 impl Endpoint for Matching<'_> {
     type Address = Arc<Against>;
 
-    fn may_wait(app: &App) -> bool {
-        app.collections.is_remote()
-    }
-
-    fn turn(
-        against: &Arc<Against>,
-        app: &App,
-    ) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
-        against.turn(app)
+    fn may_wait(_: &App) -> bool {
+        true
     }
 
     fn read<'b>(body: &'b [u8], against: &Arc<Against>) -> Result<AnyQuestion<'b>, ApiError> {
@@ -318,6 +340,15 @@ impl Question for Matching<'_> {
         app.collections.is_remote()
     }
 
+    /// Who only looks waits for nobody.
+    fn turn(&self, app: &Arc<App>) -> Option<BoxFuture<Result<Turn, ApiError>>> {
+        if self.request.add == Some(AddRule::None) {
+            return None;
+        }
+        let (app, against) = (Arc::clone(app), Arc::clone(&self.against));
+        Some(Box::pin(async move { against.turn(&app).await }))
+    }
+
     /// A match may wait for the collection's writer and for a disk.
     fn is_long(&self) -> bool {
         true
@@ -328,6 +359,7 @@ impl Question for Matching<'_> {
         let items = &self.request.items;
         pipeline::check_length("/items", "items", items.length, limit)?;
         let (resolved, how) = self.wanted().resolve(app, models)?;
+        self.against.check_adds(how.add)?;
         let each = items.items.iter().enumerate().map(item_at);
         let text_bytes = self.against.collection().limits().text_bytes;
         let mut units = None;
@@ -335,7 +367,8 @@ impl Question for Matching<'_> {
         let parsed =
             item::parse(each, (items.length, text_bytes), cognate_collections::now(), pay)?;
         let bytes = parsed.iter().map(|item| item.text.len()).sum();
-        let work = multiplications(&how, &resolved, items.length);
+        let words = self.against.words(&resolved, app).map_err(|error| call::of(&error, ""))?;
+        let work = Effort::of(&how, &resolved, words, parsed.iter().map(|item| &*item.text)).all();
         let each = MATCHED_BYTES + how.stream.nearest * (NUMBER_BYTES + 24);
         *self.weighed() = Some(Weighed { items: parsed, how, units });
         let plan = Plan::new(resolved, items.length, bytes, work, app)?;
@@ -355,7 +388,8 @@ impl Question for Matching<'_> {
             .ok_or_else(|| ApiError::internal("a question was answered before it was weighed"))?;
         let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
         let resolved = &plan.resolved;
-        let matched = self.against.follow(resolved, &how, items, app).map_err(call::of_match)?;
+        let matched =
+            self.against.follow(resolved, &how, items, (app, work)).map_err(call::of_match)?;
         let engine = &resolved.model.engine;
         answer.write_json(&MatchResponse {
             model: &resolved.model.name,
@@ -388,7 +422,8 @@ refusals!(
 ///
 /// A body of `application/x-ndjson` is a stream of any length: an item a line, and for each at once a
 /// line with what was found of it. Its settings stand in the query string. Needs a key of the scope
-/// `collection`, where keys are set.
+/// `collection`, where keys are set; with `"add": "none"`, which changes nothing, any key that reaches the
+/// collection.
 #[utoipa::path(
     post,
     path = "/collections/{name}/match",
@@ -416,7 +451,6 @@ pub(crate) async fn matching(
     name: Named<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    authorize::check_writes(&request)?;
     let collection = call::collection(&app, &caller, name)?;
     if body::is_lines(request.headers()) {
         if app.collections.is_remote() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
-use cognate::engine::{Counts, Embeddings, QueryError, Reason};
+use cognate::engine::{Counts, Embeddings, Reason};
 use serde::Serialize;
 
 use crate::http::api::embed::{
@@ -16,6 +16,7 @@ use crate::http::api::stream::{LineQuestion, Opening, settings};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Pointer, Segment};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, WRITING, estimate};
+use crate::http::work::pool::JobContext;
 use crate::http::work::pool::items_per_part;
 
 struct Texts {
@@ -87,8 +88,8 @@ impl LineQuestion for Texts {
         items_per_part(items.len(), items.iter().map(each).fold(0, u64::saturating_add))
     }
 
-    fn ask(&self, items: &[&TextLine<'_>]) -> Result<Embeddings, QueryError> {
-        self.resolved.model.engine.embed(items, &self.resolved.query)
+    fn ask(&self, items: &[&TextLine<'_>], _: &JobContext) -> Result<Embeddings, ApiError> {
+        Ok(self.resolved.model.engine.embed(items, &self.resolved.query)?)
     }
 
     fn counts(answers: &Embeddings) -> Counts {

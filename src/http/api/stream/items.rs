@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::Request;
 use axum::response::Response;
-use cognate::engine::{Counts, QueryError};
+use cognate::engine::Counts;
 use cognate_collections::{Applied, Item};
 use serde::Serialize;
 
@@ -18,6 +18,7 @@ use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::request::body;
 use crate::http::request::query::Resolved;
+use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 
 /// Adds a stream of items.
@@ -95,8 +96,8 @@ impl LineQuestion for Items {
         app.collections.is_remote()
     }
 
-    fn turn(&self, app: &App) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
-        self.against.turn(app)
+    async fn turn(&self, app: &App) -> Result<Option<Turn>, ApiError> {
+        self.against.turn(app).await.map(Some)
     }
 
     fn wait_durable(&self) -> impl Future<Output = Result<(), ApiError>> + Send {
@@ -108,7 +109,7 @@ impl LineQuestion for Items {
         usize::MAX
     }
 
-    fn ask(&self, items: &[&Item]) -> Result<Self::Answers, QueryError> {
+    fn ask(&self, items: &[&Item], _: &JobContext) -> Result<Self::Answers, ApiError> {
         let items = items.iter().copied().cloned().collect();
         Ok(self.against.put(items, &self.app))
     }

@@ -77,10 +77,10 @@ impl<Q: LineQuestion> Stream<Q> {
                         let grace = if is_write { DISK_PATIENCE } else { GRACE };
                         let until = first + asked;
                         let (stream, lines) = (Arc::clone(self), Arc::clone(lines));
-                        let has_begun = Arc::new(AtomicBool::new(false));
-                        let begins = Arc::clone(&has_begun);
+                        let is_running = Arc::new(AtomicBool::new(false));
+                        let runs = Arc::clone(&is_running);
                         let job = move |work: &JobContext| {
-                            begins.store(true, Ordering::Relaxed);
+                            runs.store(true, Ordering::Relaxed);
                             let lines = lines.get(first..until).unwrap_or_default();
                             let begun = Instant::now();
                             let mut answered = stream.answer_some(lines, work);
@@ -89,6 +89,7 @@ impl<Q: LineQuestion> Stream<Q> {
                             }
                             drop(turn);
                             drop(permit);
+                            runs.store(false, Ordering::Relaxed);
                             answered
                         };
                         let deadline = (Instant::now() + patience).into_std();
@@ -107,7 +108,7 @@ impl<Q: LineQuestion> Stream<Q> {
                             Ok(Err(error))
                                 if error.code == Code::DeadlineExceeded
                                     && is_write
-                                    && has_begun.load(Ordering::Relaxed) =>
+                                    && is_running.load(Ordering::Relaxed) =>
                             {
                                 end = until;
                                 break uncertain();
@@ -194,7 +195,18 @@ impl<Q: LineQuestion> Stream<Q> {
             if part.lines > 0 && (work.is_half_over() || part.answer.len() >= ENOUGH) {
                 break;
             }
-            self.answer_together(lines, items, work, &mut part)?;
+            let before = part.answer.len();
+            match self.answer_together(lines, items, work, &mut part) {
+                // What was answered by then may be written already and is not asked again.
+                Err(error)
+                    if error.code == Code::DeadlineExceeded
+                        && part.lines > 0
+                        && part.answer.len() == before =>
+                {
+                    break;
+                }
+                answered => answered?,
+            }
         }
         Ok(part)
     }
@@ -211,7 +223,10 @@ impl<Q: LineQuestion> Stream<Q> {
         let sound: Vec<&Q::Item<'_>> = items.iter().flatten().collect();
         // Usually all lines are sound. If one is not, the joint answer fails, and each line is asked
         // alone.
-        let together = question.ask(&sound).ok();
+        let together = question.ask(&sound, work).ok();
+        if together.is_none() {
+            work.check()?;
+        }
         let mut place = 0;
         for (line, item) in lines.iter().zip(items) {
             let item = match item {
@@ -228,14 +243,14 @@ impl<Q: LineQuestion> Stream<Q> {
                 }
                 None => {
                     work.check()?;
-                    match question.ask(&[item]) {
+                    match question.ask(&[item], work) {
                         Ok(answers) => {
                             part.counts.add(Q::counts(&answers));
                             question.write(line, item, &answers, 0, part);
                             part.sound += 1;
                         }
                         Err(error) => {
-                            let error = ApiError::from(error).renamed(Q::pointer_in_line);
+                            let error = error.renamed(Q::pointer_in_line);
                             part.fail(line.number, Q::id(item), &error);
                         }
                     }

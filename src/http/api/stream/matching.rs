@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
-use cognate::engine::{Counts, QueryError};
+use cognate::engine::Counts;
 use cognate::window::BATCH;
+use cognate::window::stream::AddPolicy;
 use cognate_collections::{Item, MatchOptions, Matched};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::http::api::collections::answers::Against;
+use crate::http::api::collections::answers::{Against, POST_WORDS};
 use crate::http::api::collections::call::MatchRefusal;
 use crate::http::api::collections::items::ItemRequest;
-use crate::http::api::collections::matching::{AddRule, Wanted, multiplications};
+use crate::http::api::collections::matching::{AddRule, Effort, Wanted};
 use crate::http::api::collections::{MatchedEntry, call};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, id_of, parse, write};
@@ -25,7 +26,7 @@ use crate::http::error::{ApiError, Code};
 use crate::http::request::fields::{ModelName, OpposedPolicy, VectorMethod};
 use crate::http::request::query::{Resolved, estimate};
 use crate::http::request::threshold::Threshold;
-use crate::http::work::pool::items_per_part;
+use crate::http::work::pool::{JobContext, items_per_part};
 use crate::http::work::turns::Turn;
 
 /// Most of the nearest, and most votes.
@@ -116,6 +117,7 @@ pub(crate) async fn answer(
         replace: asked.replace.unwrap_or(false),
     };
     let (resolved, how) = wanted.resolve(&opening.app, &opening.app.models())?;
+    against.check_adds(how.add)?;
     let place = opening.place()?;
     let app = Arc::clone(&opening.app);
     let items = Items { app, against, resolved, how };
@@ -126,11 +128,11 @@ struct LineItem(Item);
 
 impl Items {
     /// Matches items of different names: all of them, but those that are refused by themselves.
-    fn follow(&self, run: &[&LineItem]) -> Vec<Result<Matched, ApiError>> {
+    fn follow(&self, run: &[&LineItem], work: &JobContext) -> Vec<Result<Matched, ApiError>> {
         let (mut left, mut refused) = (run.to_vec(), Vec::new());
         let matched = loop {
             let items = left.iter().map(|LineItem(item)| item.clone()).collect();
-            match self.against.follow(&self.resolved, &self.how, items, &self.app) {
+            match self.against.follow(&self.resolved, &self.how, items, (&self.app, work)) {
                 Err(MatchRefusal::OtherText(place)) if place < left.len() => {
                     refused.push(place);
                     left.remove(place);
@@ -177,8 +179,11 @@ impl LineQuestion for Items {
         app.collections.is_remote()
     }
 
-    fn turn(&self, app: &App) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
-        self.against.turn(app)
+    async fn turn(&self, app: &App) -> Result<Option<Turn>, ApiError> {
+        match self.how.add {
+            AddPolicy::None => Ok(None),
+            AddPolicy::All | AddPolicy::New => self.against.turn(app).await.map(Some),
+        }
     }
 
     fn wait_durable(&self) -> impl Future<Output = Result<(), ApiError>> + Send {
@@ -186,17 +191,20 @@ impl LineQuestion for Items {
     }
 
     /// One scan of the window serves a batch of texts. Over a very large window a batch would take too
-    /// long.
+    /// long, and so would a dear second look at all of them.
     fn per_part(&self, items: &[&LineItem]) -> usize {
-        let bytes = items.iter().map(|LineItem(item)| item.text.len()).sum();
-        let nanos = estimate(bytes, multiplications(&self.how, &self.resolved, items.len()));
-        let least = if self.how.stream.limits.last <= MOST_TOGETHER { BATCH } else { 1 };
-        items_per_part(items.len(), nanos).max(least)
+        let texts = || items.iter().map(|LineItem(item)| &*item.text);
+        let effort = Effort::of(&self.how, &self.resolved, POST_WORDS, texts());
+        let bytes = texts().map(str::len).sum();
+        let fits = |work: u64| items_per_part(items.len(), estimate(bytes, work));
+        let shares_scan = self.how.stream.limits.last <= MOST_TOGETHER;
+        let least = if shares_scan { fits(effort.second()).min(BATCH) } else { 1 };
+        fits(effort.all()).max(least)
     }
 
     /// Matched items are already added and are never asked again, so a fault is the answer of the
     /// items that it meets.
-    fn ask(&self, items: &[&LineItem]) -> Result<Self::Answers, QueryError> {
+    fn ask(&self, items: &[&LineItem], work: &JobContext) -> Result<Self::Answers, ApiError> {
         let mut answers = Vec::with_capacity(items.len());
         let mut rest = items;
         while !rest.is_empty() {
@@ -205,9 +213,22 @@ impl LineQuestion for Items {
             let fresh = rest.iter().take_while(|LineItem(item)| names.insert(&item.id)).count();
             let (run, after) = rest.split_at(fresh.max(1));
             rest = after;
-            answers.extend(self.follow(run));
+            answers.extend(self.follow(run, work));
         }
-        Ok(answers)
+        // Where none was matched in time, nothing was changed: they may be asked again.
+        let late = |answer: &Result<Matched, ApiError>| match answer {
+            Err(error) if error.code == Code::DeadlineExceeded => Some(error.clone()),
+            _ => None,
+        };
+        match answers
+            .iter()
+            .map(late)
+            .collect::<Option<Vec<_>>>()
+            .and_then(|late| late.into_iter().next())
+        {
+            Some(error) => Err(error),
+            None => Ok(answers),
+        }
     }
 
     /// They were counted when they were matched.

@@ -20,7 +20,7 @@ use axum::body::Body;
 use axum::extract::{Query, Request};
 use axum::http::{HeaderValue, Uri, header};
 use axum::response::Response;
-use cognate::engine::{Counts, QueryError};
+use cognate::engine::Counts;
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use tokio::task::yield_now;
@@ -85,7 +85,7 @@ trait LineQuestion: Send + Sync + 'static {
     fn per_part(&self, items: &[&Self::Item<'_>]) -> usize;
 
     /// Asks items together. A fault of one is a fault of all.
-    fn ask(&self, items: &[&Self::Item<'_>]) -> Result<Self::Answers, QueryError>;
+    fn ask(&self, items: &[&Self::Item<'_>], work: &JobContext) -> Result<Self::Answers, ApiError>;
 
     fn counts(answers: &Self::Answers) -> Counts;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
-use cognate::engine::{Counts, Oppositions, QueryError, Reason, Scores};
+use cognate::engine::{Counts, Oppositions, Reason, Scores};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
@@ -18,6 +18,7 @@ use crate::http::request::fields::{
 };
 use crate::http::request::query::{OovPolicy, Resolved, Selection, estimate};
 use crate::http::request::threshold::{Cutoff, Threshold};
+use crate::http::work::pool::JobContext;
 use crate::http::work::pool::items_per_part;
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -142,10 +143,10 @@ impl LineQuestion for Pairs {
         items_per_part(items.len(), items.iter().map(each).fold(0, u64::saturating_add))
     }
 
-    fn ask(&self, items: &[&PairLine<'_>]) -> Result<Scores, QueryError> {
+    fn ask(&self, items: &[&PairLine<'_>], _: &JobContext) -> Result<Scores, ApiError> {
         let pairs: Vec<(&str, &str)> =
             items.iter().map(|item| (item.a.as_ref(), item.b.as_ref())).collect();
-        self.resolved.model.engine.similarity(&pairs, &self.resolved.query)
+        Ok(self.resolved.model.engine.similarity(&pairs, &self.resolved.query)?)
     }
 
     fn counts(answers: &Scores) -> Counts {

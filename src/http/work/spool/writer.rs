@@ -94,6 +94,19 @@ impl Writer {
         }
     }
 
+    /// Adds bytes that are paid for to an answer that is never written to a file, because what waits of it is
+    /// looked at before more of it is made.
+    pub(crate) fn push_in_memory(&self, bytes: Bytes) -> Result<(), Stopped> {
+        let mut waiting = self.shared.lock();
+        if waiting.reading != Reading::Going {
+            return Err(Stopped::Gone);
+        }
+        waiting.keep(bytes);
+        drop(waiting);
+        self.shared.more.notify_one();
+        Ok(())
+    }
+
     /// Keeps bytes in memory if that is where they belong, or gives them back.
     fn keep(&self, bytes: Vec<u8>) -> Result<Option<Vec<u8>>, Stopped> {
         let mut waiting = self.shared.lock();
@@ -110,9 +123,7 @@ impl Writer {
             Ok(bytes) => bytes,
             Err(bytes) => return Ok(Some(bytes)),
         };
-        waiting.memory.push_back(bytes);
-        waiting.in_memory += length;
-        waiting.given += length as u64;
+        waiting.keep(bytes);
         drop(waiting);
         self.shared.more.notify_one();
         Ok(None)
@@ -193,10 +204,10 @@ impl Writer {
     }
 
     /// Ends the answer with these last bytes, for which there is always room: they are short.
-    pub(crate) fn finish(&mut self, last: Vec<u8>) {
-        let mut waiting = self.shared.lock();
+    pub(crate) fn finish(&mut self, last: impl Into<Bytes>) {
+        let (last, mut waiting) = (last.into(), self.shared.lock());
         waiting.given += last.len() as u64;
-        waiting.phase = Phase::Finished(Bytes::from(last));
+        waiting.phase = Phase::Finished(last);
         drop(waiting);
         self.shared.more.notify_one();
     }
@@ -234,6 +245,13 @@ impl Drop for Writer {
 type Written = Option<Arc<File>>;
 
 impl super::Waiting {
+    /// Adds bytes in memory.
+    fn keep(&mut self, bytes: Bytes) {
+        self.in_memory += bytes.len();
+        self.given += bytes.len() as u64;
+        self.memory.push_back(bytes);
+    }
+
     /// Adds `length` bytes, written to a new file or to the last.
     fn add(&mut self, written: Written, length: u64, room: Reserved) {
         self.given += length;

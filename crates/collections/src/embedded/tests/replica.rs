@@ -251,7 +251,7 @@ fn a_replica_takes_no_changes() {
     refused(replica.set("news", Settings::default(), 0).unwrap_err());
     refused(replica.delete("news").unwrap_err());
     refused(news.write(Write::Remove(vec!["n0".into()]), 0).unwrap_err());
-    match news.follow(engine, &contract::how(), vec![item(1, "a", 0)], 0) {
+    match news.follow(engine, &contract::how(), vec![item(1, "a", 0)], 0, Cancellation::NEVER) {
         Err(MatchError::Collection(error)) => refused(error),
         other => panic!("{other:?}"),
     }

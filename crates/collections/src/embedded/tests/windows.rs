@@ -2,6 +2,7 @@
 //! nothing that left, and are in the memory that is counted.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cognate::engine::Engine;
 use cognate::methods::Method;
@@ -13,8 +14,8 @@ use proptest::prelude::*;
 use crate::embedded::tests::item;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{
-    Collection, CollectionError, Event, Item, Limits, MatchError, MatchOptions, Matched, Settings,
-    SharedEngine,
+    Cancellation, Collection, CollectionError, Event, Item, Limits, MatchError, MatchOptions,
+    Matched, Settings, SharedEngine,
 };
 
 /// An engine in something that can be shared.
@@ -71,7 +72,8 @@ fn follow(
     items: Vec<Item>,
     now: i64,
 ) -> Vec<Matched> {
-    let (matched, pending) = news.follow(engine.clone(), &how, items, now).unwrap();
+    let (matched, pending) =
+        news.follow(engine.clone(), &how, items, now, Cancellation::NEVER).unwrap();
     news.wait_durable(pending).unwrap();
     matched
 }
@@ -91,7 +93,7 @@ fn a_window_that_is_kept_names_nothing_that_is_too_old() {
     // The same words, late: by its own time it would be near to the first.
     let late = |id: usize, now: i64| {
         let items = vec![item(id, &text(0), 500)];
-        news.follow(engine.clone(), &asked, items, now).unwrap().0
+        news.follow(engine.clone(), &asked, items, now, Cancellation::NEVER).unwrap().0
     };
     assert_eq!(named(&late(1, 900)), ["n0"]);
     let found = late(2, 1200);
@@ -132,6 +134,52 @@ fn a_clock_that_begins_anew_brings_nothing_back_that_left() {
     assert!(found[0].new && found[0].nearest.is_empty(), "{found:?}");
 }
 
+/// A request that is given up asks for every text whether it is wanted, changes nothing, and what it made of a
+/// window serves the next.
+#[test]
+fn a_match_that_is_given_up_changes_nothing() {
+    let engine = engine();
+    let all: Vec<usize> = (0..100).collect();
+    let now = 100;
+    let made = || {
+        let home = EmbeddedHome::in_memory(Limits::DEFAULT);
+        let (news, _) = home.make("news", Settings::default(), 0).unwrap();
+        news.put(all.iter().map(|&at| item(at, &text(at), now)).collect(), now).unwrap();
+        news
+    };
+    let more: Vec<Item> = (100..110).map(|at| item(at, &text(at), now)).collect();
+    let asked = MatchOptions {
+        stream: stream::Settings {
+            second: Some(Method::MaxCos),
+            nearest: 40,
+            ..how(100, 0.3).stream
+        },
+        ..how(100, 0.3)
+    };
+    let expected = follow(&made(), &engine, asked, more.clone(), now);
+    for after in [0, 30, 100, 105, 110, 115] {
+        let news = made();
+        let checks = AtomicUsize::new(0);
+        let is_cancelled = || checks.fetch_add(1, Ordering::Relaxed) >= after;
+        let cancel = Cancellation::when(&is_cancelled);
+        let stopped = news.follow(engine.clone(), &asked, more.clone(), now, cancel);
+        assert!(matches!(stopped, Err(MatchError::Stopped)), "{after}");
+        // What was in the middle of a second look asks once more before it ends.
+        assert!(checks.load(Ordering::Relaxed) <= after + 2, "nothing runs on");
+        assert_eq!(news.told(now).items, all.len());
+        // Texts of the window that were read are read no more.
+        let again = AtomicUsize::new(0);
+        let count = || again.fetch_add(1, Ordering::Relaxed) == usize::MAX;
+        let matched =
+            news.follow(engine.clone(), &asked, more.clone(), now, Cancellation::when(&count));
+        assert_eq!(matched.unwrap().0, expected, "{after}");
+        if after < all.len() {
+            // Of 40 nearest at least two parts are scored before it is asked again.
+            assert!(again.load(Ordering::Relaxed) <= all.len() - after + 5 * more.len());
+        }
+    }
+}
+
 #[test]
 fn a_window_is_paid_for_and_gives_way_to_items() {
     let engine = engine();
@@ -145,7 +193,9 @@ fn a_window_is_paid_for_and_gives_way_to_items() {
     assert!(window > 500 * dims * 5, "{window}");
     // Long texts stand in the window once more, and long names in its lists.
     let long = (1..200).map(|at| item(at, &format!("{} {}", text(at), "quake ".repeat(500)), 0));
-    let (_, pending) = news.follow(engine.clone(), &how(500, 0.3), long.collect(), 0).unwrap();
+    let (_, pending) = news
+        .follow(engine.clone(), &how(500, 0.3), long.collect(), 0, Cancellation::NEVER)
+        .unwrap();
     news.wait_durable(pending).unwrap();
     assert!(items() > window + 199 * 3000, "{} after {window}", items());
     // Two more windows, and then what is known is too much: the one that was not asked for longest goes.
@@ -160,7 +210,13 @@ fn a_window_is_paid_for_and_gives_way_to_items() {
     assert_eq!((news.windows().len(), items()), (0, 0), "items need the memory");
     // Where there is none for a window, that is said, and nothing is added.
     let before = news.told(0).items;
-    let asked = news.follow(engine.clone(), &how(5000, 0.3), vec![item(9999, "quake", 0)], 0);
+    let asked = news.follow(
+        engine.clone(),
+        &how(5000, 0.3),
+        vec![item(9999, "quake", 0)],
+        0,
+        Cancellation::NEVER,
+    );
     let is_refused = matches!(asked, Err(MatchError::Collection(CollectionError::NoMemory { .. })));
     assert!(is_refused);
     assert_eq!((news.told(0).items, items()), (before, 0));

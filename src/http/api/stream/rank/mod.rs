@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
-use cognate::engine::{Boosts, Counts, QueryError, RankOptions, Reason, UnscoredLikes};
+use cognate::engine::{Boosts, Counts, RankOptions, Reason, UnscoredLikes};
 use http_body_util::BodyExt;
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
@@ -214,7 +214,11 @@ impl LineQuestion for Candidates {
         items_per_part(items.len(), estimate(bytes, most))
     }
 
-    fn ask(&self, items: &[&CandidateLine<'_>]) -> Result<Standings, QueryError> {
+    fn ask(
+        &self,
+        items: &[&CandidateLine<'_>],
+        work: &pool::JobContext,
+    ) -> Result<Standings, ApiError> {
         let first = &self.first;
         let engine = &first.resolved.model.engine;
         let floor = self.best().floor();
@@ -234,7 +238,8 @@ impl LineQuestion for Candidates {
         };
         if first.drop_opposed {
             let (results, query) = (&mut ranking.results, &first.resolved.query);
-            engine.drop_opposed(results, &asked, &first.query, usize::MAX, query, || Ok(()))?;
+            engine
+                .drop_opposed(results, &asked, &first.query, usize::MAX, query, || work.check())?;
         }
         let standing = |item: &&CandidateLine<'_>| match item.is_excluded {
             true => Standing::Excluded,
