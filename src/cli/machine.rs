@@ -8,6 +8,7 @@ use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
+use cognate::model::IoCause;
 use cognate_collections::{CollectionError, check_logs};
 use rustix::process::{Resource, Rlimit};
 
@@ -58,7 +59,7 @@ pub(super) fn layers(
     let (file, unread) = match read(path) {
         Ok(text) => (Some(SettingsFile { name: path.display().to_string(), text }), None),
         Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => (None, None),
-        Err(error) => (None, Some(format!("cannot read {}: {error}", path.display()))),
+        Err(error) => (None, Some(format!("cannot read {}: {}", path.display(), IoCause(&error)))),
     };
     (Layers { file, environment, flags, ..Layers::default() }, unread)
 }
@@ -97,7 +98,7 @@ impl Environment for Machine {
         match model.path.metadata().map(|found| found.is_file()) {
             Ok(true) => Ok(()),
             Ok(false) => Err(format!("{} is not a regular file", model.path.display())),
-            Err(error) => Err(format!("cannot open {}: {error}", model.path.display())),
+            Err(error) => Err(format!("cannot open {}: {}", model.path.display(), IoCause(&error))),
         }
     }
 
@@ -188,6 +189,6 @@ fn is_folder(path: &Path, found: io::Result<Metadata>) -> Result<(), String> {
     match found {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => Err(format!("{} is not a folder", path.display())),
-        Err(error) => Err(format!("cannot open {}: {error}", path.display())),
+        Err(error) => Err(format!("cannot open {}: {}", path.display(), IoCause(&error))),
     }
 }

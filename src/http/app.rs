@@ -1,21 +1,22 @@
 //! What all requests share: the settings, the models, the limits of work, the counters.
 
 use std::collections::HashMap;
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use axum::http::Method as Verb;
-use cognate::model::{FileState, freed};
+use cognate::model::{FileIdentity, FileState, freed};
 use cognate_collections::{Activity, Collection, CollectionError, CollectionInfo};
 use tokio::sync::Mutex;
 use tokio::task::JoinError;
 
 use crate::http::auth::access::Access;
 use crate::http::auth::client::Peers;
-use crate::http::auth::keys::KeysError;
+use crate::http::auth::keys::{Keys, KeysError};
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Code};
 use crate::http::observe::budget::Budget;
@@ -92,6 +93,8 @@ pub struct App {
     dialects: HashMap<String, Option<Dialect>>,
     models: ArcSwap<Models>,
     access: ArcSwap<Option<Access>>,
+    /// The key file that is in force, as it was before it was read.
+    seen_keys: ArcSwapOption<FileIdentity>,
     draining: AtomicBool,
     /// Keys are read by one at a time, and models by one; neither waits for the other. Who reads holds the
     /// lock, and not who asked for it and may be gone before: else what was read first could be taken over
@@ -152,6 +155,7 @@ impl App {
             dialects,
             models: ArcSwap::default(),
             access: ArcSwap::from_pointee(Access::open(&settings, &metrics, None)?),
+            seen_keys: ArcSwapOption::default(),
             metrics,
             draining: AtomicBool::new(false),
             loading_keys: Arc::default(),
@@ -217,20 +221,57 @@ impl App {
 
     /// Takes over the key file; how many keys it has, if there is one.
     fn reload_keys(&self) -> Result<Option<usize>, KeysError> {
+        // What is changed while it is read is seen by the next look.
+        let seen = self.key_file();
         let before = self.access.load();
         match Access::open(&self.settings, &self.metrics, Option::as_ref(&before)) {
             Ok(access) => {
-                let keys = access.as_ref().map(Access::keys);
-                self.access.store(Arc::new(access));
-                if let Some(keys) = keys {
-                    tracing::info!(keys, "keys loaded");
-                }
-                Ok(keys)
+                let access = Arc::new(access);
+                self.access.store(Arc::clone(&access));
+                self.seen_keys.store(seen.map(Arc::new));
+                let Some(keys) = Option::as_ref(&access).map(Access::keys) else { return Ok(None) };
+                self.log_keys(keys, Option::as_ref(&before).map(Access::keys));
+                Ok(Some(keys.all().len()))
             }
             Err(error) => {
+                self.seen_keys.store(None);
                 tracing::error!(%error, "keys not loaded; the keys before are in force");
                 Err(error)
             }
+        }
+    }
+
+    /// Logs which keys came and which went.
+    fn log_keys(&self, keys: &Keys, before: Option<&Keys>) {
+        let count = keys.all().len();
+        // A start reads the file twice, before there are models: nothing came since.
+        let Some(before) = before.filter(|_| !self.models().all().is_empty()) else {
+            tracing::info!(keys = count, "keys loaded");
+            return;
+        };
+        let [added, removed] = [keys.ids_not_in(before), before.ids_not_in(keys)];
+        let unchanged = (added.is_none() && removed.is_none()).then_some(true);
+        tracing::info!(keys = count, added, removed, unchanged, "keys loaded");
+    }
+
+    /// The key file as it is now, if there is one.
+    fn key_file(&self) -> Option<FileIdentity> {
+        let found = fs::metadata(self.settings.keys_file.as_ref()?).ok()?;
+        Some(FileIdentity::from(&found))
+    }
+
+    /// Takes over a key file that was replaced or written, as a reload does. One that cannot be used is read
+    /// again by each look, and counted and logged until it is mended.
+    pub fn look_after_keys(&self) {
+        // A reload that has its turn reads the file now.
+        let Ok(_one) = self.loading_keys.try_lock() else { return };
+        let seen = self.seen_keys.load().as_deref().copied();
+        if self.settings.keys_file.is_none() || (seen.is_some() && seen == self.key_file()) {
+            return;
+        }
+        match self.reload_keys() {
+            Ok(_) => self.metrics.reloads.increment(1),
+            Err(_) => self.metrics.reload_failures.increment(1),
         }
     }
 

@@ -21,6 +21,8 @@ use crate::http::settings::Settings;
 
 /// Interval of chores: model files are checked, and lines left out of the log are counted.
 const CHORES: Duration = Duration::from_secs(5);
+/// Interval of looks at the key file: a key whose line was taken out of it is let in for no longer.
+const KEYS: Duration = Duration::from_secs(30);
 /// Interval of looks whether another process waits for the collections.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long the end waits for what cannot be interrupted: connections that are being dropped, and a
@@ -118,11 +120,12 @@ async fn live(app: Arc<App>, mut signals: StopSignals) -> Result<(), ServeError>
     let (orders, stop) = ShutdownTrigger::new();
     let mut listeners = open_listeners(&app, &stop)?;
     let mut chores = JoinSet::new();
-    chores.spawn(repeat(app.clone(), |app| app.request_log.report()));
-    chores.spawn(repeat(app.clone(), App::look_after_models));
+    chores.spawn(repeat(CHORES, app.clone(), |app| app.request_log.report()));
+    chores.spawn(repeat(CHORES, app.clone(), App::look_after_models));
+    chores.spawn(repeat(KEYS, app.clone(), App::look_after_keys));
     // Apart from the other chores of collections, which may write a long log anew.
-    chores.spawn(repeat(app.clone(), App::look_after_folder));
-    chores.spawn(repeat(app.clone(), App::look_after_collections));
+    chores.spawn(repeat(CHORES, app.clone(), App::look_after_folder));
+    chores.spawn(repeat(CHORES, app.clone(), App::look_after_collections));
     chores.spawn(watch_the_clock(app.clone()));
     app.spools.look();
     let begun = Instant::now();
@@ -294,11 +297,11 @@ async fn reload_when_told(app: Arc<App>, mut hangups: Signal) {
     }
 }
 
-/// Does a chore every few seconds, on a thread of its own, so that one that waits for a disk holds up no
+/// Does a chore again and again, on a thread of its own, so that one that waits for a disk holds up no
 /// other.
-async fn repeat(app: Arc<App>, chore: fn(&App)) {
+async fn repeat(every: Duration, app: Arc<App>, chore: fn(&App)) {
     loop {
-        sleep(CHORES).await;
+        sleep(every).await;
         let app = app.clone();
         if let Err(error) = spawn_blocking(move || chore(&app)).await {
             tracing::error!(%error, "a chore failed");

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use cognate::model::IoCause;
+
 use crate::item::ItemProblem;
 use crate::settings::NAME_BYTES;
 
@@ -57,7 +59,7 @@ pub enum CollectionError {
     #[error("collections would take more than {limit} bytes of memory, which is the limit")]
     NoMemory { limit: usize },
     /// What was asked could not be written; nothing of it was done.
-    #[error("cannot write {}: {source}", path.display())]
+    #[error("cannot write {}: {}", path.display(), IoCause(source))]
     Write {
         path: PathBuf,
         /// What the system said.
@@ -91,7 +93,7 @@ pub enum CollectionError {
         problem: &'static str,
     },
     /// A file or folder could not be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {}", path.display(), IoCause(source))]
     Read {
         path: PathBuf,
         /// What the system said.

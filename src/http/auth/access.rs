@@ -69,8 +69,8 @@ impl Access {
         Ok(Some(Self { keys, quota, of_keys, nobody: metrics.nobody() }))
     }
 
-    pub(crate) fn keys(&self) -> usize {
-        self.keys.all().len()
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     /// The caller of a request, if it may ask; `facts` note the key.

@@ -14,12 +14,15 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::{fmt, io};
 
+use cognate::model::IoCause;
 use cognate_collections::{NAME_BYTES, check_name};
 
 pub const FILE_BYTES: u64 = 1 << 20;
 pub const MOST_KEYS: usize = 10_000;
 pub const HEADER_BYTES: usize = 512;
 pub(crate) const ID_BYTES: usize = 64;
+/// Ids that a line of the log names, so that it stays a line.
+const MAX_IDS_LOGGED: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -91,7 +94,7 @@ impl fmt::Debug for Key {
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
     /// The file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {}", path.display(), IoCause(source))]
     Io { path: PathBuf, source: io::Error },
     /// The path is a folder, a pipe or a device.
     #[error("{} is not a regular file", path.display())]
@@ -197,14 +200,28 @@ impl Keys {
 
     /// Whether this key is among them with the same rights.
     pub(crate) fn include(&self, key: &Key) -> bool {
-        let place = self.places.get(&key.digest).and_then(|place| self.keys.get(*place));
-        place.is_some_and(|now| {
-            let same_names = match (&now.collections, &key.collections) {
-                (Some(now), Some(before)) => now.are(before),
-                (now, before) => now.is_none() && before.is_none(),
-            };
-            now.scope == key.scope && same_names
-        })
+        self.find(key).is_some()
+    }
+
+    /// The ids of the keys that are not among `others` with the same id and rights, with commas between
+    /// them, if there are any. Of very many the first are named and the rest are counted.
+    pub(crate) fn ids_not_in(&self, others: &Self) -> Option<String> {
+        let is_there = |key: &&Key| others.find(key).is_some_and(|other| other.id == key.id);
+        let ids = self.keys.iter().filter(|key| !is_there(key)).map(|key| key.id.as_str());
+        let mut ids: Vec<&str> = ids.collect();
+        let rest = ids.split_off(ids.len().min(MAX_IDS_LOGGED)).len();
+        let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        (!ids.is_empty()).then(|| ids.join(",") + &more)
+    }
+
+    /// The key that has the digest of this one, if it has the same rights.
+    fn find(&self, key: &Key) -> Option<&Key> {
+        let found = self.keys.get(*self.places.get(&key.digest)?)?;
+        let same_names = match (&found.collections, &key.collections) {
+            (Some(found), Some(other)) => found.are(other),
+            (found, other) => found.is_none() && other.is_none(),
+        };
+        (found.scope == key.scope && same_names).then_some(found)
     }
 
     /// Every key, in the order of the file.

@@ -1,15 +1,19 @@
 //! API keys and their quotas: the file, who is let in, and how often.
 
+use std::io;
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use cognate::model::ModelError;
+use cognate_collections::CollectionError;
 use cognate_server::http::auth::keys;
 use cognate_server::http::auth::keys::{
     FILE_BYTES, HEADER_BYTES, Keys, KeysError, MOST_KEYS, Refused, Scope,
 };
 use cognate_server::http::auth::quota::Quota;
+use rustix::process::geteuid;
 
 /// Collections that a key is limited to.
 const NAMES: &str = "news,shop-*";
@@ -47,6 +51,27 @@ fn a_key_is_found_wherever_it_stands() {
     assert_eq!(many.all().len(), MOST_KEYS);
     for n in [0, 1, MOST_KEYS / 2, MOST_KEYS - 1] {
         assert_eq!(many.check(Some(format!("key {n}").as_bytes())).map(|key| key.index), Ok(n));
+    }
+}
+
+/// Whoever reads the message is seldom the user that a service in a container is.
+#[test]
+fn a_refusal_of_permission_names_the_user() {
+    let told = |code| {
+        let (path, source) = (|| PathBuf::from("data"), || io::Error::from_raw_os_error(code));
+        [
+            KeysError::Io { path: path(), source: source() }.to_string(),
+            CollectionError::Read { path: path(), source: source() }.to_string(),
+            CollectionError::Write { path: path(), source: source() }.to_string(),
+            ModelError::Io { path: path(), action: "open", source: source() }.to_string(),
+        ]
+    };
+    let end = format!(": Permission denied (os error 13), as user {}", geteuid().as_raw());
+    for message in told(13) {
+        assert!(message.ends_with(&end), "{message}");
+    }
+    for message in told(2) {
+        assert!(message.ends_with("(os error 2)"), "{message}");
     }
 }
 

@@ -191,6 +191,44 @@ async fn a_revoked_key_is_out_although_a_model_cannot_be_opened() {
     ask().await.refusal(401, "unauthorized");
 }
 
+#[tokio::test]
+async fn a_key_file_that_was_replaced_is_taken_over_without_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = key_file(&folder);
+    let app = TestApp::with(|settings| settings.keys_file = Some(keys.clone()));
+    let status = async |key: &str| {
+        app.app.look_after_keys();
+        app.send(with_key("POST", "/similarity", Some(key))).await.status.as_u16()
+    };
+    let replace = |lines: &str| {
+        let fresh = folder.path().join("fresh");
+        std::fs::write(&fresh, lines).unwrap();
+        std::fs::rename(fresh, &keys).unwrap();
+    };
+    let loads = async || {
+        let page = app.get("/metrics").await.text();
+        let of =
+            |name: &str| page.lines().find_map(|line| line.strip_prefix(name)).unwrap().to_owned();
+        [of("cognate_reloads_total "), of("cognate_reload_failures_total ")].join(" ")
+    };
+    assert_eq!((status("query-key").await, status("next-key").await), (200, 401));
+    let first = loads().await;
+    replace(&line_of("shop-2", Scope::Query, "next-key").unwrap());
+    assert_eq!((status("query-key").await, status("next-key").await), (401, 200));
+    assert_ne!(loads().await, first);
+    // A look at a file that is as it was reads nothing.
+    let second = loads().await;
+    assert_eq!((status("next-key").await, loads().await), (200, second));
+    // One that is not sound, or not there, keeps the keys and is told again by each look.
+    replace("nonsense");
+    assert_eq!((status("next-key").await, status("query-key").await), (200, 401));
+    std::fs::remove_file(&keys).unwrap();
+    assert_eq!(status("next-key").await, 200);
+    assert!(loads().await.ends_with(" 3"), "{}", loads().await);
+    replace(&line_of("shop", Scope::Query, "query-key").unwrap());
+    assert_eq!((status("query-key").await, status("next-key").await), (200, 401));
+}
+
 /// A stream may last for hours, so that its key is looked at again with each part of it.
 #[tokio::test]
 async fn a_stream_ends_when_its_key_is_revoked_and_no_other_does() {

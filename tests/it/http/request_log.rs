@@ -142,6 +142,47 @@ async fn a_line_says_who_asked_what_and_what_came_of_it() {
     }
 }
 
+/// Whoever takes a key back looks whether its id is among those that went.
+#[tokio::test]
+async fn a_reload_tells_which_keys_came_and_went() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = serve(&folder, &[]);
+    let hang_up = |process: &mut Process| {
+        let loads = |log: &str| log.matches("\"keys loaded\"").count();
+        let before = loads(&process.log());
+        process.signal("HUP");
+        process.until_log("the keys", |log| loads(log) > before);
+        let last = lines(process).into_iter().rfind(|line| line["message"] == "keys loaded");
+        let mut last = last.unwrap();
+        ["added", "removed", "unchanged", "keys"].map(|field| last[field].take())
+    };
+    let start = lines(&process).into_iter().find(|line| line["message"] == "keys loaded").unwrap();
+    assert_eq!(
+        (&start["keys"], &start["added"], &start["unchanged"]),
+        (&json!(2), &json!(null), &json!(null))
+    );
+    assert_eq!(hang_up(&mut process), [json!(null), json!(null), json!(true), json!(2)]);
+    // One key has other rights now, one has another id, one is gone and one is new.
+    let write = |keys: [(&str, Scope, &str); 3]| {
+        let lines = keys.map(|(id, scope, key)| line(id, scope, key).unwrap());
+        std::fs::write(folder.path().join("keys"), lines.join("\n")).unwrap();
+    };
+    write([("shop", Scope::Query, SHOP), ("ops", Scope::Query, OPS), ("web", Scope::Query, "web")]);
+    assert_eq!(hang_up(&mut process), [json!("ops,web"), json!("ops"), json!(null), json!(3)]);
+    write([
+        ("shop", Scope::Query, SHOP),
+        ("ops", Scope::Query, OPS),
+        ("web-2", Scope::Query, "web-2"),
+    ]);
+    assert_eq!(hang_up(&mut process), [json!("web-2"), json!("web"), json!(null), json!(3)]);
+    write([
+        ("shop-2", Scope::Query, SHOP),
+        ("ops", Scope::Query, OPS),
+        ("web-2", Scope::Query, "web-2"),
+    ]);
+    assert_eq!(hang_up(&mut process), [json!("shop-2"), json!("shop"), json!(null), json!(3)]);
+}
+
 /// What the chunks of an answer hold.
 async fn chunks(client: &mut TcpStream) -> String {
     let (mut read, mut part) = (String::new(), [0; 4096]);

@@ -1,5 +1,6 @@
 //! What can go wrong with a model file: which file, what was expected, what was found, what to do.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use crate::model::options::LONGEST;
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// The operating system refused.
-    #[error("{}: cannot {action}: {source}", path.display())]
+    #[error("{}: cannot {action}: {}", path.display(), IoCause(source))]
     Io {
         /// The file.
         path: PathBuf,
@@ -80,6 +81,22 @@ impl ModelError {
     /// Builds a [`ModelError::Format`] for `map_err`.
     pub(crate) fn format(path: &Path) -> impl FnOnce(FormatError) -> Self {
         move |source| Self::Format { path: path.to_owned(), source }
+    }
+}
+
+/// What the system said of a file. Where it refused permission, the user that it refused is named: in a
+/// container that is seldom whoever reads the message.
+#[derive(Debug, Clone, Copy)]
+pub struct IoCause<'e>(pub &'e io::Error);
+
+impl fmt::Display for IoCause<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        #[cfg(unix)]
+        if self.0.kind() == io::ErrorKind::PermissionDenied {
+            write!(f, ", as user {}", rustix::process::geteuid().as_raw())?;
+        }
+        Ok(())
     }
 }
 

@@ -50,10 +50,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use check::Verify;
 pub use counts::Counts;
-pub use error::{FormatError, ModelError};
+pub use error::{FormatError, IoCause, ModelError};
 pub use options::{LONGEST, Storage};
 #[cfg(unix)]
-pub use origin::FileState;
+pub use origin::{FileIdentity, FileState};
 pub use phrase::Phrase;
 pub use section::Section;
 pub use unknown::Unknown;

@@ -13,15 +13,15 @@ use std::sync::{Mutex, PoisonError};
 /// What tells a file that was written to from one that was not. Not the time of its last change of
 /// any kind: a rename, a link and another mode move that as well, and leave the bytes alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
+pub struct FileIdentity {
     device: u64,
     inode: u64,
     size: u64,
     modified: (i64, i64),
 }
 
-impl Identity {
-    fn of(found: &Metadata) -> Self {
+impl From<&Metadata> for FileIdentity {
+    fn from(found: &Metadata) -> Self {
         Self {
             device: found.dev(),
             inode: found.ino(),
@@ -48,7 +48,7 @@ pub(super) struct Origin {
     file: File,
     size: u64,
     /// The identity of the file at the last look.
-    seen: Mutex<Identity>,
+    seen: Mutex<FileIdentity>,
     /// Whether the last look found damage.
     damaged: AtomicBool,
 }
@@ -56,7 +56,7 @@ pub(super) struct Origin {
 impl Origin {
     /// Takes an open file and its metadata.
     pub(super) fn new(file: File, found: &Metadata) -> Self {
-        let seen = Mutex::new(Identity::of(found));
+        let seen = Mutex::new(found.into());
         Self { file, size: found.size(), seen, damaged: AtomicBool::new(false) }
     }
 
@@ -98,8 +98,8 @@ impl Origin {
         }
     }
 
-    fn identity(&self) -> io::Result<Identity> {
-        self.file.metadata().map(|found| Identity::of(&found))
+    fn identity(&self) -> io::Result<FileIdentity> {
+        self.file.metadata().map(|found| (&found).into())
     }
 }
 
