@@ -26,9 +26,9 @@ check() {
 }
 
 compose_with() {
-    "$@" --profile scale --profile collections --profile monitoring config -q &&
-        KEYS=/dev/null "$@" -f docker-compose.yml -f deploy/compose.keys.yml --profile scale config -q &&
-        echo "all profiles, and with keys"
+    local profiles=(--profile scale --profile collections --profile monitoring)
+    "$@" "${profiles[@]}" config -q &&
+        "$@" -f docker-compose.yml -f deploy/compose.keys.yml "${profiles[@]}" config | deploy/tests/manifests.py --keyed
 }
 # The dashboard's queries as recording rules: then promtool reads them as Prometheus would.
 dashboard_syntax() {

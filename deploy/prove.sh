@@ -183,7 +183,7 @@ restarted() { [ "$(inspect "$crashed" '{{.RestartCount}} {{.State.Health.Status}
 mapfile -t others < <(compose ps -q replica)
 crashed=${others[0]}
 under_load "a replica hangs 0.5 s and crashes (SIGKILL)" 12 crash
-holds "Docker starts it again, and it turns green" "restart: on-failure" within 40 restarted
+holds "Docker starts it again, and it turns green" "restart: unless-stopped" within 40 restarted
 holds "and the balancer uses it again" "3 in rotation" ready_again
 
 kill_container() { docker kill "${others[1]}" >/dev/null; }
@@ -251,14 +251,34 @@ holds "and none was left out" "$(wc -l <"$work/alerts") alerts" test "$(wc -l <"
 
 say "keys, by the second compose file"
 "$work/cognate" keygen proof >"$work/key" 2>/dev/null
-sed -n 2p "$work/key" >"$work/keys"
-export KEYS=$work/keys
+mkdir -m 0755 "$work/secrets"
+# rekey LINE: the file is another afterwards, as with sed -i.
+rekey() {
+    sed -n 2p "$1" >"$work/secrets/new"
+    chown 65532 "$work/secrets/new" && chmod 0400 "$work/secrets/new"
+    mv "$work/secrets/new" "$work/secrets/keys"
+}
+rekey "$work/key"
+export KEYS=$work/secrets
 at=127.0.0.1:$(free_port)
 PUBLISH=$at keyed up -d --no-build cognate >"$work/up" 2>&1
 ask() { curl -s -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d "$body" "$@" "http://$at/similarity"; }
 within 20 curl -fsS "http://$at/ready" || true
 codes="$(ask) $(ask -H "Authorization: Bearer $(sed -n 1p "$work/key")")"
 holds "a key opens, none does not" "$codes" test "$codes" = "401 200"
+"$work/cognate" keygen proof-2 >"$work/key-2" 2>/dev/null
+# Old and new key, without a signal after one of the files was put in the place of the other.
+rotated() { [ "$(ask -H "Authorization: Bearer $(sed -n 1p "$1")") $(ask -H "Authorization: Bearer $(sed -n 1p "$2")")" = "401 200" ]; }
+rekey "$work/key-2"
+began=$SECONDS
+seen=0
+within 40 rotated "$work/key" "$work/key-2" || seen=$?
+row "another file of keys is taken over by itself" "401 200 after $((SECONDS - began)) s" "$seen"
+rekey "$work/key"
+keyed kill -s HUP cognate >"$work/up" 2>&1
+seen=0
+within 5 rotated "$work/key-2" "$work/key" || seen=$?
+row "and at once by a signal" "$(docker logs "$(keyed ps -q cognate)" 2>&1 | grep -o '"keys loaded".*"removed":"[^"]*"' | tail -1)" "$seen"
 
 say "down"
 mapfile -t all < <(replicas)

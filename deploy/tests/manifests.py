@@ -3,6 +3,7 @@
 
     kubectl kustomize deploy/kubernetes | manifests.py     the same for deploy/examples/NAME
     helm template NAME deploy/helm/cognate | manifests.py
+    docker-compose -f docker-compose.yml -f deploy/compose.keys.yml config | manifests.py --keyed
 
 Schemas are another's work: `kubernetes-validate`, which check.sh runs where it is installed. Here is
 what no schema knows: that selectors select our pods and only those, that a stop has the time it
@@ -138,6 +139,8 @@ def compose():
             yield f"{name}: read-only", service["read_only"] is True
             yield f"{name}: no rights", service["cap_drop"] == ["ALL"]
         yield f"{name}: memory without swap", service["mem_limit"] == service["memswap_limit"]
+        # What ends when its work is done is not to begin it again.
+        yield f"{name}: comes back", service["restart"] == ("on-failure" if name == "tables" else "unless-stopped")
         for port in service.get("ports", []):
             yield f"{name}: on loopback", re.fullmatch(r"\$\{\w+:-127\.0\.0\.1:\d+(-\d+)?\}:\d+", port) is not None
     stop = default_of("shutdown_delay_s") + default_of("shutdown_grace_s")
@@ -152,13 +155,6 @@ def compose():
             and ("COGNATE_DATA" in service["environment"]) == keeps
         yield f"{name}: collections fit into the memory", int(
             service["environment"]["COGNATE_COLLECTION_BYTES"]) <= 256 << 20 and service["mem_limit"] == "512m"
-    keyed = yaml.safe_load((DEPLOY / "compose.keys.yml").read_text(encoding="utf-8"))
-    for name in ("cognate", "replica"):
-        service = keyed["services"][name]
-        yield f"{name}: keys where they are read", service["environment"] == {
-            "COGNATE_ALLOW_NO_AUTH": "false", "COGNATE_KEYS_FILE": f"/run/secrets/{service['secrets'][0]}",
-            "COGNATE_CLIENT_SHARE": str(default_of("client_share"))}
-    yield "the secret is given", set(keyed["secrets"]) == {"keys"}
     haproxy = (DEPLOY / "haproxy" / "haproxy.cfg").read_text(encoding="utf-8")
     checks = re.search(r"inter (\d+)s .* fall (\d+)", haproxy)
     # Two rounds of checks and the time-out of the last one.
@@ -171,9 +167,29 @@ def compose():
     yield "the alert knows the cap", f"cognate_connections > {cap * 8 // 10}" in alerts and f"at most {cap}" in alerts
 
 
+def keyed(services):
+    """What holds of the compose file with keys, as compose reads both files together."""
+    ours = {name: service for name, service in services.items() if service["image"] == "cognate"}
+    yield "all of ours are there", {"cognate", "replica", "shared", "tables"} <= set(ours)
+    for name, service in services.items():
+        environment = service.get("environment") or {}
+        # Whether or not it publishes a port: others in its network reach it.
+        yield f"{name}: nobody without a key", str(environment.get("COGNATE_ALLOW_NO_AUTH", "false")) == "false"
+    for name, service in ours.items():
+        settings = service["environment"]
+        folder = str(Path(settings.get("COGNATE_KEYS_FILE", "/none")).parent)
+        # Compose v2 writes mounts in full, docker-compose as they are in the file.
+        targets = [each["target"] if isinstance(each, dict) else each.split(":")[1] for each in service["volumes"]]
+        yield f"{name}: keys are a directory, where they are read", folder in targets
+        yield f"{name}: a key has its share", settings["COGNATE_CLIENT_SHARE"] == str(default_of("client_share"))
+
+
 def main():
     documents = [document for document in yaml.safe_load_all(sys.stdin) if document]
-    results = list(kubernetes(documents)) + list(compose())
+    if sys.argv[1:] == ["--keyed"]:
+        results = list(keyed(documents[0]["services"]))
+    else:
+        results = list(kubernetes(documents)) + list(compose())
     broken = [what for what, holds in results if not holds]
     for what in broken:
         print(f"does not hold: {what}", file=sys.stderr)
