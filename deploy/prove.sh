@@ -238,16 +238,20 @@ firing = [rule["name"] for rule in rules if rule["state"] == "firing"]
 print(len(rules), "loaded,", len(firing), "firing", *firing)')
 holds "alert rules are loaded and silent" "$alerts" grep -q ' 0 firing' <<<"$alerts"
 
-say "alerts by real faults (eight minutes)"
+say "alerts by real faults (eleven minutes)"
+# Found by the name server of Docker, which forgets a dead container's name.
+gone=$(compose ps -q replica | head -1)
+deploy/tests/faults.py --deployment "http://$PUBLISH_PROMETHEUS" --cause "docker kill $gone" \
+    --mend "docker start $gone" >"$work/alerts" || true
 image=$(inspect "$(compose ps -q prometheus)" '{{.Config.Image}}')
 mkdir "$work/faults"
 chmod 0755 "$work"
 deploy/tests/faults.py "$work/cognate" --folder "$work/faults" \
-    --prometheus "docker run --rm --network host --user 0 -v $work/faults:$work/faults $image" >"$work/alerts" || true
+    --prometheus "docker run --rm --network host --user 0 -v $work/faults:$work/faults $image" >>"$work/alerts" || true
 while IFS='|' read -r fault figure; do
     holds "${fault% }" "${figure# }" grep -q 'fires after .* silent' <<<"$figure"
 done <"$work/alerts"
-holds "and none was left out" "$(wc -l <"$work/alerts") alerts" test "$(wc -l <"$work/alerts")" -eq 7
+holds "and none was left out" "$(wc -l <"$work/alerts") alerts" test "$(wc -l <"$work/alerts")" -eq 8
 
 say "keys, by the second compose file"
 "$work/cognate" keygen proof >"$work/key" 2>/dev/null

@@ -2,11 +2,13 @@
 """Causes faults for real and waits until Prometheus wakes somebody for each, and is silent when it is mended.
 
     faults.py PROGRAM [--prometheus COMMAND] [--folder FOLDER]
+    faults.py --deployment PROMETHEUS --cause COMMAND --mend COMMAND
 
 Starts servers of PROGRAM on loopback and a Prometheus with the unchanged alert rules, which scrapes them as
 often as deploy/prometheus/prometheus.yml says. COMMAND may hold arguments (a `docker run`); FOLDER is where
 the servers and Prometheus keep what they have, for a COMMAND that must be told. Takes seven minutes, because the
-slowest rule waits for five. Exits 1 when an alert did not come or did not go. Knows nothing of containers.
+slowest rule waits for five. Exits 1 when an alert did not come or did not go. Knows nothing of containers:
+of a deployment that runs, with the Prometheus at that URL, COMMANDs take a replica away and bring it back.
 """
 
 import argparse
@@ -196,20 +198,22 @@ class WriterGone(Server):
         self.writer.start()
 
 
-class Prometheus:
-    def __init__(self, command, folder, addresses):
-        self.address = free_address()
-        shutil.copy(DEPLOY / "prometheus" / "alerts.yml", folder / "alerts.yml")
-        pace = re.match(r".*?\n\n", (DEPLOY / "prometheus" / "prometheus.yml").read_text(encoding="utf-8"), re.S)[0]
-        targets = {"job_name": "cognate", "static_configs": [{"targets": addresses}]}
-        config = folder / "prometheus.yml"
-        rest = f"rule_files: [alerts.yml]\nscrape_configs: [{json.dumps(targets)}]\n"
-        config.write_text(pace + rest, encoding="utf-8")
-        arguments = [f"--config.file={config}", f"--storage.tsdb.path={folder}/series"]
-        arguments += [f"--web.listen-address={self.address}"]
-        with open(folder / "prometheus.log", "wb") as log:
-            self.process = subprocess.Popen(shlex.split(command) + arguments, stdout=log, stderr=log)
-        until(lambda: ask(f"http://{self.address}/-/ready")[0] == 200, f"{command} is ready; see {log.name}")
+class FewerReplicas:
+    """A replica of a deployment is gone, and its name with it."""
+
+    alert, cause_told, mend_told = "CognateFewerReplicas", "one of some replicas is gone", "started again"
+    address = None
+
+    def __init__(self, cause, mend):
+        self.cause = lambda: subprocess.run(shlex.split(cause), check=True, stdout=subprocess.DEVNULL)
+        self.mend = lambda: subprocess.run(shlex.split(mend), check=True, stdout=subprocess.DEVNULL)
+
+
+class Watcher:
+    """What a Prometheus says."""
+
+    def __init__(self, address):
+        self.address = address
 
     def query(self, expression):
         asked = urllib.parse.urlencode({"query": expression})
@@ -219,6 +223,22 @@ class Prometheus:
         """(alert, instance) of each that fires."""
         return {(found["metric"]["alertname"], found["metric"].get("instance"))
                 for found in self.query('ALERTS{alertstate="firing"}')}
+
+
+class Prometheus(Watcher):
+    def __init__(self, command, folder, addresses):
+        super().__init__(free_address())
+        shutil.copy(DEPLOY / "prometheus" / "alerts.yml", folder / "alerts.yml")
+        pace = re.match(r".*?\n\n", (DEPLOY / "prometheus" / "prometheus.yml").read_text(encoding="utf-8"), re.S)[0]
+        targets = {"job_name": "texts", "static_configs": [{"targets": addresses}]}
+        config = folder / "prometheus.yml"
+        rest = f"rule_files: [alerts.yml]\nscrape_configs: [{json.dumps(targets)}]\n"
+        config.write_text(pace + rest, encoding="utf-8")
+        arguments = [f"--config.file={config}", f"--storage.tsdb.path={folder}/series"]
+        arguments += [f"--web.listen-address={self.address}"]
+        with open(folder / "prometheus.log", "wb") as log:
+            self.process = subprocess.Popen(shlex.split(command) + arguments, stdout=log, stderr=log)
+        until(lambda: ask(f"http://{self.address}/-/ready")[0] == 200, f"{command} is ready; see {log.name}")
 
 
 def run(program, prometheus, folder):
@@ -276,10 +296,20 @@ def watch(faults, watcher):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program")
+    parser.add_argument("program", nargs="?")
     parser.add_argument("--prometheus", default="prometheus", metavar="COMMAND")
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--deployment", metavar="PROMETHEUS")
+    parser.add_argument("--cause", metavar="COMMAND")
+    parser.add_argument("--mend", metavar="COMMAND")
     options = parser.parse_args()
+    if options.deployment:
+        watcher = Watcher(options.deployment.removeprefix("http://"))
+        # What was most of the last hour has to be seen first.
+        until(lambda: watcher.query("count(cognate_ready == 1) > 1"), "replicas are scraped")
+        return 0 if watch([FewerReplicas(options.cause, options.mend)], watcher) else 1
+    if not options.program:
+        parser.error("PROGRAM or --deployment is needed")
     folder = options.folder or Path(tempfile.mkdtemp(prefix="cognate-faults-"))
     ok = run(str(Path(options.program).resolve()), options.prometheus, folder.resolve())
     if ok and not options.folder:

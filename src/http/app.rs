@@ -423,6 +423,7 @@ impl App {
             streams: self.streams.in_use(),
             spool: self.spools.in_use(),
             collections: (self.collections.totals(now), self.settings.collection_bytes),
+            max_connections: self.settings.max_connections,
             each_collection: self.each_collection(now),
             cut_logs: self.collections.cut_logs(),
             damaged: self.collections.home().damaged().len(),

@@ -11,6 +11,7 @@ use axum::http::{Method as Verb, StatusCode};
 use cognate::engine::Counts;
 use cognate::methods::Method;
 use cognate_collections::{Activity, Calls, CollectionInfo, Totals};
+use rustix::process::{Resource, getrlimit};
 
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Bottleneck, Code};
@@ -117,6 +118,8 @@ pub struct Snapshot {
     pub spool: (u64, u64),
     /// Collections, and the bytes of memory that they take, of as many as they may.
     pub collections: (Totals, usize),
+    /// Most connections of an address.
+    pub max_connections: usize,
     /// Each collection, as last known.
     pub each_collection: Vec<(CollectionInfo, Activity)>,
     /// Logs whose ends were cut off when they were opened.
@@ -317,6 +320,7 @@ impl Metrics {
         set("cognate_admission_waiting", snapshot.waiting as f64);
         set("cognate_compute_jobs", snapshot.compute.0 as f64);
         set("cognate_compute_queued", snapshot.compute.1 as f64);
+        set("cognate_connections_limit", snapshot.max_connections as f64);
         set("cognate_unsent_bytes", snapshot.unsent.0 as f64);
         set("cognate_unsent_bytes_limit", snapshot.unsent.1 as f64);
         set("cognate_streams", snapshot.streams.0 as f64);
@@ -375,7 +379,7 @@ pub(crate) fn verb_label(verb: &Verb) -> &'static str {
 }
 
 /// Every metric family, with its help text.
-const FAMILIES: [Description; 55] = [
+const FAMILIES: [Description; 56] = [
     ("cognate_requests_total", Kind::Counter, "Answered requests."),
     ("cognate_shed_total", Kind::Counter, "Requests refused to keep the others fast, by reason."),
     (
@@ -431,6 +435,7 @@ const FAMILIES: [Description; 55] = [
     ("cognate_build_info", Kind::Gauge, "1, with the version as a label."),
     ("cognate_requests_in_flight", Kind::Gauge, "Requests being answered."),
     ("cognate_connections", Kind::Gauge, "Open connections."),
+    ("cognate_connections_limit", Kind::Gauge, "Limit of open connections of an address."),
     ("cognate_admission_units", Kind::Gauge, "Limit of texts, pairs and candidates in progress."),
     ("cognate_admission_units_in_use", Kind::Gauge, "Texts, pairs and candidates in progress."),
     (
@@ -565,6 +570,8 @@ pub(crate) fn series() -> String {
     add("process_start_time_seconds", "gauge", "Start, in seconds since 1970.", started);
     let open = fs::read_dir("/proc/self/fd").ok().map(|open| open.count() as f64);
     add("process_open_fds", "gauge", "Open file descriptors.", open);
+    let most = getrlimit(Resource::Nofile).current.map(|most| most as f64);
+    add("process_max_fds", "gauge", "Limit of open file descriptors.", most);
     page
 }
 

@@ -12,7 +12,7 @@ use tower::ServiceExt;
 
 use crate::support::app::TestApp;
 
-const SERIES: [&str; 41] = [
+const SERIES: [&str; 43] = [
     "cognate_build_info{version=",
     "cognate_requests_total{route=\"/similarity\",method=\"POST\",status=\"200\"} 0",
     "cognate_requests_total{route=\"/rank\",method=\"POST\",status=\"200\"} 0",
@@ -21,6 +21,7 @@ const SERIES: [&str; 41] = [
     "cognate_request_duration_seconds_count{route=\"/explain\"} 0",
     "cognate_requests_in_flight",
     "cognate_connections 0",
+    "cognate_connections_limit 2048",
     "cognate_connections_refused_total 0",
     "cognate_connections_ended_total{reason=\"header_timeout\"} 0",
     "cognate_connections_ended_total{reason=\"body_timeout\"} 0",
@@ -54,6 +55,7 @@ const SERIES: [&str; 41] = [
     "process_cpu_seconds_total",
     "process_resident_memory_bytes",
     "process_start_time_seconds",
+    "process_max_fds",
 ];
 
 #[tokio::test]
