@@ -40,7 +40,7 @@ def is_setting(key):
 def kubernetes(documents):
     """What holds of the manifests, of each example made of them, and of the chart."""
     of = lambda kind: [document for document in documents if document["kind"] == kind]
-    for kind in ("ConfigMap", "Deployment", "Service"):
+    for kind in ("ConfigMap", "Deployment"):
         yield f"one {kind}", len(of(kind)) == 1
     deployment = of("Deployment")[0]["spec"]
     name = of("Deployment")[0]["metadata"]["name"]
@@ -49,16 +49,30 @@ def kubernetes(documents):
     settings = of("ConfigMap")[0]["data"]
     selected = deployment["selector"]["matchLabels"]
     labels = deployment["template"]["metadata"]["labels"]
-    service = of("Service")[0]
+    services = {each["spec"]["ports"][0]["name"]: each for each in of("Service")}
+    service = services["http"]
+    variables = {variable["name"]: variable for variable in container.get("env", [])}
+    # The last port is that of operators, or that of all.
+    ports = [port["name"] for port in container["ports"]]
 
     # An empty selector would take in every pod of the namespace.
     yield "deployment selects ours", OURS.items() <= selected.items() <= labels.items()
-    yield "service selects ours", service["spec"]["selector"] == selected
+    yield "a service for each port", list(services) == ports and len(services) == len(of("Service"))
+    for each in services.values():
+        yield "service selects ours", each["spec"]["selector"] == selected and len(each["spec"]["ports"]) == 1
+    yield "operators are asked inside", services.get("admin", {"spec": {}})["spec"].get("type", "ClusterIP") == "ClusterIP"
     for budget in of("PodDisruptionBudget"):
         yield "budget selects ours", budget["spec"]["selector"] == {"matchLabels": selected}
     for policy in of("NetworkPolicy"):
         yield "policy selects ours", policy["spec"]["podSelector"] == {"matchLabels": selected}
-        yield "nothing goes out but spans", policy["spec"]["egress"] == [] or "COGNATE_OTLP_ENDPOINT" in settings
+        ways_out = policy["spec"]["egress"]
+        yield "nothing goes out but what is wanted", ways_out == [] or "COGNATE_OTLP_ENDPOINT" in settings \
+            or "COGNATE_POSTGRES" in variables
+        yield "a name can be looked up where something goes out", ways_out == [] or any(
+            port["port"] == 53 for way in ways_out for port in way.get("ports", []))
+        yield "the database is reached", "COGNATE_POSTGRES" not in variables or len(ways_out) > 1
+        asked_by_all = [port["port"] for port in policy["spec"]["ingress"][0]["ports"]]
+        yield "clients reach their port alone", asked_by_all == ["http"]
         yield "both directions are ruled", set(policy["spec"]["policyTypes"]) == {"Ingress", "Egress"}
     for scaler in of("HorizontalPodAutoscaler"):
         yield "the autoscaler scales it", scaler["spec"]["scaleTargetRef"] == {
@@ -72,17 +86,26 @@ def kubernetes(documents):
     for monitor in of("ServiceMonitor"):
         wanted = monitor["spec"]["selector"]["matchLabels"]
         yield "the monitor finds the service", wanted.items() <= service["metadata"]["labels"].items()
+        yield "its job has our name", \
+            service["metadata"]["labels"].get(monitor["spec"].get("jobLabel")) == "cognate"
+        yield "metrics are scraped where they are", [end["port"] for end in monitor["spec"]["endpoints"]] == ports[-1:]
         yield "nothing is scraped twice", "prometheus.io/scrape" not in \
             deployment["template"]["metadata"].get("annotations", {})
     for ingress in of("Ingress"):
         paths = [path for rule in ingress["spec"]["rules"] for path in rule["http"]["paths"]]
-        yield "one replica's matters stay inside", not {path["path"] for path in paths} & {"/", "/metrics", "/-/reload"}
+        inside = ("/metrics", "/-/reload")
+        yield "one replica's matters stay inside", not any(
+            own == path["path"] or path["pathType"] != "Exact" and own.startswith(path["path"])
+            for path in paths for own in inside)
         yield "the ingress leads to the service", all(
             path["backend"]["service"] == {"name": service["metadata"]["name"],
                                            "port": {"name": service["spec"]["ports"][0]["name"]}} for path in paths)
     yield "settings are the generated ones", container["envFrom"] == [
         {"configMapRef": {"name": of("ConfigMap")[0]["metadata"]["name"]}}]
-    yield "settings exist", all(is_setting(key.removeprefix("COGNATE_").lower()) for key in settings)
+    ours = [key for key in [*settings, *variables] if key.startswith("COGNATE_")]
+    yield "settings exist", all(is_setting(key.removeprefix("COGNATE_").lower()) for key in ours)
+    yield "no secret stands in a ConfigMap", not any(re.search("://[^/@]*:[^/]*@", value) for value in settings.values())
+    yield "the database is named by a secret", "valueFrom" in variables.get("COGNATE_POSTGRES", {"valueFrom": None})
     yield "no foreign COGNATE_ variables", pod["enableServiceLinks"] is False
 
     stop = int(settings.get("COGNATE_SHUTDOWN_DELAY_S", default_of("shutdown_delay_s"))) + \
@@ -90,7 +113,8 @@ def kubernetes(documents):
     yield "a stop has its time", stop < pod["terminationGracePeriodSeconds"]
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         yield f"{probe} asks a route", container[probe]["httpGet"]["path"] in ROUTES
-        yield f"{probe} asks the port", container[probe]["httpGet"]["port"] == container["ports"][0]["name"]
+        port = ports[0] if probe == "livenessProbe" else ports[-1]
+        yield f"{probe} asks the port", container[probe]["httpGet"]["port"] == port
     yield "life does not depend on readiness", "ready" not in container["livenessProbe"]["httpGet"]["path"]
 
     rights = pod["securityContext"]

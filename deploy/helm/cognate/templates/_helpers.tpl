@@ -59,6 +59,9 @@ COGNATE_ALLOW_NO_AUTH: "true"
 {{- if include "cognate.dataClaim" . }}
 COGNATE_DATA: /data
 {{- end }}
+{{- with .Values.adminPort }}
+COGNATE_ADMIN_LISTEN: {{ printf "0.0.0.0:%d" (int .) | quote }}
+{{- end }}
 {{- with .Values.models.serve }}
 {{- $files := list }}
 {{- range . }}{{ $files = append $files (printf "%s=/models/%s" .name .file) }}{{ end }}
@@ -82,6 +85,11 @@ COGNATE_MODEL: {{ join "," $files | quote }}
 {{/* Whether there is a volume with models. */}}
 {{- define "cognate.volume" -}}
 {{- if or (include "cognate.claim" .) .Values.models.fill.image -}}yes{{- end -}}
+{{- end }}
+
+{{/* The port that tells of metrics and readiness. */}}
+{{- define "cognate.statePort" -}}
+{{- if .Values.adminPort -}}admin{{- else -}}http{{- end -}}
 {{- end }}
 
 {{- define "cognate.guarded" -}}
