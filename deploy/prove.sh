@@ -109,7 +109,7 @@ print("%d requests, %s, %s sent again; p99 %s ms, longest %s ms"
 
 say "images"
 holds "Dockerfile, compose and HAProxy files as committed" "$(git rev-parse --short HEAD)" \
-    git diff --quiet HEAD -- Dockerfile .dockerignore docker-compose.yml deploy/compose.keys.yml deploy/haproxy deploy/prometheus
+    git diff --quiet HEAD -- Dockerfile .dockerignore docker-compose.yml deploy/compose.keys.yml deploy/haproxy deploy/prometheus deploy/roll.sh
 deploy/standins.sh
 began=$SECONDS
 compose build cognate >"$work/build" 2>&1 || { tail -40 "$work/build"; exit 1; }
@@ -211,6 +211,11 @@ reloads() {
     done
     echo "$total"
 }
+upgrade() { docker build -q -t cognate - <<<'FROM cognate
+LABEL cognate.proof=1' >"$work/roll" 2>&1 && COMPOSE_PROJECT_NAME=$project deploy/roll.sh >>"$work/roll" 2>&1; }
+under_load "all replicas get another image (deploy/roll.sh)" 60 upgrade
+holds "and run it" "3 in rotation" ready_again
+
 before=$(reloads)
 under_load "all replicas read their models again (SIGHUP)" 8 reload
 holds "and did" "$(($(reloads) - before)) reloads" test "$(($(reloads) - before))" -eq 3
