@@ -115,6 +115,35 @@ impl EventChange {
         std::iter::once(one).chain(others).map(AsRef::as_ref).collect()
     }
 
+    /// Those of these items whose events have to be known.
+    pub(super) fn members<'i>(
+        &self,
+        items: impl Iterator<Item = &'i Arc<Item>>,
+    ) -> Vec<Member<'i>> {
+        let events = self.events();
+        let of = items.filter_map(|item| {
+            let event = item.event.as_ref().filter(|event| events.contains(&*event.id))?;
+            Some((&*item.id, &*event.id, event.size))
+        });
+        of.collect()
+    }
+
+    /// Bytes of memory that the items of a collection take more after this; 0 where it is refused.
+    pub fn growth(&self, items: &[(u64, Arc<Item>)]) -> usize {
+        let members = self.members(items.iter().map(|(_, item)| item));
+        // By any time, which is as long as another.
+        let moves = self.moves(&members, 0).unwrap_or_default();
+        let mut moves: HashMap<Box<str>, Move> =
+            moves.into_iter().map(|one| (one.id.clone(), one)).collect();
+        let (mut before, mut after) = (0, 0);
+        for (_, item) in items {
+            let Some(Move { event, size, at, .. }) = moves.remove(&item.id) else { continue };
+            before += item.bytes();
+            after += item.moved(event, size, at).map_or(0, |moved| moved.bytes());
+        }
+        after.saturating_sub(before)
+    }
+
     /// Which items move where, out of all items of [`events`](Self::events) in the order in which they
     /// were added. `at` is the moment, which no other merge of the collection has.
     pub(super) fn moves(

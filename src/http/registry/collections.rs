@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "postgres")]
 use cognate_collections::PostgresHome;
 use cognate_collections::{
-    Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, Home, Item, ItemPatch, Limits,
-    Opening, ReplicaHome, Settings as Kept, Totals,
+    Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, EventChange, Home, Item,
+    ItemPatch, Limits, Opening, ReplicaHome, Settings as Kept, Totals,
 };
 
 use crate::http::auth::access::Caller;
@@ -201,20 +201,7 @@ impl Reachable<'_> {
             // Only then is it worth finding out which items replace others.
             (more, bytes) = room.growth(collection, items, now).map_err(|error| failed(&error))?;
         }
-        for (there, more, limit, what, setting) in [
-            (room.items, more, most.items, "items", "collection_items_per_key"),
-            (room.bytes, bytes, most.bytes, "bytes of items", "collection_bytes_per_key"),
-        ] {
-            if more > 0 && !fits(there, more, limit) {
-                let wanted = there.saturating_add(more);
-                let detail = format!(
-                    "the collections that this key reaches would have {wanted} {what}; the limit is \
-                     {limit} (setting `{setting}`)"
-                );
-                return Err(ApiError::new(Code::CollectionFull, detail));
-            }
-        }
-        Ok(())
+        room.check_growth((more, bytes), most)
     }
 
     /// [`Self::check_room`] of an item as a patch makes it.
@@ -234,6 +221,19 @@ impl Reachable<'_> {
             Some(patched) => self.check_room(collection, &[patched], now),
             None => Ok(()),
         }
+    }
+
+    /// [`Self::check_room`] of items that move between events, which take more under longer names.
+    pub(crate) fn check_room_to_move(
+        &self,
+        collection: &dyn Collection,
+        change: &EventChange,
+        now: i64,
+    ) -> Result<(), ApiError> {
+        let Some(most) = self.most else { return Ok(()) };
+        let room = Room::of(self, collection, now).map_err(|error| failed(&error))?;
+        let all = collection.added(Some(0), usize::MAX, now).map_err(|error| failed(&error))?;
+        room.check_growth((0, change.growth(&all.items)), most)
     }
 }
 
@@ -261,6 +261,24 @@ impl Room {
             }
         }
         Ok(room)
+    }
+
+    /// Refuses growth by this many items and bytes beyond joint limits.
+    fn check_growth(&self, (more, bytes): (usize, usize), most: Most) -> Result<(), ApiError> {
+        for (there, more, limit, what, setting) in [
+            (self.items, more, most.items, "items", "collection_items_per_key"),
+            (self.bytes, bytes, most.bytes, "bytes of items", "collection_bytes_per_key"),
+        ] {
+            let wanted = there.saturating_add(more);
+            if more > 0 && wanted > limit {
+                let detail = format!(
+                    "the collections that this key reaches would have {wanted} {what}; the limit is \
+                     {limit} (setting `{setting}`)"
+                );
+                return Err(ApiError::new(Code::CollectionFull, detail));
+            }
+        }
+        Ok(())
     }
 
     /// How many items and bytes a write adds, less those that it replaces and the oldest that

@@ -407,6 +407,24 @@ async fn quotas_of_bytes_and_of_collections() {
     // The same text again takes the place of the one that is there.
     let put = ask(&app, "shop-key", ("POST", "/collections/shop-a/items"), &long(0)).await;
     assert_eq!(put.json()["replaced"], 1, "{}", put.text());
+    // An item takes more once its event has a longer name.
+    let own = |id: &str| json!({"id": id, "text": "t", "event": {"id": id, "size": 1}});
+    let long_name = "e".repeat(250);
+    let mut items: Vec<Value> = (0..200).map(|id| own(&id.to_string())).collect();
+    items.push(own(&long_name));
+    let items = Brought::Json(json!({"items": items}));
+    assert_eq!(make("other-key", "other-a").await.status, 200);
+    let put = ask(&app, "other-key", ("POST", "/collections/other-a/items"), &items).await;
+    assert_eq!(put.status, 200, "{}", put.text());
+    let merged = async |into: &str, events: Vec<String>| {
+        let path = format!("/collections/other-a/events/{into}/merge");
+        ask(&app, "other-key", ("POST", &path), &Brought::Json(json!({"events": events}))).await
+    };
+    let names = || (1..200).map(|id| id.to_string()).collect::<Vec<_>>();
+    let problem = merged(&long_name, names()).await.refusal(507, "collection_full");
+    assert!(problem["detail"].as_str().unwrap().contains("`collection_bytes_per_key`"));
+    assert_eq!(merged(&long_name, names()[..3].to_vec()).await.status, 200);
+    assert_eq!(merged("0", names()[3..].to_vec()).await.status, 200);
 }
 
 /// What the oldest items leave free is what they took, and not what the others did.

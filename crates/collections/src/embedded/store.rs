@@ -252,16 +252,8 @@ impl EmbeddedCollection {
                 ids.into_iter().map(Change::Remove).collect()
             }
             Write::Move(wanted) => {
-                let events = wanted.events();
-                let moves = {
-                    let view = self.view(now);
-                    let members = view.iter().filter_map(|item| {
-                        let event = item.event.as_ref().filter(|event| events.contains(&*event.id));
-                        event.map(|event| (&*item.id, &*event.id, event.size))
-                    });
-                    let at = now.max(self.held().last_move.saturating_add(1));
-                    wanted.moves(&members.collect::<Vec<_>>(), at)?
-                };
+                let at = now.max(self.held().last_move.saturating_add(1));
+                let moves = wanted.moves(&wanted.members(self.view(now).iter()), at)?;
                 let changes = moves.into_iter();
                 let changes = changes.map(|Move { id, event, size, at }| Change::Move {
                     id,

@@ -222,11 +222,14 @@ pub(super) async fn write(
                 let reachable = of_app.collections.of(&caller)?;
                 reachable.check_room_to_patch(&*collection, (id, patch), now)?;
             }
+            Write::Move(change) => {
+                of_app.collections.of(&caller)?.check_room_to_move(&*collection, change, now)?;
+            }
             Write::RemoveSelected(which) => {
                 let count = || collection.told(now).map_err(|error| refused(&error));
                 check_filter(&of_app, &which.filter, || Ok(count()?.items))?;
             }
-            _ => {}
+            Write::Remove(_) | Write::Set(_) => {}
         }
         let written = collection.write(wanted, now);
         drop(turn);
