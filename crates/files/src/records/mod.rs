@@ -298,7 +298,7 @@ mod tests {
         let long = format!("id,text\n1,{}\n", "x".repeat(5 << 20));
         refused(&long, Format::CSV, &["line 2", "longer than"]);
         let open = format!("id,text\n1,\"{}", "x\n".repeat(3 << 20));
-        refused(&open, Format::CSV, &["longer than"]);
+        refused(&open, Format::CSV, &["line 2", "row is longer than 4194304", "not be closed"]);
     }
 
     #[test]

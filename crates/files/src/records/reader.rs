@@ -199,7 +199,16 @@ impl Records {
             let first = self.raw.is_empty();
             let left = RECORD_BYTES.saturating_sub(self.raw.len());
             let number = self.input.lines().saturating_add(1);
-            let Some(line) = self.input.read_line_bounded(left)? else {
+            let line = match self.input.read_line_bounded(left) {
+                Err(ReadError::Malformed { .. }) if !first => {
+                    return Err(self.wrong(format!(
+                        "the row is longer than {RECORD_BYTES} bytes; a quotation mark of it may not be \
+                         closed"
+                    )));
+                }
+                line => line?,
+            };
+            let Some(line) = line else {
                 if first {
                     return Ok(false);
                 }
