@@ -99,10 +99,11 @@ impl FromStr for Cursor {
 
     fn from_str(written: &str) -> Result<Self, ()> {
         let mut parts = written.splitn(4, '.');
-        let merges = parts.next().and_then(|part| part.parse().ok()).ok_or(())?;
+        let merges = parts.next().and_then(|part| part.parse().ok()).filter(|merges| *merges >= 0);
+        let merges = merges.ok_or(())?;
         let item = match (parts.next(), parts.next(), parts.next()) {
             (None, ..) => None,
-            (Some(told), Some(time), Some(id)) => {
+            (Some(told), Some(time), Some(id)) if !id.is_empty() => {
                 Some((told.parse().map_err(drop)?, time.parse().map_err(drop)?, id.into()))
             }
             _ => return Err(()),
@@ -448,6 +449,9 @@ mod tests {
         for (place, alert) in all.iter().enumerate() {
             assert_eq!(alert.cursor.to_string().parse(), Ok(alert.cursor.clone()));
             assert_eq!(told(reader(Start::After(alert.cursor.clone()))), names[place + 1..]);
+        }
+        for wrong in ["", "x", "-1", "1.2", "1.9.1", "1.9.1.", "1.-1.1.a"] {
+            assert_eq!(wrong.parse::<Cursor>(), Err(()), "{wrong}");
         }
         put(vec![item("d", 5, "d", 2, true)]);
         assert_eq!(read(&mut of_now).iter().map(short).collect::<Vec<_>>(), ["Begun d 2 d"]);

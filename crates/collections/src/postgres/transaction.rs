@@ -79,7 +79,7 @@ pub(super) fn last_move(session: &mut Session<'_>, id: i64) -> Result<i64, Faile
     let text = format!("SELECT max(moved_at) FROM cognate.items_{id} WHERE moved_at IS NOT NULL");
     let rows = session.query(&text, &[])?;
     let last: Option<i64> = rows.first().map_or(Ok(None), |row| row.try_get(0))?;
-    Ok(last.unwrap_or(0))
+    Ok(last.unwrap_or(0).max(0))
 }
 
 /// An item with its event.
