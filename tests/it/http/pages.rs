@@ -33,7 +33,8 @@ const FILES: [(&str, &str); 25] = [
     ("/docs/swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
 ];
 
-const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:";
+const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+                      frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
 
 /// Files that we did not write.
 fn is_foreign(path: &str) -> bool {
