@@ -100,8 +100,8 @@ pub(super) fn note(told: &str) {
 /// Whether opposites count.
 #[derive(Debug, Args)]
 pub(super) struct CountedOpposites {
-    /// Whether a text that says the opposite of the other is less alike for it [default: as the method
-    /// does]
+    /// Whether a text that says the opposite of the other is less alike for it, and not related [default:
+    /// less alike as the method does, and not related]
     #[arg(long, value_parser = choice::<Opposites>())]
     opposites: Option<Opposites>,
 }
@@ -144,6 +144,11 @@ impl OpposedResults {
             [("--opposes", self.opposes.is_some()), ("--return-opposes", self.return_opposes)];
         own.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
     }
+}
+
+/// Whether texts are related, for people.
+pub(super) fn verdict(related: bool) -> &'static str {
+    if related { "related" } else { "not related" }
 }
 
 /// How texts are opposed, for people.

@@ -12,7 +12,7 @@ use cognate_rows::bulk::Task;
 
 use crate::cli::ask::bulk::Files;
 use crate::cli::ask::{
-    Asked, KnownQuery, OpposedResults, on_a_line, opposed, refused, tell_query, texts,
+    Asked, KnownQuery, OpposedResults, on_a_line, opposed, refused, tell_query, texts, verdict,
 };
 use crate::cli::choices::choice;
 use crate::cli::{Failure, count, print, usage};
@@ -47,6 +47,10 @@ pub(in crate::cli) struct RankArgs {
     #[arg(long, value_name = "N", conflicts_with = "input",
           value_parser = count::<usize>(0, 100_000))]
     offset: Option<usize>,
+    /// Also tell whether each candidate is related: its score is at or above this, a number or `calibrated`,
+    /// and it does not say the opposite of the query, unless --opposites is ignore
+    #[arg(long, value_name = "SCORE", conflicts_with = "input", value_parser = threshold)]
+    threshold: Option<Threshold>,
     /// Fold candidates at least so much like a better one into it: a number or `calibrated`
     #[arg(long, value_name = "SCORE", conflicts_with = "input", value_parser = threshold)]
     collapse: Option<Threshold>,
@@ -94,7 +98,11 @@ pub(in crate::cli) fn varied(
     let resolve = |threshold: Threshold| threshold.resolve(resolved, "/collapse");
     let collapse = collapse.map(resolve).transpose().map_err(|error| usage(error.detail))?;
     let diversify = diversify.map(|Share(lambda)| Diversify { lambda, ..Diversify::default() });
-    Ok(PageOptions { collapse: collapse.map(Cutoff::least), diversify, ..PageOptions::default() })
+    Ok(PageOptions {
+        collapse: collapse.map(|cutoff| cutoff.least),
+        diversify,
+        ..PageOptions::default()
+    })
 }
 
 impl RankArgs {
@@ -123,10 +131,13 @@ impl RankArgs {
 fn told(page: &Page, candidates: &[String]) -> String {
     let mut told = String::new();
     let text = |index: usize| candidates.get(index).map_or("", String::as_str);
-    for PageResult { index, score, duplicates, reason, opposes, .. } in page.results() {
+    for PageResult { index, score, duplicates, reason, opposes, related } in page.results() {
         let score = score.map_or("-".to_owned(), |score| score.to_string());
         // Writing to a string cannot fail.
         let _ = writeln!(told, "{score:<12} {}", on_a_line(text(index)));
+        if let Some(related) = related {
+            let _ = writeln!(told, "{:<12}   {}", "", verdict(related));
+        }
         if let Some(words) = reason.map(|reason| &reason.words).filter(|words| !words.is_empty()) {
             let _ = writeln!(told, "{:<12}   by {}", "", shares(words));
         }
@@ -139,6 +150,14 @@ fn told(page: &Page, candidates: &[String]) -> String {
         }
     }
     told
+}
+
+/// The question with a threshold.
+pub(in crate::cli) fn judged(
+    resolved: Resolved,
+    threshold: Option<Threshold>,
+) -> Result<Resolved, Failure> {
+    Cutoff::ask(threshold, resolved).map_err(|error| usage(error.detail))
 }
 
 /// Words and their shares of a score, on one line.
@@ -159,7 +178,7 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
     let candidates = texts(given)?;
     let model = args.asked.open()?;
     let resolved = args.opposites.of(args.asked.chosen.ranked_by(&model, args.measure)?);
-    let resolved = args.known.of(resolved);
+    let resolved = judged(args.known.of(resolved), args.threshold)?;
     let (page, likes) = (args.page(&resolved)?, args.likes());
     let each = candidates.iter().map(String::as_str);
     let unknown = args.known.unknown(&model.engine, asked.as_deref());

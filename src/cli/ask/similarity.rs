@@ -7,11 +7,13 @@ use cognate::engine::{Measure, Query};
 use cognate_rows::bulk::Task;
 
 use crate::cli::ask::bulk::Files;
-use crate::cli::ask::{Asked, CountedOpposites, note_files, opposed, pair_refused};
+use crate::cli::ask::rank::{judged, threshold};
+use crate::cli::ask::{Asked, CountedOpposites, note_files, opposed, pair_refused, verdict};
 use crate::cli::choices::choice;
-use crate::cli::{Failure, print};
+use crate::cli::{Failure, print, usage};
 use crate::http::api::similarity::SimilarityResponse;
 use crate::http::request::query::Resolved;
+use crate::http::request::threshold::{Cutoff, Threshold};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SimilarityArgs {
@@ -26,6 +28,10 @@ pub(in crate::cli) struct SimilarityArgs {
     measure: Option<Measure>,
     #[command(flatten)]
     opposites: CountedOpposites,
+    /// Also tell whether the texts are related: their score is at or above this, a number or `calibrated`,
+    /// and they do not say opposites, unless --opposites is ignore
+    #[arg(long, value_name = "SCORE", conflicts_with = "input", value_parser = threshold)]
+    threshold: Option<Threshold>,
     /// Print how the texts are opposed
     #[arg(long, conflicts_with = "input")]
     return_opposes: bool,
@@ -53,17 +59,26 @@ pub(in crate::cli) fn run(args: SimilarityArgs) -> Result<(), Failure> {
     let pair = [args.a, args.b].map(Option::unwrap_or_default);
     note_files(&pair);
     let pairs = [<(String, String)>::from(pair)];
-    let scored = model.engine.similarity(&pairs, &query).map_err(pair_refused)?;
+    let resolved = Resolved { model: Arc::clone(&model), query, fused: None };
+    let resolved = judged(resolved, args.threshold)?;
+    let scored = model.engine.similarity(&pairs, &resolved.query).map_err(pair_refused)?;
     if args.asked.json {
-        let resolved = Resolved { model: Arc::clone(&model), query, fused: None };
-        return print(&serde_json::to_string(&SimilarityResponse::of(&scored, &resolved))?);
+        let cutoff = Cutoff::of(args.threshold, &resolved).map_err(|error| usage(error.detail))?;
+        let response = SimilarityResponse::of(&scored, &resolved, cutoff);
+        return print(&serde_json::to_string(&response)?);
     }
     match (scored.scores.as_slice(), scored.reasons.as_slice()) {
         (_, [reason, ..]) => print(&format!("0 (not scored: {reason})")),
-        ([score], []) => match scored.opposes.first().filter(|kinds| !kinds.is_empty()) {
-            None => print(&score.to_string()),
-            Some(&kinds) => print(&format!("{score} (opposed by {})", opposed(kinds))),
-        },
+        ([score], []) => {
+            let related = scored.related.first().map(|&related| verdict(related).to_owned());
+            let opposes = scored.opposes.first().filter(|kinds| !kinds.is_empty());
+            let opposes = opposes.map(|&kinds| format!("opposed by {}", opposed(kinds)));
+            let told: Vec<String> = related.into_iter().chain(opposes).collect();
+            match told.is_empty() {
+                true => print(&score.to_string()),
+                false => print(&format!("{score} ({})", told.join(", "))),
+            }
+        }
         _ => Err(anyhow::anyhow!("one pair has {} scores", scored.scores.len()).into()),
     }
 }

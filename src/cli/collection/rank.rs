@@ -16,8 +16,8 @@ use cognate_collections::{
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::cli::ask::rank::{share, threshold};
-use crate::cli::ask::{Chosen, KnownQuery, OpposedResults, on_a_line, opposed};
+use crate::cli::ask::rank::{judged, share, threshold};
+use crate::cli::ask::{Chosen, KnownQuery, OpposedResults, on_a_line, opposed, verdict};
 use crate::cli::choices::choice;
 use crate::cli::collection::home::{HomeArgs, named};
 use crate::cli::events::duration;
@@ -64,6 +64,10 @@ pub(in crate::cli) struct RankArgs {
     /// Pass over the first items
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = count::<usize>(0, 100_000))]
     offset: usize,
+    /// Also tell whether each item is related: its score is at or above this, a number or `calibrated`, and
+    /// it does not say the opposite of the query, unless --opposites is ignore
+    #[arg(long, value_name = "SCORE", value_parser = threshold)]
+    threshold: Option<Threshold>,
     /// List an item that is alike a better one from this score on, or `calibrated`, below that
     #[arg(long, value_name = "SCORE", value_parser = threshold)]
     collapse: Option<Threshold>,
@@ -137,13 +141,18 @@ struct Line<'f> {
     duplicates: Vec<DuplicateItem<'f>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     opposes: Option<Oppositions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    related: Option<bool>,
 }
 
 impl fmt::Display for Found<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Line { id, score, text, words, opposes, duplicates, .. } in &self.results {
+        for Line { id, score, text, words, opposes, related, duplicates, .. } in &self.results {
             let score = score.to_string();
             writeln!(f, "{score:<12} {}  {}", on_a_line(id), on_a_line(text))?;
+            if let Some(related) = *related {
+                writeln!(f, "{:<12}   {}", "", verdict(related))?;
+            }
             if !words.is_empty() {
                 writeln!(f, "{:<12}   by {}", "", ask::rank::shares(words))?;
             }
@@ -251,7 +260,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let without = liked.iter().chain(&disliked).map(|item| Cow::from(&*item.id)).collect();
     let model = args.chosen.open()?;
     let resolved = args.opposites.of(args.chosen.ranked_by(&model, args.measure)?);
-    let resolved = args.known.of(resolved);
+    let resolved = judged(args.known.of(resolved), args.threshold)?;
     let engine = &model.engine;
     let page = PageOptions {
         offset: args.offset,
@@ -331,6 +340,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
             words: result.reason.map_or(&[], |reason| &reason.words),
             duplicates: result.duplicates.iter().filter_map(duplicate).collect(),
             opposes: result.opposes,
+            related: result.related,
         })
     });
     let found = Found {

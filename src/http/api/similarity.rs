@@ -143,14 +143,15 @@ pub(crate) struct SimilarityResponse<'r> {
     /// The threshold that was used, if one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     threshold: Option<f64>,
-    /// Whether each pair is at or above the threshold. A pair that is told to be opposed is not related.
+    /// Whether each pair is related: at or above the threshold, and not opposed unless `opposites` is
+    /// `ignore`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    related: Option<Vec<bool>>,
+    related: Option<&'r [bool]>,
 }
 
 impl<'r> SimilarityResponse<'r> {
-    /// The answer for these scores, without a threshold.
-    pub(crate) fn of(scored: &'r Scores, resolved: &'r Resolved) -> Self {
+    /// The answer for these scores, and for what the threshold came to, if one was asked for.
+    pub(crate) fn of(scored: &'r Scores, resolved: &'r Resolved, cutoff: Option<Cutoff>) -> Self {
         Self {
             model: &resolved.model.name,
             method: resolved.query.method.name(),
@@ -162,17 +163,13 @@ impl<'r> SimilarityResponse<'r> {
             truncated: &scored.truncated,
             known: &scored.known,
             opposes: &scored.opposes,
-            threshold: None,
-            related: None,
+            threshold: cutoff.map(|cutoff| cutoff.number),
+            related: cutoff.map(|_| scored.related.as_slice()),
         }
     }
 }
 
 impl SimilarityRequest<'_> {
-    fn cutoff(&self, resolved: &Resolved) -> Result<Option<Cutoff>, ApiError> {
-        self.threshold.map(|threshold| threshold.resolve(resolved, "/threshold")).transpose()
-    }
-
     /// The pairs, wherever they stand.
     fn pairs(&self) -> Result<Vec<(&str, &str)>, ApiError> {
         match (&self.pairs, &self.a, &self.b) {
@@ -280,7 +277,7 @@ impl Question for SimilarityRequest<'_> {
         };
         let resolved = selection.resolve(models)?;
         let pairs = self.pairs()?;
-        self.cutoff(&resolved)?;
+        let resolved = Cutoff::ask(self.threshold, resolved)?;
         let shares = if self.coverage == Some(true) { SHARES_BYTES } else { 0 };
         let opposes = if self.return_opposes == Some(true) { OPPOSES_BYTES } else { 0 };
         let each = NUMBER_BYTES + shares + opposes + self.threshold.map_or(0, |_| FLAG_BYTES);
@@ -296,14 +293,8 @@ impl Question for SimilarityRequest<'_> {
     ) -> Result<Counts, ApiError> {
         let resolved = &plan.resolved;
         let scored = score_pairs(&self.pairs()?, plan, app, work)?;
-        let cutoff = self.cutoff(resolved)?;
-        let related = cutoff.map(|cutoff| {
-            let scores = scored.scores.iter().enumerate();
-            scores.map(|(place, &s)| cutoff.is_reached_by(s) && !scored.is_opposed(place)).collect()
-        });
-        let response = SimilarityResponse::of(&scored, resolved);
-        let threshold = cutoff.map(|cutoff| cutoff.number);
-        answer.write_json(&SimilarityResponse { threshold, related, ..response })?;
+        let cutoff = Cutoff::of(self.threshold, resolved)?;
+        answer.write_json(&SimilarityResponse::of(&scored, resolved, cutoff))?;
         Ok(scored.counts)
     }
 }

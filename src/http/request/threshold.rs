@@ -81,7 +81,7 @@ impl Threshold {
     ) -> Result<Cutoff, ApiError> {
         match self {
             // Scores have single precision; so a score reaches the number that it is printed as.
-            Self::Number(Score(number)) => Ok(Cutoff { number, least: f64::from(number as f32) }),
+            Self::Number(Score(number)) => Ok(Cutoff { number, least: number as f32 }),
             Self::Calibrated => {
                 let engine = &resolved.model.engine;
                 // Scores of a fusion are no one method's.
@@ -95,8 +95,8 @@ impl Threshold {
                                   `cognate eval calibrate` finds one";
                     ApiError::at(Code::NotCalibrated, pointer, detail)
                 })?;
-                let number = known.threshold.threshold;
-                Ok(Cutoff { number, least: number })
+                let threshold = &known.threshold;
+                Ok(Cutoff { number: threshold.threshold, least: threshold.least() })
             }
         }
     }
@@ -107,19 +107,25 @@ impl Threshold {
 pub(crate) struct Cutoff {
     /// The number as requested or calibrated.
     pub number: f64,
-    /// The least score that counts as related.
-    least: f64,
+    /// The least score that reaches it.
+    pub least: f32,
 }
 
 impl Cutoff {
-    /// The least score that counts as related.
-    pub(crate) fn least(self) -> f32 {
-        let nearest = self.least as f32;
-        if f64::from(nearest) < self.least { nearest.next_up() } else { nearest }
+    /// What the `threshold` of a question comes to, if it has one: from there on texts are related.
+    pub(crate) fn of(
+        threshold: Option<Threshold>,
+        resolved: &Resolved,
+    ) -> Result<Option<Self>, ApiError> {
+        threshold.map(|threshold| threshold.resolve(resolved, "/threshold")).transpose()
     }
 
-    /// Whether a pair with this score counts as related.
-    pub(crate) fn is_reached_by(self, score: f32) -> bool {
-        f64::from(score) >= self.least
+    /// The question, which asks whether texts are related if it has a `threshold`.
+    pub(crate) fn ask(
+        threshold: Option<Threshold>,
+        mut resolved: Resolved,
+    ) -> Result<Resolved, ApiError> {
+        resolved.query.threshold = Self::of(threshold, &resolved)?.map(|cutoff| cutoff.least);
+        Ok(resolved)
     }
 }

@@ -349,6 +349,9 @@ fn opposed_items_are_told_or_left_out() {
     assert_eq!(counting, turned, "what is opposed has fallen below the other");
     assert_eq!(ids(&["--opposes", "drop"]), [("on".to_owned(), Value::Null)]);
     assert_eq!(ranked(&["--return-opposes"]).matches("   opposed by antonym\n").count(), 1);
+    let related = |more: &[&str]| ranked(&[&["--threshold", "0.5"], more].concat());
+    assert_eq!(related(&[]).matches("   not related\n").count(), 1);
+    assert_eq!(related(&["--opposites", "ignore"]).matches("   related\n").count(), 2);
     let nearest = |id: &str, more: &[&str]| -> Vec<String> {
         let next = json!({"id": id, "text": "turn on dark mode"});
         std::fs::write(folder.path().join("next.ndjson"), format!("{next}\n")).unwrap();

@@ -309,6 +309,27 @@ fn opposites_count_unless_they_are_ignored_and_explain_names_them() {
     assert_eq!((lines.len(), lines[2]), (3, "opposed by antonym"), "{lines:?}");
     let left = asked(&["rank", "turn on the dark mode", "--opposes", "drop"]);
     assert_eq!(stdout(&left), format!("{}\n", lines[0]));
+    for command in ["similarity", "rank"] {
+        for (more, verdict) in [
+            (&[][..], "not related"),
+            (&["--return-opposes"], "not related"),
+            (&["--opposites", "ignore"], "related"),
+            (&["--opposites", "ignore", "--return-opposes"], "related"),
+        ] {
+            let asked = |flag| asked(&[&[command, "--threshold", "0.5", flag], more].concat());
+            let json: Value = stdout(&asked("--json")).parse().unwrap();
+            let told = if command == "rank" {
+                &json["results"][0]["related"]
+            } else {
+                &json["related"][0]
+            };
+            assert_eq!(told, &json!(verdict == "related"), "{command} {more:?}");
+            let told = asked("--truncate");
+            let parts: Vec<&str> =
+                stdout(&told).split(['(', ',', ')', '\n']).map(str::trim).collect();
+            assert_eq!(parts[1], verdict, "{command} {more:?}: {parts:?}");
+        }
+    }
     for flag in [&["--opposes", "drop"][..], &["--return-opposes"]] {
         let rows = [&["rank", "--input", "-"], flag].concat();
         let refused = cognate(folder.path(), &model, &rows);

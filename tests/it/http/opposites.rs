@@ -120,14 +120,65 @@ async fn answers_tell_how_texts_are_opposed_whatever_the_method_where_that_is_as
     assert_eq!([opposes(0, 0), opposes(1, 0)], [json!(["antonym"]), json!([])]);
 }
 
+/// Whether each candidate is related to the query, by every way in: pairs and a ranking, each as a body
+/// and as lines, and items of a collection.
+async fn related(app: &TestApp, asked: &Value) -> Vec<Value> {
+    let pair = with(json!({"pairs": pairs()}), asked.clone());
+    let mut told = vec![app.ask("/similarity", pair).await["related"].clone()];
+    let path: String =
+        asked.as_object().unwrap().iter().map(|(k, v)| format!("&{k}={v}")).collect();
+    let path = format!("/similarity?{}", path.trim_start_matches('&').replace('"', ""));
+    let body: String = pairs().iter().map(|pair| format!("{}\n", json!(pair))).collect();
+    let streamed = answered(app, lines(&path, body)).await;
+    told.push(streamed.iter().map(|line| line["related"].clone()).collect());
+    let first = with(json!({"query": QUERY}), asked.clone());
+    let texts = CANDIDATES.map(|text| format!("{}\n", json!(text))).concat();
+    let mut streamed = answered(app, lines("/rank", format!("{first}\n{texts}"))).await;
+    streamed.pop();
+    let candidates = with(first.clone(), json!({"candidates": CANDIDATES}));
+    let items = with(first, json!({"collection": "asked"}));
+    let [candidates, items] = [app.ask("/rank", candidates).await, app.ask("/rank", items).await];
+    for results in [&json!(streamed), &candidates["results"], &items["results"]] {
+        let place = |result: &Value| match result["id"].as_str() {
+            Some(id) => id[1..].parse().unwrap(),
+            None => result["index"].as_u64().unwrap(),
+        };
+        let mut results = results.as_array().unwrap().clone();
+        results.sort_by_key(place);
+        told.push(results.iter().map(|result| result["related"].clone()).collect());
+    }
+    told
+}
+
+/// The verdict is the core's, whose law is tried there; here each way in is held to it.
 #[tokio::test]
-async fn a_pair_that_is_told_to_be_opposed_is_not_related() {
+async fn an_opposed_pair_is_not_related_by_any_way_in_whatever_else_is_asked() {
     let app = app();
-    let asked = json!({"pairs": pairs(), "method": "coverage-blend", "threshold": 0.0});
-    let related = app.ask("/similarity", asked.clone()).await["related"].clone();
-    assert_eq!(related, json!([true, true, true, true, true]));
-    let answer = app.ask("/similarity", with(asked, json!({"return_opposes": true}))).await;
-    assert_eq!(answer["related"], json!([false, true, false, true, true]));
+    done(&app, "PUT", "/collections/asked", Some(&json!({}))).await;
+    let item = |(at, text): (usize, &&str)| json!({"id": format!("q{at}"), "text": text});
+    let items: Vec<Value> = CANDIDATES.iter().enumerate().map(item).collect();
+    done(&app, "POST", "/collections/asked/items", Some(&json!({"items": items}))).await;
+    let (counted, ignored) =
+        (json!([false, true, false, true, false]), json!([true, true, true, true, false]));
+    for method in ["auto", "coverage-blend", "avg-cos"] {
+        for more in [json!({}), json!({"return_opposes": true})] {
+            let asked = with(json!({"method": method, "threshold": 0.45}), more);
+            assert_eq!(related(&app, &asked).await, vec![counted.clone(); 5], "{asked}");
+            let asked = with(asked, json!({"opposites": "ignore"}));
+            assert_eq!(related(&app, &asked).await, vec![ignored.clone(); 5], "{asked}");
+        }
+    }
+    let calibrated = json!({"threshold": "calibrated"});
+    assert_eq!(related(&app, &calibrated).await[0], counted);
+    // A least score is a bound of scores alone, and leaves nobody out for being opposed.
+    let rank =
+        json!({"query": QUERY, "candidates": CANDIDATES, "min_score": 0.45, "threshold": 0.45});
+    let answer = app.ask("/rank", rank).await;
+    assert_eq!(answer["results"].as_array().unwrap().len(), 4, "{answer}");
+    let strict = TestApp::of(support::tiny_model(), |_| ());
+    let pair =
+        json!({"a": "the quake", "b": "not the quake", "method": "avg-cos", "threshold": 0.1});
+    assert_eq!(strict.ask("/similarity", pair).await["related"], json!([true]));
 }
 
 #[tokio::test]

@@ -92,6 +92,8 @@ pub struct Scores {
     pub known: Vec<[f32; 2]>,
     /// For each pair how its texts are opposed, if requested; not at all where one could not be scored.
     pub opposes: Vec<Oppositions>,
+    /// For each pair whether its texts are [related](crate::Query::related), if there is a threshold.
+    pub related: Vec<bool>,
     /// The measure used.
     pub measure: Measure,
     /// What was read.
@@ -163,20 +165,13 @@ fn extend(indexes: &mut Vec<usize>, part: Vec<usize>, first: usize) {
     indexes.extend(part.into_iter().map(|index| index + first));
 }
 
-impl Scores {
-    /// Whether the texts of a pair are told to be opposed: such texts are not related, whatever their
-    /// score.
-    pub fn is_opposed(&self, place: usize) -> bool {
-        self.opposes.get(place).is_some_and(|kinds| !kinds.is_empty())
-    }
-}
-
 impl Parts for Scores {
     fn append(&mut self, part: Self, first: usize) {
         self.measure = part.measure;
         self.scores.extend(part.scores);
         self.known.extend(part.known);
         self.opposes.extend(part.opposes);
+        self.related.extend(part.related);
         extend(&mut self.unscored, part.unscored, first);
         self.reasons.extend(part.reasons);
         extend(&mut self.truncated, part.truncated, first);

@@ -68,6 +68,14 @@ pub struct Threshold {
     pub high: f64,
 }
 
+impl Threshold {
+    /// The least score that counts as related: scores have single precision.
+    pub fn least(&self) -> f32 {
+        let nearest = self.threshold as f32;
+        if f64::from(nearest) < self.threshold { nearest.next_up() } else { nearest }
+    }
+}
+
 /// Every calibration of a model, by `method/measure`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Calibrations(BTreeMap<String, Calibration>);

@@ -24,6 +24,7 @@ pub mod fuse;
 mod opposes;
 mod query;
 mod read_as;
+mod related;
 mod sentence;
 mod served;
 mod text_limits;

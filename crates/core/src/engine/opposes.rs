@@ -75,7 +75,7 @@ impl Engine {
     }
 
     /// What the method that counts opposites knows of them, if the model serves it.
-    fn known_opposites(&self) -> Option<&Polarity> {
+    pub(super) fn known_opposites(&self) -> Option<&Polarity> {
         self.scorers.iter().flatten().find_map(Scorer::polarity)
     }
 

@@ -11,7 +11,7 @@ use crate::model::Phrase;
 pub enum Opposites {
     /// Opposites are counted: asked of a method that does not count them, this is an error.
     Count,
-    /// The score is that of the same method without opposites.
+    /// The score is that of the same method without opposites, and who is related is told by it alone.
     Ignore,
 }
 
@@ -39,6 +39,8 @@ pub struct Query {
     pub opposites: Option<Opposites>,
     /// Whether answers tell how texts are opposed, where the model knows opposites.
     pub opposes: bool,
+    /// From which score on texts are related; none where answers do not tell whether they are.
+    pub threshold: Option<f32>,
     /// Whether a text that cannot be scored (without a known word, empty, or too long) is an error.
     /// Otherwise it is listed, with the reason. The query of a ranking must be neither empty nor too
     /// long in any case.
@@ -60,6 +62,7 @@ impl Query {
             measure: None,
             opposites: None,
             opposes: false,
+            threshold: None,
             refuse_unscored: false,
             truncate: false,
             coverage: false,

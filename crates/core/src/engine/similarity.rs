@@ -47,7 +47,10 @@ impl Engine {
         for _ in 0..pairs.len().min(BLOCK) {
             phrases.push([workspace.phrase(), workspace.phrase()]);
         }
-        let polarity = query.opposes.then(|| self.polarity()).transpose()?;
+        if query.opposes {
+            self.polarity()?;
+        }
+        let polarity = self.known_opposites();
         let mut answer = Scores { measure, ..Scores::default() };
         answer.scores.reserve(pairs.len());
         for (number, block) in pairs.chunks(BLOCK).enumerate() {
@@ -63,16 +66,17 @@ impl Engine {
             for (index, ([one, other], _)) in (first..).zip(phrases.iter().zip(block)) {
                 if left_out.contains(&index) {
                     answer.scores.push(0.0);
-                    answer.opposes.extend(polarity.map(|_| Oppositions::default()));
+                    answer.opposes.extend(query.opposes.then(Oppositions::default));
+                    answer.related.extend(query.related(0.0, || false));
                     continue;
                 }
                 let (score, kinds) = scorer.pair_told(measure, one, other, workspace.scratch());
                 answer.scores.push(finite(score, info)?);
-                answer.opposes.extend(
-                    polarity.map(|polarity| {
-                        kinds.unwrap_or_else(|| polarity.prepare(one).kinds(other))
-                    }),
-                );
+                let look = || polarity.map(|polarity| polarity.prepare(one).kinds(other));
+                let kinds = kinds.or_else(|| query.opposes.then(look).flatten());
+                let are_opposed = || kinds.or_else(look).is_some_and(|kinds| !kinds.is_empty());
+                answer.related.extend(query.related(score, are_opposed));
+                answer.opposes.extend(kinds.filter(|_| query.opposes));
             }
         }
         workspace.take_back(phrases.into_iter().flatten());

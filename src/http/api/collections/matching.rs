@@ -163,7 +163,7 @@ impl Wanted<'_> {
         let query = Query::new(scoring);
         let model = Arc::clone(&resolved.model);
         let by_scoring = Resolved { model, query, fused: None };
-        Ok(threshold.resolve(&by_scoring, "/threshold")?.least())
+        Ok(threshold.resolve(&by_scoring, "/threshold")?.least)
     }
 }
 

@@ -135,6 +135,9 @@ pub(super) struct RankedItem<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<OppositionName>>)]
     opposes: Option<Oppositions>,
+    /// With `threshold`, whether its score is at or above it and it is not opposed to the query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    related: Option<bool>,
 }
 
 /// An item that is nearly the same as a better one.
@@ -211,6 +214,7 @@ fn ranked_items<'r>(page: &'r Page, held: &'r Held, return_text: bool) -> Vec<Ra
             like: result.reason.and_then(|reason| Some(held.liked.place(reason.like?))),
             words: result.reason.map(|reason| reason.words.as_slice()),
             opposes: result.opposes,
+            related: result.related,
         })
     });
     results.collect()

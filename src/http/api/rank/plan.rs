@@ -15,6 +15,7 @@ use crate::http::observe::metrics::RankPart;
 use crate::http::registry::models::Models;
 use crate::http::request::fields::{Candidate, CandidateId, Count, MeasureName, ShortlistLength};
 use crate::http::request::query::{Resolved, Selection, reading};
+use crate::http::request::threshold::Cutoff;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
@@ -30,6 +31,8 @@ const TEXT_BYTES: usize = 10;
 const DATA_BYTES: usize = 8;
 /// Bytes of `"opposes":[],` and the names of two kinds: hardly a text has more.
 const OPPOSES_BYTES: usize = 13 + 22;
+/// Bytes of `"related":false,`.
+const RELATED_BYTES: usize = 16;
 /// Bytes of a word with its share.
 const WORD_BYTES: usize = 60;
 
@@ -93,7 +96,8 @@ impl RankRequest<'_> {
         let share = if self.coverage == Some(true) { SHARE_BYTES } else { 0 };
         let alike = if self.collapse.is_some() { SHARE_BYTES } else { 0 };
         let opposes = if self.return_opposes == Some(true) { OPPOSES_BYTES } else { 0 };
-        let each = RESULT_BYTES + NUMBER_BYTES + INDEX_BYTES + share + alike + opposes;
+        let related = self.threshold.map_or(0, |_| RELATED_BYTES);
+        let each = RESULT_BYTES + NUMBER_BYTES + INDEX_BYTES + share + alike + opposes + related;
         let explained =
             if self.explain == Some(true) { wanted.min(PageOptions::MOST_EXPLAINED) } else { 0 };
         let ranking = ANSWER_HEAD
@@ -199,7 +203,9 @@ impl Question for RankRequest<'_> {
         };
         let more = self.comparing(&page, candidates.ranked().len(), work[1]);
         // To see who is opposed, texts are read again.
-        let again = if page.drop_opposed { reading(bytes) } else { 0 };
+        let query = &resolved.query;
+        let looks = page.drop_opposed || query.opposes || query.threshold.is_some();
+        let again = if looks { reading(bytes) } else { 0 };
         let most = work[1].saturating_add(more[1]).saturating_add(again);
         let work = [work[0].saturating_add(more[0]), most];
         let (answer, asked) = (self.answer_bytes(), self.asked_length());
@@ -299,7 +305,7 @@ impl RankRequest<'_> {
             return_opposes: self.return_opposes,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
-        self.fused(selection.resolve_ranking(models)?)
+        Cutoff::ask(self.threshold, self.fused(selection.resolve_ranking(models)?)?)
     }
 
     /// Whether candidates are those of a collection that has vectors of them. The few of a shortlist are

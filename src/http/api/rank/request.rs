@@ -18,7 +18,7 @@ use crate::http::request::fields::{
     Text, Weight,
 };
 use crate::http::request::query::{OovPolicy, Resolved};
-use crate::http::request::threshold::{Cutoff, Threshold};
+use crate::http::request::threshold::Threshold;
 
 /// The body of `POST /rank`.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
@@ -86,8 +86,10 @@ pub struct RankRequest<'b> {
     pub(crate) top_k: Option<Count>,
     /// How many of the first results are passed over: `top_k` results come after them.
     pub(crate) offset: Option<Offset>,
-    /// The least score wanted, boosts included.
+    /// The least score wanted, boosts included: of opposed candidates, too, unless `opposes` leaves them out.
     pub(crate) min_score: Option<Threshold>,
+    /// Also tell, of each result that has a score, whether it is related to the query.
+    pub(crate) threshold: Option<Threshold>,
     /// Repeat each result's text.
     pub(crate) return_text: Option<bool>,
     pub(crate) oov: Option<OovPolicy>,
@@ -228,6 +230,7 @@ impl<'b> RankRequest<'b> {
             opposites: None,
             top_k: None,
             min_score: None,
+            threshold: None,
             return_text: None,
             oov: None,
             truncate: None,
@@ -342,7 +345,7 @@ impl<'b> RankRequest<'b> {
     /// The least similarity at which a candidate is a duplicate of a better one.
     pub(super) fn sameness(&self, resolved: &Resolved) -> Result<Option<f32>, ApiError> {
         let cutoff = self.collapse.map(|threshold| threshold.resolve(resolved, "/collapse"));
-        Ok(cutoff.transpose()?.map(Cutoff::least))
+        Ok(cutoff.transpose()?.map(|cutoff| cutoff.least))
     }
 
     /// The texts that candidates are compared with, with their places.

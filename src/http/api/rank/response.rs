@@ -17,7 +17,6 @@ use crate::http::app::App;
 use crate::http::error::{ApiError, Pointer, Segment};
 use crate::http::request::fields::{CallersData, Candidate, CandidateId, OppositionName, Text};
 use crate::http::request::query::Resolved;
-use crate::http::request::threshold::Cutoff;
 use crate::http::work::pool::JobContext;
 
 /// Candidates by how alike they are to the query.
@@ -155,6 +154,9 @@ pub(crate) struct RankedCandidate<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<OppositionName>>)]
     opposes: Option<Oppositions>,
+    /// With `threshold`, whether its score is at or above it and it is not opposed to the query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    related: Option<bool>,
 }
 
 /// A candidate that is nearly the same as a better one.
@@ -292,6 +294,7 @@ impl<'r> RankedCandidate<'r> {
             like: result.reason.and_then(|reason| reason.like),
             words: result.reason.map(|reason| reason.words.as_slice()),
             opposes: result.opposes,
+            related: result.related,
         }
     }
 
@@ -348,7 +351,7 @@ impl<'b> RankRequest<'b> {
 
     pub(crate) fn least(&self, resolved: &Resolved) -> Result<Option<f32>, ApiError> {
         let cutoff = self.min_score.map(|threshold| threshold.resolve(resolved, "/min_score"));
-        Ok(cutoff.transpose()?.map(Cutoff::least))
+        Ok(cutoff.transpose()?.map(|cutoff| cutoff.least))
     }
 
     /// The options of the ranking.

@@ -49,7 +49,6 @@ pub(crate) struct SimilarityParameters {
 
 struct Pairs {
     resolved: Resolved,
-    cutoff: Option<Cutoff>,
 }
 
 pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
@@ -68,11 +67,10 @@ pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, 
     resolved.check_scores()?;
     let threshold = asked.threshold.as_deref();
     let threshold = threshold.map(|written| Threshold::parse(written, "/threshold")).transpose()?;
-    let cutoff =
-        threshold.map(|threshold| threshold.resolve(&resolved, "/threshold")).transpose()?;
+    let resolved = Cutoff::ask(threshold, resolved)?;
     let place = opening.place()?;
     let body = request.into_body();
-    Ok(opening.answer(Pairs { resolved, cutoff }, place, body, Lines::default()))
+    Ok(opening.answer(Pairs { resolved }, place, body, Lines::default()))
 }
 
 /// One line: `["a","b"]` or `{"id":…,"a":…,"b":…}`.
@@ -112,8 +110,7 @@ struct Scored<'l> {
     /// How the texts are opposed, where that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     opposes: Option<Oppositions>,
-    /// Whether the score is at or above the threshold, if there is one. A pair that is told to be opposed
-    /// is not related.
+    /// Whether the texts are related, if there is a threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     related: Option<bool>,
 }
@@ -170,9 +167,7 @@ impl LineQuestion for Pairs {
             reason: unscored.and_then(|at| answers.reasons.get(at).copied()),
             truncated: answers.truncated.binary_search(&place).is_ok(),
             opposes: answers.opposes.get(place).copied(),
-            related: self
-                .cutoff
-                .map(|cutoff| cutoff.is_reached_by(score) && !answers.is_opposed(place)),
+            related: answers.related.get(place).copied(),
         };
         write(&mut part.answer, &scored);
     }

@@ -15,7 +15,7 @@ pub(crate) enum OppositesRule {
     /// It is: a method that does not count opposites is refused.
     Count,
     /// It is not: the answer is that of the method without opposites, `coverage-blend` for
-    /// `polarity-blend`.
+    /// `polarity-blend`, and with a `threshold` texts are related by their score alone.
     Ignore,
 }
 

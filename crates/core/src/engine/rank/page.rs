@@ -164,6 +164,8 @@ pub struct Page {
     reasons: Vec<ResultReason>,
     /// How the results of the page are opposed to the query, where that was asked.
     opposes: Option<Vec<Oppositions>>,
+    /// Whether they are related to it, where there is a threshold.
+    related: Option<Vec<bool>>,
 }
 
 /// A result of a page.
@@ -179,6 +181,8 @@ pub struct PageResult<'p> {
     pub reason: Option<&'p ResultReason>,
     /// How it is opposed to the query, where that was asked; not at all where it has no score.
     pub opposes: Option<Oppositions>,
+    /// Whether it is [related](Query::related) to the query, where there is a threshold and it has a score.
+    pub related: Option<bool>,
 }
 
 impl Page {
@@ -191,6 +195,7 @@ impl Page {
             duplicates: self.duplicates.get(&index).map_or(&[], Vec::as_slice),
             reason: self.reasons.get(place),
             opposes: self.opposes.as_ref().map(|told| told.get(place).copied().unwrap_or_default()),
+            related: self.related.as_ref().and_then(|told| told.get(place).copied()),
         })
     }
 }
@@ -276,6 +281,7 @@ impl Engine {
             duplicates: HashMap::new(),
             reasons: Vec::new(),
             opposes: None,
+            related: None,
         };
         let (results, query) = (&mut made.ranking.results, &options.query);
         let end = page.end().unwrap_or(usize::MAX);
@@ -311,13 +317,23 @@ impl Engine {
                 made.reasons.push(self.reason(asked, candidate, query)?);
             }
         }
-        if query.opposes
-            && let Some(text) = asked.text()
-        {
-            let texts = results.iter().skip(page.offset);
-            let texts = texts.map(|result| candidates.get(result.index).map_or("", AsRef::as_ref));
-            let texts: Vec<&str> = texts.collect();
-            made.opposes = Some(self.opposes_each(text, &texts, query)?);
+        let told = query.opposes.then(|| asked.text()).flatten();
+        made.opposes = told.map(|_| Vec::new());
+        made.related = query.threshold.map(|_| Vec::new());
+        if told.is_some() || made.related.is_some() {
+            for block in results.get(page.offset..).unwrap_or_default().chunks(BLOCK) {
+                check()?;
+                let text = |one: &Ranked| candidates.get(one.index).map_or("", AsRef::as_ref);
+                let texts: Vec<&str> = block.iter().map(text).collect();
+                if let (Some(text), Some(opposes)) = (told, &mut made.opposes) {
+                    opposes.extend(self.opposes_each(text, &texts, query)?);
+                }
+                let scored: Vec<_> = block.iter().map(|one| one.score).zip(texts).collect();
+                if let Some(related) = &mut made.related {
+                    let more = self.related_each(asked.text(), &scored, query)?;
+                    related.extend(more.unwrap_or_default());
+                }
+            }
         }
         Ok(made)
     }

@@ -2,7 +2,10 @@
 
 use std::sync::LazyLock;
 
-use cognate::engine::{Opposites, OppositionKind, QueryError};
+use cognate::engine::{
+    BoostBy, Candidates, Likes, Opposites, OppositionKind, PageOptions, QueryError, RankQuestion,
+    RankedFor,
+};
 use cognate::methods::polarity::{SECTION, fit};
 use cognate::methods::{Auto, Fitted, Method};
 use cognate::{Engine, Model, Query};
@@ -38,59 +41,136 @@ fn kinds(a: &str, b: &str) -> Vec<&'static str> {
     names
 }
 
+/// Opposed texts, and the kind.
+const OPPOSED: [(&str, &str, &str); 18] = [
+    ("negation", "the order has arrived", "the order has not arrived"),
+    ("negation", "hotels that allow pets", "hotels that don't allow pets"),
+    ("negation", "the pump fails to start", "the pump starts"),
+    ("negation", "a loan with a cosigner", "a loan without a cosigner"),
+    ("negation", "fluoride-free toothpaste", "fluoride toothpaste"),
+    ("negation", "we always accept cards", "we never accept cards"),
+    ("negation", "they accept returns", "they refuse returns"),
+    ("antonym", "turn on dark mode", "turn off dark mode"),
+    ("antonym", "oil prices rise", "oil prices fall"),
+    ("antonym", "which apps are encrypted", "which apps are unencrypted"),
+    ("antonym", "a list of flammable solvents", "a list of nonflammable solvents"),
+    ("number", "a stay of 30 days", "a stay of 180 days"),
+    ("number", "gas at $3.89 a gallon", "gas at $4.39 a gallon"),
+    ("number", "Rovers beat City 2-0", "Rovers beat City 3-1"),
+    ("number", "one slice of pizza", "three slices of pizza"),
+    ("roles", "Team A beats Team B", "Team B beats Team A"),
+    ("roles", "the dog bit my cat", "my cat bit the dog"),
+    ("roles", "trains from Kyoto to Osaka", "trains from Osaka to Kyoto"),
+];
+
+/// Texts that agree.
+const AGREE: [(&str, &str); 19] = [
+    ("nobody is outside", "there is no one outside"),
+    ("there is no boy outdoors", "the boy is not outdoors"),
+    ("the printer won't work", "the printer is not working"),
+    ("can't connect to the wifi", "unable to connect to the wifi"),
+    ("keep the porch light on", "don't turn the porch light off"),
+    ("not only dogs are allowed", "dogs are allowed"),
+    ("you must be at least 18", "you must be no younger than 18"),
+    ("5k followers", "5,000 followers"),
+    ("1,500,000 followers", "1.5 million followers"),
+    ("a race of 1 km", "a race of 1,000 meters"),
+    ("twenty five people", "25 people"),
+    ("five people", "5 people"),
+    ("a meeting at 14:00", "a meeting at 2 pm"),
+    ("a meeting at 2:30pm", "a meeting at 14:30"),
+    ("12 roses", "a dozen roses"),
+    ("a price of 1400 in 2012", "a price of 1400"),
+    ("cats and dogs in town", "dogs and cats in town"),
+    ("in Paris for kids", "for kids in Paris"),
+    ("gum with no sugar", "sugarless gum"),
+];
+
 #[test]
 fn opposites_are_told_by_their_kinds() {
-    let opposed = [
-        ("negation", "the order has arrived", "the order has not arrived"),
-        ("negation", "hotels that allow pets", "hotels that don't allow pets"),
-        ("negation", "the pump fails to start", "the pump starts"),
-        ("negation", "a loan with a cosigner", "a loan without a cosigner"),
-        ("negation", "fluoride-free toothpaste", "fluoride toothpaste"),
-        ("negation", "we always accept cards", "we never accept cards"),
-        ("negation", "they accept returns", "they refuse returns"),
-        ("antonym", "turn on dark mode", "turn off dark mode"),
-        ("antonym", "oil prices rise", "oil prices fall"),
-        ("antonym", "which apps are encrypted", "which apps are unencrypted"),
-        ("antonym", "a list of flammable solvents", "a list of nonflammable solvents"),
-        ("number", "a stay of 30 days", "a stay of 180 days"),
-        ("number", "gas at $3.89 a gallon", "gas at $4.39 a gallon"),
-        ("number", "Rovers beat City 2-0", "Rovers beat City 3-1"),
-        ("number", "one slice of pizza", "three slices of pizza"),
-        ("roles", "Team A beats Team B", "Team B beats Team A"),
-        ("roles", "the dog bit my cat", "my cat bit the dog"),
-        ("roles", "trains from Kyoto to Osaka", "trains from Osaka to Kyoto"),
-    ];
-    for (kind, a, b) in opposed {
+    for (kind, a, b) in OPPOSED {
         assert_eq!(kinds(a, b), [kind], "{a} | {b}");
     }
 }
 
 #[test]
 fn texts_that_agree_are_not_opposed() {
-    let agree = [
-        ("nobody is outside", "there is no one outside"),
-        ("there is no boy outdoors", "the boy is not outdoors"),
-        ("the printer won't work", "the printer is not working"),
-        ("can't connect to the wifi", "unable to connect to the wifi"),
-        ("keep the porch light on", "don't turn the porch light off"),
-        ("not only dogs are allowed", "dogs are allowed"),
-        ("you must be at least 18", "you must be no younger than 18"),
-        ("5k followers", "5,000 followers"),
-        ("1,500,000 followers", "1.5 million followers"),
-        ("a race of 1 km", "a race of 1,000 meters"),
-        ("twenty five people", "25 people"),
-        ("five people", "5 people"),
-        ("a meeting at 14:00", "a meeting at 2 pm"),
-        ("a meeting at 2:30pm", "a meeting at 14:30"),
-        ("12 roses", "a dozen roses"),
-        ("a price of 1400 in 2012", "a price of 1400"),
-        ("cats and dogs in town", "dogs and cats in town"),
-        ("in Paris for kids", "for kids in Paris"),
-        ("gum with no sugar", "sugarless gum"),
-    ];
-    for (a, b) in agree {
+    for (a, b) in AGREE {
         assert_eq!(kinds(a, b), Vec::<&str>::new(), "{a} | {b}");
     }
+}
+
+/// What `similarity` and a page of a ranking tell of two texts, by a question that also asks for more or
+/// not.
+fn related(engine: &Engine, (a, b): (&str, &str), query: Query) -> Option<bool> {
+    let told = [false, true].map(|more| {
+        let query =
+            Query { opposes: more && engine.knows_opposites().is_ok(), coverage: more, ..query };
+        let scores = engine.similarity(&[("a dog", "a cat"), (a, b)], &query).unwrap();
+        let page = PageOptions { explain: more, ..PageOptions::default() };
+        let asked = RankedFor::Query(a);
+        let question = RankQuestion { asked, query, fusion: None, min_score: None, page };
+        let texts = [b, "a cat"];
+        let texts = Candidates::of(&texts, None::<fn(&&str) -> bool>, |_| None, BoostBy::Add);
+        let (page, _) = engine.rank_page(&question, &texts, || Ok::<_, QueryError>(())).unwrap();
+        let ranked = page.results().find(|result| result.index == 0).unwrap();
+        assert_eq!(ranked.related, scores.related.get(1).copied(), "{a} | {b}");
+        ranked.related
+    });
+    assert_eq!(told[0], told[1], "{a} | {b}: it depends on what else is asked");
+    told[0]
+}
+
+#[test]
+fn the_verdict_of_a_pair_is_the_same_whatever_is_asked_to_be_returned() {
+    let opposed = OPPOSED.iter().map(|&(_, a, b)| (true, (a, b)));
+    let pairs = opposed.chain(AGREE.iter().map(|&pair| (false, pair)));
+    for (opposed, pair) in pairs {
+        for method in [Method::PolarityBlend, Method::CoverageBlend, Method::AvgCos] {
+            let plain = Query::new(method);
+            assert_eq!(related(engine(), pair, plain), None);
+            for rule in [None, Some(Opposites::Ignore)] {
+                let query = plain.with_opposites(rule);
+                let reached = score(query.method, pair.0, pair.1);
+                for (threshold, is_reached) in
+                    [(-1.0, true), (reached, true), (reached.next_up(), false)]
+                {
+                    let query = Query { threshold: Some(threshold), ..query };
+                    let expected = is_reached && (!opposed || rule.is_some());
+                    assert_eq!(
+                        related(engine(), pair, query),
+                        Some(expected),
+                        "{pair:?} {query:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Neither of these is an error: what cannot be looked at does not oppose.
+#[test]
+fn texts_are_related_by_their_score_alone_where_opposites_cannot_be_told() {
+    let lacking = Engine::new(support::tiny_model()).unwrap();
+    let query = Query { threshold: Some(0.0), ..Query::new(Method::AvgCos) };
+    assert_eq!(related(&lacking, ("new york", "not new york"), query), Some(true));
+    let likes = Likes::any_of(["turn on dark mode"]);
+    let question = RankQuestion {
+        asked: RankedFor::Likes(&likes),
+        query,
+        fusion: None,
+        min_score: None,
+        page: PageOptions::default(),
+    };
+    let texts = ["turn off dark mode", ""];
+    let texts = Candidates::of(&texts, None::<fn(&&str) -> bool>, |_| None, BoostBy::Add);
+    let (page, _) = engine().rank_page(&question, &texts, || Ok::<_, QueryError>(())).unwrap();
+    let told: Vec<_> = page.results().map(|result| result.related).collect();
+    assert_eq!(
+        told,
+        [Some(true), None],
+        "of texts that are liked together, and of one without a score"
+    );
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub(super) struct Held {
     pub(super) more: Option<Box<More>>,
 }
 
-/// Optional fields of a result: duplicates, liked text, words, how it is opposed.
+/// Optional fields of a result: duplicates, liked text, words, how it is opposed, whether it is related.
 #[derive(Debug, Serialize)]
 pub(super) struct More {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -44,6 +44,8 @@ pub(super) struct More {
     pub(super) words: Option<Vec<WordShare>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) opposes: Option<Oppositions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) related: Option<bool>,
 }
 
 /// A candidate that is nearly the same as a better one.

@@ -26,7 +26,7 @@ use crate::http::request::fields::{
 };
 use crate::http::request::json;
 use crate::http::request::query::{OovPolicy, Resolved, Selection};
-use crate::http::request::threshold::Threshold;
+use crate::http::request::threshold::{Cutoff, Threshold};
 use crate::http::work::pool::JobContext;
 
 /// The fields of the first line.
@@ -51,6 +51,7 @@ struct FirstLine<'b> {
     top_k: Option<Count>,
     offset: Option<Offset>,
     min_score: Option<Threshold>,
+    threshold: Option<Threshold>,
     return_text: Option<bool>,
     oov: Option<OovPolicy>,
     truncate: Option<bool>,
@@ -124,6 +125,7 @@ impl FirstQuestion {
             ..Selection::named(request.model.as_ref(), request.method.as_ref())
         };
         let resolved = selection.resolve_ranking(&app.models())?;
+        let resolved = Cutoff::ask(request.threshold, resolved)?;
         let engine = &resolved.model.engine;
         engine.check(&resolved.query)?;
         let method = resolved.query.method;
@@ -154,7 +156,8 @@ impl FirstQuestion {
         let makes_pages = request.collapse.is_some()
             || request.diversify.is_some()
             || request.explain == Some(true)
-            || resolved.query.opposes;
+            || resolved.query.opposes
+            || resolved.query.threshold.is_some();
         let (return_text, offset) = (request.return_text.unwrap_or(false), page.offset);
         let by = request.boost_by.unwrap_or_default().into();
         let query = request.query_text().to_owned();
@@ -252,6 +255,7 @@ fn request<'b>(
         top_k: first.top_k,
         offset: first.offset,
         min_score: first.min_score,
+        threshold: first.threshold,
         return_text: first.return_text,
         oov: first.oov,
         truncate: first.truncate,
@@ -380,8 +384,9 @@ pub(super) fn page(
         let Some(mut line) = held.get_mut(result.index).and_then(Option::take) else { continue };
         let (like, words) =
             result.reason.cloned().map(|reason| (reason.like, reason.words)).unzip();
-        let opposes = result.opposes;
-        line.more = Some(Box::new(More { duplicates, like: like.flatten(), words, opposes }));
+        let (opposes, related) = (result.opposes, result.related);
+        let more = More { duplicates, like: like.flatten(), words, opposes, related };
+        line.more = Some(Box::new(more));
         told.push(line);
     }
     // Unscored candidates follow, if they are listed.

@@ -1,0 +1,41 @@
+//! Whether texts are related: the verdict of their score, of a threshold, and of how they are opposed. How
+//! a threshold is requested, and where a verdict is written, is not known.
+
+use crate::engine::{Engine, Opposites, Query, QueryError};
+
+impl Query {
+    /// Whether two texts of this score are related, where there is a threshold: their score reaches it, and
+    /// they are not opposed, unless opposites are ignored. `are_opposed` is called only where that decides.
+    pub fn related(&self, score: f32, are_opposed: impl FnOnce() -> bool) -> Option<bool> {
+        let ignores = self.opposites == Some(Opposites::Ignore);
+        self.threshold.map(|least| score >= least && (ignores || !are_opposed()))
+    }
+}
+
+impl Engine {
+    /// Whether each of many texts is related to one that it has this score with; nothing without a
+    /// threshold. By the scores alone where they are not those with one text, and where the model does not
+    /// know opposites.
+    pub fn related_each(
+        &self,
+        text: Option<&str>,
+        others: &[(f32, &str)],
+        query: &Query,
+    ) -> Result<Option<Vec<bool>>, QueryError> {
+        let is_open = |score: f32| {
+            let mut is_open = false;
+            query.related(score, || std::mem::replace(&mut is_open, true));
+            is_open
+        };
+        let open = others.iter().filter(|(score, _)| is_open(*score)).map(|(_, other)| *other);
+        let open: Vec<&str> = open.collect();
+        let kinds = match text.filter(|_| !open.is_empty() && self.knows_opposites().is_ok()) {
+            Some(text) => self.opposes_each(text, &open, query)?,
+            None => Vec::new(),
+        };
+        let mut kinds = kinds.into_iter();
+        let mut are_opposed = || kinds.next().is_some_and(|kinds| !kinds.is_empty());
+        let related = others.iter().map(|(score, _)| query.related(*score, &mut are_opposed));
+        Ok(related.collect())
+    }
+}
