@@ -14,7 +14,10 @@ export interface Options {
   method?: string;
   /** What vectors are compared by; that of the method if not said. */
   measure?: Measure;
-  /** Whether a text that says the opposite of the other is less alike for it; as the method does if not said. */
+  /**
+   * Whether a text that says the opposite of the other is less alike for it; as the method does if not said. Such
+   * texts are not `related`, unless opposites are ignored.
+   */
   opposites?: Opposites;
   /** Cut a text that is too long, not refuse it. */
   truncate?: boolean;
@@ -22,7 +25,12 @@ export interface Options {
   unscored?: "zero" | "error";
 }
 
-export interface RankOptions extends Options {
+export interface PairOptions extends Options {
+  /** From which score on texts are related, such as one of `about.thresholds`: the answer has `related` then. */
+  threshold?: number;
+}
+
+export interface RankOptions extends PairOptions {
   /** Most results wanted. */
   topK?: number;
   /** The least score wanted; candidates without a score are left out then. */
@@ -44,12 +52,17 @@ export interface Scores extends Unscored {
   measure: Measure;
   /** A score a pair; 0 for one that cannot be scored. */
   scores: Float32Array;
+  /** With `threshold`, whether the texts of each pair are related: they reach it, and say no opposites. */
+  related?: boolean[];
 }
 
 export interface Ranking extends Unscored {
   measure: Measure;
-  /** Best first; candidates that cannot be scored come last, with null. */
-  results: { index: number; score: number | null }[];
+  /**
+   * Best first; candidates that cannot be scored come last, with null. With `threshold` those with a score have
+   * `related`, as pairs have it.
+   */
+  results: { index: number; score: number | null; related?: boolean }[];
   /** The share of the query's words that the model lists; null where it lists all of them. */
   queryKnown: number | null;
   /** What a query was read as of which the model lists no word; null where it was read as it is. */
@@ -160,7 +173,7 @@ export class Cognate {
   /** Bytes of memory in use. */
   readonly memory: number;
   similarity(a: string, b: string, options?: Options): number;
-  pairs(pairs: readonly (readonly [string, string])[], options?: Options): Scores;
+  pairs(pairs: readonly (readonly [string, string])[], options?: PairOptions): Scores;
   rank(query: string, candidates: readonly string[], options?: RankOptions): Ranking;
   embed(texts: readonly string[], options?: Options): Embeddings;
   explain(a: string, b: string, options?: Options): Explanation;

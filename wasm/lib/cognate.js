@@ -37,16 +37,19 @@ export class Cognate {
     list(pairs, "pairs").forEach((pair, row) => {
       list(pair, `pairs[${row}]`, 2).forEach((one, side) => texts.push(text(one, `pairs[${row}][${side}]`)));
     });
-    const { json, numbers } = this.#ask("pairs", settings(options), texts);
+    const { threshold, ...others } = options;
+    const asked = { ...settings(others), threshold: number(threshold, "threshold") };
+    const { json, numbers } = this.#ask("pairs", asked, texts);
     return { scores: numbers, ...json };
   }
 
   /** Candidates in the order of their similarity to a query, best first. */
   rank(query, candidates, options = {}) {
-    const { topK, minScore, ...others } = options;
+    const { topK, minScore, threshold, ...others } = options;
     const texts = [text(query, "query"), ...allTexts(candidates, "candidates")];
     const least = number(minScore, "minScore");
-    const asked = { ...settings(others), top_k: whole(topK, "topK"), min_score: least };
+    const related = number(threshold, "threshold");
+    const asked = { ...settings(others), top_k: whole(topK, "topK"), min_score: least, threshold: related };
     return this.#ask("rank", asked, texts).json;
   }
 

@@ -14,12 +14,15 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
     let scored = engine.similarity(&pairs, &question.query).map_err(|error| {
         if question.one { Problem::Query(error, of_pair) } else { error.into() }
     })?;
-    let json = json!({
+    let mut json = json!({
         "method": question.query.method.name(),
         "measure": scored.measure.name(),
         "unscored": scored.unscored,
         "reasons": scored.reasons,
         "truncated": scored.truncated,
     });
+    if question.query.threshold.is_some() {
+        json["related"] = scored.related.into();
+    }
     Ok(Answer { json, numbers: scored.scores })
 }

@@ -47,6 +47,8 @@ struct Settings {
     top_k: Option<usize>,
     #[serde(default)]
     min_score: Option<f64>,
+    #[serde(default)]
+    threshold: Option<f64>,
 }
 
 /// A question, resolved for a model.
@@ -93,6 +95,8 @@ impl<'t> Question<'t> {
             measure,
             refuse_unscored: settings.refuse,
             truncate: settings.truncate,
+            // Scores have single precision; so a score reaches the number that it is printed as.
+            threshold: settings.threshold.map(|least| least as f32),
             ..Query::new(method)
         };
         let query = query.with_opposites(opposites);

@@ -26,10 +26,21 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
     let query = read_as.as_deref().unwrap_or(query);
     let ranking = engine.rank_best(query, candidates, &options)?;
     let known = if read_as.is_some() { Some(0.0) } else { ranking.query_known };
-    let listed: Vec<_> = ranking
-        .listed(&options)
-        .map(|(index, score)| json!({ "index": index, "score": score }))
+    let scored: Vec<_> = ranking
+        .results
+        .iter()
+        .map(|one| (one.score, candidates.get(one.index).copied().unwrap_or_default()))
         .collect();
+    let mut related =
+        engine.related_each(Some(query), &scored, &question.query)?.into_iter().flatten();
+    let listed = ranking.listed(&options).map(|(index, score)| {
+        let mut result = json!({ "index": index, "score": score });
+        if let Some(related) = related.next() {
+            result["related"] = related.into();
+        }
+        result
+    });
+    let listed: Vec<_> = listed.collect();
     Ok(json!({
         "method": question.query.method.name(),
         "measure": ranking.measure.name(),

@@ -56,6 +56,23 @@ test("opposites count unless they are ignored", () => {
   assert.deepEqual(model.explain(...pair).opposes, [told]);
 });
 
+test("opposed texts are not related unless opposites are ignored", () => {
+  const [on, ...others] = ["turn on dark mode", "turn off dark mode", "enable dark mode", "how do I bake bread", ""];
+  const { threshold } = model.about.thresholds.find(({ method }) => method === model.about.auto);
+  for (const [asked, expected] of [
+    [{ threshold }, [false, true, false]],
+    [{ threshold: 0.5, method: "coverage-blend" }, [false, true, false]],
+    [{ threshold: 0.5, opposites: "ignore" }, [true, true, false]],
+  ]) {
+    const { related } = model.pairs(others.map((other) => [on, other]), asked);
+    assert.deepEqual(related, [...expected, false]);
+    const ranked = model.rank(on, others, asked).results.sort((one, other) => one.index - other.index);
+    assert.deepEqual(ranked.map(({ related }) => related), [...expected, undefined]);
+  }
+  assert.equal(model.pairs([[on, on]]).related, undefined);
+  assert.throws(() => model.pairs([[on, on]], { threshold: "high" }), /threshold: expected a number/);
+});
+
 test("what is wrong is said by kind, with the text at fault", () => {
   const refuses = (run, kind, message) => assert.throws(run, (error) => error instanceof kind && message.test(error.message));
   const strict = { unscored: "error" };
