@@ -112,21 +112,23 @@ impl NativeModel {
         top_k: Option<usize>,
         cutoff: Option<Cutoff>,
     ) -> Result<RankOptions, Problem> {
-        let min_score = match cutoff {
-            None => None,
-            Some(Cutoff::Number(number)) if number.is_nan() => {
-                return Err(Problem::setting("score_cutoff", "a number", "nan"));
+        let min_score = cutoff.map(|cutoff| self.least(question, "score_cutoff", cutoff));
+        let mut options = RankOptions::all(question.query);
+        (options.top_k, options.min_score) = (top_k, min_score.transpose()?);
+        Ok(options)
+    }
+
+    /// The score that a cutoff comes to, which is passed as the argument `name`.
+    fn least(&self, question: &Question, name: &str, cutoff: Cutoff) -> Result<f32, Problem> {
+        match cutoff {
+            Cutoff::Number(number) if number.is_nan() => {
+                Err(Problem::setting(name, "a number", "nan"))
             }
             // Scores have single precision; so a score reaches the number that it is printed as.
-            Some(Cutoff::Number(number)) => Some(number as f32),
-            Some(Cutoff::Word(word)) if word == "calibrated" => Some(self.calibrated(question)?),
-            Some(Cutoff::Word(word)) => {
-                return Err(Problem::setting("score_cutoff", "a number or \"calibrated\"", &word));
-            }
-        };
-        let mut options = RankOptions::all(question.query);
-        (options.top_k, options.min_score) = (top_k, min_score);
-        Ok(options)
+            Cutoff::Number(number) => Ok(number as f32),
+            Cutoff::Word(word) if word == "calibrated" => self.calibrated(question),
+            Cutoff::Word(word) => Err(Problem::setting(name, "a number or \"calibrated\"", &word)),
+        }
     }
 
     /// The least score that counts as related by the model's own threshold.
@@ -139,16 +141,14 @@ impl NativeModel {
                 measure.name()
             )));
         };
-        let exact = known.threshold.threshold;
-        let nearest = exact as f32;
-        Ok(if f64::from(nearest) < exact { nearest.next_up() } else { nearest })
+        Ok(known.threshold.least())
     }
 
     fn pair_rows(
         &self,
         py: Python<'_>,
         (a, b): (&Bound<'_, PyAny>, &Bound<'_, PyAny>),
-        asked: &Asked,
+        (asked, threshold): (&Asked, Option<Cutoff>),
         fill: f32,
         progress: Option<&Py<PyAny>>,
     ) -> PyResult<pairs::Scored> {
@@ -161,7 +161,9 @@ impl NativeModel {
             return Err(PyValueError::new_err(message));
         }
         let answer = || {
-            let question = self.question(asked)?;
+            let mut question = self.question(asked)?;
+            let least = threshold.map(|cutoff| self.least(&question, "threshold", cutoff));
+            question.query.threshold = least.transpose()?;
             pairs::check(&self.engine, &question)?;
             pairs::rows(py, self.crew(progress), (&a, &b), &question, fill)
         };
@@ -276,7 +278,7 @@ impl NativeModel {
     ) -> PyResult<Bound<'py, PyArray1<f32>>> {
         Ok(PyArray1::from_vec(
             py,
-            self.pair_rows(py, (a, b), &asked, fill, progress.as_ref())?.scores,
+            self.pair_rows(py, (a, b), (&asked, None), fill, progress.as_ref())?.scores,
         ))
     }
 
@@ -290,7 +292,7 @@ impl NativeModel {
         fill: f32,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<WithReasons<'py>> {
-        let scored = self.pair_rows(py, (a, b), &asked, fill, progress.as_ref())?;
+        let scored = self.pair_rows(py, (a, b), (&asked, None), fill, progress.as_ref())?;
         let unscored: BTreeMap<_, _> = scored.unscored.into_iter().collect();
         let reason = |row: usize| match unscored.get(&row) {
             Some(Reason::Empty) => Some("empty"),
@@ -303,6 +305,18 @@ impl NativeModel {
         Ok((PyArray1::from_vec(py, scored.scores), reasons))
     }
 
+    fn related<'py>(
+        &self,
+        py: Python<'py>,
+        a: &Bound<'py, PyAny>,
+        b: &Bound<'py, PyAny>,
+        asked: Asked,
+        threshold: Cutoff,
+    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let scored = self.pair_rows(py, (a, b), (&asked, Some(threshold)), 0.0, None)?;
+        Ok(PyArray1::from_vec(py, scored.related))
+    }
+
     fn cpdist_arrow(
         &self,
         py: Python<'_>,
@@ -310,7 +324,7 @@ impl NativeModel {
         b: &Bound<'_, PyAny>,
         asked: Asked,
     ) -> PyResult<ArrowArray> {
-        let scored = self.pair_rows(py, (a, b), &asked, 0.0, None)?;
+        let scored = self.pair_rows(py, (a, b), (&asked, None), 0.0, None)?;
         Ok(ArrowArray::numbers(scored.scores, scored.valid))
     }
 
@@ -394,6 +408,7 @@ impl NativeModel {
         ))
     }
 
+    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn rank(
         &self,
         py: Python<'_>,
@@ -401,13 +416,16 @@ impl NativeModel {
         candidates: &Bound<'_, PyAny>,
         top_k: Option<usize>,
         min_score: Option<Cutoff>,
+        threshold: Option<Cutoff>,
         asked: Asked,
     ) -> PyResult<rank::Found> {
         let column = Column::of(candidates, "candidates")?;
         let texts = column.texts()?;
         let answer = || {
             let question = self.question(&asked)?;
-            let options = self.options(&question, top_k, min_score)?;
+            let mut options = self.options(&question, top_k, min_score)?;
+            let least = threshold.map(|cutoff| self.least(&question, "threshold", cutoff));
+            options.query.threshold = least.transpose()?;
             rank::one(py, self.crew(None), &asked_for, &Candidates::of(&texts), &options)
         };
         answer().map_err(|problem| problem.raise(py, of_rows))

@@ -24,6 +24,8 @@ pub(crate) struct Scored {
     pub valid: Vec<bool>,
     /// The rows that cannot be scored, and why; without those of which a text is missing.
     pub unscored: Vec<(usize, Reason)>,
+    /// Whether the texts of a row are related, where there is a threshold; not where one is missing.
+    pub related: Vec<bool>,
 }
 
 /// The score of one pair; nothing if it has none and such pairs are to be missing.
@@ -54,11 +56,13 @@ pub(crate) fn rows(
 ) -> Result<Scored, Problem> {
     let mut scores = vec![fill; a.len()];
     let mut valid = vec![false; a.len()];
+    let mut related = vec![false; a.len()];
     let columns = a.chunks(PER_PART).zip(b.chunks(PER_PART));
     let answers = scores.chunks_mut(PER_PART).zip(valid.chunks_mut(PER_PART));
+    let answers = answers.zip(related.chunks_mut(PER_PART));
     let (parts, count) = (columns.zip(answers).enumerate(), a.len().div_ceil(PER_PART));
     let unscored = Mutex::new(Vec::new());
-    work::each(py, crew, count, parts, |(number, (columns, (scores, valid))), _| {
+    work::each(py, crew, count, parts, |(number, (columns, ((scores, valid), related))), _| {
         let present = || both(columns).enumerate().filter_map(|(at, pair)| Some((at, pair?)));
         let pairs: Vec<(&str, &str)> = present().map(|(_, pair)| pair).collect();
         let scored = engine.similarity(&pairs, &question.query).map_err(|error| {
@@ -81,13 +85,16 @@ pub(crate) fn rows(
             if let (Some(place), Some(there)) = (scores.get_mut(row), valid.get_mut(row)) {
                 (*place, *there) = (*score, true);
             }
+            if let (Some(place), Some(told)) = (related.get_mut(row), scored.related.get(at)) {
+                *place = *told;
+            }
         }
         unscored.lock().unwrap_or_else(PoisonError::into_inner).extend(rows);
         Ok(())
     })?;
     let mut unscored = unscored.into_inner().unwrap_or_else(PoisonError::into_inner);
     unscored.sort_unstable_by_key(|&(row, _)| row);
-    Ok(Scored { scores, valid, unscored })
+    Ok(Scored { scores, valid, unscored, related })
 }
 
 /// The pairs of which neither text is missing.

@@ -87,9 +87,12 @@ pub(crate) struct AskedFor {
     guesses: bool,
 }
 
-/// A ranking as Python takes it: candidates with their scores, the share of the query's words that are
-/// known where not all are, and what a query of unknown words was read as.
-pub(crate) type Found = (Vec<(usize, Option<f32>)>, Option<f32>, Option<String>);
+/// A candidate, its score, and with a threshold whether it is related to the query.
+type FoundOne = (usize, Option<f32>, Option<bool>);
+
+/// A ranking as Python takes it: candidates, the share of the query's words that are known where not all
+/// are, and what a query of unknown words was read as.
+pub(crate) type Found = (Vec<FoundOne>, Option<f32>, Option<String>);
 
 impl AskedFor {
     fn likes(&self) -> Result<Likes<'_>, Problem> {
@@ -181,10 +184,11 @@ pub(crate) fn one(
     let check = || Ok::<_, Problem>(Python::attach(|py| py.check_signals())?);
     let texts = &candidates.texts;
     let made = py.detach(|| engine.page(all, texts, ranked_for, (&page, options), check))?;
-    let listed = made.results().map(|result| (candidates.place(result.index), result.score));
+    let listed =
+        made.results().map(|result| (candidates.place(result.index), result.score, result.related));
     let missing = candidates.missing().filter(|_| options.min_score.is_none());
     let wanted = page.end().unwrap_or(usize::MAX);
-    let found = listed.chain(missing.map(|at| (at, None))).take(wanted).collect();
+    let found = listed.chain(missing.map(|at| (at, None, None))).take(wanted).collect();
     let known = if read_as.is_some() { Some(0.0) } else { made.ranking.query_known };
     Ok((found, known, read_as))
 }

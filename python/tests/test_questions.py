@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pathlib
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,6 +49,22 @@ def test_opposites_count_unless_they_are_ignored(model: cognate_text.Model) -> N
     assert model.explain(*pair, opposites="ignore").method == "coverage-blend"
     with pytest.raises(cognate_text.MethodError, match="avg-cos does not count opposites"):
         model.similarity(*pair, method="avg-cos", opposites="count")
+
+
+def test_opposed_texts_are_not_related_unless_opposites_are_ignored(model: cognate_text.Model) -> None:
+    on, others = "turn on dark mode", ["turn off dark mode", "enable dark mode", "how do I bake bread"]
+    columns = [on] * 5, [*others, None, "!!!"]
+    for method, threshold in [("auto", "calibrated"), ("coverage-blend", 0.5), ("avg-cos", 0.5)]:
+        for rule, expected in [(None, [False, True, False]), ("ignore", [True, True, False])]:
+            asked: dict[str, Any] = {"threshold": threshold, "method": method, "opposites": rule}
+            assert [model.related(on, other, **asked) for other in others] == expected
+            assert model.related(*columns, **asked).tolist() == [*expected, False, False]
+            ranking = model.rank(on, columns[1], **asked)
+            told = dict(zip((found.place for found in ranking), ranking.related or []))
+            assert [told[place] for place in range(5)] == [*expected, None, None]
+    assert model.rank(on, others).related is None
+    with pytest.raises(ValueError, match="threshold: expected a number"):
+        model.related(on, on, threshold=float("nan"))
 
 
 def test_texts_that_cannot_be_scored(model: cognate_text.Model) -> None:

@@ -85,6 +85,8 @@ class Ranking(list[Ranked]):
     query_known: float | None = None
     #: What a query of which no word is known was read as.
     query_read_as: str | None = None
+    #: With `threshold`, for each of them whether it is related to the query; nothing where it has no score.
+    related: list[bool | None] | None = None
 
     def _repr_html_(self) -> str:
         rows = (
@@ -120,7 +122,7 @@ class Model:
     - `measure` is what vectors are compared by, `cosine` or `euclidean`; the method's own if left out;
     - `opposites` says whether a text that says the opposite of the other is less alike for it: it is
       (`count`, refused for a method that does not count them) or is not (`ignore`); as the method has
-      it if left out;
+      it if left out. Texts that say opposites are not `related`, unless they are ignored;
     - `unscored` says what becomes of a text that is empty, too long or has no known word: it scores
       0 (`zero`), is taken for a missing text (`missing`), or raises `TextError` (`error`);
     - `truncate` cuts texts with too many tokens instead;
@@ -214,6 +216,63 @@ class Model:
         """
         score = self._native.similarity(a, b, (method, measure, unscored, truncate, opposites))
         return _filled(fill, unscored) if score is None else score
+
+    @overload
+    def related(
+        self,
+        a: str,
+        b: str,
+        *,
+        threshold: Cutoff = ...,
+        method: str = ...,
+        measure: Measure | None = ...,
+        opposites: Opposites | None = ...,
+        unscored: Unscored = ...,
+        truncate: bool = ...,
+    ) -> bool: ...
+
+    @overload
+    def related(
+        self,
+        a: Texts,
+        b: Texts,
+        *,
+        threshold: Cutoff = ...,
+        method: str = ...,
+        measure: Measure | None = ...,
+        opposites: Opposites | None = ...,
+        unscored: Unscored = ...,
+        truncate: bool = ...,
+    ) -> NDArray[np.bool_]: ...
+
+    def related(
+        self,
+        a: Texts | str,
+        b: Texts | str,
+        *,
+        threshold: Cutoff = "calibrated",
+        method: str = "auto",
+        measure: Measure | None = None,
+        opposites: Opposites | None = None,
+        unscored: Unscored = "zero",
+        truncate: bool = False,
+    ) -> bool | NDArray[np.bool_]:
+        """Whether two texts are related, or those of two columns, row by row: their score is at or above the
+        threshold, and they do not say opposites, unless `opposites="ignore"`. A missing text is related to
+        none.
+
+        >>> model = Model()
+        >>> model.related("turn on the light", "turn off the light")
+        False
+        >>> model.related("turn on the light", "turn off the light", opposites="ignore")
+        True
+        >>> model.related(["turn on the light"] * 3, ["turn off the light", "switch on the light", None])
+        array([False,  True, False])
+        """
+        asked = (method, measure, unscored, truncate, opposites)
+        if isinstance(a, str) and isinstance(b, str):
+            return bool(self._native.related([a], [b], asked, threshold)[0])
+        return self._native.related(a, b, asked, threshold)
 
     @overload
     def cpdist(
@@ -388,6 +447,7 @@ class Model:
         diversify: float | None = None,
         top_k: int | None = None,
         min_score: Cutoff | None = None,
+        threshold: Cutoff | None = None,
         method: str = "auto",
         measure: Measure | None = None,
         opposites: Opposites | None = None,
@@ -398,7 +458,8 @@ class Model:
         """Candidates by how alike they are to the query, best first, equal scores by place.
 
         Candidates that cannot be scored or are missing come last and have no score; `min_score`
-        leaves them out. Rankers such as `bm25` are asked here, too.
+        leaves them out. With `threshold` the answer's `related` tells of each whether it is related to the
+        query, as `Model.related` does. Rankers such as `bm25` are asked here, too.
 
         Instead of a query (`None` then) there may be texts that are liked, each with a weight where one
         counts more, and texts that are not: the score is the `best`, `mean` or `sum` of those with the
@@ -440,9 +501,13 @@ class Model:
         asked_for = _asked_for(
             query, liked, disliked, strategy, unlike_weight, diversify, min_known, guesses=True
         )
-        found, known, read_as = self._native.rank(asked_for, texts, top_k, min_score, asked)
-        ranking = Ranking(Ranked(texts[index], score, index) for index, score in found)
+        found, known, read_as = self._native.rank(
+            asked_for, texts, top_k, min_score, threshold, asked
+        )
+        ranking = Ranking(Ranked(texts[index], score, index) for index, score, _ in found)
         ranking.query_known, ranking.query_read_as = known, read_as
+        if threshold is not None:
+            ranking.related = [related for _, _, related in found]
         return ranking
 
     def extract(
@@ -478,10 +543,10 @@ class Model:
         if limit is not None and limit < 1:
             raise ValueError(f"limit: expected at least 1, got {limit}")
         asked = (method, measure, unscored, truncate, opposites)
-        found, _, _ = self._native.rank(_asked_for(query), texts, limit, score_cutoff, asked)
+        found, _, _ = self._native.rank(_asked_for(query), texts, limit, score_cutoff, None, asked)
         return [
             Extracted(texts[index], score, keys[index] if keys else index)
-            for index, score in found
+            for index, score, _ in found
             if score is not None
         ]
 
