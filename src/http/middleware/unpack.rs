@@ -24,6 +24,9 @@ use crate::http::request::body::{BodyError, broken};
 
 /// Bytes that are unpacked at once.
 const PIECE: usize = 32 << 10;
+/// Most bytes that a compressed one may become, beyond the first piece. What is unpacked costs as much to
+/// answer as what is sent plain; texts become at most some 30, and gzip packs a thousand of nothing into one.
+const MOST_RATIO: u64 = 100;
 /// Memory that unpacking takes beside the window.
 const STATE: usize = 256 << 10;
 /// The largest window of zstd, as RFC 9659 has it for HTTP; and its logarithm.
@@ -51,12 +54,12 @@ pub(super) fn unpacked(app: &Arc<App>, request: Request) -> Request {
     // It is the length of what is not read by anybody else.
     head.headers.remove(header::CONTENT_LENGTH);
     let lost = |_| io::Error::other(BodyError(broken()));
-    let unpacked = Arc::new(AtomicU64::new(0));
-    let (of_reader, mut taken) = (Arc::clone(&unpacked), 0);
+    let bytes = Arc::new(ByteCounts::default());
+    let of_reader = Arc::clone(&bytes);
     let parts = body.into_data_stream().map_err(lost).and_then(move |part: Bytes| {
-        let made = of_reader.load(Ordering::Relaxed);
+        let made = of_reader.unpacked.load(Ordering::Relaxed);
+        let taken = of_reader.packed.fetch_add(part.len() as u64, Ordering::Relaxed);
         let too_much = taken > made + made / SHARE_AHEAD + AHEAD;
-        taken += part.len() as u64;
         ready(if too_much { Err(io::ErrorKind::InvalidData.into()) } else { Ok(part) })
     });
     let read = StreamReader::new(Box::pin(parts));
@@ -64,23 +67,36 @@ pub(super) fn unpacked(app: &Arc<App>, request: Request) -> Request {
         true => {
             let mut decoder = GzipDecoder::new(read);
             decoder.multiple_members(true);
-            Body::from_stream(pieces(decoder, unpacked))
+            Body::from_stream(pieces(decoder, bytes))
         }
-        false => Body::from_stream(unpack_zstd(Arc::clone(app), client, read, unpacked)),
+        false => Body::from_stream(unpack_zstd(Arc::clone(app), client, read, bytes)),
     };
     Request::from_parts(head, body)
 }
 
-/// What a reader has, piece by piece. Between two pieces others have their turn, however many there are.
-/// Their bytes are counted.
-fn pieces(read: impl AsyncRead, unpacked: Arc<AtomicU64>) -> impl Stream<Item = io::Result<Bytes>> {
-    let count = move |piece: &io::Result<Bytes>| {
-        let bytes = piece.as_ref().map_or(0, |piece| piece.len() as u64);
-        unpacked.fetch_add(bytes, Ordering::Relaxed);
-    };
-    ReaderStream::with_capacity(read, PIECE).inspect(count).then(|piece| async move {
-        yield_now().await;
-        piece
+/// Bytes of a body: those that came, and what became of them.
+#[derive(Default)]
+struct ByteCounts {
+    packed: AtomicU64,
+    unpacked: AtomicU64,
+}
+
+/// What a reader has, piece by piece, as far as it may become so much. Between two pieces others have their
+/// turn, however many there are.
+fn pieces(read: impl AsyncRead, bytes: Arc<ByteCounts>) -> impl Stream<Item = io::Result<Bytes>> {
+    ReaderStream::with_capacity(read, PIECE).then(move |piece| {
+        let piece = piece.and_then(|piece| {
+            let more = piece.len() as u64;
+            let made = bytes.unpacked.fetch_add(more, Ordering::Relaxed) + more;
+            let most = bytes.packed.load(Ordering::Relaxed) * MOST_RATIO + PIECE as u64;
+            let detail = "the body becomes more than 100 times as long when it is unpacked, which no text \
+                          does; send it as it is, or in parts";
+            if made > most { Err(refusal(detail)) } else { Ok(piece) }
+        });
+        async move {
+            yield_now().await;
+            piece
+        }
     })
 }
 
@@ -90,7 +106,7 @@ fn unpack_zstd(
     app: Arc<App>,
     client: Client,
     read: impl AsyncBufRead + Unpin + Send + 'static,
-    unpacked: Arc<AtomicU64>,
+    bytes: Arc<ByteCounts>,
 ) -> impl Stream<Item = io::Result<Bytes>> {
     let begun = async move {
         let (head, window, read) = first_head(read).await?;
@@ -101,14 +117,14 @@ fn unpack_zstd(
         }
         // A later frame may have a window as large as a whole power of two.
         let window = window.next_power_of_two();
-        let bytes = usize::try_from(window).unwrap_or(usize::MAX).saturating_add(STATE);
-        let charge = app.unsent.of(&client).work(bytes);
+        let memory = usize::try_from(window).unwrap_or(usize::MAX).saturating_add(STATE);
+        let charge = app.unsent.of(&client).work(memory);
         let charge = charge.map_err(|error| io::Error::other(BodyError(error)))?;
         let log = window.ilog2();
         let whole = io::Cursor::new(head).chain(read);
         let mut decoder = ZstdDecoder::with_params(whole, &[DParameter::window_log_max(log)]);
         decoder.multiple_members(true);
-        Ok(pieces(decoder, unpacked).inspect(move |_| {
+        Ok(pieces(decoder, bytes).inspect(move |_| {
             // The charge lives as long as the stream.
             let _ = &charge;
         }))

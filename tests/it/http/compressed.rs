@@ -40,7 +40,9 @@ async fn compressed_bodies_are_answered_as_plain_ones_are() {
     let app = TestApp::new();
     let json =
         json!({"pairs": vec![["the quake", "a city"]; 900], "method": "avg-cos"}).to_string();
-    let lines = "[\"the quake\",\"a city\"]\n\n[\"new york\",\"town\"]\n".repeat(2000);
+    let lines: String = (0..2000)
+        .map(|at| format!("[\"the quake {at}\",\"a city\"]\n\n[\"new york\",\"town\"]\n"))
+        .collect();
     let items: String =
         (0..900).map(|id| format!("{{\"id\":{id},\"text\":\"the quake\"}}\n")).collect();
     let put = Request::put("/collections/news").header("content-type", JSON);
@@ -79,13 +81,26 @@ fn without_time(answer: &str) -> String {
     answer.split("\"took_ms\"").next().unwrap_or_default().to_owned()
 }
 
+/// Lines as a feed repeats them: one text, some numbers.
+fn repeated(count: usize) -> String {
+    let line = |at| {
+        format!(
+            "[\"BREAKING: quake of magnitude {}.{} near the city, updates follow \
+             https://news.example/live/{at} #quake #breaking\",\"quake near the city\"]\n",
+            at % 7,
+            at % 10
+        )
+    };
+    (0..count).map(line).collect()
+}
+
 /// What unpacks to much more than may be read is refused when the limit is reached: the rest is not even
 /// read.
 #[tokio::test]
 async fn a_body_that_unpacks_to_more_than_the_limit_is_not_unpacked() {
     let app = TestApp::with(|settings| settings.body_bytes = 64 << 10);
-    let spaces = vec![b' '; 64 << 20];
-    for (encoding, packed) in [("gzip", gzip(&spaces)), ("zstd", zstd(&spaces))] {
+    let long = repeated(40_000).into_bytes();
+    for (encoding, packed) in [("gzip", gzip(&long)), ("zstd", zstd(&long))] {
         let all = packed.len();
         let read = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&read);
@@ -101,8 +116,39 @@ async fn a_body_that_unpacks_to_more_than_the_limit_is_not_unpacked() {
         assert!(read < all / 10 + 1000, "{encoding}: {read} of {all} bytes were read");
     }
     // A line that never ends keeps nothing.
-    let lines = send(&app, "/similarity", LINES, "gzip", Body::from(gzip(&spaces))).await;
+    let line: Vec<u8> = long.into_iter().filter(|byte| *byte != b'\n').collect();
+    let lines = send(&app, "/similarity", LINES, "gzip", Body::from(gzip(&line))).await;
     assert_eq!(lines.text().matches("body_too_large").count(), 1, "{}", lines.text());
+}
+
+/// What costs next to nothing to send is not answered at any length, alone or as many lines; texts are,
+/// however much they repeat.
+#[tokio::test]
+async fn a_body_that_becomes_a_hundred_times_as_long_is_refused() {
+    let app = TestApp::with(|settings| settings.body_bytes = 64 << 20);
+    let lines = repeated(6000);
+    let plain =
+        send(&app, "/similarity?method=avg-cos", LINES, "identity", Body::from(lines.clone()));
+    let plain = plain.await.text();
+    for (encoding, pack) in [("gzip", gzip as fn(&[u8]) -> Vec<u8>), ("zstd", zstd)] {
+        for unit in ["\n", " ", "[\"a\",\"b\"]\n", "x\n"] {
+            let packed = pack(unit.repeat((8 << 20) / unit.len()).as_bytes());
+            assert!(packed.len() < (8 << 20) / 200, "{encoding} {unit:?}: {}", packed.len());
+            let stream =
+                send(&app, "/similarity", LINES, encoding, Body::from(packed.clone())).await;
+            let text = stream.text();
+            let last = text.lines().last().unwrap_or_default();
+            assert!(last.contains("unsupported_encoding"), "{encoding} {unit:?}: {last}");
+            assert!(text.lines().count() < 1 << 20, "{encoding} {unit:?}");
+            let json = send(&app, "/similarity", JSON, encoding, Body::from(packed)).await;
+            json.refusal(415, "unsupported_encoding");
+        }
+        let packed = pack(lines.as_bytes());
+        assert!(packed.len() < lines.len() / 8, "{encoding}: {}", packed.len());
+        let answer =
+            send(&app, "/similarity?method=avg-cos", LINES, encoding, Body::from(packed)).await;
+        assert_eq!(without_time(&answer.text()), without_time(&plain), "{encoding}");
+    }
 }
 
 #[tokio::test]
