@@ -429,6 +429,7 @@ impl App {
             damaged: self.collections.home().damaged().len(),
             database: self.collections.home().calls(),
             unwritable: self.collections.home().unwritable(),
+            full: self.collections.home().full(),
             ready: self.check_ready().is_ok(),
             models: models.collect(),
         }

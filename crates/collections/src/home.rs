@@ -61,6 +61,11 @@ pub trait Home: Debug + Send + Sync {
         0
     }
 
+    /// Number of collections whose last change found no room on the disk, without waiting.
+    fn full(&self) -> usize {
+        0
+    }
+
     /// The collections that are not served because their logs cannot be read, with the reason.
     fn damaged(&self) -> Vec<(String, String)> {
         Vec::new()

@@ -90,9 +90,12 @@ fn open_folder(folder: &Path) -> Result<EmbeddedHome, Failure> {
 /// Tells what was cut off logs when a folder was opened.
 pub(super) fn told<T>((opened, cuts): (T, Vec<Cut>)) -> T {
     for cut in cuts {
-        let (path, kept) = (cut.path.display(), cut.kept.display());
-        let bytes = cut.bytes;
-        eprintln!("{path}: the last {bytes} bytes were not whole; they were cut off, to {kept}");
+        let (path, bytes) = (cut.path.display(), cut.bytes);
+        let outcome = match cut.kept {
+            Some(kept) => format!("they were cut off, to {}", kept.display()),
+            None => "they stay there, since the disk has no room to keep them aside".to_owned(),
+        };
+        eprintln!("{path}: the last {bytes} bytes were not whole; {outcome}");
     }
     opened
 }

@@ -130,6 +130,8 @@ pub struct Snapshot {
     pub database: Option<Calls>,
     /// Collections that take no changes any more.
     pub unwritable: usize,
+    /// Collections whose last change found no room on the disk.
+    pub full: usize,
     pub ready: bool,
     /// Each model's name, bytes, words, and whether its file is intact.
     pub models: Vec<(String, u64, u64, bool)>,
@@ -332,6 +334,7 @@ impl Metrics {
         set("cognate_collection_bytes", collections.bytes as f64);
         set("cognate_collection_bytes_limit", limit as f64);
         set("cognate_collections_unwritable", snapshot.unwritable as f64);
+        set("cognate_collections_disk_full", snapshot.full as f64);
         set("cognate_collections_damaged", snapshot.damaged as f64);
         set("cognate_collection_logs_cut", snapshot.cut_logs as f64);
         if let Some(behind) = collections.behind {
@@ -501,6 +504,11 @@ const FAMILIES: [Description; 56] = [
         "cognate_collections_unwritable",
         Kind::Gauge,
         "Collections that take no changes until the server starts again.",
+    ),
+    (
+        "cognate_collections_disk_full",
+        Kind::Gauge,
+        "Collections whose last change found no room on the disk; 1 where the room for deletions is not there.",
     ),
     (
         "cognate_replica_unread_bytes",

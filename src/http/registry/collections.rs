@@ -355,14 +355,22 @@ fn tell_of_damage(home: &dyn Home) {
     }
 }
 
-/// Logs each end of a log that was cut off; how many there are.
+/// Logs each end of a log that a crash left; how many were cut off.
 fn tell_of_cuts(cuts: Vec<Cut>) -> usize {
-    let count = cuts.len();
+    let mut count = 0;
     for Cut { path, bytes, kept } in cuts {
-        let (log, kept) = (path.display(), kept.display());
+        let outcome = match kept {
+            Some(_) => "it was cut off",
+            None => {
+                "the disk has no room to keep it aside, so it stays there, and until there is the \
+                 collection takes no changes"
+            }
+        };
+        count += usize::from(kept.is_some());
+        let (log, kept) = (path.display(), kept.map(|kept| kept.display().to_string()));
         tracing::warn!(
-            %log, bytes, %kept,
-            "the end of a collection's log was not whole, as a crash leaves it; it was cut off"
+            %log, bytes, kept,
+            "the end of a collection's log was not whole, as a crash leaves it; {outcome}"
         );
     }
     count

@@ -4,7 +4,6 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use serde_json::Value;
 
 use crate::support;
 use crate::support::command::{cognate, stderr};
-use crate::support::process::Process;
+use crate::support::process::{Process, limit_files};
 
 /// Sends a request on a connection of its own; the status and the body, if they came whole.
 pub(super) fn send(
@@ -295,22 +294,29 @@ fn where_nothing_can_be_written_the_old_items_are_served() {
     ask(address, "PUT", "/collections/news", "{}");
     ask(address, "PUT", "/collections/news/items/a", r#"{"text":"the quake"}"#);
     let length = std::fs::metadata(data.join("news/items.log")).unwrap().len();
-    let limit = |bytes: &str| {
-        let id = process.id().to_string();
-        Command::new("prlimit").args(["--pid", &id, &format!("--fsize={bytes}:")]).status()
+    let is_told = |full: &str| {
+        let page = send(address, "GET", "/metrics", "").unwrap().1;
+        assert!(page.contains(&format!("\ncognate_collections_disk_full {full}\n")), "{page}");
     };
-    if !limit(&(length + 40).to_string()).is_ok_and(|status| status.success()) {
-        eprintln!("prlimit is not there: nothing was tried");
-        return;
-    }
+    is_told("0");
+    limit_files(&process, Some(length + 40));
     let long = format!(r#"{{"text":"{}"}}"#, "no room for this ".repeat(20));
     let (status, body) = send(address, "PUT", "/collections/news/items/b", &long).unwrap();
     assert_eq!(status, 507, "{body}");
     assert!(body.contains("not_written") && !body.contains("items.log"), "{body}");
     assert_eq!(ask(address, "GET", "/collections/news", "")["items"], 1);
-    assert!(limit("unlimited").unwrap().success());
+    is_told("1");
+    limit_files(&process, None);
     ask(address, "PUT", "/collections/news/items/b", &long);
+    is_told("0");
     drop(process);
     let process = serve(&data);
     assert_eq!(ask(process.address, "GET", "/collections/news", "")["items"], 2);
+    // All of it can be deleted, and there is room again.
+    limit_files(&process, Some(length + 40));
+    ask(process.address, "DELETE", "/collections/news/items?all=true", "");
+    ask(process.address, "PUT", "/collections/news/items/c", r#"{"text":"the river"}"#);
+    drop(process);
+    let process = serve(&data);
+    assert_eq!(ask(process.address, "GET", "/collections/news", "")["items"], 1);
 }

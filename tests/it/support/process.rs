@@ -146,6 +146,15 @@ pub fn limit_data(process: &Process, more: u64) {
     rustix::process::prlimit(Some(pid), Resource::Data, limit).unwrap();
 }
 
+/// Lets a process make no file longer than so many bytes, which is a full disk to whoever writes more; or any
+/// length again.
+pub fn limit_files(process: &Process, bytes: Option<u64>) {
+    let pid = Pid::from_raw(process.id() as i32).unwrap();
+    let maximum = rustix::process::getrlimit(Resource::Fsize).maximum;
+    let limit = Rlimit { current: bytes.or(maximum), maximum };
+    rustix::process::prlimit(Some(pid), Resource::Fsize, limit).unwrap();
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.child.kill();

@@ -149,7 +149,8 @@ fn copy(
     })?;
     if let Some(cut) = cut {
         // The frame that the writer was writing at this moment.
-        storage.remove_file(&cut.kept).map_err(write)?;
+        let kept = cut.kept.ok_or_else(|| write(io::ErrorKind::StorageFull.into()))?;
+        storage.remove_file(&kept).map_err(write)?;
     }
     log.record(&*storage)?;
     Ok(Some((held.table.len(), log.length())))

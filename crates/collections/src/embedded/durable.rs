@@ -1,19 +1,21 @@
 //! The log of a collection that is kept, and what the collection held when its bytes were certain to
 //! last: what cannot be made to last is taken back.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::embedded::Table;
 use crate::embedded::items::Items;
 use crate::embedded::log::{Change, Lasting, Log, LogCopy};
+use crate::embedded::reserve::Reserve;
 use crate::embedded::storage::{Storage, Stored};
-use crate::{CollectionError, Settings};
+use crate::{CollectionError, Item, Settings};
 
 /// The items of a collection that has a log, as far as the log is durable.
 pub(super) struct DurableItems {
     storage: Arc<dyn Storage>,
+    reserve: Arc<Reserve>,
     log: Log,
     /// States of the items, oldest first; the first is durable.
     states: VecDeque<State>,
@@ -28,8 +30,8 @@ struct State {
 
 impl DurableItems {
     /// Of a log; its items are to be [noted](Self::note).
-    pub(super) fn of(storage: Arc<dyn Storage>, log: Log) -> Self {
-        Self { storage, log, states: VecDeque::new() }
+    pub(super) fn of(storage: Arc<dyn Storage>, reserve: Arc<Reserve>, log: Log) -> Self {
+        Self { storage, reserve, log, states: VecDeque::new() }
     }
 
     /// Bytes of the log.
@@ -52,8 +54,41 @@ impl DurableItems {
         self.log.written()
     }
 
-    pub(super) fn append(&mut self, changes: &[Change]) -> Result<(), CollectionError> {
-        self.log.append(changes)
+    /// Whether what was last to be written found no room.
+    pub(super) fn is_full(&self) -> bool {
+        self.log.is_full()
+    }
+
+    /// Writes changes of these items. What deletes some has the room that is set aside for it, where there is
+    /// no other. If it deletes all, a log without items takes the place of this one, whose room is free then.
+    pub(super) fn append(
+        &mut self,
+        changes: &[Change],
+        held: &Items,
+    ) -> Result<(), CollectionError> {
+        let written = self.log.append(changes);
+        if !self.is_full() {
+            return written;
+        }
+        let (mut removed, mut oldest) = (HashSet::new(), i64::MIN);
+        for change in changes {
+            match change {
+                Change::Remove(id) => _ = removed.insert(&**id),
+                Change::Expire(time) => oldest = *time,
+                _ => return written,
+            }
+        }
+        if removed.is_empty() {
+            return written;
+        }
+        self.reserve.give_up();
+        let goes = |item: &Item| removed.contains(&*item.id) || item.time < oldest;
+        if !held.table.iter().all(|(_, item)| goes(item)) {
+            return self.log.append(changes);
+        }
+        let (path, settings, nothing) = (self.log.path(), held.settings, std::iter::empty());
+        let copy = LogCopy::of(&self.storage, path, settings, nothing, self.log.length())?;
+        self.replace(copy, held)
     }
 
     /// Says in the log that all of it lasts, if that is so.
@@ -137,6 +172,7 @@ impl DurableItems {
     ) -> Result<(), CollectionError> {
         self.check()?;
         self.log.look()?;
+        self.log.cut_torn_end()?;
         copy.catch_up(&**self.log.file(), self.log.length())?;
         self.log.forget_record(&*self.storage)?;
         self.log = copy.into_place().inspect_err(|error| {

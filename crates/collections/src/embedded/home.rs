@@ -14,6 +14,7 @@ use cognate::model::writer::directory_of;
 use crate::embedded::durable::DurableItems;
 use crate::embedded::items::Items;
 use crate::embedded::log::{Change, Log, LogCopy};
+use crate::embedded::reserve::Reserve;
 use crate::embedded::storage::{LocalStorage, Storage, Stored};
 use crate::embedded::{Cut, EmbeddedCollection, log, replay};
 use crate::{
@@ -136,6 +137,7 @@ impl EmbeddedHome {
         }
         // With the locks of all logs this process has the folder to itself.
         folder.sweep()?;
+        folder.reserve.set_aside();
         collections.folder = Some(folder);
         Ok((collections, cuts))
     }
@@ -277,8 +279,11 @@ impl EmbeddedHome {
             Err(_) if is_known => Ok(()),
             Err(error) => Err(error),
             Ok(()) => {
-                // Where this fails replicas take the writer for gone, which is no harm here.
-                let _ = self.folder.as_ref().map(|folder| folder.lock.touch());
+                if let Some(folder) = &self.folder {
+                    // Where this fails replicas take the writer for gone, which is no harm here.
+                    let _ = folder.lock.touch();
+                    folder.reserve.set_aside();
+                }
                 Ok(())
             }
         }
@@ -292,6 +297,15 @@ impl EmbeddedHome {
         }
         let ended = self.each().iter().filter(|one| one.is_ended()).count();
         ended.max(usize::from(self.folder.as_ref().is_some_and(Folder::is_lost)))
+    }
+
+    /// Number of collections whose last change found no room on the disk; at least one while there is none
+    /// to be set aside for deletions.
+    pub fn full(&self) -> usize {
+        let full = self.each().iter().filter(|one| one.is_full()).count();
+        full.max(usize::from(
+            self.folder.as_ref().is_some_and(|folder| folder.reserve.lacks_room()),
+        ))
     }
 
     /// Refuses changes where the folder is not this process's any more, and ends all logs there.
@@ -325,6 +339,7 @@ pub(super) struct Folder {
     path: PathBuf,
     /// Open as long as the process lives, which has the folder to itself by it.
     lock: Arc<dyn Stored>,
+    reserve: Arc<Reserve>,
     /// Whether the lock was found not to be where it was opened any more.
     is_lost: AtomicBool,
     /// Whether it was left to another process.
@@ -341,7 +356,8 @@ impl Folder {
             _ => failed(error),
         })?;
         let [is_lost, is_handed_over] = [false; 2].map(AtomicBool::new);
-        Ok(Self { storage, path: path.to_owned(), lock, is_lost, is_handed_over })
+        let reserve = Arc::new(Reserve::new(Arc::clone(&storage), path));
+        Ok(Self { storage, path: path.to_owned(), lock, reserve, is_lost, is_handed_over })
     }
 
     /// The path of the lock file.
@@ -415,7 +431,7 @@ impl Folder {
 
     /// A log as its collection keeps it.
     pub(super) fn keep(&self, log: Log) -> DurableItems {
-        DurableItems::of(Arc::clone(&self.storage), log)
+        DurableItems::of(Arc::clone(&self.storage), Arc::clone(&self.reserve), log)
     }
 
     /// Makes the folder of a collection, with a log of these settings. It is there as a whole or not at
@@ -504,6 +520,10 @@ impl Home for EmbeddedHome {
 
     fn unwritable(&self) -> usize {
         self.unwritable()
+    }
+
+    fn full(&self) -> usize {
+        self.full()
     }
 
     fn damaged(&self) -> Vec<(String, String)> {

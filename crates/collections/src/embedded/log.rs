@@ -22,12 +22,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::embedded::frame::{HEAD, Head, TODAY, add_frame};
 use crate::embedded::length::Length;
-use crate::embedded::storage::{ReadFrom, Storage, Stored};
+use crate::embedded::storage::{ReadFrom, Storage, Stored, is_full};
 use crate::{Attributes, CollectionError, Item, Settings};
 
 /// Extension of a log that is still being written.
 pub(super) const UNWHOLE: &str = "new";
-/// Bytes of changes after which another frame is begun where a log is written anew.
+/// Bytes that are copied at once; bytes of changes after which another frame is begun where a log is written
+/// anew.
 const PIECE: usize = 1 << 20;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -80,6 +81,11 @@ pub(super) struct Log {
     sealed: bool,
     /// Bytes that the file beside it says were synced, if it says anything.
     recorded: Option<u64>,
+    /// Bytes behind its end that a crash left and that are to be kept aside, where there was no room for
+    /// that yet.
+    torn: Option<(Arc<dyn Storage>, u64)>,
+    /// Whether what was last to be written found no room.
+    is_full: bool,
     last: Arc<Lasting>,
 }
 
@@ -191,12 +197,53 @@ impl Log {
             syncing: Mutex::default(),
             ended: OnceLock::new(),
         };
-        Self { file, path, length, frames, sealed: false, recorded: None, last: Arc::new(last) }
+        let (torn, is_full, last) = (None, false, Arc::new(last));
+        Self { file, path, length, frames, sealed: false, recorded: None, torn, is_full, last }
     }
 
     /// The same log, with the number of synced bytes that the file beside it records.
     pub(super) fn with_record(self, recorded: Option<u64>) -> Self {
         Self { recorded, ..self }
+    }
+
+    /// The same log, behind whose end a crash left bytes that there is no room to keep aside. They are when
+    /// something is written, and until then they stay.
+    pub(super) fn with_torn_end(self, storage: Arc<dyn Storage>, bytes: u64) -> Self {
+        Self { torn: Some((storage, bytes)), is_full: true, ..self }
+    }
+
+    /// Copies what a crash left behind its end into a file beside it, and truncates the log, which lasts once
+    /// the log is synced; where it was copied to, if there was anything. Where that fails the log is as it was.
+    pub(super) fn cut_torn_end(&mut self) -> Result<Option<PathBuf>, CollectionError> {
+        let Some((storage, bytes)) = &self.torn else { return Ok(None) };
+        let kept = self.path.with_extension(format!("cut-{}", self.length));
+        let cut = self.copy_torn_end(&**storage, *bytes, &kept);
+        let cut = cut.and_then(|()| self.file.set_length(self.length));
+        if cut.is_err() {
+            // What there was room for is of no use.
+            let _ = storage.remove_file(&kept);
+        }
+        self.is_full = cut.as_ref().is_err_and(is_full);
+        cut.map_err(|error| self.unwritten(error))?;
+        self.torn = None;
+        Ok(Some(kept))
+    }
+
+    fn copy_torn_end(&self, storage: &dyn Storage, bytes: u64, to: &Path) -> io::Result<()> {
+        let copy = storage.create(to)?;
+        let (mut piece, mut done) = (vec![0; PIECE], 0);
+        while done < bytes {
+            let most = usize::try_from(bytes - done).unwrap_or(PIECE).min(PIECE);
+            let read = piece.get_mut(..most).unwrap_or_default();
+            let read = self.file.read_at(read, self.length + done)?;
+            if read == 0 {
+                break;
+            }
+            copy.write_at(piece.get(..read).unwrap_or_default(), done)?;
+            done += read as u64;
+        }
+        copy.sync()?;
+        storage.sync_folder(directory_of(to))
     }
 
     /// The same log after its folder was renamed.
@@ -253,6 +300,11 @@ impl Log {
 
     pub(super) fn length(&self) -> u64 {
         self.length
+    }
+
+    /// Whether what was last to be written found no room.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
     }
 
     pub(super) fn file(&self) -> &Arc<dyn Stored> {
@@ -316,16 +368,20 @@ impl Log {
 
     fn add(&mut self, json: &[u8]) -> Result<(), CollectionError> {
         // Behind the end of a truncated file no reader would find the frame.
-        if self.file.length().is_ok_and(|length| length != self.length) {
+        let torn = self.torn.as_ref().map_or(0, |(_, bytes)| *bytes);
+        if self.file.length().is_ok_and(|length| length != self.length + torn) {
             self.end_away(self.path.clone());
         }
         if self.has_ended() {
             return Err(self.ended());
         }
+        self.cut_torn_end()?;
         let mut bytes = Vec::new();
         let framed = add_frame(self.frames, self.last.synced(), json, &mut bytes);
         framed.map_err(|error| self.unwritten(error))?;
-        if let Err(error) = self.file.write_at(&bytes, self.length) {
+        let written = self.file.write_at(&bytes, self.length);
+        self.is_full = written.as_ref().is_err_and(is_full);
+        if let Err(error) = written {
             if self.file.set_length(self.length).is_err() {
                 self.end();
             }

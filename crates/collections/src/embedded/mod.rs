@@ -21,6 +21,7 @@ mod promote;
 mod quantised;
 mod replay;
 mod replica;
+mod reserve;
 mod salvage;
 mod storage;
 mod store;

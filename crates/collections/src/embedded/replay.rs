@@ -5,29 +5,26 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cognate::model::writer::directory_of;
-
 use crate::CollectionError;
 use crate::embedded::earlier;
 use crate::embedded::frame::{BEFORE, Beginning, HEAD, Head, TODAY, format_of};
 use crate::embedded::length;
 use crate::embedded::length::Length;
 use crate::embedded::log::{Change, Log};
-use crate::embedded::storage::{ReadFrom, Storage, Stored};
+use crate::embedded::storage::{ReadFrom, Storage, Stored, is_full};
 
-/// Bytes that are copied at once.
-const PIECE: usize = 1 << 20;
 /// Bytes that are looked through at once for another frame.
 const WINDOW: usize = 1 << 20;
 
-/// The unwhole end of a log that was cut off.
+/// The unwhole end of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
     pub path: PathBuf,
-    /// Bytes that were cut off.
+    /// Bytes that are cut off.
     pub bytes: u64,
-    /// The file that holds the bytes cut off.
-    pub kept: PathBuf,
+    /// The file that holds the bytes cut off; none where the disk has no room for it, so that they stand at
+    /// the end of the log still, which takes changes once there is.
+    pub kept: Option<PathBuf>,
 }
 
 /// The position of a frame in a log.
@@ -57,7 +54,6 @@ pub(super) fn open(
         earlier::convert(storage, path, &*file)?;
         file = storage.open(path).map_err(|error| unopened(path, error))?;
     }
-    let storage = &**storage;
     let end = file.length().map_err(failed)?;
     let Place { offset, frames } = read(path, &*file, end, tell)?;
     // A process that was killed may have written it without a sync.
@@ -65,7 +61,7 @@ pub(super) fn open(
     if let Some(proof) = proof(&*file, offset, end, frames).map_err(failed)? {
         return Err(proven_damage(path, offset, proof));
     }
-    let known = Length::known(storage, path, &*file)?;
+    let known = Length::known(&**storage, path, &*file)?;
     if let Some(known) = known.filter(|known| offset < *known) {
         return Err(damaged(path, offset, &length::problem(offset, end, known)));
     }
@@ -74,36 +70,17 @@ pub(super) fn open(
         return Ok((log(file), None));
     }
     let bytes = end - offset;
-    let write = |source| CollectionError::Write { path: path.to_owned(), source };
-    let kept = cut(storage, path, &*file, (offset, bytes)).map_err(write)?;
-    let cut = Cut { path: path.to_owned(), bytes, kept };
-    Ok((log(file), Some(cut)))
-}
-
-/// Copies the end of a log into a file beside it, and truncates the log.
-fn cut(
-    storage: &dyn Storage,
-    path: &Path,
-    file: &dyn Stored,
-    (length, rest): (u64, u64),
-) -> io::Result<PathBuf> {
-    let kept = path.with_extension(format!("cut-{length}"));
-    let copy = storage.create(&kept)?;
-    let (mut piece, mut done) = (vec![0; PIECE], 0);
-    while done < rest {
-        let most = usize::try_from(rest - done).unwrap_or(PIECE).min(PIECE);
-        let read = file.read_at(piece.get_mut(..most).unwrap_or_default(), length + done)?;
-        if read == 0 {
-            break;
-        }
-        copy.write_at(piece.get(..read).unwrap_or_default(), done)?;
-        done += read as u64;
+    let mut log = log(file).with_torn_end(Arc::clone(storage), bytes);
+    let kept = match log.cut_torn_end() {
+        // What is there can be read, so it is served.
+        Err(CollectionError::Write { source, .. }) if is_full(&source) => None,
+        kept => kept?,
+    };
+    if kept.is_some() {
+        let synced = log.file().sync();
+        synced.map_err(|source| CollectionError::Write { path: path.to_owned(), source })?;
     }
-    copy.sync()?;
-    storage.sync_folder(directory_of(path))?;
-    file.set_length(length)?;
-    file.sync()?;
-    Ok(kept)
+    Ok((log, Some(Cut { path: path.to_owned(), bytes, kept })))
 }
 
 /// The error of a log that cannot be opened, although its folder is there.

@@ -79,6 +79,12 @@ pub(super) fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
+/// Whether an error means that there is no room for what was to be written.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
 /// When a file was last written, or touched, in milliseconds since 1970.
 pub(super) fn modified(path: &Path) -> io::Result<i64> {
     let metadata = fs::metadata(path)?;

@@ -57,6 +57,8 @@ pub struct EmbeddedCollection {
     log_bytes: Option<AtomicU64>,
     /// Whether the log takes nothing more.
     is_ended: AtomicBool,
+    /// Whether what was last to be written found no room on the disk.
+    is_full: AtomicBool,
     evicted: AtomicU64,
     outlived: AtomicU64,
     /// When a write was last made durable; 0 before the first.
@@ -114,6 +116,7 @@ impl EmbeddedCollection {
         Self {
             log_bytes,
             is_ended: AtomicBool::new(false),
+            is_full: AtomicBool::new(kept.as_ref().is_some_and(DurableItems::is_full)),
             evicted: AtomicU64::new(0),
             outlived: AtomicU64::new(0),
             synced: AtomicI64::new(0),
@@ -414,11 +417,17 @@ impl EmbeddedCollection {
         self.is_ended.load(Ordering::Relaxed)
     }
 
-    pub(super) fn note(&self, length: u64, is_ended: bool) {
+    /// Whether what was last to be written found no room on the disk.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note(&self, kept: &DurableItems) {
         if let Some(bytes) = &self.log_bytes {
-            bytes.store(length, Ordering::Relaxed);
+            bytes.store(kept.length(), Ordering::Relaxed);
         }
-        self.is_ended.store(is_ended, Ordering::Relaxed);
+        self.is_ended.store(kept.has_ended(), Ordering::Relaxed);
+        self.is_full.store(kept.is_full(), Ordering::Relaxed);
     }
 
     /// Counts items that left, because there are newer ones or because they were too old.

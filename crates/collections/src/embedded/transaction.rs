@@ -97,7 +97,8 @@ impl WriteTransaction<'_> {
             return Ok((Applied::default(), self.pending()));
         }
         collection.take_memory(more)?;
-        let written = self.writer.kept.as_mut().map(|kept| kept.append(&changes)).transpose();
+        let kept = self.writer.kept.as_mut();
+        let written = kept.map(|kept| kept.append(&changes, &collection.held())).transpose();
         if let Err(error) = written {
             collection.budget().give_back(more);
             self.note();
@@ -218,7 +219,7 @@ impl WriteTransaction<'_> {
     /// Notes what is told of the log to those who do not wait for a turn.
     fn note(&self) {
         let kept = self.writer.kept.iter();
-        kept.for_each(|kept| self.collection.note(kept.length(), kept.has_ended()));
+        kept.for_each(|kept| self.collection.note(kept));
     }
 }
 

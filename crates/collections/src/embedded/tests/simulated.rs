@@ -31,6 +31,8 @@ struct State {
     dead: Option<Vec<Node>>,
     /// Files that were left to others.
     unlocked: BTreeSet<usize>,
+    /// Bytes that there is room for beyond what is there; where it is not said, any number.
+    room: Option<usize>,
 }
 
 /// A file or a folder, wherever its name is.
@@ -145,6 +147,18 @@ impl State {
         Ok(())
     }
 
+    /// Bytes of a file are free again.
+    fn free(&mut self, bytes: usize) {
+        self.room = self.room.map(|room| room + bytes);
+    }
+
+    fn length(&self, node: usize) -> usize {
+        match &self.nodes[node] {
+            Node::File { now, .. } => now.len(),
+            Node::Folder { .. } => 0,
+        }
+    }
+
     fn add(&mut self, path: &Path, node: Node) -> io::Result<usize> {
         let (folder, name) = self.place(path)?;
         let number = self.nodes.len();
@@ -189,6 +203,11 @@ impl Simulated {
     pub(super) fn fail(&self, steps: std::ops::Range<usize>) {
         let mut state = self.state();
         (state.steps, state.fails) = (0, steps);
+    }
+
+    /// From now on there is room for so many bytes more.
+    pub(super) fn fill(&self, room: Option<usize>) {
+        self.state().room = room;
     }
 
     /// This process will be killed before this step, counted from 1. What it does from then on is in vain.
@@ -328,6 +347,8 @@ impl Storage for Simulated {
         {
             return Err(io::Error::from(io::ErrorKind::DirectoryNotEmpty));
         }
+        let freed = taken.map_or(0, |taken| state.length(taken));
+        state.free(freed);
         state.rename(folder, Naming::Move(from, to))
     }
 
@@ -335,7 +356,9 @@ impl Storage for Simulated {
         let mut state = self.state();
         state.step()?;
         let (folder, name) = state.place(path)?;
-        if state.names(folder)?.0.contains_key(&name) {
+        if let Some(node) = state.names(folder)?.0.get(&name).copied() {
+            let freed = state.length(node);
+            state.free(freed);
             return state.rename(folder, Naming::Remove(name));
         }
         Err(missing())
@@ -416,15 +439,26 @@ impl Stored for Open {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let mut state = self.disk.state();
+        let grows = (offset as usize + bytes.len()).saturating_sub(state.length(self.node));
+        let lacking = state.room.map_or(0, |room| grows.saturating_sub(room));
+        state.room = state.room.map(|room| room.saturating_sub(grows));
+        drop(state);
+        let most = bytes.len() - lacking;
         self.with(|_, now, unsynced, fails| {
-            let bytes = if fails { &bytes[..bytes.len() / 2] } else { bytes };
+            let bytes = if fails { &bytes[..most / 2] } else { &bytes[..most] };
             let write = Write::Bytes(offset as usize, bytes.to_vec());
             write.apply(now);
             unsynced.push(write);
-        })
+        })?;
+        if lacking == 0 { Ok(()) } else { Err(io::Error::from(io::ErrorKind::StorageFull)) }
     }
 
     fn set_length(&self, length: u64) -> io::Result<()> {
+        let mut state = self.disk.state();
+        let freed = state.length(self.node).saturating_sub(length as usize);
+        state.free(freed);
+        drop(state);
         self.with(|_, now, unsynced, fails| {
             if !fails {
                 let write = Write::Length(length as usize);
