@@ -39,11 +39,15 @@ fn query(engine: &Engine, method: &str) -> Result<Query, Box<dyn Error>> {
 /// Rows asked by one method: their places and texts.
 type Run = (String, Vec<(usize, Vec<String>)>);
 
-/// Rows that have all their texts, in runs of the same method: that of the column behind the texts, or
-/// the model's choice where there is none.
-fn runs(input: &DataChunkHandle, texts_of: usize) -> Vec<Run> {
+/// Rows that have all their texts, in runs of the same method: that of the last of these columns, where
+/// there are more than those of texts, or the model's choice.
+fn runs(
+    input: &DataChunkHandle,
+    columns: impl Iterator<Item = usize>,
+    texts_of: usize,
+) -> Vec<Run> {
     let mut columns: Vec<Vec<Option<String>>> =
-        (0..input.num_columns()).map(|column| rows::texts(input, column)).collect();
+        columns.map(|column| rows::texts(input, column)).collect();
     let mut runs: Vec<Run> = Vec::new();
     for row in 0..input.len() {
         let cells = columns.iter_mut().map(|column| column.get_mut(row).and_then(Option::take));
@@ -102,29 +106,99 @@ impl VScalar for Similarity {
     ) -> Outcome {
         let engine = opened.engine()?;
         let mut scores: Vec<Option<f32>> = vec![None; input.len()];
-        for (method, asked) in runs(input, 2) {
+        for (method, asked) in runs(input, 0..input.num_columns(), 2) {
             let query = query(&engine, &method)?;
-            let pairs: Vec<(&str, &str)> = asked
-                .iter()
-                .filter_map(|(_, cells)| match cells.as_slice() {
-                    [a, b] => Some((a.as_str(), b.as_str())),
-                    _ => None,
-                })
-                .collect();
-            let found = engine.similarity(&pairs, &query).map_err(refused)?;
+            let found = engine.similarity(&pairs(&asked), &query).map_err(refused)?;
             for ((row, _), score) in asked.iter().zip(found.scores) {
                 if let Some(place) = scores.get_mut(*row) {
                     *place = Some(score);
                 }
             }
         }
-        rows::numbers(&scores, output);
+        rows::values(&scores, output);
         Ok(())
     }
 
     fn signatures() -> Vec<ScalarFunctionSignature> {
         vec![signature(2, float()), signature(3, float())]
     }
+}
+
+/// `cognate_related(a, b[, threshold[, method]])`: whether two texts are related by a threshold, or by the one
+/// that the model has for the method.
+pub(crate) struct Related;
+
+/// The column of the threshold.
+const THRESHOLD: usize = 2;
+
+impl VScalar for Related {
+    type State = Opened;
+
+    fn invoke(
+        opened: &Opened,
+        input: &mut DataChunkHandle,
+        output: &mut dyn WritableVector,
+    ) -> Outcome {
+        let engine = opened.engine()?;
+        let columns = input.num_columns();
+        let thresholds = (columns > THRESHOLD).then(|| rows::doubles(input, THRESHOLD));
+        let threshold = |row: &usize| thresholds.as_ref().and_then(|all| *all.get(*row)?);
+        let mut related: Vec<Option<bool>> = vec![None; input.len()];
+        for (method, asked) in runs(input, (0..columns).filter(|column| *column != THRESHOLD), 2) {
+            let query = query(&engine, &method)?;
+            let calibrated = match thresholds {
+                None => Some(calibrated(&engine, &query)?),
+                Some(_) => None,
+            };
+            for asked in asked.chunk_by(|(one, _), (next, _)| threshold(one) == threshold(next)) {
+                // Scores have single precision; so a score reaches the number that it is printed as.
+                let given =
+                    asked.first().and_then(|(row, _)| threshold(row)).map(|least| least as f32);
+                let query = Query { threshold: calibrated.or(given), ..query };
+                let found = engine.similarity(&pairs(asked), &query).map_err(refused)?;
+                // Without a threshold, which is NULL, there is no verdict.
+                for ((row, _), told) in asked.iter().zip(found.related) {
+                    if let Some(place) = related.get_mut(*row) {
+                        *place = Some(told);
+                    }
+                }
+            }
+        }
+        rows::values(&related, output);
+        Ok(())
+    }
+
+    fn signatures() -> Vec<ScalarFunctionSignature> {
+        let boolean = || LogicalTypeHandle::from(LogicalTypeId::Boolean);
+        let more = [LogicalTypeId::Double, LogicalTypeId::Varchar];
+        let signature = |more: &[LogicalTypeId]| {
+            let texts = [LogicalTypeId::Varchar, LogicalTypeId::Varchar];
+            let types = texts.iter().chain(more).map(|id| LogicalTypeHandle::from(*id));
+            ScalarFunctionSignature::exact(types.collect(), boolean())
+        };
+        (0..=more.len()).map(|given| signature(&more[..given])).collect()
+    }
+}
+
+/// The pairs of texts of rows.
+fn pairs(rows: &[(usize, Vec<String>)]) -> Vec<(&str, &str)> {
+    let pairs = rows.iter().filter_map(|(_, cells)| match cells.as_slice() {
+        [a, b] => Some((a.as_str(), b.as_str())),
+        _ => None,
+    });
+    pairs.collect()
+}
+
+/// The least score of related texts that the model has for a method.
+fn calibrated(engine: &Engine, query: &Query) -> Result<f32, String> {
+    let measure = engine.default_measure(query.method);
+    let known = engine.calibration(query.method, measure).ok_or_else(|| {
+        format!(
+            "cognate: the model has no threshold for {}: give one, or find one by `cognate eval calibrate`",
+            query.method.name()
+        )
+    });
+    known.map(|known| known.threshold.least())
 }
 
 /// `cognate_embed(text[, method])`: the vector of a text as a list; NULL for a text that has none.
@@ -140,7 +214,7 @@ impl VScalar for Embed {
     ) -> Outcome {
         let engine = opened.engine()?;
         let mut vectors: Vec<Option<Vec<f32>>> = vec![None; input.len()];
-        for (method, asked) in runs(input, 1) {
+        for (method, asked) in runs(input, 0..input.num_columns(), 1) {
             let mut query = query(&engine, &method)?;
             if method.trim().eq_ignore_ascii_case(AUTO) {
                 query.method = engine.auto_embedding();
@@ -176,7 +250,7 @@ impl VScalar for Explain {
     ) -> Outcome {
         let engine = opened.engine()?;
         let mut sentences: Vec<Option<String>> = vec![None; input.len()];
-        for (method, asked) in runs(input, 2) {
+        for (method, asked) in runs(input, 0..input.num_columns(), 2) {
             let query = query(&engine, &method)?;
             for (row, cells) in asked {
                 let [a, b] = cells.as_slice() else { continue };

@@ -1,5 +1,5 @@
 //! cognate in DuckDB: `LOAD 'cognate.duckdb_extension'`, and SQL has `cognate_similarity`,
-//! `cognate_embed`, `cognate_explain` and `cognate_open`.
+//! `cognate_related`, `cognate_embed`, `cognate_explain` and `cognate_open`.
 //!
 //! DuckDB calls a function for some thousand rows at a time, on as many threads as it likes; a row of
 //! which an argument is NULL is NULL. Scores are computed by the library, with the same bits as
@@ -11,7 +11,7 @@ mod rows;
 
 use duckdb::{Connection, duckdb_entrypoint_c_api};
 
-use crate::functions::{Embed, Explain, Open, Similarity};
+use crate::functions::{Embed, Explain, Open, Related, Similarity};
 use crate::opened::Opened;
 
 /// Called by DuckDB when the extension is loaded.
@@ -21,6 +21,7 @@ fn load(database: Connection) -> Result<(), Box<dyn std::error::Error>> {
     let model = Opened::default();
     database.register_scalar_function_with_state::<Open>("cognate_open", &model)?;
     database.register_scalar_function_with_state::<Similarity>("cognate_similarity", &model)?;
+    database.register_scalar_function_with_state::<Related>("cognate_related", &model)?;
     database.register_scalar_function_with_state::<Embed>("cognate_embed", &model)?;
     database.register_scalar_function_with_state::<Explain>("cognate_explain", &model)?;
     Ok(())

@@ -24,18 +24,37 @@ pub(crate) fn texts(chunk: &DataChunkHandle, column: usize) -> Vec<Option<String
     rows.collect()
 }
 
-/// Answers FLOAT: a number a row; NULL where there is none.
-pub(crate) fn numbers(numbers: &[Option<f32>], output: &mut dyn WritableVector) {
+/// The numbers of a column of DOUBLE of a chunk; nothing where one is NULL.
+pub(crate) fn doubles(chunk: &DataChunkHandle, column: usize) -> Vec<Option<f64>> {
+    let vector = chunk.flat_vector(column);
+    // SAFETY: the one function that calls this takes DOUBLE there, of which DuckDB gives as many as the chunk
+    // has rows, flat.
+    let numbers = unsafe { vector.as_slice_with_len::<f64>(chunk.len()) };
+    let rows = numbers.iter().enumerate();
+    rows.map(|(row, number)| (!vector.row_is_null(row as u64)).then_some(*number)).collect()
+}
+
+/// What a type of SQL is in memory.
+pub(crate) trait Plain: Copy + Default {}
+
+/// FLOAT.
+impl Plain for f32 {}
+
+/// BOOLEAN.
+impl Plain for bool {}
+
+/// Answers FLOAT or BOOLEAN: a value a row; NULL where there is none.
+pub(crate) fn values<T: Plain>(values: &[Option<T>], output: &mut dyn WritableVector) {
     let mut answers = output.flat_vector();
     {
-        // SAFETY: only functions that answer FLOAT call this, with as many numbers as their chunk has rows.
-        let room = unsafe { answers.as_mut_slice_with_len::<f32>(numbers.len()) };
-        for (place, number) in room.iter_mut().zip(numbers) {
-            *place = number.unwrap_or_default();
+        // SAFETY: a function calls this with values of the type that it answers, as many as its chunk has rows.
+        let room = unsafe { answers.as_mut_slice_with_len::<T>(values.len()) };
+        for (place, value) in room.iter_mut().zip(values) {
+            *place = value.unwrap_or_default();
         }
     }
-    for (row, number) in numbers.iter().enumerate() {
-        if number.is_none() {
+    for (row, value) in values.iter().enumerate() {
+        if value.is_none() {
             answers.set_null(row);
         }
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import Iterator
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -79,6 +80,26 @@ def test_nulls_and_methods_by_row(opened: duckdb.DuckDBPyConnection, model: cogn
     assert opened.execute("SELECT cognate_similarity('a quake', '!!!')").fetchall() == [(0.0,)]
     explained = opened.execute("SELECT cognate_explain('a quake', 'an earthquake')").fetchall()
     assert explained == [(model.explain("a quake", "an earthquake").sentence,)]
+
+
+def test_opposed_texts_are_not_related(opened: duckdb.DuckDBPyConnection, model: cognate_text.Model) -> None:
+    on, others = "turn on dark mode", ["turn off dark mode", "enable dark mode", "how do I bake bread"]
+    given: list[tuple[str, dict[str, Any]]] = [
+        ("", {}),
+        (", 0.5", {"threshold": 0.5}),
+        (", 0.5, 'coverage-blend'", {"threshold": 0.5, "method": "coverage-blend"}),
+    ]
+    for more, asked in given:
+        found = opened.execute(f"SELECT cognate_related(?, unnest(?){more})", [on, others]).fetchall()
+        assert [related for (related,) in found] == [False, True, False]
+        assert [related for (related,) in found] == model.related([on] * 3, others, **asked).tolist()
+    rows = "(VALUES (0.99), (0.5), (NULL), (0.5)) AS thresholds(least)"
+    found = opened.execute(f"SELECT cognate_related(?, ?, least) FROM {rows}", [on, others[1]]).fetchall()
+    assert found == [(False,), (True,), (None,), (True,)]
+    missing = "SELECT cognate_related('a', NULL), cognate_related(NULL, 'a', 0.5)"
+    assert opened.execute(missing).fetchall() == [(None, None)]
+    plain = "SELECT cognate_similarity(?, ?, 'coverage-blend') >= 0.5"
+    assert opened.execute(plain, [on, others[0]]).fetchall() == [(True,)]
 
 
 def test_the_model_that_is_asked(
