@@ -410,7 +410,7 @@ async fn quotas_of_bytes_and_of_collections() {
     // An item takes more once its event has a longer name.
     let own = |id: &str| json!({"id": id, "text": "t", "event": {"id": id, "size": 1}});
     let long_name = "e".repeat(250);
-    let mut items: Vec<Value> = (0..200).map(|id| own(&id.to_string())).collect();
+    let mut items: Vec<Value> = (0..130).map(|id| own(&id.to_string())).collect();
     items.push(own(&long_name));
     let items = Brought::Json(json!({"items": items}));
     assert_eq!(make("other-key", "other-a").await.status, 200);
@@ -420,7 +420,7 @@ async fn quotas_of_bytes_and_of_collections() {
         let path = format!("/collections/other-a/events/{into}/merge");
         ask(&app, "other-key", ("POST", &path), &Brought::Json(json!({"events": events}))).await
     };
-    let names = || (1..200).map(|id| id.to_string()).collect::<Vec<_>>();
+    let names = || (1..130).map(|id| id.to_string()).collect::<Vec<_>>();
     let problem = merged(&long_name, names()).await.refusal(507, "collection_full");
     assert!(problem["detail"].as_str().unwrap().contains("`collection_bytes_per_key`"));
     assert_eq!(merged(&long_name, names()[..3].to_vec()).await.status, 200);
