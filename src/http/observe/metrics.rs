@@ -382,7 +382,7 @@ pub(crate) fn verb_label(verb: &Verb) -> &'static str {
 }
 
 /// Every metric family, with its help text.
-const FAMILIES: [Description; 56] = [
+const FAMILIES: [Description; 57] = [
     ("cognate_requests_total", Kind::Counter, "Answered requests."),
     ("cognate_shed_total", Kind::Counter, "Requests refused to keep the others fast, by reason."),
     (
