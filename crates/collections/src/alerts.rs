@@ -359,7 +359,7 @@ pub(super) fn merges<'i>(
     cancel: Cancellation<'_>,
 ) -> Result<Vec<Merged>, ChooseError> {
     let events = || items.clone().filter_map(|item| item.event.as_ref()).enumerate();
-    let go_on = |place: usize| if place % PIECE == 0 { cancel.check() } else { Ok(()) };
+    let go_on = |place: usize| if place.is_multiple_of(PIECE) { cancel.check() } else { Ok(()) };
     let mut merged = BTreeMap::<i64, BTreeSet<(&str, &str)>>::new();
     let (mut bytes, mut end) = (0, i64::MAX);
     for (place, event) in events() {

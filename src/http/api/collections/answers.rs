@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::response::Response;
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
-    Applied, Cancellation, Collection, CollectionError, CollectionInfo, Item, MatchOptions,
-    Matched, Outgoing, Pending, SharedEngine, Write,
+    Applied, Cancellation, Collection, CollectionError, CollectionInfo, Item, MatchError,
+    MatchOptions, Matched, Outgoing, Pending, SharedEngine, Write,
 };
 use cognate_files::instant;
 use serde::Serialize;
@@ -301,11 +301,6 @@ impl Against {
         (app, work): (&App, &JobContext),
     ) -> Result<Vec<Matched>, call::MatchRefusal> {
         let matched = self.followed(resolved, how, items, (app, work));
-        // Of a match that was given up the job knows why.
-        let matched = matched.map_err(|refusal| match work.check() {
-            Err(error) => call::MatchRefusal::Other(error),
-            Ok(()) => refusal,
-        });
         if let Err(call::MatchRefusal::Other(error)) = &matched {
             app.metrics.write_refused(self.collection.name(), error);
         }
@@ -327,7 +322,12 @@ impl Against {
         let counts = engine.counts(items.iter().map(|item| &*item.text));
         let is_cancelled = || work.check().is_err();
         let cancel = Cancellation::when(&is_cancelled);
-        let (matched, pending) = self.collection.follow(engine, how, items, now, cancel)?;
+        let matched = self.collection.follow(engine, how, items, now, cancel);
+        let (matched, pending) = matched.map_err(|error| match (error, work.check()) {
+            // Of a match that was given up the job knows why.
+            (MatchError::Stopped, Err(reason)) => call::MatchRefusal::Other(reason),
+            (error, _) => error.into(),
+        })?;
         app.metrics.read(counts);
         self.pending().push(pending);
         let expired = matched.iter().filter(|one| one.expired).count();

@@ -198,9 +198,9 @@ impl Effort {
         let dims = resolved.model.engine.model().dims() as u64;
         let scan = (limits.last as u64).saturating_mul(dims) / BYTES_A_NUMBER;
         let again = |text: &str| {
-            let words = (resolved.words(text), words);
-            let pair = second.map_or(0, |method| (method.info().cost.pair)(words.0, words.1, dims));
-            pair.saturating_mul(nearest as u64)
+            let cost = second.map(|method| method.info().cost.candidate);
+            let each = cost.map_or(0, |cost| cost(resolved.words(text), words, dims));
+            each.saturating_mul(nearest as u64)
         };
         texts.fold(Self::default(), |sum, text| Self {
             scan: sum.scan.saturating_add(scan),
