@@ -182,8 +182,8 @@ fn check_score(score: f64, method: Method, pointer: &'static str) -> Result<(), 
 pub(crate) struct Effort {
     /// To look through the window for their nearest, which many texts share.
     scan: u64,
-    /// To score the nearest once more, where it is known how many words these have.
-    second: u64,
+    /// To score the nearest once more, at least and at most.
+    second: [u64; 2],
 }
 
 impl Effort {
@@ -198,22 +198,29 @@ impl Effort {
         let dims = resolved.model.engine.model().dims() as u64;
         let scan = (limits.last as u64).saturating_mul(dims) / BYTES_A_NUMBER;
         let again = |text: &str| {
-            let cost = second.map(|method| method.info().cost.candidate);
-            let each = cost.map_or(0, |cost| cost(resolved.words(text), words, dims));
-            each.saturating_mul(nearest as u64)
+            let Some(cost) = second.map(|method| &method.info().cost) else { return [0; 2] };
+            let each = |cost: fn(u64, u64, u64) -> u64| cost(resolved.words(text), words, dims);
+            // Words that repeat make less work than the costs of optimal transport say.
+            let both = [each(cost.bound.unwrap_or(cost.candidate)), each(cost.candidate)];
+            both.map(|each| each.saturating_mul(nearest as u64))
         };
-        texts.fold(Self::default(), |sum, text| Self {
-            scan: sum.scan.saturating_add(scan),
-            second: sum.second.saturating_add(again(text)),
+        texts.fold(Self::default(), |sum, text| {
+            let ([least, most], [one, other]) = (sum.second, again(text));
+            Self {
+                scan: sum.scan.saturating_add(scan),
+                second: [least.saturating_add(one), most.saturating_add(other)],
+            }
         })
     }
 
-    pub(crate) fn all(self) -> u64 {
-        self.scan.saturating_add(self.second)
+    /// All of it, at least and at most.
+    pub(crate) fn bounds(self) -> [u64; 2] {
+        self.second.map(|second| self.scan.saturating_add(second))
     }
 
+    /// That of the second look, at most.
     pub(crate) fn second(self) -> u64 {
-        self.second
+        self.second[1]
     }
 }
 
@@ -368,10 +375,11 @@ impl Question for Matching<'_> {
             item::parse(each, (items.length, text_bytes), cognate_collections::now(), pay)?;
         let bytes = parsed.iter().map(|item| item.text.len()).sum();
         let words = self.against.words(&resolved, app).map_err(|error| call::of(&error, ""))?;
-        let work = Effort::of(&how, &resolved, words, parsed.iter().map(|item| &*item.text)).all();
+        let texts = parsed.iter().map(|item| &*item.text);
+        let work = Effort::of(&how, &resolved, words, texts).bounds();
         let each = MATCHED_BYTES + how.stream.nearest * (NUMBER_BYTES + 24);
         *self.weighed() = Some(Weighed { items: parsed, how, units });
-        let plan = Plan::new(resolved, items.length, bytes, work, app)?;
+        let plan = Plan::at_least(resolved, items.length, bytes, work, app)?;
         plan.answering(ANSWER_HEAD + items.length * each, "/items", app)
     }
 

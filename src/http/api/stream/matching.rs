@@ -199,7 +199,7 @@ impl LineQuestion for Items {
         let fits = |work: u64| items_per_part(items.len(), estimate(bytes, work));
         let shares_scan = self.how.stream.limits.last <= MOST_TOGETHER;
         let least = if shares_scan { fits(effort.second()).min(BATCH) } else { 1 };
-        fits(effort.all()).max(least)
+        fits(effort.bounds()[1]).max(least)
     }
 
     /// Matched items are already added and are never asked again, so a fault is the answer of the
