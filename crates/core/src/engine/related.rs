@@ -22,13 +22,14 @@ impl Engine {
         others: &[(f32, &str)],
         query: &Query,
     ) -> Result<Option<Vec<bool>>, QueryError> {
-        let is_open = |score: f32| {
-            let mut is_open = false;
-            query.related(score, || std::mem::replace(&mut is_open, true));
-            is_open
-        };
-        let open = others.iter().filter(|(score, _)| is_open(*score)).map(|(_, other)| *other);
-        let open: Vec<&str> = open.collect();
+        // Those of which it decides how they are opposed.
+        let mut open = Vec::new();
+        for (score, other) in others {
+            query.related(*score, || {
+                open.push(*other);
+                false
+            });
+        }
         let kinds = match text.filter(|_| !open.is_empty() && self.knows_opposites().is_ok()) {
             Some(text) => self.opposes_each(text, &open, query)?,
             None => Vec::new(),

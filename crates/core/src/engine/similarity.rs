@@ -50,7 +50,8 @@ impl Engine {
         if query.opposes {
             self.polarity()?;
         }
-        let polarity = self.known_opposites();
+        let looks = query.opposes || query.threshold.is_some();
+        let polarity = looks.then(|| self.known_opposites()).flatten();
         let mut answer = Scores { measure, ..Scores::default() };
         answer.scores.reserve(pairs.len());
         for (number, block) in pairs.chunks(BLOCK).enumerate() {

@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::response::Response;
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
-    Applied, Cancellation, Collection, CollectionError, CollectionInfo, Item, MatchError,
-    MatchOptions, Matched, Outgoing, Pending, SharedEngine, Write,
+    Applied, Cancellation, Collection, CollectionError, CollectionInfo, Item, MatchOptions,
+    Matched, Outgoing, Pending, SharedEngine, Write,
 };
 use cognate_files::instant;
 use serde::Serialize;
@@ -323,11 +323,7 @@ impl Against {
         let is_cancelled = || work.check().is_err();
         let cancel = Cancellation::when(&is_cancelled);
         let matched = self.collection.follow(engine, how, items, now, cancel);
-        let (matched, pending) = matched.map_err(|error| match (error, work.check()) {
-            // Of a match that was given up the job knows why.
-            (MatchError::Stopped, Err(reason)) => call::MatchRefusal::Other(reason),
-            (error, _) => error.into(),
-        })?;
+        let (matched, pending) = matched.map_err(|error| call::MatchRefusal::of(error, work))?;
         app.metrics.read(counts);
         self.pending().push(pending);
         let expired = matched.iter().filter(|one| one.expired).count();

@@ -1,6 +1,7 @@
 //! What requests that write to collections have in common: a body that is paid for and read, work that
 //! may wait for a disk, an answer within the memory of unsent answers.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -432,11 +433,14 @@ pub(crate) fn of_choice(
     match error {
         ChooseError::Collection(error) => of(&error),
         ChooseError::Query(error) => error.into(),
-        ChooseError::Stopped => {
-            let stopped = || ApiError::new(Code::DeadlineExceeded, error.to_string());
-            work.check().err().unwrap_or_else(stopped)
-        }
+        ChooseError::Stopped => given_up(&error, work),
     }
+}
+
+/// The refusal of what a job gave up, which knows why.
+fn given_up(error: &dyn Display, work: &JobContext) -> ApiError {
+    let stopped = || ApiError::new(Code::DeadlineExceeded, error.to_string());
+    work.check().err().unwrap_or_else(stopped)
 }
 
 /// Refuses a filter that would be asked of items for longer than there is time. A database asks it there,
@@ -477,16 +481,14 @@ impl From<ApiError> for MatchRefusal {
     }
 }
 
-impl From<MatchError> for MatchRefusal {
-    fn from(error: MatchError) -> Self {
+impl MatchRefusal {
+    /// The refusal of texts that a job was to match.
+    pub(super) fn of(error: MatchError, work: &JobContext) -> Self {
         match error {
             MatchError::Collection(CollectionError::OtherText { index }) => Self::OtherText(index),
             MatchError::Collection(error) => Self::Other(of(&error, "/items")),
             MatchError::Query(error) => Self::Other(error.into()),
-            // Whoever cancelled it knows why.
-            MatchError::Stopped => {
-                Self::Other(ApiError::new(Code::DeadlineExceeded, error.to_string()))
-            }
+            MatchError::Stopped => Self::Other(given_up(&error, work)),
         }
     }
 }

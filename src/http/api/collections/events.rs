@@ -610,14 +610,15 @@ fn some_of<'t>(
     };
     let length: usize = spread(most).map(str::len).sum();
     let fit = (most.min(texts.len()) as u128 * bytes as u128 / length.max(1) as u128) as usize;
-    let mut left = bytes;
-    let is_first = |at: usize| at == 0;
-    let fits = |(at, text): &(usize, &str)| {
-        let fits = is_first(*at) || text.len() <= left;
+    let (mut some, mut left) = (Vec::new(), bytes);
+    for text in spread(most.min(fit.max(1))) {
+        if !some.is_empty() && text.len() > left {
+            break;
+        }
         left = left.saturating_sub(text.len());
-        fits
-    };
-    spread(most.min(fit.max(1))).enumerate().take_while(fits).map(|(_, text)| text).collect()
+        some.push(text);
+    }
+    some
 }
 
 fn no_event() -> ApiError {

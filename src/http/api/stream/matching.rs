@@ -216,18 +216,12 @@ impl LineQuestion for Items {
             answers.extend(self.follow(run, work));
         }
         // Where none was matched in time, nothing was changed: they may be asked again.
-        let late = |answer: &Result<Matched, ApiError>| match answer {
-            Err(error) if error.code == Code::DeadlineExceeded => Some(error.clone()),
-            _ => None,
+        let is_late = |answer: &Result<Matched, ApiError>| {
+            answer.as_ref().is_err_and(|error| error.code == Code::DeadlineExceeded)
         };
-        match answers
-            .iter()
-            .map(late)
-            .collect::<Option<Vec<_>>>()
-            .and_then(|late| late.into_iter().next())
-        {
-            Some(error) => Err(error),
-            None => Ok(answers),
+        match answers.first() {
+            Some(Err(error)) if answers.iter().all(is_late) => Err(error.clone()),
+            _ => Ok(answers),
         }
     }
 
