@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cognate::Engine;
 use cognate::engine::QueryError;
 use cognate::methods::Method;
-use cognate::window::events::{Decision, Rule};
+use cognate::window::events::Decision;
+use cognate::window::options::{
+    Least, MAX_LAST, NO_SECOND, OptionError, OptionProblem, Options,
+};
 use cognate::window::stream::{Item, Settings};
-use cognate::window::{Limits, usual};
+use cognate::window::usual;
 use cognate_files::instant;
 use cognate_rows::events::{NamedStream, Names};
 use numpy::PyArray1;
@@ -37,7 +40,7 @@ pub(crate) struct Followed(String, Option<String>, Option<i64>);
 
 /// How a text finds its event: texts looked back at, nearest, votes, share of the centre, threshold.
 #[derive(FromPyObject)]
-pub(crate) struct Ruled(usize, usize, usize, f64, Option<Cutoff>);
+pub(crate) struct Ruled(i64, i64, i64, f64, Option<Cutoff>);
 
 /// Events, nearest, scores and whether each began one.
 type Told<'py> = (
@@ -53,38 +56,31 @@ type Named = Vec<(Option<String>, Option<String>, Option<f32>, bool)>;
 fn settings(engine: &Engine, followed: &Followed, ruled: &Ruled) -> Result<Settings, Problem> {
     let Followed(method, second, within) = followed;
     let &Ruled(last, nearest, votes, centre, ref threshold) = ruled;
-    let method = engine.method(method)?;
-    let second = second.as_deref().map(|name| engine.method(name)).transpose()?;
-    let scoring = second.unwrap_or(method);
-    let expected = "a number from 0 to 1";
-    let share = |name: &str, number: f64| match (0.0..=1.0).contains(&number) {
-        true => Ok(number as f32),
-        false => Err(Problem::setting(name, expected, &number.to_string())),
-    };
-    let threshold = threshold.as_ref().map(|threshold| {
-        threshold.number("threshold", expected).and_then(|number| share("threshold", number))
+    let threshold = threshold.as_ref().map(|threshold| match threshold {
+        Cutoff::Number(number) => Ok(Least::Number(*number)),
+        Cutoff::Word(word) if word == "calibrated" => Ok(Least::Calibrated),
+        Cutoff::Word(word) => Err(Problem::setting("threshold", "a number or \"calibrated\"", word)),
     });
-    let threshold = threshold.transpose()?;
-    let threshold = threshold.or_else(|| usual::threshold(scoring)).ok_or_else(|| {
-        Problem::NotCalibrated(format!(
-            "no threshold is known for {}: give one as threshold; `cognate eval events` finds it on a \
-             labelled stream",
-            scoring.name()
-        ))
-    })?;
-    Ok(Settings {
-        method,
-        second,
-        nearest,
-        floor: usual::FLOOR,
+    // What is below 0 is as far out of range as 0.
+    let count = |number: i64| Some(usize::try_from(number).unwrap_or(0));
+    let options = Options {
+        method: Some(method),
+        second: Some(second.as_deref().unwrap_or(NO_SECOND)),
+        last: count(last),
+        within: *within,
+        threshold: threshold.transpose()?,
+        nearest: count(nearest),
+        votes: count(votes),
+        centre: Some(centre),
+        duplicate_score: None,
         drop_opposed: false,
-        rule: Rule {
-            threshold,
-            votes,
-            centre: share("centre", centre)?,
-            duplicate: usual::duplicate(scoring),
-        },
-        limits: Limits { last, within: *within },
+    };
+    options.resolve(engine, MAX_LAST).map_err(|OptionError { option, problem }| match problem {
+        OptionProblem::Query(error) => error.into(),
+        OptionProblem::OutOfRange { .. } => Problem::Setting(format!("{option}: {problem}")),
+        OptionProblem::NoUsual { .. } | OptionProblem::NotCalibrated => {
+            Problem::NotCalibrated(problem.to_string())
+        }
     })
 }
 

@@ -9,18 +9,20 @@ use std::time::Duration;
 use clap::Args;
 use cognate::engine::Engine;
 use cognate::model::writer::clash;
-use cognate::window::events::Rule;
+use cognate::window::options::{Least, MAX_LAST, MAX_NEAREST, OptionError, Options};
 use cognate::window::stream::Settings;
-use cognate::window::{Limits, usual};
+use cognate::window::usual;
 use cognate_files::instant;
 use cognate_rows::OnBadRow;
 use cognate_rows::events;
 use cognate_rows::events::{Columns, EventsError, EventsOptions, Output};
 
+use crate::cli::ask::rank::threshold;
 use crate::cli::choices::choice;
 use crate::cli::files::RecordArgs;
 use crate::cli::{Failure, ask, count, usage};
 use crate::http::request::fields::OpposedPolicy;
+use crate::http::request::threshold::Threshold;
 
 #[derive(Debug, Args)]
 pub(super) struct EventsArgs {
@@ -108,7 +110,7 @@ impl EventsArgs {
 pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
     args.check()?;
     let model = ask::open_model(args.model.as_ref())?;
-    let settings = args.follow.settings(&model.engine)?;
+    let settings = args.follow.settings(&model.engine, None)?;
     let options = EventsOptions {
         input: args.file,
         records: args.records.options()?,
@@ -171,42 +173,37 @@ fn refused(error: EventsError) -> Failure {
     }
 }
 
-/// Largest window: its vectors alone are a gigabyte for each million texts and 256 dimensions.
-const MOST_LAST: u64 = 10_000_000;
-/// Most of the nearest that can be asked.
-const MOST_NEAREST: u64 = 1000;
-
 #[derive(Debug, Args)]
 pub(super) struct FollowArgs {
     /// Texts that are looked back at
     #[arg(long, value_name = "N", default_value_t = usual::LAST,
-          value_parser = count::<usize>(1, MOST_LAST))]
+          value_parser = count::<usize>(1, MAX_LAST as u64))]
     last: usize,
     /// How far is looked back in time, as 30s, 15m, 24h or 7d [default: as far as --last reaches]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     within: Option<i64>,
     /// Method whose vectors find the nearest
-    #[arg(long, value_name = "NAME", default_value = "avg-cos")]
+    #[arg(long, value_name = "NAME", default_value = usual::METHOD)]
     method: String,
     /// Method that scores the nearest once more, or `none`
     #[arg(long, value_name = "NAME", default_value = usual::SECOND)]
     second: String,
     /// How many of the nearest are scored once more and asked for their events
     #[arg(long, value_name = "N", default_value_t = usual::NEAREST,
-          value_parser = count::<usize>(1, MOST_NEAREST))]
+          value_parser = count::<usize>(1, MAX_NEAREST as u64))]
     nearest: usize,
     /// Texts of an event that must speak for it on average; at most those of it that the window holds,
     /// and --nearest
     #[arg(long, value_name = "N", default_value_t = usual::VOTES,
-          value_parser = count::<usize>(1, MOST_NEAREST))]
+          value_parser = count::<usize>(1, MAX_NEAREST as u64))]
     votes: usize,
     /// Share of an event's score that is the cosine to the mean of its last texts, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = usual::CENTRE, value_parser = share)]
     centre: f32,
     /// Least score at which a text is near another and belongs to its event [default: what was found for
     /// the method that scores: see docs/events.md]
-    #[arg(long, alias = "min-score", value_name = "SCORE", value_parser = share)]
-    threshold: Option<f32>,
+    #[arg(long, alias = "min-score", value_name = "SCORE", value_parser = threshold)]
+    threshold: Option<Threshold>,
     /// What becomes of the nearest that say the opposite of a text [default: they stay]
     #[arg(long, value_name = "POLICY", value_parser = choice::<OpposedPolicy>())]
     opposes: Option<OpposedPolicy>,
@@ -225,37 +222,26 @@ pub(super) fn share(text: &str) -> Result<f32, String> {
 }
 
 impl FollowArgs {
-    /// How a stream is followed; the threshold is what was found for the method that scores, unless one
-    /// is said.
-    pub(super) fn settings(&self, engine: &Engine) -> Result<Settings, Failure> {
-        let named = |name: &str| engine.method(name).map_err(usage);
-        let method = named(&self.method)?;
-        let second = match self.second.as_str() {
-            "none" => None,
-            name => Some(named(name)?),
-        };
-        let scoring = second.unwrap_or(method);
-        let known = usual::threshold(scoring);
-        let threshold = self.threshold.or(known).ok_or_else(|| {
-            usage(format!(
-                "no threshold is known for {}: say one with --threshold; `cognate eval events` finds \
-                 it on a labelled stream",
-                scoring.name()
-            ))
-        })?;
-        Ok(Settings {
-            method,
-            second,
-            nearest: self.nearest,
-            floor: usual::FLOOR,
+    /// How a stream is followed.
+    pub(super) fn settings(
+        &self,
+        engine: &Engine,
+        duplicate_score: Option<f64>,
+    ) -> Result<Settings, Failure> {
+        let options = Options {
+            method: Some(&self.method),
+            second: Some(&self.second),
+            last: Some(self.last),
+            within: self.within,
+            threshold: self.threshold.map(Least::from),
+            nearest: Some(self.nearest),
+            votes: Some(self.votes),
+            centre: Some(self.centre.into()),
+            duplicate_score,
             drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
-            rule: Rule {
-                threshold,
-                votes: self.votes,
-                centre: self.centre,
-                duplicate: usual::duplicate(scoring),
-            },
-            limits: Limits { last: self.last, within: self.within },
+        };
+        options.resolve(engine, MAX_LAST).map_err(|OptionError { option, problem }| {
+            usage(format!("--{}: {problem}", option.replace('_', "-")))
         })
     }
 }

@@ -51,7 +51,8 @@ class EventDetector:
     `last` texts are looked back at, and none that is older by more than `within`, as `"24h"` or a
     `timedelta`. Vectors of `method` find the nearest, the method `second` scores them once more
     (`None`: none does), and an event is joined where its `votes` nearest texts score `threshold` on
-    average; without a threshold it is the one that was found for the method. Texts are taken in the
+    average; without a threshold it is the one that was found for the method, and with `"calibrated"` the
+    model's own. Texts are taken in the
     order they come in. A missing text is an event of its own.
 
     With `state`, what `save` gave or a file of `cognate events --state`, it goes on where that was: the
@@ -90,12 +91,9 @@ class EventDetector:
         nearest: int = _NEAREST,
         votes: int = _VOTES,
         centre: float = _CENTRE,
-        threshold: float | None = None,
+        threshold: float | str | None = None,
         state: bytes | None = None,
     ) -> None:
-        for name, number, most in (("last", last, 10_000_000), ("nearest", nearest, 1000), ("votes", votes, 1000)):
-            if not 1 <= number <= most:
-                raise ValueError(f"{name}: expected a number from 1 to {most}, got {number}")
         span = None if within is None else _span(within)
         rule = (last, nearest, votes, centre, threshold)
         self._timed = span is not None

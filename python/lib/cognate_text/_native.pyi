@@ -81,7 +81,7 @@ class EventDetector:
         cls,
         model: Model,
         followed: tuple[str, str | None, int | None],
-        ruled: tuple[int, int, int, float, float | None],
+        ruled: tuple[int, int, int, float, float | str | None],
         saved: bytes | None = None,
     ) -> EventDetector: ...
     @staticmethod

@@ -8,7 +8,7 @@ use cognate_rows::bulk::Task;
 use crate::cli::ask::bulk::Files;
 use crate::cli::ask::{Asked, refused, texts};
 use crate::cli::{Failure, print};
-use crate::http::api::embed::{EmbedResponse, Vector};
+use crate::http::api::embed::{EmbedResponse, Encoding};
 use crate::http::request::query::Resolved;
 
 #[derive(Debug, Args)]
@@ -34,12 +34,10 @@ pub(in crate::cli) fn run(args: EmbedArgs) -> Result<(), Failure> {
         return args.files.run(engine, query, Task::Embed { text }, args.asked.json);
     }
     let texts = texts(args.texts)?;
-    let mut embedded = engine.embed(&texts, &query).map_err(refused)?;
+    let embedded = engine.embed(&texts, &query).map_err(refused)?;
     if args.asked.json {
-        let vectors = std::mem::take(&mut embedded.vectors).into_iter();
-        let vectors = vectors.map(|vector| vector.map(Vector::Numbers)).collect();
         let resolved = Resolved { model: Arc::clone(&model), query, fused: None };
-        let response = EmbedResponse::of(&embedded, vectors, &resolved);
+        let response = EmbedResponse::new(&embedded, Encoding::Float, &resolved);
         return print(&serde_json::to_string(&response)?);
     }
     let line = |vector: &Option<Vec<f32>>| match vector {

@@ -64,7 +64,7 @@ pub(in crate::cli) fn run(args: SimilarityArgs) -> Result<(), Failure> {
     let scored = model.engine.similarity(&pairs, &resolved.query).map_err(pair_refused)?;
     if args.asked.json {
         let cutoff = Cutoff::of(args.threshold, &resolved).map_err(|error| usage(error.detail))?;
-        let response = SimilarityResponse::of(&scored, &resolved, cutoff);
+        let response = SimilarityResponse::new(&scored, &resolved, cutoff.map(|it| it.number));
         return print(&serde_json::to_string(&response)?);
     }
     match (scored.scores.as_slice(), scored.reasons.as_slice()) {

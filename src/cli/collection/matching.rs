@@ -15,7 +15,7 @@ use cognate_files::progress::Progress;
 
 use crate::cli::collection::home::{HomeArgs, named};
 use crate::cli::collection::{input_of, item};
-use crate::cli::events::{FollowArgs, share};
+use crate::cli::events::FollowArgs;
 use crate::cli::{Failure, ask, usage};
 use crate::http::api::collections::MatchedEntry;
 
@@ -36,8 +36,8 @@ pub(in crate::cli) struct MatchArgs {
     follow: FollowArgs,
     /// Least score at which a text is a duplicate of its nearest, whose event it joins [default: the
     /// highest of the method that scores]
-    #[arg(long, value_name = "SCORE", value_parser = share)]
-    duplicate_score: Option<f32>,
+    #[arg(long, value_name = "SCORE")]
+    duplicate_score: Option<f64>,
     /// Which items are added: all, those that are duplicates of none, or none
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Add::All)]
     add: Add,
@@ -70,8 +70,7 @@ impl From<Add> for AddPolicy {
 
 pub(super) fn run(args: &MatchArgs) -> Result<(), Failure> {
     let model = ask::open_model(args.model.as_ref())?;
-    let mut stream = args.follow.settings(&model.engine)?;
-    stream.rule.duplicate = args.duplicate_score.unwrap_or(stream.rule.duplicate);
+    let stream = args.follow.settings(&model.engine, args.duplicate_score)?;
     let how = MatchOptions { stream, add: args.add.into(), replace: args.replace };
     let engine = SharedEngine::of(model);
     let collections = args.home.open()?;

@@ -132,7 +132,7 @@ impl Drop for Scratch {
 
 pub(super) fn run(args: &PlanArgs) -> Result<(), Failure> {
     let model = ask::open_model(args.model.as_ref())?;
-    let stream = args.follow.settings(&model.engine)?;
+    let stream = args.follow.settings(&model.engine, None)?;
     let items = sample(args)?;
     let sample = items.len();
     let held = |failed| Failure::from(anyhow::Error::from(failed).context("a temporary folder"));

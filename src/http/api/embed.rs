@@ -6,15 +6,15 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cognate::engine::{Counts, Embeddings, Place, Reason};
+use cognate::engine::{Counts, Embeddings, Place, Query, QueryError, Reason};
 use cognate::model::unknown::hash_vector;
 use cognate::model::{Model, Unknown};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::http::api::pipeline::{
-    ANSWER_HEAD, AnyQuestion, Endpoint, INDEX_BYTES, NUMBER_BYTES, Plan, Question,
-};
+use crate::http::api::envelope::{Envelope, enveloped};
+use crate::http::api::pipeline::{Endpoint, INDEX_BYTES, NUMBER_BYTES};
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Asked, Batch, Desk, Form};
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer, Segment};
@@ -23,7 +23,6 @@ use crate::http::registry::models::Models;
 use crate::http::request::fields::{ModelName, Text, Texts, VectorMethod};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, WRITING};
 use crate::http::request::{body, json};
-use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
 /// The body of `POST /embed`.
@@ -45,9 +44,18 @@ pub struct EmbedRequest<'b> {
     pub(crate) unknown: Option<UnknownVector>,
     /// Cut a text with too many tokens rather than refuse it.
     pub(crate) truncate: Option<bool>,
-    /// How many of a vector's first numbers are wanted; other dialects ask for that.
+    /// What only other dialects ask for.
     #[serde(skip)]
-    pub(crate) dimensions: Option<usize>,
+    pub(crate) foreign: Foreign,
+}
+
+/// What other dialects ask of vectors.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Foreign {
+    /// How many of a vector's first numbers are wanted.
+    pub dimensions: Option<usize>,
+    /// Whether a text that is longer than any may be is refused: cut or not, no vector is its.
+    pub refuse_long: bool,
 }
 
 /// How vectors are written.
@@ -79,119 +87,60 @@ pub(crate) enum UnknownVector {
     Auto,
 }
 
-/// The vectors of texts.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct EmbedResponse<'r> {
-    /// The model's name.
-    model: &'r str,
-    /// The method, `auto` resolved.
-    method: &'static str,
-    /// What the method's vectors are compared by.
-    measure: &'static str,
-    /// Sixteen hexadecimal digits that change with the model.
-    fingerprint: &'r str,
-    /// Length of every vector.
-    dimensions: usize,
-    /// A vector a text, in order; `null`, or what `unknown` asks for, for a text that has none.
-    embeddings: Vec<Option<Vector>>,
-    /// Tokens of each text.
-    tokens: &'r [usize],
-    /// Tokens of each text that a word was found for.
-    known: &'r [usize],
-    /// Indexes of the texts without a vector.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    unscored: &'r [usize],
-    /// Why, one of `empty`, `unknown`, `too_long` for each of them.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, value_type = Vec<String>)]
-    reasons: &'r [Reason],
-    /// Indexes of the texts that were cut.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    truncated: &'r [usize],
+enveloped! {
+    /// The vectors of texts.
+    pub(crate) struct EmbedResponse<'r> {
+        /// Length of every vector.
+        dimensions: usize,
+        /// A vector a text, in order; `null`, or what `unknown` asks for, for a text that has none.
+        embeddings: Vec<Option<Vector<'r>>>,
+        /// Tokens of each text.
+        tokens: &'r [usize],
+        /// Tokens of each text that a word was found for.
+        known: &'r [usize],
+        /// Indexes of the texts without a vector.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false)]
+        unscored: &'r [usize],
+        /// Why, one of `empty`, `unknown`, `too_long` for each of them.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false, value_type = Vec<String>)]
+        reasons: &'r [Reason],
+        /// Indexes of the texts that were cut.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false)]
+        truncated: &'r [usize],
+    }
 }
 
 impl<'r> EmbedResponse<'r> {
-    /// The engine's answer, with these vectors.
-    pub(crate) fn of(
+    pub(crate) fn new(
         embedded: &'r Embeddings,
-        embeddings: Vec<Option<Vector>>,
+        encoding: Encoding,
         resolved: &'r Resolved,
     ) -> Self {
+        let written = |vector: &'r Option<Vec<f32>>| vector.as_ref().map(|it| encoding.write(it));
         Self {
-            model: &resolved.model.name,
-            method: resolved.query.method.name(),
-            measure: resolved.measure().name(),
-            fingerprint: resolved.model.engine.model().fingerprint(),
             dimensions: embedded.dims,
-            embeddings,
+            embeddings: embedded.vectors.iter().map(written).collect(),
             tokens: &embedded.tokens,
             known: &embedded.known,
             unscored: &embedded.unscored,
             reasons: &embedded.reasons,
             truncated: &embedded.truncated,
+            ..Envelope::of(resolved, resolved.measure()).into()
         }
     }
 }
-
-/// A vector a text, in order; nothing for a text that has none.
-pub(crate) type VectorList = Vec<Option<Vec<f32>>>;
 
 /// A vector as it is sent.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-pub(crate) enum Vector {
+pub(crate) enum Vector<'r> {
     /// With `encoding` `float`.
-    Numbers(Vec<f32>),
+    Numbers(&'r [f32]),
     /// With `encoding` `base64`: 32-bit floats, little end first.
     Base64(String),
-}
-
-impl EmbedRequest<'_> {
-    pub(crate) fn places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
-        self.texts
-            .items()
-            .iter()
-            .enumerate()
-            .map(|(index, text)| (Place::Text(index), text.as_ref()))
-    }
-
-    /// A vector in the requested shape: its first numbers, scaled to length 1.
-    fn shape(&self, mut vector: Vec<f32>) -> Vec<f32> {
-        vector.truncate(self.dimensions.unwrap_or(usize::MAX));
-        if self.normalize.unwrap_or(false) {
-            set_length_1(&mut vector);
-        }
-        vector
-    }
-
-    /// The vectors in the requested shape, and the rest of the engine's answer.
-    pub(crate) fn vectors(
-        &self,
-        plan: &Plan,
-        app: &App,
-        work: &JobContext,
-    ) -> Result<(Embeddings, VectorList), ApiError> {
-        let resolved = &plan.resolved;
-        let engine = &resolved.model.engine;
-        resolved.check_total(self.places(), app.settings.tokens_total, || work.check())?;
-        let embedded = work.in_parts(self.texts.items().len(), plan.per_part(), |part| {
-            engine.embed(self.texts.items().get(part).unwrap_or_default(), &resolved.query)
-        });
-        let mut embedded = embedded.map_err(|error| resolved.explain(error, self.places()))?;
-        Resolved::check_read(embedded.counts.tokens as usize, app.settings.tokens_total)?;
-        let dims = embedded.dims;
-        let unknown = self.unknown.unwrap_or_default();
-        let vectors = std::mem::take(&mut embedded.vectors).into_iter().zip(self.texts.items());
-        let vectors = vectors.map(|(vector, text)| {
-            let vector = vector.or_else(|| unknown.vector(text.as_ref(), dims, engine.model()));
-            vector.map(|vector| self.shape(vector))
-        });
-        let vectors = vectors.collect();
-        embedded.dims = self.dimensions.unwrap_or(dims).min(dims);
-        Ok((embedded, vectors))
-    }
 }
 
 impl UnknownVector {
@@ -214,7 +163,7 @@ impl UnknownVector {
 }
 
 /// Gives a vector length 1, if it has any.
-pub(crate) fn set_length_1(vector: &mut [f32]) {
+fn set_length_1(vector: &mut [f32]) {
     let square: f64 = vector.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
     let length = square.sqrt();
     if length > 0.0 {
@@ -223,7 +172,7 @@ pub(crate) fn set_length_1(vector: &mut [f32]) {
 }
 
 impl Encoding {
-    pub(crate) fn write(self, vector: Vec<f32>) -> Vector {
+    pub(crate) fn write(self, vector: &[f32]) -> Vector<'_> {
         match self {
             Self::Float => Vector::Numbers(vector),
             Self::Base64 => {
@@ -232,20 +181,107 @@ impl Encoding {
             }
         }
     }
+
+    /// Bytes of a vector in an answer.
+    fn bytes(self, dims: usize) -> usize {
+        match self {
+            Self::Float => dims.saturating_mul(NUMBER_BYTES),
+            Self::Base64 => dims.saturating_mul(4).div_ceil(3).saturating_mul(4),
+        }
+    }
 }
 
-/// Finds the model, a method that has vectors, and their dimensions. `auto` is the model's choice for
-/// vectors: that for scores need not have any.
-pub(crate) fn resolve(
-    selection: &Selection<'_>,
-    models: &Models,
-) -> Result<(Resolved, usize), ApiError> {
-    let mut resolved = selection.resolve(models).map_err(of_no_vector)?;
-    if selection.method.is_none_or(|name| name.trim().eq_ignore_ascii_case("auto")) {
-        resolved.query.method = resolved.model.engine.auto_embedding();
+/// What is asked of texts: vectors of a shape.
+pub(crate) struct Embedding {
+    pub(crate) resolved: Resolved,
+    pub(crate) encoding: Encoding,
+    dims: usize,
+    normalize: bool,
+    unknown: UnknownVector,
+    refuse_long: bool,
+}
+
+impl Embedding {
+    /// Finds the model, a method that has vectors, and their dimensions. `auto` is the model's choice for
+    /// vectors: that for scores need not have any.
+    pub(crate) fn new(
+        mut selection: Selection<'_>,
+        shape: EmbedParameters,
+        foreign: Foreign,
+        models: &Models,
+    ) -> Result<Self, ApiError> {
+        let unknown = shape.unknown.unwrap_or_default();
+        let refuse = unknown == UnknownVector::Error;
+        selection.oov = if refuse { Some(OovPolicy::Error) } else { shape.oov };
+        selection.truncate = shape.truncate;
+        let mut resolved = selection.resolve(models).map_err(of_no_vector)?;
+        if selection.method.is_none_or(|name| name.trim().eq_ignore_ascii_case("auto")) {
+            resolved.query.method = resolved.model.engine.auto_embedding();
+        }
+        let all = resolved.model.engine.embedding_dims(resolved.query.method)?;
+        let dims = foreign.dimensions.unwrap_or(all);
+        if dims > all {
+            return Err(ApiError::beyond(Code::OutOfRange, "/dimensions", "dimensions", all, dims));
+        }
+        Ok(Self {
+            resolved,
+            dims,
+            encoding: shape.encoding.unwrap_or_default(),
+            normalize: shape.normalize.unwrap_or(false),
+            unknown,
+            refuse_long: foreign.refuse_long,
+        })
     }
-    let dims = resolved.model.engine.embedding_dims(resolved.query.method)?;
-    Ok((resolved, dims))
+
+    /// The vector that is sent: the first numbers of the text's own or of what stands in its place, scaled
+    /// to length 1.
+    fn shape(&self, vector: Option<Vec<f32>>, text: &str, all: usize) -> Option<Vec<f32>> {
+        let model = self.resolved.model.engine.model();
+        let mut vector = vector.or_else(|| self.unknown.vector(text, all, model))?;
+        vector.truncate(self.dims);
+        if self.normalize {
+            set_length_1(&mut vector);
+        }
+        Some(vector)
+    }
+}
+
+impl<T: AsRef<str> + Sync> Asked<T> for Embedding {
+    type Piece = Embeddings;
+
+    fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    fn work(&self, texts: &[T], _: usize) -> [u64; 2] {
+        let scoring = texts.iter().map(|text| self.resolved.multiplications(text.as_ref(), ""));
+        let writing = (texts.len() as u64).saturating_mul(self.dims as u64).saturating_mul(WRITING);
+        [scoring.fold(writing, u64::saturating_add); 2]
+    }
+
+    fn texts<'q>(&'q self, texts: &'q [T]) -> impl Iterator<Item = (Place, &'q str)> + Clone {
+        texts.iter().enumerate().map(|(index, text)| (Place::Text(index), text.as_ref()))
+    }
+
+    fn ask(&self, texts: &[T]) -> Result<Embeddings, QueryError> {
+        let engine = &self.resolved.model.engine;
+        let mut embedded = engine.embed(texts, &self.resolved.query)?;
+        let long = embedded.reasons.iter().position(|reason| *reason == Reason::TooLong);
+        let long = long.filter(|_| self.refuse_long).and_then(|at| embedded.unscored.get(at));
+        if let Some((&index, text)) = long.and_then(|index| Some((index, texts.get(*index)?))) {
+            let query = Query { refuse_unscored: true, ..self.resolved.query };
+            engine.check_text(text.as_ref(), &query, Place::Text(index))?;
+        }
+        for (vector, text) in embedded.vectors.iter_mut().zip(texts) {
+            *vector = self.shape(vector.take(), text.as_ref(), embedded.dims);
+        }
+        embedded.dims = self.dims;
+        Ok(embedded)
+    }
+
+    fn counts(embedded: &Embeddings) -> Counts {
+        embedded.counts
+    }
 }
 
 /// A method that only ranks is refused here because it has no vectors.
@@ -257,73 +293,78 @@ fn of_no_vector(mut error: ApiError) -> ApiError {
     error
 }
 
-impl Endpoint for EmbedRequest<'_> {
-    type Address = ();
-
-    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyQuestion<'b>, ApiError> {
-        Ok(Box::new(json::read_object::<EmbedRequest<'b>>(body)?))
+impl<'b> EmbedRequest<'b> {
+    /// Looks up what is asked, for an answer in a form that has so many bytes a text beside its vector.
+    pub(crate) fn plan_in<F: Form<Embedding, Text<'b>> + Send + 'b>(
+        self,
+        form: F,
+        more: usize,
+        desk: &Desk<'_>,
+    ) -> Result<AnyPlanned<'b>, ApiError> {
+        let limit = ("max_texts", desk.app.settings.max_texts);
+        pipeline::check_length("/texts", "texts", self.texts.length(), limit)?;
+        let selection = Selection::named(self.model.as_ref(), self.method.as_ref());
+        let shape = EmbedParameters {
+            normalize: self.normalize,
+            encoding: self.encoding,
+            oov: self.oov,
+            unknown: self.unknown,
+            truncate: self.truncate,
+            ..EmbedParameters::default()
+        };
+        let asked = Embedding::new(selection, shape, self.foreign, desk.models)?;
+        // Two quotes and a comma, and the numbers of tokens and of known ones.
+        let each = asked.encoding.bytes(asked.dims).saturating_add(3 + 2 * INDEX_BYTES + more);
+        Ok(Box::new(Batch::new((asked, self.texts.into_vec(), form), ("/texts", each), desk.app)?))
     }
 }
 
-impl Question for EmbedRequest<'_> {
-    /// A single text stands where a list of texts may stand.
-    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
-        match (&self.texts, pointer.segments()) {
-            (Texts::One(_), [Segment::Field("texts"), Segment::Index(_)]) => "/texts".into(),
+/// Our body: a list of texts, or one text, which stands where the list may stand.
+struct Native {
+    is_one: bool,
+}
+
+impl Form<Embedding, Text<'_>> for Native {
+    fn place(&self, pointer: Pointer, _: &[Text<'_>]) -> Pointer {
+        match pointer.segments() {
+            [Segment::Field("texts"), Segment::Index(_)] if self.is_one => "/texts".into(),
             _ => pointer,
         }
     }
 
-    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
-        let (length, limit) = (self.texts.length(), app.settings.max_texts);
-        pipeline::check_length("/texts", "texts", length, ("max_texts", limit))?;
-        let refuse = self.unknown == Some(UnknownVector::Error);
-        let selection = Selection {
-            oov: if refuse { Some(OovPolicy::Error) } else { self.oov },
-            truncate: self.truncate,
-            ..Selection::named(self.model.as_ref(), self.method.as_ref())
-        };
-        let (resolved, all) = resolve(&selection, models)?;
-        let dims = self.dimensions.unwrap_or(all);
-        if dims > all {
-            return Err(ApiError::beyond(Code::OutOfRange, "/dimensions", "dimensions", all, dims));
-        }
-        let vector = match self.encoding.unwrap_or_default() {
-            Encoding::Float => dims.saturating_mul(NUMBER_BYTES),
-            Encoding::Base64 => dims.saturating_mul(4).div_ceil(3).saturating_mul(4),
-        };
-        // Two quotes and a comma, and the numbers of tokens and of known ones.
-        let each = vector.saturating_add(3 + 2 * INDEX_BYTES);
-        let answer = ANSWER_HEAD.saturating_add(length.saturating_mul(each));
-        let bytes = self.texts.items().iter().map(|text| text.as_ref().len()).sum();
-        let of_text = |text: &Text<'_>| resolved.multiplications(text.as_ref(), "");
-        let scoring = self.texts.items().iter().map(of_text).fold(0, u64::saturating_add);
-        let writing = (length as u64).saturating_mul(dims as u64).saturating_mul(WRITING);
-        let plan = Plan::new(resolved, length, bytes, scoring.saturating_add(writing), app)?;
-        plan.answering(answer, "/texts", app)
-    }
-
-    fn answer(
+    fn write(
         &self,
-        plan: &Plan,
-        app: &App,
-        work: &JobContext,
+        asked: &Embedding,
+        _: &[Text<'_>],
+        embedded: &Embeddings,
         answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
-        let (embedded, vectors) = self.vectors(plan, app, work)?;
-        let encoding = self.encoding.unwrap_or_default();
-        let written = vectors.into_iter().map(|vector| vector.map(|vector| encoding.write(vector)));
-        let response = EmbedResponse::of(&embedded, written.collect(), &plan.resolved);
-        work.check()?;
-        answer.write_json(&response)?;
-        Ok(embedded.counts)
+    ) -> Result<(), ApiError> {
+        answer.write_json(&EmbedResponse::new(embedded, asked.encoding, &asked.resolved))
+    }
+}
+
+impl Ask for EmbedRequest<'_> {
+    fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    where
+        Self: 'q,
+    {
+        let is_one = matches!(self.texts, Texts::One(_));
+        self.plan_in(Native { is_one }, 0, desk)
+    }
+}
+
+impl Endpoint for EmbedRequest<'_> {
+    type Address = ();
+
+    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyAsk<'b>, ApiError> {
+        Ok(Box::new(json::read_object::<EmbedRequest<'b>>(body)?))
     }
 }
 
 refusals!(EmbedRefusals: QUESTION, LIST, &[Code::MethodCannotEmbed]);
 
 /// The settings of a body of lines, which have no other place.
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct EmbedParameters {

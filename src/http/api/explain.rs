@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cognate::engine::{Counts, Explanation, OppositionKind, Place, QueryError};
+use cognate::engine::{Counts, Explanation, OppositionKind, Place};
 use cognate::methods::ranker::{Attended, Attention};
 use cognate::model::phrase::Found;
 use cognate::{engine, methods};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::http::api::cost::Cost;
+use crate::http::api::envelope::{Envelope, enveloped};
 use crate::http::api::pipeline;
-use crate::http::api::pipeline::{
-    ANSWER_HEAD, AnyQuestion, Endpoint, NUMBER_BYTES, Plan, Question,
-};
+use crate::http::api::pipeline::{ANSWER_HEAD, Endpoint, NUMBER_BYTES};
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Desk, Planned};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{QUESTION, refusals};
-use crate::http::registry::models::Models;
 use crate::http::request::fields::{ExplainMethod, MeasureName, ModelName, OppositesRule, Text};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, WRITING};
 use crate::http::request::{fields, json};
@@ -51,12 +51,6 @@ pub(crate) struct ExplainRequest<'b> {
     truncate: Option<bool>,
 }
 
-impl ExplainRequest<'_> {
-    fn places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
-        [(Place::Pair(0, 0), self.a.as_ref()), (Place::Pair(0, 1), self.b.as_ref())].into_iter()
-    }
-}
-
 /// Multiplications that explaining the score of two texts takes: those of the score, and of the matrix,
 /// which is computed whatever the method: a product and two lengths a cell.
 pub(crate) fn explaining(a: &str, b: &str, resolved: &Resolved) -> u64 {
@@ -68,17 +62,16 @@ pub(crate) fn explaining(a: &str, b: &str, resolved: &Resolved) -> u64 {
 impl Endpoint for ExplainRequest<'_> {
     type Address = ();
 
-    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyQuestion<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyAsk<'b>, ApiError> {
         Ok(Box::new(json::read_object::<ExplainRequest<'b>>(body)?))
     }
 }
 
-impl Question for ExplainRequest<'_> {
-    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
-        pointer.of_pair().map_or(pointer, |(_, field)| field.into())
-    }
-
-    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
+impl Ask for ExplainRequest<'_> {
+    fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    where
+        Self: 'q,
+    {
         let selection = Selection {
             measure: self.measure.map(|MeasureName(measure)| measure),
             opposites: self.opposites,
@@ -86,47 +79,67 @@ impl Question for ExplainRequest<'_> {
             truncate: self.truncate,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
-        let resolved = selection.resolve(models)?;
+        let resolved = selection.resolve(desk.models)?;
         resolved.check_explains()?;
         let (a, b) = (self.a.as_ref(), self.b.as_ref());
         let (words_of_a, words_of_b) = (resolved.words(a), resolved.words(b));
         let cells = words_of_a * words_of_b;
-        let scoring = explaining(a, b, &resolved);
+        let work = explaining(a, b, &resolved).saturating_add(cells * WRITING);
         let bytes = a.len() + b.len();
         let words = (words_of_a + words_of_b) as usize;
         let answer = (cells as usize)
             .saturating_mul(NUMBER_BYTES)
             .saturating_add(words.saturating_mul(WORD_BYTES))
             .saturating_add(bytes + ANSWER_HEAD);
-        let plan = Plan::new(resolved, 1, bytes, scoring.saturating_add(cells * WRITING), app)?;
-        plan.answering(answer, "", app)
+        let cost = Cost::of(&resolved, 1, bytes, [work; 2], desk.app)?;
+        let cost = cost.answering(answer, "", desk.app)?;
+        Ok(Box::new(Explaining { a: self.a, b: self.b, resolved, cost }))
+    }
+}
+
+/// Two texts whose score is explained.
+struct Explaining<'b> {
+    a: Text<'b>,
+    b: Text<'b>,
+    resolved: Resolved,
+    cost: Cost,
+}
+
+impl Planned for Explaining<'_> {
+    fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost
     }
 
     fn answer(
-        &self,
-        plan: &Plan,
+        self: Box<Self>,
         _: &App,
-        work: &JobContext,
+        job: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
-        let resolved = &plan.resolved;
-        work.check()?;
-        let engine = &resolved.model.engine;
-        let explained = engine.explain(self.a.as_ref(), self.b.as_ref(), &resolved.query);
-        let explained =
-            explained.map_err(|error: QueryError| resolved.explain(error.into(), self.places()))?;
+        let Self { a, b, resolved, .. } = *self;
+        let (a, b) = (a.as_ref(), b.as_ref());
+        job.check()?;
+        let explained = resolved.model.engine.explain(a, b, &resolved.query);
+        let explained = explained.map_err(|error| {
+            let places = [(Place::Pair(0, 0), a), (Place::Pair(0, 1), b)];
+            let error = resolved.explain(error.into(), places.into_iter());
+            error.renamed(|pointer| pointer.of_pair().map_or(pointer, |(_, field)| field.into()))
+        })?;
         let tokens = |words: &[engine::ExplainedWord], unknown: &[engine::UnknownToken]| {
             (words.len() + unknown.len(), unknown.len())
         };
         let (in_a, unknown_in_a) = tokens(&explained.one, &explained.one_unknown);
         let (in_b, unknown_in_b) = tokens(&explained.other, &explained.other_unknown);
-        let counts = Counts {
+        answer.write_json(&ExplainResponse::of(&explained, &resolved))?;
+        Ok(Counts {
             texts: 2,
             tokens: (in_a + in_b) as u64,
             unknown: (unknown_in_a + unknown_in_b) as u64,
-        };
-        answer.write_json(&ExplainResponse::of(&explained, resolved))?;
-        Ok(counts)
+        })
     }
 }
 
@@ -147,48 +160,41 @@ pub async fn explain(State(app): State<Arc<App>>, request: Request) -> Result<Re
     pipeline::answer::<ExplainRequest<'_>>(app, (), request).await
 }
 
-/// Why two texts scored as they did.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ExplainResponse<'r> {
-    /// The model's name.
-    model: &'r str,
-    /// The method, `auto` resolved.
-    method: &'static str,
-    /// The measure.
-    measure: &'static str,
-    /// Sixteen hexadecimal digits that change with the model.
-    fingerprint: &'r str,
-    /// The score, as `/similarity` gives it, or `/rank` where the method only ranks.
-    score: f32,
-    /// Whether a text had nothing to be scored by.
-    unscored: bool,
-    /// The first text.
-    a: ExplainedText<'r>,
-    /// The second text.
-    b: ExplainedText<'r>,
-    /// Cosines of the words' vectors: a row a word of `a`, a column a word of `b`.
-    matrix: &'r [Vec<f32>],
-    /// For each word of `a`, then of `b`, as words of the universe: its membership in `a` and in
-    /// `b`. The score is made of them by the method. Fuzzy methods only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    memberships: Option<Memberships<'r>>,
-    /// For each word of `a`, as a query, the words of `b`, as a post, that it was read from.
-    /// Rankers with attention only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    attention: Option<Vec<WordAttention<'r>>>,
-    /// How the texts are opposed, and by which of their words, where they are and the model knows
-    /// opposites; opposites may count in the score or not.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false)]
-    opposes: Vec<ExplainedOpposition<'r>>,
-    /// Whether the shares of all words and unknown tokens add up to the score.
-    adds_up: bool,
-    /// A summary in a sentence.
-    sentence: String,
+enveloped! {
+    /// Why two texts scored as they did.
+    pub(crate) struct ExplainResponse<'r> {
+        /// The score, as `/similarity` gives it, or `/rank` where the method only ranks.
+        score: f32,
+        /// Whether a text had nothing to be scored by.
+        unscored: bool,
+        /// The first text.
+        a: ExplainedText<'r>,
+        /// The second text.
+        b: ExplainedText<'r>,
+        /// Cosines of the words' vectors: a row a word of `a`, a column a word of `b`.
+        matrix: &'r [Vec<f32>],
+        /// For each word of `a`, then of `b`, as words of the universe: its membership in `a` and in
+        /// `b`. The score is made of them by the method. Fuzzy methods only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        memberships: Option<Memberships<'r>>,
+        /// For each word of `a`, as a query, the words of `b`, as a post, that it was read from.
+        /// Rankers with attention only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        attention: Option<Vec<WordAttention<'r>>>,
+        /// How the texts are opposed, and by which of their words, where they are and the model knows
+        /// opposites; opposites may count in the score or not.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[schema(required = false)]
+        opposes: Vec<ExplainedOpposition<'r>>,
+        /// Whether the shares of all words and unknown tokens add up to the score.
+        adds_up: bool,
+        /// A summary in a sentence.
+        sentence: String,
+    }
 }
 
 /// One text, explained.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 pub(crate) struct ExplainedText<'r> {
     /// Words that a vector was found for, in the order of the text.
     words: Vec<ExplainedWord<'r>>,
@@ -267,13 +273,8 @@ pub(crate) struct Memberships<'r> {
 impl<'r> ExplainResponse<'r> {
     pub(crate) fn of(explained: &'r Explanation, resolved: &'r Resolved) -> Self {
         let shares = explained.shares.as_ref();
-        let method = resolved.query.method.name();
         let attention = attention(explained);
         Self {
-            model: &resolved.model.name,
-            method,
-            measure: resolved.measure().name(),
-            fingerprint: resolved.model.engine.model().fingerprint(),
             score: explained.score,
             unscored: explained.unscored,
             a: ExplainedText::of(explained, 0),
@@ -283,7 +284,8 @@ impl<'r> ExplainResponse<'r> {
             attention,
             opposes: explained.opposes.iter().map(ExplainedOpposition::of).collect(),
             adds_up: shares.is_some(),
-            sentence: explained.sentence(method),
+            sentence: explained.sentence(resolved.query.method.name()),
+            ..Envelope::of(resolved, resolved.measure()).into()
         }
     }
 }

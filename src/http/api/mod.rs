@@ -6,15 +6,19 @@
 
 pub(crate) mod catalogue;
 pub mod collections;
+pub(crate) mod cost;
 pub mod embed;
+pub(crate) mod envelope;
 pub(crate) mod explain;
 mod guides;
 pub(crate) mod operations;
 pub(crate) mod pages;
 pub mod pipeline;
+pub(crate) mod question;
 pub mod rank;
 pub mod similarity;
 pub(crate) mod stream;
+pub(crate) mod unplanned;
 
 use axum::routing::get;
 use utoipa_axum::routes;

@@ -1,7 +1,6 @@
-//! The way of every question that computes: admitted, read, parsed, weighed, answered here or on
-//! the pool.
+//! The one way of every question that computes: admitted, read, planned, answered here or on a pool.
 
-use std::pin::Pin;
+use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,20 +11,22 @@ use axum::response::Response;
 use cognate::engine::Counts;
 use self_cell::self_cell;
 
+pub(crate) use crate::http::api::cost::{
+    ANSWER_HEAD, INDEX_BYTES, NUMBER_BYTES, SLACK, check_length,
+};
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, BoxFuture, Desk, Planned, Seat};
+pub use crate::http::api::unplanned::Plan;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
-use crate::http::auth::client::Client;
 use crate::http::dialect::Dialect;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::ApiError;
 use crate::http::observe::request_log::Facts;
 use crate::http::registry::models::Models;
 use crate::http::request::body;
-use crate::http::request::query::{MULTIPLICATIONS_PER_NANO, NANOS_PER_BYTE, Resolved, estimate};
+use crate::http::request::query::{NANOS_PER_BYTE, Resolved};
 use crate::http::work::admission::Permit;
-use crate::http::work::pool;
-use crate::http::work::pool::{INLINE_NANOS, JobContext, Pool};
+use crate::http::work::pool::{INLINE_NANOS, JobContext};
 use crate::http::work::turns::Turn;
-use crate::http::work::unsent::Answer;
 
 /// Bytes of a body up to which it is parsed where it was read. To read the texts of a longer one
 /// takes too long there.
@@ -35,12 +36,6 @@ const FINGERPRINT: HeaderName = HeaderName::from_static("x-model-fingerprint");
 const TIMING: HeaderName = HeaderName::from_static("server-timing");
 /// Room for the headers of an answer, those of its frame included, so that they never move.
 const HEADERS: usize = 12;
-/// Bytes of an answer beside its lists.
-pub(crate) const ANSWER_HEAD: usize = 256;
-/// Bytes of an index in an answer, with its comma.
-pub(crate) const INDEX_BYTES: usize = 6;
-/// Most bytes of a score or another number in an answer, with its comma.
-pub(crate) const NUMBER_BYTES: usize = 13;
 
 /// A path at which questions are asked: how a question is read from a body.
 pub(crate) trait Endpoint {
@@ -52,106 +47,199 @@ pub(crate) trait Endpoint {
         body::no_settings(request.uri())
     }
 
-    /// Whether questions may wait for a turn or for another machine.
-    fn may_wait(_: &App) -> bool {
-        false
-    }
-
-    fn read<'b>(body: &'b [u8], address: &Self::Address) -> Result<AnyQuestion<'b>, ApiError>;
+    fn read<'b>(body: &'b [u8], address: &Self::Address) -> Result<AnyAsk<'b>, ApiError>;
 }
 
-/// What a question waits for; it owns all that it needs.
-pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+/// How far a question has come.
+enum Stage<'b> {
+    Read(AnyAsk<'b>),
+    Planned(AnyPlanned<'b>),
+    Answered,
+}
 
-/// A question that borrows from its body.
-pub(crate) type AnyQuestion<'b> = Box<dyn Question + Send + 'b>;
+/// What a question needs to go on.
+enum Need {
+    /// The turn to write.
+    Turn(BoxFuture<Result<Turn, ApiError>>),
+    /// A thread of these.
+    Seat(Seat),
+    /// Units for so many items, which are not free.
+    Units(usize),
+}
 
-/// A question that was read, to be weighed and answered.
-pub(crate) trait Question {
-    /// Whether answering waits for another machine.
-    fn waits(&self, _: &App) -> bool {
-        false
-    }
-
-    /// Waits for the turn to be answered, if questions like this are answered one at a time; holds no thread.
-    fn turn(&self, _: &Arc<App>) -> Option<BoxFuture<Result<Turn, ApiError>>> {
-        None
-    }
-
-    /// The dialect of refusals, now that the body is known.
-    fn dialect(&self) -> Dialect {
-        Dialect::Native
-    }
-
-    /// Whether even estimating the work takes longer than a thread of the runtime should be held.
-    fn is_long(&self) -> bool {
-        false
-    }
-
-    /// The collection that is ranked, if one is.
-    fn collection(&self) -> Option<&str> {
-        None
-    }
-
-    /// Looks up the data of a [long](Self::is_long) question before its work is estimated.
-    fn look_up(&self, _: &App, _: &Models, _: &JobContext) -> Result<(), ApiError> {
-        Ok(())
-    }
-
-    /// The place in this body of a fault that a native question has at `pointer`.
-    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
-        pointer
-    }
-
-    /// Checks lengths, finds the model and the method, and weighs the work.
-    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError>;
-
-    /// Writes the answer as JSON, and returns what was read for it.
-    fn answer(
-        &self,
-        plan: &Plan,
-        app: &App,
-        work: &JobContext,
-        answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError>;
+/// What became of a question on a thread.
+enum Step<Q> {
+    Done(Answered),
+    Needs(Q, Need),
 }
 
 self_cell! {
     /// A question with the body that it borrows from, so that another thread can go on with it.
-    struct Parsed {
+    struct Held {
         owner: Bytes,
         #[covariant]
-        dependent: AnyQuestion,
-    }
-}
-
-impl Parsed {
-    fn of<Q: Endpoint>(body: Bytes, address: &Q::Address) -> Result<Self, ApiError> {
-        Self::try_new(body, |body| Q::read(body, address))
-    }
-
-    fn question(&self) -> &(dyn Question + Send) {
-        self.borrow_dependent().as_ref()
+        dependent: Stage,
     }
 }
 
 struct Answered {
     json: Bytes,
     counts: Counts,
-    plan: Plan,
+    resolved: Resolved,
     dialect: Dialect,
     took: Duration,
 }
 
-pub(crate) async fn answer<Q: Endpoint + 'static>(
+/// What a question takes along: the models of its time, its units, its turn.
+struct Pass {
     app: Arc<App>,
-    address: Q::Address,
+    models: Arc<Models>,
+    permit: Permit,
+    facts: Arc<Facts>,
+    turn: Option<Turn>,
+    /// The dialect of the body, once it was read.
+    dialect: Option<Dialect>,
+    /// How long it was computed, without waiting.
+    took: Duration,
+}
+
+impl Pass {
+    /// Learns what a body says of itself; what it needs to be planned, if anything.
+    fn learn(&mut self, ask: &dyn Ask, seat: Seat) -> Option<Need> {
+        self.dialect = Some(ask.dialect());
+        if let Some(name) = ask.collection() {
+            self.facts.ranks_collection(name);
+        }
+        if self.turn.is_none()
+            && let Some(turn) = ask.turn(&self.app)
+        {
+            return Some(Need::Turn(turn));
+        }
+        let wanted = ask.seat(&self.app);
+        (wanted != seat && wanted != Seat::Here).then_some(Need::Seat(wanted))
+    }
+
+    /// Takes the units of a planned question; what it needs to be answered, if anything.
+    fn admit(&mut self, planned: &dyn Planned, seat: Seat) -> Option<Need> {
+        let (resolved, cost) = (planned.resolved(), planned.cost());
+        self.facts.asks(&resolved.model.name, resolved.listed_method(), Some(cost.items));
+        let admission = &self.app.admission;
+        if seat != Seat::Here {
+            admission.charge_running(&mut self.permit, cost.items);
+            return None;
+        }
+        match admission.top_up(&mut self.permit, cost.items) {
+            Err(_) => Some(Need::Units(cost.items)),
+            Ok(()) if cost.nanos > INLINE_NANOS => Some(Need::Seat(Seat::Pool)),
+            Ok(()) => None,
+        }
+    }
+
+    /// Takes the memory of the answer and has it written.
+    fn answer(
+        &self,
+        planned: AnyPlanned<'_>,
+        job: &JobContext,
+    ) -> Result<(Bytes, Resolved, Counts), ApiError> {
+        let cost = planned.cost();
+        let unsent = self.app.unsent.of(self.permit.client());
+        unsent.check(cost.answer_bytes, cost.items, "")?;
+        let mut answer = unsent.answer(cost.answer_bytes)?;
+        let resolved = planned.resolved().clone();
+        let counts = planned.answer(&self.app, job, &mut answer)?;
+        Ok((answer.into_bytes(), resolved, counts))
+    }
+}
+
+impl Stage<'_> {
+    /// Goes on as far as a thread of this seat may.
+    fn advance(
+        &mut self,
+        pass: &mut Pass,
+        seat: Seat,
+        job: &JobContext,
+    ) -> Result<Step<()>, ApiError> {
+        let begun = Instant::now();
+        if let Self::Read(ask) = self
+            && let Some(need) = pass.learn(ask.as_ref(), seat)
+        {
+            return Ok(Step::Needs((), need));
+        }
+        let planned = match mem::replace(self, Self::Answered) {
+            Self::Read(ask) => {
+                let desk = Desk { app: &pass.app, models: &pass.models, job };
+                let planned = ask.plan(&desk)?;
+                if let Some(need) = pass.admit(planned.as_ref(), seat) {
+                    *self = Self::Planned(planned);
+                    pass.took += begun.elapsed();
+                    return Ok(Step::Needs((), need));
+                }
+                planned
+            }
+            Self::Planned(planned) => planned,
+            Self::Answered => return Err(ApiError::internal("a question was answered twice")),
+        };
+        let (json, resolved, counts) = pass.answer(planned, job)?;
+        let (dialect, took) =
+            (pass.dialect.unwrap_or(Dialect::Native), pass.took + begun.elapsed());
+        Ok(Step::Done(Answered { json, counts, resolved, dialect, took }))
+    }
+}
+
+/// A question on its way, and the body before it is read.
+struct Trip<E: Endpoint> {
+    pass: Pass,
+    body: Result<Held, (Bytes, E::Address)>,
+}
+
+impl<E: Endpoint> Trip<E> {
+    /// Goes on with a thread of this seat; refusals are in the words of the body. Whatever an answered
+    /// question held is given back here: units that wait for the task to go on would pile up.
+    fn go(mut self, seat: Seat, job: &JobContext) -> Result<Step<Self>, ApiError> {
+        let begun = Instant::now();
+        let mut held = match self.body {
+            Ok(held) => held,
+            Err((body, address)) => {
+                let read = Held::try_new(body, |body| E::read(body, &address).map(Stage::Read));
+                self.pass.took += begun.elapsed();
+                read?
+            }
+        };
+        let pass = &mut self.pass;
+        let step = held.with_dependent_mut(|_, stage| stage.advance(pass, seat, job));
+        match (step, self.pass.dialect) {
+            (Ok(Step::Done(answered)), _) => Ok(Step::Done(answered)),
+            (Ok(Step::Needs((), need)), _) => {
+                Ok(Step::Needs(Self { body: Ok(held), ..self }, need))
+            }
+            (Err(error), Some(dialect)) => Err(error.in_dialect(dialect)),
+            (Err(error), None) => Err(error),
+        }
+    }
+}
+
+/// The one way of a question: admitted, read, planned, answered here or on a pool.
+pub(crate) async fn answer<E: Endpoint + 'static>(
+    app: Arc<App>,
+    address: E::Address,
     request: Request,
 ) -> Result<Response, ApiError> {
+    let mut dialect = None;
+    match travel::<E>(&app, (address, request), &mut dialect).await {
+        Ok(answered) => Ok(respond(&app, answered)),
+        Err(error) => Err(ApiError { dialect: error.dialect.or(dialect), ..error }),
+    }
+}
+
+async fn travel<E: Endpoint + 'static>(
+    app: &Arc<App>,
+    (address, request): (E::Address, Request),
+    dialect: &mut Option<Dialect>,
+) -> Result<Answered, ApiError> {
     let facts = Facts::of(&request);
     let client = Caller::of(request.extensions())?.client;
     let mut permit = app.admission.admit_soon(&client).await?;
-    Q::check_head(&request)?;
+    E::check_head(&request)?;
     // A long body is paid for before it is read: parsing it to count its items would already be the
     // work that an overloaded server must not take on, and while it waits the client has it.
     let items_in = |bytes: usize| app.settings.items_in(bytes);
@@ -165,159 +253,52 @@ pub(crate) async fn answer<Q: Endpoint + 'static>(
     })
     .await?;
     facts.brings(body.len());
-    let models = app.models();
+    // To parse a long body would hold a thread of the runtime too long.
+    let mut seat = if body.len() > INLINE_BYTES { Seat::Pool } else { Seat::Here };
+    let (app, models, took) = (Arc::clone(app), app.models(), Duration::ZERO);
     let limit = Duration::from_millis(app.settings.compute_deadline_ms);
-    let deadline = || Instant::now() + limit;
-    // A long body is parsed on the pool, since parsing would hold a thread of the runtime too long.
-    let is_long = body.len() > INLINE_BYTES;
-    if is_long && !Q::may_wait(&app) {
-        let job = {
-            let app = Arc::clone(&app);
-            move |work: &JobContext| {
-                let started = Instant::now();
-                let question = Q::read(&body, &address)?;
-                weigh_and_write(&*question, &app, &models, (&mut permit, &facts), (work, started))
+    let of_job = Arc::clone(&app);
+    let pass = Pass { app: of_job, models, permit, facts, turn: None, dialect: None, took };
+    let mut trip = Trip::<E> { pass, body: Err((body, address)) };
+    loop {
+        let begun = Instant::now();
+        let went = match seat {
+            Seat::Here => trip.go(seat, &JobContext::inline(begun, begun + limit)),
+            Seat::Pool | Seat::Waiting => {
+                let threads = app.pool(seat == Seat::Waiting);
+                let job = move |job: &JobContext| trip.go(seat, job);
+                let run = threads.run(&client, begun + limit, &app.metrics, job);
+                run.await.unwrap_or_else(Err)
             }
         };
-        return on_pool(&app, (&app.compute, &client), (deadline(), None), job).await;
-    }
-    let started = Instant::now();
-    let parsed = match is_long {
-        false => Parsed::of::<Q>(body, &address)?,
-        true => {
-            let parse = move |_: &JobContext| Parsed::of::<Q>(body, &address);
-            let parsed = app.compute.run(&client, deadline(), &app.metrics, parse).await;
-            parsed.unwrap_or_else(Err)?
-        }
-    };
-    let dialect = parsed.question().dialect();
-    if let Some(name) = parsed.question().collection() {
-        facts.ranks_collection(name);
-    }
-    if is_long || parsed.question().is_long() {
-        let turn = match parsed.question().turn(&app) {
-            Some(turn) => Some(turn.await.map_err(|error| error.in_dialect(dialect))?),
-            None => None,
+        let need;
+        (trip, need) = match went? {
+            Step::Done(answered) => return Ok(answered),
+            Step::Needs(trip, need) => (trip, need),
         };
-        let threads = app.pool(parsed.question().waits(&app));
-        let job = {
-            let app = Arc::clone(&app);
-            move |work: &JobContext| {
-                let _turn = turn;
-                let question = parsed.question();
-                weigh_and_write(question, &app, &models, (&mut permit, &facts), (work, started))
+        *dialect = trip.pass.dialect;
+        match need {
+            Need::Turn(turn) => trip.pass.turn = Some(turn.await?),
+            Need::Seat(wanted) => seat = wanted,
+            Need::Units(items) => {
+                app.admission.top_up_soon(&mut trip.pass.permit, items).await?;
+                seat = Seat::Pool;
             }
-        };
-        return on_pool(&app, (threads, &client), (deadline(), Some(dialect)), job).await;
-    }
-    let plan = parsed.question().plan(&app, &models);
-    let plan = plan.map_err(|error| refused(parsed.question(), error))?;
-    plan.note(&facts);
-    let admitted = app.admission.top_up(&mut permit, plan.items).is_ok();
-    if admitted && plan.nanos <= INLINE_NANOS {
-        let work = JobContext::inline(started, started + limit);
-        let answered = write(parsed.question(), plan, &app, &client, (&work, started))?;
-        return Ok(respond(&app, answered));
-    }
-    if !admitted {
-        let admitted = app.admission.top_up_soon(&mut permit, plan.items).await;
-        admitted.map_err(|error| error.in_dialect(dialect))?;
-    }
-    let job = {
-        let app = Arc::clone(&app);
-        move |work: &JobContext| {
-            write(parsed.question(), plan, &app, permit.client(), (work, Instant::now()))
         }
-    };
-    on_pool(&app, (&app.compute, &client), (deadline(), Some(dialect)), job).await
-}
-
-/// Has a question answered on a pool, whose refusals are in this dialect, if it is known.
-async fn on_pool(
-    app: &App,
-    (threads, client): (&Pool, &Client),
-    (deadline, dialect): (Instant, Option<Dialect>),
-    job: impl FnOnce(&JobContext) -> Result<Answered, ApiError> + Send + 'static,
-) -> Result<Response, ApiError> {
-    let answered = threads.run(client, deadline, &app.metrics, job).await;
-    match answered.unwrap_or_else(Err) {
-        Ok(answered) => Ok(respond(app, answered)),
-        Err(error) => Err(ApiError { dialect: error.dialect.or(dialect), ..error }),
     }
-}
-
-/// Weighs a question that has a thread already, and answers it.
-fn weigh_and_write(
-    question: &dyn Question,
-    app: &App,
-    models: &Models,
-    (permit, facts): (&mut Permit, &Facts),
-    (work, started): (&JobContext, Instant),
-) -> Result<Answered, ApiError> {
-    if let Some(name) = question.collection() {
-        facts.ranks_collection(name);
-    }
-    let looked_up = question.look_up(app, models, work);
-    let plan = looked_up.and_then(|()| question.plan(app, models));
-    let plan = plan.map_err(|error| refused(question, error))?;
-    plan.note(facts);
-    app.admission.charge_running(permit, plan.items);
-    write(question, plan, app, permit.client(), (work, started))
-}
-
-/// A refusal in the words of the question's body and dialect.
-fn refused(question: &dyn Question, error: ApiError) -> ApiError {
-    error.renamed(|pointer| question.pointer_in_body(pointer)).in_dialect(question.dialect())
-}
-
-fn write(
-    question: &dyn Question,
-    plan: Plan,
-    app: &App,
-    client: &Client,
-    (work, started): (&JobContext, Instant),
-) -> Result<Answered, ApiError> {
-    let answered = || {
-        let unsent = app.unsent.of(client);
-        unsent.check(plan.answer_bytes, plan.items, "")?;
-        let mut answer = unsent.answer(plan.answer_bytes)?;
-        let counts = question.answer(&plan, app, work, &mut answer)?;
-        Ok((answer.into_bytes(), counts))
-    };
-    let (json, counts) = answered().map_err(|error| refused(question, error))?;
-    let dialect = question.dialect();
-    Ok(Answered { json, counts, plan, dialect, took: started.elapsed() })
 }
 
 fn respond(app: &App, answered: Answered) -> Response {
-    let Answered { json, counts, plan, dialect, took } = answered;
-    plan.resolved.methods().for_each(|method| app.metrics.computed(method));
+    let Answered { json, counts, resolved, dialect, took } = answered;
+    resolved.methods().for_each(|method| app.metrics.computed(method));
     app.metrics.spoke(dialect);
     app.metrics.read(counts);
     let mut response = Response::new(Body::from(json));
     let headers = response.headers_mut();
     *headers = HeaderMap::with_capacity(HEADERS);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    mark(headers, &plan.resolved, took);
+    mark(headers, &resolved, took);
     response
-}
-
-/// Refuses a list that is empty, or longer than a setting allows.
-pub(crate) fn check_length(
-    pointer: &'static str,
-    what: &str,
-    length: usize,
-    (setting, limit): (&str, usize),
-) -> Result<(), ApiError> {
-    match length {
-        0 => Err(ApiError::at(Code::EmptyList, pointer, format!("there are no {what}"))),
-        _ if length > limit => {
-            let error = ApiError::beyond(Code::TooManyItems, pointer, what, limit, length);
-            let detail = format!("{} (setting `{setting}`)", error.detail);
-            Err(ApiError { detail: detail.into(), ..error })
-        }
-        _ => Ok(()),
-    }
 }
 
 pub(crate) fn mark(headers: &mut HeaderMap, resolved: &Resolved, took: Duration) {
@@ -351,114 +332,6 @@ pub(super) fn timing(took: Duration) -> Option<HeaderValue> {
     text.get_mut(from..at)?.copy_from_slice(NAME);
     // Digits are fit for a header.
     HeaderValue::from_bytes(text.get(from..)?).ok()
-}
-
-/// How many times the time that all threads have until the deadline a question may be estimated to
-/// take. Estimates are made for a common core and hold within a factor of 2 either way for words as
-/// they are written; so what is estimated at less may be in time on a fast core with nothing else to
-/// do, and what is estimated at more would be late the next time as well, and is refused.
-pub(crate) const SLACK: u64 = 2;
-
-/// A question that can be answered, and how much work that is.
-pub struct Plan {
-    pub resolved: Resolved,
-    /// Items of the list that makes it long.
-    pub items: usize,
-    /// Estimated nanoseconds.
-    pub(super) nanos: u64,
-    pub(super) answer_bytes: usize,
-}
-
-impl Plan {
-    /// Weighs a question of `items` items with texts of `bytes` bytes in all, or refuses one that
-    /// would certainly be late.
-    pub fn new(
-        resolved: Resolved,
-        items: usize,
-        bytes: usize,
-        multiplications: u64,
-        app: &App,
-    ) -> Result<Self, ApiError> {
-        Self::at_least(resolved, items, bytes, [multiplications; 2], app)
-    }
-
-    /// Weighs a question that may turn out to be less work: the first number of multiplications is
-    /// certain, the second the most.
-    pub fn at_least(
-        resolved: Resolved,
-        items: usize,
-        bytes: usize,
-        [least, most]: [u64; 2],
-        app: &App,
-    ) -> Result<Self, ApiError> {
-        let deadline_ms = app.settings.compute_deadline_ms;
-        let deadline = Duration::from_millis(deadline_ms).as_nanos() as u64;
-        let threads = app.compute.threads().min(items).max(1) as u64;
-        let time = deadline.saturating_mul(threads);
-        let certain = estimate(bytes, least);
-        if certain / SLACK > time {
-            let each = (certain / items.max(1) as u64).max(1);
-            // Items are computed by one thread each.
-            let batch = match time / each {
-                largest if each <= deadline => {
-                    format!("the largest batch that could is about {largest}")
-                }
-                _ => "not even one could".to_owned(),
-            };
-            let method = resolved.method_name();
-            let detail = format!(
-                "{method} over {items} items of this length cannot be done in {deadline_ms} ms \
-                 (setting `compute_deadline_ms`); {batch}"
-            );
-            return Err(ApiError::at(Code::TooMuchWork, "", detail));
-        }
-        Ok(Self { resolved, items, nanos: estimate(bytes, most), answer_bytes: 0 })
-    }
-
-    /// Notes the estimated bytes of the answer, or refuses a question with a larger answer than any
-    /// may have; `pointer` names the list that makes it long.
-    pub fn answering(
-        self,
-        bytes: usize,
-        pointer: &'static str,
-        app: &App,
-    ) -> Result<Self, ApiError> {
-        app.unsent.check(bytes, self.items, pointer)?;
-        Ok(Self { answer_bytes: bytes, ..self })
-    }
-
-    /// Adds multiplications on one thread, or refuses a question that would certainly be late by
-    /// them.
-    pub(crate) fn heavier(self, multiplications: u64, app: &App) -> Result<Self, ApiError> {
-        let more = multiplications / MULTIPLICATIONS_PER_NANO;
-        let deadline_ms = app.settings.compute_deadline_ms;
-        if u128::from(more / SLACK) > Duration::from_millis(deadline_ms).as_nanos() {
-            let detail = format!("texts of this length cannot be explained in {deadline_ms} ms");
-            return Err(ApiError::at(Code::TooMuchWork, "", detail));
-        }
-        Ok(Self { nanos: self.nanos.saturating_add(more), ..self })
-    }
-
-    /// Adds bytes to the answer; see [`Plan::answering`].
-    pub(crate) fn longer(
-        self,
-        bytes: usize,
-        pointer: &'static str,
-        app: &App,
-    ) -> Result<Self, ApiError> {
-        let bytes = self.answer_bytes.saturating_add(bytes);
-        self.answering(bytes, pointer, app)
-    }
-
-    pub(super) fn note(&self, facts: &Facts) {
-        let resolved = &self.resolved;
-        facts.asks(&resolved.model.name, resolved.listed_method(), Some(self.items));
-    }
-
-    /// Number of items in one part of the answer.
-    pub(crate) fn per_part(&self) -> usize {
-        pool::items_per_part(self.items, self.nanos)
-    }
 }
 
 #[cfg(test)]

@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cognate::engine::{Counts, Oppositions, Place, Reason, Scores};
-use serde::{Deserialize, Serialize};
+use cognate::engine::{Counts, Oppositions, Place, QueryError, Reason, Scores, TextPair};
+use serde::Deserialize;
 use utoipa::openapi::{OneOfBuilder, Ref, RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 
-use crate::http::api::pipeline::{
-    ANSWER_HEAD, AnyQuestion, Endpoint, NUMBER_BYTES, Plan, Question,
-};
-use crate::http::api::stream::similarity::SimilarityParameters;
+use crate::http::api::envelope::{Envelope, enveloped};
+use crate::http::api::pipeline::{Endpoint, NUMBER_BYTES};
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Asked, Batch, Desk, Form};
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer};
@@ -25,7 +24,7 @@ use crate::http::request::fields::{
 use crate::http::request::query::{OovPolicy, Resolved, Selection, estimate};
 use crate::http::request::threshold::{Cutoff, Threshold};
 use crate::http::request::{body, json};
-use crate::http::work::pool::{INLINE_NANOS, JobContext};
+use crate::http::work::pool::INLINE_NANOS;
 use crate::http::work::unsent::Answer;
 
 /// Bytes of `false` and its comma.
@@ -65,6 +64,33 @@ pub struct SimilarityRequest<'b> {
     /// Also tell how the texts of each pair are opposed.
     return_opposes: Option<bool>,
     threshold: Option<Threshold>,
+}
+
+/// The settings of a body of lines, which have no other place.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SimilarityParameters {
+    /// `application/x-ndjson` only: the model.
+    #[param(value_type = Option<ModelName<'_>>)]
+    pub(crate) model: Option<String>,
+    /// `application/x-ndjson` only: the method.
+    #[param(value_type = Option<PairMethod<'_>>)]
+    pub(crate) method: Option<String>,
+    /// `application/x-ndjson` only: the measure.
+    #[param(value_type = Option<MeasureName>)]
+    pub(crate) measure: Option<MeasureName>,
+    /// `application/x-ndjson` only: whether opposites count.
+    pub(crate) opposites: Option<OppositesRule>,
+    /// `application/x-ndjson` only: what to do with a pair of which a text cannot be scored. It is
+    /// answered by score 0 and a reason, or by an error.
+    pub(crate) oov: Option<OovPolicy>,
+    /// `application/x-ndjson` only: cut a text with too many tokens rather than refuse it.
+    pub(crate) truncate: Option<bool>,
+    /// `application/x-ndjson` only: adds `opposes` to each line, how its texts are opposed.
+    pub(crate) return_opposes: Option<bool>,
+    /// `application/x-ndjson` only: a number or `calibrated`; adds `related` to each line.
+    pub(crate) threshold: Option<String>,
 }
 
 /// The schema of the body: [`SimilarityRequest`] with `pairs`, or with `a` and `b`.
@@ -109,161 +135,165 @@ impl ToSchema for PairsOrPair {
     }
 }
 
-/// How alike the texts of each pair are.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SimilarityResponse<'r> {
-    /// The model's name.
-    model: &'r str,
-    /// The method, `auto` resolved.
-    method: &'static str,
-    /// The measure.
-    measure: &'static str,
-    /// Sixteen hexadecimal digits that change with the model.
-    fingerprint: &'r str,
-    /// A score a pair, in order; 0 for a pair that is unscored.
-    scores: &'r [f32],
-    /// Indexes of the pairs that cannot be scored.
-    unscored: &'r [usize],
-    /// Why, one of `empty`, `unknown`, `too_long` for each of them.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, value_type = Vec<String>)]
-    reasons: &'r [Reason],
-    /// Indexes of the pairs of which a text was cut.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    truncated: &'r [usize],
-    /// With `coverage`, the share of the tokens of `a` and of `b` that the model lists, for each pair.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    known: &'r [[f32; 2]],
-    /// With `return_opposes`, how the texts of each pair are opposed; an empty list where they are not.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, value_type = Vec<Vec<OppositionName>>)]
-    opposes: &'r [Oppositions],
-    /// The threshold that was used, if one was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    threshold: Option<f64>,
-    /// Whether each pair is related: at or above the threshold, and not opposed unless `opposites` is
-    /// `ignore`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    related: Option<&'r [bool]>,
+enveloped! {
+    /// How alike the texts of each pair are.
+    pub(crate) struct SimilarityResponse<'r> {
+        /// A score a pair, in order; 0 for a pair that is unscored.
+        scores: &'r [f32],
+        /// Indexes of the pairs that cannot be scored.
+        unscored: &'r [usize],
+        /// Why, one of `empty`, `unknown`, `too_long` for each of them.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false, value_type = Vec<String>)]
+        reasons: &'r [Reason],
+        /// Indexes of the pairs of which a text was cut.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false)]
+        truncated: &'r [usize],
+        /// With `coverage`, the share of the tokens of `a` and of `b` that the model lists, for each pair.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false)]
+        known: &'r [[f32; 2]],
+        /// With `return_opposes`, how the texts of each pair are opposed; an empty list where they are not.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false, value_type = Vec<Vec<OppositionName>>)]
+        opposes: &'r [Oppositions],
+        /// The threshold that was used, if one was asked for.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        threshold: Option<f64>,
+        /// Whether each pair is related: at or above the threshold, and not opposed unless `opposites` is
+        /// `ignore`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        related: Option<&'r [bool]>,
+    }
 }
 
 impl<'r> SimilarityResponse<'r> {
     /// The answer for these scores, and for what the threshold came to, if one was asked for.
-    pub(crate) fn of(scored: &'r Scores, resolved: &'r Resolved, cutoff: Option<Cutoff>) -> Self {
+    pub(crate) fn new(scored: &'r Scores, resolved: &'r Resolved, threshold: Option<f64>) -> Self {
         Self {
-            model: &resolved.model.name,
-            method: resolved.query.method.name(),
-            measure: scored.measure.name(),
-            fingerprint: resolved.model.engine.model().fingerprint(),
             scores: &scored.scores,
             unscored: &scored.unscored,
             reasons: &scored.reasons,
             truncated: &scored.truncated,
             known: &scored.known,
             opposes: &scored.opposes,
-            threshold: cutoff.map(|cutoff| cutoff.number),
-            related: cutoff.map(|_| scored.related.as_slice()),
+            threshold,
+            related: threshold.map(|_| scored.related.as_slice()),
+            ..Envelope::of(resolved, scored.measure).into()
         }
     }
 }
 
-impl SimilarityRequest<'_> {
-    /// The pairs, wherever they stand.
-    fn pairs(&self) -> Result<Vec<(&str, &str)>, ApiError> {
-        match (&self.pairs, &self.a, &self.b) {
-            (Some(pairs), None, None) => {
-                Ok(pairs.items.iter().map(|Pair { a, b, .. }| (a.as_ref(), b.as_ref())).collect())
-            }
-            (None, Some(a), Some(b)) => Ok(vec![(a.as_ref(), b.as_ref())]),
-            (None, None, None) => {
-                Err(ApiError::at(Code::InvalidField, "/pairs", "the field `pairs` is missing"))
-            }
-            (None, _, _) => {
-                let detail = "one pair needs both `a` and `b`";
-                let missing = if self.a.is_none() { "/a" } else { "/b" };
-                Err(ApiError::at(Code::InvalidField, missing, detail))
-            }
-            (Some(_), _, _) => {
-                let detail = "give either `pairs`, or `a` and `b`";
-                Err(ApiError::at(Code::InvalidField, "/pairs", detail))
-            }
+/// What is asked of pairs.
+pub(crate) struct Scoring {
+    pub(crate) resolved: Resolved,
+    /// The threshold as requested or calibrated.
+    threshold: Option<f64>,
+}
+
+impl Scoring {
+    /// Finds the model, a method that scores pairs, and what the threshold comes to.
+    pub(crate) fn new(
+        selection: &Selection<'_>,
+        threshold: Option<Threshold>,
+        models: &Models,
+    ) -> Result<Self, ApiError> {
+        let resolved = selection.resolve(models)?;
+        resolved.check_scores()?;
+        let cutoff = Cutoff::of(threshold, &resolved)?;
+        let resolved = Cutoff::ask(threshold, resolved)?;
+        Ok(Self { resolved, threshold: cutoff.map(|cutoff| cutoff.number) })
+    }
+
+    /// Bytes that a pair takes in an answer of ours.
+    fn pair_bytes(&self) -> usize {
+        let query = &self.resolved.query;
+        let parts = [
+            (query.coverage, SHARES_BYTES),
+            (query.opposes, OPPOSES_BYTES),
+            (self.threshold.is_some(), FLAG_BYTES),
+        ];
+        let parts = parts.into_iter().filter(|(is_asked, _)| *is_asked);
+        NUMBER_BYTES + parts.map(|(_, bytes)| bytes).sum::<usize>()
+    }
+}
+
+impl<P: TextPair + Sync> Asked<P> for Scoring {
+    type Piece = Scores;
+
+    fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    fn work(&self, pairs: &[P], bytes: usize) -> [u64; 2] {
+        let sum = |of_pair: fn(&Resolved, &str, &str) -> u64| {
+            let each =
+                pairs.iter().map(TextPair::texts).map(|(a, b)| of_pair(&self.resolved, a, b));
+            each.fold(0, u64::saturating_add)
+        };
+        let most = sum(Resolved::most_multiplications);
+        // Words are not counted where the pairs are scored at once even if they have the most.
+        match estimate(bytes, most) <= INLINE_NANOS {
+            true => [most; 2],
+            false => [sum(Resolved::multiplications); 2],
         }
     }
-}
 
-pub(crate) fn places<'t>(
-    pairs: &'t [(&'t str, &'t str)],
-) -> impl Iterator<Item = (Place, &'t str)> + Clone {
-    let sides = |(index, &(a, b)): (usize, &(&'t str, &'t str))| {
-        [(Place::Pair(index, 0), a), (Place::Pair(index, 1), b)]
-    };
-    pairs.iter().enumerate().flat_map(sides)
-}
+    fn texts<'q>(&'q self, pairs: &'q [P]) -> impl Iterator<Item = (Place, &'q str)> + Clone {
+        pairs
+            .iter()
+            .map(TextPair::texts)
+            .enumerate()
+            .flat_map(|(index, (a, b))| [(Place::Pair(index, 0), a), (Place::Pair(index, 1), b)])
+    }
 
-/// Weighs the scoring of pairs; each takes `each` bytes in the answer.
-pub(crate) fn plan_pairs(
-    pairs: &[(&str, &str)],
-    resolved: Resolved,
-    each: usize,
-    app: &App,
-) -> Result<Plan, ApiError> {
-    resolved.check_scores()?;
-    let sum = |of_pair: fn(&Resolved, &str, &str) -> u64| {
-        pairs.iter().fold(0_u64, |sum, (a, b)| sum.saturating_add(of_pair(&resolved, a, b)))
-    };
-    let bytes = pairs.iter().map(|(a, b)| a.len() + b.len()).sum();
-    let most = sum(Resolved::most_multiplications);
-    // Words are not counted where the pairs are scored at once even if they have the most.
-    let multiplications = match estimate(bytes, most) <= INLINE_NANOS {
-        true => most,
-        false => sum(Resolved::multiplications),
-    };
-    let answer = ANSWER_HEAD + pairs.len().saturating_mul(each);
-    Plan::new(resolved, pairs.len(), bytes, multiplications, app)?.answering(answer, "/pairs", app)
-}
+    fn ask(&self, pairs: &[P]) -> Result<Scores, QueryError> {
+        self.resolved.model.engine.similarity(pairs, &self.resolved.query)
+    }
 
-pub(crate) fn score_pairs(
-    pairs: &[(&str, &str)],
-    plan: &Plan,
-    app: &App,
-    work: &JobContext,
-) -> Result<Scores, ApiError> {
-    let resolved = &plan.resolved;
-    resolved.check_total(places(pairs), app.settings.tokens_total, || work.check())?;
-    let scored = work.in_parts(pairs.len(), plan.per_part(), |part| {
-        resolved.model.engine.similarity(pairs.get(part).unwrap_or_default(), &resolved.query)
-    });
-    let scored = scored.map_err(|error| resolved.explain(error, places(pairs)))?;
-    Resolved::check_read(scored.counts.tokens as usize, app.settings.tokens_total)?;
-    Ok(scored)
-}
-
-impl Endpoint for SimilarityRequest<'_> {
-    type Address = ();
-
-    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyQuestion<'b>, ApiError> {
-        Ok(Box::new(json::read_object::<SimilarityRequest<'b>>(body)?))
+    fn counts(scored: &Scores) -> Counts {
+        scored.counts
     }
 }
 
-impl Question for SimilarityRequest<'_> {
+/// Our body: a list of pairs, or one pair.
+enum Native {
+    List,
+    One,
+}
+
+impl Form<Scoring, Pair<'_>> for Native {
     /// The texts of the only pair, and those of a pair that is an object, stand in fields.
-    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
+    fn place(&self, pointer: Pointer, pairs: &[Pair<'_>]) -> Pointer {
         let Some((index, field)) = pointer.of_pair() else { return pointer };
-        match self.pairs.as_ref().map(|pairs| pairs.items.get(index)) {
-            None => field.into(),
-            Some(Some(pair)) if pair.named => {
+        match self {
+            Self::One => field.into(),
+            Self::List if pairs.get(index).is_some_and(|pair| pair.named) => {
                 Pointer::from(field).within(Pointer::from("/pairs").index(index))
             }
-            Some(_) => pointer,
+            Self::List => pointer,
         }
     }
 
-    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
+    fn write(
+        &self,
+        asked: &Scoring,
+        _: &[Pair<'_>],
+        scored: &Scores,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), ApiError> {
+        answer.write_json(&SimilarityResponse::new(scored, &asked.resolved, asked.threshold))
+    }
+}
+
+impl Ask for SimilarityRequest<'_> {
+    fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    where
+        Self: 'q,
+    {
         if let Some(list) = &self.pairs {
-            let limit = ("max_pairs", app.settings.max_pairs);
+            let limit = ("max_pairs", desk.app.settings.max_pairs);
             pipeline::check_length("/pairs", "pairs", list.length, limit)?;
         }
         let selection = Selection {
@@ -275,27 +305,33 @@ impl Question for SimilarityRequest<'_> {
             return_opposes: self.return_opposes,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
-        let resolved = selection.resolve(models)?;
-        let pairs = self.pairs()?;
-        let resolved = Cutoff::ask(self.threshold, resolved)?;
-        let shares = if self.coverage == Some(true) { SHARES_BYTES } else { 0 };
-        let opposes = if self.return_opposes == Some(true) { OPPOSES_BYTES } else { 0 };
-        let each = NUMBER_BYTES + shares + opposes + self.threshold.map_or(0, |_| FLAG_BYTES);
-        plan_pairs(&pairs, resolved, each, app)
+        let asked = Scoring::new(&selection, self.threshold, desk.models)?;
+        let each = asked.pair_bytes();
+        let (pairs, form) = match (self.pairs, self.a, self.b) {
+            (Some(pairs), None, None) => (pairs.items, Native::List),
+            (None, Some(a), Some(b)) => (vec![Pair { a, b, named: true }], Native::One),
+            (pairs, a, b) => return Err(no_pairs(pairs.is_some(), a.is_some(), b.is_some())),
+        };
+        Ok(Box::new(Batch::new((asked, pairs, form), ("/pairs", each), desk.app)?))
     }
+}
 
-    fn answer(
-        &self,
-        plan: &Plan,
-        app: &App,
-        work: &JobContext,
-        answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
-        let resolved = &plan.resolved;
-        let scored = score_pairs(&self.pairs()?, plan, app, work)?;
-        let cutoff = Cutoff::of(self.threshold, resolved)?;
-        answer.write_json(&SimilarityResponse::of(&scored, resolved, cutoff))?;
-        Ok(scored.counts)
+/// The refusal of a body that is neither a list of pairs nor one pair.
+fn no_pairs(pairs: bool, a: bool, b: bool) -> ApiError {
+    let (field, detail) = match (pairs, a, b) {
+        (true, ..) => ("/pairs", "give either `pairs`, or `a` and `b`"),
+        (false, false, false) => ("/pairs", "the field `pairs` is missing"),
+        (false, false, true) => ("/a", "one pair needs both `a` and `b`"),
+        (false, true, _) => ("/b", "one pair needs both `a` and `b`"),
+    };
+    ApiError::at(Code::InvalidField, field, detail)
+}
+
+impl Endpoint for SimilarityRequest<'_> {
+    type Address = ();
+
+    fn read<'b>(body: &'b [u8], (): &()) -> Result<AnyAsk<'b>, ApiError> {
+        Ok(Box::new(json::read_object::<SimilarityRequest<'b>>(body)?))
     }
 }
 

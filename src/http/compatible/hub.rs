@@ -9,7 +9,8 @@ use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use crate::http::api::embed::EmbedRequest;
-use crate::http::api::pipeline::{AnyQuestion, Endpoint};
+use crate::http::api::pipeline::Endpoint;
+use crate::http::api::question::AnyAsk;
 use crate::http::compatible::address::Address;
 use crate::http::compatible::input::OnlyObject;
 use crate::http::compatible::named;
@@ -104,7 +105,7 @@ impl Endpoint for HubQuestion {
     }
 
     /// Texts are what is sent mostly, and an object in their place ends the attempt there.
-    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyQuestion<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>, ApiError> {
         match VectorQuestion::<Hub>::read(body, address) {
             Err(_) if json::read::<Sentences>(body).is_ok() => {
                 PairQuestion::<Hub>::read(body, address)

@@ -9,7 +9,8 @@ use serde::{Deserialize, Deserializer};
 use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::api::pipeline::{AnyQuestion, Endpoint};
+use crate::http::api::pipeline::Endpoint;
+use crate::http::api::question::AnyAsk;
 use crate::http::compatible::address::Address;
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Code};
@@ -155,7 +156,7 @@ where
 
     /// Ours is tried first, so that it costs nothing to tell them apart; the other's field is unknown
     /// to it and ends the attempt there.
-    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyQuestion<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>, ApiError> {
         match N::read(body, &()) {
             Err(_) if has_field(body, FIELD) => O::read(body, address),
             read => read.map_err(|error| error.in_dialect(Dialect::Native)),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use crate::http::api::embed::EmbedRequest;
+use crate::http::api::embed::{EmbedRequest, Foreign};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::compatible::address::Address;
@@ -60,7 +60,7 @@ struct OllamaEmbedResponse<'r> {
     /// The model's name.
     model: &'r str,
     /// A vector of length 1 a text, in order.
-    embeddings: &'r [Vec<f32>],
+    embeddings: Vec<&'r [f32]>,
     /// Tokens of the texts.
     prompt_eval_count: usize,
 }
@@ -79,14 +79,15 @@ impl VectorDialect for Embed {
         let request = vectors::ask(body.input.texts("/input")?, target, address.stand_in);
         let truncate = Some(body.truncate.unwrap_or(true));
         let dimensions = body.dimensions.map(|Whole(count)| count);
-        Ok(EmbedRequest { truncate, dimensions, ..request })
+        let foreign = Foreign { dimensions, ..request.foreign };
+        Ok(EmbedRequest { truncate, foreign, ..request })
     }
 
     fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
         answer.write_json(&OllamaEmbedResponse {
             model: vectors.model(),
             prompt_eval_count: vectors.tokens(),
-            embeddings: &vectors.vectors,
+            embeddings: vectors.each().collect(),
         })
     }
 }
@@ -126,8 +127,7 @@ impl VectorDialect for Prompt {
     }
 
     fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
-        let embedding = vectors.vectors.first().map(Vec::as_slice).unwrap_or_default();
-        answer.write_json(&OllamaPromptResponse { embedding })
+        answer.write_json(&OllamaPromptResponse { embedding: vectors.first() })
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use crate::http::api::embed::{EmbedRequest, Encoding, Vector};
+use crate::http::api::embed::{EmbedRequest, Encoding, Foreign, Vector};
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
 use crate::http::compatible::input::{Input, Whole};
@@ -68,7 +68,7 @@ pub(super) struct OpenAiResponse<'r> {
     /// Always `list`.
     object: &'static str,
     /// A vector a text, in order.
-    data: Vec<OpenAiEmbedding>,
+    data: Vec<OpenAiEmbedding<'r>>,
     /// The model's name.
     model: &'r str,
     usage: Usage,
@@ -76,13 +76,13 @@ pub(super) struct OpenAiResponse<'r> {
 
 /// One vector.
 #[derive(Serialize, ToSchema)]
-struct OpenAiEmbedding {
+struct OpenAiEmbedding<'r> {
     /// `embedding`.
     object: &'static str,
     /// The text's place.
     index: usize,
     /// Numbers, of length 1 as a vector; or their bytes in base64.
-    embedding: Vector,
+    embedding: Vector<'r>,
 }
 
 /// What was read.
@@ -115,18 +115,17 @@ impl VectorDialect for OpenAi {
         let dimensions = body.dimensions.map(|Whole(count)| count);
         let encoding = body.encoding_format;
         let truncate = Some(body.truncate.unwrap_or(true));
-        Ok(EmbedRequest { encoding, dimensions, truncate, ..request })
+        let foreign = Foreign { dimensions, ..request.foreign };
+        Ok(EmbedRequest { encoding, truncate, foreign, ..request })
     }
 
     fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
-        let encoding = vectors.request.encoding.unwrap_or_default();
-        let usage = Usage::of(vectors.tokens());
-        let model = &vectors.resolved.model.name;
+        let (usage, model) = (Usage::of(vectors.tokens()), vectors.model());
         let embedding = |(index, vector)| {
-            let embedding = encoding.write(vector);
+            let embedding = vectors.asked.encoding.write(vector);
             OpenAiEmbedding { object: "embedding", index, embedding }
         };
-        let data = vectors.vectors.into_iter().enumerate().map(embedding).collect();
+        let data = vectors.each().enumerate().map(embedding).collect();
         answer.write_json(&OpenAiResponse { object: "list", data, model, usage })
     }
 }

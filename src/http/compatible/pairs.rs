@@ -3,22 +3,21 @@
 
 use std::marker::PhantomData;
 
-use cognate::engine::{Counts, Scores};
+use cognate::engine::{Counts, Place, QueryError, RankOptions, Ranking, Scores};
 use serde::Deserialize;
 
 use crate::http::api::pipeline;
-use crate::http::api::pipeline::{AnyQuestion, Endpoint, NUMBER_BYTES, Plan, Question};
-use crate::http::api::rank::RankRequest;
-use crate::http::api::similarity::{plan_pairs, score_pairs};
+use crate::http::api::pipeline::{Endpoint, NUMBER_BYTES};
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Asked, Batch, Desk, Form};
+use crate::http::api::similarity::Scoring;
 use crate::http::app::App;
 use crate::http::compatible::address::{Address, Target};
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Code, Pointer};
-use crate::http::registry::models::Models;
-use crate::http::request::fields::{Candidate, List, ModelName, RankMethod, Text, Texts};
+use crate::http::request::fields::{Text, Texts};
 use crate::http::request::query::{Resolved, Selection};
 use crate::http::request::{body, json};
-use crate::http::work::pool::JobContext;
+use crate::http::work::pool::PartQueue;
 use crate::http::work::unsent::Answer;
 
 /// How a dialect asks for scores of pairs, and how it writes them.
@@ -33,15 +32,19 @@ pub(super) trait PairDialect: Send + 'static {
     fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<Sides<'b>, ApiError>;
 
     /// Writes the answer: a bare list of scores, unless the dialect has more to say.
-    fn write(scored: &PairScores, _: &Resolved, answer: &mut Answer<'_>) -> Result<(), ApiError> {
+    fn write(
+        scored: &PairScores<'_>,
+        _: &Resolved,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), ApiError> {
         answer.write_json(&scored.scores)
     }
 }
 
 /// The scores of pairs, in order, and the counts of what was read.
-pub(super) struct PairScores {
+pub(super) struct PairScores<'s> {
     /// The scores; 0 for a pair that cannot be scored.
-    pub scores: Vec<f32>,
+    pub scores: &'s [f32],
     pub counts: Counts,
 }
 
@@ -61,72 +64,130 @@ pub(super) struct Sides<'b> {
     pub truncate: bool,
 }
 
+/// A question of a dialect for the scores of pairs.
 pub(super) struct PairQuestion<'b, D: PairDialect> {
-    pairs: Pairs<'b>,
-    fields: [&'static str; 2],
-    lengths: [usize; 2],
+    sides: Sides<'b>,
     dialect: PhantomData<D>,
 }
 
-enum Pairs<'b> {
-    /// One text against others; it is read once, like the query of a ranking.
-    Against(Box<RankRequest<'b>>),
-    /// Texts of two lists, paired by place.
-    Zipped { left: Vec<Text<'b>>, right: Vec<Text<'b>>, target: Target<'b>, truncate: bool },
+/// One text against others: it is read once, like the query of a ranking.
+struct Against<'b> {
+    resolved: Resolved,
+    text: Text<'b>,
 }
 
-impl<'b, D: PairDialect> PairQuestion<'b, D> {
-    fn of(sides: Sides<'b>) -> Self {
-        let fields = [sides.left_field, sides.right_field];
-        let lengths = [sides.left.length(), sides.right.length()];
-        let Sides { left, right, target, truncate, .. } = sides;
-        let mut left = texts(left);
-        let right = texts(right);
-        let pairs = match (lengths, left.pop()) {
-            ([1, length], Some(query)) => {
-                let items = right.into_iter().map(Candidate::Text).collect();
-                Pairs::Against(Box::new(RankRequest {
-                    model: target.model.map(ModelName),
-                    method: target.method.map(RankMethod),
-                    truncate: Some(truncate),
-                    ..RankRequest::of(query, List { items, length })
-                }))
-            }
-            (_, last) => {
-                left.extend(last);
-                Pairs::Zipped { left, right, target, truncate }
-            }
-        };
-        PairQuestion { pairs, fields, lengths, dialect: PhantomData }
+impl<T: AsRef<str> + Sync> Asked<T> for Against<'_> {
+    type Piece = Ranking;
+
+    fn resolved(&self) -> &Resolved {
+        &self.resolved
     }
 
-    /// Refuses texts that do not make pairs.
-    fn check_length(&self, app: &App) -> Result<(), ApiError> {
-        let most = ("max_pairs", app.settings.max_pairs);
-        for (field, length) in self.fields.into_iter().zip(self.lengths) {
-            pipeline::check_length(field, "texts", length, most)?;
+    fn work(&self, others: &[T], _: usize) -> [u64; 2] {
+        let (asked, texts) = ([self.text.as_ref()], others.iter().map(AsRef::as_ref));
+        self.resolved.multiplications_of_ranking(asked.into_iter(), texts, false)
+    }
+
+    fn texts<'q>(&'q self, others: &'q [T]) -> impl Iterator<Item = (Place, &'q str)> + Clone {
+        let text = |(index, text): (usize, &'q T)| (Place::Candidate(index), text.as_ref());
+        let asked = [(Place::Query, self.text.as_ref())];
+        asked.into_iter().chain(others.iter().enumerate().map(text))
+    }
+
+    fn ask(&self, others: &[T]) -> Result<Ranking, QueryError> {
+        self.resolved.model.engine.rank(self.text.as_ref(), others, &self.resolved.query)
+    }
+
+    fn each(&self, others: &[T], parts: &mut PartQueue<'_, Ranking>) -> Result<(), QueryError> {
+        let options = RankOptions::all(self.resolved.query);
+        self.resolved.model.engine.rank_session(self.text.as_ref(), &options, |session| {
+            parts.each(|part| session.rank(others.get(part).unwrap_or_default()));
+        })
+    }
+
+    fn counts(ranking: &Ranking) -> Counts {
+        let mut counts = ranking.counts;
+        counts.add(Counts { texts: 1, ..Counts::default() });
+        counts
+    }
+}
+
+/// The fields of a dialect's body that hold the texts.
+struct Fields<D> {
+    left: &'static str,
+    right: &'static str,
+    dialect: PhantomData<fn() -> D>,
+}
+
+impl<D: PairDialect> Fields<D> {
+    fn named(pointer: Pointer) -> Pointer {
+        if D::NAMES_MODEL { pointer.renamed("method", "/model") } else { pointer }
+    }
+}
+
+impl<D: PairDialect> Form<Scoring, (Text<'_>, Text<'_>)> for Fields<D> {
+    fn place(&self, pointer: Pointer, _: &[(Text<'_>, Text<'_>)]) -> Pointer {
+        match pointer.of_pair() {
+            Some((index, "/a")) => Pointer::from(self.left).index(index),
+            Some((index, _)) => Pointer::from(self.right).index(index),
+            None => Self::named(pointer),
         }
-        let [left, right] = self.lengths;
-        if left == 1 || left == right {
-            return Ok(());
+    }
+
+    fn write(
+        &self,
+        asked: &Scoring,
+        _: &[(Text<'_>, Text<'_>)],
+        whole: &Scores,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), ApiError> {
+        let scored = PairScores { scores: &whole.scores, counts: whole.counts };
+        D::write(&scored, &asked.resolved, answer)
+    }
+}
+
+impl<D: PairDialect> Form<Against<'_>, Text<'_>> for Fields<D> {
+    fn place(&self, pointer: Pointer, _: &[Text<'_>]) -> Pointer {
+        Self::named(pointer.renamed("query", self.left).renamed("candidates", self.right))
+    }
+
+    fn write(
+        &self,
+        asked: &Against<'_>,
+        _: &[Text<'_>],
+        whole: &Ranking,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), ApiError> {
+        let mut scores = vec![0.0; whole.results.len() + whole.unscored.len()];
+        for result in &whole.results {
+            if let Some(score) = scores.get_mut(result.index) {
+                *score = result.score;
+            }
         }
-        let detail = format!(
-            "{left} first texts and {right} second ones make no pairs: give one first text, or as \
-             many as second ones"
-        );
-        Err(ApiError::at(Code::InvalidField, self.fields[0], detail))
+        let counts = <Against<'_> as Asked<Text<'_>>>::counts(whole);
+        D::write(&PairScores { scores: &scores, counts }, &asked.resolved, answer)
     }
 }
 
-fn texts(texts: Texts<'_>) -> Vec<Text<'_>> {
-    match texts {
-        Texts::One(text) => vec![text],
-        Texts::Many(list) => list.items,
+/// Refuses texts that do not make pairs.
+fn check_lengths(
+    fields: [&'static str; 2],
+    lengths: [usize; 2],
+    app: &App,
+) -> Result<(), ApiError> {
+    let most = ("max_pairs", app.settings.max_pairs);
+    for (field, length) in fields.into_iter().zip(lengths) {
+        pipeline::check_length(field, "texts", length, most)?;
     }
-}
-
-fn zipped<'t>(left: &'t [Text<'_>], right: &'t [Text<'_>]) -> Vec<(&'t str, &'t str)> {
-    left.iter().map(AsRef::as_ref).zip(right.iter().map(AsRef::as_ref)).collect()
+    let [left, right] = lengths;
+    if left == 1 || left == right {
+        return Ok(());
+    }
+    let detail = format!(
+        "{left} first texts and {right} second ones make no pairs: give one first text, or as \
+         many as second ones"
+    );
+    Err(ApiError::at(Code::InvalidField, fields[0], detail))
 }
 
 impl<D: PairDialect> Endpoint for PairQuestion<'_, D> {
@@ -136,74 +197,40 @@ impl<D: PairDialect> Endpoint for PairQuestion<'_, D> {
         body::check_encoding(request.headers())
     }
 
-    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyQuestion<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>, ApiError> {
         let asked = json::read_object(body).and_then(|body| D::ask(body, address));
         let sides = asked.map_err(|error| error.in_dialect(D::DIALECT))?;
-        Ok(Box::new(PairQuestion::<'b, D>::of(sides)))
+        Ok(Box::new(PairQuestion::<'b, D> { sides, dialect: PhantomData }))
     }
 }
 
-impl<D: PairDialect> Question for PairQuestion<'_, D> {
+impl<D: PairDialect> Ask for PairQuestion<'_, D> {
     fn dialect(&self) -> Dialect {
         D::DIALECT
     }
 
-    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
-        let [left, right] = self.fields;
-        let pointer = match (&self.pairs, pointer.of_pair()) {
-            (Pairs::Against(_), _) => pointer.renamed("query", left).renamed("candidates", right),
-            (Pairs::Zipped { .. }, Some((index, side))) => {
-                Pointer::from(if side == "/a" { left } else { right }).index(index)
-            }
-            (Pairs::Zipped { .. }, None) => pointer.renamed("pairs", right),
+    fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    where
+        Self: 'q,
+    {
+        let Sides { left, left_field, right, right_field, target, truncate } = self.sides;
+        check_lengths([left_field, right_field], [left.length(), right.length()], desk.app)?;
+        let selection = Selection {
+            truncate: Some(truncate),
+            ..Selection::named(target.model.as_ref(), target.method.as_ref())
         };
-        if D::NAMES_MODEL { pointer.renamed("method", "/model") } else { pointer }
-    }
-
-    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
-        self.check_length(app)?;
-        match &self.pairs {
-            Pairs::Against(request) => request.plan(app, models).and_then(|plan| {
-                plan.resolved.check_scores()?;
-                plan.longer(self.lengths[1].saturating_mul(D::SCORE_BYTES), "/candidates", app)
-            }),
-            Pairs::Zipped { left, right, target, truncate } => {
-                let selection = Selection {
-                    truncate: Some(*truncate),
-                    ..Selection::named(target.model.as_ref(), target.method.as_ref())
-                };
-                let resolved = selection.resolve(models)?;
-                plan_pairs(&zipped(left, right), resolved, D::SCORE_BYTES, app)
-            }
+        let asked = Scoring::new(&selection, None, desk.models);
+        let asked = asked.map_err(|error| error.renamed(Fields::<D>::named))?;
+        let form =
+            Fields { left: left_field, right: right_field, dialect: PhantomData::<fn() -> D> };
+        let (mut left, right, each) =
+            (left.into_vec(), right.into_vec(), (right_field, D::SCORE_BYTES));
+        if left.len() > 1 {
+            let pairs = left.into_iter().zip(right).collect();
+            return Ok(Box::new(Batch::new((asked, pairs, form), each, desk.app)?));
         }
-    }
-
-    fn answer(
-        &self,
-        plan: &Plan,
-        app: &App,
-        work: &JobContext,
-        answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
-        let scored = match &self.pairs {
-            Pairs::Against(request) => {
-                request.ranking(plan, app, work).map(|(ranking, _, counts)| {
-                    let mut scores = vec![0.0; request.candidates().len()];
-                    for result in &ranking.results {
-                        if let Some(score) = scores.get_mut(result.index) {
-                            *score = result.score;
-                        }
-                    }
-                    PairScores { scores, counts }
-                })
-            }
-            Pairs::Zipped { left, right, .. } => {
-                let scored = score_pairs(&zipped(left, right), plan, app, work);
-                scored.map(|Scores { scores, counts, .. }| PairScores { scores, counts })
-            }
-        };
-        let scored = scored?;
-        D::write(&scored, &plan.resolved, answer)?;
-        Ok(scored.counts)
+        let text = left.pop().unwrap_or(Text("".into()));
+        let asked = Against { resolved: asked.resolved, text };
+        Ok(Box::new(Batch::new((asked, right, form), each, desk.app)?))
     }
 }

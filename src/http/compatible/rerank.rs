@@ -12,8 +12,10 @@ use utoipa_axum::routes;
 
 use crate::http::api::explain::explaining;
 use crate::http::api::pipeline;
-use crate::http::api::pipeline::{AnyQuestion, Endpoint, Plan, Question};
+use crate::http::api::pipeline::Endpoint;
+use crate::http::api::question::AnyAsk;
 use crate::http::api::rank::RankRequest;
+use crate::http::api::unplanned::{Plan, Question, unplanned};
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
 use crate::http::compatible::input::{Document, OnlyObject, Truncate, Whole, given, has_field};
@@ -203,10 +205,10 @@ impl Endpoint for RerankQuestion<'_> {
         body::check_encoding(request.headers())
     }
 
-    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyQuestion<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>, ApiError> {
         let asked = json::read_object::<RerankRequest<'_>>(body).and_then(|body| body.ask(address));
         match asked {
-            Ok(question) => Ok(Box::new(question)),
+            Ok(question) => Ok(unplanned(question)),
             Err(error) => {
                 let of_tei = address.tei && (!address.rerank || has_field(body, "texts"));
                 Err(error.in_dialect(if of_tei { Dialect::Tei } else { Dialect::Rerank }))

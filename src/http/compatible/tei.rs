@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use crate::http::api::embed::EmbedRequest;
+use crate::http::api::embed::{EmbedRequest, Foreign};
 use crate::http::api::similarity::SimilarityRequest;
 use crate::http::api::{embed, pipeline, similarity};
 use crate::http::app::App;
@@ -64,10 +64,11 @@ pub(super) struct TeiEmbedRequest<'b> {
 impl<'b> TeiEmbedRequest<'b> {
     pub(super) fn ask(self, address: &Address) -> Result<EmbedRequest<'b>, ApiError> {
         let texts = self.inputs.texts("/inputs")?;
+        let dimensions = self.dimensions.map(|Whole(count)| count);
         Ok(EmbedRequest {
             normalize: Some(self.normalize.unwrap_or(true)),
             truncate: Some(self.truncate.is_none_or(|Truncate(truncate)| truncate)),
-            dimensions: self.dimensions.map(|Whole(count)| count),
+            foreign: Foreign { dimensions, ..Foreign::default() },
             ..vectors::ask(texts, address.target(None), address.stand_in)
         })
     }

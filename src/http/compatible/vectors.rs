@@ -2,20 +2,17 @@
 
 use std::marker::PhantomData;
 
-use cognate::engine::{Counts, Embeddings, Query, Reason};
+use cognate::engine::Embeddings;
 use serde::Deserialize;
 
-use crate::http::api::embed::{EmbedRequest, UnknownVector};
-use crate::http::api::pipeline::{AnyQuestion, Endpoint, Plan, Question};
-use crate::http::app::App;
+use crate::http::api::embed::{EmbedRequest, Embedding, Foreign, UnknownVector};
+use crate::http::api::pipeline::Endpoint;
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Desk, Form};
 use crate::http::compatible::address::{Address, Target};
 use crate::http::dialect::{Dialect, StandIn};
-use crate::http::error::{ApiError, Pointer};
-use crate::http::registry::models::Models;
-use crate::http::request::fields::{ModelName, Texts, VectorMethod};
-use crate::http::request::query::Resolved;
+use crate::http::error::{ApiError, Pointer, Segment};
+use crate::http::request::fields::{ModelName, Text, Texts, VectorMethod};
 use crate::http::request::{body, json};
-use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
 /// How a dialect asks for vectors, and how it writes them.
@@ -33,44 +30,73 @@ pub(super) trait VectorDialect: Send + 'static {
 
     /// Writes the answer: a bare list of vectors, unless the dialect has more to say.
     fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
-        answer.write_json(&vectors.vectors)
+        // Every text has a vector: `unknown` is always set.
+        answer.write_json(&vectors.embedded.vectors)
     }
 }
 
 pub(super) struct Vectors<'q> {
-    pub resolved: &'q Resolved,
-    pub request: &'q EmbedRequest<'q>,
-    pub embedded: Embeddings,
-    pub vectors: Vec<Vec<f32>>,
+    pub asked: &'q Embedding,
+    /// The only text, where the body has one in the place of a list.
+    pub one: Option<&'q Text<'q>>,
+    pub embedded: &'q Embeddings,
 }
 
-impl Vectors<'_> {
+impl<'q> Vectors<'q> {
     pub(super) fn tokens(&self) -> usize {
         self.embedded.tokens.iter().sum()
     }
 
     pub(super) fn model(&self) -> &str {
-        &self.resolved.model.name
+        &self.asked.resolved.model.name
+    }
+
+    /// The vectors, in the order of the texts.
+    pub(super) fn each(&self) -> impl Iterator<Item = &'q [f32]> {
+        self.embedded.vectors.iter().map(|vector| vector.as_deref().unwrap_or_default())
+    }
+
+    pub(super) fn first(&self) -> &'q [f32] {
+        self.each().next().unwrap_or_default()
     }
 }
 
 pub(super) struct VectorQuestion<'b, D: VectorDialect> {
     request: EmbedRequest<'b>,
-    dialect: PhantomData<D>,
+    dialect: PhantomData<fn() -> D>,
 }
 
-impl<D: VectorDialect> VectorQuestion<'_, D> {
-    /// Refuses texts that are longer than any may be: cut or not, no vector is theirs.
-    fn check_long(&self, embedded: &Embeddings, resolved: &Resolved) -> Result<(), ApiError> {
-        let long = embedded.reasons.iter().zip(&embedded.unscored);
-        let mut long = long.filter(|(reason, _)| **reason == Reason::TooLong);
-        let Some((_, &index)) = long.next() else { return Ok(()) };
-        let query = Query { refuse_unscored: true, ..resolved.query };
-        let texts = self.request.places().skip(index).take(1);
-        texts.into_iter().try_for_each(|(place, text)| {
-            resolved.model.engine.check_text(text, &query, place)?;
-            Ok(())
-        })
+/// A dialect's body: a list of texts, or one text.
+struct Worded<D> {
+    is_one: bool,
+    dialect: PhantomData<fn() -> D>,
+}
+
+impl<D: VectorDialect> Worded<D> {
+    fn named(is_one: bool, pointer: Pointer) -> Pointer {
+        let pointer = match pointer.segments() {
+            [Segment::Field("texts"), Segment::Index(_)] if is_one => D::TEXTS.into(),
+            _ => pointer.renamed("texts", D::TEXTS),
+        };
+        // The path may name a method, too, but the field can.
+        if D::NAMES_MODEL { pointer.renamed("method", "/model") } else { pointer }
+    }
+}
+
+impl<D: VectorDialect> Form<Embedding, Text<'_>> for Worded<D> {
+    fn place(&self, pointer: Pointer, _: &[Text<'_>]) -> Pointer {
+        Self::named(self.is_one, pointer)
+    }
+
+    fn write(
+        &self,
+        asked: &Embedding,
+        texts: &[Text<'_>],
+        embedded: &Embeddings,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), ApiError> {
+        let one = texts.first().filter(|_| self.is_one);
+        D::write(Vectors { asked, one, embedded }, answer)
     }
 }
 
@@ -81,48 +107,29 @@ impl<D: VectorDialect> Endpoint for VectorQuestion<'_, D> {
         body::check_encoding(request.headers())
     }
 
-    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyQuestion<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>, ApiError> {
         let asked = json::read_object(body).and_then(|body| D::ask(body, address));
         let mut request = asked.map_err(|error| error.in_dialect(D::DIALECT))?;
         // Some clients always send a number, and 0 for all dimensions.
-        request.dimensions = request.dimensions.filter(|&dimensions| dimensions > 0);
+        let dimensions = request.foreign.dimensions.filter(|&dimensions| dimensions > 0);
+        request.foreign = Foreign { dimensions, refuse_long: true };
         Ok(Box::new(VectorQuestion::<'b, D> { request, dialect: PhantomData }))
     }
 }
 
-impl<D: VectorDialect> Question for VectorQuestion<'_, D> {
+impl<D: VectorDialect> Ask for VectorQuestion<'_, D> {
     fn dialect(&self) -> Dialect {
         D::DIALECT
     }
 
-    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
-        let pointer = self.request.pointer_in_body(pointer).renamed("texts", D::TEXTS);
-        // The path may name a method, too, but the field can.
-        if D::NAMES_MODEL { pointer.renamed("method", "/model") } else { pointer }
-    }
-
-    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
-        let plan = self.request.plan(app, models);
-        let more = self.request.texts.length().saturating_mul(D::ITEM_BYTES);
-        plan.and_then(|plan| plan.longer(more, "/texts", app))
-    }
-
-    fn answer(
-        &self,
-        plan: &Plan,
-        app: &App,
-        work: &JobContext,
-        answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
-        let (embedded, vectors) = self.request.vectors(plan, app, work)?;
-        self.check_long(&embedded, &plan.resolved)?;
-        let counts = embedded.counts;
-        // Every text has a vector: `unknown` is always set.
-        let vectors = vectors.into_iter().map(Option::unwrap_or_default).collect();
-        let (resolved, request) = (&plan.resolved, &self.request);
-        work.check()?;
-        D::write(Vectors { resolved, request, embedded, vectors }, answer)?;
-        Ok(counts)
+    fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    where
+        Self: 'q,
+    {
+        let is_one = matches!(self.request.texts, Texts::One(_));
+        let form = Worded { is_one, dialect: PhantomData::<fn() -> D> };
+        let planned = self.request.plan_in(form, D::ITEM_BYTES, desk);
+        planned.map_err(|error| error.renamed(|pointer| Worded::<D>::named(is_one, pointer)))
     }
 }
 
@@ -143,6 +150,6 @@ pub(super) fn ask<'b>(texts: Texts<'b>, target: Target<'b>, stand_in: StandIn) -
             StandIn::Error => UnknownVector::Error,
         }),
         truncate: Some(true),
-        dimensions: None,
+        foreign: Foreign::default(),
     }
 }

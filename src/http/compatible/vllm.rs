@@ -112,7 +112,7 @@ impl PairDialect for Vllm {
     }
 
     fn write(
-        scored: &PairScores,
+        scored: &PairScores<'_>,
         resolved: &Resolved,
         answer: &mut Answer<'_>,
     ) -> Result<(), ApiError> {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use crate::http::api::embed::EmbedRequest;
+use crate::http::api::embed::{EmbedRequest, Foreign};
 use crate::http::app::App;
 use crate::http::compatible::address::Address;
 use crate::http::compatible::input::{OnlyObject, Whole};
@@ -78,7 +78,7 @@ enum WeaviateResponse<'r> {
     /// Vectors of many.
     Many {
         /// A vector a text, in order.
-        vectors: &'r [Vec<f32>],
+        vectors: Vec<&'r [f32]>,
         /// Their dimensions.
         dims: usize,
     },
@@ -104,20 +104,18 @@ impl VectorDialect for Weaviate {
         let request = vectors::ask(texts, address.target(None), address.stand_in);
         let dimensions =
             body.config.and_then(|OnlyObject(config)| config.dimensions).map(|Whole(count)| count);
-        Ok(EmbedRequest { normalize: None, dimensions, ..request })
+        let foreign = Foreign { dimensions, ..request.foreign };
+        Ok(EmbedRequest { normalize: None, foreign, ..request })
     }
 
     fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
         let dims = vectors.embedded.dims;
-        match &vectors.request.texts {
-            Texts::One(text) => {
-                let vector = vectors.vectors.first().map(Vec::as_slice).unwrap_or_default();
-                answer.write_json(&WeaviateResponse::One { text: text.as_ref(), vector, dims })
+        answer.write_json(&match vectors.one {
+            Some(text) => {
+                WeaviateResponse::One { text: text.as_ref(), vector: vectors.first(), dims }
             }
-            Texts::Many(_) => {
-                answer.write_json(&WeaviateResponse::Many { vectors: &vectors.vectors, dims })
-            }
-        }
+            None => WeaviateResponse::Many { vectors: vectors.each().collect(), dims },
+        })
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) struct Selection<'r> {
     pub return_opposes: Option<bool>,
 }
 
+#[derive(Clone)]
 pub struct Resolved {
     /// The model, kept until the answer is complete.
     pub model: Arc<LoadedModel>,

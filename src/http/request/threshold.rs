@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use cognate::window::options::Least;
 use utoipa::openapi::schema::RefBuilder;
 use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -27,6 +28,15 @@ const EXPECTED: &str = "a number or \"calibrated\"";
 forms!(Threshold: EXPECTED;
     number(number) => Score::of(number).map(Threshold::Number);
     text(word) => only(&word, CALIBRATED, &EXPECTED).map(|()| Threshold::Calibrated););
+
+impl From<Threshold> for Least {
+    fn from(threshold: Threshold) -> Self {
+        match threshold {
+            Threshold::Number(Score(number)) => Self::Number(number),
+            Threshold::Calibrated => Self::Calibrated,
+        }
+    }
+}
 
 impl PartialSchema for Threshold {
     fn schema() -> RefOr<Schema> {

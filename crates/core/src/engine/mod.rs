@@ -44,6 +44,7 @@ pub use rank::{
     ResultReason, Side, Strategy, UnscoredLikes, WordShare,
 };
 pub use served::{Missing, Served, auto_method};
+pub use similarity::TextPair;
 pub use text_limits::TextLimits;
 
 use crate::engine::fuse::{FusedProblem, Fusions};

@@ -1,7 +1,7 @@
 //! Questions answered by a method that is not one of those of this library.
 
 use crate::engine::{
-    Embeddings, Engine, Explanation, Query, QueryError, RankOptions, Ranking, Scores,
+    Embeddings, Engine, Explanation, Query, QueryError, RankOptions, Ranking, Scores, TextPair,
 };
 use crate::methods::{Info, Method, Reads, Scorer};
 
@@ -56,10 +56,7 @@ impl Engine {
 
 impl OwnMethod<'_> {
     /// As [`Engine::similarity`] does.
-    pub fn similarity<A: AsRef<str>, B: AsRef<str>>(
-        &self,
-        pairs: &[(A, B)],
-    ) -> Result<Scores, QueryError> {
+    pub fn similarity<P: TextPair>(&self, pairs: &[P]) -> Result<Scores, QueryError> {
         self.engine.score_pairs_by((self.scorer, self.info), pairs, &self.query)
     }
 

@@ -9,6 +9,24 @@ use crate::model::Phrase;
 /// comes near while other texts are cut, and rows while the words of others are found.
 const BLOCK: usize = 8;
 
+/// Two texts that are compared, wherever they are kept: pairs are scored as they were parsed.
+pub trait TextPair {
+    /// The texts.
+    fn texts(&self) -> (&str, &str);
+}
+
+impl<A: AsRef<str>, B: AsRef<str>> TextPair for (A, B) {
+    fn texts(&self) -> (&str, &str) {
+        (self.0.as_ref(), self.1.as_ref())
+    }
+}
+
+impl<P: TextPair + ?Sized> TextPair for &P {
+    fn texts(&self) -> (&str, &str) {
+        (**self).texts()
+    }
+}
+
 /// # Similarity
 impl Engine {
     /// The scores of pairs of texts.
@@ -23,19 +41,19 @@ impl Engine {
     /// assert_eq!(answer.unscored, [1], "the second has a text without a known word");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn similarity<A: AsRef<str>, B: AsRef<str>>(
+    pub fn similarity<P: TextPair>(
         &self,
-        pairs: &[(A, B)],
+        pairs: &[P],
         query: &Query,
     ) -> Result<Scores, QueryError> {
         self.score_pairs_by((self.scorer_of(query)?, query.method.info()), pairs, query)
     }
 
     /// [`Engine::similarity`] by a scorer that need not be one of the methods.
-    pub(super) fn score_pairs_by<A: AsRef<str>, B: AsRef<str>>(
+    pub(super) fn score_pairs_by<P: TextPair>(
         &self,
         (scorer, info): (&Scorer, &Info),
-        pairs: &[(A, B)],
+        pairs: &[P],
         query: &Query,
     ) -> Result<Scores, QueryError> {
         if info.kind == Kind::Ranker {
@@ -56,12 +74,13 @@ impl Engine {
         answer.scores.reserve(pairs.len());
         for (number, block) in pairs.chunks(BLOCK).enumerate() {
             let (first, before) = (number * BLOCK, answer.unscored.len());
-            for ([one, other], (a, b)) in phrases.iter_mut().zip(block) {
-                self.begin(one, a.as_ref());
-                self.begin(other, b.as_ref());
+            for ([one, other], pair) in phrases.iter_mut().zip(block) {
+                let (a, b) = pair.texts();
+                self.begin(one, a);
+                self.begin(other, b);
             }
             for (index, (phrases, pair)) in (first..).zip(phrases.iter_mut().zip(block)) {
-                self.finish_pair(phrases, pair, (info, query), index, &mut answer)?;
+                self.finish_pair(phrases, pair.texts(), (info, query), index, &mut answer)?;
             }
             let left_out = answer.unscored.get(before..).unwrap_or_default();
             for (index, ([one, other], _)) in (first..).zip(phrases.iter().zip(block)) {
@@ -85,16 +104,16 @@ impl Engine {
     }
 
     /// Finishes the texts of a pair that were begun, and notes what is to be told of them.
-    fn finish_pair<A: AsRef<str>, B: AsRef<str>>(
+    fn finish_pair(
         &self,
         [one, other]: &mut [Phrase<'_>; 2],
-        (a, b): &(A, B),
+        (a, b): (&str, &str),
         (info, query): (&Info, &Query),
         index: usize,
         answer: &mut Scores,
     ) -> Result<(), QueryError> {
-        let a = self.finish_item(one, a.as_ref(), query, Place::Pair(index, 0))?;
-        let b = self.finish_item(other, b.as_ref(), query, Place::Pair(index, 1))?;
+        let a = self.finish_item(one, a, query, Place::Pair(index, 0))?;
+        let b = self.finish_item(other, b, query, Place::Pair(index, 1))?;
         if a.is_cut() || b.is_cut() {
             answer.truncated.push(index);
         }

@@ -10,6 +10,7 @@
 pub mod events;
 pub mod naming;
 mod nearest;
+pub mod options;
 pub mod stream;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,8 @@ use crate::methods::Method;
 
 /// Texts that are looked back at.
 pub const LAST: usize = 2000;
+/// The method whose vectors find the nearest.
+pub const METHOD: &str = "avg-cos";
 /// The method that scores the nearest once more.
 pub const SECOND: &str = "coverage";
 /// Number of nearest texts that vote.

@@ -7,8 +7,8 @@ use axum::extract::State;
 use axum::response::Response;
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
-    Applied, Cancellation, Collection, CollectionError, CollectionInfo, Item, MatchOptions,
-    Matched, Outgoing, Pending, SharedEngine, Write,
+    Applied, Cancellation, Collection, CollectionError, CollectionInfo, Item, Matched, Outgoing,
+    Pending, SharedEngine, Write,
 };
 use cognate_files::instant;
 use serde::Serialize;
@@ -17,6 +17,7 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::api::collections::call;
+use crate::http::api::collections::match_options::Matching;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
@@ -295,12 +296,11 @@ impl Against {
 
     pub(crate) fn follow(
         &self,
-        resolved: &Resolved,
-        how: &MatchOptions,
+        matching: &Matching,
         items: Vec<Item>,
         (app, work): (&App, &JobContext),
     ) -> Result<Vec<Matched>, call::MatchRefusal> {
-        let matched = self.followed(resolved, how, items, (app, work));
+        let matched = self.followed(matching, items, (app, work));
         if let Err(call::MatchRefusal::Other(error)) = &matched {
             app.metrics.write_refused(self.collection.name(), error);
         }
@@ -309,8 +309,7 @@ impl Against {
 
     fn followed(
         &self,
-        resolved: &Resolved,
-        how: &MatchOptions,
+        Matching { resolved, how }: &Matching,
         items: Vec<Item>,
         (app, work): (&App, &JobContext),
     ) -> Result<Vec<Matched>, call::MatchRefusal> {

@@ -1,16 +1,15 @@
 //! `POST /collections/{name}/match`: for each text in turn its nearest items, its event, and then it is
 //! added.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cognate::engine::{Counts, Query};
-use cognate::methods::{Info, Kind, Method};
-use cognate::window::events::Rule;
-use cognate::window::stream::{AddPolicy, Settings};
-use cognate::window::{Limits, usual};
-use cognate_collections::{Item, MatchOptions};
+use cognate::engine::Counts;
+use cognate::methods::Method;
+use cognate::window::options::{Least, Options};
+use cognate::window::stream::Settings;
+use cognate_collections::Item;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -18,20 +17,20 @@ use utoipa::ToSchema;
 use crate::http::api::collections::answers::{Against, MatchedEntry};
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::items::{ItemRequest, item_at, within};
+use crate::http::api::collections::match_options::{AddRule, Effort, Matching};
 use crate::http::api::collections::{call, item};
-use crate::http::api::pipeline::{
-    ANSWER_HEAD, AnyQuestion, BoxFuture, Endpoint, NUMBER_BYTES, Plan, Question,
-};
+use crate::http::api::cost::Cost;
+use crate::http::api::pipeline::{ANSWER_HEAD, Endpoint, NUMBER_BYTES};
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, BoxFuture, Desk, Planned, Seat};
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
-use crate::http::registry::models::Models;
 use crate::http::request::fields::{
     Count, List, ModelName, OpposedPolicy, Pool, Score, Share, VectorMethod,
 };
-use crate::http::request::query::{Resolved, Selection};
+use crate::http::request::query::Resolved;
 use crate::http::request::threshold::Threshold;
 use crate::http::request::{body, json};
 use crate::http::work::admission::Permit;
@@ -41,188 +40,6 @@ use crate::http::work::unsent::Answer;
 
 /// Bytes of the answer to a text beside ids and scores.
 const MATCHED_BYTES: usize = 80;
-/// Products of bytes that take as long as one of numbers.
-const BYTES_A_NUMBER: u64 = 4;
-/// The word for no second method.
-const NO_SECOND: &str = "none";
-
-/// The options of a match, from a body or a query string.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Wanted<'w> {
-    pub(crate) model: Option<&'w str>,
-    pub(crate) method: Option<&'w str>,
-    pub(crate) second: Option<&'w str>,
-    pub(crate) last: Option<usize>,
-    pub(crate) within: Option<&'w str>,
-    pub(crate) threshold: Option<Threshold>,
-    pub(crate) nearest: Option<usize>,
-    pub(crate) votes: Option<usize>,
-    pub(crate) centre: Option<f64>,
-    pub(crate) duplicate_score: Option<f64>,
-    pub(crate) opposes: Option<OpposedPolicy>,
-    pub(crate) add: Option<AddRule>,
-    pub(crate) replace: bool,
-}
-
-/// Which texts are added to the collection once they are decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum AddRule {
-    /// All of them.
-    All,
-    /// Those that are duplicates of none.
-    New,
-    /// None: they are looked up, each as if it were the next.
-    None,
-}
-
-impl Wanted<'_> {
-    /// The model that answers, and how.
-    pub(crate) fn resolve(
-        &self,
-        app: &App,
-        models: &Models,
-    ) -> Result<(Resolved, MatchOptions), ApiError> {
-        let method = self.method.or(Some(Method::AvgCos.name()));
-        let resolved = Selection { model: self.model, method, ..Selection::default() };
-        let resolved = resolved.resolve(models)?;
-        let engine = &resolved.model.engine;
-        engine.embedding_dims(resolved.query.method)?;
-        let second = match self.second.unwrap_or(usual::SECOND) {
-            NO_SECOND => None,
-            name => {
-                let named = engine.method(name).map_err(ApiError::from);
-                Some(named.map_err(|error| error.renamed(|it| it.renamed("method", "/second")))?)
-            }
-        };
-        if let Some(second) = second {
-            if second.info().kind == Kind::Ranker {
-                let detail = "a method that only ranks does not say how alike two texts are";
-                return Err(ApiError::at(Code::MethodOnlyRanks, "/second", detail));
-            }
-            let checked = engine.check(&Query::new(second)).map_err(ApiError::from);
-            checked.map_err(|error| error.renamed(|it| it.renamed("method", "/second")))?;
-        }
-        let drop_opposed = self.opposes == Some(OpposedPolicy::Drop);
-        if drop_opposed {
-            resolved.check_tells_opposites("/opposes")?;
-        }
-        let scoring = second.unwrap_or(resolved.query.method);
-        let last = self.last.unwrap_or(usual::LAST);
-        let most = app.settings.max_window;
-        if last == 0 || last > most {
-            let detail = format!("expected a number from 1 to {most} (setting `max_window`)");
-            return Err(ApiError::at(Code::OutOfRange, "/last", detail));
-        }
-        let threshold = self.threshold(scoring, &resolved)?;
-        let votes = self.votes.unwrap_or(usual::VOTES);
-        let duplicate = match self.duplicate_score {
-            Some(score) => {
-                check_score(score, scoring, "/duplicate_score")?;
-                score as f32
-            }
-            None => usual::duplicate(scoring),
-        };
-        let centre = self.centre.map_or(usual::CENTRE, |centre| centre as f32);
-        if !(0.0..=1.0).contains(&centre) {
-            let detail = "expected a number from 0 to 1";
-            return Err(ApiError::at(Code::OutOfRange, "/centre", detail));
-        }
-        let rule = Rule { threshold, votes, centre, duplicate };
-        let stream = Settings {
-            method: resolved.query.method,
-            second,
-            nearest: self.nearest.unwrap_or(usual::NEAREST),
-            floor: usual::FLOOR,
-            drop_opposed,
-            rule,
-            limits: Limits { last, within: within(self.within)? },
-        };
-        let add = match self.add {
-            None | Some(AddRule::All) => AddPolicy::All,
-            Some(AddRule::New) => AddPolicy::New,
-            Some(AddRule::None) => AddPolicy::None,
-        };
-        Ok((resolved, MatchOptions { stream, add, replace: self.replace }))
-    }
-
-    /// The least score at which a text joins an event or is a duplicate.
-    fn threshold(&self, scoring: Method, resolved: &Resolved) -> Result<f32, ApiError> {
-        let Some(threshold) = self.threshold else {
-            return usual::threshold(scoring).ok_or_else(|| {
-                let detail = format!(
-                    "no usual `threshold` is known for {}: say one, or \"calibrated\"",
-                    scoring.name()
-                );
-                ApiError::at(Code::NotCalibrated, "/threshold", detail)
-            });
-        };
-        if let Threshold::Number(Score(number)) = threshold {
-            check_score(number, scoring, "/threshold")?;
-        }
-        let query = Query::new(scoring);
-        let model = Arc::clone(&resolved.model);
-        let by_scoring = Resolved { model, query, fused: None };
-        Ok(threshold.resolve(&by_scoring, "/threshold")?.least)
-    }
-}
-
-/// Refuses a score that a method never gives.
-fn check_score(score: f64, method: Method, pointer: &'static str) -> Result<(), ApiError> {
-    let Info { name, range: (least, most), .. } = method.info();
-    if (f64::from(*least)..=f64::from(*most)).contains(&score) {
-        return Ok(());
-    }
-    let detail = format!("expected a number from {least} to {most}, as scores of {name} are");
-    Err(ApiError::at(Code::OutOfRange, pointer, detail))
-}
-
-/// Multiplications that matching some texts takes, roughly.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Effort {
-    /// To look through the window for their nearest, which many texts share.
-    scan: u64,
-    /// To score the nearest once more, at least and at most.
-    second: [u64; 2],
-}
-
-impl Effort {
-    /// The work of matching texts against items of so many words each.
-    pub(crate) fn of<'t>(
-        how: &MatchOptions,
-        resolved: &Resolved,
-        words: u64,
-        texts: impl Iterator<Item = &'t str>,
-    ) -> Self {
-        let Settings { second, nearest, limits, .. } = how.stream;
-        let dims = resolved.model.engine.model().dims() as u64;
-        let scan = (limits.last as u64).saturating_mul(dims) / BYTES_A_NUMBER;
-        let again = |text: &str| {
-            let Some(cost) = second.map(|method| &method.info().cost) else { return [0; 2] };
-            let each = |cost: fn(u64, u64, u64) -> u64| cost(resolved.words(text), words, dims);
-            // Words that repeat make less work than the costs of optimal transport say.
-            let both = [each(cost.bound.unwrap_or(cost.candidate)), each(cost.candidate)];
-            both.map(|each| each.saturating_mul(nearest as u64))
-        };
-        texts.fold(Self::default(), |sum, text| {
-            let ([least, most], [one, other]) = (sum.second, again(text));
-            Self {
-                scan: sum.scan.saturating_add(scan),
-                second: [least.saturating_add(one), most.saturating_add(other)],
-            }
-        })
-    }
-
-    /// All of it, at least and at most.
-    pub(crate) fn bounds(self) -> [u64; 2] {
-        self.second.map(|second| self.scan.saturating_add(second))
-    }
-
-    /// That of the second look, at most.
-    pub(crate) fn second(self) -> u64 {
-        self.second[1]
-    }
-}
 
 /// The body of `POST /collections/{name}/match`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -288,63 +105,42 @@ pub(crate) struct MatchResponse<'m> {
     results: Vec<MatchedEntry<'m>>,
 }
 
-pub(crate) struct Matching<'b> {
+impl MatchRequest<'_> {
+    fn options(&self) -> Result<Options<'_>, ApiError> {
+        Ok(Options {
+            method: self.method.as_ref().map(AsRef::as_ref),
+            second: self.second.as_deref(),
+            last: self.last.map(|Count(last)| last),
+            within: within(self.within.as_deref())?,
+            threshold: self.threshold.map(Least::from),
+            nearest: self.nearest.map(|Pool(nearest)| nearest),
+            votes: self.votes.map(|Pool(votes)| votes),
+            centre: self.centre.map(|Share(centre)| centre),
+            duplicate_score: self.duplicate_score.map(|Score(score)| score),
+            drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
+        })
+    }
+}
+
+/// A body of texts to be matched against a collection.
+struct MatchQuestion<'b> {
     against: Arc<Against>,
     request: MatchRequest<'b>,
-    /// From when the work is weighed until it is done.
-    weighed: Mutex<Option<Weighed>>,
 }
 
-/// A match that was weighed.
-struct Weighed {
-    items: Vec<Item>,
-    how: MatchOptions,
-    /// The units that the items take beside one each.
-    units: Option<Permit>,
-}
-
-impl Matching<'_> {
-    fn weighed(&self) -> MutexGuard<'_, Option<Weighed>> {
-        self.weighed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wanted(&self) -> Wanted<'_> {
-        let request = &self.request;
-        Wanted {
-            model: request.model.as_ref().map(AsRef::as_ref),
-            method: request.method.as_ref().map(AsRef::as_ref),
-            second: request.second.as_deref(),
-            last: request.last.map(|Count(last)| last),
-            within: request.within.as_deref(),
-            threshold: request.threshold,
-            nearest: request.nearest.map(|Pool(nearest)| nearest),
-            votes: request.votes.map(|Pool(votes)| votes),
-            centre: request.centre.map(|Share(centre)| centre),
-            duplicate_score: request.duplicate_score.map(|Score(score)| score),
-            opposes: request.opposes,
-            add: request.add,
-            replace: request.replace.unwrap_or(false),
-        }
-    }
-}
-
-impl Endpoint for Matching<'_> {
+impl Endpoint for MatchQuestion<'_> {
     type Address = Arc<Against>;
 
-    fn may_wait(_: &App) -> bool {
-        true
-    }
-
-    fn read<'b>(body: &'b [u8], against: &Arc<Against>) -> Result<AnyQuestion<'b>, ApiError> {
-        let request = json::read_object(body)?;
-        let against = Arc::clone(against);
-        Ok(Box::new(Matching { against, request, weighed: Mutex::default() }))
+    fn read<'b>(body: &'b [u8], against: &Arc<Against>) -> Result<AnyAsk<'b>, ApiError> {
+        let (request, against) = (json::read_object(body)?, Arc::clone(against));
+        Ok(Box::new(MatchQuestion { against, request }))
     }
 }
 
-impl Question for Matching<'_> {
-    fn waits(&self, app: &App) -> bool {
-        app.collections.is_remote()
+impl Ask for MatchQuestion<'_> {
+    /// A match may wait for the collection's writer and for a disk, or for another machine.
+    fn seat(&self, app: &App) -> Seat {
+        if app.collections.is_remote() { Seat::Waiting } else { Seat::Pool }
     }
 
     /// Who only looks waits for nobody.
@@ -356,55 +152,69 @@ impl Question for Matching<'_> {
         Some(Box::pin(async move { against.turn(&app).await }))
     }
 
-    /// A match may wait for the collection's writer and for a disk.
-    fn is_long(&self) -> bool {
-        true
+    fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    where
+        Self: 'q,
+    {
+        let Self { against, request } = *self;
+        let (app, list) = (desk.app, &request.items);
+        let limit = ("max_texts", app.settings.max_texts);
+        pipeline::check_length("/items", "items", list.length, limit)?;
+        let model = request.model.as_ref().map(AsRef::as_ref);
+        let (options, kept) = (request.options()?, (request.add, request.replace));
+        let matching = Matching::new(model, &options, kept, (app, desk.models))?;
+        against.check_adds(matching.how.add)?;
+        let each = list.items.iter().enumerate().map(item_at);
+        let text_bytes = against.collection().limits().text_bytes;
+        let mut units = None;
+        let pay = |more| item::pay_beside(app, &mut units, more, list.length);
+        let items = item::parse(each, (list.length, text_bytes), cognate_collections::now(), pay)?;
+        let bytes = items.iter().map(|item| item.text.len()).sum();
+        let words = against.words(&matching.resolved, app);
+        let words = words.map_err(|error| call::of(&error, ""))?;
+        let work = Effort::of(&matching, words, items.iter().map(|item| &*item.text)).bounds();
+        let each = MATCHED_BYTES + matching.how.stream.nearest * (NUMBER_BYTES + 24);
+        let cost = Cost::of(&matching.resolved, list.length, bytes, work, app)?;
+        let cost = cost.answering(ANSWER_HEAD + list.length * each, "/items", app)?;
+        Ok(Box::new(PlannedMatch { against, matching, items, cost, _units: units }))
+    }
+}
+
+struct PlannedMatch {
+    against: Arc<Against>,
+    matching: Matching,
+    items: Vec<Item>,
+    cost: Cost,
+    /// The units that the items take beside one each.
+    _units: Option<Permit>,
+}
+
+impl Planned for PlannedMatch {
+    fn resolved(&self) -> &Resolved {
+        &self.matching.resolved
     }
 
-    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
-        let limit = ("max_texts", app.settings.max_texts);
-        let items = &self.request.items;
-        pipeline::check_length("/items", "items", items.length, limit)?;
-        let (resolved, how) = self.wanted().resolve(app, models)?;
-        self.against.check_adds(how.add)?;
-        let each = items.items.iter().enumerate().map(item_at);
-        let text_bytes = self.against.collection().limits().text_bytes;
-        let mut units = None;
-        let pay = |more| item::pay_beside(app, &mut units, more, items.length);
-        let parsed =
-            item::parse(each, (items.length, text_bytes), cognate_collections::now(), pay)?;
-        let bytes = parsed.iter().map(|item| item.text.len()).sum();
-        let words = self.against.words(&resolved, app).map_err(|error| call::of(&error, ""))?;
-        let texts = parsed.iter().map(|item| &*item.text);
-        let work = Effort::of(&how, &resolved, words, texts).bounds();
-        let each = MATCHED_BYTES + how.stream.nearest * (NUMBER_BYTES + 24);
-        *self.weighed() = Some(Weighed { items: parsed, how, units });
-        let plan = Plan::at_least(resolved, items.length, bytes, work, app)?;
-        plan.answering(ANSWER_HEAD + items.length * each, "/items", app)
+    fn cost(&self) -> Cost {
+        self.cost
     }
 
     fn answer(
-        &self,
-        plan: &Plan,
+        self: Box<Self>,
         app: &App,
-        work: &JobContext,
+        job: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
-        work.check()?;
-        let weighed = self.weighed().take();
-        let Weighed { items, how, units: _units } = weighed
-            .ok_or_else(|| ApiError::internal("a question was answered before it was weighed"))?;
+        job.check()?;
+        let Self { against, matching, items, _units, .. } = *self;
         let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
-        let resolved = &plan.resolved;
-        let matched =
-            self.against.follow(resolved, &how, items, (app, work)).map_err(call::of_match)?;
-        let engine = &resolved.model.engine;
+        let matched = against.follow(&matching, items, (app, job)).map_err(call::of_match)?;
+        let Settings { method, second, rule, .. } = matching.how.stream;
         answer.write_json(&MatchResponse {
-            model: &resolved.model.name,
-            method: how.stream.method.name(),
-            second: how.stream.second.map(Method::name),
-            threshold: how.stream.rule.threshold,
-            fingerprint: engine.model().fingerprint(),
+            model: &matching.resolved.model.name,
+            method: method.name(),
+            second: second.map(Method::name),
+            threshold: rule.threshold,
+            fingerprint: matching.resolved.model.engine.model().fingerprint(),
             results: ids.iter().zip(&matched).map(|(id, one)| MatchedEntry::of(id, one)).collect(),
         })?;
         // They were counted when they were matched.
@@ -474,7 +284,8 @@ pub(crate) async fn matching(
     }
     let against = Arc::new(Against::of(collection, caller));
     let of_app = Arc::clone(&app);
-    let answer = pipeline::answer::<Matching<'_>>(of_app, Arc::clone(&against), request).await?;
+    let answer =
+        pipeline::answer::<MatchQuestion<'_>>(of_app, Arc::clone(&against), request).await?;
     // Items are written by now; the answer waits until they are durable.
     against.wait_durable(&app).await?;
     Ok(answer)

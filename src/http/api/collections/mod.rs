@@ -7,6 +7,7 @@ pub(crate) mod call;
 mod events;
 mod item;
 pub(crate) mod items;
+pub(crate) mod match_options;
 pub(crate) mod matching;
 mod one;
 mod refused;

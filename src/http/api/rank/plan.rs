@@ -5,10 +5,11 @@ use cognate_collections::{Choice, TopQuery};
 
 use crate::http::api::explain::explaining;
 use crate::http::api::pipeline;
-use crate::http::api::pipeline::{ANSWER_HEAD, INDEX_BYTES, NUMBER_BYTES, Plan, Question};
+use crate::http::api::pipeline::{ANSWER_HEAD, INDEX_BYTES, NUMBER_BYTES};
 use crate::http::api::rank::request::{Asked, BoostRule};
 use crate::http::api::rank::response::RankingsResponse;
 use crate::http::api::rank::{RankRequest, RankResponse};
+use crate::http::api::unplanned::{Plan, Question};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::observe::metrics::RankPart;

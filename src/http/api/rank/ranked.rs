@@ -6,12 +6,14 @@ use cognate::engine::Counts;
 use cognate_collections::Cancellation;
 
 use crate::http::api::collections::call;
-use crate::http::api::pipeline::{AnyQuestion, Endpoint, Plan, Question};
+use crate::http::api::pipeline::Endpoint;
+use crate::http::api::question::AnyAsk;
 use crate::http::api::rank::RankRequest;
 use crate::http::api::rank::held::Held;
 use crate::http::api::rank::item_ranking::ItemRanking;
 use crate::http::api::rank::plan::Computed;
 use crate::http::api::rank::read_as::ReadAs;
+use crate::http::api::unplanned::{Plan, Question, unplanned};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Pointer, Segment};
@@ -63,14 +65,10 @@ fn of_items(mut error: ApiError) -> ApiError {
 impl Endpoint for Ranked<'_> {
     type Address = Caller;
 
-    fn may_wait(app: &App) -> bool {
-        app.collections.is_remote()
-    }
-
-    fn read<'b>(body: &'b [u8], caller: &Caller) -> Result<AnyQuestion<'b>, ApiError> {
+    fn read<'b>(body: &'b [u8], caller: &Caller) -> Result<AnyAsk<'b>, ApiError> {
         let (request, caller) = (json::read_object(body)?, caller.clone());
         let (guesses, held) = (OnceLock::new(), OnceLock::new());
-        Ok(Box::new(Ranked { request, caller, guesses, held }))
+        Ok(unplanned(Ranked { request, caller, guesses, held }))
     }
 }
 

@@ -7,42 +7,25 @@ use axum::response::Response;
 use cognate::engine::{Counts, Embeddings, Reason};
 use serde::Serialize;
 
-use crate::http::api::embed::{
-    EmbedParameters, Encoding, UnknownVector, Vector, resolve, set_length_1,
-};
+use crate::http::api::embed::{EmbedParameters, Embedding, Foreign, Vector};
+use crate::http::api::question::Asked;
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, TextLine, parse, write};
 use crate::http::api::stream::{LineQuestion, Opening, settings};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Pointer, Segment};
-use crate::http::request::query::{OovPolicy, Resolved, Selection, WRITING, estimate};
+use crate::http::request::query::{Resolved, Selection};
 use crate::http::work::pool::JobContext;
-use crate::http::work::pool::items_per_part;
-
-struct Texts {
-    resolved: Resolved,
-    dims: usize,
-    encoding: Encoding,
-    normalize: bool,
-    unknown: UnknownVector,
-}
 
 pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
     let opening = Opening::of(app, &request)?;
     let names = "model, method, normalize, encoding, oov, unknown and truncate";
-    let asked: EmbedParameters = settings(request.uri(), names)?;
-    let unknown = asked.unknown.unwrap_or_default();
-    let refuse = unknown == UnknownVector::Error;
-    let selection = Selection {
-        oov: if refuse { Some(OovPolicy::Error) } else { asked.oov },
-        truncate: asked.truncate,
-        ..Selection::named(asked.model.as_ref(), asked.method.as_ref())
-    };
-    let (resolved, dims) = resolve(&selection, &opening.app.models())?;
-    let (encoding, normalize) =
-        (asked.encoding.unwrap_or_default(), asked.normalize.unwrap_or(false));
+    let mut asked: EmbedParameters = settings(request.uri(), names)?;
+    let (model, method) = (asked.model.take(), asked.method.take());
+    let selection = Selection::named(model.as_ref(), method.as_ref());
+    let models = opening.app.models();
+    let question = Embedding::new(selection, asked, Foreign::default(), &models)?;
     let place = opening.place()?;
-    let question = Texts { resolved, dims, encoding, normalize, unknown };
     Ok(opening.answer(question, place, request.into_body(), Lines::default()))
 }
 
@@ -51,7 +34,7 @@ struct Embedded<'l> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<LineId<'l>>,
     /// None for a text without a known word.
-    embedding: Option<Vector>,
+    embedding: Option<Vector<'l>>,
     tokens: usize,
     /// Number of tokens that a word was found for.
     known: usize,
@@ -61,7 +44,7 @@ struct Embedded<'l> {
     truncated: bool,
 }
 
-impl LineQuestion for Texts {
+impl LineQuestion for Embedding {
     type Item<'b> = TextLine<'b>;
     type Answers = Embeddings;
     type Kept = ();
@@ -79,17 +62,11 @@ impl LineQuestion for Texts {
     }
 
     fn per_part(&self, items: &[&TextLine<'_>]) -> usize {
-        let writing = (self.dims as u64).saturating_mul(WRITING);
-        let each = |item: &&TextLine<'_>| {
-            let text = AsRef::<str>::as_ref(*item);
-            let scoring = self.resolved.multiplications(text, "");
-            estimate(text.len(), scoring.saturating_add(writing))
-        };
-        items_per_part(items.len(), items.iter().map(each).fold(0, u64::saturating_add))
+        Asked::per_part(self, items)
     }
 
     fn ask(&self, items: &[&TextLine<'_>], _: &JobContext) -> Result<Embeddings, ApiError> {
-        Ok(self.resolved.model.engine.embed(items, &self.resolved.query)?)
+        Ok(Asked::ask(self, items)?)
     }
 
     fn counts(answers: &Embeddings) -> Counts {
@@ -104,12 +81,7 @@ impl LineQuestion for Texts {
         place: usize,
         part: &mut Part<()>,
     ) {
-        let model = self.resolved.model.engine.model();
-        let vector = answers.vectors.get(place).cloned().flatten();
-        let mut vector = vector.or_else(|| self.unknown.vector(item.as_ref(), self.dims, model));
-        if let Some(vector) = vector.as_mut().filter(|_| self.normalize) {
-            set_length_1(vector);
-        }
+        let vector = answers.vectors.get(place).and_then(Option::as_ref);
         let unscored = answers.unscored.binary_search(&place).ok();
         let embedded = Embedded {
             id: item.id,

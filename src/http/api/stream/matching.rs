@@ -8,15 +8,16 @@ use axum::extract::Request;
 use axum::response::Response;
 use cognate::engine::Counts;
 use cognate::window::BATCH;
+use cognate::window::options::{Least, Options};
 use cognate::window::stream::AddPolicy;
-use cognate_collections::{Item, MatchOptions, Matched};
+use cognate_collections::{Item, Matched};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::http::api::collections::answers::{Against, POST_WORDS};
 use crate::http::api::collections::call::MatchRefusal;
-use crate::http::api::collections::items::ItemRequest;
-use crate::http::api::collections::matching::{AddRule, Effort, Wanted};
+use crate::http::api::collections::items::{ItemRequest, within};
+use crate::http::api::collections::match_options::{AddRule, Effort, Matching};
 use crate::http::api::collections::{MatchedEntry, call};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, id_of, parse, write};
@@ -29,8 +30,6 @@ use crate::http::request::threshold::Threshold;
 use crate::http::work::pool::{JobContext, items_per_part};
 use crate::http::work::turns::Turn;
 
-/// Most of the nearest, and most votes.
-const MOST_NEAREST: usize = 1000;
 /// The largest window for which as many texts are asked together as its scan takes at a time: they take
 /// some tens of milliseconds.
 const MOST_TOGETHER: usize = 200_000;
@@ -81,8 +80,7 @@ pub(crate) struct MatchParameters {
 struct Items {
     app: Arc<App>,
     against: Against,
-    resolved: Resolved,
-    how: MatchOptions,
+    matching: Matching,
 }
 
 pub(crate) async fn answer(
@@ -94,33 +92,25 @@ pub(crate) async fn answer(
     let names = "model, method, second, last, within, threshold, nearest, votes, centre, \
                  duplicate_score, opposes, add and replace";
     let asked: MatchParameters = settings(request.uri(), names)?;
-    for (pointer, number) in [("/nearest", asked.nearest), ("/votes", asked.votes)] {
-        if number.is_some_and(|number| number == 0 || number > MOST_NEAREST) {
-            let detail = "expected a whole number from 1 to 1000";
-            return Err(ApiError::at(Code::OutOfRange, pointer, detail));
-        }
-    }
     let least = asked.threshold.as_deref().map(|written| Threshold::parse(written, "/threshold"));
-    let wanted = Wanted {
-        model: asked.model.as_deref(),
+    let options = Options {
         method: asked.method.as_deref(),
         second: asked.second.as_deref(),
         last: asked.last,
-        within: asked.within.as_deref(),
-        threshold: least.transpose()?,
+        within: within(asked.within.as_deref())?,
+        threshold: least.transpose()?.map(Least::from),
         nearest: asked.nearest,
         votes: asked.votes,
         centre: asked.centre,
         duplicate_score: asked.duplicate_score,
-        opposes: asked.opposes,
-        add: asked.add,
-        replace: asked.replace.unwrap_or(false),
+        drop_opposed: asked.opposes == Some(OpposedPolicy::Drop),
     };
-    let (resolved, how) = wanted.resolve(&opening.app, &opening.app.models())?;
-    against.check_adds(how.add)?;
+    let (app, models) = (Arc::clone(&opening.app), opening.app.models());
+    let kept = (asked.add, asked.replace);
+    let matching = Matching::new(asked.model.as_deref(), &options, kept, (&app, &models))?;
+    against.check_adds(matching.how.add)?;
     let place = opening.place()?;
-    let app = Arc::clone(&opening.app);
-    let items = Items { app, against, resolved, how };
+    let items = Items { app, against, matching };
     Ok(opening.answer(items, place, request.into_body(), Lines::default()))
 }
 
@@ -132,7 +122,7 @@ impl Items {
         let (mut left, mut refused) = (run.to_vec(), Vec::new());
         let matched = loop {
             let items = left.iter().map(|LineItem(item)| item.clone()).collect();
-            match self.against.follow(&self.resolved, &self.how, items, (&self.app, work)) {
+            match self.against.follow(&self.matching, items, (&self.app, work)) {
                 Err(MatchRefusal::OtherText(place)) if place < left.len() => {
                     refused.push(place);
                     left.remove(place);
@@ -159,7 +149,7 @@ impl LineQuestion for Items {
     type Kept = ();
 
     fn resolved(&self) -> Option<&Resolved> {
-        Some(&self.resolved)
+        Some(&self.matching.resolved)
     }
 
     fn read(&self, line: Option<&[u8]>) -> Result<LineItem, ApiError> {
@@ -180,7 +170,7 @@ impl LineQuestion for Items {
     }
 
     async fn turn(&self, app: &App) -> Result<Option<Turn>, ApiError> {
-        match self.how.add {
+        match self.matching.how.add {
             AddPolicy::None => Ok(None),
             AddPolicy::All | AddPolicy::New => self.against.turn(app).await.map(Some),
         }
@@ -194,10 +184,10 @@ impl LineQuestion for Items {
     /// long, and so would a dear second look at all of them.
     fn per_part(&self, items: &[&LineItem]) -> usize {
         let texts = || items.iter().map(|LineItem(item)| &*item.text);
-        let effort = Effort::of(&self.how, &self.resolved, POST_WORDS, texts());
+        let effort = Effort::of(&self.matching, POST_WORDS, texts());
         let bytes = texts().map(str::len).sum();
         let fits = |work: u64| items_per_part(items.len(), estimate(bytes, work));
-        let shares_scan = self.how.stream.limits.last <= MOST_TOGETHER;
+        let shares_scan = self.matching.how.stream.limits.last <= MOST_TOGETHER;
         let least = if shares_scan { fits(effort.second()).min(BATCH) } else { 1 };
         fits(effort.bounds()[1]).max(least)
     }

@@ -4,52 +4,20 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
-use cognate::engine::{Counts, Oppositions, Reason, Scores};
+use cognate::engine::{Counts, Oppositions, Reason, Scores, TextPair};
 use serde::{Deserialize, Serialize};
-use utoipa::IntoParams;
 
+use crate::http::api::question::Asked;
+use crate::http::api::similarity::{Scoring, SimilarityParameters};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, parse, write};
 use crate::http::api::stream::{LineQuestion, Opening, settings};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Pointer};
-use crate::http::request::fields::{
-    MeasureName, ModelName, OppositesRule, PairMethod, Text, TwoTexts, forms,
-};
-use crate::http::request::query::{OovPolicy, Resolved, Selection, estimate};
-use crate::http::request::threshold::{Cutoff, Threshold};
+use crate::http::request::fields::{MeasureName, Text, TwoTexts, forms};
+use crate::http::request::query::{Resolved, Selection};
+use crate::http::request::threshold::Threshold;
 use crate::http::work::pool::JobContext;
-use crate::http::work::pool::items_per_part;
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct SimilarityParameters {
-    /// `application/x-ndjson` only: the model.
-    #[param(value_type = Option<ModelName<'_>>)]
-    model: Option<String>,
-    /// `application/x-ndjson` only: the method.
-    #[param(value_type = Option<PairMethod<'_>>)]
-    method: Option<String>,
-    /// `application/x-ndjson` only: the measure.
-    #[param(value_type = Option<MeasureName>)]
-    measure: Option<MeasureName>,
-    /// `application/x-ndjson` only: whether opposites count.
-    opposites: Option<OppositesRule>,
-    /// `application/x-ndjson` only: what to do with a pair of which a text cannot be scored. It is
-    /// answered by score 0 and a reason, or by an error.
-    oov: Option<OovPolicy>,
-    /// `application/x-ndjson` only: cut a text with too many tokens rather than refuse it.
-    truncate: Option<bool>,
-    /// `application/x-ndjson` only: adds `opposes` to each line, how its texts are opposed.
-    return_opposes: Option<bool>,
-    /// `application/x-ndjson` only: a number or `calibrated`; adds `related` to each line.
-    threshold: Option<String>,
-}
-
-struct Pairs {
-    resolved: Resolved,
-}
 
 pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
     let opening = Opening::of(app, &request)?;
@@ -63,14 +31,11 @@ pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, 
         return_opposes: asked.return_opposes,
         ..Selection::named(asked.model.as_ref(), asked.method.as_ref())
     };
-    let resolved = selection.resolve(&opening.app.models())?;
-    resolved.check_scores()?;
     let threshold = asked.threshold.as_deref();
     let threshold = threshold.map(|written| Threshold::parse(written, "/threshold")).transpose()?;
-    let resolved = Cutoff::ask(threshold, resolved)?;
+    let scoring = Scoring::new(&selection, threshold, &opening.app.models())?;
     let place = opening.place()?;
-    let body = request.into_body();
-    Ok(opening.answer(Pairs { resolved }, place, body, Lines::default()))
+    Ok(opening.answer(scoring, place, request.into_body(), Lines::default()))
 }
 
 /// One line: `["a","b"]` or `{"id":…,"a":…,"b":…}`.
@@ -115,7 +80,13 @@ struct Scored<'l> {
     related: Option<bool>,
 }
 
-impl LineQuestion for Pairs {
+impl TextPair for PairLine<'_> {
+    fn texts(&self) -> (&str, &str) {
+        (self.a.as_ref(), self.b.as_ref())
+    }
+}
+
+impl LineQuestion for Scoring {
     type Item<'b> = PairLine<'b>;
     type Answers = Scores;
     type Kept = ();
@@ -133,17 +104,11 @@ impl LineQuestion for Pairs {
     }
 
     fn per_part(&self, items: &[&PairLine<'_>]) -> usize {
-        let each = |item: &&PairLine<'_>| {
-            let (a, b) = (item.a.as_ref(), item.b.as_ref());
-            estimate(a.len() + b.len(), self.resolved.multiplications(a, b))
-        };
-        items_per_part(items.len(), items.iter().map(each).fold(0, u64::saturating_add))
+        Asked::per_part(self, items)
     }
 
     fn ask(&self, items: &[&PairLine<'_>], _: &JobContext) -> Result<Scores, ApiError> {
-        let pairs: Vec<(&str, &str)> =
-            items.iter().map(|item| (item.a.as_ref(), item.b.as_ref())).collect();
-        Ok(self.resolved.model.engine.similarity(&pairs, &self.resolved.query)?)
+        Ok(Asked::ask(self, items)?)
     }
 
     fn counts(answers: &Scores) -> Counts {
@@ -158,11 +123,10 @@ impl LineQuestion for Pairs {
         place: usize,
         part: &mut Part<()>,
     ) {
-        let score = answers.scores.get(place).copied().unwrap_or(0.0);
         let unscored = answers.unscored.binary_search(&place).ok();
         let scored = Scored {
             id: item.id,
-            score,
+            score: answers.scores.get(place).copied().unwrap_or(0.0),
             unscored: unscored.is_some(),
             reason: unscored.and_then(|at| answers.reasons.get(at).copied()),
             truncated: answers.truncated.binary_search(&place).is_ok(),

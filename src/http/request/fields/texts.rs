@@ -1,8 +1,9 @@
 //! One text or a list of texts.
 
 use std::borrow::Cow;
-use std::{fmt, slice};
+use std::fmt;
 
+use cognate::engine::TextPair;
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use utoipa::openapi::{ArrayBuilder, OneOfBuilder, Ref, RefOr, Schema};
@@ -18,11 +19,10 @@ pub(crate) enum Texts<'b> {
 }
 
 impl<'b> Texts<'b> {
-    /// The stored texts.
-    pub(crate) fn items(&self) -> &[Text<'b>] {
+    pub(crate) fn into_vec(self) -> Vec<Text<'b>> {
         match self {
-            Self::One(text) => slice::from_ref(text),
-            Self::Many(list) => &list.items,
+            Self::One(text) => vec![text],
+            Self::Many(list) => list.items,
         }
     }
 
@@ -106,6 +106,12 @@ pub(crate) struct NamedPair<'b> {
     a: Text<'b>,
     #[serde(borrow)]
     b: Text<'b>,
+}
+
+impl TextPair for Pair<'_> {
+    fn texts(&self) -> (&str, &str) {
+        (self.a.as_ref(), self.b.as_ref())
+    }
 }
 
 const PAIR: &str = "a list of two strings or an object with `a` and `b`";

@@ -1,0 +1,178 @@
+//! What is asked of a stream: options that may be left out, and what they come to for a model.
+
+use crate::engine::{Engine, Query, QueryError};
+use crate::methods::{Info, Kind, Method};
+use crate::window::events::Rule;
+use crate::window::stream::Settings;
+use crate::window::{Limits, usual};
+
+/// The name that says that there is no second method.
+pub const NO_SECOND: &str = "none";
+/// Largest window of one process: its vectors alone are a gigabyte for each million texts and 256
+/// dimensions.
+pub const MAX_LAST: usize = 10_000_000;
+/// Most of the nearest, and most votes.
+pub const MAX_NEAREST: usize = 1000;
+
+/// Options of a stream; those that are left out are as [`usual`] has them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Options<'o> {
+    /// The name of a method with vectors, by whose cosine the nearest are found.
+    pub method: Option<&'o str>,
+    /// The name of a method that scores the nearest once more, or [`NO_SECOND`].
+    pub second: Option<&'o str>,
+    /// Number of texts that are looked back at.
+    pub last: Option<usize>,
+    /// How far is looked back in time, in milliseconds; as far as `last` reaches where this is left out.
+    pub within: Option<i64>,
+    /// The least score at which a text is near another and belongs to its event.
+    pub threshold: Option<Least>,
+    /// Number of nearest texts that are asked for their events.
+    pub nearest: Option<usize>,
+    /// Number of texts of an event that must speak for it on average.
+    pub votes: Option<usize>,
+    /// The share of an event's score that is the cosine to the mean of its last texts.
+    pub centre: Option<f64>,
+    /// The least score at which a text is a duplicate of its nearest.
+    pub duplicate_score: Option<f64>,
+    /// Whether texts that are opposed to a text are none of its nearest.
+    pub drop_opposed: bool,
+}
+
+/// A least score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Least {
+    /// This one.
+    Number(f64),
+    /// The one that was found for the model and the method that scores.
+    Calibrated,
+}
+
+/// An option that cannot be had.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("`{option}`: {problem}")]
+pub struct OptionError {
+    /// The name of the option.
+    pub option: &'static str,
+    /// Why it cannot be had.
+    pub problem: OptionProblem,
+}
+
+/// Why an option cannot be had.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum OptionProblem {
+    /// The model or the method does not admit it.
+    #[error(transparent)]
+    Query(QueryError),
+    /// It is below or above what it may be.
+    #[error("expected a number from {least} to {most}{}", of_scores(*.scores_of))]
+    OutOfRange {
+        /// The least that it may be.
+        least: f64,
+        /// The most that it may be.
+        most: f64,
+        /// The method whose scores are in this range, where it is a score.
+        scores_of: Option<&'static str>,
+    },
+    /// No threshold was said, and none is known.
+    #[error("no usual threshold is known for {method}: say one, or \"calibrated\"")]
+    NoUsual {
+        /// The method that scores.
+        method: &'static str,
+    },
+    /// The model has no calibration of the method.
+    #[error(
+        "the model has no threshold for this method and measure; `cognate eval calibrate` finds one"
+    )]
+    NotCalibrated,
+}
+
+fn of_scores(method: Option<&str>) -> String {
+    method.map(|name| format!(", as scores of {name} are")).unwrap_or_default()
+}
+
+impl Options<'_> {
+    /// The settings that these options come to, with a window of at most `max_last` texts.
+    pub fn resolve(&self, engine: &Engine, max_last: usize) -> Result<Settings, OptionError> {
+        let refused = |option, problem| Err(OptionError { option, problem });
+        let by = |option| move |error| OptionError { option, problem: OptionProblem::Query(error) };
+        let method = engine.method(self.method.unwrap_or(usual::METHOD)).map_err(by("method"))?;
+        engine.embedding_dims(method).map_err(by("method"))?;
+        let second = match self.second.unwrap_or(usual::SECOND) {
+            NO_SECOND => None,
+            name => Some(engine.method(name).map_err(by("second"))?),
+        };
+        if let Some(second) = second {
+            if second.info().kind == Kind::Ranker {
+                return Err(by("second")(QueryError::OnlyRanks { method: second.name() }));
+            }
+            engine.check(&Query::new(second)).map_err(by("second"))?;
+        }
+        if self.drop_opposed {
+            let unknown = |reason| by("opposes")(QueryError::OppositesUnknown { reason });
+            engine.knows_opposites().map_err(unknown)?;
+        }
+        let scoring = second.unwrap_or(method);
+        let score = |option, score| within_scores(option, score, scoring);
+        let threshold = match self.threshold {
+            Some(Least::Number(number)) => score("threshold", number)?,
+            Some(Least::Calibrated) => {
+                match engine.calibration(scoring, engine.default_measure(scoring)) {
+                    Some(known) => known.threshold.least(),
+                    None => return refused("threshold", OptionProblem::NotCalibrated),
+                }
+            }
+            None => match usual::threshold(scoring) {
+                Some(threshold) => threshold,
+                None => {
+                    let method = scoring.name();
+                    return refused("threshold", OptionProblem::NoUsual { method });
+                }
+            },
+        };
+        let duplicate = self.duplicate_score.map(|number| score("duplicate_score", number));
+        let centre = self.centre.map(|centre| within("centre", centre, (0.0, 1.0), None));
+        let count = |option, asked: Option<usize>, usual: usize, most: usize| {
+            let count = asked.unwrap_or(usual);
+            within(option, count as f64, (1.0, most as f64), None).map(|_| count)
+        };
+        Ok(Settings {
+            method,
+            second,
+            nearest: count("nearest", self.nearest, usual::NEAREST, MAX_NEAREST)?,
+            floor: usual::FLOOR,
+            drop_opposed: self.drop_opposed,
+            rule: Rule {
+                threshold,
+                votes: count("votes", self.votes, usual::VOTES, MAX_NEAREST)?,
+                centre: centre.transpose()?.unwrap_or(usual::CENTRE),
+                duplicate: duplicate.transpose()?.unwrap_or(usual::duplicate(scoring)),
+            },
+            limits: Limits {
+                last: count("last", self.last, usual::LAST, max_last)?,
+                within: self.within,
+            },
+        })
+    }
+}
+
+/// A score that a method can give.
+fn within_scores(option: &'static str, score: f64, method: Method) -> Result<f32, OptionError> {
+    let Info { name, range: (least, most), .. } = method.info();
+    within(option, score, (f64::from(*least), f64::from(*most)), Some(*name))
+}
+
+fn within(
+    option: &'static str,
+    number: f64,
+    (least, most): (f64, f64),
+    scores_of: Option<&'static str>,
+) -> Result<f32, OptionError> {
+    match (least..=most).contains(&number) {
+        true => Ok(number as f32),
+        false => Err(OptionError {
+            option,
+            problem: OptionProblem::OutOfRange { least, most, scores_of },
+        }),
+    }
+}

@@ -1,0 +1,53 @@
+//! What every answer begins with: which model and method gave it.
+
+use cognate::engine::Measure;
+
+use crate::http::request::query::Resolved;
+
+/// The head of an answer.
+pub(crate) struct Envelope<'r> {
+    pub model: &'r str,
+    pub method: &'static str,
+    pub measure: &'static str,
+    pub fingerprint: &'r str,
+}
+
+impl<'r> Envelope<'r> {
+    pub(crate) fn of(resolved: &'r Resolved, measure: Measure) -> Self {
+        Self {
+            model: &resolved.model.name,
+            method: resolved.query.method.name(),
+            measure: measure.name(),
+            fingerprint: resolved.model.engine.model().fingerprint(),
+        }
+    }
+}
+
+/// Declares an answer that begins with the head; its own fields follow.
+// A flattened struct would be written through a map, and be `allOf` in the document.
+macro_rules! enveloped {
+    ($(#[$of:meta])* $vis:vis struct $name:ident<'r> { $($rest:tt)* }) => {
+        $(#[$of])*
+        #[derive(Debug, Default, serde::Serialize, utoipa::ToSchema)]
+        $vis struct $name<'r> {
+            /// The model's name.
+            model: &'r str,
+            /// The method, `auto` resolved.
+            method: &'static str,
+            /// The measure.
+            measure: &'static str,
+            /// Sixteen hexadecimal digits that change with the model.
+            fingerprint: &'r str,
+            $($rest)*
+        }
+
+        impl<'r> From<$crate::http::api::envelope::Envelope<'r>> for $name<'r> {
+            fn from(head: $crate::http::api::envelope::Envelope<'r>) -> Self {
+                let $crate::http::api::envelope::Envelope { model, method, measure, fingerprint } = head;
+                Self { model, method, measure, fingerprint, ..Self::default() }
+            }
+        }
+    };
+}
+
+pub(crate) use enveloped;

@@ -1,0 +1,203 @@
+//! What a question is: what is asked (the same for a body and for all lines of a stream), the items
+//! that it is asked of, and the form of the body that brought them. A form is a dialect's, or ours.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use cognate::engine::{Counts, Parts, Place, QueryError};
+
+use crate::http::api::cost::{ANSWER_HEAD, Cost};
+use crate::http::app::App;
+use crate::http::dialect::Dialect;
+use crate::http::error::{ApiError, Pointer};
+use crate::http::registry::models::Models;
+use crate::http::request::query::{Resolved, estimate};
+use crate::http::work::pool::{JobContext, PartQueue, items_per_part};
+use crate::http::work::turns::Turn;
+use crate::http::work::unsent::Answer;
+
+/// What a question waits for; it owns all that it needs.
+pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+/// A question as a body brings it, of which nothing was looked up.
+pub(crate) type AnyAsk<'b> = Box<dyn Ask + Send + 'b>;
+/// A question that can be answered.
+pub(crate) type AnyPlanned<'b> = Box<dyn Planned + Send + 'b>;
+
+/// A body that was read; it borrows its texts from the body.
+// Without a lifetime of its own, so that a box of it is covariant and can stand beside the body.
+pub(crate) trait Ask {
+    /// The dialect of refusals, now that the body is known.
+    fn dialect(&self) -> Dialect {
+        Dialect::Native
+    }
+
+    /// The collection that is ranked, if one is.
+    fn collection(&self) -> Option<&str> {
+        None
+    }
+
+    /// Where it is planned: elsewhere, if that takes longer than a thread of the runtime can spare.
+    fn seat(&self, _: &App) -> Seat {
+        Seat::Here
+    }
+
+    /// Waits for the turn to be planned, if questions like this are answered one at a time; holds no
+    /// thread.
+    fn turn(&self, _: &Arc<App>) -> Option<BoxFuture<Result<Turn, ApiError>>> {
+        None
+    }
+
+    /// Looks up what is asked, once, and weighs it.
+    fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    where
+        Self: 'q;
+}
+
+/// The threads that a question goes on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seat {
+    /// The thread of the runtime that read the body.
+    Here,
+    /// Those that compute.
+    Pool,
+    /// Those that wait for another machine.
+    Waiting,
+}
+
+/// What questions are planned by.
+pub(crate) struct Desk<'d> {
+    pub app: &'d App,
+    pub models: &'d Models,
+    pub job: &'d JobContext,
+}
+
+/// A question that owns all that was looked up for it.
+pub(crate) trait Planned {
+    fn resolved(&self) -> &Resolved;
+
+    fn cost(&self) -> Cost;
+
+    /// Answers it in parts, writes the answer once, and tells what was read.
+    fn answer(
+        self: Box<Self>,
+        app: &App,
+        job: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError>;
+}
+
+/// What is asked of items of a kind: a model, a method, and the options of the answer.
+pub(crate) trait Asked<I>: Send + Sync {
+    /// The engine's answer to some items.
+    type Piece: Parts + Default + Send;
+
+    fn resolved(&self) -> &Resolved;
+
+    /// Multiplications that items take, at least and at most; their texts have so many bytes.
+    fn work(&self, items: &[I], bytes: usize) -> [u64; 2];
+
+    /// The texts of items, with their places in the question.
+    fn texts<'q>(&'q self, items: &'q [I]) -> impl Iterator<Item = (Place, &'q str)> + Clone;
+
+    fn ask(&self, items: &[I]) -> Result<Self::Piece, QueryError>;
+
+    /// Answers parts on one thread; what all of them need is made before the first.
+    fn each(&self, items: &[I], parts: &mut PartQueue<'_, Self::Piece>) -> Result<(), QueryError> {
+        parts.each(|part| self.ask(items.get(part).unwrap_or_default()));
+        Ok(())
+    }
+
+    fn counts(piece: &Self::Piece) -> Counts;
+
+    /// Items of a stream that are asked together.
+    fn per_part(&self, items: &[I]) -> usize {
+        let bytes = self.bytes(items);
+        items_per_part(items.len(), estimate(bytes, self.work(items, bytes)[1]))
+    }
+
+    fn bytes(&self, items: &[I]) -> usize {
+        self.texts(items).map(|(_, text)| text.len()).sum()
+    }
+}
+
+/// How a body is worded: where its items stand in it, and how the answer is written.
+pub(crate) trait Form<A: Asked<I>, I>: Send + Sync {
+    /// The place in the body of a fault that the question has at `pointer`. Before the items are
+    /// asked only fields can be at fault.
+    fn place(&self, pointer: Pointer, _: &[I]) -> Pointer {
+        pointer
+    }
+
+    fn write(
+        &self,
+        asked: &A,
+        items: &[I],
+        whole: &A::Piece,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), ApiError>;
+}
+
+/// A body: what is asked, of which items, in which form.
+pub(crate) struct Batch<A, I, F> {
+    asked: A,
+    items: Vec<I>,
+    form: F,
+    cost: Cost,
+}
+
+impl<A: Asked<I>, I: Send + Sync, F: Form<A, I>> Batch<A, I, F> {
+    /// Weighs a body of which each item in the field `list` takes `each` bytes of the answer, or
+    /// refuses it.
+    pub(crate) fn new(
+        (asked, items, form): (A, Vec<I>, F),
+        (list, each): (&'static str, usize),
+        app: &App,
+    ) -> Result<Self, ApiError> {
+        let length = items.len();
+        let answer = ANSWER_HEAD + length.saturating_mul(each);
+        let bytes = asked.bytes(&items);
+        let cost = Cost::of(asked.resolved(), length, bytes, asked.work(&items, bytes), app)
+            .and_then(|cost| cost.answering(answer, list, app))?;
+        Ok(Self { asked, items, form, cost })
+    }
+
+    fn told(
+        &self,
+        app: &App,
+        job: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError> {
+        let Self { asked, items, form, cost } = self;
+        let (resolved, most) = (asked.resolved(), app.settings.tokens_total);
+        resolved.check_total(asked.texts(items), most, || job.check())?;
+        let whole = job
+            .in_parts_by(items.len(), cost.per_part(), |parts| asked.each(items, parts))
+            .map_err(|error| resolved.explain(error, asked.texts(items)))?;
+        let counts = A::counts(&whole);
+        Resolved::check_read(counts.tokens as usize, most)?;
+        // A part that was given up is missing.
+        job.check()?;
+        form.write(asked, items, &whole, answer)?;
+        Ok(counts)
+    }
+}
+
+impl<A: Asked<I>, I: Send + Sync, F: Form<A, I>> Planned for Batch<A, I, F> {
+    fn resolved(&self) -> &Resolved {
+        self.asked.resolved()
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    fn answer(
+        self: Box<Self>,
+        app: &App,
+        job: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError> {
+        let told = self.told(app, job, answer);
+        told.map_err(|error| error.renamed(|pointer| self.form.place(pointer, &self.items)))
+    }
+}
