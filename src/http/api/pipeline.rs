@@ -18,13 +18,15 @@ use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, BoxFuture, Desk, Plann
 pub use crate::http::api::unplanned::Plan;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
+use crate::http::auth::client::Client;
 use crate::http::dialect::Dialect;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Code};
 use crate::http::observe::request_log::Facts;
 use crate::http::registry::models::Models;
 use crate::http::request::body;
 use crate::http::request::query::{NANOS_PER_BYTE, Resolved};
 use crate::http::work::admission::Permit;
+use crate::http::work::file_threads::Unfinished;
 use crate::http::work::pool::{INLINE_NANOS, JobContext};
 use crate::http::work::turns::Turn;
 
@@ -34,6 +36,8 @@ const INLINE_BYTES: usize = (INLINE_NANOS / NANOS_PER_BYTE) as usize;
 
 const FINGERPRINT: HeaderName = HeaderName::from_static("x-model-fingerprint");
 const TIMING: HeaderName = HeaderName::from_static("server-timing");
+/// How long a write is waited for.
+pub(crate) const DISK_PATIENCE: Duration = Duration::from_secs(10);
 /// Room for the headers of an answer, those of its frame included, so that they never move.
 const HEADERS: usize = 12;
 
@@ -111,7 +115,7 @@ impl Pass {
             self.facts.ranks_collection(name);
         }
         if self.turn.is_none()
-            && let Some(turn) = ask.turn(&self.app)
+            && let Some(turn) = ask.turn()
         {
             return Some(Need::Turn(turn));
         }
@@ -256,21 +260,11 @@ async fn travel<E: Endpoint + 'static>(
     // To parse a long body would hold a thread of the runtime too long.
     let mut seat = if body.len() > INLINE_BYTES { Seat::Pool } else { Seat::Here };
     let (app, models, took) = (Arc::clone(app), app.models(), Duration::ZERO);
-    let limit = Duration::from_millis(app.settings.compute_deadline_ms);
     let of_job = Arc::clone(&app);
     let pass = Pass { app: of_job, models, permit, facts, turn: None, dialect: None, took };
     let mut trip = Trip::<E> { pass, body: Err((body, address)) };
     loop {
-        let begun = Instant::now();
-        let went = match seat {
-            Seat::Here => trip.go(seat, &JobContext::inline(begun, begun + limit)),
-            Seat::Pool | Seat::Waiting => {
-                let threads = app.pool(seat == Seat::Waiting);
-                let job = move |job: &JobContext| trip.go(seat, job);
-                let run = threads.run(&client, begun + limit, &app.metrics, job);
-                run.await.unwrap_or_else(Err)
-            }
-        };
+        let went = run((&app, &client), seat, move |job| trip.go(seat, job)).await;
         let need;
         (trip, need) = match went? {
             Step::Done(answered) => return Ok(answered),
@@ -286,6 +280,46 @@ async fn travel<E: Endpoint + 'static>(
             }
         }
     }
+}
+
+/// Does a step of a request on a thread of this seat, until its deadline or until its client has gone.
+pub(crate) async fn run<T: Send + 'static>(
+    (app, client): (&App, &Client),
+    seat: Seat,
+    step: impl FnOnce(&JobContext) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let begun = Instant::now();
+    let deadline = begun + Duration::from_millis(app.settings.compute_deadline_ms);
+    let here = JobContext::inline(begun, deadline);
+    let unfinished = match seat {
+        Seat::Here => return step(&here),
+        Seat::Pool | Seat::Waiting => {
+            let threads = app.pool(seat == Seat::Waiting);
+            return threads.run(client, deadline, &app.metrics, step).await.unwrap_or_else(Err);
+        }
+        Seat::Reader => app.readers.run(move || step(&here)).await,
+        Seat::Writer | Seat::Syncer => {
+            app.writers.run_within(DISK_PATIENCE, move || step(&here)).await
+        }
+    };
+    unfinished.unwrap_or_else(|unfinished| {
+        Err(match unfinished {
+            Unfinished::NotBegun if seat == Seat::Writer => {
+                let detail = "others wait for the disk that keeps the collections, so nothing was \
+                              changed; ask again";
+                ApiError::new(Code::DeadlineExceeded, detail)
+            }
+            Unfinished::NotBegun | Unfinished::GoesOn => uncertain(),
+            Unfinished::Failed(error) => ApiError::internal(&error.to_string()),
+        })
+    })
+}
+
+/// What was written may last or not.
+pub(crate) fn uncertain() -> ApiError {
+    let detail = "the disk that keeps the collections has not written in 10 s what it was given, so that \
+                  it may be there or not; write it again";
+    ApiError::new(Code::NotWritten, detail)
 }
 
 fn respond(app: &App, answered: Answered) -> Response {

@@ -2,7 +2,6 @@
 //! that it is asked of, and the form of the body that brought them. A form is a dialect's, or ours.
 
 use std::pin::Pin;
-use std::sync::Arc;
 
 use cognate::engine::{Counts, Parts, Place, QueryError};
 
@@ -43,7 +42,7 @@ pub(crate) trait Ask {
 
     /// Waits for the turn to be planned, if questions like this are answered one at a time; holds no
     /// thread.
-    fn turn(&self, _: &Arc<App>) -> Option<BoxFuture<Result<Turn, ApiError>>> {
+    fn turn(&self) -> Option<BoxFuture<Result<Turn, ApiError>>> {
         None
     }
 
@@ -62,6 +61,12 @@ pub(crate) enum Seat {
     Pool,
     /// Those that wait for another machine.
     Waiting,
+    /// Those that look something up in memory, behind no question that is computed.
+    Reader,
+    /// Those that write to a disk.
+    Writer,
+    /// The same, to wait until what was written before lasts.
+    Syncer,
 }
 
 /// What questions are planned by.

@@ -2,7 +2,6 @@
 //! here goes the one way by [`unplanned`], until it is a [`Batch`](super::question::Batch).
 
 use std::ops::Deref;
-use std::sync::Arc;
 
 use cognate::engine::Counts;
 
@@ -26,7 +25,7 @@ pub(crate) trait Question {
 
     /// Waits for the turn to be answered, if questions like this are answered one at a time; holds no
     /// thread.
-    fn turn(&self, _: &Arc<App>) -> Option<BoxFuture<Result<Turn, ApiError>>> {
+    fn turn(&self) -> Option<BoxFuture<Result<Turn, ApiError>>> {
         None
     }
 
@@ -153,8 +152,8 @@ impl<Q: Question + Send> Ask for Old<Q> {
         self.0.collection()
     }
 
-    fn turn(&self, app: &Arc<App>) -> Option<BoxFuture<Result<Turn, ApiError>>> {
-        self.0.turn(app)
+    fn turn(&self) -> Option<BoxFuture<Result<Turn, ApiError>>> {
+        self.0.turn()
     }
 
     fn seat(&self, app: &App) -> Seat {

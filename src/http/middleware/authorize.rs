@@ -98,11 +98,6 @@ fn client_at<B>(app: &App, request: &Request<B>) -> Client {
 
 /// Refuses a caller that may not write to collections: where keys are set, one without a key of the
 /// scope `collection`.
-pub(crate) fn check_writes(request: &Request) -> Result<(), ApiError> {
-    check_writer(&Caller::of(request.extensions())?)
-}
-
-/// The same of a caller of which it is known only later that it wants to write.
 pub(crate) fn check_writer(caller: &Caller) -> Result<(), ApiError> {
     if caller.scope().is_none_or(|scope| scope.includes(Scope::Collection)) {
         return Ok(());

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use cognate_collections::{
@@ -22,11 +22,9 @@ use tokio::time::{Instant, sleep};
 use utoipa::IntoParams;
 
 use crate::http::api::collections::call;
-use crate::http::api::collections::call::Named;
+use crate::http::api::collections::call::{Call, Named};
 use crate::http::api::collections::events::hundredths;
-use crate::http::api::stream::Record;
-use crate::http::app::App;
-use crate::http::auth::access::Caller;
+use crate::http::api::stream::{Record, settings};
 use crate::http::error::{ApiError, Code, Detail};
 use crate::http::observe::hand_over::HandOver;
 use crate::http::observe::streams::Outcome;
@@ -250,14 +248,11 @@ refusals!(
     ),
 )]
 pub(crate) async fn stream(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    name: Named<String>,
+    Named { call, collection, .. }: Named,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let collection = call::collection(&app, &caller, name)?;
-    let asked: AlertParameters =
-        call::settings(request.uri(), "least, grown, after, follow and model")?;
+    let asked: AlertParameters = settings(request.uri(), "least, grown, after, follow and model")?;
+    let Call { app, caller, .. } = &call;
     let (rule, start) = (asked.rule()?, asked.start(request.headers())?);
     app.models().choose(asked.model.as_deref())?;
     let form = Form::of(request.headers());
@@ -265,7 +260,7 @@ pub(crate) async fn stream(
     let place = app.streams.take(&caller.client)?;
     let memory = app.unsent.of(&caller.client).work(AlertReader::MAX_BYTES)?;
     let of = Arc::clone(&collection);
-    let reader = call::look_up((&app, &caller), move || {
+    let reader = call.again().look_up(move |_| {
         let opened = AlertReader::open(&*of, rule, start, cognate_collections::now());
         opened.map_err(|error| call::of(&error, ""))
     });
@@ -276,27 +271,17 @@ pub(crate) async fn stream(
     let mut response = Response::new(Body::from_stream(unread.into_stream()));
     response.headers_mut().insert(header::CONTENT_TYPE, form.media_type());
     response.extensions_mut().insert(hand_over);
-    let record = Record::new(Arc::clone(&app), handed_over);
+    let record = Record::new(Arc::clone(app), handed_over);
     let follows = asked.follow.unwrap_or(true);
     let (model, sent) = (asked.model, Instant::now());
-    let stream = AlertStream {
-        app,
-        caller,
-        collection,
-        reader,
-        model,
-        form,
-        follows,
-        sent,
-        _memory: memory,
-    };
+    let stream =
+        AlertStream { call, collection, reader, model, form, follows, sent, _memory: memory };
     tokio::spawn(stream.run(writer, place, delivery, record));
     Ok(response)
 }
 
 struct AlertStream {
-    app: Arc<App>,
-    caller: Caller,
+    call: Call,
     collection: Arc<dyn Collection>,
     reader: AlertReader,
     /// The model that chatter is told by, asked for by its name anew each time, as it may be loaded anew.
@@ -328,11 +313,11 @@ impl AlertStream {
         };
         let mut last = Bytes::new();
         if let Some(error) = error {
-            self.app.metrics.refused(&error);
+            self.call.app.metrics.refused(&error);
             let id = self.reader.cursor().to_string();
             let (code, detail) = (Some(error.code), Some(&error.detail));
             let entry = Entry { kind: "end", id, code, detail, ..Entry::default() };
-            last = self.form.short(&self.app.unsent, &entry).unwrap_or_default();
+            last = self.form.short(&self.call.app.unsent, &entry).unwrap_or_default();
         }
         // Who reads slowly holds nothing but what waits to be read.
         drop((self, place));
@@ -358,18 +343,18 @@ impl AlertStream {
         place: &mut Place,
         items: &mut u64,
     ) -> Result<(), End> {
-        let patience = Duration::from_secs(self.app.settings.write_timeout_s);
-        let poll = if self.app.collections.is_remote() { REMOTE_POLL } else { POLL };
+        let patience = Duration::from_secs(self.call.app.settings.write_timeout_s);
+        let poll = if self.call.app.collections.is_remote() { REMOTE_POLL } else { POLL };
         let (id, gap) = (self.reader.cursor().to_string(), self.reader.has_gap().then_some(true));
         let open = Entry { kind: "open", id, gap, ..Entry::default() };
-        let open = self.form.short(&self.app.unsent, &open).map_err(refused)?;
+        let open = self.form.short(&self.call.app.unsent, &open).map_err(refused)?;
         self.push(writer, open)?;
         // When the client, and the server, last got on.
         let (mut read, mut done, mut waited) = (self.sent, self.sent, 0);
-        let access = Arc::clone(&self.app.access());
+        let access = Arc::clone(&self.call.app.access());
         loop {
             // A key may have been revoked since: who comes back is asked for it again.
-            if !Arc::ptr_eq(&access, &self.app.access()) {
+            if !Arc::ptr_eq(&access, &self.call.app.access()) {
                 return Err(reloaded());
             }
             if place.is_ended() {
@@ -422,8 +407,7 @@ impl AlertStream {
     /// The next alerts as they are sent, and whether there may be more at once.
     async fn read(&mut self, items: &mut u64) -> Result<(Bytes, bool), ApiError> {
         let (collection, reader) = (Arc::clone(&self.collection), self.reader.clone());
-        let (app, caller) = (Arc::clone(&self.app), self.caller.clone());
-        let is_behind = call::look_up((&self.app, &self.caller), move || {
+        let is_behind = self.call.again().look_up(move |Call { app, caller, .. }| {
             // It may be deleted meanwhile, and another of its name made.
             let is_remote = app.collections.is_remote();
             let now = app.collections.of(&caller)?.get(collection.name());
@@ -437,18 +421,16 @@ impl AlertStream {
         if !is_behind.await? {
             return Ok((Bytes::new(), false));
         }
-        let model = Arc::clone(self.app.models().choose(self.model.as_deref())?);
-        let permit = self.app.admission.admit_soon(&self.caller.client).await?;
+        let model = Arc::clone(self.call.app.models().choose(self.model.as_deref())?);
         let (collection, mut reader) = (Arc::clone(&self.collection), self.reader.clone());
-        let (app, caller, form) = (Arc::clone(&self.app), self.caller.clone(), self.form);
-        let read = call::compute((&self.app, &self.caller), move |work| {
-            let _units = permit;
+        let form = self.form;
+        let read = self.call.again().compute(move |call, work| {
             let is_cancelled = || work.check().is_err();
             let (now, cancel) = (cognate_collections::now(), Cancellation::when(&is_cancelled));
             let read = reader.read(&*collection, &model.engine, now, cancel);
             let (alerts, more) =
                 read.map_err(|error| call::of_choice(error, |error| call::of(error, ""), work))?;
-            let unsent = app.unsent.of(&caller.client);
+            let unsent = call.app.unsent.of(&call.caller.client);
             let texts = alerts.iter().filter_map(|alert| alert.item.as_ref());
             let bytes: usize = texts.map(|item| item.text.len() + ENTRY_BYTES).sum();
             let mut told = unsent.answer(bytes)?;

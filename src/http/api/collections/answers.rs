@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::extract::State;
 use axum::response::Response;
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
@@ -17,11 +16,9 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::api::collections::call;
+use crate::http::api::collections::call::Call;
 use crate::http::api::collections::match_options::Matching;
-use crate::http::app::App;
-use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
-use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
@@ -232,38 +229,32 @@ refusals!(ListRefusals: &[Code::Forbidden, Code::ResponseTooLarge, Code::Databas
     operation_id = "collections",
     responses((status = 200, description = "Every collection", body = CollectionList), ListRefusals),
 )]
-pub(crate) async fn list(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-) -> Result<Response, ApiError> {
-    let (app_of, by) = (Arc::clone(&app), caller.clone());
-    let all = call::look_up((&app, &caller), move || {
-        let (all, now) = (app_of.collections.of(&by)?.all(), cognate_collections::now());
+pub(crate) async fn list(call: Call) -> Result<Response, ApiError> {
+    call.look_up(|call| {
+        let (all, now) = (call.app.collections.of(&call.caller)?.all(), cognate_collections::now());
         // One that another server deletes meanwhile is not listed.
         let told = |one: &Arc<dyn Collection>| match one.told(now) {
             Err(CollectionError::Unknown) => None,
-            told => Some(told),
+            told => Some(told.map(CollectionEntry::from)),
         };
         let told = all.and_then(|all| all.iter().filter_map(told).collect());
-        told.map_err(|error| call::of(&error, ""))
-    });
-    let all: Vec<CollectionInfo> = all.await?;
-    let collections = all.into_iter().map(CollectionEntry::from).collect();
-    call::answer(&app, &caller, 0, &CollectionList { collections })
+        let collections = told.map_err(|error| call::of(&error, ""))?;
+        call.answer(0, &CollectionList { collections })
+    })
+    .await
 }
 
-/// A collection that a stream of lines writes to.
+/// A collection that texts of a match, or a stream of items, are written to.
 pub(crate) struct Against {
+    pub(crate) call: Call,
     collection: Arc<dyn Collection>,
-    caller: Caller,
     /// Writes that may not be durable yet.
     pending: Mutex<Vec<Pending>>,
 }
 
 impl Against {
-    /// A collection that a caller reaches.
-    pub(crate) fn of(collection: Arc<dyn Collection>, caller: Caller) -> Self {
-        Self { collection, caller, pending: Mutex::default() }
+    pub(crate) fn new(call: Call, collection: Arc<dyn Collection>) -> Self {
+        Self { call, collection, pending: Mutex::default() }
     }
 
     pub(crate) fn collection(&self) -> &dyn Collection {
@@ -272,14 +263,14 @@ impl Against {
 
     /// Refuses a match that adds texts, where the caller may not write.
     pub(crate) fn check_adds(&self, add: AddPolicy) -> Result<(), ApiError> {
-        if add == AddPolicy::None { Ok(()) } else { authorize::check_writer(&self.caller) }
+        if add == AddPolicy::None { Ok(()) } else { self.call.check_writes() }
     }
 
     /// Words of the items that texts are matched against, by the last of them. A database is not asked for
     /// them.
-    pub(crate) fn words(&self, resolved: &Resolved, app: &App) -> Result<u64, CollectionError> {
+    pub(crate) fn words(&self, resolved: &Resolved) -> Result<u64, CollectionError> {
         let now = cognate_collections::now();
-        if app.collections.is_remote() {
+        if self.call.app.collections.is_remote() {
             return Ok(POST_WORDS);
         }
         let last = self.collection.added(None, 1, now)?.items;
@@ -289,42 +280,39 @@ impl Against {
         Ok(words / items.len().max(1) as u64)
     }
 
-    /// Waits for the turn to match, as long as an answer may take.
-    pub(crate) async fn turn(&self, app: &App) -> Result<Turn, ApiError> {
-        call::turn(app, &self.caller, self.collection.name()).await
+    /// Waits for the turn to write, as long as an answer may take.
+    pub(crate) async fn turn(&self) -> Result<Turn, ApiError> {
+        self.call.turn(self.collection.name()).await
     }
 
     pub(crate) fn follow(
         &self,
-        matching: &Matching,
-        items: Vec<Item>,
-        (app, work): (&App, &JobContext),
-    ) -> Result<Vec<Matched>, call::MatchRefusal> {
-        let matched = self.followed(matching, items, (app, work));
-        if let Err(call::MatchRefusal::Other(error)) = &matched {
-            app.metrics.write_refused(self.collection.name(), error);
-        }
-        matched
-    }
-
-    fn followed(
-        &self,
         Matching { resolved, how }: &Matching,
         items: Vec<Item>,
-        (app, work): (&App, &JobContext),
+        work: &JobContext,
     ) -> Result<Vec<Matched>, call::MatchRefusal> {
-        let engine = SharedEngine::of(Arc::clone(&resolved.model));
-        let now = cognate_collections::now();
-        if how.add != AddPolicy::None {
-            app.collections.of(&self.caller)?.check_room(&*self.collection, &items, now)?;
-        }
-        let counts = engine.counts(items.iter().map(|item| &*item.text));
-        let is_cancelled = || work.check().is_err();
-        let cancel = Cancellation::when(&is_cancelled);
-        let matched = self.collection.follow(engine, how, items, now, cancel);
-        let (matched, pending) = matched.map_err(|error| call::MatchRefusal::of(error, work))?;
-        app.metrics.read(counts);
-        self.pending().push(pending);
+        let Call { app, caller, .. } = &self.call;
+        let follow = || {
+            let engine = SharedEngine::of(Arc::clone(&resolved.model));
+            let now = cognate_collections::now();
+            if how.add != AddPolicy::None {
+                app.collections.of(caller)?.check_room(&*self.collection, &items, now)?;
+            }
+            let counts = engine.counts(items.iter().map(|item| &*item.text));
+            let is_cancelled = || work.check().is_err();
+            let cancel = Cancellation::when(&is_cancelled);
+            let matched = self.collection.follow(engine, how, items, now, cancel);
+            let (matched, pending) =
+                matched.map_err(|error| call::MatchRefusal::of(error, work))?;
+            app.metrics.read(counts);
+            self.pending().push(pending);
+            Ok(matched)
+        };
+        let matched = follow().inspect_err(|refusal| {
+            if let call::MatchRefusal::Other(error) = refusal {
+                app.metrics.write_refused(self.collection.name(), error);
+            }
+        })?;
         let expired = matched.iter().filter(|one| one.expired).count();
         let begun = matched.iter().filter(|one| one.new && one.added && !one.repeated).count();
         app.metrics.matched(self.collection.name(), matched.len(), begun, expired);
@@ -332,28 +320,26 @@ impl Against {
     }
 
     /// Adds items, which last once [`wait_durable`](Self::wait_durable) says so.
-    pub(crate) fn put(&self, items: Vec<Item>, app: &App) -> Result<Applied, ApiError> {
-        let put = || {
-            let now = cognate_collections::now();
-            app.collections.of(&self.caller)?.check_room(&*self.collection, &items, now)?;
-            let written = self.collection.write(Write::Put(items), now);
-            let (applied, pending) = written.map_err(|error| call::of(&error, "/items"))?;
-            self.pending().push(pending);
-            Ok(applied)
-        };
-        put().inspect_err(|error| app.metrics.write_refused(self.collection.name(), error))
+    pub(crate) fn put(&self, items: Vec<Item>) -> Result<Applied, ApiError> {
+        let written = self.call.begin_write(&*self.collection, Write::Put(items), "/items");
+        let (applied, pending) = written.inspect_err(|error| self.refused(error))?;
+        self.pending().push(pending);
+        Ok(applied)
     }
 
     /// Waits until all that was written lasts.
-    pub(crate) async fn wait_durable(&self, app: &App) -> Result<(), ApiError> {
+    pub(crate) async fn wait_durable(&self) -> Result<(), ApiError> {
         let pending = std::mem::take(&mut *self.pending());
         let collection = Arc::clone(&self.collection);
-        let settle = move || {
+        let settled = self.call.again().settle(move || {
             let mut each = pending.into_iter().map(|pending| collection.wait_durable(pending));
             each.try_for_each(|settled| settled.map_err(|error| call::of(&error, "/items")))
-        };
-        let settled = call::settle(app, settle).await;
-        settled.inspect_err(|error| app.metrics.write_refused(self.collection.name(), error))
+        });
+        settled.await.inspect_err(|error| self.refused(error))
+    }
+
+    fn refused(&self, error: &ApiError) {
+        self.call.app.metrics.write_refused(self.collection.name(), error);
     }
 
     fn pending(&self) -> MutexGuard<'_, Vec<Pending>> {

@@ -1,23 +1,25 @@
-//! What requests that write to collections have in common: a body that is paid for and read, work that
-//! may wait for a disk, an answer within the memory of unsent answers.
+//! What requests to collections have in common: who asks, units, a body that is paid for and read, threads
+//! that may wait for a disk, an answer within the memory of unsent answers.
 
 use std::fmt::Display;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Query, Request};
-use axum::http::{HeaderValue, Uri, header};
+use axum::extract::{FromRequestParts, MatchedPath, Path, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use cognate_collections::{
     Applied, ChooseError, Collection, CollectionError, Filter, FilterProblem, ItemProblem,
-    MatchError, Write,
+    ItemSelector, MatchError, Pending, Write,
 };
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
+use crate::http::api::pipeline;
 use crate::http::api::pipeline::SLACK;
+use crate::http::api::question::Seat;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Pointer};
@@ -25,37 +27,51 @@ use crate::http::middleware::authorize;
 use crate::http::observe::request_log::Facts;
 use crate::http::request::body;
 use crate::http::work::admission::Permit;
-use crate::http::work::file_threads::Unfinished;
 use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 
 /// Bytes of a body that count as an item before the items are counted.
 const BYTES_PER_ITEM: usize = 128;
-/// How long a write is waited for.
-pub(crate) const DISK_PATIENCE: Duration = Duration::from_secs(10);
-
-/// The names in the path of a collection or an item; a path that is not UTF-8 names nothing.
-pub(super) type Named<T> = Result<Path<T>, axum::extract::rejection::PathRejection>;
-
-/// The collection of a path, if the caller reaches it.
-pub(super) fn collection(
-    app: &App,
-    caller: &Caller,
-    name: Named<String>,
-) -> Result<Arc<dyn Collection>, ApiError> {
-    let Path(name) = name.map_err(|_| no_collection())?;
-    app.collections.of(caller)?.get(&name).map_err(|error| got(&error))
+/// A request about collections: who asks, and the units that it holds until it is answered.
+pub(crate) struct Call {
+    pub(crate) app: Arc<App>,
+    pub(crate) caller: Caller,
+    permit: Option<Permit>,
 }
 
-/// The collection and the item's name of a path.
-pub(super) fn item(
-    app: &App,
-    caller: &Caller,
-    names: Named<(String, String)>,
-) -> Result<(Arc<dyn Collection>, String), ApiError> {
-    let Path((name, id)) = names.map_err(|_| no_item())?;
-    let collection = app.collections.of(caller)?.get(&name);
-    Ok((collection.map_err(|error| got(&error))?, id))
+/// A request about a collection that the caller reaches, and about the item or event that its path names, if
+/// it names one.
+pub(crate) struct Named {
+    pub(crate) call: Call,
+    pub(crate) collection: Arc<dyn Collection>,
+    pub(crate) id: Box<str>,
+}
+
+impl FromRequestParts<Arc<App>> for Call {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
+        Ok(Self::new(Arc::clone(app), Caller::of(&parts.extensions)?))
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Named {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
+        let call = Call::from_request_parts(parts, app).await?;
+        let route = parts.extensions.get::<MatchedPath>();
+        let names_item = route.is_some_and(|route| route.as_str().contains("{id}"));
+        // A path that is not UTF-8 names nothing.
+        let names = Path::<Vec<String>>::from_request_parts(parts, app).await;
+        let Path(names) =
+            names.map_err(|_| if names_item { no_item() } else { no_collection() })?;
+        let mut names = names.into_iter();
+        let collection = app.collections.of(&call.caller)?;
+        let collection = collection.get(&names.next().unwrap_or_default());
+        let collection = collection.map_err(|error| got(&error))?;
+        Ok(Self { call, collection, id: names.next().unwrap_or_default().into() })
+    }
 }
 
 /// The refusal of a path whose collection cannot be had.
@@ -64,14 +80,6 @@ fn got(error: &CollectionError) -> ApiError {
         CollectionError::NotServed { .. } => of(error, ""),
         _ => no_collection(),
     }
-}
-
-/// The settings of a query string that may hold these names.
-pub(super) fn settings<T: DeserializeOwned>(uri: &Uri, names: &str) -> Result<T, ApiError> {
-    let Query(settings) = Query::<T>::try_from_uri(uri).map_err(|_| {
-        ApiError::at(Code::InvalidField, "", format!("the query string may hold {names}"))
-    })?;
-    Ok(settings)
 }
 
 /// The length of a page that a request asks for.
@@ -89,173 +97,201 @@ pub(super) fn page_length(
     Ok(limit)
 }
 
-/// The body of a request that may write, and the units that it holds while it is answered.
-pub(super) async fn body(app: &App, request: Request) -> Result<(Permit, Bytes), ApiError> {
-    authorize::check_writes(&request)?;
-    let facts = Facts::of(&request);
-    let client = Caller::of(request.extensions())?.client;
-    let mut permit = app.admission.admit_soon(&client).await?;
-    let items = |bytes: usize| (bytes / BYTES_PER_ITEM).min(app.settings.max_texts);
-    let announced = body::announced(request.headers(), &app.settings)?;
-    if let Some(bytes) = announced {
-        app.admission.top_up_soon(&mut permit, items(bytes)).await?;
+impl Call {
+    pub(crate) fn new(app: Arc<App>, caller: Caller) -> Self {
+        Self { app, caller, permit: None }
     }
-    let body = body::read(request, announced, &app.settings, |bytes| {
-        app.admission.top_up(&mut permit, items(bytes))
-    });
-    let body = body.await?;
-    facts.brings(body.len());
-    Ok((permit, body))
-}
 
-/// [`body`] of a request that must be JSON.
-pub(super) async fn json_body(app: &App, request: Request) -> Result<(Permit, Bytes), ApiError> {
-    body::check_json(request.headers())?;
-    body(app, request).await
-}
-
-/// Runs long work on a computing thread, or on one that may wait for the database, until its
-/// deadline or until the client has gone.
-pub(super) async fn compute<T: Send + 'static>(
-    (app, caller): (&App, &Caller),
-    work: impl FnOnce(&JobContext) -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    let deadline = Instant::now() + Duration::from_millis(app.settings.compute_deadline_ms);
-    let threads = app.pool(app.collections.is_remote());
-    threads.run(&caller.client, deadline, &app.metrics, work).await?
-}
-
-/// Looks something up: in memory and never on a disk, or in a database where one keeps the
-/// collections.
-pub(super) async fn look_up<T: Send + 'static>(
-    (app, caller): (&App, &Caller),
-    look: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    if app.collections.is_remote() {
-        return compute((app, caller), |_| look()).await;
+    /// Another request of the same caller.
+    pub(super) fn again(&self) -> Self {
+        Self::new(Arc::clone(&self.app), self.caller.clone())
     }
-    read(app, look).await
-}
 
-/// Reads what takes longer than the runtime's threads should be held, but waits for no disk and behind
-/// no question that is computed.
-pub(super) async fn read<T: Send + 'static>(
-    app: &App,
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    let read = app.readers.run(work).await;
-    read.unwrap_or_else(|error| Err(ApiError::internal(&error.to_string())))
-}
-
-/// Runs work that waits for a disk or a database on a thread that may wait.
-pub(super) async fn aside<T: Send + 'static>(
-    app: &App,
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    on_writers(app, work, || {
-        let detail = "others wait for the disk that keeps the collections, so nothing was changed; ask \
-                      again";
-        ApiError::new(Code::DeadlineExceeded, detail)
-    })
-    .await
-}
-
-/// Waits, on a thread that may wait, until what was written before lasts.
-pub(super) async fn settle(
-    app: &App,
-    wait: impl FnOnce() -> Result<(), ApiError> + Send + 'static,
-) -> Result<(), ApiError> {
-    on_writers(app, wait, uncertain).await
-}
-
-async fn on_writers<T: Send + 'static>(
-    app: &App,
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-    not_begun: fn() -> ApiError,
-) -> Result<T, ApiError> {
-    app.writers.run_within(DISK_PATIENCE, work).await.unwrap_or_else(|unfinished| {
-        Err(match unfinished {
-            Unfinished::NotBegun => not_begun(),
-            Unfinished::GoesOn => uncertain(),
-            Unfinished::Failed(error) => ApiError::internal(&error.to_string()),
+    /// The units that it holds; one at least.
+    async fn permit(&mut self) -> Result<&mut Permit, ApiError> {
+        Ok(match &mut self.permit {
+            Some(permit) => permit,
+            none => none.insert(self.app.admission.admit_soon(&self.caller.client).await?),
         })
-    })
-}
+    }
 
-/// What was written may last or not.
-pub(crate) fn uncertain() -> ApiError {
-    let detail = "the disk that keeps the collections has not written in 10 s what it was given, so that \
-                  it may be there or not; write it again";
-    ApiError::new(Code::NotWritten, detail)
-}
+    pub(super) fn check_writes(&self) -> Result<(), ApiError> {
+        authorize::check_writer(&self.caller)
+    }
 
-/// Waits for a caller's turn to write to a collection of this name, as long as an answer may take.
-pub(super) async fn turn(app: &App, caller: &Caller, name: &str) -> Result<Turn, ApiError> {
-    let is_counted = app.collections.of(caller)?.are_counted();
-    let turn = async {
-        let alone = if is_counted { caller.alone().await } else { None };
-        app.turns.wait(name, alone).await
-    };
-    let patience = Duration::from_millis(app.settings.compute_deadline_ms);
-    timeout(patience, turn).await.map_err(|_| {
-        let detail = "others wrote to the collection for longer than the server lets an answer take \
-                      (setting `compute_deadline_ms`), so nothing was changed; ask again";
-        ApiError::new(Code::DeadlineExceeded, detail)
-    })
-}
+    /// The body of a request that may write, which must be JSON.
+    pub(super) async fn json_body(&mut self, request: Request) -> Result<Bytes, ApiError> {
+        body::check_json(request.headers())?;
+        self.check_writes()?;
+        let (app, facts) = (Arc::clone(&self.app), Facts::of(&request));
+        let permit = self.permit().await?;
+        let items = |bytes: usize| (bytes / BYTES_PER_ITEM).min(app.settings.max_texts);
+        let announced = body::announced(request.headers(), &app.settings)?;
+        if let Some(bytes) = announced {
+            app.admission.top_up_soon(permit, items(bytes)).await?;
+        }
+        let body = body::read(request, announced, &app.settings, |bytes| {
+            app.admission.top_up(permit, items(bytes))
+        });
+        let body = body.await?;
+        facts.brings(body.len());
+        Ok(body)
+    }
 
-/// Writes to a collection in its turn, and waits until that lasts, which others do at the same time.
-pub(super) async fn write(
-    app: &Arc<App>,
-    caller: Caller,
-    (collection, wanted): (Arc<dyn Collection>, Write),
-    refused: fn(&CollectionError) -> ApiError,
-) -> Result<Applied, ApiError> {
-    let turn = turn(app, &caller, collection.name()).await?;
-    let (of_app, asked) = (Arc::clone(app), Arc::clone(&collection));
-    let work = move || {
+    /// Reads items out of a body by `read`, which asks for the units that they take. A request that waited
+    /// for units would hold its body meanwhile, which takes memory that the units do not pay for.
+    pub(super) async fn read_items<T: Send + 'static>(
+        self,
+        read: impl FnOnce(&mut dyn FnMut(usize) -> Result<(), ApiError>) -> Result<Vec<T>, ApiError>
+        + Send
+        + 'static,
+    ) -> Result<(Self, Vec<T>), ApiError> {
+        let read = |mut call: Self, _: &JobContext| {
+            let Some(permit) = &mut call.permit else {
+                return Err(ApiError::internal("a body was read without a unit"));
+            };
+            let admission = &call.app.admission;
+            let items = read(&mut |units| admission.top_up(permit, units))?;
+            admission.charge_running(permit, items.len());
+            Ok((call, items))
+        };
+        self.on(Seat::Reader, read).await
+    }
+
+    /// Runs long work on a computing thread, or on one that may wait for the database.
+    pub(super) async fn compute<T: Send + 'static>(
+        mut self,
+        work: impl FnOnce(Self, &JobContext) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        self.permit().await?;
+        let seat = self.seat(Seat::Pool);
+        self.on(seat, work).await
+    }
+
+    /// Looks something up: in memory, never on a disk and behind no question that is computed; or in a
+    /// database where one keeps the collections. It takes no unit: it is one item's, or a setting's.
+    pub(super) async fn look_up<T: Send + 'static>(
+        self,
+        look: impl FnOnce(Self) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let seat = self.seat(Seat::Reader);
+        self.on(seat, |call, _| look(call)).await
+    }
+
+    /// Runs work that waits for a disk or a database on a thread that may wait.
+    pub(super) async fn aside<T: Send + 'static>(
+        self,
+        work: impl FnOnce(Self) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        self.on(Seat::Writer, |call, _| work(call)).await
+    }
+
+    /// Waits, on a thread that may wait, until what was written before lasts.
+    pub(super) async fn settle(
+        self,
+        wait: impl FnOnce() -> Result<(), ApiError> + Send + 'static,
+    ) -> Result<(), ApiError> {
+        self.on(Seat::Syncer, |_, _| wait()).await
+    }
+
+    fn seat(&self, local: Seat) -> Seat {
+        if self.app.collections.is_remote() { Seat::Waiting } else { local }
+    }
+
+    async fn on<T: Send + 'static>(
+        self,
+        seat: Seat,
+        work: impl FnOnce(Self, &JobContext) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let (app, client) = (Arc::clone(&self.app), self.caller.client.clone());
+        pipeline::run((&app, &client), seat, move |job| work(self, job)).await
+    }
+
+    /// Waits for the caller's turn to write to a collection of this name, as long as an answer may take.
+    pub(super) async fn turn(&self, name: &str) -> Result<Turn, ApiError> {
+        let (app, caller) = (&self.app, &self.caller);
+        let is_counted = app.collections.of(caller)?.are_counted();
+        let turn = async {
+            let alone = if is_counted { caller.alone().await } else { None };
+            app.turns.wait(name, alone).await
+        };
+        let patience = Duration::from_millis(app.settings.compute_deadline_ms);
+        timeout(patience, turn).await.map_err(|_| {
+            let detail = "others wrote to the collection for longer than the server lets an answer take \
+                          (setting `compute_deadline_ms`), so nothing was changed; ask again";
+            ApiError::new(Code::DeadlineExceeded, detail)
+        })
+    }
+
+    /// Writes to a collection in its turn, and waits until that lasts, which others do at the same time;
+    /// `items` is the place of the items in the body.
+    pub(super) async fn write(
+        &self,
+        collection: &Arc<dyn Collection>,
+        wanted: Write,
+        items: &'static str,
+    ) -> Result<Applied, ApiError> {
+        let turn = self.turn(collection.name()).await?;
+        let written = Arc::clone(collection);
+        let work = move |call: Self| {
+            let begun = call.begin_write(&*written, wanted, items);
+            drop(turn);
+            let (applied, pending) = begun?;
+            written.wait_durable(pending).map_err(|error| of(&error, items))?;
+            Ok(applied)
+        };
+        let written = self.again().aside(work).await;
+        written.inspect_err(|error| self.app.metrics.write_refused(collection.name(), error))
+    }
+
+    /// Takes items out of a collection, however many are looked at.
+    pub(super) async fn remove(
+        &mut self,
+        collection: &Arc<dyn Collection>,
+        which: ItemSelector<'static>,
+    ) -> Result<Applied, ApiError> {
+        self.permit().await?;
+        self.write(collection, Write::RemoveSelected(which), "").await
+    }
+
+    /// Writes what lasts once the collection says so, if there is room for it.
+    pub(super) fn begin_write(
+        &self,
+        collection: &dyn Collection,
+        wanted: Write,
+        items: &'static str,
+    ) -> Result<(Applied, Pending), ApiError> {
         let now = cognate_collections::now();
+        let reachable = self.app.collections.of(&self.caller)?;
         match &wanted {
-            Write::Put(items) => {
-                of_app.collections.of(&caller)?.check_room(&*collection, items, now)?;
-            }
+            Write::Put(items) => reachable.check_room(collection, items, now)?,
             Write::Patch { id, patch } => {
-                let reachable = of_app.collections.of(&caller)?;
-                reachable.check_room_to_patch(&*collection, (id, patch), now)?;
+                reachable.check_room_to_patch(collection, (id, patch), now)?;
             }
-            Write::Move(change) => {
-                of_app.collections.of(&caller)?.check_room_to_move(&*collection, change, now)?;
-            }
+            Write::Move(change) => reachable.check_room_to_move(collection, change, now)?,
             Write::RemoveSelected(which) => {
-                let count = || collection.told(now).map_err(|error| refused(&error));
-                check_filter(&of_app, &which.filter, || Ok(count()?.items))?;
+                let count = || collection.told(now).map_err(|error| of(&error, items));
+                check_filter(&self.app, &which.filter, || Ok(count()?.items))?;
             }
             Write::Remove(_) | Write::Set(_) => {}
         }
-        let written = collection.write(wanted, now);
-        drop(turn);
-        let (applied, pending) = written.map_err(|error| refused(&error))?;
-        collection.wait_durable(pending).map_err(|error| refused(&error))?;
-        Ok(applied)
-    };
-    let written = aside(app, work).await;
-    written.inspect_err(|error| app.metrics.write_refused(asked.name(), error))
-}
+        collection.write(wanted, now).map_err(|error| of(&error, items))
+    }
 
-/// An answer to a caller; `bytes` is its estimated length.
-pub(super) fn answer(
-    app: &App,
-    caller: &Caller,
-    bytes: usize,
-    answer: &impl Serialize,
-) -> Result<Response, ApiError> {
-    let unsent = app.unsent.of(&caller.client);
-    let mut written = unsent.answer(bytes)?;
-    written.write_json(answer)?;
-    let mut response = Response::new(Body::from(written.into_bytes()));
-    let json = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, json);
-    Ok(response)
+    /// An answer; `bytes` is its estimated length.
+    pub(super) fn answer(
+        &self,
+        bytes: usize,
+        answer: &impl Serialize,
+    ) -> Result<Response, ApiError> {
+        let unsent = self.app.unsent.of(&self.caller.client);
+        let mut written = unsent.answer(bytes)?;
+        written.write_json(answer)?;
+        let mut response = Response::new(Body::from(written.into_bytes()));
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(header::CONTENT_TYPE, json);
+        Ok(response)
+    }
 }
 
 /// Nanoseconds that looking at an item takes, and asking it a question of a filter.
@@ -319,6 +355,8 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
             );
             ApiError::new(Code::CollectionFull, detail)
         }
+        // Without a list the body is the item.
+        CollectionError::Item { problem, .. } if items.is_empty() => of_item(problem, ""),
         CollectionError::Item { index, problem } => {
             of_item(problem, Pointer::from(items).index(*index))
         }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::Uri;
 use axum::response::Response;
 use cognate::engine::Engine;
@@ -19,18 +19,16 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::http::api::collections::answers::{Changed, ItemEntry};
 use crate::http::api::collections::call;
-use crate::http::api::collections::call::Named;
+use crate::http::api::collections::call::{Call, Named};
 use crate::http::api::collections::items::{LISTED, MOST_LISTED, filter, within};
 use crate::http::api::pipeline;
+use crate::http::api::stream::settings;
 use crate::http::app::App;
-use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
-use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::fields::{CandidateId, List, ModelName};
 use crate::http::request::json;
-use crate::http::work::admission::Permit;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Charge;
 
@@ -220,26 +218,20 @@ refusals!(
     responses((status = 200, description = "The events", body = EventList<'_>), ListRefusals),
 )]
 pub(crate) async fn list(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    name: Named<String>,
+    Named { call, collection, .. }: Named,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let collection = call::collection(&app, &caller, name)?;
     let names = "since, least, sort, filter, within, model, limit and offset";
-    let asked: EventsParameters = call::settings(&uri, names)?;
+    let asked: EventsParameters = settings(&uri, names)?;
     let limit = call::page_length(asked.limit, EVENTS, MOST_EVENTS, "events")?;
     let which = ItemSelector {
         filter: filter(asked.filter.as_deref())?,
         within: within(asked.within.as_deref())?,
         ..ItemSelector::default()
     };
-    let model = Arc::clone(app.models().choose(asked.model.as_deref())?);
-    let permit = app.admission.admit_soon(&caller.client).await?;
-    let (app_of, by) = (Arc::clone(&app), caller.clone());
-    call::compute((&app, &caller), move |work| {
-        let _units = permit;
-        let (items, _memory) = chosen(&*collection, &which, (&app_of, &by), work)?;
+    let model = Arc::clone(call.app.models().choose(asked.model.as_deref())?);
+    call.compute(move |call, work| {
+        let (items, _memory) = chosen(&*collection, &which, &call, work)?;
         let mut events = EventItems::of(items.iter().map(|(_, item)| item));
         let (least, since) = (asked.least.unwrap_or(LEAST), asked.since.map(|Time(since)| since));
         events.retain(|event| {
@@ -248,11 +240,11 @@ pub(crate) async fn list(
         let total = events.len();
         let events = asked.sort.unwrap_or_default().sort(events, &model.engine, work)?;
         let page: Vec<_> = events.iter().skip(asked.offset.unwrap_or(0)).take(limit).collect();
-        let naming = Naming::of(&items, &model.engine, (&app_of, &by), work)?;
+        let naming = Naming::of(&items, &model.engine, &call, work)?;
         let told = page.into_iter().map(|event| naming.entry(event, work));
         let events: Vec<EventEntry<'_>> = told.collect::<Result<_, ApiError>>()?;
         let bytes = events.iter().map(|event| event.text.len() + ITEM_BYTES).sum();
-        call::answer(&app_of, &by, bytes, &EventList { events, total })
+        call.answer(bytes, &EventList { events, total })
     })
     .await
 }
@@ -286,15 +278,11 @@ pub(crate) struct EventParameters {
     responses((status = 200, description = "The event", body = EventWithItems<'_>), ListRefusals),
 )]
 pub(crate) async fn look(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    names: Named<(String, String)>,
+    Named { call, collection, id }: Named,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let (collection, id) = call::item(&app, &caller, names)?;
-    let page = EventPage::of(&app, &uri)?;
-    let permit = app.admission.admit_soon(&caller.client).await?;
-    page.answer((app, caller), collection, id.into(), permit).await
+    let page = EventPage::of(&call.app, &uri)?;
+    page.answer(call, collection, id).await
 }
 
 /// How an event with its items is answered.
@@ -306,7 +294,7 @@ struct EventPage {
 
 impl EventPage {
     fn of(app: &App, uri: &Uri) -> Result<Self, ApiError> {
-        let asked: EventParameters = call::settings(uri, "model, limit and offset")?;
+        let asked: EventParameters = settings(uri, "model, limit and offset")?;
         Ok(Self {
             limit: call::page_length(asked.limit, LISTED, MOST_LISTED, "items")?,
             offset: asked.offset.unwrap_or(0),
@@ -316,26 +304,23 @@ impl EventPage {
 
     async fn answer(
         self,
-        (app, caller): (Arc<App>, Caller),
+        call: Call,
         collection: Arc<dyn Collection>,
         id: Box<str>,
-        permit: Permit,
     ) -> Result<Response, ApiError> {
-        let (app_of, by) = (Arc::clone(&app), caller.clone());
-        call::compute((&app, &caller), move |work| {
-            let _units = permit;
+        call.compute(move |call, work| {
             let all = ItemSelector::default();
-            let (items, _memory) = chosen(&*collection, &all, (&app_of, &by), work)?;
+            let (items, _memory) = chosen(&*collection, &all, &call, work)?;
             let of_event = items.iter().map(|(_, item)| item).filter(|item| item.is_of_event(&id));
             let events = EventItems::of(of_event);
             let event = events.first().ok_or_else(no_event)?;
             let page = event.items.iter().skip(self.offset).take(self.limit);
             let page: Vec<&Arc<Item>> = page.copied().collect();
             let bytes = page.iter().map(|item| item.bytes()).sum();
-            let naming = Naming::of(&items, &self.model.engine, (&app_of, &by), work)?;
+            let naming = Naming::of(&items, &self.model.engine, &call, work)?;
             let entry = naming.entry(event, work)?;
             let items = page.into_iter().map(|item| ItemEntry::from(item.as_ref())).collect();
-            call::answer(&app_of, &by, bytes, &EventWithItems { event: entry, items })
+            call.answer(bytes, &EventWithItems { event: entry, items })
         })
         .await
     }
@@ -399,19 +384,16 @@ fn names_of(
     responses((status = 200, description = "The event", body = EventWithItems<'_>), ChangeRefusals),
 )]
 pub(crate) async fn merge(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    names: Named<(String, String)>,
+    Named { mut call, collection, id: into }: Named,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let (collection, id) = call::item(&app, &caller, names)?;
-    let page = EventPage::of(&app, request.uri())?;
-    let (permit, body) = call::json_body(&app, request).await?;
+    let page = EventPage::of(&call.app, request.uri())?;
+    let body = call.json_body(request).await?;
     let MergeRequest { events } = json::read_object(&body)?;
-    let (into, events) = (Box::<str>::from(id), names_of(("/events", "events"), events, &app)?);
+    let events = names_of(("/events", "events"), events, &call.app)?;
     let change = EventChange::Merge { into: into.clone(), events };
-    moved((&app, &caller), &collection, change).await?;
-    page.answer((app, caller), collection, into, permit).await
+    call.write(&collection, Write::Move(change), "").await?;
+    page.answer(call, collection, into).await
 }
 
 /// Splits an event: some of its items become an event of their own, which is answered.
@@ -432,39 +414,24 @@ pub(crate) async fn merge(
     responses((status = 200, description = "The event that came of it", body = EventWithItems<'_>), ChangeRefusals),
 )]
 pub(crate) async fn split(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    names: Named<(String, String)>,
+    Named { mut call, collection, id: event }: Named,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let (collection, id) = call::item(&app, &caller, names)?;
-    let page = EventPage::of(&app, request.uri())?;
-    let (permit, body) = call::json_body(&app, request).await?;
+    let page = EventPage::of(&call.app, request.uri())?;
+    let body = call.json_body(request).await?;
     let SplitRequest { ids } = json::read_object(&body)?;
-    let ids = names_of(("/ids", "items"), ids, &app)?;
+    let ids = names_of(("/ids", "items"), ids, &call.app)?;
     let first = ids.first().cloned();
-    moved((&app, &caller), &collection, EventChange::Split { event: id.into(), ids }).await?;
+    call.write(&collection, Write::Move(EventChange::Split { event, ids }), "").await?;
     let of = Arc::clone(&collection);
-    let made = call::look_up((&app, &caller), move || {
+    let made = call.again().look_up(move |_| {
         let names: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
         let found = of.find(&names, cognate_collections::now());
         let found = found.map_err(|error| call::of(&error, ""))?.into_iter().flatten().next();
         let event = found.and_then(|item| Some(item.event.as_ref()?.id.clone()));
         event.ok_or_else(no_event)
     });
-    let made = made.await?;
-    page.answer((app, caller), collection, made, permit).await
-}
-
-/// Moves items between events.
-async fn moved(
-    (app, caller): (&Arc<App>, &Caller),
-    collection: &Arc<dyn Collection>,
-    change: EventChange,
-) -> Result<(), ApiError> {
-    let refused = |error: &CollectionError| call::of(error, "");
-    let wanted = (Arc::clone(collection), Write::Move(change));
-    call::write(app, caller.clone(), wanted, refused).await.map(drop)
+    page.answer(call, collection, made.await?).await
 }
 
 refusals!(
@@ -489,23 +456,16 @@ refusals!(
     responses((status = 200, description = "What came of it", body = Changed), DeleteRefusals),
 )]
 pub(crate) async fn delete(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    names: Named<(String, String)>,
-    request: Request,
+    Named { mut call, collection, id }: Named,
 ) -> Result<Response, ApiError> {
-    authorize::check_writes(&request)?;
-    let (collection, id) = call::item(&app, &caller, names)?;
-    let permit = app.admission.admit_soon(&caller.client).await?;
-    let which = ItemSelector { event: Some(id.into()), ..ItemSelector::default() };
-    let refused = |error: &CollectionError| call::of(error, "");
-    let wanted = (collection, Write::RemoveSelected(which));
-    let applied = call::write(&app, caller.clone(), wanted, refused).await?;
-    drop(permit);
+    call.check_writes()?;
+    let event = Some(String::from(id).into());
+    let applied =
+        call.remove(&collection, ItemSelector { event, ..ItemSelector::default() }).await?;
     if applied.removed == 0 {
         return Err(no_event());
     }
-    call::answer(&app, &caller, 0, &Changed::from(applied))
+    call.answer(0, &Changed::from(applied))
 }
 
 type Items = Vec<(u64, Arc<Item>)>;
@@ -514,7 +474,7 @@ type Items = Vec<(u64, Arc<Item>)>;
 fn chosen(
     collection: &dyn Collection,
     which: &ItemSelector<'_>,
-    (app, caller): (&App, &Caller),
+    Call { app, caller, .. }: &Call,
     work: &JobContext,
 ) -> Result<(Items, Charge), ApiError> {
     let now = cognate_collections::now();
@@ -541,7 +501,7 @@ impl<'e> Naming<'e> {
     fn of(
         items: &Items,
         engine: &'e Engine,
-        (app, caller): (&App, &Caller),
+        Call { app, caller, .. }: &Call,
         work: &JobContext,
     ) -> Result<Self, ApiError> {
         let texts = items.iter().map(|(_, item)| &*item.text);

@@ -1,12 +1,8 @@
 //! `GET`, `PUT`, `PATCH` and `DELETE /collections/{name}/items/{id}`: one item.
 
-use std::sync::Arc;
-
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::response::Response;
-use cognate_collections::{
-    Attributes, CollectionError, Id, Incoming, IncomingEvent, Item, ItemPatch, Time, Write,
-};
+use cognate_collections::{Attributes, Id, Incoming, IncomingEvent, Item, ItemPatch, Time, Write};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -15,9 +11,7 @@ use crate::http::api::collections::answers::{Changed, ItemEntry};
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
 use crate::http::app::App;
-use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Pointer};
-use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::fields::described;
 use crate::http::request::json;
@@ -37,18 +31,12 @@ refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::NotReady, Code:
     ),
     responses((status = 200, description = "The item", body = ItemEntry<'_>), LookRefusals),
 )]
-pub(crate) async fn look(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    names: Named<(String, String)>,
-) -> Result<Response, ApiError> {
-    let (collection, id) = call::item(&app, &caller, names)?;
-    let (app_of, by) = (Arc::clone(&app), caller.clone());
-    call::look_up((&app, &caller), move || {
+pub(crate) async fn look(Named { call, collection, id }: Named) -> Result<Response, ApiError> {
+    call.look_up(move |call| {
         let found = collection.find(&[&id], cognate_collections::now());
         let found = found.map_err(|error| call::of(&error, ""))?;
         let item = found.into_iter().next().flatten().ok_or_else(call::no_item)?;
-        call::answer(&app_of, &by, item.bytes(), &ItemEntry::from(item.as_ref()))
+        call.answer(item.bytes(), &ItemEntry::from(item.as_ref()))
     })
     .await
 }
@@ -131,20 +119,15 @@ refusals!(
     responses((status = 200, description = "What came of it", body = Changed), PutRefusals),
 )]
 pub(crate) async fn put(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    names: Named<(String, String)>,
+    Named { mut call, collection, id }: Named,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let (collection, id) = call::item(&app, &caller, names)?;
-    let (permit, body) = call::json_body(&app, request).await?;
+    let body = call.json_body(request).await?;
     let OneItemRequest { text, time, attributes, data, event } = json::read_object(&body)?;
     let now = cognate_collections::now();
-    let item = Incoming { id: Id(id.into()), text, time, attributes, data, event }.into_item(now);
-    let wanted = Write::Put(vec![item]);
-    let applied = call::write(&app, caller.clone(), (collection, wanted), of_one).await?;
-    drop(permit);
-    call::answer(&app, &caller, 0, &Changed::from(applied))
+    let item = Incoming { id: Id(id), text, time, attributes, data, event }.into_item(now);
+    let applied = call.write(&collection, Write::Put(vec![item]), "").await?;
+    call.answer(0, &Changed::from(applied))
 }
 
 /// What changes of an item, as a JSON merge patch (RFC 7396): `null` takes out.
@@ -196,29 +179,16 @@ refusals!(
     responses((status = 200, description = "What came of it", body = Changed), PatchRefusals),
 )]
 pub(crate) async fn patch(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    names: Named<(String, String)>,
+    Named { mut call, collection, id }: Named,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let (collection, id) = call::item(&app, &caller, names)?;
-    let (permit, body) = call::json_body(&app, request).await?;
+    let body = call.json_body(request).await?;
     let ItemPatchRequest(patch) = json::read_object(&body)?;
-    let wanted = Write::Patch { id: id.into(), patch };
-    let applied = call::write(&app, caller.clone(), (collection, wanted), of_one).await?;
-    drop(permit);
+    let applied = call.write(&collection, Write::Patch { id, patch }, "").await?;
     if applied.patched == 0 {
         return Err(call::no_item());
     }
-    call::answer(&app, &caller, 0, &Changed::from(applied))
-}
-
-/// The refusal of a change of the item of a path.
-fn of_one(error: &CollectionError) -> ApiError {
-    match error {
-        CollectionError::Item { problem, .. } => call::of_item(problem, ""),
-        _ => call::of(error, ""),
-    }
+    call.answer(0, &Changed::from(applied))
 }
 
 refusals!(
@@ -239,21 +209,13 @@ refusals!(
     ),
     responses((status = 200, description = "What came of it", body = Changed), DeleteRefusals),
 )]
-pub(crate) async fn delete(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    names: Named<(String, String)>,
-    request: Request,
-) -> Result<Response, ApiError> {
-    authorize::check_writes(&request)?;
-    let (collection, id) = call::item(&app, &caller, names)?;
-    let wanted = Write::Remove(vec![id.into()]);
-    let refused = |error: &CollectionError| call::of(error, "");
-    let applied = call::write(&app, caller.clone(), (collection, wanted), refused).await?;
+pub(crate) async fn delete(Named { call, collection, id }: Named) -> Result<Response, ApiError> {
+    call.check_writes()?;
+    let applied = call.write(&collection, Write::Remove(vec![id]), "").await?;
     if applied.removed == 0 {
         return Err(call::no_item());
     }
-    call::answer(&app, &caller, 0, &Changed::from(applied))
+    call.answer(0, &Changed::from(applied))
 }
 
 /// Bytes of memory of items that a unit pays for. Items with many attributes take ten times as much

@@ -1,13 +1,12 @@
 //! `POST`, `GET` and `DELETE /collections/{name}/items`: items written, listed and deleted.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::Uri;
 use axum::response::Response;
 use cognate_collections::{
-    Cancellation, Collection, CollectionError, Filter, Incoming, Item, ItemSelector, Page, Write,
+    Cancellation, CollectionError, Filter, Incoming, Item, ItemSelector, Page, Write,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -16,11 +15,9 @@ use utoipa::{IntoParams, ToSchema};
 use crate::http::api::collections::answers::{Against, Changed, ItemEntry, ItemList};
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::{call, item};
+use crate::http::api::stream::settings;
 use crate::http::api::{pipeline, stream};
-use crate::http::app::App;
-use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Pointer};
-use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::fields::{CandidateId, List, described};
 use crate::http::request::{body, json};
@@ -77,29 +74,17 @@ pub(super) fn item_at((at, written): (usize, &&RawValue)) -> Result<Incoming, Ap
     read.map_err(|error| error.renamed(|pointer| pointer.within(Pointer::from("/items").index(at))))
 }
 
-impl ItemsRequest<'_> {
-    /// The items. Those without a time were written `now`; what takes more than its share asks `pay`.
-    pub(super) fn parse(
-        &self,
-        text_bytes: usize,
-        now: i64,
-        pay: impl FnMut(usize) -> Result<(), ApiError>,
-    ) -> Result<Vec<Item>, ApiError> {
-        let each = self.items.items.iter().enumerate().map(item_at);
-        item::parse(each, (self.items.length, text_bytes), now, pay)
-    }
-}
-
-/// Items out of a body. None is read before it is known how many there are.
-fn items(
+/// Items out of a body. None is read before it is known how many there are; those without a time were
+/// written now.
+pub(super) fn parse(
     body: &[u8],
-    (collection, app): (&dyn Collection, &App),
+    (text_bytes, max_texts): (usize, usize),
     pay: impl FnMut(usize) -> Result<(), ApiError>,
 ) -> Result<Vec<Item>, ApiError> {
-    let (now, limit) = (cognate_collections::now(), ("max_texts", app.settings.max_texts));
-    let request: ItemsRequest<'_> = json::read_object(body)?;
-    pipeline::check_length("/items", "items", request.items.length, limit)?;
-    request.parse(collection.limits().text_bytes, now, pay)
+    let ItemsRequest { items } = json::read_object(body)?;
+    pipeline::check_length("/items", "items", items.length, ("max_texts", max_texts))?;
+    let each = items.items.iter().enumerate().map(item_at);
+    item::parse(each, (items.length, text_bytes), cognate_collections::now(), pay)
 }
 
 refusals!(
@@ -138,35 +123,20 @@ refusals!(
     ),
 )]
 pub(crate) async fn put(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    name: Named<String>,
+    Named { mut call, collection, .. }: Named,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let collection = call::collection(&app, &caller, name)?;
-    let refused = |error: &CollectionError| call::of(error, "/items");
     if body::is_lines(request.headers()) {
-        authorize::check_writes(&request)?;
+        call.check_writes()?;
         // What takes nothing at all says so before a line is read.
-        let nothing = (Arc::clone(&collection), Write::Put(Vec::new()));
-        call::write(&app, caller.clone(), nothing, refused).await?;
-        return stream::items::answer(app, Against::of(collection, caller), request);
+        call.write(&collection, Write::Put(Vec::new()), "/items").await?;
+        return stream::items::answer(Against::new(call, collection), request);
     }
-    let (mut permit, body) = call::json_body(&app, request).await?;
-    let (app_of, asked) = (Arc::clone(&app), Arc::clone(&collection));
-    let read = call::read(&app, move || {
-        // A request that waited for units would hold its body meanwhile, which takes memory that
-        // the units do not pay for.
-        let pay = |units| app_of.admission.top_up(&mut permit, units);
-        let items = items(&body, (&*asked, &app_of), pay)?;
-        app_of.admission.charge_running(&mut permit, items.len());
-        Ok((items, permit))
-    });
-    let (items, permit) = read.await?;
-    let applied =
-        call::write(&app, caller.clone(), (collection, Write::Put(items)), refused).await?;
-    drop(permit);
-    call::answer(&app, &caller, 0, &Changed::from(applied))
+    let body = call.json_body(request).await?;
+    let limits = (collection.limits().text_bytes, call.app.settings.max_texts);
+    let (call, items) = call.read_items(move |pay| parse(&body, limits, pay)).await?;
+    let applied = call.write(&collection, Write::Put(items), "/items").await?;
+    call.answer(0, &Changed::from(applied))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -204,24 +174,19 @@ refusals!(
     responses((status = 200, description = "The items", body = ItemList<'_>), ListRefusals),
 )]
 pub(crate) async fn list(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    name: Named<String>,
+    Named { call, collection, .. }: Named,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let collection = call::collection(&app, &caller, name)?;
-    let asked: ItemsParameters = call::settings(&uri, "filter, event, within, limit and offset")?;
+    let asked: ItemsParameters = settings(&uri, "filter, event, within, limit and offset")?;
     let limit = call::page_length(asked.limit, LISTED, MOST_LISTED, "items")?;
     let filter = filter(asked.filter.as_deref())?;
     let now = cognate_collections::now();
     let within = within(asked.within.as_deref())?;
-    let permit = app.admission.admit_soon(&caller.client).await?;
-    let (app_of, by, offset) = (Arc::clone(&app), caller.clone(), asked.offset.unwrap_or(0));
-    call::compute((&app, &caller), move |work| {
-        let _units = permit;
+    let offset = asked.offset.unwrap_or(0);
+    call.compute(move |call, work| {
         let of = |error: &CollectionError| call::of(error, "");
         let count = || Ok(collection.told(now).map_err(|error| of(&error))?.items);
-        call::check_filter(&app_of, &filter, count)?;
+        call::check_filter(&call.app, &filter, count)?;
         let event = asked.event.map(Cow::Owned);
         let which = ItemSelector { filter, event, within, ..ItemSelector::default() };
         let (page, is_cancelled) = (Page { offset, limit }, || work.check().is_err());
@@ -232,7 +197,7 @@ pub(crate) async fn list(
         let filter_unknown = lacking.map_err(|error| call::of_choice(error, of, work))?;
         let bytes = items.iter().map(|item| item.bytes()).sum();
         let items = items.iter().map(|item| ItemEntry::from(item.as_ref())).collect();
-        call::answer(&app_of, &by, bytes, &ItemList { items, total, filter_unknown })
+        call.answer(bytes, &ItemList { items, total, filter_unknown })
     })
     .await
 }
@@ -272,14 +237,11 @@ refusals!(
     responses((status = 200, description = "What came of it", body = Changed), DeleteRefusals),
 )]
 pub(crate) async fn delete(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    name: Named<String>,
-    request: Request,
+    Named { mut call, collection, .. }: Named,
+    uri: Uri,
 ) -> Result<Response, ApiError> {
-    authorize::check_writes(&request)?;
-    let collection = call::collection(&app, &caller, name)?;
-    let asked: DeleteParameters = call::settings(request.uri(), "filter, event, within and all")?;
+    call.check_writes()?;
+    let asked: DeleteParameters = settings(&uri, "filter, event, within and all")?;
     let (filter, within) = (filter(asked.filter.as_deref())?, within(asked.within.as_deref())?);
     let is_everything = filter.is_empty() && asked.event.is_none() && within.is_none();
     if is_everything && !asked.all {
@@ -289,12 +251,8 @@ pub(crate) async fn delete(
     }
     let event = asked.event.map(Cow::Owned);
     let which = ItemSelector { filter, event, within, ..ItemSelector::default() };
-    let wanted = (collection, Write::RemoveSelected(which));
-    let refused = |error: &CollectionError| call::of(error, "");
-    let permit = app.admission.admit_soon(&caller.client).await?;
-    let applied = call::write(&app, caller.clone(), wanted, refused).await?;
-    drop(permit);
-    call::answer(&app, &caller, 0, &Changed::from(applied))
+    let applied = call.remove(&collection, which).await?;
+    call.answer(0, &Changed::from(applied))
 }
 
 /// A filter written as JSON in a query string.

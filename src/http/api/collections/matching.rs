@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::response::Response;
 use cognate::engine::Counts;
 use cognate::methods::Method;
@@ -24,7 +24,6 @@ use crate::http::api::pipeline::{ANSWER_HEAD, Endpoint, NUMBER_BYTES};
 use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, BoxFuture, Desk, Planned, Seat};
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
-use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::request::fields::{
@@ -144,12 +143,12 @@ impl Ask for MatchQuestion<'_> {
     }
 
     /// Who only looks waits for nobody.
-    fn turn(&self, app: &Arc<App>) -> Option<BoxFuture<Result<Turn, ApiError>>> {
+    fn turn(&self) -> Option<BoxFuture<Result<Turn, ApiError>>> {
         if self.request.add == Some(AddRule::None) {
             return None;
         }
-        let (app, against) = (Arc::clone(app), Arc::clone(&self.against));
-        Some(Box::pin(async move { against.turn(&app).await }))
+        let against = Arc::clone(&self.against);
+        Some(Box::pin(async move { against.turn().await }))
     }
 
     fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
@@ -170,7 +169,7 @@ impl Ask for MatchQuestion<'_> {
         let pay = |more| item::pay_beside(app, &mut units, more, list.length);
         let items = item::parse(each, (list.length, text_bytes), cognate_collections::now(), pay)?;
         let bytes = items.iter().map(|item| item.text.len()).sum();
-        let words = against.words(&matching.resolved, app);
+        let words = against.words(&matching.resolved);
         let words = words.map_err(|error| call::of(&error, ""))?;
         let work = Effort::of(&matching, words, items.iter().map(|item| &*item.text)).bounds();
         let each = MATCHED_BYTES + matching.how.stream.nearest * (NUMBER_BYTES + 24);
@@ -200,14 +199,14 @@ impl Planned for PlannedMatch {
 
     fn answer(
         self: Box<Self>,
-        app: &App,
+        _: &App,
         job: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
         job.check()?;
         let Self { against, matching, items, _units, .. } = *self;
         let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
-        let matched = against.follow(&matching, items, (app, job)).map_err(call::of_match)?;
+        let matched = against.follow(&matching, items, job).map_err(call::of_match)?;
         let Settings { method, second, rule, .. } = matching.how.stream;
         answer.write_json(&MatchResponse {
             model: &matching.resolved.model.name,
@@ -264,29 +263,25 @@ refusals!(
     ),
 )]
 pub(crate) async fn matching(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    name: Named<String>,
+    Named { call, collection, .. }: Named,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let collection = call::collection(&app, &caller, name)?;
+    let app = Arc::clone(&call.app);
     if body::is_lines(request.headers()) {
         if app.collections.is_remote() {
             // Else every line would be answered that the collection is unknown.
             let asked = Arc::clone(&collection);
-            let look = move || asked.find(&[], cognate_collections::now()).map(drop);
-            let look = move || look().map_err(|error| call::of(&error, ""));
-            call::look_up((&app, &caller), look)
-                .await
-                .inspect_err(|error| app.metrics.write_refused(collection.name(), error))?;
+            let look = call.again().look_up(move |_| {
+                let found = asked.find(&[], cognate_collections::now());
+                found.map(drop).map_err(|error| call::of(&error, ""))
+            });
+            look.await.inspect_err(|error| app.metrics.write_refused(collection.name(), error))?;
         }
-        return stream::matching::answer(app, Against::of(collection, caller), request).await;
+        return stream::matching::answer(Against::new(call, collection), request);
     }
-    let against = Arc::new(Against::of(collection, caller));
-    let of_app = Arc::clone(&app);
-    let answer =
-        pipeline::answer::<MatchQuestion<'_>>(of_app, Arc::clone(&against), request).await?;
+    let against = Arc::new(Against::new(call, collection));
+    let answer = pipeline::answer::<MatchQuestion<'_>>(app, Arc::clone(&against), request).await?;
     // Items are written by now; the answer waits until they are durable.
-    against.wait_durable(&app).await?;
+    against.wait_durable().await?;
     Ok(answer)
 }

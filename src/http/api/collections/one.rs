@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request};
 use axum::response::Response;
 use cognate_collections::{CollectionError, Settings};
 use serde::Deserialize;
@@ -10,11 +11,8 @@ use utoipa::ToSchema;
 
 use crate::http::api::collections::answers::CollectionEntry;
 use crate::http::api::collections::call;
-use crate::http::api::collections::call::Named;
-use crate::http::app::App;
-use crate::http::auth::access::Caller;
+use crate::http::api::collections::call::{Call, Named};
 use crate::http::error::{ApiError, Code};
-use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::refusals;
 use crate::http::request::fields::Items;
 use crate::http::request::json;
@@ -66,21 +64,20 @@ refusals!(
     responses((status = 200, description = "The collection", body = CollectionEntry), SetRefusals),
 )]
 pub(crate) async fn set(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    name: Named<String>,
+    mut call: Call,
+    name: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let axum::extract::Path(name) = name.map_err(|_| call::no_collection())?;
-    app.collections.of(&caller)?.check_name(&name)?;
-    let (permit, body) = call::json_body(&app, request).await?;
+    let Path(name) = name.map_err(|_| call::no_collection())?;
+    let app = Arc::clone(&call.app);
+    app.collections.of(&call.caller)?.check_name(&name)?;
+    let body = call.json_body(request).await?;
     let settings = json::read_object::<CollectionRequest>(&body)?.settings()?;
-    let (app_of, by, now) = (Arc::clone(&app), caller.clone(), cognate_collections::now());
-    let turn = call::turn(&app, &caller, &name).await?;
-    let asked = name.clone();
-    let told = call::aside(&app, move || {
-        let _held = (permit, turn);
-        let collections = app_of.collections.of(&by)?;
+    let (now, asked) = (cognate_collections::now(), name.clone());
+    let turn = call.turn(&name).await?;
+    let made = call.aside(move |call| {
+        let _turn = turn;
+        let collections = call.app.collections.of(&call.caller)?;
         collections.check_another(&name)?;
         let (collection, _) =
             collections.set(&name, settings, now).map_err(|error| match error {
@@ -90,10 +87,10 @@ pub(crate) async fn set(
                 }
                 error => call::of(&error, ""),
             })?;
-        collection.told(now).map_err(|error| call::of(&error, ""))
+        let told = collection.told(now).map_err(|error| call::of(&error, ""))?;
+        call.answer(0, &CollectionEntry::from(told))
     });
-    let told = told.await.inspect_err(|error| app.metrics.write_refused(&asked, error))?;
-    call::answer(&app, &caller, 0, &CollectionEntry::from(told))
+    made.await.inspect_err(|error| app.metrics.write_refused(&asked, error))
 }
 
 refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
@@ -107,16 +104,12 @@ refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::NotReady, Code:
     params(("name" = String, Path, description = "The collection")),
     responses((status = 200, description = "The collection", body = CollectionEntry), LookRefusals),
 )]
-pub(crate) async fn look(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    name: Named<String>,
-) -> Result<Response, ApiError> {
-    let collection = call::collection(&app, &caller, name)?;
-    let told = call::look_up((&app, &caller), move || {
-        collection.told(cognate_collections::now()).map_err(|error| call::of(&error, ""))
-    });
-    call::answer(&app, &caller, 0, &CollectionEntry::from(told.await?))
+pub(crate) async fn look(Named { call, collection, .. }: Named) -> Result<Response, ApiError> {
+    call.look_up(move |call| {
+        let told = collection.told(cognate_collections::now());
+        call.answer(0, &CollectionEntry::from(told.map_err(|error| call::of(&error, ""))?))
+    })
+    .await
 }
 
 refusals!(
@@ -134,23 +127,16 @@ refusals!(
     params(("name" = String, Path, description = "The collection")),
     responses((status = 200, description = "What was deleted", body = CollectionEntry), DeleteRefusals),
 )]
-pub(crate) async fn delete(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    name: Named<String>,
-    request: Request,
-) -> Result<Response, ApiError> {
-    authorize::check_writes(&request)?;
-    let collection = call::collection(&app, &caller, name)?;
-    let (app_of, by) = (Arc::clone(&app), caller.clone());
-    let turn = call::turn(&app, &caller, collection.name()).await?;
-    let told = call::aside(&app, move || {
+pub(crate) async fn delete(Named { call, collection, .. }: Named) -> Result<Response, ApiError> {
+    call.check_writes()?;
+    let turn = call.turn(collection.name()).await?;
+    call.aside(move |call| {
         let _turn = turn;
         let told = collection.told(cognate_collections::now());
         let told = told.map_err(|error| call::of(&error, ""))?;
-        let deleted = app_of.collections.of(&by)?.delete(collection.name());
-        deleted.map_err(|error| call::of(&error, "/items"))?;
-        Ok(told)
-    });
-    call::answer(&app, &caller, 0, &CollectionEntry::from(told.await?))
+        let deleted = call.app.collections.of(&call.caller)?.delete(collection.name());
+        deleted.map_err(|error| call::of(&error, ""))?;
+        call.answer(0, &CollectionEntry::from(told))
+    })
+    .await
 }

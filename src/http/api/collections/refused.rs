@@ -5,7 +5,7 @@ use cognate_collections::Limits;
 use crate::http::api::collections::call;
 use crate::http::api::collections::events::{MergeRequest, SplitRequest};
 use crate::http::api::collections::item::{ItemPatchRequest, OneItemRequest};
-use crate::http::api::collections::items::{ItemRequest, ItemsRequest};
+use crate::http::api::collections::items::{ItemRequest, parse};
 use crate::http::api::collections::matching::MatchRequest;
 use crate::http::api::collections::one::CollectionRequest;
 use crate::http::error::ApiError;
@@ -37,6 +37,5 @@ fn line(line: &[u8]) -> Result<(), ApiError> {
 }
 
 fn items(body: &[u8]) -> Result<(), ApiError> {
-    let request: ItemsRequest<'_> = json::read_object(body)?;
-    request.parse(Limits::DEFAULT.text_bytes, 0, |_| Ok(())).map(drop)
+    parse(body, (Limits::DEFAULT.text_bytes, usize::MAX), |_| Ok(())).map(drop)
 }

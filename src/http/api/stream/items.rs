@@ -22,20 +22,15 @@ use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 
 /// Adds a stream of items.
-pub(crate) fn answer(
-    app: Arc<App>,
-    against: Against,
-    request: Request,
-) -> Result<Response, ApiError> {
-    let opening = Opening::of(app, &request)?;
+pub(crate) fn answer(against: Against, request: Request) -> Result<Response, ApiError> {
+    let opening = Opening::of(Arc::clone(&against.call.app), &request)?;
     body::no_settings(request.uri())?;
     let place = opening.place()?;
-    let items = Items { app: Arc::clone(&opening.app), against, told: Mutex::default() };
+    let items = Items { against, told: Mutex::default() };
     Ok(opening.answer(items, place, request.into_body(), Lines::default()))
 }
 
 struct Items {
-    app: Arc<App>,
     against: Against,
     told: Mutex<Told>,
 }
@@ -96,12 +91,12 @@ impl LineQuestion for Items {
         app.collections.is_remote()
     }
 
-    async fn turn(&self, app: &App) -> Result<Option<Turn>, ApiError> {
-        self.against.turn(app).await.map(Some)
+    async fn turn(&self) -> Result<Option<Turn>, ApiError> {
+        self.against.turn().await.map(Some)
     }
 
     fn wait_durable(&self) -> impl Future<Output = Result<(), ApiError>> + Send {
-        self.against.wait_durable(&self.app)
+        self.against.wait_durable()
     }
 
     /// Whatever was read is written at once.
@@ -111,7 +106,7 @@ impl LineQuestion for Items {
 
     fn ask(&self, items: &[&Item], _: &JobContext) -> Result<Self::Answers, ApiError> {
         let items = items.iter().copied().cloned().collect();
-        Ok(self.against.put(items, &self.app))
+        Ok(self.against.put(items))
     }
 
     fn counts(_: &Self::Answers) -> Counts {

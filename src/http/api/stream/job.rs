@@ -8,7 +8,7 @@ use std::time::Duration;
 use cognate::engine::Counts;
 use tokio::time::{Instant, sleep};
 
-use crate::http::api::collections::call::{DISK_PATIENCE, uncertain};
+use crate::http::api::pipeline::{DISK_PATIENCE, uncertain};
 use crate::http::api::stream::line::{Line, LineId, Lines, fail, id_of};
 use crate::http::api::stream::{LineQuestion, Stream};
 use crate::http::app::App;
@@ -69,7 +69,7 @@ impl<Q: LineQuestion> Stream<Q> {
             let refused = match app.admission.admit_for(&self.caller.client) {
                 Ok(mut permit) => match app.admission.top_up(&mut permit, asked) {
                     Ok(()) => {
-                        let turn = match self.question.turn(app).await {
+                        let turn = match self.question.turn().await {
                             Ok(turn) => turn,
                             Err(error) => break error,
                         };

@@ -78,17 +78,12 @@ pub(crate) struct MatchParameters {
 }
 
 struct Items {
-    app: Arc<App>,
     against: Against,
     matching: Matching,
 }
 
-pub(crate) async fn answer(
-    app: Arc<App>,
-    against: Against,
-    request: Request,
-) -> Result<Response, ApiError> {
-    let opening = Opening::of(app, &request)?;
+pub(crate) fn answer(against: Against, request: Request) -> Result<Response, ApiError> {
+    let opening = Opening::of(Arc::clone(&against.call.app), &request)?;
     let names = "model, method, second, last, within, threshold, nearest, votes, centre, \
                  duplicate_score, opposes, add and replace";
     let asked: MatchParameters = settings(request.uri(), names)?;
@@ -110,7 +105,7 @@ pub(crate) async fn answer(
     let matching = Matching::new(asked.model.as_deref(), &options, kept, (&app, &models))?;
     against.check_adds(matching.how.add)?;
     let place = opening.place()?;
-    let items = Items { app, against, matching };
+    let items = Items { against, matching };
     Ok(opening.answer(items, place, request.into_body(), Lines::default()))
 }
 
@@ -122,7 +117,7 @@ impl Items {
         let (mut left, mut refused) = (run.to_vec(), Vec::new());
         let matched = loop {
             let items = left.iter().map(|LineItem(item)| item.clone()).collect();
-            match self.against.follow(&self.matching, items, (&self.app, work)) {
+            match self.against.follow(&self.matching, items, work) {
                 Err(MatchRefusal::OtherText(place)) if place < left.len() => {
                     refused.push(place);
                     left.remove(place);
@@ -169,15 +164,15 @@ impl LineQuestion for Items {
         app.collections.is_remote()
     }
 
-    async fn turn(&self, app: &App) -> Result<Option<Turn>, ApiError> {
+    async fn turn(&self) -> Result<Option<Turn>, ApiError> {
         match self.matching.how.add {
             AddPolicy::None => Ok(None),
-            AddPolicy::All | AddPolicy::New => self.against.turn(app).await.map(Some),
+            AddPolicy::All | AddPolicy::New => self.against.turn().await.map(Some),
         }
     }
 
     fn wait_durable(&self) -> impl Future<Output = Result<(), ApiError>> + Send {
-        self.against.wait_durable(&self.app)
+        self.against.wait_durable()
     }
 
     /// One scan of the window serves a batch of texts. Over a very large window a batch would take too

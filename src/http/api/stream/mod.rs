@@ -72,7 +72,7 @@ trait LineQuestion: Send + Sync + 'static {
     }
 
     /// Waits for the turn to compute, if questions are computed one at a time; holds no thread.
-    fn turn(&self, _: &App) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
+    fn turn(&self) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
         async { Ok(None) }
     }
 
@@ -126,7 +126,7 @@ trait LineQuestion: Send + Sync + 'static {
 }
 
 /// Settings in the query string, which may hold these names.
-fn settings<T: DeserializeOwned>(uri: &Uri, names: &str) -> Result<T, ApiError> {
+pub(crate) fn settings<T: DeserializeOwned>(uri: &Uri, names: &str) -> Result<T, ApiError> {
     let Query(settings) = Query::<T>::try_from_uri(uri).map_err(|_| {
         ApiError::at(Code::InvalidField, "", format!("the query string may hold {names}"))
     })?;
