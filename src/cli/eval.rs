@@ -257,7 +257,6 @@ impl Shared {
         self.tell(&set.to_string())
     }
 
-    /// Says what was written.
     fn tell(&self, written: &str) -> Result<(), Failure> {
         if self.json.as_deref().is_some_and(|path| path.as_os_str() == "-") {
             // Standard output holds one JSON document.

@@ -168,7 +168,6 @@ mod tests {
 
     use super::*;
 
-    /// Hands lines over to a test.
     struct Lines(mpsc::Sender<Vec<u8>>);
 
     impl Write for Lines {

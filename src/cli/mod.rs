@@ -97,9 +97,7 @@ enum Command {
 /// Why the process ends with another code than 0.
 #[derive(Debug)]
 pub struct Failure {
-    /// The exit code.
     pub code: u8,
-    /// What to say.
     pub error: anyhow::Error,
     /// Whether it is the last line of a log of JSON lines.
     pub in_log: bool,
@@ -164,7 +162,6 @@ fn long_version() -> String {
     )
 }
 
-/// Every subcommand with its flags.
 pub fn command() -> clap::Command {
     Cli::command()
 }

@@ -115,7 +115,6 @@ pub(super) enum RowType {
 }
 
 impl RowType {
-    /// The element type in the file.
     pub(super) fn dtype(self) -> Dtype {
         match self {
             Self::F32 => Dtype::F32,

@@ -82,7 +82,6 @@ impl Args for ServeArgs {
     }
 }
 
-/// The flag of a setting.
 fn flag(setting: &'static Setting) -> Arg {
     let shown = match setting.read(&Settings::default()) {
         RawValue::One(text) => text,

@@ -66,7 +66,6 @@ impl Files {
         }
     }
 
-    /// Asks the question of every row.
     pub(super) fn run(
         self,
         engine: &Engine,

@@ -133,7 +133,6 @@ impl OpposedResults {
         Resolved { query, ..resolved }
     }
 
-    /// Whether opposed texts are left out.
     pub(super) fn are_dropped(&self) -> bool {
         self.opposes == Some(OpposedPolicy::Drop)
     }
@@ -146,12 +145,10 @@ impl OpposedResults {
     }
 }
 
-/// Whether texts are related, for people.
 pub(super) fn verdict(related: bool) -> &'static str {
     if related { "related" } else { "not related" }
 }
 
-/// How texts are opposed, for people.
 pub(super) fn opposed(kinds: Oppositions) -> String {
     kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
 }

@@ -34,7 +34,6 @@ use crate::cli::{Failure, count, show, usage};
 const BATCH: usize = 1000;
 /// Longest line of a file of items.
 const LINE_BYTES: usize = 1 << 20;
-/// Most items that a collection keeps.
 const MOST_ITEMS: u64 = 100_000_000;
 
 #[derive(Debug, Subcommand)]

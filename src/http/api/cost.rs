@@ -25,14 +25,13 @@ pub(crate) const SLACK: u64 = 2;
 pub struct Cost {
     /// Items of the list that makes it long.
     pub items: usize,
-    /// Estimated nanoseconds.
     pub(crate) nanos: u64,
     pub(crate) answer_bytes: usize,
 }
 
 impl Cost {
     /// Weighs a question of `items` items, or refuses one that would certainly be late.
-    pub(crate) fn of(
+    pub(crate) fn new(
         resolved: &Resolved,
         items: usize,
         bytes: usize,

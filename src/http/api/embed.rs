@@ -14,7 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::http::api::envelope::{Envelope, enveloped};
 use crate::http::api::pipeline::{Endpoint, INDEX_BYTES, NUMBER_BYTES};
-use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Asked, Batch, Desk, Form};
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Asked, Batch, Form, PlanContext};
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer, Segment};
@@ -128,7 +128,7 @@ impl<'r> EmbedResponse<'r> {
             unscored: &embedded.unscored,
             reasons: &embedded.reasons,
             truncated: &embedded.truncated,
-            ..Envelope::of(resolved, resolved.measure()).into()
+            ..Envelope::new(resolved, resolved.measure()).into()
         }
     }
 }
@@ -299,9 +299,9 @@ impl<'b> EmbedRequest<'b> {
         self,
         form: F,
         more: usize,
-        desk: &Desk<'_>,
+        context: &PlanContext<'_>,
     ) -> Result<AnyPlanned<'b>, ApiError> {
-        let limit = ("max_texts", desk.app.settings.max_texts);
+        let limit = ("max_texts", context.app.settings.max_texts);
         pipeline::check_length("/texts", "texts", self.texts.length(), limit)?;
         let selection = Selection::named(self.model.as_ref(), self.method.as_ref());
         let shape = EmbedParameters {
@@ -312,10 +312,14 @@ impl<'b> EmbedRequest<'b> {
             truncate: self.truncate,
             ..EmbedParameters::default()
         };
-        let asked = Embedding::new(selection, shape, self.foreign, desk.models)?;
+        let asked = Embedding::new(selection, shape, self.foreign, context.models)?;
         // Two quotes and a comma, and the numbers of tokens and of known ones.
         let each = asked.encoding.bytes(asked.dims).saturating_add(3 + 2 * INDEX_BYTES + more);
-        Ok(Box::new(Batch::new((asked, self.texts.into_vec(), form), ("/texts", each), desk.app)?))
+        Ok(Box::new(Batch::new(
+            (asked, self.texts.into_vec(), form),
+            ("/texts", each),
+            context.app,
+        )?))
     }
 }
 
@@ -344,12 +348,12 @@ impl Form<Embedding, Text<'_>> for Native {
 }
 
 impl Ask for EmbedRequest<'_> {
-    fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
     where
         Self: 'q,
     {
         let is_one = matches!(self.texts, Texts::One(_));
-        self.plan_in(Native { is_one }, 0, desk)
+        self.plan_in(Native { is_one }, 0, context)
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Envelope<'r> {
 }
 
 impl<'r> Envelope<'r> {
-    pub(crate) fn of(resolved: &'r Resolved, measure: Measure) -> Self {
+    pub(crate) fn new(resolved: &'r Resolved, measure: Measure) -> Self {
         Self {
             model: &resolved.model.name,
             method: resolved.query.method.name(),

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cognate::engine::{Counts, Explanation, OppositionKind, Place};
+use cognate::engine;
+use cognate::engine::{
+    Counts, ExplainedWord, Explanation, OpposedWord, OppositionKind, Place, UnknownToken,
+};
+use cognate::methods::Memberships;
 use cognate::methods::ranker::{Attended, Attention};
-use cognate::model::phrase::Found;
-use cognate::{engine, methods};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -15,7 +17,7 @@ use crate::http::api::cost::Cost;
 use crate::http::api::envelope::{Envelope, enveloped};
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::{ANSWER_HEAD, Endpoint, NUMBER_BYTES};
-use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Desk, Planned};
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, PlanContext, Planned};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{QUESTION, refusals};
@@ -68,7 +70,7 @@ impl Endpoint for ExplainRequest<'_> {
 }
 
 impl Ask for ExplainRequest<'_> {
-    fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
     where
         Self: 'q,
     {
@@ -79,7 +81,7 @@ impl Ask for ExplainRequest<'_> {
             truncate: self.truncate,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
-        let resolved = selection.resolve(desk.models)?;
+        let resolved = selection.resolve(context.models)?;
         resolved.check_explains()?;
         let (a, b) = (self.a.as_ref(), self.b.as_ref());
         let (words_of_a, words_of_b) = (resolved.words(a), resolved.words(b));
@@ -91,13 +93,12 @@ impl Ask for ExplainRequest<'_> {
             .saturating_mul(NUMBER_BYTES)
             .saturating_add(words.saturating_mul(WORD_BYTES))
             .saturating_add(bytes + ANSWER_HEAD);
-        let cost = Cost::of(&resolved, 1, bytes, [work; 2], desk.app)?;
-        let cost = cost.answering(answer, "", desk.app)?;
+        let cost = Cost::new(&resolved, 1, bytes, [work; 2], context.app)?;
+        let cost = cost.answering(answer, "", context.app)?;
         Ok(Box::new(Explaining { a: self.a, b: self.b, resolved, cost }))
     }
 }
 
-/// Two texts whose score is explained.
 struct Explaining<'b> {
     a: Text<'b>,
     b: Text<'b>,
@@ -129,7 +130,7 @@ impl Planned for Explaining<'_> {
             let error = resolved.explain(error.into(), places.into_iter());
             error.renamed(|pointer| pointer.of_pair().map_or(pointer, |(_, field)| field.into()))
         })?;
-        let tokens = |words: &[engine::ExplainedWord], unknown: &[engine::UnknownToken]| {
+        let tokens = |words: &[ExplainedWord], unknown: &[UnknownToken]| {
             (words.len() + unknown.len(), unknown.len())
         };
         let (in_a, unknown_in_a) = tokens(&explained.one, &explained.one_unknown);
@@ -176,7 +177,7 @@ enveloped! {
         /// For each word of `a`, then of `b`, as words of the universe: its membership in `a` and in
         /// `b`. The score is made of them by the method. Fuzzy methods only.
         #[serde(skip_serializing_if = "Option::is_none")]
-        memberships: Option<Memberships<'r>>,
+        memberships: Option<&'r Memberships>,
         /// For each word of `a`, as a query, the words of `b`, as a post, that it was read from.
         /// Rankers with attention only.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -197,9 +198,9 @@ enveloped! {
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub(crate) struct ExplainedText<'r> {
     /// Words that a vector was found for, in the order of the text.
-    words: Vec<ExplainedWord<'r>>,
+    words: &'r [ExplainedWord],
     /// Tokens that no word was found for.
-    unknown: Vec<UnknownToken<'r>>,
+    unknown: &'r [UnknownToken],
     /// The share of its tokens that the model lists, by their stem or a part at least.
     known: f32,
     /// Whether the text was cut.
@@ -208,66 +209,15 @@ pub(crate) struct ExplainedText<'r> {
     truncated: bool,
 }
 
-/// A word that a vector was found for.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ExplainedWord<'r> {
-    /// The token it comes from, as it was looked up.
-    token: &'r str,
-    /// Bytes of the text that the token comes from: first and end.
-    span: [u32; 2],
-    /// The vocabulary's word; `null` where the vector was made for this text.
-    word: Option<&'r str>,
-    /// How it was found.
-    #[schema(value_type = String)]
-    found: Found,
-    /// The pieces that its vector was made from, in their order; `##` begins one within the word.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    pieces: &'r [String],
-    /// Its idf, where the model has one.
-    idf: Option<f32>,
-    /// The length of its vector.
-    norm: f32,
-    /// What it adds to the score, where the score comes apart.
-    share: Option<f32>,
-}
-
-/// A token that no word was found for.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct UnknownToken<'r> {
-    /// The token, as it was looked up.
-    token: &'r str,
-    /// What it adds to the score, for methods that read tokens.
-    share: Option<f32>,
-}
-
 /// One way in which the texts are opposed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ExplainedOpposition<'r> {
     /// Its kind.
-    #[schema(value_type = fields::OppositionName)]
     kind: OppositionKind,
     /// The words of `a` that carry it; none where only `b` has any.
-    a: Vec<OpposedWord<'r>>,
+    a: &'r [OpposedWord],
     /// The words of `b` that carry it.
-    b: Vec<OpposedWord<'r>>,
-}
-
-/// A word that opposes a text to another.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct OpposedWord<'r> {
-    /// The token, as it was looked up.
-    token: &'r str,
-    /// Bytes of the text that the token comes from: first and end.
-    span: [u32; 2],
-}
-
-/// How much each word of the universe belongs to either text: `[in a, in b]`.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Memberships<'r> {
-    /// Of each word of `a`.
-    a: &'r [[f32; 2]],
-    /// Of each word of `b`.
-    b: &'r [[f32; 2]],
+    b: &'r [OpposedWord],
 }
 
 impl<'r> ExplainResponse<'r> {
@@ -280,12 +230,12 @@ impl<'r> ExplainResponse<'r> {
             a: ExplainedText::of(explained, 0),
             b: ExplainedText::of(explained, 1),
             matrix: &explained.cosines,
-            memberships: shares.and_then(|shares| shares.memberships.as_ref()).map(Memberships::of),
+            memberships: shares.and_then(|shares| shares.memberships.as_ref()),
             attention,
             opposes: explained.opposes.iter().map(ExplainedOpposition::of).collect(),
             adds_up: shares.is_some(),
             sentence: explained.sentence(resolved.query.method.name()),
-            ..Envelope::of(resolved, resolved.measure()).into()
+            ..Envelope::new(resolved, resolved.measure()).into()
         }
     }
 }
@@ -297,48 +247,17 @@ impl<'r> ExplainedText<'r> {
             _ => (&explained.other, &explained.other_unknown),
         };
         Self {
-            words: words.iter().map(ExplainedWord::of).collect(),
-            unknown: unknown.iter().map(UnknownToken::of).collect(),
+            words,
+            unknown,
             known: explained.known.get(side).copied().unwrap_or_default(),
             truncated: explained.truncated.get(side).copied().unwrap_or_default(),
         }
     }
 }
 
-impl<'r> ExplainedWord<'r> {
-    fn of(word: &'r engine::ExplainedWord) -> Self {
-        let engine::ExplainedWord { token, span, word, found, pieces, idf, norm, share } = word;
-        Self {
-            token,
-            span: *span,
-            word: word.as_deref(),
-            found: *found,
-            pieces,
-            idf: *idf,
-            norm: *norm,
-            share: *share,
-        }
-    }
-}
-
 impl<'r> ExplainedOpposition<'r> {
-    fn of(engine::Opposition { kind, words: [one, other] }: &'r engine::Opposition) -> Self {
-        let word =
-            |word: &'r engine::OpposedWord| OpposedWord { token: &word.token, span: word.span };
-        let words = |words: &'r [engine::OpposedWord]| words.iter().map(word).collect();
-        Self { kind: *kind, a: words(one), b: words(other) }
-    }
-}
-
-impl<'r> UnknownToken<'r> {
-    fn of(engine::UnknownToken { token, share }: &'r engine::UnknownToken) -> Self {
-        Self { token, share: *share }
-    }
-}
-
-impl<'r> Memberships<'r> {
-    fn of(methods::Memberships { one, other }: &'r methods::Memberships) -> Self {
-        Self { a: one, b: other }
+    fn of(engine::Opposition { kind, words: [a, b] }: &'r engine::Opposition) -> Self {
+        Self { kind: *kind, a, b }
     }
 }
 

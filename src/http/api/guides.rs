@@ -32,7 +32,6 @@ const GUIDES: [Guide; 15] = [
     Guide { name: "PROMISES", markdown: include_str!("../../../docs/PROMISES.md") },
 ];
 
-/// The pages of [`GUIDES`].
 static DRAWN: LazyLock<Vec<String>> = LazyLock::new(|| {
     GUIDES.iter().map(|guide| page(guide.title(), &drawn(guide.markdown))).collect()
 });
@@ -44,13 +43,11 @@ struct Guide {
 }
 
 impl Guide {
-    /// What its first heading says.
     fn title(&self) -> &'static str {
         self.markdown.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or(self.name)
     }
 }
 
-/// The list of guides.
 pub(crate) async fn list() -> Response {
     let one = |guide: &Guide| format!("- [{}]({}.md)\n", guide.title(), guide.name);
     let list: String = GUIDES.iter().map(one).collect();
@@ -106,7 +103,6 @@ fn page(title: &str, body: &str) -> String {
     page.replace("{title}", title).replace("{body}", body)
 }
 
-/// A document as HTML.
 fn drawn(markdown: &str) -> String {
     let (mut events, mut heading) = (Vec::new(), None::<(usize, String)>);
     // Of each link that is open, whether it leads anywhere.

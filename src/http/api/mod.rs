@@ -19,6 +19,7 @@ pub mod rank;
 pub mod similarity;
 pub(crate) mod stream;
 pub(crate) mod unplanned;
+pub mod ways;
 
 use axum::routing::get;
 use utoipa_axum::routes;

@@ -14,8 +14,11 @@ use self_cell::self_cell;
 pub(crate) use crate::http::api::cost::{
     ANSWER_HEAD, INDEX_BYTES, NUMBER_BYTES, SLACK, check_length,
 };
-use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, BoxFuture, Desk, Planned, Seat};
+use crate::http::api::question::{
+    AnyAsk, AnyPlanned, Ask, BoxFuture, PlanContext, Planned, Threads,
+};
 pub use crate::http::api::unplanned::Plan;
+use crate::http::api::ways::Way;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::auth::client::Client;
@@ -63,10 +66,9 @@ enum Stage<'b> {
 
 /// What a question needs to go on.
 enum Need {
-    /// The turn to write.
     Turn(BoxFuture<Result<Turn, ApiError>>),
-    /// A thread of these.
-    Seat(Seat),
+    /// One of these threads.
+    Threads(Threads),
     /// Units for so many items, which are not free.
     Units(usize),
 }
@@ -95,7 +97,7 @@ struct Answered {
 }
 
 /// What a question takes along: the models of its time, its units, its turn.
-struct Pass {
+struct Carried {
     app: Arc<App>,
     models: Arc<Models>,
     permit: Permit,
@@ -107,9 +109,9 @@ struct Pass {
     took: Duration,
 }
 
-impl Pass {
+impl Carried {
     /// Learns what a body says of itself; what it needs to be planned, if anything.
-    fn learn(&mut self, ask: &dyn Ask, seat: Seat) -> Option<Need> {
+    fn learn(&mut self, ask: &dyn Ask, threads: Threads) -> Option<Need> {
         self.dialect = Some(ask.dialect());
         if let Some(name) = ask.collection() {
             self.facts.ranks_collection(name);
@@ -119,22 +121,22 @@ impl Pass {
         {
             return Some(Need::Turn(turn));
         }
-        let wanted = ask.seat(&self.app);
-        (wanted != seat && wanted != Seat::Here).then_some(Need::Seat(wanted))
+        let wanted = ask.threads(&self.app);
+        (wanted != threads && wanted != Threads::Here).then_some(Need::Threads(wanted))
     }
 
     /// Takes the units of a planned question; what it needs to be answered, if anything.
-    fn admit(&mut self, planned: &dyn Planned, seat: Seat) -> Option<Need> {
+    fn admit(&mut self, planned: &dyn Planned, threads: Threads) -> Option<Need> {
         let (resolved, cost) = (planned.resolved(), planned.cost());
         self.facts.asks(&resolved.model.name, resolved.listed_method(), Some(cost.items));
         let admission = &self.app.admission;
-        if seat != Seat::Here {
+        if threads != Threads::Here {
             admission.charge_running(&mut self.permit, cost.items);
             return None;
         }
         match admission.top_up(&mut self.permit, cost.items) {
             Err(_) => Some(Need::Units(cost.items)),
-            Ok(()) if cost.nanos > INLINE_NANOS => Some(Need::Seat(Seat::Pool)),
+            Ok(()) if cost.nanos > INLINE_NANOS => Some(Need::Threads(Threads::Pool)),
             Ok(()) => None,
         }
     }
@@ -156,26 +158,26 @@ impl Pass {
 }
 
 impl Stage<'_> {
-    /// Goes on as far as a thread of this seat may.
-    fn advance(
+    /// Goes on as far as these threads may.
+    fn go_on(
         &mut self,
-        pass: &mut Pass,
-        seat: Seat,
+        carried: &mut Carried,
+        threads: Threads,
         job: &JobContext,
     ) -> Result<Step<()>, ApiError> {
         let begun = Instant::now();
         if let Self::Read(ask) = self
-            && let Some(need) = pass.learn(ask.as_ref(), seat)
+            && let Some(need) = carried.learn(ask.as_ref(), threads)
         {
             return Ok(Step::Needs((), need));
         }
         let planned = match mem::replace(self, Self::Answered) {
             Self::Read(ask) => {
-                let desk = Desk { app: &pass.app, models: &pass.models, job };
-                let planned = ask.plan(&desk)?;
-                if let Some(need) = pass.admit(planned.as_ref(), seat) {
+                let context = PlanContext { app: &carried.app, models: &carried.models, job };
+                let planned = ask.plan(&context)?;
+                if let Some(need) = carried.admit(planned.as_ref(), threads) {
                     *self = Self::Planned(planned);
-                    pass.took += begun.elapsed();
+                    carried.took += begun.elapsed();
                     return Ok(Step::Needs((), need));
                 }
                 planned
@@ -183,35 +185,35 @@ impl Stage<'_> {
             Self::Planned(planned) => planned,
             Self::Answered => return Err(ApiError::internal("a question was answered twice")),
         };
-        let (json, resolved, counts) = pass.answer(planned, job)?;
+        let (json, resolved, counts) = carried.answer(planned, job)?;
         let (dialect, took) =
-            (pass.dialect.unwrap_or(Dialect::Native), pass.took + begun.elapsed());
+            (carried.dialect.unwrap_or(Dialect::Native), carried.took + begun.elapsed());
         Ok(Step::Done(Answered { json, counts, resolved, dialect, took }))
     }
 }
 
 /// A question on its way, and the body before it is read.
-struct Trip<E: Endpoint> {
-    pass: Pass,
+struct Underway<E: Endpoint> {
+    carried: Carried,
     body: Result<Held, (Bytes, E::Address)>,
 }
 
-impl<E: Endpoint> Trip<E> {
-    /// Goes on with a thread of this seat; refusals are in the words of the body. Whatever an answered
+impl<E: Endpoint> Underway<E> {
+    /// Goes on with one of these threads; refusals are in the words of the body. Whatever an answered
     /// question held is given back here: units that wait for the task to go on would pile up.
-    fn go(mut self, seat: Seat, job: &JobContext) -> Result<Step<Self>, ApiError> {
+    fn advance(mut self, threads: Threads, job: &JobContext) -> Result<Step<Self>, ApiError> {
         let begun = Instant::now();
         let mut held = match self.body {
             Ok(held) => held,
             Err((body, address)) => {
                 let read = Held::try_new(body, |body| E::read(body, &address).map(Stage::Read));
-                self.pass.took += begun.elapsed();
+                self.carried.took += begun.elapsed();
                 read?
             }
         };
-        let pass = &mut self.pass;
-        let step = held.with_dependent_mut(|_, stage| stage.advance(pass, seat, job));
-        match (step, self.pass.dialect) {
+        let carried = &mut self.carried;
+        let step = held.with_dependent_mut(|_, stage| stage.go_on(carried, threads, job));
+        match (step, self.carried.dialect) {
             (Ok(Step::Done(answered)), _) => Ok(Step::Done(answered)),
             (Ok(Step::Needs((), need)), _) => {
                 Ok(Step::Needs(Self { body: Ok(held), ..self }, need))
@@ -229,13 +231,13 @@ pub(crate) async fn answer<E: Endpoint + 'static>(
     request: Request,
 ) -> Result<Response, ApiError> {
     let mut dialect = None;
-    match travel::<E>(&app, (address, request), &mut dialect).await {
+    match answered::<E>(&app, (address, request), &mut dialect).await {
         Ok(answered) => Ok(respond(&app, answered)),
         Err(error) => Err(ApiError { dialect: error.dialect.or(dialect), ..error }),
     }
 }
 
-async fn travel<E: Endpoint + 'static>(
+async fn answered<E: Endpoint + 'static>(
     app: &Arc<App>,
     (address, request): (E::Address, Request),
     dialect: &mut Option<Dialect>,
@@ -244,67 +246,78 @@ async fn travel<E: Endpoint + 'static>(
     let client = Caller::of(request.extensions())?.client;
     let mut permit = app.admission.admit_soon(&client).await?;
     E::check_head(&request)?;
-    // A long body is paid for before it is read: parsing it to count its items would already be the
-    // work that an overloaded server must not take on, and while it waits the client has it.
-    let items_in = |bytes: usize| app.settings.items_in(bytes);
-    let announced = body::announced(request.headers(), &app.settings)?;
-    if let Some(bytes) = announced {
-        app.admission.top_up_soon(&mut permit, items_in(bytes)).await?;
-    }
-    let body = body::read(request, announced, &app.settings, |bytes| {
-        // A body of unknown length is complete by now, so it is charged without waiting.
-        app.admission.top_up(&mut permit, items_in(bytes))
-    })
-    .await?;
-    facts.brings(body.len());
+    let body = read(app, request, &mut permit, |bytes| app.settings.items_in(bytes)).await?;
     // To parse a long body would hold a thread of the runtime too long.
-    let mut seat = if body.len() > INLINE_BYTES { Seat::Pool } else { Seat::Here };
+    let mut threads = if body.len() > INLINE_BYTES { Threads::Pool } else { Threads::Here };
     let (app, models, took) = (Arc::clone(app), app.models(), Duration::ZERO);
     let of_job = Arc::clone(&app);
-    let pass = Pass { app: of_job, models, permit, facts, turn: None, dialect: None, took };
-    let mut trip = Trip::<E> { pass, body: Err((body, address)) };
+    let carried = Carried { app: of_job, models, permit, facts, turn: None, dialect: None, took };
+    let mut question = Underway::<E> { carried, body: Err((body, address)) };
     loop {
-        let went = run((&app, &client), seat, move |job| trip.go(seat, job)).await;
+        let went = run((&app, &client), threads, move |job| question.advance(threads, job)).await;
         let need;
-        (trip, need) = match went? {
+        (question, need) = match went? {
             Step::Done(answered) => return Ok(answered),
-            Step::Needs(trip, need) => (trip, need),
+            Step::Needs(question, need) => (question, need),
         };
-        *dialect = trip.pass.dialect;
+        *dialect = question.carried.dialect;
         match need {
-            Need::Turn(turn) => trip.pass.turn = Some(turn.await?),
-            Need::Seat(wanted) => seat = wanted,
+            Need::Turn(turn) => question.carried.turn = Some(turn.await?),
+            Need::Threads(wanted) => threads = wanted,
             Need::Units(items) => {
-                app.admission.top_up_soon(&mut trip.pass.permit, items).await?;
-                seat = Seat::Pool;
+                app.admission.top_up_soon(&mut question.carried.permit, items).await?;
+                threads = Threads::Pool;
             }
         }
     }
 }
 
-/// Does a step of a request on a thread of this seat, until its deadline or until its client has gone.
+/// Reads a body, which counts as so many items until its items are counted. A long one is paid for before it
+/// is read: parsing it would already be the work that an overloaded server must not take on, and while it
+/// waits the client has it.
+pub(crate) async fn read(
+    app: &App,
+    request: Request,
+    permit: &mut Permit,
+    items_in: impl Fn(usize) -> usize,
+) -> Result<Bytes, ApiError> {
+    let facts = Facts::of(&request);
+    let announced = body::announced(request.headers(), &app.settings)?;
+    if let Some(bytes) = announced {
+        app.admission.top_up_soon(permit, items_in(bytes)).await?;
+    }
+    let body = body::read(request, announced, &app.settings, |bytes| {
+        // A body of unknown length is complete by now, so it is charged without waiting.
+        app.admission.top_up(permit, items_in(bytes))
+    });
+    let body = body.await?;
+    facts.brings(body.len());
+    Ok(body)
+}
+
+/// Does a step of a request on one of these threads, until its deadline or until its client has gone.
 pub(crate) async fn run<T: Send + 'static>(
     (app, client): (&App, &Client),
-    seat: Seat,
+    threads: Threads,
     step: impl FnOnce(&JobContext) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let begun = Instant::now();
     let deadline = begun + Duration::from_millis(app.settings.compute_deadline_ms);
     let here = JobContext::inline(begun, deadline);
-    let unfinished = match seat {
-        Seat::Here => return step(&here),
-        Seat::Pool | Seat::Waiting => {
-            let threads = app.pool(seat == Seat::Waiting);
-            return threads.run(client, deadline, &app.metrics, step).await.unwrap_or_else(Err);
+    let unfinished = match threads {
+        Threads::Here => return step(&here),
+        Threads::Pool | Threads::Waiting => {
+            let pool = app.pool(threads == Threads::Waiting);
+            return pool.run(client, deadline, &app.metrics, step).await.unwrap_or_else(Err);
         }
-        Seat::Reader => app.readers.run(move || step(&here)).await,
-        Seat::Writer | Seat::Syncer => {
+        Threads::Readers => app.readers.run(move || step(&here)).await,
+        Threads::Writers | Threads::Syncers => {
             app.writers.run_within(DISK_PATIENCE, move || step(&here)).await
         }
     };
     unfinished.unwrap_or_else(|unfinished| {
         Err(match unfinished {
-            Unfinished::NotBegun if seat == Seat::Writer => {
+            Unfinished::NotBegun if threads == Threads::Writers => {
                 let detail = "others wait for the disk that keeps the collections, so nothing was \
                               changed; ask again";
                 ApiError::new(Code::DeadlineExceeded, detail)
@@ -332,6 +345,7 @@ fn respond(app: &App, answered: Answered) -> Response {
     *headers = HeaderMap::with_capacity(HEADERS);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     mark(headers, &resolved, took);
+    Way::Question.mark(&mut response);
     response
 }
 

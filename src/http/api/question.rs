@@ -19,7 +19,6 @@ use crate::http::work::unsent::Answer;
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// A question as a body brings it, of which nothing was looked up.
 pub(crate) type AnyAsk<'b> = Box<dyn Ask + Send + 'b>;
-/// A question that can be answered.
 pub(crate) type AnyPlanned<'b> = Box<dyn Planned + Send + 'b>;
 
 /// A body that was read; it borrows its texts from the body.
@@ -36,8 +35,8 @@ pub(crate) trait Ask {
     }
 
     /// Where it is planned: elsewhere, if that takes longer than a thread of the runtime can spare.
-    fn seat(&self, _: &App) -> Seat {
-        Seat::Here
+    fn threads(&self, _: &App) -> Threads {
+        Threads::Here
     }
 
     /// Waits for the turn to be planned, if questions like this are answered one at a time; holds no
@@ -47,33 +46,32 @@ pub(crate) trait Ask {
     }
 
     /// Looks up what is asked, once, and weighs it.
-    fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
     where
         Self: 'q;
 }
 
-/// The threads that a question goes on with.
+/// The threads that a step of a request runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seat {
+pub(crate) enum Threads {
     /// The thread of the runtime that read the body.
     Here,
-    /// Those that compute.
     Pool,
     /// Those that wait for another machine.
     Waiting,
     /// Those that look something up in memory, behind no question that is computed.
-    Reader,
-    /// Those that write to a disk.
-    Writer,
+    Readers,
+    /// Those that wait for a disk, to write.
+    Writers,
     /// The same, to wait until what was written before lasts.
-    Syncer,
+    Syncers,
 }
 
-/// What questions are planned by.
-pub(crate) struct Desk<'d> {
-    pub app: &'d App,
-    pub models: &'d Models,
-    pub job: &'d JobContext,
+/// What a plan may ask.
+pub(crate) struct PlanContext<'c> {
+    pub app: &'c App,
+    pub models: &'c Models,
+    pub job: &'c JobContext,
 }
 
 /// A question that owns all that was looked up for it.
@@ -161,7 +159,7 @@ impl<A: Asked<I>, I: Send + Sync, F: Form<A, I>> Batch<A, I, F> {
         let length = items.len();
         let answer = ANSWER_HEAD + length.saturating_mul(each);
         let bytes = asked.bytes(&items);
-        let cost = Cost::of(asked.resolved(), length, bytes, asked.work(&items, bytes), app)
+        let cost = Cost::new(asked.resolved(), length, bytes, asked.work(&items, bytes), app)
             .and_then(|cost| cost.answering(answer, list, app))?;
         Ok(Self { asked, items, form, cost })
     }

@@ -12,7 +12,7 @@ use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 use crate::http::api::envelope::{Envelope, enveloped};
 use crate::http::api::pipeline::{Endpoint, NUMBER_BYTES};
-use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Asked, Batch, Desk, Form};
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Asked, Batch, Form, PlanContext};
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer};
@@ -180,7 +180,7 @@ impl<'r> SimilarityResponse<'r> {
             opposes: &scored.opposes,
             threshold,
             related: threshold.map(|_| scored.related.as_slice()),
-            ..Envelope::of(resolved, scored.measure).into()
+            ..Envelope::new(resolved, scored.measure).into()
         }
     }
 }
@@ -288,12 +288,12 @@ impl Form<Scoring, Pair<'_>> for Native {
 }
 
 impl Ask for SimilarityRequest<'_> {
-    fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
     where
         Self: 'q,
     {
         if let Some(list) = &self.pairs {
-            let limit = ("max_pairs", desk.app.settings.max_pairs);
+            let limit = ("max_pairs", context.app.settings.max_pairs);
             pipeline::check_length("/pairs", "pairs", list.length, limit)?;
         }
         let selection = Selection {
@@ -305,14 +305,14 @@ impl Ask for SimilarityRequest<'_> {
             return_opposes: self.return_opposes,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
-        let asked = Scoring::new(&selection, self.threshold, desk.models)?;
+        let asked = Scoring::new(&selection, self.threshold, context.models)?;
         let each = asked.pair_bytes();
         let (pairs, form) = match (self.pairs, self.a, self.b) {
             (Some(pairs), None, None) => (pairs.items, Native::List),
             (None, Some(a), Some(b)) => (vec![Pair { a, b, named: true }], Native::One),
             (pairs, a, b) => return Err(no_pairs(pairs.is_some(), a.is_some(), b.is_some())),
         };
-        Ok(Box::new(Batch::new((asked, pairs, form), ("/pairs", each), desk.app)?))
+        Ok(Box::new(Batch::new((asked, pairs, form), ("/pairs", each), context.app)?))
     }
 }
 

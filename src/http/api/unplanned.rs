@@ -6,7 +6,9 @@ use std::ops::Deref;
 use cognate::engine::Counts;
 
 use crate::http::api::cost::Cost;
-use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, BoxFuture, Desk, Planned, Seat};
+use crate::http::api::question::{
+    AnyAsk, AnyPlanned, Ask, BoxFuture, PlanContext, Planned, Threads,
+};
 use crate::http::app::App;
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Pointer};
@@ -103,7 +105,7 @@ impl Plan {
         multiplications: [u64; 2],
         app: &App,
     ) -> Result<Self, ApiError> {
-        let cost = Cost::of(&resolved, items, bytes, multiplications, app)?;
+        let cost = Cost::new(&resolved, items, bytes, multiplications, app)?;
         Ok(Self { resolved, cost })
     }
 
@@ -156,21 +158,21 @@ impl<Q: Question + Send> Ask for Old<Q> {
         self.0.turn()
     }
 
-    fn seat(&self, app: &App) -> Seat {
+    fn threads(&self, app: &App) -> Threads {
         match (self.0.is_long(), self.0.waits(app)) {
-            (false, _) => Seat::Here,
-            (true, false) => Seat::Pool,
-            (true, true) => Seat::Waiting,
+            (false, _) => Threads::Here,
+            (true, false) => Threads::Pool,
+            (true, true) => Threads::Waiting,
         }
     }
 
-    fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
     where
         Self: 'q,
     {
         let Self(question) = *self;
-        let looked_up = question.look_up(desk.app, desk.models, desk.job);
-        let plan = looked_up.and_then(|()| question.plan(desk.app, desk.models));
+        let looked_up = question.look_up(context.app, context.models, context.job);
+        let plan = looked_up.and_then(|()| question.plan(context.app, context.models));
         match plan {
             Ok(plan) => Ok(Box::new(OldPlanned(question, plan))),
             Err(error) => Err(error.renamed(|pointer| question.pointer_in_body(pointer))),

@@ -63,7 +63,6 @@ impl PairDialect for Hub {
     }
 }
 
-/// The client's questions.
 pub(super) struct HubQuestion;
 
 /// A body that compares sentences, whatever they are.

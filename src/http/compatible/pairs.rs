@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::{Endpoint, NUMBER_BYTES};
-use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Asked, Batch, Desk, Form};
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Asked, Batch, Form, PlanContext};
 use crate::http::api::similarity::Scoring;
 use crate::http::app::App;
 use crate::http::compatible::address::{Address, Target};
@@ -209,17 +209,17 @@ impl<D: PairDialect> Ask for PairQuestion<'_, D> {
         D::DIALECT
     }
 
-    fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
     where
         Self: 'q,
     {
         let Sides { left, left_field, right, right_field, target, truncate } = self.sides;
-        check_lengths([left_field, right_field], [left.length(), right.length()], desk.app)?;
+        check_lengths([left_field, right_field], [left.length(), right.length()], context.app)?;
         let selection = Selection {
             truncate: Some(truncate),
             ..Selection::named(target.model.as_ref(), target.method.as_ref())
         };
-        let asked = Scoring::new(&selection, None, desk.models);
+        let asked = Scoring::new(&selection, None, context.models);
         let asked = asked.map_err(|error| error.renamed(Fields::<D>::named))?;
         let form =
             Fields { left: left_field, right: right_field, dialect: PhantomData::<fn() -> D> };
@@ -227,10 +227,10 @@ impl<D: PairDialect> Ask for PairQuestion<'_, D> {
             (left.into_vec(), right.into_vec(), (right_field, D::SCORE_BYTES));
         if left.len() > 1 {
             let pairs = left.into_iter().zip(right).collect();
-            return Ok(Box::new(Batch::new((asked, pairs, form), each, desk.app)?));
+            return Ok(Box::new(Batch::new((asked, pairs, form), each, context.app)?));
         }
         let text = left.pop().unwrap_or(Text("".into()));
         let asked = Against { resolved: asked.resolved, text };
-        Ok(Box::new(Batch::new((asked, right, form), each, desk.app)?))
+        Ok(Box::new(Batch::new((asked, right, form), each, context.app)?))
     }
 }

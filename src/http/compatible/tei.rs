@@ -37,7 +37,6 @@ pub(crate) fn shared() -> Routes {
         .in_dialect(None)
 }
 
-/// The routes that are not ours.
 pub(super) fn routes() -> Routes {
     Routes::default()
         .with(routes!(tei_embed))

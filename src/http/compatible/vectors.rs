@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::http::api::embed::{EmbedRequest, Embedding, Foreign, UnknownVector};
 use crate::http::api::pipeline::Endpoint;
-use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Desk, Form};
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Form, PlanContext};
 use crate::http::compatible::address::{Address, Target};
 use crate::http::dialect::{Dialect, StandIn};
 use crate::http::error::{ApiError, Pointer, Segment};
@@ -122,13 +122,13 @@ impl<D: VectorDialect> Ask for VectorQuestion<'_, D> {
         D::DIALECT
     }
 
-    fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
     where
         Self: 'q,
     {
         let is_one = matches!(self.request.texts, Texts::One(_));
         let form = Worded { is_one, dialect: PhantomData::<fn() -> D> };
-        let planned = self.request.plan_in(form, D::ITEM_BYTES, desk);
+        let planned = self.request.plan_in(form, D::ITEM_BYTES, context);
         planned.map_err(|error| error.renamed(|pointer| Worded::<D>::named(is_one, pointer)))
     }
 }

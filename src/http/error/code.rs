@@ -21,17 +21,14 @@ macro_rules! codes {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// What happened, in a sentence.
             pub(crate) fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($doc),+),)+ }
             }
 
-            /// A short title.
             pub(crate) fn title(self) -> &'static str {
                 match self { $(Self::$variant => $title,)+ }
             }
 
-            /// The answer's status.
             pub fn status(self) -> StatusCode {
                 let number: u16 = match self { $(Self::$variant => $status,)+ };
                 StatusCode::from_u16(number).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)

@@ -57,7 +57,6 @@ pub enum Bottleneck {
     Admission,
     /// Jobs that wait for a compute thread.
     Queue,
-    /// Answers that are not sent yet.
     Unsent,
     Streams,
 }
@@ -87,7 +86,6 @@ pub struct ApiError {
     pub close: bool,
     /// The resource that was lacking, if the server is overloaded.
     pub bottleneck: Option<Bottleneck>,
-    /// One more header of the refusal.
     pub header: Option<Box<(HeaderName, HeaderValue)>>,
     /// Further detail for the log; never sent.
     pub cause: Option<Arc<str>>,

@@ -90,7 +90,6 @@ pub(crate) fn no_settings(uri: &Uri) -> Result<(), ApiError> {
     Err(ApiError::at(Code::InvalidField, "", detail))
 }
 
-/// The length that a body declares.
 pub(crate) fn declared(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

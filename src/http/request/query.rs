@@ -103,7 +103,7 @@ impl<'r> Selection<'r> {
             min_known: self.min_known.map_or(0.0, |Share(least)| least as f32),
             ..Query::new(method)
         };
-        let query = query.with_opposites(self.opposites.map(Into::into));
+        let query = query.with_opposites(self.opposites);
         let resolved = Resolved { model: Arc::clone(model), query, fused: None };
         if query.opposes {
             resolved.check_tells_opposites("/return_opposes")?;
@@ -145,7 +145,6 @@ impl Resolved {
         self.fused.as_ref().map_or(method, |fused| &*fused.name)
     }
 
-    /// The method's name, owned.
     pub(crate) fn listed_method(&self) -> Cow<'static, str> {
         match &self.fused {
             None => self.query.method.name().into(),
@@ -191,7 +190,6 @@ impl Resolved {
         known.map_err(|reason| refused(reason).renamed(|_| pointer.into()))
     }
 
-    /// Refuses a fused method.
     fn check_no_fusion(&self) -> Result<(), ApiError> {
         let Some(fused) = &self.fused else { return Ok(()) };
         let (name, problem) = (fused.name.to_string(), FusedProblem::OnlyRanks);

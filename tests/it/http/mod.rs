@@ -36,4 +36,5 @@ mod similarity;
 mod stream;
 mod trace;
 mod watching;
+mod ways;
 mod wrong_types;

@@ -9,33 +9,37 @@ use crate::methods::{Info, Reads, Scorer, Shares};
 use crate::model::Phrase;
 use crate::model::phrase::{Found, Origin, Word};
 
-/// One word of an explained text.
-#[derive(Debug, Clone, PartialEq)]
+/// A word that a vector was found for.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ExplainedWord {
     /// The token it comes from, as it was looked up.
     pub token: String,
-    /// Bytes of the text that the token comes from.
+    /// Bytes of the text that the token comes from: first and end.
     pub span: [u32; 2],
-    /// The vocabulary's word, or nothing where the vector was made for this text.
+    /// The vocabulary's word; `null` where the vector was made for this text.
     pub word: Option<String>,
-    /// The rule that found the word.
+    /// How it was found.
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub found: Found,
-    /// The pieces that its vector was made from, where it was.
+    /// The pieces that its vector was made from, in their order; `##` begins one within the word.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<String>,
     /// Its idf, where the model has one.
     pub idf: Option<f32>,
     /// The length of its vector.
     pub norm: f32,
-    /// Its share of the score, if the score divides into shares.
+    /// What it adds to the score, where the score comes apart.
     pub share: Option<f32>,
 }
 
 /// A token that no word was found for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct UnknownToken {
     /// The token, as it was looked up.
     pub token: String,
-    /// Its share of the score; only methods that read tokens give one.
+    /// What it adds to the score, for methods that read tokens.
     pub share: Option<f32>,
 }
 

@@ -7,11 +7,12 @@ use crate::methods::{Scorer, Unavailable, polarity};
 use crate::model::Phrase;
 
 /// A word that opposes a text to another.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct OpposedWord {
     /// The token, as it was looked up.
     pub token: String,
-    /// Bytes of the text that the token comes from.
+    /// Bytes of the text that the token comes from: first and end.
     pub span: [u32; 2],
 }
 

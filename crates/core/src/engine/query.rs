@@ -5,13 +5,16 @@ use crate::engine::scorable;
 use crate::methods::{Info, Measure, Method};
 use crate::model::Phrase;
 
-/// Whether a text that says the opposite of the other is less alike for it.
+/// Whether a text that says the opposite of the other is less alike for it; without this as the method
+/// does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = OppositesRule))]
 #[serde(rename_all = "snake_case")]
 pub enum Opposites {
-    /// Opposites are counted: asked of a method that does not count them, this is an error.
+    /// It is: a method that does not count opposites is refused.
     Count,
-    /// The score is that of the same method without opposites, and who is related is told by it alone.
+    /// It is not: the answer is that of the method without opposites, `coverage-blend` for
+    /// `polarity-blend`, and with a `threshold` texts are related by their score alone.
     Ignore,
 }
 

@@ -368,12 +368,15 @@ pub struct Shares {
     pub memberships: Option<Memberships>,
 }
 
-/// The memberships of each word of the universe in both texts.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// How much each word of the universe belongs to either text: `[in a, in b]`.
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Memberships {
-    /// For each word of the one text: its membership in the one and in the other.
+    /// Of each word of `a`.
+    #[serde(rename = "a")]
     pub one: Vec<[f32; 2]>,
-    /// For each word of the other text: its membership in the one and in the other.
+    /// Of each word of `b`.
+    #[serde(rename = "b")]
     pub other: Vec<[f32; 2]>,
 }
 

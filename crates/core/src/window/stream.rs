@@ -28,8 +28,10 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-/// Which texts are added to a stream once they are decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Which texts are added to the collection once they are decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = AddRule))]
+#[serde(rename_all = "snake_case")]
 pub enum AddPolicy {
     /// All of them.
     #[default]

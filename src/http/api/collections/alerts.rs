@@ -25,6 +25,7 @@ use crate::http::api::collections::call;
 use crate::http::api::collections::call::{Call, Named};
 use crate::http::api::collections::events::hundredths;
 use crate::http::api::stream::{Record, settings};
+use crate::http::api::ways::Way;
 use crate::http::error::{ApiError, Code, Detail};
 use crate::http::observe::hand_over::HandOver;
 use crate::http::observe::streams::Outcome;
@@ -154,7 +155,6 @@ impl Form {
         Ok(out.into_bytes())
     }
 
-    /// A line that says nothing.
     fn heartbeat(self) -> Bytes {
         Bytes::from_static(match self {
             Self::ServerSent => b":\n\n",
@@ -271,6 +271,7 @@ pub(crate) async fn stream(
     let mut response = Response::new(Body::from_stream(unread.into_stream()));
     response.headers_mut().insert(header::CONTENT_TYPE, form.media_type());
     response.extensions_mut().insert(hand_over);
+    Way::Stream.mark(&mut response);
     let record = Record::new(Arc::clone(app), handed_over);
     let follows = asked.follow.unwrap_or(true);
     let (model, sent) = (asked.model, Instant::now());
@@ -287,11 +288,9 @@ struct AlertStream {
     /// The model that chatter is told by, asked for by its name anew each time, as it may be loaded anew.
     model: Option<String>,
     form: Form,
-    /// Whether it waits for what comes.
     follows: bool,
     /// When the client was last sent anything.
     sent: Instant,
-    /// That of the reader.
     _memory: Charge,
 }
 

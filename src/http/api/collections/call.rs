@@ -19,12 +19,12 @@ use tokio::time::timeout;
 
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::SLACK;
-use crate::http::api::question::Seat;
+use crate::http::api::question::Threads;
+use crate::http::api::ways::Way;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::middleware::authorize;
-use crate::http::observe::request_log::Facts;
 use crate::http::request::body;
 use crate::http::work::admission::Permit;
 use crate::http::work::pool::JobContext;
@@ -37,6 +37,7 @@ pub(crate) struct Call {
     pub(crate) app: Arc<App>,
     pub(crate) caller: Caller,
     permit: Option<Permit>,
+    way: Way,
 }
 
 /// A request about a collection that the caller reaches, and about the item or event that its path names, if
@@ -99,7 +100,7 @@ pub(super) fn page_length(
 
 impl Call {
     pub(crate) fn new(app: Arc<App>, caller: Caller) -> Self {
-        Self { app, caller, permit: None }
+        Self { app, caller, permit: None, way: Way::Fixed }
     }
 
     /// Another request of the same caller.
@@ -123,19 +124,9 @@ impl Call {
     pub(super) async fn json_body(&mut self, request: Request) -> Result<Bytes, ApiError> {
         body::check_json(request.headers())?;
         self.check_writes()?;
-        let (app, facts) = (Arc::clone(&self.app), Facts::of(&request));
-        let permit = self.permit().await?;
-        let items = |bytes: usize| (bytes / BYTES_PER_ITEM).min(app.settings.max_texts);
-        let announced = body::announced(request.headers(), &app.settings)?;
-        if let Some(bytes) = announced {
-            app.admission.top_up_soon(permit, items(bytes)).await?;
-        }
-        let body = body::read(request, announced, &app.settings, |bytes| {
-            app.admission.top_up(permit, items(bytes))
-        });
-        let body = body.await?;
-        facts.brings(body.len());
-        Ok(body)
+        let app = Arc::clone(&self.app);
+        let items_in = |bytes: usize| (bytes / BYTES_PER_ITEM).min(app.settings.max_texts);
+        pipeline::read(&app, request, self.permit().await?, items_in).await
     }
 
     /// Reads items out of a body by `read`, which asks for the units that they take. A request that waited
@@ -155,7 +146,7 @@ impl Call {
             admission.charge_running(permit, items.len());
             Ok((call, items))
         };
-        self.on(Seat::Reader, read).await
+        self.on(Threads::Readers, read).await
     }
 
     /// Runs long work on a computing thread, or on one that may wait for the database.
@@ -164,26 +155,29 @@ impl Call {
         work: impl FnOnce(Self, &JobContext) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         self.permit().await?;
-        let seat = self.seat(Seat::Pool);
-        self.on(seat, work).await
+        self.way = Way::Listing;
+        let threads = self.threads(Threads::Pool);
+        self.on(threads, work).await
     }
 
     /// Looks something up: in memory, never on a disk and behind no question that is computed; or in a
     /// database where one keeps the collections. It takes no unit: it is one item's, or a setting's.
     pub(super) async fn look_up<T: Send + 'static>(
-        self,
+        mut self,
         look: impl FnOnce(Self) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let seat = self.seat(Seat::Reader);
-        self.on(seat, |call, _| look(call)).await
+        self.way = Way::Look;
+        let threads = self.threads(Threads::Readers);
+        self.on(threads, |call, _| look(call)).await
     }
 
     /// Runs work that waits for a disk or a database on a thread that may wait.
     pub(super) async fn aside<T: Send + 'static>(
-        self,
+        mut self,
         work: impl FnOnce(Self) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        self.on(Seat::Writer, |call, _| work(call)).await
+        self.way = Way::Write;
+        self.on(Threads::Writers, |call, _| work(call)).await
     }
 
     /// Waits, on a thread that may wait, until what was written before lasts.
@@ -191,20 +185,20 @@ impl Call {
         self,
         wait: impl FnOnce() -> Result<(), ApiError> + Send + 'static,
     ) -> Result<(), ApiError> {
-        self.on(Seat::Syncer, |_, _| wait()).await
+        self.on(Threads::Syncers, |_, _| wait()).await
     }
 
-    fn seat(&self, local: Seat) -> Seat {
-        if self.app.collections.is_remote() { Seat::Waiting } else { local }
+    fn threads(&self, local: Threads) -> Threads {
+        if self.app.collections.is_remote() { Threads::Waiting } else { local }
     }
 
     async fn on<T: Send + 'static>(
         self,
-        seat: Seat,
+        threads: Threads,
         work: impl FnOnce(Self, &JobContext) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         let (app, client) = (Arc::clone(&self.app), self.caller.client.clone());
-        pipeline::run((&app, &client), seat, move |job| work(self, job)).await
+        pipeline::run((&app, &client), threads, move |job| work(self, job)).await
     }
 
     /// Waits for the caller's turn to write to a collection of this name, as long as an answer may take.
@@ -226,11 +220,12 @@ impl Call {
     /// Writes to a collection in its turn, and waits until that lasts, which others do at the same time;
     /// `items` is the place of the items in the body.
     pub(super) async fn write(
-        &self,
+        &mut self,
         collection: &Arc<dyn Collection>,
         wanted: Write,
         items: &'static str,
     ) -> Result<Applied, ApiError> {
+        self.way = Way::Write;
         let turn = self.turn(collection.name()).await?;
         let written = Arc::clone(collection);
         let work = move |call: Self| {
@@ -290,6 +285,7 @@ impl Call {
         let mut response = Response::new(Body::from(written.into_bytes()));
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
+        self.way.mark(&mut response);
         Ok(response)
     }
 }

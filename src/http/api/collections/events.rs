@@ -488,7 +488,6 @@ fn chosen(
     Ok((chosen.map_err(|error| call::of_choice(error, of, work))?.items, memory))
 }
 
-/// What events are named by.
 struct Naming<'e> {
     engine: &'e Engine,
     all: TermCounts,
@@ -539,7 +538,6 @@ impl<'e> Naming<'e> {
     }
 }
 
-/// The terms of some texts.
 fn counted(engine: &Engine, texts: &[&str], work: &JobContext) -> Result<TermCounts, ApiError> {
     let (mut terms, mut counts) = (Terms::default(), TermCounts::default());
     for text in texts {
@@ -550,7 +548,6 @@ fn counted(engine: &Engine, texts: &[&str], work: &JobContext) -> Result<TermCou
     Ok(counts)
 }
 
-/// A number to the hundredth.
 pub(super) fn hundredths(number: f64) -> f64 {
     (100.0 * number).round() / 100.0
 }

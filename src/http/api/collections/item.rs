@@ -209,7 +209,9 @@ refusals!(
     ),
     responses((status = 200, description = "What came of it", body = Changed), DeleteRefusals),
 )]
-pub(crate) async fn delete(Named { call, collection, id }: Named) -> Result<Response, ApiError> {
+pub(crate) async fn delete(
+    Named { mut call, collection, id }: Named,
+) -> Result<Response, ApiError> {
     call.check_writes()?;
     let applied = call.write(&collection, Write::Remove(vec![id]), "").await?;
     if applied.removed == 0 {

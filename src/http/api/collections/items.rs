@@ -134,7 +134,7 @@ pub(crate) async fn put(
     }
     let body = call.json_body(request).await?;
     let limits = (collection.limits().text_bytes, call.app.settings.max_texts);
-    let (call, items) = call.read_items(move |pay| parse(&body, limits, pay)).await?;
+    let (mut call, items) = call.read_items(move |pay| parse(&body, limits, pay)).await?;
     let applied = call.write(&collection, Write::Put(items), "/items").await?;
     call.answer(0, &Changed::from(applied))
 }

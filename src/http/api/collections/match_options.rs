@@ -4,8 +4,6 @@ use cognate::window::options::{OptionError, OptionProblem, Options};
 use cognate::window::stream::{AddPolicy, Settings};
 use cognate::window::usual;
 use cognate_collections::MatchOptions;
-use serde::Deserialize;
-use utoipa::ToSchema;
 
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer};
@@ -14,28 +12,6 @@ use crate::http::request::query::{Resolved, Selection};
 
 /// Products of bytes that take as long as one of numbers.
 const BYTES_A_NUMBER: u64 = 4;
-
-/// Which texts are added to the collection once they are decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum AddRule {
-    /// All of them.
-    All,
-    /// Those that are duplicates of none.
-    New,
-    /// None: they are looked up, each as if it were the next.
-    None,
-}
-
-impl From<AddRule> for AddPolicy {
-    fn from(rule: AddRule) -> Self {
-        match rule {
-            AddRule::All => Self::All,
-            AddRule::New => Self::New,
-            AddRule::None => Self::None,
-        }
-    }
-}
 
 /// What is asked of texts that are matched.
 pub(crate) struct Matching {
@@ -48,7 +24,7 @@ impl Matching {
     pub(crate) fn new(
         model: Option<&str>,
         options: &Options<'_>,
-        (add, replace): (Option<AddRule>, Option<bool>),
+        (add, replace): (Option<AddPolicy>, Option<bool>),
         (app, models): (&App, &Models),
     ) -> Result<Self, ApiError> {
         let method = Some(options.method.unwrap_or(usual::METHOD));
@@ -56,14 +32,13 @@ impl Matching {
         let stream = options.resolve(&resolved.model.engine, app.settings.max_window);
         let how = MatchOptions {
             stream: stream.map_err(of_option)?,
-            add: add.map(AddPolicy::from).unwrap_or_default(),
+            add: add.unwrap_or_default(),
             replace: replace.unwrap_or(false),
         };
         Ok(Self { resolved, how })
     }
 }
 
-/// The refusal of an option.
 fn of_option(OptionError { option, problem }: OptionError) -> ApiError {
     let pointer = Pointer::from("").field(option);
     let detail = problem.to_string();
@@ -94,7 +69,7 @@ pub(crate) struct Effort {
 
 impl Effort {
     /// The work of matching texts against items of so many words each.
-    pub(crate) fn of<'t>(
+    pub(crate) fn new<'t>(
         Matching { resolved, how }: &Matching,
         words: u64,
         texts: impl Iterator<Item = &'t str>,

@@ -8,7 +8,7 @@ use axum::response::Response;
 use cognate::engine::Counts;
 use cognate::methods::Method;
 use cognate::window::options::{Least, Options};
-use cognate::window::stream::Settings;
+use cognate::window::stream::{AddPolicy, Settings};
 use cognate_collections::Item;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -17,11 +17,13 @@ use utoipa::ToSchema;
 use crate::http::api::collections::answers::{Against, MatchedEntry};
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::items::{ItemRequest, item_at, within};
-use crate::http::api::collections::match_options::{AddRule, Effort, Matching};
+use crate::http::api::collections::match_options::{Effort, Matching};
 use crate::http::api::collections::{call, item};
 use crate::http::api::cost::Cost;
 use crate::http::api::pipeline::{ANSWER_HEAD, Endpoint, NUMBER_BYTES};
-use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, BoxFuture, Desk, Planned, Seat};
+use crate::http::api::question::{
+    AnyAsk, AnyPlanned, Ask, BoxFuture, PlanContext, Planned, Threads,
+};
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
@@ -80,7 +82,7 @@ pub(crate) struct MatchRequest<'b> {
     /// do not speak for an event, and it is a duplicate of none of them.
     opposes: Option<OpposedPolicy>,
     /// Which texts are added; all unless this says otherwise.
-    add: Option<AddRule>,
+    add: Option<AddPolicy>,
     /// Whether texts whose names the collection has are matched anew and take the places of those. Without
     /// it another text under such a name is refused.
     replace: Option<bool>,
@@ -138,30 +140,30 @@ impl Endpoint for MatchQuestion<'_> {
 
 impl Ask for MatchQuestion<'_> {
     /// A match may wait for the collection's writer and for a disk, or for another machine.
-    fn seat(&self, app: &App) -> Seat {
-        if app.collections.is_remote() { Seat::Waiting } else { Seat::Pool }
+    fn threads(&self, app: &App) -> Threads {
+        if app.collections.is_remote() { Threads::Waiting } else { Threads::Pool }
     }
 
     /// Who only looks waits for nobody.
     fn turn(&self) -> Option<BoxFuture<Result<Turn, ApiError>>> {
-        if self.request.add == Some(AddRule::None) {
+        if self.request.add == Some(AddPolicy::None) {
             return None;
         }
         let against = Arc::clone(&self.against);
         Some(Box::pin(async move { against.turn().await }))
     }
 
-    fn plan<'q>(self: Box<Self>, desk: &Desk<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
     where
         Self: 'q,
     {
         let Self { against, request } = *self;
-        let (app, list) = (desk.app, &request.items);
+        let (app, list) = (context.app, &request.items);
         let limit = ("max_texts", app.settings.max_texts);
         pipeline::check_length("/items", "items", list.length, limit)?;
         let model = request.model.as_ref().map(AsRef::as_ref);
         let (options, kept) = (request.options()?, (request.add, request.replace));
-        let matching = Matching::new(model, &options, kept, (app, desk.models))?;
+        let matching = Matching::new(model, &options, kept, (app, context.models))?;
         against.check_adds(matching.how.add)?;
         let each = list.items.iter().enumerate().map(item_at);
         let text_bytes = against.collection().limits().text_bytes;
@@ -171,9 +173,9 @@ impl Ask for MatchQuestion<'_> {
         let bytes = items.iter().map(|item| item.text.len()).sum();
         let words = against.words(&matching.resolved);
         let words = words.map_err(|error| call::of(&error, ""))?;
-        let work = Effort::of(&matching, words, items.iter().map(|item| &*item.text)).bounds();
+        let work = Effort::new(&matching, words, items.iter().map(|item| &*item.text)).bounds();
         let each = MATCHED_BYTES + matching.how.stream.nearest * (NUMBER_BYTES + 24);
-        let cost = Cost::of(&matching.resolved, list.length, bytes, work, app)?;
+        let cost = Cost::new(&matching.resolved, list.length, bytes, work, app)?;
         let cost = cost.answering(ANSWER_HEAD + list.length * each, "/items", app)?;
         Ok(Box::new(PlannedMatch { against, matching, items, cost, _units: units }))
     }

@@ -11,7 +11,6 @@ use crate::http::api::collections::one::CollectionRequest;
 use crate::http::error::ApiError;
 use crate::http::request::json;
 
-/// Reads a body as a question.
 type Reads = fn(&[u8]) -> Result<(), ApiError>;
 
 /// The refusal of a body, or of a line, by each question to a collection that refuses it.

@@ -21,7 +21,6 @@ use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 
-/// Adds a stream of items.
 pub(crate) fn answer(against: Against, request: Request) -> Result<Response, ApiError> {
     let opening = Opening::of(Arc::clone(&against.call.app), &request)?;
     body::no_settings(request.uri())?;

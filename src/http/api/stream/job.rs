@@ -44,7 +44,6 @@ pub(super) struct Part<K> {
 }
 
 impl<K> Part<K> {
-    /// Answers a line by an error.
     pub(super) fn fail(&mut self, line: u64, id: Option<LineId<'_>>, error: &ApiError) {
         self.refusals.count(error.code, 1);
         fail(&mut self.answer, line, id, error);
@@ -385,7 +384,6 @@ impl Record {
         (self.end.lines, self.end.body_bytes) = (lines.seen(), lines.bytes());
     }
 
-    /// Settles how the stream ended.
     pub(crate) async fn ended(mut self, outcome: Outcome) {
         self.request.known().await;
         self.end.outcome = outcome;

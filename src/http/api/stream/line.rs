@@ -166,7 +166,6 @@ pub(crate) struct Lines {
     overlong: bool,
     finished: bool,
     seen: u64,
-    /// Bytes that arrived in all.
     bytes: u64,
     /// Lines among them that are not white space.
     filled: u64,
@@ -220,7 +219,6 @@ impl Lines {
         self.seen
     }
 
-    /// Bytes that arrived so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -234,7 +232,6 @@ impl Lines {
         self.partial.extend_from_slice(bytes);
     }
 
-    /// The line being read is complete.
     fn end(&mut self) -> Option<Line> {
         self.seen += 1;
         let overlong = std::mem::take(&mut self.overlong);

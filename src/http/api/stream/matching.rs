@@ -17,7 +17,7 @@ use utoipa::IntoParams;
 use crate::http::api::collections::answers::{Against, POST_WORDS};
 use crate::http::api::collections::call::MatchRefusal;
 use crate::http::api::collections::items::{ItemRequest, within};
-use crate::http::api::collections::match_options::{AddRule, Effort, Matching};
+use crate::http::api::collections::match_options::{Effort, Matching};
 use crate::http::api::collections::{MatchedEntry, call};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, id_of, parse, write};
@@ -71,7 +71,7 @@ pub(crate) struct MatchParameters {
     /// `application/x-ndjson` only: what becomes of items that are opposed to a text.
     opposes: Option<OpposedPolicy>,
     /// `application/x-ndjson` only: which texts are added.
-    add: Option<AddRule>,
+    add: Option<AddPolicy>,
     /// `application/x-ndjson` only: whether texts whose names the collection has are matched anew and take
     /// the places of those.
     replace: Option<bool>,
@@ -179,7 +179,7 @@ impl LineQuestion for Items {
     /// long, and so would a dear second look at all of them.
     fn per_part(&self, items: &[&LineItem]) -> usize {
         let texts = || items.iter().map(|LineItem(item)| &*item.text);
-        let effort = Effort::of(&self.matching, POST_WORDS, texts());
+        let effort = Effort::new(&self.matching, POST_WORDS, texts());
         let bytes = texts().map(str::len).sum();
         let fits = |work: u64| items_per_part(items.len(), estimate(bytes, work));
         let shares_scan = self.matching.how.stream.limits.last <= MOST_TOGETHER;

@@ -30,6 +30,7 @@ use crate::http::api::pipeline;
 pub(crate) use crate::http::api::stream::job::Record;
 use crate::http::api::stream::job::{End, Part};
 use crate::http::api::stream::line::{Line, LineId, Lines, fail};
+use crate::http::api::ways::Way;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::auth::quota::Bucket;
@@ -53,7 +54,6 @@ const LEAST_PROGRESS: usize = 1 << 10;
 /// A question asked line by line: how a line is read, answered and written.
 trait LineQuestion: Send + Sync + 'static {
     type Item<'b>;
-    /// The engine's answers to some items.
     type Answers;
     /// What lines leave for the end of the answer.
     type Kept: Default + Send + 'static;
@@ -133,7 +133,6 @@ pub(crate) fn settings<T: DeserializeOwned>(uri: &Uri, names: &str) -> Result<T,
     Ok(settings)
 }
 
-/// A stream that was admitted.
 struct Opening {
     app: Arc<App>,
     permit: Permit,
@@ -179,6 +178,7 @@ impl Opening {
             pipeline::mark(headers, resolved, Duration::ZERO);
         }
         response.extensions_mut().insert(hand_over);
+        Way::Stream.mark(&mut response);
         let mut record = Record::new(Arc::clone(&app), handed_over);
         record.note_read(&lines);
         let stream = Arc::new(Stream { app, question, caller });
@@ -339,7 +339,6 @@ impl<Q: LineQuestion> Talk<Q> {
         Ok(())
     }
 
-    /// Writes the end of the answer.
     async fn conclude(&mut self) -> Result<(), End> {
         let last = self.record.end.lines + 1;
         if self.stream.question.is_unfinished() {

@@ -16,12 +16,13 @@ mod shortlist;
 mod texts;
 
 pub(crate) use candidate::{CallersData, CallersScores, Candidate, CandidateId};
+pub(crate) use cognate::engine::{Opposites as OppositesRule, OppositionKind as OppositionName};
 pub(crate) use forms::{described, forms};
 pub(crate) use fuse::{FusePart, FuseRule};
 pub(crate) use liked::{DislikedText, LikedText};
 pub(crate) use list::List;
 pub(crate) use method::{ExplainMethod, MeasureName, PairMethod, RankMethod, VectorMethod};
 pub(crate) use number::{Count, Items, Offset, Pool, Score, Share, Weight, only, whole, within};
-pub(crate) use opposites::{OpposedPolicy, OppositesRule, OppositionName};
+pub(crate) use opposites::OpposedPolicy;
 pub(crate) use shortlist::ShortlistLength;
 pub(crate) use texts::{ModelName, NonEmptyText, Pair, Text, Texts, TwoTexts};

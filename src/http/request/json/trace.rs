@@ -18,7 +18,6 @@ const NAME_CHARS: usize = 64;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
-    /// The parser cannot read it.
     Syntax,
     /// The value has another type, or another form, than expected.
     Type(String),
@@ -147,7 +146,6 @@ impl Trace {
     }
 }
 
-/// A reader that notes its position.
 pub(super) struct Traced<'t, T> {
     inner: T,
     trace: &'t Trace,
@@ -202,7 +200,6 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Traced<'_, D> {
     }
 }
 
-/// Reads one of several words.
 struct Word<V>(V);
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for Word<V> {

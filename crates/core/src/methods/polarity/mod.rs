@@ -60,8 +60,10 @@ pub(crate) fn missing() -> Unavailable {
     }
 }
 
-/// How two texts are opposed.
+/// How two texts are opposed: one negates and the other does not, a word stands exchanged for its
+/// opposite, their numbers differ, or two parts have changed places around a third.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OppositionKind {
     /// One negates and the other does not.
