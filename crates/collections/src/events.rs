@@ -4,6 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{CollectionError, Item};
 
 const HOUR: i64 = 3_600_000;
@@ -39,17 +41,14 @@ impl<'i> EventItems<'i> {
         events
     }
 
-    /// Number of items.
     pub fn size(&self) -> usize {
         self.items.len()
     }
 
-    /// The time of its first item.
     pub fn first(&self) -> i64 {
         self.items.first().map_or(0, |item| item.time)
     }
 
-    /// The time of its last item.
     pub fn last(&self) -> i64 {
         self.items.last().map_or(0, |item| item.time)
     }
@@ -78,7 +77,6 @@ impl<'i> EventItems<'i> {
     }
 }
 
-/// Events that are merged or split by hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventChange {
     /// All items of some events become items of another.
@@ -88,16 +86,15 @@ pub enum EventChange {
     Split { event: Box<str>, ids: Vec<Box<str>> },
 }
 
-/// An item that moves to another event.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Move {
-    /// The item.
     pub(super) id: Box<str>,
-    /// Its event from now on.
     pub(super) event: Box<str>,
     /// Items of that event with this one, in the order in which they are counted.
     pub(super) size: u64,
     /// When events were merged, where it moves by that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) at: Option<i64>,
 }
 
@@ -137,9 +134,9 @@ impl EventChange {
             moves.into_iter().map(|one| (one.id.clone(), one)).collect();
         let (mut before, mut after) = (0, 0);
         for (_, item) in items {
-            let Some(Move { event, size, at, .. }) = moves.remove(&item.id) else { continue };
+            let Some(to) = moves.remove(&item.id) else { continue };
             before += item.bytes();
-            after += item.moved(event, size, at).map_or(0, |moved| moved.bytes());
+            after += item.moved(to).map_or(0, |moved| moved.bytes());
         }
         after.saturating_sub(before)
     }
