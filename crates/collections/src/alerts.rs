@@ -21,7 +21,6 @@ use crate::{Cancellation, ChooseError, Collection, CollectionError, Item};
 pub(super) const PIECE: usize = 256;
 /// Bytes of texts and names of alerts that are read together: the alert that reaches them is the last.
 const PIECE_BYTES: usize = 64 << 10;
-/// Bytes of a name in a list beside its own.
 const NAME_BYTES: usize = 64;
 /// Items of a collection before the one of an alert, and at most so many of them that are of its event: by
 /// these it is told how much of the event is chatter.
@@ -57,11 +56,9 @@ pub struct Alert {
     pub chatter: Option<f64>,
     /// The events that are part of this one from now on.
     pub from: Vec<Box<str>>,
-    /// The place of the reader after this.
     pub cursor: Cursor,
 }
 
-/// Events that became part of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
     pub at: i64,
@@ -71,7 +68,6 @@ pub struct Merged {
     pub size: u64,
 }
 
-/// The place of a reader among the alerts of a collection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cursor {
     /// The time of the last merge that it was told of.
@@ -110,11 +106,8 @@ impl FromStr for Cursor {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
-    /// With what the collection has.
     First,
-    /// With what comes from now on.
     Now,
-    /// With what comes after an alert.
     After(Cursor),
 }
 

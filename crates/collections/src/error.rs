@@ -8,7 +8,6 @@ use cognate::model::IoCause;
 use crate::item::ItemProblem;
 use crate::settings::NAME_BYTES;
 
-/// Why a collection cannot do what is asked.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectionError {
     #[error("there is no collection of this name")]

@@ -14,7 +14,6 @@ const LEAST_SPAN: i64 = 60_000;
 /// The highest number of an item of an event that every home keeps.
 pub(crate) const MOST_COUNTED: u64 = (i64::MAX / 2) as u64;
 
-/// An event, by the items that the collection has of it now.
 #[derive(Debug)]
 pub struct EventItems<'i> {
     /// The name of the item that it began with, which may have left.
@@ -102,7 +101,6 @@ pub(super) struct Move {
 pub(super) type Member<'i> = (&'i str, &'i str, u64);
 
 impl EventChange {
-    /// The events whose items have to be known.
     pub(super) fn events(&self) -> HashSet<&str> {
         let (one, others) = match self {
             Self::Merge { into, events } => (into, events),
@@ -112,7 +110,6 @@ impl EventChange {
         std::iter::once(one).chain(others).map(AsRef::as_ref).collect()
     }
 
-    /// Those of these items whose events have to be known.
     pub(super) fn members<'i>(
         &self,
         items: impl Iterator<Item = &'i Arc<Item>>,

@@ -23,7 +23,6 @@ const PIECE: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BackedUp {
     pub collections: usize,
-    /// Items of all of them.
     pub items: usize,
     pub bytes: u64,
     /// Collections that are not in the copy, and why their logs cannot be read.

@@ -87,7 +87,6 @@ impl DurableItems {
         self.states.front().map(|State { table, settings, .. }| (Arc::clone(table), *settings))
     }
 
-    /// The state from which the log is written anew.
     pub(super) fn snapshot(&self, held: &Items) -> Result<Snapshot, CollectionError> {
         self.log.check()?;
         // A file that another process put in its place must not be replaced.
@@ -134,7 +133,6 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Writes a log of it beside the one that is in use.
     pub(super) fn copy(self) -> Result<LogCopy, CollectionError> {
         let items = self.table.iter().map(|(_, item)| item.as_ref());
         LogCopy::of(&self.storage, &self.path, self.settings, items, self.end)

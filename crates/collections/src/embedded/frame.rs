@@ -12,7 +12,6 @@ use crate::embedded::storage::Stored;
 
 /// Bytes of a frame before its changes.
 pub(super) const HEAD: usize = 40;
-/// The mark at the beginning of every frame.
 pub(super) const MARK: [u8; 4] = *b"cgc2";
 /// The name of the format, which the first frame begins with.
 pub(super) const FORMAT: &str = "cognate-collection-2";
@@ -35,7 +34,6 @@ pub(super) fn newer_mark(file: &dyn Stored) -> io::Result<Option<[u8; MARK.len()
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
-    /// Bytes of its changes.
     pub(super) length: usize,
     /// Its number in the file, from 0.
     pub(super) number: u64,

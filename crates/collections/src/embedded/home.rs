@@ -22,7 +22,6 @@ use crate::{
     Applied, Budget, Collection, CollectionError, Home, Item, Limits, Settings, Totals, check_name,
 };
 
-/// Collections in memory, by name.
 #[derive(Debug)]
 pub(super) struct Registry {
     pub(super) limits: Limits,
@@ -124,7 +123,6 @@ impl EmbeddedHome {
         }
     }
 
-    /// Opens the collections of a folder on any storage.
     pub(super) fn open_each(
         storage: Arc<dyn Storage>,
         path: &Path,
@@ -154,7 +152,6 @@ impl EmbeddedHome {
         Ok((collections, cuts))
     }
 
-    /// Opens a collection of the folder, and what a crash had left at the end of its log.
     fn open_one(&self, folder: &Folder, name: &str) -> Result<Option<Cut>, CollectionError> {
         let (mut held, mut applied) = (Items::default(), Applied::default());
         let (log, cut) = folder.read(name, |change| held.apply(change, &mut applied))?;

@@ -42,7 +42,6 @@ impl Hash for ByName {
     }
 }
 
-/// The items of a collection in memory, and indexes of them.
 #[derive(Debug, Default)]
 pub(super) struct Items {
     pub(super) table: Arc<Table>,
@@ -103,7 +102,6 @@ impl Items {
         changes.into_iter().for_each(|change| self.apply(change, &mut applied));
     }
 
-    /// Whether an item is older than this time, in a collection that expires items.
     pub(super) fn has_older(&self, oldest: i64) -> bool {
         self.times.first().is_some_and(|&(time, _)| time < oldest)
     }

@@ -41,7 +41,6 @@ pub(super) enum Change<I = Box<Item>> {
     Set(Settings),
     /// An item is added, in the place of another of its name.
     Put(I),
-    /// The item of this name is taken out.
     Remove(Box<str>),
     /// An item that is there has these fields from now on, and keeps the others and its place.
     Patch {
@@ -83,7 +82,6 @@ pub(super) struct Log {
     pub(super) last: Arc<Lasting>,
 }
 
-/// How much of a log is durable.
 #[derive(Debug)]
 pub struct Lasting {
     file: Arc<dyn Stored>,
@@ -96,14 +94,12 @@ pub struct Lasting {
     ended: OnceLock<Ended>,
 }
 
-/// Why a log takes nothing more.
 #[derive(Debug)]
 enum Ended {
     /// A sync failed, so the state of the disk is unknown beyond what was synced before.
     Unsynced,
     /// The path leads to another file, or to none.
     Away(PathBuf),
-    /// Another process has it.
     HandedOver,
 }
 
@@ -256,7 +252,6 @@ impl Log {
         Self { sealed: self.sealed, ..log }
     }
 
-    /// Refuses a write if it takes nothing more.
     pub(super) fn check(&self) -> Result<(), CollectionError> {
         if self.has_ended() { Err(self.last.error()) } else { Ok(()) }
     }
@@ -484,7 +479,6 @@ impl LogCopy {
         Ok(())
     }
 
-    /// Gives it the place of the other log, sealed.
     pub(super) fn into_place(mut self) -> Result<Log, CollectionError> {
         let sealed = self.add(&[]).and_then(|()| self.file.sync());
         let renamed = sealed

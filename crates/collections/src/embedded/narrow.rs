@@ -100,7 +100,6 @@ fn probes(best: &TopQuery<'_>) -> Option<Vec<Probe>> {
 /// The items that may be among the best for one text, so far.
 struct Pruner<'p> {
     probe: &'p Probe,
-    /// Lower bounds of the best items.
     floors: Best,
     /// Upper bounds of items that could still be among the best when they were looked at.
     reached: Vec<(f32, u64)>,
@@ -115,7 +114,6 @@ impl<'p> Pruner<'p> {
         Self { probe, floors: Best::new(length), reached: Vec::new(), most, is_lost: false }
     }
 
-    /// Forgets items that are out of it by now.
     fn leave_behind(&mut self) {
         let least = self.least();
         self.reached.retain(|(reaches, _)| *reaches >= least);

@@ -65,7 +65,6 @@ pub(super) struct ShelfMaker<'l> {
     engine: &'l Engine,
     budget: &'l Arc<Budget>,
     dims: usize,
-    /// Vectors stored for rankings.
     vectors: Option<Arc<Vectors>>,
     blocks: BlockMaker<'l, Block>,
 }
@@ -171,7 +170,6 @@ pub(super) trait Seek {
 
     fn probe(&self) -> &Probe;
 
-    /// The threshold: rows below it are skipped.
     fn least(&self) -> f32;
 
     /// Takes a row that reached it, and the sum of its product.
@@ -244,7 +242,6 @@ impl Best {
     }
 }
 
-/// A row that can be among the nearest.
 pub(super) struct Found {
     pub(super) score: f32,
     pub(super) number: u64,

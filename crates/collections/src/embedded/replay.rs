@@ -16,7 +16,6 @@ use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, is_full,
 /// Bytes that are looked through at once for another frame.
 const WINDOW: usize = 1 << 20;
 
-/// The unwhole end of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
     pub path: PathBuf,

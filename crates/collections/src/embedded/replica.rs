@@ -165,7 +165,6 @@ impl Shared {
         problems
     }
 
-    /// Reads a collection on, or for the first time; whether there is one.
     fn look_at(
         &self,
         name: &str,

@@ -76,7 +76,6 @@ impl Salvaged {
         self.held.table.iter().map(|(_, item)| item)
     }
 
-    /// Writes them as a collection of this name in a folder that is not there yet.
     pub fn write(&self, to: &Path, data: &Path, name: &str) -> Result<(), CollectionError> {
         let failed = |source| CollectionError::Write { path: to.to_owned(), source };
         if std::fs::symlink_metadata(to).is_ok() {

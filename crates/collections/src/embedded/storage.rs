@@ -28,7 +28,6 @@ pub(super) trait Storage: Debug + Send + Sync {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
 
-    /// Opens a file to be read, whoever has it.
     fn read(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
@@ -47,7 +46,6 @@ pub(super) trait Stored: Debug + Send + Sync {
     /// Reads from a byte on; how many bytes, which are none at the end alone.
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Writes all of these bytes from a byte on.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
     fn set_length(&self, length: u64) -> io::Result<()>;

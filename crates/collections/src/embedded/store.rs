@@ -50,13 +50,11 @@ pub struct EmbeddedCollection {
     pub(super) vectors: Mutex<Option<Arc<Vectors>>>,
     /// The same vectors as signed bytes, for shortlists.
     pub(super) shelves: BlockStore<quantised::Block>,
-    /// Their tokens, for methods that count these.
     pub(super) tokens: BlockStore<TokenBlock>,
     /// Kept outside the writer's lock, so that readers do not wait for the disk.
     pub(super) status: Mutex<Status>,
 }
 
-/// What is told of a collection beside its items.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Status {
     /// Bytes of the log, if there is one; of another process's those that were read.
@@ -198,7 +196,6 @@ impl EmbeddedCollection {
         Ok(applied)
     }
 
-    /// Refuses changes of a collection that another process writes.
     fn check_writer(&self) -> Result<(), CollectionError> {
         match self.status.lock().unread_bytes {
             Some(_) => Err(CollectionError::ReadOnly),

@@ -50,7 +50,6 @@ impl Stamp {
         self.length
     }
 
-    /// Whether the file may be in the middle of a change.
     pub(super) fn is_fresh(self) -> bool {
         let modified = self.modified.0.saturating_mul(1000);
         // Clocks of other machines may be ahead.

@@ -23,7 +23,6 @@ const MOST_TIMES: u32 = (1 << TIMES_BITS) - 1;
 /// The bits of a [`Class`] for all tokens of a query.
 const QUERY_BITS: usize = u128::BITS as usize;
 
-/// The tokens of items whose numbers follow each other.
 #[derive(Debug)]
 pub(super) struct TokenBlock {
     known: Bits,
@@ -210,14 +209,12 @@ struct Classes {
     places: HashMap<Class, Place>,
     /// The class of items without any token of the query, by how many tokens they have.
     others: Vec<Option<Place>>,
-    /// The numbers of the first items of each class.
     numbers: Vec<Vec<u64>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Place {
     class: usize,
-    /// How many more are wanted of it.
     left: usize,
 }
 
@@ -234,7 +231,6 @@ impl Classes {
         }
     }
 
-    /// Sorts these items of a block into classes.
     fn sort(&mut self, at: u64, block: &TokenBlock, wanted: &Bits) {
         let mut held = [0_u128; BLOCK as usize];
         let bits = self.bits();

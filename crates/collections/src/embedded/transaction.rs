@@ -176,14 +176,12 @@ impl WriteTransaction<'_> {
         Pending(self.writer.kept.as_ref().map(|kept| kept.log.written()))
     }
 
-    /// Notes what is told of the log to those who do not wait for a turn.
     fn note(&self) {
         let kept = self.writer.kept.iter();
         kept.for_each(|kept| self.collection.note(&kept.log));
     }
 }
 
-/// The times of items that changes add, or give other fields.
 fn times(changes: &[Change]) -> impl Iterator<Item = i64> {
     changes.iter().filter_map(|change| match change {
         Change::Put(item) => Some(item.time),
