@@ -21,16 +21,13 @@ use crate::{Cancellation, ChooseError, Collection, CollectionError, Item};
 pub(super) const PIECE: usize = 256;
 /// Bytes of texts and names of alerts that are read together: the alert that reaches them is the last.
 const PIECE_BYTES: usize = 64 << 10;
-/// Bytes of a name in a list beside its own.
 const NAME_BYTES: usize = 64;
 /// Items of a collection before the one of an alert, and at most so many of them that are of its event: by
 /// these it is told how much of the event is chatter.
 const BEFORE: u64 = 2000;
 const TOLD_BY: usize = 256;
-/// The rank of all alerts of an item.
 const ALL: u8 = 9;
 
-/// Which alerts are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlertRule {
     /// How many items an event has when it is told to have begun.
@@ -48,24 +45,20 @@ pub enum AlertKind {
     Merged,
 }
 
-/// An alert.
 #[derive(Debug, Clone)]
 pub struct Alert {
     pub kind: AlertKind,
     pub event: Box<str>,
     /// How many items the event had by then; of a merge, how many the collection has of it now.
     pub size: u64,
-    /// The item that it is told of.
     pub item: Option<Arc<Item>>,
     /// How much of the event was chatter by then, told by its latest texts; nothing of a merge.
     pub chatter: Option<f64>,
     /// The events that are part of this one from now on.
     pub from: Vec<Box<str>>,
-    /// The place of the reader after this.
     pub cursor: Cursor,
 }
 
-/// Events that became part of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
     pub at: i64,
@@ -75,7 +68,6 @@ pub struct Merged {
     pub size: u64,
 }
 
-/// The place of a reader among the alerts of a collection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cursor {
     /// The time of the last merge that it was told of.
@@ -112,23 +104,17 @@ impl FromStr for Cursor {
     }
 }
 
-/// Where a reader begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
-    /// With what the collection has.
     First,
-    /// With what comes from now on.
     Now,
-    /// With what comes after an alert.
     After(Cursor),
 }
 
-/// A reader of the alerts of a collection.
 #[derive(Debug, Clone)]
 pub struct AlertReader {
     rule: AlertRule,
     cursor: Cursor,
-    /// The number of the next item.
     next: u64,
     /// Items up to this time are passed over, where the one that was told of last has left.
     passed: Option<i64>,
@@ -139,16 +125,13 @@ pub struct AlertReader {
 /// is cut into words once.
 #[derive(Debug, Clone, Default)]
 struct TextBits {
-    /// The model that they are of.
     fingerprint: String,
     bits: BTreeMap<u64, f64>,
 }
 
 impl AlertReader {
-    /// Bytes of memory that a reader takes at most.
     pub const MAX_BYTES: usize = 64 << 10;
 
-    /// A reader from its start.
     pub fn open(
         collection: &dyn Collection,
         rule: AlertRule,
@@ -169,7 +152,7 @@ impl AlertReader {
             }
             Start::After(cursor) => {
                 if let Some((_, time, id)) = &cursor.item {
-                    let known = collection.number(id, now)?;
+                    let known = collection.numbered(&[id], now)?.pop().flatten();
                     match known.filter(|(_, item)| item.time == *time) {
                         Some((number, _)) => reader.next = number,
                         None => reader.passed = Some(*time),
@@ -181,7 +164,6 @@ impl AlertReader {
         Ok(reader)
     }
 
-    /// Its place.
     pub fn cursor(&self) -> &Cursor {
         &self.cursor
     }
@@ -192,7 +174,6 @@ impl AlertReader {
         self.passed.is_some()
     }
 
-    /// Whether there may be alerts to read.
     pub fn is_behind(
         &self,
         collection: &dyn Collection,
@@ -271,7 +252,6 @@ impl AlertReader {
         Ok((alerts, self.cursor.merges < added.last_move))
     }
 
-    /// What is told of an item.
     fn kinds(&self, item: &Item) -> Vec<AlertKind> {
         // Only a first text was matched without a score: who loads items with the names of events is told
         // nothing of them.

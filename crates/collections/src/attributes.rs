@@ -10,7 +10,6 @@ use serde_json::Number;
 
 use crate::settings::allocated;
 
-/// Most attributes of an item.
 pub const MOST_ATTRIBUTES: usize = 32;
 
 /// The attributes of an item, by name, which filters compare. Names are unique; there are at most
@@ -18,7 +17,6 @@ pub const MOST_ATTRIBUTES: usize = 32;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Attributes(Box<[(Box<str>, Attribute)]>);
 
-/// The value of an attribute.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Attribute {
@@ -40,7 +38,6 @@ impl fmt::Display for Attribute {
 }
 
 impl Attributes {
-    /// The value of this name.
     pub fn get(&self, name: &str) -> Option<&Attribute> {
         let place = self.0.binary_search_by(|(own, _)| (**own).cmp(name)).ok()?;
         self.0.get(place).map(|(_, value)| value)
@@ -59,7 +56,6 @@ impl Attributes {
         self.0.is_empty()
     }
 
-    /// Bytes of memory that are allocated for them.
     pub(super) fn bytes(&self) -> usize {
         let strings = self.0.iter().map(|(name, value)| {
             let value = match value {
@@ -110,7 +106,6 @@ impl<'de> Deserialize<'de> for AttributeChanges {
     }
 }
 
-/// Values with their names.
 type ByNames<V> = Box<[(Box<str>, V)]>;
 
 /// Values by different names, in the order of these. Stops at the first beyond the limit, so that memory

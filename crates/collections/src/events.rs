@@ -4,6 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{CollectionError, Item};
 
 const HOUR: i64 = 3_600_000;
@@ -12,7 +14,6 @@ const LEAST_SPAN: i64 = 60_000;
 /// The highest number of an item of an event that every home keeps.
 pub(crate) const MOST_COUNTED: u64 = (i64::MAX / 2) as u64;
 
-/// An event, by the items that the collection has of it now.
 #[derive(Debug)]
 pub struct EventItems<'i> {
     /// The name of the item that it began with, which may have left.
@@ -39,17 +40,14 @@ impl<'i> EventItems<'i> {
         events
     }
 
-    /// Number of items.
     pub fn size(&self) -> usize {
         self.items.len()
     }
 
-    /// The time of its first item.
     pub fn first(&self) -> i64 {
         self.items.first().map_or(0, |item| item.time)
     }
 
-    /// The time of its last item.
     pub fn last(&self) -> i64 {
         self.items.last().map_or(0, |item| item.time)
     }
@@ -78,7 +76,6 @@ impl<'i> EventItems<'i> {
     }
 }
 
-/// Events that are merged or split by hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventChange {
     /// All items of some events become items of another.
@@ -88,16 +85,15 @@ pub enum EventChange {
     Split { event: Box<str>, ids: Vec<Box<str>> },
 }
 
-/// An item that moves to another event.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Move {
-    /// The item.
     pub(super) id: Box<str>,
-    /// Its event from now on.
     pub(super) event: Box<str>,
     /// Items of that event with this one, in the order in which they are counted.
     pub(super) size: u64,
     /// When events were merged, where it moves by that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) at: Option<i64>,
 }
 
@@ -105,7 +101,6 @@ pub(super) struct Move {
 pub(super) type Member<'i> = (&'i str, &'i str, u64);
 
 impl EventChange {
-    /// The events whose items have to be known.
     pub(super) fn events(&self) -> HashSet<&str> {
         let (one, others) = match self {
             Self::Merge { into, events } => (into, events),
@@ -115,7 +110,6 @@ impl EventChange {
         std::iter::once(one).chain(others).map(AsRef::as_ref).collect()
     }
 
-    /// Those of these items whose events have to be known.
     pub(super) fn members<'i>(
         &self,
         items: impl Iterator<Item = &'i Arc<Item>>,
@@ -137,9 +131,9 @@ impl EventChange {
             moves.into_iter().map(|one| (one.id.clone(), one)).collect();
         let (mut before, mut after) = (0, 0);
         for (_, item) in items {
-            let Some(Move { event, size, at, .. }) = moves.remove(&item.id) else { continue };
+            let Some(to) = moves.remove(&item.id) else { continue };
             before += item.bytes();
-            after += item.moved(event, size, at).map_or(0, |moved| moved.bytes());
+            after += item.moved(to).map_or(0, |moved| moved.bytes());
         }
         after.saturating_sub(before)
     }

@@ -13,34 +13,26 @@ use serde_json::Number;
 
 use crate::{Attribute, Attributes};
 
-/// Which items are meant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Filter(Vec<Condition>);
 
-/// One of the conditions.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Condition {
     Of(Box<str>, Test),
-    /// One of these filters holds.
     Any(Vec<Filter>),
-    /// This one does not.
     Not(Filter),
 }
 
-/// What an attribute must be.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Test {
-    /// Equal to one of these.
     In(Values),
     /// Not there, or equal to none of these.
     NotIn(Values),
-    /// There or not.
     Exists(bool),
     /// Of the kind of this one, and so beside it.
     Beside(Side, Attribute),
 }
 
-/// On which side of another a value lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Above,
@@ -67,26 +59,21 @@ enum ExactNumber {
     Other(u64),
 }
 
-/// What is wrong with a filter, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterProblem {
-    /// A JSON pointer within the filter.
     pub pointer: String,
     pub what: &'static str,
 }
 
 impl Filter {
-    /// Reads a filter written as JSON.
     pub fn read(written: &str) -> Result<Self, FilterProblem> {
         read::filter(written)
     }
 
-    /// Whether every item is meant.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The conditions, all of which must hold.
     #[cfg(feature = "postgres")]
     pub(super) fn conditions(&self) -> &[Condition] {
         &self.0
@@ -115,7 +102,6 @@ impl Filter {
         names
     }
 
-    /// Whether an item of these attributes is meant.
     pub fn admits(&self, attributes: &Attributes) -> bool {
         self.0.iter().all(|condition| match condition {
             Condition::Of(name, test) => test.admits(attributes.get(name)),
@@ -161,7 +147,6 @@ impl Values {
         Self { list, ..values }
     }
 
-    /// As they were written.
     #[cfg(feature = "postgres")]
     pub(super) fn list(&self) -> &[Attribute] {
         &self.list
@@ -190,7 +175,6 @@ impl ExactNumber {
     }
 }
 
-/// The order of two values of one kind.
 fn compare(one: &Attribute, other: &Attribute) -> Option<Ordering> {
     match (one, other) {
         (Attribute::Number(one), Attribute::Number(other)) => numbers(one, other),

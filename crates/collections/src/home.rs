@@ -1,7 +1,6 @@
 //! What every home of collections can do: this process with a folder, or a database. A contract test
 //! holds each home to the same answers.
 
-use std::any::Any;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Debug;
@@ -10,6 +9,7 @@ use std::sync::Arc;
 use cognate::engine::{Engine, Query, QueryError};
 use cognate::methods::Method;
 
+use crate::embedded::Lasting;
 use crate::{
     CollectionError, Cut, EventChange, Filter, Item, ItemPatch, Limits, MatchError, MatchOptions,
     Matched, Merged, Settings, SharedEngine, TopQuery, Vectors,
@@ -19,9 +19,8 @@ use crate::{
 /// [`Collection::wait_durable`]. What it holds is known to the home alone that made it.
 #[derive(Debug, Default)]
 #[must_use]
-pub struct Pending(pub(crate) Option<(Arc<dyn Any + Send + Sync>, u64)>);
+pub struct Pending(pub(crate) Option<(Arc<Lasting>, u64)>);
 
-/// A home of collections: where they are stored.
 pub trait Home: Debug + Send + Sync {
     fn limits(&self) -> &Limits;
 
@@ -34,7 +33,6 @@ pub trait Home: Debug + Send + Sync {
     /// answered says whether there is such a collection.
     fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError>;
 
-    /// Every collection, by name.
     fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError>;
 
     /// Makes a collection, or gives the one of this name other settings; whether it is new.
@@ -77,7 +75,6 @@ pub trait Home: Debug + Send + Sync {
         Ok(Default::default())
     }
 
-    /// Whether another process waits for the collections.
     fn is_awaited(&self) -> bool {
         false
     }
@@ -97,7 +94,6 @@ pub trait Collection: Debug + Send + Sync {
 
     fn limits(&self) -> &Limits;
 
-    /// Information about the collection.
     fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError>;
 
     /// What happened to it in this process, without waiting.
@@ -105,8 +101,18 @@ pub trait Collection: Debug + Send + Sync {
         Activity::default()
     }
 
+    /// The items of these names with their numbers, where they are there.
+    fn numbered(
+        &self,
+        ids: &[&str],
+        now: i64,
+    ) -> Result<Vec<Option<(u64, Arc<Item>)>>, CollectionError>;
+
     /// The items of these names, where they are there.
-    fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError>;
+    fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {
+        let found = self.numbered(ids, now)?.into_iter();
+        Ok(found.map(|found| found.map(|(_, item)| item)).collect())
+    }
 
     /// Some of the items that are meant, in the order in which they were added, and how many are meant.
     fn page(
@@ -153,9 +159,6 @@ pub trait Collection: Debug + Send + Sync {
     /// given.
     fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError>;
 
-    /// The item of this name with its number.
-    fn number(&self, id: &str, now: i64) -> Result<Option<(u64, Arc<Item>)>, CollectionError>;
-
     /// The merges after this time of which the collection has items, in order.
     fn merges(
         &self,
@@ -196,16 +199,12 @@ pub trait Collection: Debug + Send + Sync {
     }
 }
 
-/// Selects items of a collection.
 #[derive(Debug, Clone, Default)]
 pub struct ItemSelector<'w> {
-    /// Only items that the filter admits.
     pub filter: Filter,
-    /// Only items of the event of this name.
     pub event: Option<Cow<'w, str>>,
     /// None that is older than so many milliseconds, by the collection's clock.
     pub within: Option<i64>,
-    /// None of these names.
     pub without: HashSet<Cow<'w, str>>,
 }
 
@@ -213,7 +212,6 @@ pub struct ItemSelector<'w> {
 const QUESTIONS: usize = 4096;
 
 impl ItemSelector<'_> {
-    /// Passes on each selected item.
     pub(super) fn each<'i>(
         &self,
         items: impl Iterator<Item = (u64, &'i Arc<Item>)>,
@@ -243,15 +241,12 @@ impl ItemSelector<'_> {
 /// The method whose vectors find the items of a shortlist.
 pub const SHORTLIST_METHOD: Method = Method::AvgCos;
 
-/// Some of the items that are meant.
 #[derive(Debug, Clone, Copy)]
 pub struct Page {
-    /// Number of items to skip.
     pub offset: usize,
     pub limit: usize,
 }
 
-/// Which of the selected items are returned.
 pub enum Choice<'c> {
     All,
     /// The first of two stages where size asks for it: the best of this ranking, those that have no vector
@@ -263,7 +258,6 @@ pub enum Choice<'c> {
     TopByTokens(TopQuery<'c>, Query),
 }
 
-/// Items that were chosen.
 #[derive(Debug)]
 pub struct Chosen {
     /// The chosen items with their numbers, in order.
@@ -274,7 +268,6 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// All selected items.
     pub(super) fn all(items: Vec<(u64, Arc<Item>)>) -> Self {
         Self { meant: items.len(), items }
     }
@@ -288,65 +281,54 @@ impl<'c> Cancellation<'c> {
     /// The answer is waited for.
     pub const NEVER: Cancellation<'static> = Cancellation(&|| false);
 
-    /// Cancelled as soon as this returns true.
     pub fn when(is_cancelled: &'c dyn Fn() -> bool) -> Self {
         Self(is_cancelled)
     }
 
-    /// Returns an error if the request was cancelled.
     pub fn check(self) -> Result<(), ChooseError> {
         if (self.0)() { Err(ChooseError::Stopped) } else { Ok(()) }
     }
 }
 
-/// Why items cannot be chosen.
 #[derive(Debug, thiserror::Error)]
 pub enum ChooseError {
     #[error(transparent)]
     Collection(#[from] CollectionError),
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The request was cancelled.
     #[error("what was asked is not wanted any more")]
     Stopped,
 }
 
-/// What was added to a collection last.
 #[derive(Debug)]
 pub struct Added {
-    /// Items with their numbers.
     pub items: Vec<(u64, Arc<Item>)>,
     /// When events were merged last; below that of any merge if it has no item of one.
     pub last_move: i64,
 }
 
-/// Changes to a collection.
 #[derive(Debug)]
 pub enum Write {
     /// Items, each in the place of another of its name: all of them or none.
     Put(Vec<Item>),
     /// Attributes, data and time of the item of this name change, if it is there.
-    Patch { id: Box<str>, patch: ItemPatch },
+    Patch {
+        id: Box<str>,
+        patch: ItemPatch,
+    },
     /// The items of these names that are there are taken out.
     Remove(Vec<Box<str>>),
-    /// The items that are meant are taken out.
     RemoveSelected(ItemSelector<'static>),
-    /// Items move between events, and keep their places.
     Move(EventChange),
-    /// New settings of the collection.
     Set(Settings),
 }
 
-/// The outcome of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Applied {
-    /// Items that are new.
     pub added: usize,
     /// Items that took the place of others of their names.
     pub replaced: usize,
-    /// Items that were patched.
     pub patched: usize,
-    /// Items that were taken out.
     pub removed: usize,
     /// Items that left because there are newer ones.
     pub left: usize,
@@ -355,7 +337,6 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// The outcome of these changes and of others.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -369,7 +350,6 @@ impl Applied {
     }
 }
 
-/// Information about a collection.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CollectionInfo {
     pub name: String,
@@ -379,7 +359,6 @@ pub struct CollectionInfo {
     pub bytes: usize,
     /// Whether the collection outlives the process.
     pub durable: bool,
-    /// Bytes of its log, where there is one.
     pub log_bytes: Option<u64>,
 }
 
@@ -394,7 +373,6 @@ pub struct Activity {
     pub synced: Option<i64>,
 }
 
-/// Questions to another machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Calls {
     pub all: u64,
@@ -402,7 +380,6 @@ pub struct Calls {
     pub failed: u64,
 }
 
-/// Totals of a home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     pub collections: usize,
@@ -413,12 +390,10 @@ pub struct Totals {
     pub behind: Option<Behind>,
 }
 
-/// How far a replica is behind its writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Behind {
     /// Bytes of logs that were not read, or of which it is not known that they last.
     pub bytes: u64,
-    /// Logs that cannot be read on.
     pub unreadable: usize,
     /// When the replica last took a change over, in milliseconds since 1970.
     pub changed: Option<i64>,

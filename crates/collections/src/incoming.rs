@@ -17,15 +17,12 @@ pub(crate) const YEARS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_
 /// The expectation of a time, for refusals.
 const BEYOND: &str = "a time of the years 0000 to 9999";
 
-/// An item as callers write it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Incoming {
     pub id: Id,
     pub text: Box<str>,
-    /// When it was written.
     pub time: Option<Time>,
-    /// Attributes, which filters compare.
     pub attributes: Option<Attributes>,
     /// An object whose meaning is not known here.
     pub data: Option<Box<RawValue>>,

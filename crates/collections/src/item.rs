@@ -6,14 +6,12 @@ use std::mem::size_of;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::events::MOST_COUNTED;
+use crate::events::{MOST_COUNTED, Move};
 use crate::incoming::YEARS;
 use crate::settings::allocated;
 use crate::{Attribute, Attributes, Readable};
 
-/// Longest name of an item, in bytes.
 pub const ID_BYTES: usize = 256;
-/// Longest name of an attribute, in bytes.
 pub const ATTRIBUTE_NAME_BYTES: usize = 64;
 /// Longest string of an attribute, in bytes.
 pub const ATTRIBUTE_BYTES: usize = 1024;
@@ -33,7 +31,6 @@ pub struct Item {
     pub text: Box<str>,
     /// When it was written, or else added, in milliseconds since 1970.
     pub time: i64,
-    /// Attributes, which filters compare.
     #[serde(default, skip_serializing_if = "Attributes::is_empty")]
     pub attributes: Attributes,
     /// An object whose meaning is not known here.
@@ -52,11 +49,9 @@ pub struct Event {
     pub id: Box<str>,
     /// Its items when this one joined it, with this one.
     pub size: u64,
-    /// Its score, or that of the best event that the item did not join. Logs of earlier versions have
-    /// neither this nor the next.
+    /// Its score, or that of the best event that the item did not join.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f32>,
-    /// The item that this one is a duplicate of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<Box<str>>,
     /// The event that this item was of before the last merge or split by which it moved or is counted
@@ -83,17 +78,14 @@ impl Event {
         self.size == 1 && self.moved_from.is_none()
     }
 
-    /// Bytes that are allocated for it.
     fn bytes(&self) -> usize {
         let names = [Some(&self.id), self.duplicate_of.as_ref(), self.moved_from.as_ref()];
         names.into_iter().flatten().map(|name| allocated(name.len())).sum()
     }
 }
 
-/// A problem of an item: the field, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemProblem {
-    /// The field, as a JSON pointer within the item.
     pub field: &'static str,
     /// The reason, without any of the caller's text.
     pub what: String,
@@ -108,7 +100,6 @@ impl fmt::Display for ItemProblem {
 }
 
 impl Item {
-    /// Whether both items are equal in every field.
     pub(super) fn is(&self, other: &Self) -> bool {
         let data = [self, other].map(|item| item.data.as_deref().map(RawValue::get));
         (&self.id, &self.text, self.time) == (&other.id, &other.text, other.time)
@@ -116,7 +107,6 @@ impl Item {
             && data[0] == data[1]
     }
 
-    /// Refuses an item that no collection takes.
     pub fn check(&self, text_bytes: usize) -> Result<(), ItemProblem> {
         let wrong = |field, what: String| Err(ItemProblem { field, what, too_long: false });
         let long = |field, what: String| Err(ItemProblem { field, what, too_long: true });
@@ -192,7 +182,7 @@ impl Item {
     }
 
     /// The same item in another event, of which it is the item of this place; or counted anew in its own.
-    pub(super) fn moved(&self, event: Box<str>, size: u64, at: Option<i64>) -> Option<Self> {
+    pub(super) fn moved(&self, Move { event, size, at, .. }: Move) -> Option<Self> {
         let told = self.event.as_ref()?.clone();
         let event = match told.id == event {
             true => Event { size, moved_from: told.moved_from.clone().or(Some(event)), ..told },
@@ -201,12 +191,10 @@ impl Item {
         Some(Self { event: Some(event), ..self.clone() })
     }
 
-    /// Whether the item belongs to the event of this name.
     pub fn is_of_event(&self, name: &str) -> bool {
         self.event.as_ref().is_some_and(|event| *event.id == *name)
     }
 
-    /// Refuses an item that cannot be matched.
     pub fn check_matched(&self, text_bytes: usize) -> Result<(), ItemProblem> {
         if self.event.is_some() {
             let what = "what is matched is told its event; items with an event are put".to_owned();

@@ -20,7 +20,6 @@ use crate::windows::HeldWindow;
 use crate::windows::{Following, Windows};
 use crate::{Cancellation, CollectionError, Event, Item, ItemProblem, Limits};
 
-/// Why texts cannot be matched.
 #[derive(Debug, thiserror::Error)]
 pub enum MatchError {
     #[error(transparent)]
@@ -34,27 +33,22 @@ pub enum MatchError {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MatchOptions {
-    /// The options of the stream of events.
     pub stream: Settings,
-    /// Which texts are added.
     pub add: AddPolicy,
     /// Whether texts whose names are there are matched anew and take the places of those. Otherwise one of
     /// the same text has its stored answer, and another text is refused.
     pub replace: bool,
 }
 
-/// The result of a match.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matched {
     /// Its nearest items whose scores are not below the least, the best first.
     pub nearest: Vec<(Arc<str>, f32)>,
     /// The item that its event began with: itself where it begins one.
     pub event: Arc<str>,
-    /// Whether the text begins an event.
     pub new: bool,
     /// The score of its event, or of the best of those that it did not join.
     pub score: Option<f32>,
-    /// The item that it is a duplicate of.
     pub duplicate_of: Option<Arc<str>>,
     /// Whether this is what was told of the text before. Its nearest were not stored.
     pub repeated: bool,
@@ -85,7 +79,6 @@ impl Matched {
 pub struct SharedEngine(Arc<dyn AsRef<Engine> + Send + Sync>);
 
 impl SharedEngine {
-    /// An engine in whatever holds it.
     pub fn of(holder: Arc<impl AsRef<Engine> + Send + Sync + 'static>) -> Self {
         Self(holder)
     }
@@ -101,7 +94,6 @@ impl Deref for SharedEngine {
 
 /// The results for some items, and the changes to write.
 pub(super) struct Followed {
-    /// The result for each item.
     pub(super) matched: Vec<Matched>,
     /// The items with their events that are to be written.
     pub(super) items: Vec<Item>,
@@ -127,7 +119,6 @@ pub(super) struct Prepared {
     now: i64,
     /// The stored answer of each item, where it has one.
     stored: Vec<Option<Matched>>,
-    /// The others.
     fresh: Vec<Item>,
     /// The names of those that take the places of items.
     again: HashSet<Box<str>>,
@@ -153,7 +144,6 @@ pub(super) fn follow(
     Ok(followed)
 }
 
-/// Looks up what items are matched against.
 pub(super) fn prepare(
     turn: &mut dyn Following,
     engine: SharedEngine,
@@ -222,7 +212,6 @@ fn given_up(window: Option<HeldWindow>, error: MatchError, turn: &mut dyn Follow
 }
 
 impl Prepared {
-    /// Matches the items.
     pub(super) fn decide(self, cancel: Cancellation<'_>) -> Result<Followed, MatchError> {
         let Self { how, now, stored, fresh, again, mut settings, mut is_empty, window } = self;
         let Some(mut window) = window else {
@@ -281,7 +270,6 @@ pub(super) fn check(items: &[Item], limits: &Limits) -> Result<(), CollectionErr
     Ok(())
 }
 
-/// The options, limited to what the collection keeps.
 fn within_limits(how: MatchOptions, settings: crate::Settings) -> MatchOptions {
     let window::Limits { last, within } = how.stream.limits;
     let last = last.min(settings.max_items.unwrap_or(usize::MAX)).max(1);

@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::Applied;
 
-/// The outcome of adding items one after another.
 #[derive(Debug, PartialEq)]
 pub(super) struct Outcome {
     pub(super) applied: Applied,

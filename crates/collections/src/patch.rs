@@ -10,7 +10,6 @@ use serde_json::value::RawValue;
 use crate::attributes::AttributeChanges;
 use crate::{Attributes, DATA_BYTES, Item, ItemProblem, MOST_ATTRIBUTES, Readable, Time};
 
-/// Changes of an item.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ItemPatch {

@@ -2,16 +2,15 @@
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::{CollectionError, Item};
 
-/// Longest name of a collection.
 pub const NAME_BYTES: usize = 64;
 
-/// The settings of a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -40,8 +39,7 @@ impl Settings {
     /// clock of its own.
     pub(super) fn with_item(self, is_empty: bool, time: i64, now: i64) -> Self {
         let lag = now.saturating_sub(time).max(0);
-        // Items of which no lag is known were added by an earlier version, whose clock was the server's.
-        let before = if is_empty { lag } else { self.lag_ms.unwrap_or(0) };
+        let before = self.lag_ms.filter(|_| !is_empty).unwrap_or(lag);
         Self { lag_ms: Some(lag.min(before)), ..self }
     }
 
@@ -57,7 +55,6 @@ impl Settings {
         times.fold(first, |settings, time| settings.with_item(false, time, now))
     }
 
-    /// The time before which items leave.
     pub(super) fn oldest(self, now: i64) -> Option<i64> {
         self.ttl_ms.map(|ttl| self.clock(now).saturating_sub(ttl))
     }
@@ -68,13 +65,11 @@ impl Settings {
         self.oldest(now).max(wanted)
     }
 
-    /// The collection's clock.
     pub fn clock(self, now: i64) -> i64 {
         now.saturating_sub(self.lag_ms.unwrap_or(0))
     }
 }
 
-/// The limits of collections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub collections: usize,
@@ -82,7 +77,6 @@ pub struct Limits {
     pub items: usize,
     /// Most bytes of memory of all items, and of the windows that are matched against.
     pub bytes: usize,
-    /// Most bytes of a text.
     pub text_bytes: usize,
 }
 
@@ -95,7 +89,6 @@ impl Limits {
         })
     }
 
-    /// Refuses settings beyond the limits.
     pub(super) fn check_kept(&self, settings: Settings) -> Result<(), CollectionError> {
         let limit = self.items;
         match settings.max_items.filter(|most| *most > limit) {
@@ -104,14 +97,12 @@ impl Limits {
         }
     }
 
-    /// The limits in force unless others are set.
     pub const DEFAULT: Self =
         Self { collections: 100, items: 1_000_000, bytes: 1 << 30, text_bytes: 32 << 10 };
 }
 
 /// What holds memory for things that can be made again.
 pub(super) trait GivesWay: Debug + Send + Sync {
-    /// Drops these things.
     fn give_way(&self);
 }
 
@@ -132,7 +123,7 @@ impl Budget {
     /// Has this give way where memory is short.
     pub(super) fn register<H: GivesWay + 'static>(&self, holder: &Arc<H>) {
         let holder: Weak<H> = Arc::downgrade(holder);
-        let mut holders = self.holders();
+        let mut holders = self.holders.lock();
         holders.retain(|one| one.strong_count() > 0);
         holders.push(holder);
     }
@@ -141,12 +132,8 @@ impl Budget {
     pub(super) fn make_room(&self) {
         // Not under the lock: what drops the last of a collection ends it.
         let holders: Vec<Arc<dyn GivesWay>> =
-            self.holders().iter().filter_map(Weak::upgrade).collect();
+            self.holders.lock().iter().filter_map(Weak::upgrade).collect();
         holders.iter().for_each(|holder| holder.give_way());
-    }
-
-    fn holders(&self) -> MutexGuard<'_, Vec<Weak<dyn GivesWay>>> {
-        self.holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn used(&self) -> usize {
@@ -159,16 +146,28 @@ impl Budget {
         if bytes == 0 {
             return Ok(());
         }
-        let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
-        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(CollectionError::NoMemory { limit: self.limit }),
+        self.take_up_to(self.limit, bytes)
+    }
+
+    /// Takes bytes for which what can be made again gives way: what these drop, one after the other, then that
+    /// of all collections.
+    pub(super) fn take_with(&self, bytes: usize, own: &[&dyn Fn()]) -> Result<(), CollectionError> {
+        for give_way in own.iter().copied().chain([&(|| self.make_room()) as &dyn Fn()]) {
+            if self.take(bytes).is_ok() {
+                return Ok(());
+            }
+            give_way();
         }
+        self.take(bytes)
     }
 
     /// Takes bytes for what can be computed again, if a quarter of the budget stays free.
-    pub(super) fn take_spare(&self, bytes: usize) -> Result<(), CollectionError> {
-        let most = self.limit - self.limit / 4;
+    pub(super) fn take_spare(self: &Arc<Self>, bytes: usize) -> Result<Paid, CollectionError> {
+        self.take_up_to(self.limit - self.limit / 4, bytes)?;
+        Ok(Paid { budget: Arc::clone(self), bytes })
+    }
+
+    fn take_up_to(&self, most: usize, bytes: usize) -> Result<(), CollectionError> {
         let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= most);
         match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             Ok(_) => Ok(()),
@@ -181,10 +180,22 @@ impl Budget {
         self.used.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Gives bytes back.
     pub fn give_back(&self, bytes: usize) {
         let less = |used: usize| Some(used.saturating_sub(bytes));
         let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+}
+
+/// Memory that is given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct Paid {
+    pub(super) budget: Arc<Budget>,
+    pub(super) bytes: usize,
+}
+
+impl Drop for Paid {
+    fn drop(&mut self) {
+        self.budget.give_back(self.bytes);
     }
 }
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use cognate::engine::{KeptText, Reason};
 use cognate::methods::Method;
 
+use crate::settings::Paid;
 use crate::{Budget, CollectionError};
 
-/// Items of a block.
 const BLOCK: u64 = 512;
 
 /// The vectors of items, as they were at one moment.
@@ -26,10 +26,9 @@ pub struct Vectors {
 struct Block {
     states: Vec<State>,
     rows: Vec<f32>,
-    budget: Arc<Budget>,
+    paid: Paid,
 }
 
-/// The state of an item's vector.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
     Unread,
@@ -37,30 +36,20 @@ enum State {
     Unscored(Reason),
 }
 
-impl Drop for Block {
-    fn drop(&mut self) {
-        self.budget.give_back(bytes(self.rows.len()));
-    }
-}
-
-fn bytes(numbers: usize) -> usize {
-    numbers * size_of::<f32>() + BLOCK as usize * size_of::<State>()
-}
-
 impl Block {
     /// A block without anything, if there is memory for it.
     fn new(dims: usize, budget: &Arc<Budget>) -> Result<Self, CollectionError> {
         let numbers = BLOCK as usize * dims;
-        budget.take_spare(bytes(numbers))?;
+        let bytes = numbers * size_of::<f32>() + BLOCK as usize * size_of::<State>();
         Ok(Self {
+            paid: budget.take_spare(bytes)?,
             states: vec![State::Unread; BLOCK as usize],
             rows: vec![0.0; numbers],
-            budget: Arc::clone(budget),
         })
     }
 
     fn copy(&self, dims: usize) -> Result<Self, CollectionError> {
-        let mut copy = Self::new(dims, &self.budget)?;
+        let mut copy = Self::new(dims, &self.paid.budget)?;
         copy.states.copy_from_slice(&self.states);
         copy.rows.copy_from_slice(&self.rows);
         Ok(copy)
@@ -101,7 +90,6 @@ impl Vectors {
         }
     }
 
-    /// Adds vectors of items.
     pub(crate) fn add(
         &mut self,
         made: Vec<(u64, Result<Vec<f32>, Reason>)>,

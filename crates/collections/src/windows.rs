@@ -2,26 +2,24 @@
 //! next, and what a home does in the turn in which it matches and adds.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use cognate::engine::Engine;
 use cognate::window::stream::{AddPolicy, Settings as StreamSettings, Stream};
 use cognate::window::{BATCH, Near, stream};
+use parking_lot::Mutex;
 
-use crate::settings::GivesWay;
+use crate::settings::{GivesWay, Paid};
 use crate::{
     Budget, Cancellation, CollectionError, Event, Item, MatchError, Matched, Settings, SharedEngine,
 };
 
-/// Items with their numbers.
 pub(super) type Numbered = Vec<(u64, Arc<Item>)>;
 
-/// Most windows of a collection.
 const MOST_WINDOWS: usize = 4;
 
 /// A turn to match texts against a collection.
 pub(super) trait Following {
-    /// The settings of the collection.
     fn settings(&self) -> Settings;
 
     /// Counts changes in any other way than by items that were added or became too old or too many; also
@@ -31,7 +29,6 @@ pub(super) trait Following {
     /// Whether the collection has no items but expired ones.
     fn is_empty(&mut self, now: i64) -> Result<bool, CollectionError>;
 
-    /// The number that the next item will have.
     fn next_number(&self) -> u64;
 
     /// The items that have the names of some, expired ones included, by their names.
@@ -48,7 +45,6 @@ pub(super) trait Following {
     /// At most `most` of the last items in order, none before this number.
     fn since(&mut self, number: u64, most: usize) -> Result<Numbered, CollectionError>;
 
-    /// The windows of the collection.
     fn windows(&self) -> &Windows;
 
     /// The memory that they share.
@@ -57,15 +53,7 @@ pub(super) trait Following {
     /// Takes memory; windows, which can be made again, are dropped if it is short: the collection's own
     /// first.
     fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
-        if self.budget().take(bytes).is_ok() {
-            return Ok(());
-        }
-        self.windows().clear();
-        if self.budget().take(bytes).is_ok() {
-            return Ok(());
-        }
-        self.budget().make_room();
-        self.budget().take(bytes)
+        self.budget().take_with(bytes, &[&|| self.windows().clear()])
     }
 }
 
@@ -82,7 +70,7 @@ impl Windows {
         engine: &Engine,
         revision: u64,
     ) -> Option<HeldWindow> {
-        let mut windows = self.all();
+        let mut windows = self.0.lock();
         windows.retain(|window| window.can_go_on(engine, revision));
         let place = windows.iter().position(|window| window.settings() == settings)?;
         Some(windows.remove(place))
@@ -90,24 +78,19 @@ impl Windows {
 
     /// Keeps a window, in the place of the one that was not asked for longest.
     pub(super) fn keep(&self, window: HeldWindow) {
-        let mut windows = self.all();
+        let mut windows = self.0.lock();
         windows.push(window);
         let many = windows.len().saturating_sub(MOST_WINDOWS);
         windows.drain(..many);
     }
 
-    /// Drops all of them.
     pub(super) fn clear(&self) {
-        self.all().clear();
+        self.0.lock().clear();
     }
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.all().len()
-    }
-
-    fn all(&self) -> MutexGuard<'_, Vec<HeldWindow>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().len()
     }
 }
 
@@ -120,11 +103,9 @@ impl GivesWay for Windows {
 /// Bytes of the name of an item or an event beside its own, with its place in the lists.
 const NAME_BYTES: usize = 64;
 
-/// The last items of a collection.
 pub(super) struct HeldWindow {
     stream: Stream<SharedEngine>,
     fingerprint: String,
-    /// The revision of the collection that this holds.
     revision: u64,
     /// The number in the collection of the next item that this does not hold.
     next: u64,
@@ -132,20 +113,7 @@ pub(super) struct HeldWindow {
     /// Whether an item has the name of one that began an event of this window before it. Names then do
     /// not tell which of both events an item belongs to, so the next request makes the window anew.
     is_ambiguous: bool,
-    /// Memory that was taken for it.
     paid: Paid,
-}
-
-/// Memory that is given back when this is dropped.
-struct Paid {
-    budget: Arc<Budget>,
-    bytes: usize,
-}
-
-impl Drop for Paid {
-    fn drop(&mut self) {
-        self.budget.give_back(self.bytes);
-    }
 }
 
 impl Paid {
@@ -168,7 +136,6 @@ struct Names {
     first: u64,
     /// The latest time of the items before them, as far as these may be in the collection.
     latest_before: Option<i64>,
-    /// Bytes of these names.
     bytes: usize,
     /// Ids of the items that events began with, and the sizes of the events, by the events' numbers.
     events: HashMap<u64, (Arc<str>, u64)>,
@@ -216,7 +183,6 @@ impl Names {
         (Arc::clone(&known.0), known.1)
     }
 
-    /// Forgets the items before a number.
     fn forget_before(&mut self, number: u64) {
         while self.first < number
             && let Some((id, time)) = self.ids.pop_front()
@@ -334,13 +300,11 @@ impl HeldWindow {
         Ok(!oldest.is_some_and(|oldest| self.has_gap(oldest)))
     }
 
-    /// Pays for the memory that it takes.
     pub(super) fn pay(&mut self, turn: &dyn Following) -> Result<(), CollectionError> {
         let bytes = self.stream.bytes() + self.names.memory();
         self.paid.pay(bytes, turn)
     }
 
-    /// Takes in items whose events are known.
     fn remember(
         &mut self,
         items: &[(u64, Arc<Item>)],

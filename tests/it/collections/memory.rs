@@ -1,6 +1,6 @@
 //! What `collection_bytes` counts is what items take.
 
-use cognate_collections::{CollectionError, EmbeddedHome, Incoming, Limits, Settings};
+use cognate_collections::{Collection, CollectionError, EmbeddedHome, Incoming, Limits, Settings};
 use serde_json::{Value, json};
 
 use crate::support::allocation;
@@ -96,7 +96,8 @@ fn places_by_time_are_counted_while_there_are_such() {
     news.set(Settings::default(), 0).unwrap();
     assert_eq!(home.bytes(), plain);
     // Where there is no memory for them, nothing is changed.
-    while news.put((0..100).map(|at| item(at + news.told(0).items)).collect(), 0).is_ok() {}
+    while news.put((0..100).map(|at| item(at + news.told(0).unwrap().items)).collect(), 0).is_ok() {
+    }
     let full = home.bytes();
     assert!(matches!(news.set(timed, 0), Err(CollectionError::NoMemory { .. })));
     assert_eq!((home.bytes(), news.settings().ttl_ms), (full, None));

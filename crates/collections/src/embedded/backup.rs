@@ -23,9 +23,7 @@ const PIECE: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BackedUp {
     pub collections: usize,
-    /// Items of all of them.
     pub items: usize,
-    /// Bytes of their logs.
     pub bytes: u64,
     /// Collections that are not in the copy, and why their logs cannot be read.
     pub left_out: Vec<(String, String)>,
@@ -78,7 +76,6 @@ pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, Co
     Ok(done)
 }
 
-/// Whether an error is that of this log, not of the copy.
 fn is_of(error: &CollectionError, log: &Path) -> bool {
     match error {
         CollectionError::Damaged { path, .. }
@@ -152,6 +149,6 @@ fn copy(
         let kept = cut.kept.ok_or_else(|| write(io::ErrorKind::StorageFull.into()))?;
         storage.remove_file(&kept).map_err(write)?;
     }
-    log.record(&*storage)?;
-    Ok(Some((held.table.len(), log.length())))
+    log.record()?;
+    Ok(Some((held.table.len(), log.length)))
 }

@@ -2,17 +2,16 @@
 //! when it is first asked for, and again for items that are new.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use cognate::engine::Engine;
 use cognate_kernels::scan::ROWS;
+use parking_lot::Mutex;
 
 use crate::embedded::{EmbeddedCollection, View};
 use crate::{Cancellation, ChooseError, Item, ItemSelector};
 
-/// Tiles of a block.
 pub(super) const TILES: usize = 8;
-/// Items of a block.
 pub(super) const BLOCK: u64 = (TILES * ROWS) as u64;
 /// Number of blocks that are made before they are shared.
 const TOLD: usize = 16;
@@ -20,12 +19,10 @@ const TOLD: usize = 16;
 /// Items of a block, a bit each.
 pub(super) type Bits = [u64; TILES];
 
-/// The number of items of a block.
 pub(super) fn ones(bits: &Bits) -> usize {
     bits.iter().map(|bits| bits.count_ones() as usize).sum()
 }
 
-/// Adds the item at a place of a block.
 pub(super) fn set(bits: &mut Bits, place: usize) {
     bits[place / ROWS] |= 1 << (place % ROWS);
 }
@@ -41,17 +38,14 @@ pub(super) fn places(bits: Bits) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The items of the one that are not of the other.
 pub(super) fn without(one: &Bits, other: &Bits) -> Bits {
     std::array::from_fn(|tile| one[tile] & !other[tile])
 }
 
-/// The number of the item at a place of a block.
 pub(super) fn number(at: u64, place: usize) -> u64 {
     at * BLOCK + place as u64
 }
 
-/// What is kept of the items of a block.
 pub(super) trait Kept {
     /// The items that were looked at.
     fn known(&self) -> &Bits;
@@ -73,7 +67,6 @@ impl<B> Clone for Blocks<B> {
     }
 }
 
-/// Where blocks of one kind are kept.
 #[derive(Debug)]
 pub(super) struct BlockStore<B>(Mutex<Option<Arc<Blocks<B>>>>);
 
@@ -85,11 +78,7 @@ impl<B> Default for BlockStore<B> {
 
 impl<B> BlockStore<B> {
     pub(super) fn clear(&self) {
-        *self.kept() = None;
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Option<Arc<Blocks<B>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock() = None;
     }
 }
 
@@ -109,7 +98,7 @@ impl<'l, B: Kept> BlockMaker<'l, B> {
         engine: &Engine,
     ) -> Self {
         let fingerprint = engine.model().fingerprint();
-        let kept = store.kept().clone().filter(|kept| &*kept.fingerprint == fingerprint);
+        let kept = store.0.lock().clone().filter(|kept| &*kept.fingerprint == fingerprint);
         let none = || Blocks { fingerprint: fingerprint.into(), blocks: BTreeMap::new() };
         let blocks = kept.unwrap_or_else(|| Arc::new(none()));
         Self { collection, store, blocks, fresh: Vec::new() }
@@ -151,7 +140,7 @@ impl<B> BlockMaker<'_, B> {
         }
         // Drops blocks of which all items have left.
         let first = self.collection.first_number().map_or(0, |number| number / BLOCK);
-        let mut kept = self.store.kept();
+        let mut kept = self.store.0.lock();
         match kept.as_mut().filter(|kept| kept.fingerprint == self.blocks.fingerprint) {
             Some(kept) => {
                 let kept = Arc::make_mut(kept);
@@ -176,7 +165,6 @@ impl<B> Drop for BlockMaker<'_, B> {
 }
 
 impl EmbeddedCollection {
-    /// The items that are meant, in blocks.
     pub(super) fn wanted(
         &self,
         which: &ItemSelector<'_>,

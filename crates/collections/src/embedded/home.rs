@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cognate::model::disk::drawn_name;
 use cognate::model::writer::directory_of;
+use parking_lot::{Mutex, RwLock};
 
 use crate::embedded::durable::DurableItems;
 use crate::embedded::items::Items;
@@ -21,20 +22,63 @@ use crate::{
     Applied, Budget, Collection, CollectionError, Home, Item, Limits, Settings, Totals, check_name,
 };
 
-/// Every collection of a process.
+#[derive(Debug)]
+pub(super) struct Registry {
+    pub(super) limits: Limits,
+    pub(super) budget: Arc<Budget>,
+    pub(super) all: RwLock<BTreeMap<Box<str>, Arc<EmbeddedCollection>>>,
+    /// Why the logs of collections that are not served cannot be read.
+    pub(super) damaged: RwLock<BTreeMap<Box<str>, String>>,
+}
+
+impl Registry {
+    pub(super) fn new(limits: Limits) -> Self {
+        let budget = Arc::new(Budget::new(limits.bytes));
+        Self { limits, budget, all: RwLock::default(), damaged: RwLock::default() }
+    }
+
+    pub(super) fn named(&self, name: &str) -> Result<Arc<EmbeddedCollection>, CollectionError> {
+        // Held until the other is read: a collection that is mended comes to the one before it leaves the other.
+        let all = self.all.read();
+        all.get(name).cloned().ok_or_else(|| match self.damaged.read().get(name) {
+            Some(problem) => CollectionError::NotServed { problem: problem.clone() },
+            None => CollectionError::Unknown,
+        })
+    }
+
+    pub(super) fn each(&self) -> Vec<Arc<EmbeddedCollection>> {
+        self.all.read().values().cloned().collect()
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<dyn Collection>> {
+        self.each().into_iter().map(|one| one as Arc<dyn Collection>).collect()
+    }
+
+    pub(super) fn add(&self, name: &str, collection: Arc<EmbeddedCollection>) {
+        self.budget.register(&collection);
+        self.all.write().insert(name.into(), collection);
+    }
+
+    pub(super) fn totals(&self, now: i64) -> Totals {
+        let all = self.each();
+        let items = all.iter().map(|one| one.count(now)).sum();
+        Totals { collections: all.len(), items, bytes: self.budget.used(), behind: None }
+    }
+
+    pub(super) fn damaged(&self) -> Vec<(String, String)> {
+        let damaged = self.damaged.read();
+        damaged.iter().map(|(name, problem)| (name.to_string(), problem.clone())).collect()
+    }
+}
+
 #[derive(Debug)]
 pub struct EmbeddedHome {
-    limits: Limits,
-    budget: Arc<Budget>,
-    all: RwLock<BTreeMap<Box<str>, Arc<EmbeddedCollection>>>,
+    registry: Registry,
     /// Collections come and go one at a time.
     changing: Mutex<()>,
     folder: Option<Folder>,
-    /// Why the logs of collections that are not served cannot be read.
-    damaged: RwLock<BTreeMap<Box<str>, String>>,
 }
 
-/// How a folder is opened.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Opening {
     /// How long another process that has it is waited for.
@@ -46,20 +90,13 @@ pub struct Opening {
 impl EmbeddedHome {
     /// Collections that end with the process.
     pub fn in_memory(limits: Limits) -> Self {
-        Self {
-            limits,
-            budget: Arc::new(Budget::new(limits.bytes)),
-            all: RwLock::default(),
-            changing: Mutex::default(),
-            folder: None,
-            damaged: RwLock::default(),
-        }
+        Self { registry: Registry::new(limits), changing: Mutex::default(), folder: None }
     }
 
     /// The collections of a folder, which is made if it is not there; and what a crash had left unwhole
     /// at the ends of their logs.
     pub fn open(path: &Path, limits: Limits) -> Result<(Self, Vec<Cut>), CollectionError> {
-        Self::open_in(Arc::new(LocalStorage), path, limits)
+        Self::open_each(Arc::new(LocalStorage), path, limits, false)
     }
 
     /// [`open`](Self::open) with options. A process that is waited for is shown that it is.
@@ -73,7 +110,7 @@ impl EmbeddedHome {
         loop {
             match Self::open_each(Arc::new(LocalStorage), path, limits, serve_others) {
                 Err(CollectionError::InUse { .. }) if Instant::now() < until => {
-                    waiting = waiting.or_else(|| LocalStorage.lock(&awaited).ok());
+                    waiting = waiting.or_else(|| LocalStorage.create(&awaited).ok());
                     thread::sleep(LOOK);
                 }
                 opened => {
@@ -86,34 +123,7 @@ impl EmbeddedHome {
         }
     }
 
-    /// Whether another process [waits](Self::open_with) for the folder.
-    pub fn is_awaited(&self) -> bool {
-        self.folder.as_ref().is_some_and(|folder| {
-            let waits = folder.storage.open(&folder.path.join(AWAITED));
-            waits.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
-        })
-    }
-
-    /// Makes all that was written durable and leaves the folder to another process.
-    pub fn hand_over(&self) {
-        let Some(folder) = &self.folder else { return };
-        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        folder.is_handed_over.store(true, Ordering::Release);
-        self.each().iter().for_each(|one| one.turn().hand_over());
-        // Last: whoever has this lock has the logs.
-        let _ = folder.lock.unlock();
-    }
-
-    /// Opens the collections of a folder on any storage.
-    pub(super) fn open_in(
-        storage: Arc<dyn Storage>,
-        path: &Path,
-        limits: Limits,
-    ) -> Result<(Self, Vec<Cut>), CollectionError> {
-        Self::open_each(storage, path, limits, false)
-    }
-
-    fn open_each(
+    pub(super) fn open_each(
         storage: Arc<dyn Storage>,
         path: &Path,
         limits: Limits,
@@ -130,7 +140,7 @@ impl EmbeddedHome {
                     | CollectionError::NoLog { .. }
                     | CollectionError::Read { .. }),
                 ) if serve_others => {
-                    collections.damaged_mut().insert(name.into(), error.to_string());
+                    collections.registry.damaged.write().insert(name.into(), error.to_string());
                 }
                 opened => cuts.extend(opened?),
             }
@@ -142,76 +152,29 @@ impl EmbeddedHome {
         Ok((collections, cuts))
     }
 
-    /// Opens a collection of the folder, and what a crash had left at the end of its log.
     fn open_one(&self, folder: &Folder, name: &str) -> Result<Option<Cut>, CollectionError> {
         let (mut held, mut applied) = (Items::default(), Applied::default());
         let (log, cut) = folder.read(name, |change| held.apply(change, &mut applied))?;
-        let (budget, kept) = (Arc::clone(&self.budget), Some(folder.keep(log)));
-        let collection = EmbeddedCollection::new(name, self.limits, budget, held, kept);
-        self.add(name, Arc::new(collection));
+        let collection = EmbeddedCollection::new(
+            name,
+            &self.registry,
+            held,
+            Some(DurableItems::new(Arc::clone(&folder.reserve), log)),
+        );
+        self.registry.add(name, Arc::new(collection));
         Ok(cut)
     }
 
-    /// Opens the collections whose folders were put there since, and the damaged ones that were mended:
-    /// their names, and what a crash had left at the ends of their logs. Those that cannot be read are
-    /// [damaged](Home::damaged).
-    pub fn take_up(&self) -> Result<(Vec<String>, Vec<Cut>), CollectionError> {
-        let (mut taken, mut cuts) = (Vec::new(), Vec::new());
-        let Some(folder) = &self.folder else { return Ok((taken, cuts)) };
-        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.check_folder()?;
-        let names = folder.names()?;
-        self.damaged_mut().retain(|known, _| names.iter().any(|name| **name == **known));
-        for name in names {
-            if self.all.read().unwrap_or_else(PoisonError::into_inner).contains_key(&*name) {
-                continue;
-            }
-            match self.open_one(folder, &name) {
-                Ok(cut) => {
-                    cuts.extend(cut);
-                    self.damaged_mut().remove(&*name);
-                    taken.push(name);
-                }
-                Err(error) => drop(self.damaged_mut().insert(name.into(), error.to_string())),
-            }
-        }
-        Ok((taken, cuts))
-    }
-
-    fn damaged_mut(&self) -> RwLockWriteGuard<'_, BTreeMap<Box<str>, String>> {
-        self.damaged.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether collections outlive the process.
-    pub fn are_kept(&self) -> bool {
-        self.folder.is_some()
-    }
-
-    pub fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    /// Bytes of memory in use.
     pub fn bytes(&self) -> usize {
-        self.budget.used()
+        self.registry.budget.used()
     }
 
-    /// The collection of this name.
     pub fn named(&self, name: &str) -> Result<Arc<EmbeddedCollection>, CollectionError> {
-        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
-        all.get(name).cloned().ok_or_else(|| {
-            let damaged = self.damaged.read().unwrap_or_else(PoisonError::into_inner);
-            match damaged.get(name) {
-                Some(problem) => CollectionError::NotServed { problem: problem.clone() },
-                None => CollectionError::Unknown,
-            }
-        })
+        self.registry.named(name)
     }
 
-    /// Every collection, by name.
     pub fn each(&self) -> Vec<Arc<EmbeddedCollection>> {
-        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
-        all.values().cloned().collect()
+        self.registry.each()
     }
 
     /// Makes a collection, or gives the one of this name other settings; whether it is new.
@@ -222,8 +185,8 @@ impl EmbeddedHome {
         now: i64,
     ) -> Result<(Arc<EmbeddedCollection>, bool), CollectionError> {
         check_name(name)?;
-        self.limits.check_kept(settings)?;
-        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.registry.limits.check_kept(settings)?;
+        let _one = self.changing.lock();
         match self.named(name) {
             Ok(known) => {
                 known.set(settings, now)?;
@@ -232,80 +195,20 @@ impl EmbeddedHome {
             Err(CollectionError::Unknown) => {}
             Err(error) => return Err(error),
         }
-        if self.each().len() >= self.limits.collections {
-            return Err(CollectionError::TooMany { limit: self.limits.collections });
+        let limit = self.registry.limits.collections;
+        if self.each().len() >= limit {
+            return Err(CollectionError::TooMany { limit });
         }
         self.check_folder()?;
         let folder = self.folder.as_ref();
-        let kept = folder.map(|folder| folder.create(name, settings).map(|log| folder.keep(log)));
-        let (held, budget) = (Items::keeping(settings), Arc::clone(&self.budget));
-        let kept = kept.transpose()?;
-        let collection = Arc::new(EmbeddedCollection::new(name, self.limits, budget, held, kept));
-        self.add(name, Arc::clone(&collection));
+        let kept = folder.map(|folder| {
+            let log = folder.create(name, settings);
+            log.map(|log| DurableItems::new(Arc::clone(&folder.reserve), log))
+        });
+        let (held, kept) = (Items::keeping(settings), kept.transpose()?);
+        let collection = Arc::new(EmbeddedCollection::new(name, &self.registry, held, kept));
+        self.registry.add(name, Arc::clone(&collection));
         Ok((collection, true))
-    }
-
-    fn add(&self, name: &str, collection: Arc<EmbeddedCollection>) {
-        self.budget.register(&collection);
-        let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
-        all.insert(name.into(), collection);
-    }
-
-    pub fn remove(&self, name: &str) -> Result<(), CollectionError> {
-        let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let collection = self.named(name)?;
-        // A folder that another process put in its place must not be deleted.
-        self.check_folder()?;
-        let mut turn = collection.turn();
-        turn.look()?;
-        let part = self.folder.as_ref().map(|folder| folder.put_aside(name)).transpose()?;
-        // From here on the collection is deleted, whatever happens to its files: no write may be
-        // acknowledged.
-        turn.end();
-        drop(turn);
-        self.all.write().unwrap_or_else(PoisonError::into_inner).remove(name);
-        match (&self.folder, part) {
-            (Some(folder), Some(part)) => folder.remove(&part),
-            _ => Ok(()),
-        }
-    }
-
-    /// Checks that the folder still belongs to this process; reports the loss once. To be called every few
-    /// seconds.
-    pub fn look_after(&self) -> Result<(), CollectionError> {
-        let is_known = self.folder.as_ref().is_some_and(Folder::is_lost);
-        match self.check_folder() {
-            Err(CollectionError::HandedOver) => Ok(()),
-            Err(_) if is_known => Ok(()),
-            Err(error) => Err(error),
-            Ok(()) => {
-                if let Some(folder) = &self.folder {
-                    // Where this fails replicas take the writer for gone, which is no harm here.
-                    let _ = folder.lock.touch();
-                    folder.reserve.set_aside();
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// Number of collections that accept no changes; at least one if no collection can be made. None where
-    /// another process was to have them.
-    pub fn unwritable(&self) -> usize {
-        if self.folder.as_ref().is_some_and(Folder::is_handed_over) {
-            return 0;
-        }
-        let ended = self.each().iter().filter(|one| one.is_ended()).count();
-        ended.max(usize::from(self.folder.as_ref().is_some_and(Folder::is_lost)))
-    }
-
-    /// Number of collections whose last change found no room on the disk; at least one while there is none
-    /// to be set aside for deletions.
-    pub fn full(&self) -> usize {
-        let full = self.each().iter().filter(|one| one.is_full()).count();
-        full.max(usize::from(
-            self.folder.as_ref().is_some_and(|folder| folder.reserve.lacks_room()),
-        ))
     }
 
     /// Refuses changes where the folder is not this process's any more, and ends all logs there.
@@ -316,7 +219,12 @@ impl EmbeddedHome {
             if matches!(error, CollectionError::HandedOver) {
                 return;
             }
-            self.each().iter().for_each(|one| one.turn().end_away(&folder.lock_path()));
+            for one in self.each() {
+                let _ = one.turn().with_log(|log| {
+                    log.end_away(folder.lock_path());
+                    Ok(())
+                });
+            }
         })
     }
 }
@@ -327,12 +235,10 @@ pub(super) const LOCK: &str = ".lock";
 const AWAITED: &str = ".awaited";
 /// Pause between two looks at a lock that another process has.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
-/// The log of a collection, in its folder.
 pub(super) const LOG: &str = "items.log";
 /// Prefix of folders that are incomplete or being deleted.
 pub(super) const UNWHOLE: &str = ".cognate-part-";
 
-/// The folder of all collections.
 #[derive(Debug)]
 pub(super) struct Folder {
     storage: Arc<dyn Storage>,
@@ -342,7 +248,6 @@ pub(super) struct Folder {
     reserve: Arc<Reserve>,
     /// Whether the lock was found not to be where it was opened any more.
     is_lost: AtomicBool,
-    /// Whether it was left to another process.
     is_handed_over: AtomicBool,
 }
 
@@ -351,7 +256,7 @@ impl Folder {
     pub(super) fn open(storage: Arc<dyn Storage>, path: &Path) -> Result<Self, CollectionError> {
         let failed = |source| CollectionError::Write { path: path.to_owned(), source };
         storage.make_folder(path).map_err(failed)?;
-        let lock = storage.lock(&path.join(LOCK)).map_err(|error| match error.kind() {
+        let lock = storage.create(&path.join(LOCK)).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => CollectionError::InUse { path: path.to_owned() },
             _ => failed(error),
         })?;
@@ -360,12 +265,10 @@ impl Folder {
         Ok(Self { storage, path: path.to_owned(), lock, reserve, is_lost, is_handed_over })
     }
 
-    /// The path of the lock file.
     pub(super) fn lock_path(&self) -> PathBuf {
         self.path.join(LOCK)
     }
 
-    /// Whether the lock was found not to be there any more.
     pub(super) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Acquire)
     }
@@ -387,7 +290,6 @@ impl Folder {
         if self.is_lost() { Err(CollectionError::Away { path }) } else { Ok(()) }
     }
 
-    /// The names of the folders that can be collections.
     pub(super) fn names(&self) -> Result<Vec<String>, CollectionError> {
         let mut names = Vec::new();
         for name in self.all_names()?.into_iter().filter(|name| check_name(name).is_ok()) {
@@ -416,7 +318,6 @@ impl Folder {
         self.storage.names(&self.path).map_err(failed)
     }
 
-    /// Opens the log of a collection and passes on each of its changes.
     pub(super) fn read(
         &self,
         name: &str,
@@ -427,11 +328,6 @@ impl Folder {
         // An unfinished copy of the log, left by a crash. Only the holder of the log may remove it.
         let _ = self.storage.remove_file(&path.with_extension(log::UNWHOLE));
         Ok(opened)
-    }
-
-    /// A log as its collection keeps it.
-    pub(super) fn keep(&self, log: Log) -> DurableItems {
-        DurableItems::of(Arc::clone(&self.storage), Arc::clone(&self.reserve), log)
     }
 
     /// Makes the folder of a collection, with a log of these settings. It is there as a whole or not at
@@ -454,7 +350,7 @@ impl Folder {
             // Then another collection of this name can be made.
             let _ = storage.rename(&path, &part).and_then(|()| storage.remove_folder(&part));
         })?;
-        Ok(log.moved(path.join(LOG)))
+        Ok(log.moved(&path.join(LOG)))
     }
 
     /// Takes the folder of a collection out of those that are opened; where it is now.
@@ -465,7 +361,6 @@ impl Folder {
         Ok(part)
     }
 
-    /// Removes a folder that was put aside.
     pub(super) fn remove(&self, part: &Path) -> Result<(), CollectionError> {
         let synced = self.storage.sync_folder(directory_of(part));
         // If this fails, the folder is removed at the next start.
@@ -474,7 +369,6 @@ impl Folder {
         synced.map_err(|_| CollectionError::Unsynced { path: self.path.clone() })
     }
 
-    /// A fresh name for an incomplete folder.
     fn part(&self) -> Result<PathBuf, CollectionError> {
         let failed = |source| CollectionError::Write { path: self.path.clone(), source };
         drawn_name(&self.path, UNWHOLE).map_err(failed)
@@ -483,7 +377,7 @@ impl Folder {
 
 impl Home for EmbeddedHome {
     fn limits(&self) -> &Limits {
-        self.limits()
+        &self.registry.limits
     }
 
     fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError> {
@@ -491,7 +385,7 @@ impl Home for EmbeddedHome {
     }
 
     fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError> {
-        Ok(self.each().into_iter().map(|one| one as Arc<dyn Collection>).collect())
+        Ok(self.registry.all())
     }
 
     fn set(
@@ -505,41 +399,109 @@ impl Home for EmbeddedHome {
     }
 
     fn delete(&self, name: &str) -> Result<(), CollectionError> {
-        self.remove(name)
-    }
-
-    fn totals(&self, now: i64) -> Totals {
-        let all = self.each();
-        let items = all.iter().map(|one| one.told(now).items).sum();
-        Totals { collections: all.len(), items, bytes: self.bytes(), behind: None }
+        let _one = self.changing.lock();
+        let collection = self.named(name)?;
+        // A folder that another process put in its place must not be deleted.
+        self.check_folder()?;
+        let mut turn = collection.turn();
+        turn.with_log(|log| log.look())?;
+        let part = self.folder.as_ref().map(|folder| folder.put_aside(name)).transpose()?;
+        // From here on the collection is deleted, whatever happens to its files: no write may be
+        // acknowledged.
+        turn.end();
+        drop(turn);
+        self.registry.all.write().remove(name);
+        match (&self.folder, part) {
+            (Some(folder), Some(part)) => folder.remove(&part),
+            _ => Ok(()),
+        }
     }
 
     fn look_after(&self) -> Result<(), CollectionError> {
-        self.look_after()
+        let is_known = self.folder.as_ref().is_some_and(Folder::is_lost);
+        match self.check_folder() {
+            Err(CollectionError::HandedOver) => Ok(()),
+            Err(_) if is_known => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => {
+                if let Some(folder) = &self.folder {
+                    // Where this fails replicas take the writer for gone, which is no harm here.
+                    let _ = folder.lock.touch();
+                    folder.reserve.set_aside();
+                }
+                Ok(())
+            }
+        }
     }
 
+    /// At least one if no collection can be made. None where another process was to have them.
     fn unwritable(&self) -> usize {
-        self.unwritable()
+        if self.folder.as_ref().is_some_and(Folder::is_handed_over) {
+            return 0;
+        }
+        let ended = self.each().iter().filter(|one| one.status.lock().is_ended).count();
+        ended.max(usize::from(self.folder.as_ref().is_some_and(Folder::is_lost)))
     }
 
+    /// At least one while there is no room to be set aside for deletions.
     fn full(&self) -> usize {
-        self.full()
+        let full = self.each().iter().filter(|one| one.status.lock().is_full).count();
+        full.max(usize::from(
+            self.folder.as_ref().is_some_and(|folder| folder.reserve.lacks_room()),
+        ))
+    }
+
+    fn totals(&self, now: i64) -> Totals {
+        self.registry.totals(now)
     }
 
     fn damaged(&self) -> Vec<(String, String)> {
-        let damaged = self.damaged.read().unwrap_or_else(PoisonError::into_inner);
-        damaged.iter().map(|(name, problem)| (name.to_string(), problem.clone())).collect()
+        self.registry.damaged()
     }
 
     fn take_up(&self) -> Result<(Vec<String>, Vec<Cut>), CollectionError> {
-        self.take_up()
+        let (mut taken, mut cuts) = (Vec::new(), Vec::new());
+        let Some(folder) = &self.folder else { return Ok((taken, cuts)) };
+        let _one = self.changing.lock();
+        self.check_folder()?;
+        let names = folder.names()?;
+        self.registry.damaged.write().retain(|known, _| names.iter().any(|name| **name == **known));
+        for name in names {
+            if self.registry.all.read().contains_key(&*name) {
+                continue;
+            }
+            match self.open_one(folder, &name) {
+                Ok(cut) => {
+                    cuts.extend(cut);
+                    self.registry.damaged.write().remove(&*name);
+                    taken.push(name);
+                }
+                Err(error) => {
+                    drop(self.registry.damaged.write().insert(name.into(), error.to_string()))
+                }
+            }
+        }
+        Ok((taken, cuts))
     }
 
     fn is_awaited(&self) -> bool {
-        self.is_awaited()
+        self.folder.as_ref().is_some_and(|folder| {
+            let waits = folder.storage.open(&folder.path.join(AWAITED));
+            waits.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        })
     }
 
     fn hand_over(&self) {
-        self.hand_over();
+        let Some(folder) = &self.folder else { return };
+        let _one = self.changing.lock();
+        folder.is_handed_over.store(true, Ordering::Release);
+        for one in self.each() {
+            let _ = one.turn().with_log(|log| {
+                log.hand_over();
+                Ok(())
+            });
+        }
+        // Last: whoever has this lock has the logs.
+        let _ = folder.lock.unlock();
     }
 }

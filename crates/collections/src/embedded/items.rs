@@ -19,7 +19,6 @@ const SPARE: usize = 4;
 /// Places up to which a map is not made smaller.
 const LEAST_PLACES: usize = 256;
 
-/// An item, by its name.
 #[derive(Debug)]
 struct ByName(Arc<Item>);
 
@@ -43,13 +42,10 @@ impl Hash for ByName {
     }
 }
 
-/// The items of a collection in memory, and indexes of them.
 #[derive(Debug, Default)]
 pub(super) struct Items {
     pub(super) table: Arc<Table>,
-    /// The number of each item, by its name.
     numbers: HashMap<ByName, u64>,
-    /// The number of the next item.
     next: u64,
     /// Items ordered by time, if the collection expires items.
     times: BTreeSet<(i64, u64)>,
@@ -61,22 +57,18 @@ pub(super) struct Items {
 }
 
 impl Items {
-    /// No items, under these settings.
     pub(super) fn keeping(settings: Settings) -> Self {
         Self { settings, ..Self::default() }
     }
 
-    /// The number of the item of this name.
     pub(super) fn number(&self, id: &str) -> Option<u64> {
         self.numbers.get(id).copied()
     }
 
-    /// The number that the next item will have.
     pub(super) fn next_number(&self) -> u64 {
         self.next
     }
 
-    /// The item of this name.
     pub(super) fn item(&self, id: &str) -> Option<&Arc<Item>> {
         self.table.get(self.number(id)?)
     }
@@ -94,9 +86,7 @@ impl Items {
                 let patched = |item: &Item| Some(Item { time, attributes, data, ..item.clone() });
                 applied.patched += usize::from(self.change(&id, patched));
             }
-            Change::Move { id, event, size, at } => {
-                self.change(&id, |item| item.moved(event, size, at));
-            }
+            Change::Move(to) => _ = self.change(&to.id.clone(), |item| item.moved(to)),
             Change::Expire(oldest) => self.expire(oldest),
             Change::Lag(lag) => self.settings.lag_ms = Some(lag),
             Change::Remove(id) => applied.removed += usize::from(self.remove(&id)),
@@ -107,18 +97,15 @@ impl Items {
         }
     }
 
-    /// Applies changes of which nothing is told.
     pub(super) fn apply_all(&mut self, changes: Vec<Change>) {
         let mut applied = Applied::default();
         changes.into_iter().for_each(|change| self.apply(change, &mut applied));
     }
 
-    /// Whether an item is older than this time, in a collection that expires items.
     pub(super) fn has_older(&self, oldest: i64) -> bool {
         self.times.first().is_some_and(|&(time, _)| time < oldest)
     }
 
-    /// Removes items older than this time.
     fn expire(&mut self, oldest: i64) {
         while let Some(&(time, number)) = self.times.first()
             && time < oldest
@@ -129,7 +116,6 @@ impl Items {
         }
     }
 
-    /// Number of items that are not older than this time.
     pub(super) fn count(&self, oldest: Option<i64>) -> usize {
         let old = oldest.map_or(0, |oldest| self.times.range(..(oldest, 0)).count());
         self.table.len().saturating_sub(old)
@@ -193,9 +179,9 @@ impl Items {
                     items += 1;
                 }
                 // What it takes the place of is given back afterwards.
-                Change::Move { id, event, .. } => {
-                    let own = self.item(id).map_or(0, |item| item.bytes());
-                    bytes += own + allocated(event.len());
+                Change::Move(to) => {
+                    let own = self.item(&to.id).map_or(0, |item| item.bytes());
+                    bytes += own + allocated(to.event.len());
                 }
                 Change::Patch { id, attributes, data, .. } => {
                     let own = self.item(id).map_or(0, |item| item.bytes());
@@ -216,7 +202,6 @@ impl Items {
         bytes
     }
 
-    /// Bytes of an item's place among the times.
     fn time_bytes(&self) -> usize {
         self.settings.ttl_ms.map_or(0, |_| TIME_BYTES)
     }
@@ -291,7 +276,6 @@ impl Items {
         true
     }
 
-    /// Takes out the oldest of too many.
     fn shrink(&mut self) -> usize {
         let most = self.settings.max_items.unwrap_or(usize::MAX);
         let mut left = 0;

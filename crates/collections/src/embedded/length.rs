@@ -18,20 +18,15 @@ use crate::embedded::storage::{ReadFrom, Storage, Stored, is_nothing};
 
 /// The name of the file.
 const NAME: &str = "items.length";
-/// Its name before it is whole.
 const UNWHOLE: &str = "items.length-new";
 
-/// The least length of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Length {
-    /// Bytes that were synced.
     pub(super) bytes: u64,
-    /// The head of its first frame.
     first: [u8; HEAD],
 }
 
 impl Length {
-    /// Of a log of which this many bytes were synced.
     pub(super) fn of(log: &dyn Stored, bytes: u64) -> io::Result<Self> {
         Ok(Self { bytes, first: first_head(log)? })
     }
@@ -52,7 +47,6 @@ impl Length {
         }
     }
 
-    /// Reads the record of a length; none if the file is missing or not whole.
     fn read(storage: &dyn Storage, file: &Path) -> io::Result<Option<Self>> {
         let file = match storage.read(file) {
             Err(error) if is_nothing(&error) => return Ok(None),
@@ -67,7 +61,6 @@ impl Length {
         Ok(said.map(|(head, first)| Self { bytes: head.synced, first }))
     }
 
-    /// Writes the record beside the log, in the place of an earlier one.
     pub(super) fn write(&self, storage: &dyn Storage, log: &Path) -> io::Result<()> {
         let (unwhole, mut bytes) = (beside(log, UNWHOLE), Vec::new());
         add_frame(0, self.bytes, &self.first, &mut bytes)?;
@@ -87,7 +80,6 @@ impl Length {
     }
 }
 
-/// The head of the first frame of a log.
 fn first_head(log: &dyn Stored) -> io::Result<[u8; HEAD]> {
     let mut head = [0; HEAD];
     let mut from = ReadFrom { file: log, offset: 0 };

@@ -13,16 +13,18 @@ use std::io;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use cognate::model::writer::directory_of;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::embedded::frame::{HEAD, Head, TODAY, add_frame};
+use crate::embedded::frame::{FORMAT, HEAD, Head, add_frame};
 use crate::embedded::length::Length;
 use crate::embedded::storage::{ReadFrom, Storage, Stored, is_full};
+use crate::events::Move;
 use crate::{Attributes, CollectionError, Item, Settings};
 
 /// Extension of a log that is still being written.
@@ -36,11 +38,9 @@ const PIECE: usize = 1 << 20;
 pub(super) enum Change<I = Box<Item>> {
     /// The shape of the file.
     Format(Box<str>),
-    /// The settings of the collection.
     Set(Settings),
     /// An item is added, in the place of another of its name.
     Put(I),
-    /// The item of this name is taken out.
     Remove(Box<str>),
     /// An item that is there has these fields from now on, and keeps the others and its place.
     Patch {
@@ -52,13 +52,7 @@ pub(super) enum Change<I = Box<Item>> {
         data: Option<Box<RawValue>>,
     },
     /// An item that is there moves to another event, and keeps its place.
-    Move {
-        id: Box<str>,
-        event: Box<str>,
-        size: u64,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<i64>,
-    },
+    Move(Move),
     /// Items from before this time are taken out.
     Expire(i64),
     /// The collection's clock is so far behind the server's from now on.
@@ -71,47 +65,41 @@ impl Change {
     }
 }
 
-/// A log that is written to.
 pub(super) struct Log {
-    file: Arc<dyn Stored>,
-    path: PathBuf,
-    length: u64,
+    pub(super) storage: Arc<dyn Storage>,
+    pub(super) file: Arc<dyn Stored>,
+    pub(super) path: PathBuf,
+    pub(super) length: u64,
     frames: u64,
-    /// Whether the last frame is a seal.
     sealed: bool,
     /// Bytes that the file beside it says were synced, if it says anything.
     recorded: Option<u64>,
     /// Bytes behind its end that a crash left and that are to be kept aside, where there was no room for
     /// that yet.
-    torn: Option<(Arc<dyn Storage>, u64)>,
+    torn: Option<u64>,
     /// Whether what was last to be written found no room.
-    is_full: bool,
-    last: Arc<Lasting>,
+    pub(super) is_full: bool,
+    pub(super) last: Arc<Lasting>,
 }
 
-/// How much of a log is durable.
 #[derive(Debug)]
-pub(super) struct Lasting {
+pub struct Lasting {
     file: Arc<dyn Stored>,
     path: PathBuf,
-    /// Bytes that were written.
     written: AtomicU64,
     /// Bytes of them that were synced.
     synced: AtomicU64,
     /// Held by the thread that syncs.
     syncing: Mutex<()>,
-    /// Why it takes nothing more.
     ended: OnceLock<Ended>,
 }
 
-/// Why a log takes nothing more.
 #[derive(Debug)]
 enum Ended {
     /// A sync failed, so the state of the disk is unknown beyond what was synced before.
     Unsynced,
     /// The path leads to another file, or to none.
     Away(PathBuf),
-    /// Another process has it.
     HandedOver,
 }
 
@@ -121,7 +109,7 @@ impl Lasting {
         if self.synced() >= bytes {
             return Ok(());
         }
-        let _one = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.syncing.lock();
         if self.synced() >= bytes {
             return Ok(());
         }
@@ -163,7 +151,6 @@ impl Lasting {
         let _ = self.ended.set(reason);
     }
 
-    /// Bytes that were synced.
     pub(super) fn synced(&self) -> u64 {
         self.synced.load(Ordering::Acquire)
     }
@@ -176,7 +163,6 @@ impl Lasting {
         matches!(self.ended.get(), Some(Ended::HandedOver))
     }
 
-    /// The error of a log that takes nothing more.
     fn error(&self) -> CollectionError {
         match self.ended.get() {
             Some(Ended::Away(path)) => CollectionError::Away { path: path.clone() },
@@ -188,17 +174,32 @@ impl Lasting {
 
 impl Log {
     /// A log of this many bytes and frames, all of them synced.
-    pub(super) fn at(path: PathBuf, file: Arc<dyn Stored>, length: u64, frames: u64) -> Self {
+    pub(super) fn at(
+        storage: &Arc<dyn Storage>,
+        path: &Path,
+        file: Arc<dyn Stored>,
+        (length, frames): (u64, u64),
+    ) -> Self {
         let last = Lasting {
             file: Arc::clone(&file),
-            path: path.clone(),
+            path: path.to_owned(),
             written: AtomicU64::new(length),
             synced: AtomicU64::new(length),
             syncing: Mutex::default(),
             ended: OnceLock::new(),
         };
-        let (torn, is_full, last) = (None, false, Arc::new(last));
-        Self { file, path, length, frames, sealed: false, recorded: None, torn, is_full, last }
+        Self {
+            storage: Arc::clone(storage),
+            file,
+            path: path.to_owned(),
+            length,
+            frames,
+            sealed: false,
+            recorded: None,
+            torn: None,
+            is_full: false,
+            last: Arc::new(last),
+        }
     }
 
     /// The same log, with the number of synced bytes that the file beside it records.
@@ -208,20 +209,20 @@ impl Log {
 
     /// The same log, behind whose end a crash left bytes that there is no room to keep aside. They are when
     /// something is written, and until then they stay.
-    pub(super) fn with_torn_end(self, storage: Arc<dyn Storage>, bytes: u64) -> Self {
-        Self { torn: Some((storage, bytes)), is_full: true, ..self }
+    pub(super) fn with_torn_end(self, bytes: u64) -> Self {
+        Self { torn: Some(bytes), is_full: true, ..self }
     }
 
     /// Copies what a crash left behind its end into a file beside it, and truncates the log, which lasts once
     /// the log is synced; where it was copied to, if there was anything. Where that fails the log is as it was.
     pub(super) fn cut_torn_end(&mut self) -> Result<Option<PathBuf>, CollectionError> {
-        let Some((storage, bytes)) = &self.torn else { return Ok(None) };
+        let Some(bytes) = self.torn else { return Ok(None) };
         let kept = self.path.with_extension(format!("cut-{}", self.length));
-        let cut = self.copy_torn_end(&**storage, *bytes, &kept);
+        let cut = self.copy_torn_end(bytes, &kept);
         let cut = cut.and_then(|()| self.file.set_length(self.length));
         if cut.is_err() {
             // What there was room for is of no use.
-            let _ = storage.remove_file(&kept);
+            let _ = self.storage.remove_file(&kept);
         }
         self.is_full = cut.as_ref().is_err_and(is_full);
         cut.map_err(|error| self.unwritten(error))?;
@@ -229,8 +230,8 @@ impl Log {
         Ok(Some(kept))
     }
 
-    fn copy_torn_end(&self, storage: &dyn Storage, bytes: u64, to: &Path) -> io::Result<()> {
-        let copy = storage.create(to)?;
+    fn copy_torn_end(&self, bytes: u64, to: &Path) -> io::Result<()> {
+        let copy = self.storage.create(to)?;
         let (mut piece, mut done) = (vec![0; PIECE], 0);
         while done < bytes {
             let most = usize::try_from(bytes - done).unwrap_or(PIECE).min(PIECE);
@@ -243,13 +244,16 @@ impl Log {
             done += read as u64;
         }
         copy.sync()?;
-        storage.sync_folder(directory_of(to))
+        self.storage.sync_folder(directory_of(to))
     }
 
-    /// The same log after its folder was renamed.
-    pub(super) fn moved(self, path: PathBuf) -> Self {
-        let log = Self::at(path, self.file, self.length, self.frames);
+    pub(super) fn moved(self, path: &Path) -> Self {
+        let log = Self::at(&self.storage, path, self.file, (self.length, self.frames));
         Self { sealed: self.sealed, ..log }
+    }
+
+    pub(super) fn check(&self) -> Result<(), CollectionError> {
+        if self.has_ended() { Err(self.last.error()) } else { Ok(()) }
     }
 
     /// Takes nothing more: another took its place, or may have.
@@ -257,28 +261,20 @@ impl Log {
         self.last.end(Ended::Unsynced);
     }
 
-    /// Takes nothing more: this file is not where it was opened.
     pub(super) fn end_away(&self, path: PathBuf) {
         self.last.end(Ended::Away(path));
     }
 
-    /// Ends it if it is not as it was left.
     pub(super) fn look(&self) -> Result<(), CollectionError> {
         self.last.look()
     }
 
-    /// Whether the log accepts no more changes.
     pub(super) fn has_ended(&self) -> bool {
         self.last.has_ended()
     }
 
-    /// The error of a log that accepts no more changes.
-    pub(super) fn ended(&self) -> CollectionError {
-        self.last.error()
-    }
-
     /// Writes beside it how many bytes of it were synced, where that is not known there yet.
-    pub(super) fn record(&mut self, storage: &dyn Storage) -> Result<(), CollectionError> {
+    pub(super) fn record(&mut self) -> Result<(), CollectionError> {
         let synced = self.last.synced();
         if self.recorded == Some(synced) || self.has_ended() {
             return Ok(());
@@ -286,41 +282,18 @@ impl Log {
         // A record beside another file would be wrong.
         self.look()?;
         let written = Length::of(&*self.file, synced)
-            .and_then(|length| length.write(storage, &self.path))
+            .and_then(|length| length.write(&*self.storage, &self.path))
             .map_err(|error| self.unwritten(error));
         self.recorded = written.is_ok().then_some(synced);
         written
     }
 
     /// Removes the record of the length, before another log takes the place of this one.
-    pub(super) fn forget_record(&mut self, storage: &dyn Storage) -> Result<(), CollectionError> {
+    pub(super) fn forget_record(&mut self) -> Result<(), CollectionError> {
         self.recorded = None;
-        Length::forget(storage, &self.path).map_err(|error| self.unwritten(error))
+        Length::forget(&*self.storage, &self.path).map_err(|error| self.unwritten(error))
     }
 
-    pub(super) fn length(&self) -> u64 {
-        self.length
-    }
-
-    /// Whether what was last to be written found no room.
-    pub(super) fn is_full(&self) -> bool {
-        self.is_full
-    }
-
-    pub(super) fn file(&self) -> &Arc<dyn Stored> {
-        &self.file
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// A handle that tells how much of the log is durable.
-    pub(super) fn lasting(&self) -> &Arc<Lasting> {
-        &self.last
-    }
-
-    /// A handle to wait until everything written so far is durable.
     pub(super) fn written(&self) -> (Arc<Lasting>, u64) {
         (Arc::clone(&self.last), self.length)
     }
@@ -350,15 +323,12 @@ impl Log {
 
     /// Makes all of it last and leaves the file to another process. Where that fails it is kept until this
     /// process ends: what was written and does not last is still to be taken back.
-    pub(super) fn hand_over(&mut self, storage: &dyn Storage) {
+    pub(super) fn hand_over(&mut self) {
         if self.last.wait(self.length).is_err() {
             return;
         }
         // Neither is needed to read the log.
-        let _ = self
-            .seal()
-            .and_then(|()| self.last.wait(self.length))
-            .and_then(|()| self.record(storage));
+        let _ = self.seal().and_then(|()| self.last.wait(self.length)).and_then(|()| self.record());
         self.last.end(Ended::HandedOver);
         if self.last.is_handed_over() {
             // Else the next process has it when this one ends.
@@ -368,13 +338,10 @@ impl Log {
 
     fn add(&mut self, json: &[u8]) -> Result<(), CollectionError> {
         // Behind the end of a truncated file no reader would find the frame.
-        let torn = self.torn.as_ref().map_or(0, |(_, bytes)| *bytes);
-        if self.file.length().is_ok_and(|length| length != self.length + torn) {
+        if self.file.length().is_ok_and(|length| length != self.length + self.torn.unwrap_or(0)) {
             self.end_away(self.path.clone());
         }
-        if self.has_ended() {
-            return Err(self.ended());
-        }
+        self.check()?;
         self.cut_torn_end()?;
         let mut bytes = Vec::new();
         let framed = add_frame(self.frames, self.last.synced(), json, &mut bytes);
@@ -415,7 +382,6 @@ impl Log {
 pub(super) struct LogCopy {
     storage: Arc<dyn Storage>,
     file: Arc<dyn Stored>,
-    /// The path that it is to have.
     path: PathBuf,
     length: u64,
     frames: u64,
@@ -434,23 +400,12 @@ impl LogCopy {
         items: impl Iterator<Item = &'i Item>,
         copied: u64,
     ) -> Result<Self, CollectionError> {
-        let mut copy = Self::begin(storage, path)?;
-        copy.copied = copied;
-        copy.write_all(settings, items).map_err(|error| copy.unwritten(error))?;
-        Ok(copy)
-    }
-
-    /// A copy without any frame.
-    pub(super) fn begin(storage: &Arc<dyn Storage>, path: &Path) -> Result<Self, CollectionError> {
         let failed = |source| CollectionError::Write { path: path.to_owned(), source };
         let file = storage.create(&path.with_extension(UNWHOLE)).map_err(failed)?;
         let (storage, path) = (Arc::clone(storage), path.to_owned());
-        Ok(Self { storage, file, path, length: 0, frames: 0, copied: 0, in_place: false })
-    }
-
-    /// Adds changes, as they are written down, as one frame.
-    pub(super) fn append(&mut self, changes: &[u8]) -> Result<(), CollectionError> {
-        self.add(changes).map_err(|error| self.unwritten(error))
+        let mut copy = Self { storage, file, path, length: 0, frames: 0, copied, in_place: false };
+        copy.write_all(settings, items).map_err(|error| copy.unwritten(error))?;
+        Ok(copy)
     }
 
     fn write_all<'i>(
@@ -459,7 +414,7 @@ impl LogCopy {
         items: impl Iterator<Item = &'i Item>,
     ) -> io::Result<()> {
         let mut json = Vec::new();
-        serde_json::to_writer(&mut json, &Change::<&Item>::Format(TODAY.name.into()))?;
+        serde_json::to_writer(&mut json, &Change::<&Item>::Format(FORMAT.into()))?;
         let plain = Settings { lag_ms: None, ..settings };
         serde_json::to_writer(&mut json, &Change::<&Item>::Set(plain))?;
         for item in items {
@@ -479,7 +434,6 @@ impl LogCopy {
         self.file.sync()
     }
 
-    /// Bytes of a log of this length that are not in the copy.
     pub(super) fn missing(&self, length: u64) -> u64 {
         length.saturating_sub(self.copied)
     }
@@ -525,19 +479,18 @@ impl LogCopy {
         Ok(())
     }
 
-    /// Gives it the place of the other log, sealed.
     pub(super) fn into_place(mut self) -> Result<Log, CollectionError> {
         let sealed = self.add(&[]).and_then(|()| self.file.sync());
         let renamed = sealed
             .and_then(|()| self.storage.rename(&self.path.with_extension(UNWHOLE), &self.path));
         renamed.map_err(|error| self.unwritten(error))?;
         self.in_place = true;
-        let path = self.path.clone();
-        if self.storage.sync_folder(directory_of(&path)).is_err() {
+        let (path, file) = (&self.path, Arc::clone(&self.file));
+        if self.storage.sync_folder(directory_of(path)).is_err() {
             // The rename took place, but may not survive a power failure.
-            return Err(CollectionError::Unsynced { path });
+            return Err(CollectionError::Unsynced { path: path.clone() });
         }
-        let log = Log::at(path, Arc::clone(&self.file), self.length, self.frames);
+        let log = Log::at(&self.storage, path, file, (self.length, self.frames));
         Ok(Log { sealed: true, ..log })
     }
 

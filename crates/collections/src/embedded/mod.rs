@@ -10,7 +10,6 @@
 mod backup;
 mod blocks;
 mod durable;
-mod earlier;
 mod frame;
 mod home;
 mod items;
@@ -34,6 +33,7 @@ mod transaction;
 
 pub use backup::{BackedUp, back_up};
 pub use home::{EmbeddedHome, Opening};
+pub(crate) use log::Lasting;
 pub use promote::{Promoted, promote};
 pub use replay::Cut;
 pub use replica::ReplicaHome;

@@ -2,13 +2,12 @@
 //! bytes together with a bound of what these miss, so that none of the best is left out, and only few
 //! items have to be scored.
 
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use cognate_kernels::scan::{Probe, Shelf};
 
 use crate::embedded::blocks::{Bits, items_of, number, ones, places, without};
-use crate::embedded::quantised::{Found, Seek, ShelfMaker, look};
+use crate::embedded::quantised::{Best, Found, Seek, ShelfMaker, look};
 use crate::embedded::{EmbeddedCollection, View};
 use crate::{Cancellation, ChooseError, Chosen, ItemSelector, Several, TopQuery};
 
@@ -101,25 +100,20 @@ fn probes(best: &TopQuery<'_>) -> Option<Vec<Probe>> {
 /// The items that may be among the best for one text, so far.
 struct Pruner<'p> {
     probe: &'p Probe,
-    length: usize,
-    /// Lower bounds of the best items, the least of them on top.
-    floors: BinaryHeap<Found>,
+    floors: Best,
     /// Upper bounds of items that could still be among the best when they were looked at.
     reached: Vec<(f32, u64)>,
     /// Most items for which narrowing is worth its time.
     most: usize,
-    /// Whether more items than that remain.
     is_lost: bool,
 }
 
 impl<'p> Pruner<'p> {
     /// A pruner for `length` results, given up when more than `most` items remain.
     fn of(probe: &'p Probe, length: usize, most: usize) -> Self {
-        let (floors, reached) = (BinaryHeap::new(), Vec::new());
-        Self { probe, length, floors, reached, most, is_lost: false }
+        Self { probe, floors: Best::new(length), reached: Vec::new(), most, is_lost: false }
     }
 
-    /// Forgets items that are out of it by now.
     fn leave_behind(&mut self) {
         let least = self.least();
         self.reached.retain(|(reaches, _)| *reaches >= least);
@@ -135,10 +129,7 @@ impl Seek for Pruner<'_> {
     }
 
     fn least(&self) -> f32 {
-        match self.floors.peek() {
-            Some(worst) if self.floors.len() >= self.length => worst.score,
-            _ => f32::NEG_INFINITY,
-        }
+        self.floors.least()
     }
 
     fn offer(&mut self, shelf: &Shelf, place: usize, sum: i32, number: u64) {
@@ -148,14 +139,7 @@ impl Seek for Pruner<'_> {
             return;
         }
         self.reached.push((score + slack, number));
-        let floor = Found { score: score - slack, number };
-        if self.floors.len() < self.length {
-            self.floors.push(floor);
-        } else if let Some(mut worst) = self.floors.peek_mut()
-            && floor < *worst
-        {
-            *worst = floor;
-        }
+        self.floors.offer(Found { score: score - slack, number });
         if self.reached.len() > 2 * self.most {
             self.leave_behind();
         }

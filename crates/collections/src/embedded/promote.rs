@@ -8,9 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::embedded::home::{LOCK, LOG, LOOK};
+use crate::embedded::log::Log;
 use crate::embedded::storage::{LocalStorage, Storage, modified};
 use crate::embedded::{Cut, EmbeddedHome};
-use crate::{CollectionError, Item, Limits, check_name};
+use crate::{Collection, CollectionError, Item, Limits, check_name};
 
 /// A lock that was touched longer ago is nobody's: who writes touches it every few seconds.
 const STILL_MS: i64 = 60_000;
@@ -23,7 +24,6 @@ pub struct Promoted {
     pub log_bytes: u64,
     /// When its log was last written before, in milliseconds since 1970.
     pub written: i64,
-    /// The item that was added last.
     pub newest: Option<Arc<Item>>,
 }
 
@@ -43,15 +43,15 @@ pub fn promote(
     let (now, mut promoted) = (crate::now(), Vec::new());
     for one in home.each() {
         let mut turn = one.turn();
-        turn.seal()?;
-        turn.record()?;
+        turn.with_log(Log::seal)?;
+        turn.with_log(Log::record)?;
         let log_bytes = turn.log_bytes().unwrap_or(0);
         drop(turn);
         let log = path.join(one.name()).join(LOG);
         let place = logs.iter().position(|known| *known == log);
         promoted.push(Promoted {
             name: one.name().to_owned(),
-            items: one.told(now).items,
+            items: one.count(now),
             log_bytes,
             written: place.and_then(|place| written.get(place).copied()).unwrap_or(0),
             newest: one.view(now).iter().next_back().cloned(),
@@ -73,7 +73,6 @@ fn logs(path: &Path) -> Result<Vec<PathBuf>, CollectionError> {
     }
 }
 
-/// Refuses a folder that another process has, or seems to have.
 fn check_still(path: &Path, watch: Duration, tell: impl FnOnce()) -> Result<(), CollectionError> {
     let lock = path.join(LOCK);
     let Ok(touched) = modified(&lock) else { return Ok(()) };

@@ -9,6 +9,7 @@ use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 
 use crate::embedded::blocks::{BLOCK, Bits, BlockMaker, Kept, TILES, number, ones, set};
 use crate::embedded::{EmbeddedCollection, View};
+use crate::settings::Paid;
 use crate::top_query::unit;
 use crate::{
     Budget, Cancellation, ChooseError, Chosen, ItemSelector, SHORTLIST_METHOD, Several, TopQuery,
@@ -19,22 +20,12 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Block {
     known: Bits,
-    /// Rows that have a vector.
     pub(super) rows: Bits,
     pub(super) shelf: Shelf,
-    /// The budget that pays for this block; none if there was no memory, and the block is used once.
-    budget: Option<Arc<Budget>>,
+    /// None if there was no memory for this block, which is used once.
+    paid: Option<Paid>,
 }
 
-impl Drop for Block {
-    fn drop(&mut self) {
-        if let Some(budget) = &self.budget {
-            budget.give_back(bytes(self.shelf.dims()));
-        }
-    }
-}
-
-/// Bytes of a block.
 fn bytes(dims: usize) -> usize {
     Shelf::bytes_of(dims, BLOCK as usize) + 2 * size_of::<Bits>()
 }
@@ -46,11 +37,10 @@ impl Block {
             Some(like) => (like.known, like.rows, like.shelf.clone()),
             None => ([0; TILES], [0; TILES], Shelf::new(dims, BLOCK as usize)),
         };
-        let taken = budget.take_spare(bytes(shelf.dims())).is_ok();
-        Self { known, rows, shelf, budget: taken.then(|| Arc::clone(budget)) }
+        let paid = budget.take_spare(bytes(shelf.dims())).ok();
+        Self { known, rows, shelf, paid }
     }
 
-    /// Notes the vector of an item, if it has one.
     fn put(&mut self, place: usize, vector: Option<&[f32]>) {
         set(&mut self.known, place);
         if let Some(row) = vector.and_then(unit) {
@@ -66,7 +56,7 @@ impl Kept for Block {
     }
 
     fn is_paid(&self) -> bool {
-        self.budget.is_some()
+        self.paid.is_some()
     }
 }
 
@@ -75,7 +65,6 @@ pub(super) struct ShelfMaker<'l> {
     engine: &'l Engine,
     budget: &'l Arc<Budget>,
     dims: usize,
-    /// Vectors stored for rankings.
     vectors: Option<Arc<Vectors>>,
     blocks: BlockMaker<'l, Block>,
 }
@@ -85,14 +74,14 @@ impl<'l> ShelfMaker<'l> {
         collection: &'l EmbeddedCollection,
         engine: &'l Engine,
     ) -> Result<Self, ChooseError> {
-        let vectors = collection.kept_vectors().clone();
+        let vectors = collection.vectors.lock().clone();
         let fingerprint = engine.model().fingerprint();
         Ok(Self {
             engine,
-            budget: collection.budget(),
+            budget: &collection.budget,
             dims: engine.embedding_dims(SHORTLIST_METHOD)?,
             vectors: vectors.filter(|kept| kept.are_of(fingerprint, SHORTLIST_METHOD)),
-            blocks: BlockMaker::of(collection, collection.shelves(), engine),
+            blocks: BlockMaker::of(collection, &collection.shelves, engine),
         })
     }
 
@@ -149,14 +138,14 @@ impl EmbeddedCollection {
         let mut found: BTreeMap<u64, f32> = BTreeMap::new();
         for (probes, targets) in probes.chunks(together).zip(targets.chunks(together)) {
             let mut searches: Vec<Search<'_>> =
-                probes.iter().map(|probe| Search::of(probe, length)).collect();
+                probes.iter().map(|probe| Search { probe, best: Best::new(length) }).collect();
             for (at, bits) in &wanted {
                 cancel.check()?;
                 let block = maker.block(*at, bits, &view)?;
                 look(*at, &block, bits, &mut searches);
             }
             for (search, (_, weight)) in searches.iter().zip(targets) {
-                for one in &search.best {
+                for one in &search.best.rows {
                     let score = found.entry(one.number).or_insert(f32::NEG_INFINITY);
                     *score = score.max(weight * one.score);
                 }
@@ -181,14 +170,12 @@ pub(super) trait Seek {
 
     fn probe(&self) -> &Probe;
 
-    /// The threshold: rows below it are skipped.
     fn least(&self) -> f32;
 
     /// Takes a row that reached it, and the sum of its product.
     fn offer(&mut self, shelf: &Shelf, place: usize, sum: i32, number: u64);
 }
 
-/// Offers the rows of a block to the searches.
 pub(super) fn look<S: Seek>(at: u64, block: &Block, wanted: &Bits, seekers: &mut [S]) {
     let mut sums = [[0; ROWS]; QUERIES];
     for (tile, (wanted, rows)) in wanted.iter().zip(&block.rows).enumerate() {
@@ -220,23 +207,44 @@ pub(super) fn look<S: Seek>(at: u64, block: &Block, wanted: &Bits, seekers: &mut
     }
 }
 
-/// The rows nearest to one text so far.
 struct Search<'p> {
     probe: &'p Probe,
-    length: usize,
-    best: BinaryHeap<Found>,
+    best: Best,
 }
 
-/// A row that can be among the nearest.
+/// The best rows so far, the worst of them on top.
+pub(super) struct Best {
+    length: usize,
+    rows: BinaryHeap<Found>,
+}
+
+impl Best {
+    pub(super) fn new(length: usize) -> Self {
+        Self { length, rows: BinaryHeap::new() }
+    }
+
+    /// A score that is not above this is not among the best.
+    pub(super) fn least(&self) -> f32 {
+        match self.rows.peek() {
+            Some(worst) if self.rows.len() >= self.length => worst.score,
+            _ => f32::NEG_INFINITY,
+        }
+    }
+
+    pub(super) fn offer(&mut self, found: Found) {
+        if self.rows.len() < self.length {
+            self.rows.push(found);
+        } else if let Some(mut worst) = self.rows.peek_mut()
+            && found < *worst
+        {
+            *worst = found;
+        }
+    }
+}
+
 pub(super) struct Found {
     pub(super) score: f32,
     pub(super) number: u64,
-}
-
-impl<'p> Search<'p> {
-    fn of(probe: &'p Probe, length: usize) -> Self {
-        Self { probe, length, best: BinaryHeap::new() }
-    }
 }
 
 impl Seek for Search<'_> {
@@ -246,23 +254,12 @@ impl Seek for Search<'_> {
         self.probe
     }
 
-    /// A score that is not above this is not among the nearest.
     fn least(&self) -> f32 {
-        match self.best.peek() {
-            Some(worst) if self.best.len() >= self.length => worst.score,
-            _ => f32::NEG_INFINITY,
-        }
+        self.best.least()
     }
 
     fn offer(&mut self, shelf: &Shelf, place: usize, sum: i32, number: u64) {
-        let found = Found { score: shelf.product(place, self.probe, sum), number };
-        if self.best.len() < self.length {
-            self.best.push(found);
-        } else if let Some(mut worst) = self.best.peek_mut()
-            && found < *worst
-        {
-            *worst = found;
-        }
+        self.best.offer(Found { score: shelf.product(place, self.probe, sum), number });
     }
 }
 

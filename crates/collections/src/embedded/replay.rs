@@ -1,33 +1,30 @@
 //! A log read from its beginning: its changes in their order, and what a crash left at its end.
 
+use std::fs::OpenOptions;
 use std::io;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::CollectionError;
-use crate::embedded::earlier;
-use crate::embedded::frame::{BEFORE, Beginning, HEAD, Head, TODAY, format_of};
+use crate::embedded::frame::{FORMAT, HEAD, Head, MARK, newer_mark, read_frame};
 use crate::embedded::length;
 use crate::embedded::length::Length;
 use crate::embedded::log::{Change, Log};
-use crate::embedded::storage::{ReadFrom, Storage, Stored, is_full};
+use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, is_full, open_regular};
 
 /// Bytes that are looked through at once for another frame.
 const WINDOW: usize = 1 << 20;
 
-/// The unwhole end of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
     pub path: PathBuf,
-    /// Bytes that are cut off.
     pub bytes: u64,
     /// The file that holds the bytes cut off; none where the disk has no room for it, so that they stand at
     /// the end of the log still, which takes changes once there is.
     pub kept: Option<PathBuf>,
 }
 
-/// The position of a frame in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Place {
     pub(super) offset: u64,
@@ -42,45 +39,77 @@ impl Place {
     }
 }
 
-/// Opens a log and passes on each of its changes.
 pub(super) fn open(
     storage: &Arc<dyn Storage>,
     path: &Path,
     tell: impl FnMut(Change),
 ) -> Result<(Log, Option<Cut>), CollectionError> {
     let failed = |source| CollectionError::Read { path: path.to_owned(), source };
-    let mut file = storage.open(path).map_err(|error| unopened(path, error))?;
-    if format_of(&*file).map_err(failed)? == Beginning::Known(BEFORE) {
-        earlier::convert(storage, path, &*file)?;
-        file = storage.open(path).map_err(|error| unopened(path, error))?;
-    }
-    let end = file.length().map_err(failed)?;
-    let Place { offset, frames } = read(path, &*file, end, tell)?;
+    let file = storage.open(path).map_err(|error| unopened(path, error))?;
+    let (Place { offset, frames }, end, known) = read_checked(&**storage, path, &*file, tell)?;
     // A process that was killed may have written it without a sync.
     file.sync().map_err(failed)?;
-    if let Some(proof) = proof(&*file, offset, end, frames).map_err(failed)? {
-        return Err(proven_damage(path, offset, proof));
-    }
-    let known = Length::known(&**storage, path, &*file)?;
-    if let Some(known) = known.filter(|known| offset < *known) {
-        return Err(damaged(path, offset, &length::problem(offset, end, known)));
-    }
-    let log = |file| Log::at(path.to_owned(), file, offset, frames).with_record(known);
+    let log = Log::at(storage, path, file, (offset, frames)).with_record(known);
     if offset == end {
-        return Ok((log(file), None));
+        return Ok((log, None));
     }
     let bytes = end - offset;
-    let mut log = log(file).with_torn_end(Arc::clone(storage), bytes);
+    let mut log = log.with_torn_end(bytes);
     let kept = match log.cut_torn_end() {
         // What is there can be read, so it is served.
         Err(CollectionError::Write { source, .. }) if is_full(&source) => None,
         kept => kept?,
     };
     if kept.is_some() {
-        let synced = log.file().sync();
+        let synced = log.file.sync();
         synced.map_err(|source| CollectionError::Write { path: path.to_owned(), source })?;
     }
     Ok((log, Some(Cut { path: path.to_owned(), bytes, kept })))
+}
+
+/// Reads a log as a start does, and changes nothing; the bytes of it that are whole.
+pub(super) fn read_only(path: &Path, tell: impl FnMut(Change)) -> Result<u64, CollectionError> {
+    let file = open_regular(OpenOptions::new().read(true), path);
+    let file = file.map_err(|error| unopened(path, error))?;
+    Ok(read_checked(&LocalStorage, path, &file, tell)?.0.offset)
+}
+
+/// Passes on the changes of all whole frames at the beginning, behind which nothing may be damaged; where they
+/// end, where the file ends, and the bytes that the record beside it says were synced.
+fn read_checked(
+    storage: &dyn Storage,
+    path: &Path,
+    file: &dyn Stored,
+    tell: impl FnMut(Change),
+) -> Result<(Place, u64, Option<u64>), CollectionError> {
+    let failed = |source| CollectionError::Read { path: path.to_owned(), source };
+    // Before the end is looked for: the log has at least what was recorded of it.
+    let known = recorded(storage, path, file)?;
+    let end = file.length().map_err(failed)?;
+    let at = read(path, file, end, tell)?;
+    if let Some(proof) = proof(file, at.offset, end, at.frames).map_err(failed)? {
+        return Err(proven_damage(path, at.offset, proof));
+    }
+    match known.filter(|known| at.offset < *known) {
+        Some(known) => Err(damaged(path, at.offset, &length::problem(at.offset, end, known))),
+        None => Ok((at, end, known)),
+    }
+}
+
+/// How many bytes of a log were synced as the record beside it says.
+pub(super) fn recorded(
+    storage: &dyn Storage,
+    path: &Path,
+    file: &dyn Stored,
+) -> Result<Option<u64>, CollectionError> {
+    let failed = |source| CollectionError::Read { path: path.to_owned(), source };
+    if file.length().map_err(failed)? < HEAD as u64 {
+        return Ok(None);
+    }
+    let recorded = Length::known(storage, path, file)?;
+    // A log that takes the place of another may begin as that did, and then has a record of its own.
+    let is_here = file.is_at(path).map_err(failed)?;
+    Ok(recorded.filter(|_| is_here))
 }
 
 /// The error of a log that cannot be opened, although its folder is there.
@@ -111,7 +140,7 @@ fn read(
     let (mut at, mut json) = (Place::default(), Vec::new());
     while at.offset < end {
         let left = end - at.offset;
-        if !TODAY.read_frame(&mut reader, at.frames, left, &mut json).map_err(failed)? {
+        if !read_frame(&mut reader, at.frames, left, &mut json).map_err(failed)? {
             break;
         }
         changes(path, at, &json)?.into_iter().for_each(&mut tell);
@@ -120,28 +149,17 @@ fn read(
     if at == Place::default() { Err(without_beginning(path, file)) } else { Ok(at) }
 }
 
-/// The error of a log whose first frame is not whole.
 pub(super) fn without_beginning(path: &Path, file: &dyn Stored) -> CollectionError {
-    let damaged = |problem| damaged(path, 0, problem);
-    match format_of(file) {
-        Ok(Beginning::Known(BEFORE)) => CollectionError::EarlierFormat { path: path.to_owned() },
-        Ok(Beginning::Newer(mark)) => newer_mark(path, mark),
-        Ok(Beginning::Known(_) | Beginning::None) => {
-            damaged("the beginning of the log is not whole")
+    match newer_mark(file) {
+        Ok(Some(mark)) => {
+            let [mark, own] = [mark, MARK].map(|mark| mark.escape_ascii().to_string());
+            newer(path, 0, &format!("it begins with `{mark}`, where `{own}` is read"))
         }
+        Ok(None) => damaged(path, 0, "the beginning of the log is not whole"),
         Err(source) => CollectionError::Read { path: path.to_owned(), source },
     }
 }
 
-/// The error of a log with the mark of a later format.
-pub(super) fn newer_mark(path: &Path, mark: [u8; 4]) -> CollectionError {
-    let [mark, today, before] =
-        [mark, TODAY.mark, BEFORE.mark].map(|mark| mark.escape_ascii().to_string());
-    let problem = format!("it begins with `{mark}`, where `{today}` and `{before}` are read");
-    newer(path, 0, &problem)
-}
-
-/// The changes of a whole frame.
 pub(super) fn changes(
     path: &Path,
     Place { offset, frames }: Place,
@@ -152,8 +170,7 @@ pub(super) fn changes(
         let problem = "the frame is whole, and its changes cannot be read";
         changes.push(change.map_err(|_| newer(path, offset, problem))?);
     }
-    let is_format =
-        matches!(changes.first(), Some(Change::Format(format)) if &**format == TODAY.name);
+    let is_format = matches!(changes.first(), Some(Change::Format(format)) if &**format == FORMAT);
     match frames == 0 && !changes.is_empty() && !is_format {
         true => Err(newer(path, offset, "its shape is another than this version reads")),
         false => Ok(changes),
@@ -189,8 +206,7 @@ pub(super) fn proof(
         // Bytes behind `end` were written since, if another process writes.
         let most = (end - at).min((WINDOW + HEAD) as u64);
         Read::by_ref(&mut reader).take(most).read_to_end(&mut window)?;
-        let marks = window.windows(TODAY.mark.len()).enumerate();
-        let marks = marks.filter(|(_, four)| **four == TODAY.mark);
+        let marks = window.windows(MARK.len()).enumerate().filter(|(_, four)| **four == MARK);
         for (place, _) in marks {
             let head = Head::read(window.get(place..).unwrap_or_default());
             if head.is_some_and(|head| head.number >= number && head.synced > from) {

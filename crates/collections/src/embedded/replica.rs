@@ -1,27 +1,23 @@
 //! A replica: the collections of a folder that another process writes, to be read here.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 use std::{io, thread};
 
-use cognate::engine::Engine;
-use cognate::methods::Method;
+use parking_lot::Mutex;
 
-use crate::embedded::home::{LOCK, LOG};
+use crate::embedded::home::{LOCK, LOG, Registry};
 use crate::embedded::items::Items;
 use crate::embedded::storage::{LocalStorage, Storage, is_nothing, modified};
-use crate::embedded::tail::{Extent, Stamp, Tail};
+use crate::embedded::tail::{Stamp, Tail};
 use crate::embedded::{EmbeddedCollection, replay};
 use crate::{
-    Added, Applied, Behind, Budget, Cancellation, Choice, ChooseError, Chosen, Collection,
-    CollectionError, CollectionInfo, Home, Item, ItemSelector, Limits, MatchError, MatchOptions,
-    Matched, Merged, Page, Pending, Settings, SharedEngine, Totals, Vectors, Write, check_name,
+    Applied, Behind, Collection, CollectionError, Home, Limits, Settings, Totals, check_name,
 };
 
-/// Interval between two looks at the folder.
 const EVERY: Duration = Duration::from_millis(100);
 /// Most looks that pass before a log is read again that could not be: half a minute.
 const MOST_PASSED: u32 = 300;
@@ -35,28 +31,21 @@ pub struct ReplicaHome {
 #[derive(Debug)]
 struct Shared {
     path: PathBuf,
-    limits: Limits,
-    extent: Extent,
-    budget: Arc<Budget>,
-    all: RwLock<BTreeMap<Box<str>, Arc<ReplicatedCollection>>>,
-    /// Why those that are not among them cannot be read.
-    damaged: RwLock<BTreeMap<Box<str>, String>>,
+    registry: Registry,
     /// What was found when the collections were looked at last, by their names; of the folder itself
     /// without one. One looks at a time.
     found: Mutex<BTreeMap<String, Found>>,
-    /// Number of logs that could not be read further.
     unreadable: AtomicUsize,
     /// When a change was last taken over, and when the writer last touched its lock; 0 if never.
     changed: AtomicI64,
     writer: AtomicI64,
 }
 
-/// The result of a look at a log.
 #[derive(Debug, Default)]
 struct Found {
+    tail: Option<Tail>,
     /// The log as it was, if there is nothing more to find out about it.
     stamp: Option<Stamp>,
-    /// Why it cannot be read on.
     problem: Option<String>,
     /// Looks that pass before it is read again, and how many passed the last time.
     passes: u32,
@@ -64,7 +53,6 @@ struct Found {
 }
 
 impl ReplicaHome {
-    /// The collections of a folder as they are now.
     pub fn open(path: &Path, limits: Limits) -> Result<Self, CollectionError> {
         let (home, problems) = Self::open_others(path, limits)?;
         problems.into_iter().next().map_or(Ok(home), Err)
@@ -75,38 +63,39 @@ impl ReplicaHome {
         path: &Path,
         limits: Limits,
     ) -> Result<(Self, Vec<CollectionError>), CollectionError> {
-        Self::open_to(Extent::Lasting, path, limits)
-    }
-
-    /// The collections of a folder as a start would find them now, to be read once: their logs as far as
-    /// they are whole, also in the format before. Those that cannot be read are [damaged](Home::damaged).
-    pub fn open_whole(path: &Path, limits: Limits) -> Result<Self, CollectionError> {
-        Ok(Self::open_to(Extent::Whole, path, limits)?.0)
-    }
-
-    fn open_to(
-        extent: Extent,
-        path: &Path,
-        limits: Limits,
-    ) -> Result<(Self, Vec<CollectionError>), CollectionError> {
-        let shared = Arc::new(Shared {
-            path: path.to_owned(),
-            limits,
-            extent,
-            budget: Arc::new(Budget::new(limits.bytes)),
-            all: RwLock::default(),
-            damaged: RwLock::default(),
-            found: Mutex::default(),
-            unreadable: AtomicUsize::new(0),
-            changed: AtomicI64::new(0),
-            writer: AtomicI64::new(0),
-        });
+        let shared = Shared::new(path, limits);
         let problems = shared.look();
         let is_folder = |problem: &CollectionError| matches!(problem, CollectionError::Read { path: at, .. } if at == path);
         match problems.iter().position(is_folder) {
             Some(place) => Err(problems.into_iter().nth(place).unwrap_or(CollectionError::Unknown)),
             None => Ok((Self { shared }, problems)),
         }
+    }
+
+    /// The collections of a folder as a start would find them now, to be read once: their logs as far as
+    /// they are whole. Those that cannot be read are [damaged](Home::damaged).
+    pub fn open_whole(path: &Path, limits: Limits) -> Result<Self, CollectionError> {
+        let failed = |source| CollectionError::Read { path: path.to_owned(), source };
+        let (shared, mut applied) = (Shared::new(path, limits), Applied::default());
+        for name in LocalStorage.names(path).map_err(failed)? {
+            if check_name(&name).is_err() || !path.join(&name).is_dir() {
+                continue;
+            }
+            let collection = EmbeddedCollection::replica(&name, &shared.registry);
+            let read = replay::read_only(&path.join(&name).join(LOG), |change| {
+                collection.take_over(|held| held.apply(change, &mut applied));
+            });
+            match read {
+                Ok(bytes) => {
+                    collection.note_read(bytes, bytes);
+                    shared.registry.add(&name, Arc::new(collection));
+                }
+                Err(error) => {
+                    shared.registry.damaged.write().insert(name.into(), error.to_string());
+                }
+            }
+        }
+        Ok(Self { shared })
     }
 
     /// Reads on what was written since. Each reason why that cannot be done is given once, as long as it
@@ -132,8 +121,19 @@ impl ReplicaHome {
 }
 
 impl Shared {
+    fn new(path: &Path, limits: Limits) -> Arc<Self> {
+        Arc::new(Self {
+            path: path.to_owned(),
+            registry: Registry::new(limits),
+            found: Mutex::default(),
+            unreadable: AtomicUsize::new(0),
+            changed: AtomicI64::new(0),
+            writer: AtomicI64::new(0),
+        })
+    }
+
     fn look(&self) -> Vec<CollectionError> {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.found.lock();
         let mut problems = Vec::new();
         let folder = found.entry(String::new()).or_default();
         match LocalStorage.names(&self.path) {
@@ -147,14 +147,14 @@ impl Shared {
                     check_name(name).is_ok() && self.look_at(name, &mut found, &mut problems)
                 });
                 let names: HashSet<String> = names.into_iter().collect();
-                self.all_mut().retain(|name, _| names.contains(&**name));
+                self.registry.all.write().retain(|name, _| names.contains(&**name));
                 found.retain(|name, _| name.is_empty() || names.contains(name));
                 let unread = found.iter().filter(|(name, _)| !name.is_empty());
-                let damaged = unread.filter(|(name, _)| self.named(name).is_none());
+                let damaged = unread.filter(|(_, found)| found.tail.is_none());
                 let damaged = damaged.filter_map(|(name, found)| {
                     Some((name.as_str().into(), found.problem.clone()?))
                 });
-                *self.damaged.write().unwrap_or_else(PoisonError::into_inner) = damaged.collect();
+                *self.registry.damaged.write() = damaged.collect();
             }
         }
         if let Ok(touched) = modified(&self.path.join(LOCK)) {
@@ -165,7 +165,6 @@ impl Shared {
         problems
     }
 
-    /// Reads a collection on, or for the first time; whether there is one.
     fn look_at(
         &self,
         name: &str,
@@ -175,12 +174,8 @@ impl Shared {
         let path = self.path.join(name).join(LOG);
         let failed = |source| CollectionError::Read { path: path.clone(), source };
         let stamp = match Stamp::of(&path) {
-            Ok(Some(stamp)) => Ok(stamp),
-            // A start asks for a log in each folder.
-            Ok(None) if self.extent == Extent::Whole && self.path.join(name).is_dir() => {
-                Err(replay::unopened(&path, io::ErrorKind::NotFound.into()))
-            }
             Ok(None) => return false,
+            Ok(Some(stamp)) => Ok(stamp),
             Err(source) => Err(failed(source)),
         };
         let found = found.entry(name.to_owned()).or_default();
@@ -194,7 +189,7 @@ impl Shared {
         }
         found.stamp = None;
         let came = stamp.and_then(|stamp| {
-            let came = self.read_on(name, &path, stamp);
+            let came = self.read_on(name, &path, stamp, &mut found.tail);
             let is_known = match &came {
                 // A frame that is being written at this moment is whole at the next look.
                 Ok(false)
@@ -221,35 +216,63 @@ impl Shared {
         true
     }
 
-    fn read_on(&self, name: &str, path: &Path, stamp: Stamp) -> Result<bool, CollectionError> {
+    /// Reads on what was written to the log, which is of this stamp now; whether nothing is left that
+    /// might still be found to last. A collection is shown once its log was read.
+    fn read_on(
+        &self,
+        name: &str,
+        path: &Path,
+        stamp: Stamp,
+        known: &mut Option<Tail>,
+    ) -> Result<bool, CollectionError> {
         let failed = |source| CollectionError::Read { path: path.to_owned(), source };
-        if let Some(known) = self.named(name) {
-            let before = known.read_bytes();
-            let came = known.read_on(path, stamp);
-            if known.read_bytes() != before {
-                self.changed.store(crate::now(), Ordering::Relaxed);
+        let open = || Tail::open(path).map_err(failed);
+        let Some(tail) = known else {
+            let (mut tail, fresh) = (open()?, EmbeddedCollection::replica(name, &self.registry));
+            let whole = tail.read_on(|changes| fresh.take_over(|held| held.apply_all(changes)))?;
+            fresh.note_read(tail.read_bytes(), stamp.length());
+            self.registry.add(name, Arc::new(fresh));
+            self.changed.store(crate::now(), Ordering::Relaxed);
+            *known = Some(tail);
+            return Ok(whole);
+        };
+        let collection = self.registry.named(name)?;
+        let before = tail.read_bytes();
+        // Until it is read nothing of it is.
+        collection.note_read(before, before.saturating_add(stamp.length()));
+        let came = match tail.goes_on_in(stamp).map_err(failed)? {
+            true => tail.read_on(|changes| collection.take_over(|held| held.apply_all(changes))),
+            false => {
+                // The log was written anew, mostly with the items that are here already.
+                let mut fresh = open()?;
+                // A log that cannot be read to its end replaces nothing.
+                let whole = take_over_all(&collection, &mut fresh)?;
+                *tail = fresh;
+                Ok(whole)
             }
-            return came;
+        };
+        collection.note_read(tail.read_bytes(), stamp.length());
+        if tail.read_bytes() != before {
+            self.changed.store(crate::now(), Ordering::Relaxed);
         }
-        let tail = Tail::open(path, self.extent).map_err(failed)?;
-        let fresh = ReplicatedCollection::of(name, tail, self.limits, &self.budget);
-        let whole = fresh.read_on(path, stamp)?;
-        self.all_mut().insert(name.into(), Arc::new(fresh));
-        self.changed.store(crate::now(), Ordering::Relaxed);
-        Ok(whole)
+        came
     }
+}
 
-    fn named(&self, name: &str) -> Option<Arc<ReplicatedCollection>> {
-        self.all.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+/// Turns the items into those of another log; returns whether none of the old ones remains.
+fn take_over_all(collection: &EmbeddedCollection, log: &mut Tail) -> Result<bool, CollectionError> {
+    let (mut held, budget) = (Items::default(), &collection.budget);
+    let came = log.read_on(|changes| {
+        let before = held.bytes;
+        held.apply_all(changes);
+        budget.give_back(before);
+        budget.charge_unchecked(held.bytes);
+    });
+    if came.is_ok() {
+        collection.take_over(|items| items.turn_into(&held));
     }
-
-    fn each(&self) -> Vec<Arc<ReplicatedCollection>> {
-        self.all.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
-    }
-
-    fn all_mut(&self) -> RwLockWriteGuard<'_, BTreeMap<Box<str>, Arc<ReplicatedCollection>>> {
-        self.all.write().unwrap_or_else(PoisonError::into_inner)
-    }
+    budget.give_back(held.bytes);
+    came
 }
 
 impl Found {
@@ -264,23 +287,15 @@ impl Found {
 
 impl Home for ReplicaHome {
     fn limits(&self) -> &Limits {
-        &self.shared.limits
+        &self.shared.registry.limits
     }
 
     fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError> {
-        if let Some(known) = self.shared.named(name) {
-            return Ok(known);
-        }
-        let damaged = self.shared.damaged.read().unwrap_or_else(PoisonError::into_inner);
-        Err(match damaged.get(name) {
-            Some(problem) => CollectionError::NotServed { problem: problem.clone() },
-            None => CollectionError::Unknown,
-        })
+        Ok(self.shared.registry.named(name)?)
     }
 
     fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError> {
-        let all = self.shared.each().into_iter();
-        Ok(all.map(|one| one as Arc<dyn Collection>).collect())
+        Ok(self.shared.registry.all())
     }
 
     fn set(
@@ -297,196 +312,16 @@ impl Home for ReplicaHome {
     }
 
     fn totals(&self, now: i64) -> Totals {
-        let all = self.shared.each();
-        let items = all.iter().map(|one| one.items(now)).sum();
-        let bytes = all.iter().map(|one| one.unread_bytes()).sum();
+        let all = self.shared.registry.each();
+        let bytes = all.iter().filter_map(|one| one.status.lock().unread_bytes).sum();
         let unreadable = self.shared.unreadable.load(Ordering::Relaxed);
         let time = |time: &AtomicI64| Some(time.load(Ordering::Relaxed)).filter(|time| *time > 0);
         let (changed, writer) = (time(&self.shared.changed), time(&self.shared.writer));
         let behind = Some(Behind { bytes, unreadable, changed, writer });
-        Totals { collections: all.len(), items, bytes: self.shared.budget.used(), behind }
+        Totals { behind, ..self.shared.registry.totals(now) }
     }
 
     fn damaged(&self) -> Vec<(String, String)> {
-        let damaged = self.shared.damaged.read().unwrap_or_else(PoisonError::into_inner);
-        damaged.iter().map(|(name, problem)| (name.to_string(), problem.clone())).collect()
-    }
-}
-
-/// A collection of a replica.
-#[derive(Debug)]
-pub(super) struct ReplicatedCollection {
-    held: EmbeddedCollection,
-    /// Held by the thread that reads further.
-    tail: Mutex<Tail>,
-    read_bytes: AtomicU64,
-    unread_bytes: AtomicU64,
-}
-
-impl ReplicatedCollection {
-    /// A collection of a log of which nothing was read; it is read before it is shown.
-    fn of(name: &str, tail: Tail, limits: Limits, budget: &Arc<Budget>) -> Self {
-        Self {
-            held: EmbeddedCollection::new(name, limits, Arc::clone(budget), Items::default(), None),
-            tail: Mutex::new(tail),
-            read_bytes: AtomicU64::new(0),
-            unread_bytes: AtomicU64::new(0),
-        }
-    }
-
-    /// Reads on what was written to the log, which is of this stamp now; whether nothing is left that
-    /// might still be found to last.
-    pub(super) fn read_on(&self, path: &Path, stamp: Stamp) -> Result<bool, CollectionError> {
-        let failed = |source| CollectionError::Read { path: path.to_owned(), source };
-        let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        // Until it is read nothing of it is.
-        self.unread_bytes.store(stamp.length(), Ordering::Relaxed);
-        let came = match tail.goes_on_in(stamp).map_err(failed)? {
-            true => tail.read_on(|changes| self.held.take_over(|held| held.apply_all(changes))),
-            false => {
-                // The log was written anew, mostly with the items that are here already.
-                let mut fresh = Tail::open(path, tail.extent).map_err(failed)?;
-                // A log that cannot be read to its end replaces nothing.
-                let whole = self.take_over_all(&mut fresh)?;
-                *tail = fresh;
-                Ok(whole)
-            }
-        };
-        self.read_bytes.store(tail.read_bytes(), Ordering::Relaxed);
-        let unread = stamp.length().saturating_sub(tail.read_bytes());
-        self.unread_bytes.store(unread, Ordering::Relaxed);
-        came
-    }
-
-    /// Turns the items into those of another log; returns whether none of the old ones remains.
-    fn take_over_all(&self, log: &mut Tail) -> Result<bool, CollectionError> {
-        let mut held = Items::default();
-        let came = log.read_on(|changes| {
-            let before = held.bytes;
-            held.apply_all(changes);
-            self.held.budget().give_back(before);
-            self.held.budget().charge_unchecked(held.bytes);
-        });
-        if came.is_ok() {
-            self.held.take_over(|items| items.turn_into(&held));
-        }
-        self.held.budget().give_back(held.bytes);
-        came
-    }
-
-    fn read_bytes(&self) -> u64 {
-        self.read_bytes.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn items(&self, now: i64) -> usize {
-        self.held.told(now).items
-    }
-
-    /// Bytes of the log that were not read, or of which it is not known that they last.
-    pub(super) fn unread_bytes(&self) -> u64 {
-        self.unread_bytes.load(Ordering::Relaxed)
-    }
-}
-
-impl Collection for ReplicatedCollection {
-    fn name(&self) -> &str {
-        self.held.name()
-    }
-
-    fn limits(&self) -> &Limits {
-        self.held.limits()
-    }
-
-    fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError> {
-        let log_bytes = Some(self.read_bytes.load(Ordering::Relaxed));
-        Ok(CollectionInfo { durable: true, log_bytes, ..self.held.told(now) })
-    }
-
-    fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {
-        self.held.added(from, most, now)
-    }
-
-    fn number(&self, id: &str, now: i64) -> Result<Option<(u64, Arc<Item>)>, CollectionError> {
-        self.held.number(id, now)
-    }
-
-    fn merges(
-        &self,
-        after: i64,
-        now: i64,
-        cancel: Cancellation<'_>,
-    ) -> Result<Vec<Merged>, ChooseError> {
-        self.held.merges(after, now, cancel)
-    }
-
-    fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {
-        self.held.find(ids, now)
-    }
-
-    fn page(
-        &self,
-        which: &ItemSelector<'_>,
-        page: Page,
-        now: i64,
-        cancel: Cancellation<'_>,
-    ) -> Result<(Vec<Arc<Item>>, usize), ChooseError> {
-        self.held.page(which, page, now, cancel)
-    }
-
-    fn choose(
-        &self,
-        which: &ItemSelector<'_>,
-        choice: &Choice<'_>,
-        now: i64,
-        cancel: Cancellation<'_>,
-    ) -> Result<Chosen, ChooseError> {
-        self.held.choose(which, choice, now, cancel)
-    }
-
-    fn lacking<'n>(
-        &self,
-        names: &BTreeSet<&'n str>,
-        now: i64,
-        cancel: Cancellation<'_>,
-    ) -> Result<Vec<&'n str>, ChooseError> {
-        self.held.lacking(names, now, cancel)
-    }
-
-    fn vectors(
-        &self,
-        engine: &Engine,
-        method: Method,
-        items: &[(u64, Arc<Item>)],
-        cancel: Cancellation<'_>,
-    ) -> Result<Option<Arc<Vectors>>, ChooseError> {
-        self.held.vectors(engine, method, items, cancel)
-    }
-
-    fn write(&self, _wanted: Write, _now: i64) -> Result<(Applied, Pending), CollectionError> {
-        Err(CollectionError::ReadOnly)
-    }
-
-    fn wait_durable(&self, _pending: Pending) -> Result<(), CollectionError> {
-        Ok(())
-    }
-
-    fn follow(
-        &self,
-        _engine: SharedEngine,
-        _how: &MatchOptions,
-        _items: Vec<Item>,
-        _now: i64,
-        _cancel: Cancellation<'_>,
-    ) -> Result<(Vec<Matched>, Pending), MatchError> {
-        Err(CollectionError::ReadOnly.into())
-    }
-
-    /// Expired items leave when the writing process removes them.
-    fn expire(&self, _now: i64) -> Result<Option<Pending>, CollectionError> {
-        Ok(None)
-    }
-
-    fn compact_log(&self) -> Result<(), CollectionError> {
-        Ok(())
+        self.shared.registry.damaged()
     }
 }

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::embedded::storage::{Storage, is_full};
 
-/// The file that takes the room, in the folder of the collections.
 const NAME: &str = ".reserve";
 /// Its bytes: a log of settings alone, or the removals of some thousand items.
 const BYTES: usize = 64 << 10;
@@ -44,14 +43,12 @@ impl Reserve {
         file.sync()
     }
 
-    /// Leaves the room to whoever writes next.
     pub(super) fn give_up(&self) {
         if self.storage.remove_file(&self.path).is_ok() {
             self.lacks_room.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether the disk has no room for it.
     pub(super) fn lacks_room(&self) -> bool {
         self.lacks_room.load(Ordering::Relaxed)
     }

@@ -12,7 +12,7 @@ use cognate::model::writer::directory_of;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::embedded::backup::check_place;
-use crate::embedded::frame::{BEFORE, Beginning, Format, HEAD, TODAY, format_of};
+use crate::embedded::frame::{HEAD, Head, MARK, newer_mark};
 use crate::embedded::home::{LOG, UNWHOLE};
 use crate::embedded::items::Items;
 use crate::embedded::log::{Change, LogCopy};
@@ -23,17 +23,14 @@ use crate::{CollectionError, Item, check_name};
 /// Bytes that are looked through at once for another frame.
 const WINDOW: usize = 1 << 20;
 
-/// A part of a log that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// The bytes from here to there.
     pub from: u64,
     pub to: u64,
     /// Writes that are missing; not known at the end of a log.
     pub writes: Option<u64>,
 }
 
-/// What could be read of a damaged log.
 #[derive(Debug)]
 pub struct Salvaged {
     held: Items,
@@ -41,36 +38,27 @@ pub struct Salvaged {
 }
 
 impl Salvaged {
-    /// Reads what can be read of the log of a collection in a folder.
     pub fn read(data: &Path, name: &str) -> Result<Self, CollectionError> {
         check_name(name)?;
         let path = data.join(name).join(LOG);
         let file = open_regular(OpenOptions::new().read(true), &path)
             .map_err(|error| replay::unopened(&path, error))?;
         let failed = |source| CollectionError::Read { path: path.clone(), source };
-        let of = |format| Self::of(&file, format).map_err(failed);
-        match format_of(&file).map_err(failed)? {
-            Beginning::Known(format) => of(format),
-            // Of a damaged beginning the frames behind it say what it was.
-            beginning => match (of(TODAY)?, beginning) {
-                (today, _) if !today.is_without_frames() => Ok(today),
-                (_, Beginning::Newer(mark)) => Err(replay::newer_mark(&path, mark)),
-                _ => of(BEFORE),
-            },
+        let salvaged = Self::from_log(&file).map_err(failed)?;
+        let is_without_frames = matches!(salvaged.gaps[..], [Gap { from: 0, writes: None, .. }]);
+        match is_without_frames && newer_mark(&file).map_err(failed)?.is_some() {
+            true => Err(replay::without_beginning(&path, &file)),
+            false => Ok(salvaged),
         }
     }
 
-    fn is_without_frames(&self) -> bool {
-        matches!(&self.gaps[..], [Gap { from: 0, writes: None, .. }])
-    }
-
-    fn of(file: &dyn Stored, format: Format) -> io::Result<Self> {
+    fn from_log(file: &dyn Stored) -> io::Result<Self> {
         let (end, mut held) = (file.length()?, Items::default());
         let (mut at, mut number, mut gaps) = (0, 0, Vec::new());
         while at < end {
-            let found = match whole_frame(file, format, (at, end), number)? {
+            let found = match whole_frame(file, (at, end), number)? {
                 Some(frame) if frame.number == number => Some(frame),
-                _ => next_frame(file, format, (at, end), number)?,
+                _ => next_frame(file, (at, end), number)?,
             };
             let (from, to) = (at, found.as_ref().map_or(end, |frame| frame.offset));
             let writes = found.as_ref().map(|frame| frame.number - number);
@@ -84,12 +72,10 @@ impl Salvaged {
         Ok(Self { held, gaps })
     }
 
-    /// The items, in the order in which they were added.
     pub fn items(&self) -> impl Iterator<Item = &Arc<Item>> {
         self.held.table.iter().map(|(_, item)| item)
     }
 
-    /// Writes them as a collection of this name in a folder that is not there yet.
     pub fn write(&self, to: &Path, data: &Path, name: &str) -> Result<(), CollectionError> {
         let failed = |source| CollectionError::Write { path: to.to_owned(), source };
         if std::fs::symlink_metadata(to).is_ok() {
@@ -111,7 +97,6 @@ impl Salvaged {
     }
 }
 
-/// A frame that is whole.
 struct Frame {
     offset: u64,
     end: u64,
@@ -122,16 +107,15 @@ struct Frame {
 /// The frame at this place before `end`, if a whole one begins there whose number is at least this.
 fn whole_frame(
     file: &dyn Stored,
-    format: Format,
     (offset, end): (u64, u64),
     least: u64,
 ) -> io::Result<Option<Frame>> {
     let mut reader = ReadFrom { file, offset };
     let mut head = Vec::with_capacity(HEAD);
-    Read::take(&mut reader, format.head as u64).read_to_end(&mut head)?;
-    let head = format.read_head(&head).filter(|head| head.number >= least);
+    Read::take(&mut reader, HEAD as u64).read_to_end(&mut head)?;
+    let head = Head::read(&head).filter(|head| head.number >= least);
     let Some(head) = head else { return Ok(None) };
-    let whole = offset + (format.head + head.length) as u64;
+    let whole = offset + (HEAD + head.length) as u64;
     if whole > end {
         return Ok(None);
     }
@@ -145,22 +129,16 @@ fn whole_frame(
     Ok(changes.ok().map(|changes| Frame { offset, end: whole, number: head.number, changes }))
 }
 
-/// The next whole frame behind a place.
-fn next_frame(
-    file: &dyn Stored,
-    format: Format,
-    (from, end): (u64, u64),
-    least: u64,
-) -> io::Result<Option<Frame>> {
-    let (mut at, mut window, mark) = (from, Vec::new(), format.mark);
+fn next_frame(file: &dyn Stored, (from, end): (u64, u64), least: u64) -> io::Result<Option<Frame>> {
+    let (mut at, mut window) = (from, Vec::new());
     while at < end {
         window.clear();
         let mut reader = ReadFrom { file, offset: at };
-        let most = (end - at).min((WINDOW + mark.len() - 1) as u64);
+        let most = (end - at).min((WINDOW + MARK.len() - 1) as u64);
         Read::take(&mut reader, most).read_to_end(&mut window)?;
-        for (place, _) in window.windows(mark.len()).enumerate().filter(|(_, four)| **four == mark)
+        for (place, _) in window.windows(MARK.len()).enumerate().filter(|(_, four)| **four == MARK)
         {
-            let frame = whole_frame(file, format, (at + place as u64, end), least)?;
+            let frame = whole_frame(file, (at + place as u64, end), least)?;
             if frame.is_some() {
                 return Ok(frame);
             }

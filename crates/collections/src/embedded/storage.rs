@@ -19,55 +19,41 @@ pub(super) trait Storage: Debug + Send + Sync {
     /// them last.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
 
-    /// Opens a file that is there to be locked, and is made if it is not there.
-    fn lock(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
-
     fn names(&self, folder: &Path) -> io::Result<Vec<String>>;
 
-    /// Whether the path is a folder.
     fn is_folder(&self, path: &Path) -> io::Result<bool>;
 
     /// Makes an empty file, of one that is there too, to be read and written.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
 
-    /// Opens a file to be read and written.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
 
-    /// Opens a file to be read, whoever has it.
     fn read(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
 
-    /// Gives a file or a folder another name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     fn remove_file(&self, path: &Path) -> io::Result<()>;
 
-    /// Removes a folder with all that is in it.
     fn remove_folder(&self, path: &Path) -> io::Result<()>;
 
     /// Makes names that came to a folder, or left it, last.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 }
 
-/// A file that is open.
 pub(super) trait Stored: Debug + Send + Sync {
     fn length(&self) -> io::Result<u64>;
 
     /// Reads from a byte on; how many bytes, which are none at the end alone.
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Writes all of these bytes from a byte on.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
-    /// Makes it as long as this.
     fn set_length(&self, length: u64) -> io::Result<()>;
 
-    /// Makes its bytes last.
     fn sync(&self) -> io::Result<()>;
 
-    /// Whether this path leads to the file.
     fn is_at(&self, path: &Path) -> io::Result<bool>;
 
-    /// Lets other processes open it.
     fn unlock(&self) -> io::Result<()>;
 
     /// Gives it the time of this moment, for whoever looks whether it is in use.
@@ -120,7 +106,6 @@ impl Drop for LockedFile {
     }
 }
 
-/// Opens a file for this process alone.
 fn open_alone(options: &mut OpenOptions, path: &Path) -> io::Result<LockedFile> {
     let file = open_regular(options.read(true).write(true), path)?;
     match file.try_lock() {
@@ -130,7 +115,6 @@ fn open_alone(options: &mut OpenOptions, path: &Path) -> io::Result<LockedFile> 
     }
 }
 
-/// Opens a file for this process alone, and makes it where it is not there.
 fn open_or_make(path: &Path) -> io::Result<LockedFile> {
     open_alone(OpenOptions::new().create(true).truncate(false).mode(0o600), path)
 }
@@ -148,7 +132,6 @@ fn check_link(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The machine's own file system.
 #[derive(Debug)]
 pub(super) struct LocalStorage;
 
@@ -161,10 +144,6 @@ impl Storage for LocalStorage {
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
         // Without that the power may take the folders, and all that was synced within them.
         missing.into_iter().try_for_each(|made| self.sync_folder(directory_of(made)))
-    }
-
-    fn lock(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
-        Ok(Arc::new(open_or_make(path)?))
     }
 
     fn names(&self, folder: &Path) -> io::Result<Vec<String>> {
@@ -256,7 +235,6 @@ impl<F: Borrow<File> + Debug + Send + Sync> Stored for F {
     }
 }
 
-/// A file read from a byte on, in pieces.
 pub(super) struct ReadFrom<'f> {
     pub(super) file: &'f dyn Stored,
     pub(super) offset: u64,

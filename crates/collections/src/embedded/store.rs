@@ -2,22 +2,22 @@
 //! began.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 use cognate::engine::{Engine, Query, Reason};
 use cognate::methods::Method;
 use cognate::window::stream::AddPolicy;
+use parking_lot::{Mutex, RwLock};
 
 use crate::embedded::Table;
 use crate::embedded::blocks::BlockStore;
 use crate::embedded::durable::DurableItems;
+use crate::embedded::home::Registry;
 use crate::embedded::items::Items;
-use crate::embedded::log::{Change, Lasting, LogCopy};
+use crate::embedded::log::{Change, Log, LogCopy};
 use crate::embedded::quantised;
 use crate::embedded::tokens::TokenBlock;
 use crate::embedded::transaction::{WriteTransaction, Writer};
-use crate::events::Move;
 use crate::settings::GivesWay;
 use crate::windows::{Following, Windows};
 use crate::{
@@ -38,34 +38,34 @@ const MOST_ROUNDS: usize = 8;
 #[derive(Debug)]
 pub struct EmbeddedCollection {
     name: Box<str>,
-    limits: Limits,
-    budget: Arc<Budget>,
+    pub(super) limits: Limits,
+    pub(super) budget: Arc<Budget>,
     writer: Mutex<Writer>,
     /// Held by the thread that writes the log anew; taken before the writer's lock.
     rewriting: Mutex<()>,
-    held: RwLock<Items>,
+    pub(super) held: RwLock<Items>,
     /// Windows that texts are matched against, the last used at the end.
-    windows: Windows,
+    pub(super) windows: Windows,
     /// The vectors of its items by the last method that ranked by stored vectors.
-    vectors: Mutex<Option<Arc<Vectors>>>,
+    pub(super) vectors: Mutex<Option<Arc<Vectors>>>,
     /// The same vectors as signed bytes, for shortlists.
-    shelves: BlockStore<quantised::Block>,
-    /// Their tokens, for methods that count these.
-    tokens: BlockStore<TokenBlock>,
-    /// Bytes of the log, if there is one. Kept outside the writer's lock, so that readers of this number
-    /// do not wait.
-    log_bytes: Option<AtomicU64>,
-    /// Whether the log takes nothing more.
-    is_ended: AtomicBool,
-    /// Whether what was last to be written found no room on the disk.
-    is_full: AtomicBool,
-    evicted: AtomicU64,
-    outlived: AtomicU64,
-    /// When a write was last made durable; 0 before the first.
-    synced: AtomicI64,
+    pub(super) shelves: BlockStore<quantised::Block>,
+    pub(super) tokens: BlockStore<TokenBlock>,
+    /// Kept outside the writer's lock, so that readers do not wait for the disk.
+    pub(super) status: Mutex<Status>,
 }
 
-/// Items as they were at one moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Status {
+    /// Bytes of the log, if there is one; of another process's those that were read.
+    log_bytes: Option<u64>,
+    /// Bytes of another process's log that were not read, or of which it is not known that they last.
+    pub(super) unread_bytes: Option<u64>,
+    pub(super) is_ended: bool,
+    pub(super) is_full: bool,
+    pub(super) activity: Activity,
+}
+
 #[derive(Debug, Clone)]
 pub struct View {
     table: Arc<Table>,
@@ -73,7 +73,6 @@ pub struct View {
 }
 
 impl View {
-    /// The items, in the order in which they were added.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Item>> + Clone {
         let stays = |item: &&Arc<Item>| self.oldest.is_none_or(|oldest| item.time >= oldest);
         self.table.iter().map(|(_, item)| item).filter(stays)
@@ -84,13 +83,11 @@ impl View {
         self.table.iter().rev().take_while(move |(at, _)| *at >= number)
     }
 
-    /// The items of this number and higher ones, in order.
     fn numbered_from(&self, number: u64) -> impl Iterator<Item = (u64, &Arc<Item>)> {
         let stays = |item: &Arc<Item>| self.oldest.is_none_or(|oldest| item.time >= oldest);
         self.table.since(number).filter(move |(_, item)| stays(item))
     }
 
-    /// The item of a number.
     pub(super) fn item(&self, number: u64) -> Option<&Arc<Item>> {
         self.table.get(number)
     }
@@ -105,24 +102,22 @@ impl View {
 impl EmbeddedCollection {
     pub(super) fn new(
         name: &str,
-        limits: Limits,
-        budget: Arc<Budget>,
+        Registry { limits, budget, .. }: &Registry,
         held: Items,
         mut kept: Option<DurableItems>,
     ) -> Self {
         budget.charge_unchecked(held.bytes);
         kept.iter_mut().for_each(|kept| kept.note(&held));
-        let log_bytes = kept.as_ref().map(|kept| AtomicU64::new(kept.length()));
+        let status = Status {
+            log_bytes: kept.as_ref().map(|kept| kept.log.length),
+            is_full: kept.as_ref().is_some_and(|kept| kept.log.is_full),
+            ..Status::default()
+        };
         Self {
-            log_bytes,
-            is_ended: AtomicBool::new(false),
-            is_full: AtomicBool::new(kept.as_ref().is_some_and(DurableItems::is_full)),
-            evicted: AtomicU64::new(0),
-            outlived: AtomicU64::new(0),
-            synced: AtomicI64::new(0),
+            status: Mutex::new(status),
             name: name.into(),
-            limits,
-            budget,
+            limits: *limits,
+            budget: Arc::clone(budget),
             writer: Mutex::new(Writer::of(kept)),
             rewriting: Mutex::default(),
             held: RwLock::new(held),
@@ -133,60 +128,49 @@ impl EmbeddedCollection {
         }
     }
 
-    pub fn name(&self) -> &str {
-        &self.name
+    /// A collection that another process writes, of which nothing was read.
+    pub(super) fn replica(name: &str, registry: &Registry) -> Self {
+        let replica = Self::new(name, registry, Items::default(), None);
+        replica.note_read(0, 0);
+        replica
+    }
+
+    /// Notes how much was read of another process's log of this length.
+    pub(super) fn note_read(&self, bytes: u64, length: u64) {
+        let mut status = self.status.lock();
+        status.log_bytes = Some(bytes);
+        status.unread_bytes = Some(length.saturating_sub(bytes));
     }
 
     pub fn settings(&self) -> Settings {
-        self.held().settings
+        self.held.read().settings
     }
 
-    /// What the collections may take.
-    pub fn limits(&self) -> &Limits {
-        &self.limits
+    pub(super) fn count(&self, now: i64) -> usize {
+        let held = self.held.read();
+        held.count(held.settings.oldest(now))
     }
 
-    /// The memory that the collections share.
-    pub fn budget(&self) -> &Arc<Budget> {
-        &self.budget
-    }
-
-    /// What is told of it at this time.
-    pub fn told(&self, now: i64) -> CollectionInfo {
-        let held = self.held();
-        CollectionInfo {
-            name: self.name.to_string(),
-            settings: held.settings,
-            items: held.count(held.settings.oldest(now)),
-            bytes: held.bytes,
-            durable: self.log_bytes.is_some(),
-            log_bytes: self.log_bytes.as_ref().map(|bytes| bytes.load(Ordering::Relaxed)),
-        }
-    }
-
-    /// The items of this moment.
     pub fn view(&self, now: i64) -> View {
         self.view_within(None, now)
     }
 
-    /// Those that are not older than `within`.
     fn view_within(&self, within: Option<i64>, now: i64) -> View {
-        let held = self.held();
+        let held = self.held.read();
         View { table: Arc::clone(&held.table), oldest: held.settings.oldest_within(within, now) }
     }
 
     /// The items of this moment that are not too old, and the numbers of those in it that are meant by no
     /// name.
     pub(super) fn view_with(&self, which: &ItemSelector<'_>, now: i64) -> (View, HashSet<u64>) {
-        let held = self.held();
+        let held = self.held.read();
         let numbers = which.without.iter().filter_map(|name| held.number(name)).collect();
         let oldest = held.settings.oldest_within(which.within, now);
         (View { table: Arc::clone(&held.table), oldest }, numbers)
     }
 
-    /// The item of this name.
     pub fn get(&self, id: &str, now: i64) -> Option<Arc<Item>> {
-        let held = self.held();
+        let held = self.held.read();
         let oldest = held.settings.oldest(now);
         let item = held.item(id).filter(|item| oldest.is_none_or(|oldest| item.time >= oldest));
         item.cloned()
@@ -198,12 +182,10 @@ impl EmbeddedCollection {
         self.change(Write::Put(items), now)
     }
 
-    /// Takes out the items of these names that are there.
     pub fn remove(&self, ids: &[&str], now: i64) -> Result<Applied, CollectionError> {
         self.change(Write::Remove(ids.iter().map(|id| (*id).into()).collect()), now)
     }
 
-    /// Keeps by other settings from now on.
     pub fn set(&self, settings: Settings, now: i64) -> Result<Applied, CollectionError> {
         self.change(Write::Set(settings), now)
     }
@@ -214,15 +196,13 @@ impl EmbeddedCollection {
         Ok(applied)
     }
 
-    /// Writes what is wanted, of which nobody may be told before it was [durable](Self::wait_durable).
-    pub fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {
-        // What is decided by what is there is written before anybody else writes.
-        let mut turn = self.turn();
-        let changes = self.changes(wanted, now)?;
-        turn.write(changes, now)
+    fn check_writer(&self) -> Result<(), CollectionError> {
+        match self.status.lock().unread_bytes {
+            Some(_) => Err(CollectionError::ReadOnly),
+            None => Ok(()),
+        }
     }
 
-    /// What is to be changed of what is there.
     fn changes(&self, wanted: Write, now: i64) -> Result<Vec<Change>, CollectionError> {
         Ok(match wanted {
             Write::Put(items) => {
@@ -251,20 +231,13 @@ impl EmbeddedCollection {
                 changes
             }
             Write::Remove(mut ids) => {
-                ids.retain(|id| self.held().number(id).is_some());
+                ids.retain(|id| self.held.read().number(id).is_some());
                 ids.into_iter().map(Change::Remove).collect()
             }
             Write::Move(wanted) => {
-                let at = now.max(self.held().last_move.saturating_add(1));
+                let at = now.max(self.held.read().last_move.saturating_add(1));
                 let moves = wanted.moves(&wanted.members(self.view(now).iter()), at)?;
-                let changes = moves.into_iter();
-                let changes = changes.map(|Move { id, event, size, at }| Change::Move {
-                    id,
-                    event,
-                    size,
-                    at,
-                });
-                changes.collect()
+                moves.into_iter().map(Change::Move).collect()
             }
             // What is as it should be is waited for until it lasts, like any other change.
             Write::Set(settings) => {
@@ -275,26 +248,6 @@ impl EmbeddedCollection {
         })
     }
 
-    /// Waits until what was written outlives a crash. What cannot be made to last is taken back, with all
-    /// that was written after it.
-    pub fn wait_durable(&self, pending: Pending) -> Result<(), CollectionError> {
-        let Some((lasting, bytes)) = pending.0 else { return Ok(()) };
-        let Ok(lasting) = lasting.downcast::<Lasting>() else { return Ok(()) };
-        if let Err(error) = lasting.wait(bytes) {
-            let mut turn = self.turn();
-            // Who deletes a collection moves its log away. What was written before was written.
-            let is_deleted = turn.is_gone() && matches!(error, CollectionError::Away { .. });
-            return if !is_deleted && turn.take_back(&lasting) { Err(error) } else { Ok(()) };
-        }
-        self.synced.store(crate::now(), Ordering::Relaxed);
-        // A replica shows what the log says was synced. Where others write, the last of them says it.
-        if let Ok(writer) = self.writer.try_lock() {
-            let _ = WriteTransaction { collection: self, writer }.seal();
-        }
-        Ok(())
-    }
-
-    /// Writes the log anew with what is there.
     pub fn compact(&self, now: i64) -> Result<(), CollectionError> {
         let (_, pending) = self.turn().write(Vec::new(), now)?;
         self.rewrite()?;
@@ -304,7 +257,7 @@ impl EmbeddedCollection {
     /// Writes the log anew while others write to it: from a snapshot, then what was written meanwhile,
     /// the last of it in a turn.
     fn rewrite(&self) -> Result<(), CollectionError> {
-        let _one = self.rewriting.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.rewriting.lock();
         let Some(copy) = self.log_copy()? else { return Ok(()) };
         self.turn().replace_log(copy)
     }
@@ -314,140 +267,46 @@ impl EmbeddedCollection {
         let Some(snapshot) = self.turn().snapshot()? else { return Ok(None) };
         let mut copy = snapshot.copy()?;
         for _ in 0..MOST_ROUNDS {
-            let Some((log, length)) = self.turn().log() else { break };
+            let log = |kept: &DurableItems| (Arc::clone(&kept.log.file), kept.log.length);
+            let Some((file, length)) = self.turn().kept().map(log) else { break };
             if copy.missing(length) <= LAST_PIECE {
                 break;
             }
-            copy.catch_up(&*log, length)?;
+            copy.catch_up(&*file, length)?;
         }
         Ok(Some(copy))
     }
 
-    /// Waits for the turn to write.
     pub(super) fn turn(&self) -> WriteTransaction<'_> {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let writer = self.writer.lock();
         WriteTransaction { collection: self, writer }
     }
 
-    pub(super) fn kept_vectors(&self) -> MutexGuard<'_, Option<Arc<Vectors>>> {
-        self.vectors.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn shelves(&self) -> &BlockStore<quantised::Block> {
-        &self.shelves
-    }
-
-    pub(super) fn tokens(&self) -> &BlockStore<TokenBlock> {
-        &self.tokens
-    }
-
-    /// The number of the oldest item.
     pub(super) fn first_number(&self) -> Option<u64> {
-        self.held().table.first()
-    }
-
-    pub(super) fn windows(&self) -> &Windows {
-        &self.windows
+        self.held.read().table.first()
     }
 
     /// Takes memory, for which what can be made again gives way: vectors first, then windows, then those of
     /// other collections.
     pub(super) fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
-        if self.budget.take(bytes).is_ok() {
-            return Ok(());
-        }
-        *self.kept_vectors() = None;
-        if self.budget.take(bytes).is_ok() {
-            return Ok(());
-        }
-        self.shelves.clear();
-        self.tokens.clear();
-        if self.budget.take(bytes).is_ok() {
-            return Ok(());
-        }
-        self.windows.clear();
-        if self.budget.take(bytes).is_ok() {
-            return Ok(());
-        }
-        self.budget.make_room();
-        self.budget.take(bytes)
+        let drop_blocks = || {
+            self.shelves.clear();
+            self.tokens.clear();
+        };
+        let drop_vectors = || *self.vectors.lock() = None;
+        self.budget.take_with(bytes, &[&drop_vectors, &drop_blocks, &|| self.windows.clear()])
     }
 
-    /// The vectors of these items, numbered and in order, by a method: those that are kept, and those
-    /// that are missing, which are made and kept. Nothing where there is no memory for them.
-    pub(super) fn vectors_of(
-        &self,
-        engine: &Engine,
-        method: Method,
-        items: &[(u64, Arc<Item>)],
-        cancel: Cancellation<'_>,
-    ) -> Result<Option<Arc<Vectors>>, ChooseError> {
-        let fingerprint = engine.model().fingerprint();
-        let dims = engine.embedding_dims(method)?;
-        let mut kept = self.kept_vectors().clone().filter(|kept| kept.are_of(fingerprint, method));
-        let known = |number| kept.as_ref().is_some_and(|kept| kept.of(number).is_some());
-        let missing: Vec<&(u64, Arc<Item>)> =
-            items.iter().filter(|(number, _)| !known(*number)).collect();
-        for piece in missing.chunks(PIECE) {
-            cancel.check()?;
-            let texts: Vec<&str> = piece.iter().map(|(_, item)| &*item.text).collect();
-            let made = engine.embed(&texts, &Query::new(method))?;
-            let mut reasons = made.reasons.into_iter();
-            let made = piece.iter().zip(made.vectors).map(|((number, _), vector)| {
-                let unscored = || reasons.next().unwrap_or(Reason::Unknown);
-                (*number, vector.ok_or_else(unscored))
-            });
-            let made = made.collect();
-            let fresh = || Vectors::new(fingerprint.into(), method, dims);
-            let mut more = kept.as_deref().cloned().unwrap_or_else(fresh);
-            more.forget_before(self.first_number().unwrap_or(0));
-            let added = more.add(made, self.budget());
-            let more = Arc::new(more);
-            *self.kept_vectors() = Some(Arc::clone(&more));
-            if added.is_err() {
-                return Ok(None);
-            }
-            kept = Some(more);
-        }
-        Ok(Some(kept.unwrap_or_else(|| Arc::new(Vectors::new(fingerprint.into(), method, dims)))))
-    }
-
-    /// Whether the log takes nothing more.
-    pub(super) fn is_ended(&self) -> bool {
-        self.is_ended.load(Ordering::Relaxed)
-    }
-
-    /// Whether what was last to be written found no room on the disk.
-    pub(super) fn is_full(&self) -> bool {
-        self.is_full.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn note(&self, kept: &DurableItems) {
-        if let Some(bytes) = &self.log_bytes {
-            bytes.store(kept.length(), Ordering::Relaxed);
-        }
-        self.is_ended.store(kept.has_ended(), Ordering::Relaxed);
-        self.is_full.store(kept.is_full(), Ordering::Relaxed);
-    }
-
-    /// Counts items that left, because there are newer ones or because they were too old.
-    pub(super) fn count_left(&self, evicted: usize, outlived: usize) {
-        self.evicted.fetch_add(evicted as u64, Ordering::Relaxed);
-        self.outlived.fetch_add(outlived as u64, Ordering::Relaxed);
-    }
-
-    pub(super) fn held(&self) -> RwLockReadGuard<'_, Items> {
-        self.held.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn held_mut(&self) -> RwLockWriteGuard<'_, Items> {
-        self.held.write().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn note(&self, log: &Log) {
+        let mut status = self.status.lock();
+        status.log_bytes = Some(log.length);
+        (status.is_ended, status.is_full) = (log.has_ended(), log.is_full);
     }
 }
 
 impl GivesWay for EmbeddedCollection {
     fn give_way(&self) {
-        *self.kept_vectors() = None;
+        *self.vectors.lock() = None;
         self.shelves.clear();
         self.tokens.clear();
         self.windows.clear();
@@ -457,35 +316,47 @@ impl GivesWay for EmbeddedCollection {
 impl Drop for EmbeddedCollection {
     fn drop(&mut self) {
         // An orderly end records the length; after a kill the record of the last chores counts.
-        let _ = self.turn().record();
-        self.budget.give_back(self.held().bytes);
+        let _ = self.turn().with_log(Log::record);
+        self.budget.give_back(self.held.read().bytes);
     }
 }
 
 impl Collection for EmbeddedCollection {
     fn name(&self) -> &str {
-        self.name()
+        &self.name
     }
 
     fn limits(&self) -> &Limits {
-        self.limits()
+        &self.limits
     }
 
     fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError> {
-        Ok(self.told(now))
+        let log_bytes = self.status.lock().log_bytes;
+        let held = self.held.read();
+        Ok(CollectionInfo {
+            name: self.name.to_string(),
+            settings: held.settings,
+            items: held.count(held.settings.oldest(now)),
+            bytes: held.bytes,
+            durable: log_bytes.is_some(),
+            log_bytes,
+        })
     }
 
     fn activity(&self) -> Activity {
-        let synced = self.synced.load(Ordering::Relaxed);
-        Activity {
-            evicted: self.evicted.load(Ordering::Relaxed),
-            outlived: self.outlived.load(Ordering::Relaxed),
-            synced: (synced > 0).then_some(synced),
-        }
+        self.status.lock().activity
     }
 
-    fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {
-        Ok(ids.iter().map(|id| self.get(id, now)).collect())
+    fn numbered(
+        &self,
+        ids: &[&str],
+        now: i64,
+    ) -> Result<Vec<Option<(u64, Arc<Item>)>>, CollectionError> {
+        let held = self.held.read();
+        let oldest = held.settings.oldest(now).unwrap_or(i64::MIN);
+        let stays = |(_, item): &(u64, Arc<Item>)| item.time >= oldest;
+        let numbered = |id: &&str| Some((held.number(id)?, Arc::clone(held.item(id)?)));
+        Ok(ids.iter().map(|id| numbered(id).filter(stays)).collect())
     }
 
     fn page(
@@ -558,15 +429,58 @@ impl Collection for EmbeddedCollection {
         items: &[(u64, Arc<Item>)],
         cancel: Cancellation<'_>,
     ) -> Result<Option<Arc<Vectors>>, ChooseError> {
-        self.vectors_of(engine, method, items, cancel)
+        let fingerprint = engine.model().fingerprint();
+        let dims = engine.embedding_dims(method)?;
+        let mut kept = self.vectors.lock().clone().filter(|kept| kept.are_of(fingerprint, method));
+        let known = |number| kept.as_ref().is_some_and(|kept| kept.of(number).is_some());
+        let missing: Vec<&(u64, Arc<Item>)> =
+            items.iter().filter(|(number, _)| !known(*number)).collect();
+        for piece in missing.chunks(PIECE) {
+            cancel.check()?;
+            let texts: Vec<&str> = piece.iter().map(|(_, item)| &*item.text).collect();
+            let made = engine.embed(&texts, &Query::new(method))?;
+            let mut reasons = made.reasons.into_iter();
+            let made = piece.iter().zip(made.vectors).map(|((number, _), vector)| {
+                let unscored = || reasons.next().unwrap_or(Reason::Unknown);
+                (*number, vector.ok_or_else(unscored))
+            });
+            let made = made.collect();
+            let fresh = || Vectors::new(fingerprint.into(), method, dims);
+            let mut more = kept.as_deref().cloned().unwrap_or_else(fresh);
+            more.forget_before(self.first_number().unwrap_or(0));
+            let added = more.add(made, &self.budget);
+            let more = Arc::new(more);
+            *self.vectors.lock() = Some(Arc::clone(&more));
+            if added.is_err() {
+                return Ok(None);
+            }
+            kept = Some(more);
+        }
+        Ok(Some(kept.unwrap_or_else(|| Arc::new(Vectors::new(fingerprint.into(), method, dims)))))
     }
 
     fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {
-        self.write(wanted, now)
+        self.check_writer()?;
+        // What is decided by what is there is written before anybody else writes.
+        let mut turn = self.turn();
+        let changes = self.changes(wanted, now)?;
+        turn.write(changes, now)
     }
 
     fn wait_durable(&self, pending: Pending) -> Result<(), CollectionError> {
-        self.wait_durable(pending)
+        let Some((lasting, bytes)) = pending.0 else { return Ok(()) };
+        if let Err(error) = lasting.wait(bytes) {
+            let mut turn = self.turn();
+            // Who deletes a collection moves its log away. What was written before was written.
+            let is_deleted = turn.is_gone() && matches!(error, CollectionError::Away { .. });
+            return if !is_deleted && turn.take_back(&lasting) { Err(error) } else { Ok(()) };
+        }
+        self.status.lock().activity.synced = Some(crate::now());
+        // A replica shows what the log says was synced. Where others write, the last of them says it.
+        if let Some(writer) = self.writer.try_lock() {
+            let _ = WriteTransaction { collection: self, writer }.with_log(Log::seal);
+        }
+        Ok(())
     }
 
     fn follow(
@@ -577,14 +491,15 @@ impl Collection for EmbeddedCollection {
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<(Vec<Matched>, Pending), MatchError> {
-        matcher::check(&items, self.limits())?;
+        self.check_writer()?;
+        matcher::check(&items, &self.limits)?;
         let mut turn = self.turn();
         if how.add == AddPolicy::None {
             // Who only looks holds up no writer while the nearest are scored.
             let prepared = matcher::prepare(&mut turn, engine, how, (items, now), cancel)?;
             let (state, pending) = ((turn.revision(), turn.next_number()), turn.pending());
             drop(turn);
-            return Ok((prepared.decide(cancel)?.written(state, self.windows()), pending));
+            return Ok((prepared.decide(cancel)?.written(state, &self.windows), pending));
         }
         let mut followed = matcher::follow(&mut turn, engine, how, (items, now), cancel)?;
         let changes = std::mem::take(&mut followed.items).into_iter().map(Change::put);
@@ -594,19 +509,13 @@ impl Collection for EmbeddedCollection {
     }
 
     fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {
-        let (view, last_move) = (self.view(now), self.held().last_move);
+        let (view, last_move) = (self.view(now), self.held.read().last_move);
         let numbered = |(number, item): (u64, &Arc<Item>)| (number, Arc::clone(item));
         let items = match from {
             Some(from) => view.numbered_from(from).take(most).map(numbered).collect(),
             None => view.numbered().next_back().map(numbered).into_iter().collect(),
         };
         Ok(Added { items, last_move })
-    }
-
-    fn number(&self, id: &str, now: i64) -> Result<Option<(u64, Arc<Item>)>, CollectionError> {
-        let number = self.held().number(id);
-        let item = self.get(id, now);
-        Ok(number.zip(item))
     }
 
     fn merges(
@@ -632,11 +541,11 @@ impl Collection for EmbeddedCollection {
     /// notes beside it how long it is.
     fn compact_log(&self) -> Result<(), CollectionError> {
         {
-            let turn = self.turn();
+            let mut turn = self.turn();
             let Some(length) = turn.log_bytes() else { return Ok(()) };
-            turn.look()?;
+            turn.with_log(|log| log.look())?;
             drop(turn);
-            let live = 2 * self.held().bytes as u64;
+            let live = 2 * self.held.read().bytes as u64;
             if length > LEAST_LOG.max(live) {
                 match self.rewrite() {
                     // It was deleted meanwhile.
@@ -646,7 +555,7 @@ impl Collection for EmbeddedCollection {
             }
         }
         let mut turn = self.turn();
-        turn.seal()?;
-        turn.record()
+        turn.with_log(Log::seal)?;
+        turn.with_log(Log::record)
     }
 }

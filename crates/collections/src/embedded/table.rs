@@ -11,14 +11,12 @@ const CHUNK: usize = 512;
 /// Places of a chunk, for each that is used, from which on it is made smaller.
 const SPARE: usize = 4;
 
-/// Items by their numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
     chunks: Vec<Arc<Chunk>>,
     len: usize,
 }
 
-/// Items that were added one after the other.
 #[derive(Debug, Clone, Default)]
 struct Chunk {
     /// Never empty, and rising.
@@ -27,12 +25,10 @@ struct Chunk {
 }
 
 impl Table {
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -42,7 +38,6 @@ impl Table {
         self.chunks.iter().flat_map(|chunk| chunk.numbers.iter().copied().zip(&chunk.items))
     }
 
-    /// Those of this number and higher ones.
     pub(super) fn since(&self, number: u64) -> impl Iterator<Item = (u64, &Arc<Item>)> {
         let is_before =
             |chunk: &Arc<Chunk>| chunk.numbers.last().is_some_and(|&last| last < number);
@@ -52,7 +47,6 @@ impl Table {
         each.skip_while(move |(at, _)| *at < number)
     }
 
-    /// The item of a number.
     pub fn get(&self, number: u64) -> Option<&Arc<Item>> {
         let (chunk, place) = self.place(number)?;
         self.chunks.get(chunk)?.items.get(place)
@@ -79,7 +73,6 @@ impl Table {
         Some(std::mem::replace(chunk.items.get_mut(place)?, item))
     }
 
-    /// Takes an item out.
     pub(super) fn remove(&mut self, number: u64) -> Option<Arc<Item>> {
         let (at, place) = self.place(number)?;
         let chunk = Arc::make_mut(self.chunks.get_mut(at)?);
@@ -94,12 +87,10 @@ impl Table {
         Some(item)
     }
 
-    /// The number of the oldest.
     pub(super) fn first(&self) -> Option<u64> {
         self.chunks.first()?.numbers.first().copied()
     }
 
-    /// Where the item of a number stands.
     fn place(&self, number: u64) -> Option<(usize, usize)> {
         let begun =
             |chunk: &Arc<Chunk>| chunk.numbers.first().is_some_and(|&first| first <= number);

@@ -7,34 +7,21 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use crate::embedded::frame::{BEFORE, Beginning, HEAD, Head, TODAY, format_of};
+use crate::embedded::frame::{HEAD, Head, read_frame};
 use crate::embedded::home::LOG;
-use crate::embedded::length::Length;
 use crate::embedded::log::Change;
 use crate::embedded::replay::Place;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, is_nothing, open_regular};
-use crate::embedded::{earlier, length, replay};
+use crate::embedded::{length, replay};
 use crate::{CollectionError, check_name};
 
-/// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
 /// For this long after its last change a file may still be in the middle of one.
 const UNSETTLED_MS: u64 = 3000;
 
-/// How far a log is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extent {
-    /// As far as it is certain to last.
-    Lasting,
-    /// As far as it is whole, as a start takes it; in the format before, too.
-    Whole,
-}
-
-/// A log as far as it was read.
 #[derive(Debug)]
 pub(super) struct Tail {
     path: PathBuf,
-    pub(super) extent: Extent,
     file: File,
     at: Place,
     /// Position and head of the last frame read: they tell whether the file is still the same log.
@@ -63,7 +50,6 @@ impl Stamp {
         self.length
     }
 
-    /// Whether the file may be in the middle of a change.
     pub(super) fn is_fresh(self) -> bool {
         let modified = self.modified.0.saturating_mul(1000);
         // Clocks of other machines may be ahead.
@@ -82,13 +68,11 @@ impl From<&Metadata> for Stamp {
 }
 
 impl Tail {
-    /// Opens a log, of which nothing was read.
-    pub(super) fn open(path: &Path, extent: Extent) -> io::Result<Self> {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
         let file = open_regular(OpenOptions::new().read(true), path)?;
-        Ok(Self { path: path.to_owned(), extent, file, at: Place::default(), last: None })
+        Ok(Self { path: path.to_owned(), file, at: Place::default(), last: None })
     }
 
-    /// Bytes that were read.
     pub(super) fn read_bytes(&self) -> u64 {
         self.at.offset
     }
@@ -113,14 +97,11 @@ impl Tail {
         let path = self.path.clone();
         let failed = |source| CollectionError::Read { path: path.clone(), source };
         // Before the end is looked for: the log has at least what was recorded of it.
-        let recorded = self.recorded()?;
+        let recorded = match self.at == Place::default() {
+            true => replay::recorded(&LocalStorage, &path, &self.file)?,
+            false => None,
+        };
         let end = self.file.length().map_err(failed)?;
-        if self.extent == Extent::Whole
-            && self.at == Place::default()
-            && format_of(&self.file).map_err(failed)? == Beginning::Known(BEFORE)
-        {
-            return self.read_earlier(tell);
-        }
         let lost = |whole: u64| {
             let recorded = recorded.filter(|recorded| whole < *recorded);
             recorded.map(|known| replay::damaged(&path, whole, &length::problem(whole, end, known)))
@@ -129,20 +110,14 @@ impl Tail {
         if whole == Place::default() {
             return Err(replay::without_beginning(&path, &self.file));
         }
-        let certain = match self.extent {
-            Extent::Lasting => certain.max(recorded.unwrap_or(0)),
-            Extent::Whole => whole.offset,
-        };
+        let certain = certain.max(recorded.unwrap_or(0));
         let from = ReadFrom { file: &self.file, offset: self.at.offset };
         let mut reader = BufReader::with_capacity(PIECE, from);
         let mut json = Vec::new();
         while self.at.offset < certain {
             let Place { offset, frames } = self.at;
             let left = end.saturating_sub(offset);
-            if !TODAY.read_frame(&mut reader, frames, left, &mut json).map_err(failed)? {
-                if self.extent == Extent::Whole {
-                    break;
-                }
+            if !read_frame(&mut reader, frames, left, &mut json).map_err(failed)? {
                 let proven = || replay::proven_damage(&path, offset, whole.offset);
                 return Err(lost(offset).unwrap_or_else(proven));
             }
@@ -156,10 +131,7 @@ impl Tail {
         if self.at == Place::default() {
             return Err(replay::without_beginning(&path, &self.file));
         }
-        let Place { offset, frames } = match self.extent {
-            Extent::Lasting => whole,
-            Extent::Whole => self.at,
-        };
+        let Place { offset, frames } = whole;
         if let Some(proof) = replay::proof(&self.file, offset, end, frames).map_err(failed)? {
             return Err(replay::proven_damage(&path, offset, proof));
         }
@@ -167,31 +139,6 @@ impl Tail {
             Some(lost) => Err(lost),
             None => Ok(offset == end),
         }
-    }
-
-    /// How many bytes of the log were synced as the record beside it says, if nothing was read yet.
-    fn recorded(&self) -> Result<Option<u64>, CollectionError> {
-        let failed = |source| CollectionError::Read { path: self.path.clone(), source };
-        if self.at != Place::default() || self.file.length().map_err(failed)? < HEAD as u64 {
-            return Ok(None);
-        }
-        let recorded = Length::known(&LocalStorage, &self.path, &self.file)?;
-        // A log that takes the place of another may begin as that did, and then has a record of its own.
-        let is_here = self.file.is_at(&self.path).map_err(failed)?;
-        Ok(recorded.filter(|_| is_here))
-    }
-
-    /// Reads a log of the format before.
-    fn read_earlier(&mut self, mut tell: impl FnMut(Vec<Change>)) -> Result<bool, CollectionError> {
-        let (path, mut at) = (self.path.clone(), Place::default());
-        earlier::read(&path, &self.file, |json| {
-            tell(replay::changes(&path, at, json)?);
-            at.frames += 1;
-            at.offset += (BEFORE.head + json.len()) as u64;
-            Ok(())
-        })?;
-        self.at = at;
-        Ok(true)
     }
 
     /// How many bytes were synced, as the heads of frames say that were not read yet; and where the first
@@ -221,7 +168,6 @@ pub fn check_logs(
     path: &Path,
     is_replica: bool,
 ) -> Result<Vec<Result<u64, CollectionError>>, CollectionError> {
-    let extent = if is_replica { Extent::Lasting } else { Extent::Whole };
     let failed = |source| CollectionError::Read { path: path.to_owned(), source };
     let mut names = LocalStorage.names(path).map_err(failed)?;
     names.retain(|name| check_name(name).is_ok() && path.join(name).is_dir());
@@ -229,8 +175,10 @@ pub fn check_logs(
     let logs = names.iter().map(|name| path.join(name).join(LOG));
     let logs = logs.filter(|log| !is_replica || log.exists());
     let read = |log: PathBuf| {
-        let opened = Tail::open(&log, extent);
-        let mut tail = opened.map_err(|error| replay::unopened(&log, error))?;
+        if !is_replica {
+            return replay::read_only(&log, drop);
+        }
+        let mut tail = Tail::open(&log).map_err(|error| replay::unopened(&log, error))?;
         tail.read_on(drop)?;
         Ok(tail.read_bytes())
     };

@@ -13,6 +13,7 @@ use crate::embedded::blocks::{
     BLOCK, Bits, BlockMaker, Kept, items_of, number, ones, places, set, without,
 };
 use crate::embedded::narrow::{FEW, SHARE, chosen};
+use crate::settings::Paid;
 use crate::{Budget, Cancellation, ChooseError, Chosen, Item, ItemSelector, Several, TopQuery};
 
 /// Bits of a posting that tell how often the token occurs.
@@ -22,7 +23,6 @@ const MOST_TIMES: u32 = (1 << TIMES_BITS) - 1;
 /// The bits of a [`Class`] for all tokens of a query.
 const QUERY_BITS: usize = u128::BITS as usize;
 
-/// The tokens of items whose numbers follow each other.
 #[derive(Debug)]
 pub(super) struct TokenBlock {
     known: Bits,
@@ -36,16 +36,8 @@ pub(super) struct TokenBlock {
     ends: Vec<u32>,
     /// The place of each item that has the token, and how often.
     postings: Vec<u16>,
-    /// The budget that pays for this block; none if there was no memory, and the block is used once.
-    budget: Option<Arc<Budget>>,
-}
-
-impl Drop for TokenBlock {
-    fn drop(&mut self) {
-        if let Some(budget) = &self.budget {
-            budget.give_back(self.bytes());
-        }
-    }
+    /// None if there was no memory for this block, which is used once.
+    paid: Option<Paid>,
 }
 
 impl Kept for TokenBlock {
@@ -54,7 +46,7 @@ impl Kept for TokenBlock {
     }
 
     fn is_paid(&self) -> bool {
-        self.budget.is_some()
+        self.paid.is_some()
     }
 }
 
@@ -95,9 +87,8 @@ impl TokenBlock {
             ends.push(ends.last().copied().unwrap_or(0) + run.len() as u32);
         }
         let postings = entries.into_iter().map(|(_, posting)| posting).collect();
-        let mut block = Self { known, apart, sizes, keys, ends, postings, budget: None };
-        let paid = budget.take_spare(block.bytes()).is_ok();
-        block.budget = paid.then(|| Arc::clone(budget));
+        let mut block = Self { known, apart, sizes, keys, ends, postings, paid: None };
+        block.paid = budget.take_spare(block.bytes()).ok();
         Ok(block)
     }
 
@@ -164,12 +155,12 @@ impl EmbeddedCollection {
         let Some(mut classes) = classes else {
             return Ok(Chosen::all(items_of(&view, &wanted)));
         };
-        let mut maker = BlockMaker::of(self, self.tokens(), best.engine);
+        let mut maker = BlockMaker::of(self, &self.tokens, best.engine);
         let mut numbers = Vec::new();
         for (at, bits) in &wanted {
             cancel.check()?;
             let block = maker.block(*at, bits, &view, |kept, missing| {
-                TokenBlock::of(kept, missing, best.engine, by, self.budget())
+                TokenBlock::of(kept, missing, best.engine, by, &self.budget)
             })?;
             let told = without(bits, &block.apart);
             for classes in &mut classes {
@@ -212,23 +203,18 @@ type Class = (u128, u16);
 
 /// The first items of each class for one text.
 struct Classes {
-    /// The tokens of the text.
     keys: Vec<u64>,
     counted: Counted,
-    /// Number of items that are wanted.
     length: usize,
     places: HashMap<Class, Place>,
     /// The class of items without any token of the query, by how many tokens they have.
     others: Vec<Option<Place>>,
-    /// The numbers of the first items of each class.
     numbers: Vec<Vec<u64>>,
 }
 
-/// Where the items of a class are.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     class: usize,
-    /// How many more are wanted of it.
     left: usize,
 }
 
@@ -238,7 +224,6 @@ impl Classes {
         Self { keys, counted, length, places, others, numbers }
     }
 
-    /// Bits of a class for a token of the query.
     fn bits(&self) -> usize {
         match self.counted {
             Counted::Occurrences => TIMES_BITS as usize,
@@ -246,7 +231,6 @@ impl Classes {
         }
     }
 
-    /// Sorts these items of a block into classes.
     fn sort(&mut self, at: u64, block: &TokenBlock, wanted: &Bits) {
         let mut held = [0_u128; BLOCK as usize];
         let bits = self.bits();

@@ -2,22 +2,20 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::path::Path;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
+
+use parking_lot::MutexGuard;
 
 use crate::embedded::EmbeddedCollection;
 use crate::embedded::durable::{DurableItems, Snapshot};
 use crate::embedded::items::Items;
-use crate::embedded::log::{Change, Lasting, LogCopy};
-use crate::embedded::storage::Stored;
+use crate::embedded::log::{Change, Lasting, Log, LogCopy};
 use crate::windows::{Following, Numbered, Windows};
 use crate::{Applied, Budget, CollectionError, Item, Pending, Settings};
 
-/// What only one at a time may use.
 pub(super) struct Writer {
-    /// Nothing where the collection lives in memory alone.
+    /// Nothing where the collection lives in memory alone, or another process writes it.
     kept: Option<DurableItems>,
-    /// Whether it was deleted.
     gone: bool,
     /// Counts changes in any other way than by items that were added or became too old or too many.
     revision: u64,
@@ -42,25 +40,38 @@ pub(super) struct WriteTransaction<'c> {
 }
 
 impl WriteTransaction<'_> {
-    /// Whether anything can be written.
     pub(super) fn takes_more(&self) -> bool {
-        !self.writer.gone && !self.writer.kept.as_ref().is_some_and(DurableItems::has_ended)
+        !self.writer.gone
+            && self.collection.status.lock().unread_bytes.is_none()
+            && !self.writer.kept.as_ref().is_some_and(|kept| kept.log.has_ended())
     }
 
-    /// Whether it was deleted.
     pub(super) fn is_gone(&self) -> bool {
         self.writer.gone
     }
 
-    /// Nothing is written any more.
     pub(super) fn end(&mut self) {
         self.writer.gone = true;
     }
 
-    /// Bytes of the log; nothing where there is none, or nothing is written to it any more.
+    /// What is kept of the collection; nothing where there is no log, or nothing is written to it any more.
+    pub(super) fn kept(&self) -> Option<&DurableItems> {
+        self.writer.kept.as_ref().filter(|_| !self.writer.gone)
+    }
+
     pub(super) fn log_bytes(&self) -> Option<u64> {
-        let kept = self.writer.kept.as_ref().filter(|_| !self.writer.gone);
-        kept.map(DurableItems::length)
+        self.kept().map(|kept| kept.log.length)
+    }
+
+    /// Does something with the log, where there is one, and notes what is told of it.
+    pub(super) fn with_log(
+        &mut self,
+        act: impl FnOnce(&mut Log) -> Result<(), CollectionError>,
+    ) -> Result<(), CollectionError> {
+        let Writer { kept: Some(kept), gone: false, .. } = &mut *self.writer else { return Ok(()) };
+        let done = act(&mut kept.log);
+        self.note();
+        done
     }
 
     /// Makes changes: in the log first, then in memory; all of them or none. What is too old by now is
@@ -75,11 +86,11 @@ impl WriteTransaction<'_> {
             return Err(CollectionError::Unknown);
         }
         // Not even of what is as it should be is anybody told that it lasts.
-        self.writer.kept.as_ref().map_or(Ok(()), DurableItems::check)?;
+        self.writer.kept.as_ref().map_or(Ok(()), |kept| kept.log.check())?;
         let own = collection.settings();
         let oldest = own.oldest(now);
         let more = collection.room(&changes, oldest)?;
-        let was_empty = collection.held().count(oldest) == 0;
+        let was_empty = collection.held.read().count(oldest) == 0;
         let settings = own.with_items(was_empty, times(&changes), now);
         let after = settings.oldest(now);
         let too_old = times(&changes).filter(|time| after.is_some_and(|oldest| *time < oldest));
@@ -89,7 +100,7 @@ impl WriteTransaction<'_> {
         if settings != own || begins_anew {
             changes.extend(settings.lag_ms.map(Change::Lag));
         }
-        if let Some(oldest) = oldest.filter(|oldest| collection.held().has_older(*oldest)) {
+        if let Some(oldest) = oldest.filter(|oldest| collection.held.read().has_older(*oldest)) {
             changes.insert(0, Change::Expire(oldest));
         }
         if changes.is_empty() {
@@ -98,16 +109,16 @@ impl WriteTransaction<'_> {
         }
         collection.take_memory(more)?;
         let kept = self.writer.kept.as_mut();
-        let written = kept.map(|kept| kept.append(&changes, &collection.held())).transpose();
+        let written = kept.map(|kept| kept.append(&changes, &collection.held.read())).transpose();
         if let Err(error) = written {
-            collection.budget().give_back(more);
+            collection.budget.give_back(more);
             self.note();
             return Err(error);
         }
-        let mut held = collection.held_mut();
+        let mut held = collection.held.write();
         let (before, mut applied) = (held.bytes, Applied { expired, ..Applied::default() });
         let is_other = |change: &Change| match change {
-            Change::Set(_) | Change::Move { .. } => true,
+            Change::Set(_) | Change::Move(_) => true,
             // Nothing else that a patch changes is looked at by whoever matches.
             Change::Patch { id, time, .. } => held.item(id).is_some_and(|own| own.time != *time),
             _ => false,
@@ -119,9 +130,12 @@ impl WriteTransaction<'_> {
             held.apply(change, &mut applied);
             outlived += if is_of_age { items - held.table.len() } else { 0 };
         }
-        collection.count_left(applied.left, outlived);
+        let mut status = collection.status.lock();
+        status.activity.evicted += applied.left as u64;
+        status.activity.outlived += outlived as u64;
+        drop(status);
         // Of what was taken all that replaced or removed items had is free again.
-        collection.budget().give_back((before + more).saturating_sub(held.bytes));
+        collection.budget.give_back((before + more).saturating_sub(held.bytes));
         // By a clock that begins anew, what left by the one before may be young enough again.
         let is_changed = sets || begins_anew || applied.replaced + applied.removed > 0;
         self.writer.revision += u64::from(is_changed);
@@ -135,95 +149,39 @@ impl WriteTransaction<'_> {
     pub(super) fn take_back(&mut self, failed: &Arc<Lasting>) -> bool {
         let Some(kept) = &mut self.writer.kept else { return false };
         let Some((table, settings)) = kept.certain(failed) else { return false };
-        let mut held = self.collection.held_mut();
-        let before = held.bytes;
-        held.restore(table, settings);
-        let budget = self.collection.budget();
-        budget.give_back(before.saturating_sub(held.bytes));
-        budget.charge_unchecked(held.bytes.saturating_sub(before));
-        drop(held);
+        self.collection.take_over(|held| held.restore(table, settings));
         // The disk may take as long as it likes: nobody who reads waits for it.
-        kept.take_back();
+        kept.log.take_back();
         self.writer.revision += 1;
         self.note();
         true
     }
 
-    /// What the log is written anew from, if there is one.
     pub(super) fn snapshot(&self) -> Result<Option<Snapshot>, CollectionError> {
-        let kept = self.writer.kept.as_ref().filter(|_| !self.writer.gone);
-        kept.map(|kept| kept.snapshot(&self.collection.held())).transpose()
+        self.kept().map(|kept| kept.snapshot(&self.collection.held.read())).transpose()
     }
 
-    /// The file of the log and how long it is; nothing where nothing is written to it any more.
-    pub(super) fn log(&self) -> Option<(Arc<dyn Stored>, u64)> {
-        let kept = self.writer.kept.as_ref().filter(|_| !self.writer.gone);
-        kept.map(DurableItems::file)
-    }
-
-    /// Takes a copy in the place of the log.
     pub(super) fn replace_log(&mut self, copy: LogCopy) -> Result<(), CollectionError> {
         if self.writer.gone {
             return Err(CollectionError::Unknown);
         }
         let Some(kept) = &mut self.writer.kept else { return Ok(()) };
-        let replaced = kept.replace(copy, &self.collection.held());
+        let replaced = kept.replace(copy, &self.collection.held.read());
         self.note();
         replaced
     }
 
-    /// Says in the log that all of it lasts, if that is so.
-    pub(super) fn seal(&mut self) -> Result<(), CollectionError> {
-        let sealed = self.writer.kept.as_mut().map(DurableItems::seal);
-        self.note();
-        sealed.unwrap_or(Ok(()))
-    }
-
-    /// Ends the log if it is not where it was opened any more.
-    pub(super) fn look(&self) -> Result<(), CollectionError> {
-        let looked = self.writer.kept.as_ref().map(DurableItems::look);
-        self.note();
-        looked.unwrap_or(Ok(()))
-    }
-
-    /// Takes nothing more, since this file is not where it was opened any more.
-    pub(super) fn end_away(&self, path: &Path) {
-        self.writer.kept.iter().for_each(|kept| kept.end_away(path.to_owned()));
-        self.note();
-    }
-
-    /// Leaves the log to another process.
-    pub(super) fn hand_over(&mut self) {
-        if !self.writer.gone {
-            self.writer.kept.iter_mut().for_each(DurableItems::hand_over);
-            self.note();
-        }
-    }
-
-    /// Writes beside the log how much of it lasts.
-    pub(super) fn record(&mut self) -> Result<(), CollectionError> {
-        if self.writer.gone {
-            return Ok(());
-        }
-        let recorded = self.writer.kept.as_mut().map(DurableItems::record);
-        self.note();
-        recorded.unwrap_or(Ok(()))
-    }
-
     /// What was written so far, by whomever.
     pub(super) fn pending(&self) -> Pending {
-        let written = self.writer.kept.as_ref().map(DurableItems::written);
-        Pending(written.map(|(lasting, bytes)| (lasting as _, bytes)))
+        Pending(self.writer.kept.as_ref().map(|kept| kept.log.written()))
     }
 
-    /// Notes what is told of the log to those who do not wait for a turn.
     fn note(&self) {
         let kept = self.writer.kept.iter();
-        kept.for_each(|kept| self.collection.note(kept));
+        kept.for_each(|kept| self.collection.note(&kept.log));
     }
 }
 
-/// The times of items that changes add, or give other fields.
 fn times(changes: &[Change]) -> impl Iterator<Item = i64> {
     changes.iter().filter_map(|change| match change {
         Change::Put(item) => Some(item.time),
@@ -242,16 +200,15 @@ impl Following for WriteTransaction<'_> {
     }
 
     fn is_empty(&mut self, now: i64) -> Result<bool, CollectionError> {
-        let held = self.collection.held();
-        Ok(held.count(held.settings.oldest(now)) == 0)
+        Ok(self.collection.count(now) == 0)
     }
 
     fn next_number(&self) -> u64 {
-        self.collection.held().next_number()
+        self.collection.held.read().next_number()
     }
 
     fn there(&mut self, items: &[Item]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError> {
-        let held = self.collection.held();
+        let held = self.collection.held.read();
         let there =
             items.iter().filter_map(|item| Some((item.id.clone(), held.item(&item.id)?.clone())));
         Ok(there.collect())
@@ -274,11 +231,11 @@ impl Following for WriteTransaction<'_> {
     }
 
     fn windows(&self) -> &Windows {
-        self.collection.windows()
+        &self.collection.windows
     }
 
     fn budget(&self) -> &Arc<Budget> {
-        self.collection.budget()
+        &self.collection.budget
     }
 
     fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
@@ -287,18 +244,18 @@ impl Following for WriteTransaction<'_> {
 }
 
 impl EmbeddedCollection {
-    /// Changes the items as another process did. Its limits hold, not those of this one.
+    /// Changes the items without a look at limits: as another process did, or as they were before.
     pub(super) fn take_over(&self, change: impl FnOnce(&mut Items)) {
-        let mut held = self.held_mut();
+        let mut held = self.held.write();
         let before = held.bytes;
         change(&mut held);
-        self.budget().give_back(before.saturating_sub(held.bytes));
-        self.budget().charge_unchecked(held.bytes.saturating_sub(before));
+        self.budget.give_back(before.saturating_sub(held.bytes));
+        self.budget.charge_unchecked(held.bytes.saturating_sub(before));
     }
 
     /// Bytes that changes add at most, or the refusal of more items than there may be.
     fn room(&self, changes: &[Change], oldest: Option<i64>) -> Result<usize, CollectionError> {
-        let held = self.held();
+        let held = self.held.read();
         let mut fresh = HashSet::new();
         for change in changes {
             if let Change::Put(item) = change
@@ -307,7 +264,7 @@ impl EmbeddedCollection {
                 fresh.insert(&*item.id);
             }
         }
-        let (wanted, limit) = (held.count(oldest) + fresh.len(), self.limits().items);
+        let (wanted, limit) = (held.count(oldest) + fresh.len(), self.limits.items);
         match held.settings.max_items.is_none() && !fresh.is_empty() && wanted > limit {
             true => Err(CollectionError::TooManyItems { wanted, limit }),
             false => Ok(held.bytes_of(changes)),

@@ -11,15 +11,11 @@ use serde_json::error::Category;
 use crate::Attribute;
 use crate::filter::{Condition, Filter, FilterProblem, Side, Test, Values};
 
-/// Most bytes of a filter as it is written.
 const MOST_BYTES: usize = 64 << 10;
-/// Most values of a list.
 const MOST_VALUES: usize = 256;
-/// Most conditions and values of a filter in all.
 const MOST_IN_ALL: usize = 1024;
 /// Longest name in a pointer: clients choose it.
 const NAME_CHARS: usize = 64;
-/// How deep filters may lie within filters.
 const DEEPEST: usize = 4;
 
 const TOO_LONG: &str = "a filter has at most 65,536 bytes";
@@ -68,27 +64,22 @@ fn stops_behind_a_number(written: &str, error: &serde_json::Error) -> bool {
         && serde_json::from_str::<serde::de::IgnoredAny>(written).is_ok()
 }
 
-/// How far a filter was read.
 struct Reading {
     /// Conditions and values that may still come.
     left: usize,
     /// Where the next value stands, as a JSON pointer.
     at: String,
-    /// What that is to be.
     expected: &'static str,
-    /// What was found to be wrong.
     problem: Option<FilterProblem>,
 }
 
 impl Reading {
-    /// Notes what is wrong here.
     fn fault<E: Error>(&mut self, what: &'static str) -> E {
         let pointer = self.at.clone();
         self.problem.get_or_insert(FilterProblem { pointer, what });
         E::custom(what)
     }
 
-    /// Counts a condition or a value.
     fn count<E: Error>(&mut self) -> Result<(), E> {
         self.left = self.left.checked_sub(1).ok_or_else(|| self.fault(TOO_MUCH))?;
         Ok(())
@@ -217,23 +208,19 @@ impl<'de> DeserializeSeed<'de> for Counted<'_> {
     }
 }
 
-/// What may be asked of one attribute.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     /// A value, a list of them, or an object of tests.
     Any,
-    /// A value or a list of them.
     Values,
     Value,
 }
 
-/// What is asked of one attribute.
 struct Asked<'r> {
     reading: &'r mut Reading,
     form: Form,
 }
 
-/// What was found to be asked.
 enum Written {
     Values(Vec<Attribute>),
     Tests(Vec<Test>),
@@ -324,7 +311,6 @@ impl<'de> Visitor<'de> for Asked<'_> {
     }
 }
 
-/// The test of this name, whose value comes next.
 fn test<'de, A: MapAccess<'de>>(
     name: &str,
     map: &mut A,

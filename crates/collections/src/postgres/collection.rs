@@ -7,10 +7,12 @@ use cognate::window::stream::AddPolicy;
 
 use crate::alerts::PIECE;
 use crate::postgres::condition::Sql;
+use crate::postgres::pool::Failed;
 use crate::postgres::rows;
-use crate::postgres::rows::{COLUMNS, signed};
+use crate::postgres::rows::signed;
+use crate::postgres::session::Session;
 use crate::postgres::shared::Shared;
-use crate::postgres::transaction::{Entry, WriteTransaction, last_move};
+use crate::postgres::transaction::{Entry, WriteTransaction};
 use crate::postgres::vectors;
 use crate::{
     Added, Applied, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError,
@@ -21,7 +23,6 @@ use crate::{
 /// Most items that are sent here to be ranked.
 const MOST_CHOSEN: usize = 200_000;
 
-/// A collection in a database.
 #[derive(Debug)]
 pub struct PostgresCollection {
     name: Box<str>,
@@ -31,6 +32,29 @@ pub struct PostgresCollection {
 impl PostgresCollection {
     pub(super) fn new(name: &str, shared: Arc<Shared>) -> Self {
         Self { name: name.into(), shared }
+    }
+
+    /// Asks in one transaction, by the row of the collection and the time before which items are expired.
+    fn ask<T>(
+        &self,
+        now: i64,
+        mut question: impl FnMut(&mut Session<'_>, Entry, i64) -> Result<T, Failed>,
+    ) -> Result<T, CollectionError> {
+        self.shared.pool.ask(|session| {
+            let entry = Entry::read(session, &self.name)?;
+            question(session, entry, entry.settings.oldest(now).unwrap_or(i64::MIN))
+        })
+    }
+
+    /// Changes in one transaction, which has the lock of the collection's row.
+    fn change<T>(
+        &self,
+        mut change: impl FnMut(&mut WriteTransaction<'_, '_>) -> Result<T, Failed>,
+    ) -> Result<(T, Entry), CollectionError> {
+        self.shared.pool.ask(|session| {
+            let entry = WriteTransaction::lock(session, &self.name)?;
+            self.shared.change(session, entry, &mut change)
+        })
     }
 }
 
@@ -44,10 +68,9 @@ impl Collection for PostgresCollection {
     }
 
     fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError> {
-        self.shared.pool.ask(|session| {
-            let entry = Entry::read(session, &self.name)?;
+        self.ask(now, |session, entry, _| {
             let items = entry.live(session, now)?;
-            let text = format!("SELECT pg_total_relation_size('cognate.items_{}')", entry.id);
+            let text = format!("SELECT pg_total_relation_size('{}')", entry.table());
             let rows = session.query(&text, &[])?;
             let bytes: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
             Ok(CollectionInfo {
@@ -61,20 +84,18 @@ impl Collection for PostgresCollection {
         })
     }
 
-    fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {
+    fn numbered(
+        &self,
+        ids: &[&str],
+        now: i64,
+    ) -> Result<Vec<Option<(u64, Arc<Item>)>>, CollectionError> {
         // No item has an id with this character, and PostgreSQL refuses it as a value.
         let asked: Vec<&str> = ids.iter().copied().filter(|id| !id.contains('\0')).collect();
-        let found = self.shared.pool.ask(|session| {
-            let entry = Entry::read(session, &self.name)?;
-            let oldest = entry.settings.oldest(now).unwrap_or(i64::MIN);
-            let text = format!(
-                "SELECT {COLUMNS} FROM cognate.items_{} i WHERE i.id = ANY ($1) AND i.time >= $2",
-                entry.id
-            );
-            rows::items(&session.query(&text, &[&asked, &oldest])?)
+        let found = self.ask(now, |session, entry, oldest| {
+            entry.read_items(session, "i.id = ANY ($1) AND i.time >= $2", &[&asked, &oldest])
         })?;
-        let of = |id: &&str| found.iter().find(|(_, item)| &*item.id == *id);
-        Ok(ids.iter().map(|id| of(id).map(|(_, item)| Arc::clone(item))).collect())
+        let of = |id: &&str| found.iter().find(|(_, item)| &*item.id == *id).cloned();
+        Ok(ids.iter().map(of).collect())
     }
 
     fn page(
@@ -85,19 +106,16 @@ impl Collection for PostgresCollection {
         _cancel: Cancellation<'_>,
     ) -> Result<(Vec<Arc<Item>>, usize), ChooseError> {
         // PostgreSQL cancels statements that exceed the deadline.
-        let page = self.shared.pool.ask(|session| {
-            let entry = Entry::read(session, &self.name)?;
+        let page = self.ask(now, |session, entry, _| {
             let mut sql = Sql::of(which, entry.settings.oldest_within(which.within, now));
-            let table = format!("cognate.items_{} i", entry.id);
-            let text = format!("SELECT count(*) FROM {table} WHERE {}", sql.text);
+            let text = format!("SELECT count(*) FROM {} i WHERE {}", entry.table(), sql.text);
             let rows = session.query(&text, &sql.values())?;
             let total: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
             sql.text.push_str(" ORDER BY i.number LIMIT ");
             sql.value(signed(limit as u64));
             sql.text.push_str(" OFFSET ");
             sql.value(signed(offset as u64));
-            let text = format!("SELECT {COLUMNS} FROM {table} WHERE {}", sql.text);
-            let items = rows::items(&session.query(&text, &sql.values())?)?;
+            let items = entry.read_items(session, &sql.text, &sql.values())?;
             let items = items.into_iter().map(|(_, item)| item).collect();
             Ok((items, usize::try_from(total).unwrap_or(0)))
         });
@@ -116,14 +134,11 @@ impl Collection for PostgresCollection {
                 vectors::nearest((&self.shared, &self.name), which, shortlist, now, cancel)?;
             return Ok(Chosen::all(found));
         }
-        let items = self.shared.pool.ask(|session| {
-            let entry = Entry::read(session, &self.name)?;
+        let items = self.ask(now, |session, entry, _| {
             let mut sql = Sql::of(which, entry.settings.oldest_within(which.within, now));
             sql.text.push_str(" ORDER BY i.number LIMIT ");
             sql.value(signed(MOST_CHOSEN as u64 + 1));
-            let table = format!("cognate.items_{} i", entry.id);
-            let text = format!("SELECT {COLUMNS} FROM {table} WHERE {}", sql.text);
-            let items = rows::items(&session.query(&text, &sql.values())?)?;
+            let items = entry.read_items(session, &sql.text, &sql.values())?;
             match items.len() > MOST_CHOSEN {
                 true => Err(CollectionError::TooManyChosen { limit: MOST_CHOSEN }.into()),
                 false => Ok(items),
@@ -141,10 +156,8 @@ impl Collection for PostgresCollection {
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        let lacking = self.shared.pool.ask(|session| {
-            let entry = Entry::read(session, &self.name)?;
-            let oldest = entry.settings.oldest(now).unwrap_or(i64::MIN);
-            let table = format!("cognate.items_{} i WHERE i.time >= $1", entry.id);
+        let lacking = self.ask(now, |session, entry, oldest| {
+            let table = format!("{} i WHERE i.time >= $1", entry.table());
             let text = format!("SELECT FROM {table} LIMIT 1");
             if session.query(&text, &[&oldest])?.is_empty() {
                 return Ok(Vec::new());
@@ -162,37 +175,17 @@ impl Collection for PostgresCollection {
     }
 
     fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {
-        self.shared.pool.ask(|session| {
-            let entry = Entry::read(session, &self.name)?;
+        self.ask(now, |session, entry, oldest| {
             // Another of this name was made in its place, whose numbers begin anew.
             if from.is_some_and(|from| signed(from) > entry.next) {
                 return Err(CollectionError::Unknown.into());
             }
-            let oldest = entry.settings.oldest(now).unwrap_or(i64::MIN);
             let (order, most) = if from.is_some() { ("ASC", most) } else { ("DESC", 1) };
-            let text = format!(
-                "SELECT {COLUMNS} FROM cognate.items_{} i WHERE i.number >= $1 AND i.time >= $2 \
-                 ORDER BY i.number {order} LIMIT $3",
-                entry.id
-            );
             let (from, most) = (signed(from.unwrap_or(0)), signed(most as u64));
-            let items = rows::items(&session.query(&text, &[&from, &oldest, &most])?)?;
-            Ok(Added { items, last_move: last_move(session, entry.id)? })
-        })
-    }
-
-    fn number(&self, id: &str, now: i64) -> Result<Option<(u64, Arc<Item>)>, CollectionError> {
-        if id.contains('\0') {
-            return Ok(None);
-        }
-        self.shared.pool.ask(|session| {
-            let entry = Entry::read(session, &self.name)?;
-            let oldest = entry.settings.oldest(now).unwrap_or(i64::MIN);
-            let text = format!(
-                "SELECT {COLUMNS} FROM cognate.items_{} i WHERE i.id = $1 AND i.time >= $2",
-                entry.id
-            );
-            Ok(rows::items(&session.query(&text, &[&id, &oldest])?)?.into_iter().next())
+            let condition =
+                format!("i.number >= $1 AND i.time >= $2 ORDER BY i.number {order} LIMIT $3");
+            let items = entry.read_items(session, &condition, &[&from, &oldest, &most])?;
+            Ok(Added { items, last_move: entry.last_move(session)? })
         })
     }
 
@@ -202,10 +195,8 @@ impl Collection for PostgresCollection {
         now: i64,
         _: Cancellation<'_>,
     ) -> Result<Vec<Merged>, ChooseError> {
-        let merges = self.shared.pool.ask(|session| {
-            let entry = Entry::read(session, &self.name)?;
-            let oldest = entry.settings.oldest(now).unwrap_or(i64::MIN);
-            let table = format!("cognate.items_{}", entry.id);
+        let merges = self.ask(now, |session, entry, oldest| {
+            let table = entry.table();
             let text = format!(
                 "SELECT m.moved_at, m.event, array_agg(DISTINCT m.moved_from), \
                  (SELECT count(*) FROM {table} i WHERE i.event = m.event AND i.time >= $2) \
@@ -234,26 +225,16 @@ impl Collection for PostgresCollection {
             limits.check(items)?;
             rows::check(items)?;
         }
-        let applied = self.shared.pool.ask(|session| {
-            let entry = WriteTransaction::lock(session, &self.name)?;
-            let windows = self.shared.windows(entry.id);
-            let mut turn = WriteTransaction::of(session, entry, (&windows, &self.shared.budget));
-            let applied = match &wanted {
-                Write::Put(items) => turn.put(items, limits, now)?,
-                Write::Remove(names) => {
-                    let names = names.iter().map(|name| &**name);
-                    turn.remove(
-                        &names.filter(|name| !name.contains('\0')).collect::<Vec<_>>(),
-                        now,
-                    )?
-                }
-                Write::Patch { id, patch } => turn.patch(id, patch, now)?,
-                Write::RemoveSelected(which) => turn.remove_selected(which, now)?,
-                Write::Move(wanted) => turn.move_items(wanted, now)?,
-                Write::Set(settings) => turn.set(*settings, now)?,
-            };
-            turn.end()?;
-            Ok(applied)
+        let (applied, _) = self.change(|turn| match &wanted {
+            Write::Put(items) => turn.put(items, limits, now),
+            Write::Remove(names) => {
+                let names = names.iter().map(|name| &**name);
+                turn.remove(&names.filter(|name| !name.contains('\0')).collect::<Vec<_>>(), now)
+            }
+            Write::Patch { id, patch } => turn.patch(id, patch, now),
+            Write::RemoveSelected(which) => turn.remove_selected(which, now),
+            Write::Move(wanted) => turn.move_items(wanted, now),
+            Write::Set(settings) => turn.set(*settings, now),
         })?;
         Ok((applied, Pending::default()))
     }
@@ -274,42 +255,33 @@ impl Collection for PostgresCollection {
         let limits = &self.shared.limits;
         matcher::check(&items, limits)?;
         rows::check(&items)?;
-        let followed = self.shared.pool.ask(|session| {
-            let entry = WriteTransaction::lock(session, &self.name)?;
-            let windows = self.shared.windows(entry.id);
-            let mut turn = WriteTransaction::of(session, entry, (&windows, &self.shared.budget));
+        let (followed, entry) = self.change(|turn| {
             let asked = (items.clone(), now);
-            match matcher::follow(&mut turn, engine.clone(), how, asked, cancel) {
+            match matcher::follow(turn, engine.clone(), how, asked, cancel) {
                 Ok(followed) => {
                     if how.add != AddPolicy::None {
                         turn.put(&followed.items, limits, now)?;
                     }
-                    Ok(Ok((followed, turn.end()?, windows)))
+                    Ok(Ok(followed))
                 }
                 Err(MatchError::Collection(error)) => Err(error.into()),
                 Err(error) => Ok(Err(error)),
             }
         })?;
-        let (followed, entry, windows) = followed?;
         // Only after the commit does the collection hold the items of the window.
         let state = (rows::unsigned(entry.revision), rows::unsigned(entry.next));
-        Ok((followed.written(state, &windows), Pending::default()))
+        Ok((followed?.written(state, &self.shared.windows(entry.id)), Pending::default()))
     }
 
     fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError> {
-        self.shared.pool.ask(|session| {
-            let entry = Entry::read(session, &self.name)?;
+        self.ask(now, |session, entry, _| {
             if entry.live(session, now)? == entry.items {
                 return Ok(());
             }
             // If another server holds the lock, that server removes expired items.
-            let Some(entry) = WriteTransaction::lock_if_free(session, &self.name)? else {
-                return Ok(());
-            };
-            let windows = self.shared.windows(entry.id);
-            let mut turn = WriteTransaction::of(session, entry, (&windows, &self.shared.budget));
-            turn.expire(now)?;
-            turn.end()?;
+            if let Some(entry) = WriteTransaction::lock_if_free(session, &self.name)? {
+                self.shared.change(session, entry, &mut |turn| turn.expire(now))?;
+            }
             Ok(())
         })?;
         Ok(Some(Pending::default()))

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use crate::filter::{Condition, Side, Test};
 use crate::{Attribute, Filter, ItemSelector};
 
-/// A condition with its values.
 #[derive(Default)]
 pub(super) struct Sql {
     pub(super) text: String,

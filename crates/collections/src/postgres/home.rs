@@ -1,9 +1,10 @@
 //! All collections of a database.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cognate::engine::Engine;
+use parking_lot::Mutex;
 
 use crate::postgres::collection::PostgresCollection;
 use crate::postgres::pool::Pool;
@@ -19,17 +20,15 @@ use crate::{
     check_name,
 };
 
-/// Connections to the database of a server.
 const CONNECTIONS: usize = 16;
 
-/// The home in a PostgreSQL database.
 #[derive(Debug)]
 pub struct PostgresHome {
     shared: Arc<Shared>,
 }
 
 impl PostgresHome {
-    /// Makes the tables in the database of a URL, or brings older ones up to date.
+    /// Makes the tables in the database of a URL, where there are none.
     pub fn init(url: &str) -> Result<Ready, CollectionError> {
         schema::init(&Pool::new(url, 1, Duration::from_secs(60))?)
     }
@@ -50,7 +49,6 @@ impl PostgresHome {
         Ok(home)
     }
 
-    /// The collection of this name.
     pub fn named(&self, name: &str) -> PostgresCollection {
         PostgresCollection::new(name, Arc::clone(&self.shared))
     }
@@ -78,9 +76,9 @@ impl PostgresHome {
         })?;
         let items: i64 = all.iter().map(|(_, items, _)| items).sum();
         let counted = (all.len(), usize::try_from(items).unwrap_or(0));
-        *self.shared.counted.lock().unwrap_or_else(PoisonError::into_inner) = counted;
+        *self.shared.counted.lock() = counted;
         // Windows of deleted collections are dropped.
-        let mut windows = self.shared.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut windows = self.shared.windows.lock();
         windows.retain(|id, _| all.iter().any(|(_, _, known)| known == id));
         Ok(all.into_iter().map(|(name, _, _)| name).collect())
     }
@@ -125,10 +123,7 @@ impl Home for PostgresHome {
             session.run(MAKING)?;
             match WriteTransaction::lock(session, name) {
                 Ok(entry) => {
-                    let windows = shared.windows(entry.id);
-                    let mut turn = WriteTransaction::of(session, entry, (&windows, &shared.budget));
-                    turn.set(settings, now)?;
-                    turn.end()?;
+                    shared.change(session, entry, &mut |turn| turn.set(settings, now))?;
                     return Ok(false);
                 }
                 Err(error) => match CollectionError::from(error) {
@@ -171,8 +166,7 @@ impl Home for PostgresHome {
     }
 
     fn totals(&self, _now: i64) -> Totals {
-        let (collections, items) =
-            *self.shared.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let (collections, items) = *self.shared.counted.lock();
         Totals { collections, items, bytes: self.shared.budget.used(), behind: None }
     }
 }

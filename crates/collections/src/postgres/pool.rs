@@ -2,9 +2,9 @@
 //! what is asked of them asked again where it may pass.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
 use postgres::{Client, Config, Error};
 
 use crate::postgres::session;
@@ -13,23 +13,18 @@ use crate::{Calls, CollectionError};
 
 /// Most attempts of a statement that may succeed when repeated.
 const ATTEMPTS: u32 = 3;
-/// Pause before another attempt.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Timeout of a connection attempt.
 const CONNECT: Duration = Duration::from_secs(5);
 /// After this long without an acknowledgement a connection counts as lost.
 const UNANSWERED: Duration = Duration::from_secs(15);
 
-/// A connection with its prepared statements.
 struct Connection {
     client: Client,
     statements: Statements,
 }
 
-/// Connections to one database.
 pub(super) struct Pool {
     config: Config,
-    /// Connections that nobody uses.
     idle: Mutex<Idle>,
     given_back: Condvar,
     /// Timeout of a statement, and of the wait for a connection.
@@ -51,11 +46,9 @@ impl std::fmt::Debug for Pool {
     }
 }
 
-/// An error of a transaction.
 pub(super) enum Failed {
     /// The database said no, or nothing.
     Database(Error),
-    /// An error that is not the database's.
     Other(CollectionError),
 }
 
@@ -80,7 +73,6 @@ impl From<Failed> for CollectionError {
     }
 }
 
-/// The outcome of one attempt.
 enum Attempt<T> {
     Done(T),
     Again(CollectionError),
@@ -137,7 +129,6 @@ impl Pool {
         Err(error)
     }
 
-    /// What was asked so far.
     pub(super) fn calls(&self) -> Calls {
         let [all, failed] = [&self.calls, &self.failed].map(|count| count.load(Ordering::Relaxed));
         Calls { all, failed }
@@ -190,10 +181,9 @@ impl Pool {
         Ok(texts.iter().try_for_each(|text| client.batch_execute(text))?)
     }
 
-    /// A connection, once there is one.
     fn lend(&self) -> Result<Lent<'_>, Failed> {
         let until = Instant::now() + self.patience;
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.idle.lock();
         loop {
             while let Some(connection) = idle.connections.pop() {
                 if !connection.client.is_closed() {
@@ -210,17 +200,14 @@ impl Pool {
                 lent.connection = Some(Connection { client, statements: Statements::default() });
                 return Ok(lent);
             }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if Instant::now() >= until {
                 let problem = "all connections to the database are in use".to_owned();
                 return Err(CollectionError::Slow { problem }.into());
             }
-            let waited = self.given_back.wait_timeout(idle, left);
-            idle = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.given_back.wait_until(&mut idle, until);
         }
     }
 
-    /// A connection whose statements may take so long.
     fn connect(&self, patience: Option<Duration>) -> Result<Client, Error> {
         let mut client = self.config.connect(session::connector())?;
         let limit = patience.map_or(0, |patience| patience.as_millis());
@@ -231,8 +218,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        let idle = self.idle.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let connections = std::mem::take(&mut idle.connections);
+        let connections = std::mem::take(&mut self.idle.get_mut().connections);
         // To end a connection blocks, which the thread that drops this may not be allowed to.
         drop(std::thread::spawn(move || drop(connections)));
     }
@@ -246,7 +232,7 @@ struct Lent<'p> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        let mut idle = self.pool.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.pool.idle.lock();
         match self.connection.take().filter(|connection| !connection.client.is_closed()) {
             Some(connection) => idle.connections.push(connection),
             None => idle.free += 1,

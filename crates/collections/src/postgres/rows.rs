@@ -60,12 +60,10 @@ pub(super) fn item(row: &Row) -> Result<(u64, Arc<Item>), Failed> {
     Ok((unsigned(number), Arc::new(item)))
 }
 
-/// Items with their numbers.
 pub(super) fn items(rows: &[Row]) -> Result<Vec<(u64, Arc<Item>)>, Failed> {
     rows.iter().map(item).collect()
 }
 
-/// Adds items of these numbers to a table.
 pub(super) fn copy<'i>(
     session: &mut Session<'_>,
     table: i64,

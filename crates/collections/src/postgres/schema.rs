@@ -5,9 +5,10 @@ use crate::CollectionError;
 use crate::postgres::pool::{Failed, Pool};
 use crate::postgres::session::Session;
 
-/// The statements that bring a database from each version to the next.
-const STEPS: [&str; 3] = [
-    "
+/// The version of the tables. Who changes them writes the statements that bring a database from this version
+/// to the next.
+const VERSION: usize = 3;
+const TABLES: &str = "
     CREATE TABLE cognate.collections (
         name text COLLATE \"C\" PRIMARY KEY,
         id bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
@@ -15,7 +16,8 @@ const STEPS: [&str; 3] = [
         ttl_ms bigint,
         next bigint NOT NULL DEFAULT 0,
         revision bigint NOT NULL DEFAULT 0,
-        items bigint NOT NULL DEFAULT 0
+        items bigint NOT NULL DEFAULT 0,
+        lag_ms bigint
     );
     CREATE TABLE cognate.vectors (
         collection bigint NOT NULL REFERENCES cognate.collections (id) ON DELETE CASCADE,
@@ -24,41 +26,19 @@ const STEPS: [&str; 3] = [
         upto bigint NOT NULL DEFAULT 0,
         PRIMARY KEY (collection, fingerprint)
     );
-",
-    "
-    ALTER TABLE cognate.collections ADD COLUMN lag_ms bigint;
-    DO $$ DECLARE one record; BEGIN
-        FOR one IN SELECT id FROM cognate.collections LOOP
-            EXECUTE format('ALTER TABLE cognate.items_%s ADD COLUMN event_score real, '
-                'ADD COLUMN duplicate_of text COLLATE \"C\"', one.id);
-        END LOOP;
-    END $$;
-",
-    "
-    DO $$ DECLARE one record; BEGIN
-        FOR one IN SELECT id FROM cognate.collections LOOP
-            EXECUTE format('ALTER TABLE cognate.items_%s ADD COLUMN moved_from text COLLATE \"C\", '
-                'ADD COLUMN moved_at bigint, ADD COLUMN bursts boolean', one.id);
-            EXECUTE format('CREATE INDEX ON cognate.items_%s (moved_at) WHERE moved_at IS NOT NULL',
-                one.id);
-        END LOOP;
-    END $$;
-",
-];
+";
 
 /// The lock that whoever makes tables has.
 pub(super) const MAKING: &str = "SELECT pg_advisory_xact_lock(hashtext('cognate'))";
 
-/// The result of `init`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
     /// The version of the tables before; 0 where there were none.
     pub before: usize,
-    /// And now.
     pub now: usize,
 }
 
-/// Makes the tables, or brings older ones up to date.
+/// Makes the tables where there are none.
 pub(super) fn init(pool: &Pool) -> Result<Ready, CollectionError> {
     pool.ask(|session| {
         session.run(MAKING)?;
@@ -81,16 +61,15 @@ pub(super) fn init(pool: &Pool) -> Result<Ready, CollectionError> {
             })?;
         }
         let before = version(session)?;
-        if before > STEPS.len() {
-            return Err(too_new(before).into());
+        match before {
+            VERSION => {}
+            0 => {
+                session.run(TABLES)?;
+                session.execute("INSERT INTO cognate.version VALUES ($1)", &[&(VERSION as i32)])?;
+            }
+            other => return Err(unread(other).into()),
         }
-        for step in STEPS.iter().skip(before) {
-            session.run(step)?;
-        }
-        session.run("DELETE FROM cognate.version")?;
-        let now = STEPS.len();
-        session.execute("INSERT INTO cognate.version VALUES ($1)", &[&(now as i32)])?;
-        Ok(Ready { before, now })
+        Ok(Ready { before, now: VERSION })
     })
 }
 
@@ -100,16 +79,15 @@ pub(super) fn check(pool: &Pool) -> Result<(), CollectionError> {
         let there = session.query("SELECT FROM pg_tables WHERE schemaname = 'cognate'", &[])?;
         let version = if there.is_empty() { 0 } else { version(session)? };
         match version {
-            version if version == STEPS.len() => Ok(()),
-            version if version > STEPS.len() => Err(too_new(version).into()),
-            version => Err(CollectionError::NotSetUp {
-                problem: format!(
-                    "the tables of the database have version {version}, this program needs {}: run \
-                     `cognate collection init --postgres URL`",
-                    STEPS.len()
-                ),
+            VERSION => Ok(()),
+            0 => {
+                let problem = format!(
+                    "the tables of the database have version 0, this program needs {VERSION}: run \
+                     `cognate collection init --postgres URL`"
+                );
+                Err(CollectionError::NotSetUp { problem }.into())
             }
-            .into()),
+            other => Err(unread(other).into()),
         }
     })
 }
@@ -120,15 +98,13 @@ fn version(session: &mut Session<'_>) -> Result<usize, Failed> {
     Ok(version.map_or(0, |version| usize::try_from(version).unwrap_or(0)))
 }
 
-fn too_new(version: usize) -> CollectionError {
+fn unread(version: usize) -> CollectionError {
     let problem = format!(
-        "the tables of the database have version {version}, which is newer than this program's {}",
-        STEPS.len()
+        "the tables of the database have version {version}, this program reads version {VERSION}"
     );
     CollectionError::NotSetUp { problem }
 }
 
-/// The statements that make a collection's table.
 pub(super) fn items_table(id: i64) -> String {
     format!(
         "CREATE TABLE cognate.items_{id} (

@@ -40,7 +40,6 @@ impl<'c> Session<'c> {
         Ok(prepared)
     }
 
-    /// The rows of a statement.
     pub(super) fn query(
         &mut self,
         text: &str,
@@ -60,7 +59,6 @@ impl<'c> Session<'c> {
         self.transaction.execute(&statement, values)
     }
 
-    /// Does statements that are not prepared.
     pub(super) fn run(&mut self, text: &str) -> Result<(), Error> {
         self.transaction.batch_execute(text)
     }

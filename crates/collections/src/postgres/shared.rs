@@ -1,13 +1,16 @@
 //! What the collections of a database share: connections, limits, memory and windows.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use crate::postgres::pool::Pool;
+use parking_lot::Mutex;
+
+use crate::postgres::pool::{Failed, Pool};
+use crate::postgres::session::Session;
+use crate::postgres::transaction::{Entry, WriteTransaction};
 use crate::windows::Windows;
 use crate::{Budget, Limits};
 
-/// What the collections of a database share: connections, limits, memory, windows.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) pool: Pool,
@@ -20,14 +23,26 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The windows of a collection.
     pub(super) fn windows(&self, id: i64) -> Arc<Windows> {
-        let mut all = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.windows.lock();
         let fresh = || {
             let windows = Arc::<Windows>::default();
             self.budget.register(&windows);
             windows
         };
         Arc::clone(all.entry(id).or_insert_with(fresh))
+    }
+
+    /// Changes a collection whose row was locked, and writes the row.
+    pub(super) fn change<T>(
+        &self,
+        session: &mut Session<'_>,
+        entry: Entry,
+        change: &mut impl FnMut(&mut WriteTransaction<'_, '_>) -> Result<T, Failed>,
+    ) -> Result<(T, Entry), Failed> {
+        let windows = self.windows(entry.id);
+        let mut turn = WriteTransaction::of(session, entry, (&windows, &self.budget));
+        let changed = change(&mut turn)?;
+        Ok((changed, turn.end()?))
     }
 }

@@ -1,10 +1,10 @@
 //! The contract over a real server: `TEST_COGNATE_POSTGRES` is the URL of a database that these tests may
 //! fill and empty. `.ci/long postgres` starts one.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use cognate::engine::Query;
+use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -37,7 +37,7 @@ fn empty() {
 
 #[test]
 fn a_database_holds_the_contract() {
-    let _one = DATABASE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one = DATABASE.lock();
     let engine = contract::engine();
     let config = ProptestConfig { cases: 40, ..ProptestConfig::default() };
     proptest!(config, |(steps in contract::steps())| {
@@ -48,7 +48,7 @@ fn a_database_holds_the_contract() {
 
 #[test]
 fn a_shortlist_has_the_nearest_with_and_without_an_index() {
-    let _one = DATABASE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one = DATABASE.lock();
     empty();
     let (home, engine) = (open(Limits::DEFAULT), contract::engine());
     let (news, _) = home.set("news", Settings::default(), 0).unwrap();

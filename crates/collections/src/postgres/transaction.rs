@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use postgres::Row;
-use postgres::types::Json;
+use postgres::types::{Json, ToSql};
 
 use crate::events::Member;
 use crate::outcome::Outcome;
@@ -18,14 +18,12 @@ use crate::{
     Applied, Budget, CollectionError, EventChange, Item, ItemPatch, ItemSelector, Limits, Settings,
 };
 
-/// The columns of a collection's row.
 pub(super) const ENTRY: &str = "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items, c.lag_ms";
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Entry {
     pub(super) id: i64,
     pub(super) settings: Settings,
-    /// The number of the next item.
     pub(super) next: i64,
     pub(super) revision: i64,
     /// Number of items, expired ones included.
@@ -49,7 +47,6 @@ impl Entry {
         })
     }
 
-    /// The row of the collection of this name.
     pub(super) fn read(session: &mut Session<'_>, name: &str) -> Result<Self, Failed> {
         Ok(Self::select(session, name, "")?.ok_or(CollectionError::Unknown)?)
     }
@@ -64,25 +61,40 @@ impl Entry {
         session.query(&text, &[&name])?.first().map(Self::of).transpose()
     }
 
+    /// The table of its items.
+    pub(super) fn table(&self) -> String {
+        format!("cognate.items_{}", self.id)
+    }
+
+    /// The items `i` that a condition with these values admits.
+    pub(super) fn read_items(
+        &self,
+        session: &mut Session<'_>,
+        condition: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Numbered, Failed> {
+        let text = format!("SELECT {COLUMNS} FROM {} i WHERE {condition}", self.table());
+        rows::items(&session.query(&text, values)?)
+    }
+
     /// Number of items that are not expired.
     pub(super) fn live(&self, session: &mut Session<'_>, now: i64) -> Result<usize, Failed> {
         let Some(oldest) = self.settings.oldest(now) else { return Ok(self.items) };
-        let text = format!("SELECT count(*) FROM cognate.items_{} WHERE time < $1", self.id);
+        let text = format!("SELECT count(*) FROM {} WHERE time < $1", self.table());
         let rows = session.query(&text, &[&oldest])?;
         let old: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
         Ok(self.items.saturating_sub(count(old)))
     }
+
+    /// When events were merged last, as far as the collection has items of that.
+    pub(super) fn last_move(&self, session: &mut Session<'_>) -> Result<i64, Failed> {
+        let text = format!("SELECT max(moved_at) FROM {} WHERE moved_at IS NOT NULL", self.table());
+        let rows = session.query(&text, &[])?;
+        let last: Option<i64> = rows.first().map_or(Ok(None), |row| row.try_get(0))?;
+        Ok(last.unwrap_or(0).max(0))
+    }
 }
 
-/// When events were merged last, as far as a collection has items of that.
-pub(super) fn last_move(session: &mut Session<'_>, id: i64) -> Result<i64, Failed> {
-    let text = format!("SELECT max(moved_at) FROM cognate.items_{id} WHERE moved_at IS NOT NULL");
-    let rows = session.query(&text, &[])?;
-    let last: Option<i64> = rows.first().map_or(Ok(None), |row| row.try_get(0))?;
-    Ok(last.unwrap_or(0).max(0))
-}
-
-/// An item with its event.
 fn member(row: &Row) -> Result<Member<'_>, Failed> {
     let size: Option<i64> = row.try_get(2)?;
     Ok((row.try_get(0)?, row.try_get(1)?, size.map_or(1, unsigned)))
@@ -168,7 +180,6 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Ok(Applied { expired, ..outcome.applied })
     }
 
-    /// Changes an item, if it is there.
     pub(super) fn patch(
         &mut self,
         id: &str,
@@ -179,13 +190,12 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         if id.contains('\0') {
             return Ok(Applied::default());
         }
-        let table = format!("cognate.items_{}", self.entry.id);
-        let text = format!("SELECT {COLUMNS} FROM {table} i WHERE i.id = $1");
-        let there = rows::items(&self.session.query(&text, &[&id])?)?;
+        let there = self.entry.read_items(self.session, "i.id = $1", &[&id])?;
         let Some((number, before)) = there.first() else { return Ok(Applied::default()) };
         let problem = |problem| CollectionError::Item { index: 0, problem };
         let item = patch.apply(before).map_err(problem)?;
         rows::check(std::slice::from_ref(&item))?;
+        let table = self.entry.table();
         let text =
             format!("UPDATE {table} SET time = $2, attributes = $3, data = $4 WHERE number = $1");
         let (attributes, data) = (Json(&item.attributes), item.data.as_deref().map(Json));
@@ -197,7 +207,6 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Ok(Applied { patched: 1, expired, ..Applied::default() })
     }
 
-    /// Takes out the items that are meant.
     pub(super) fn remove_selected(
         &mut self,
         which: &ItemSelector<'_>,
@@ -205,37 +214,34 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
     ) -> Result<Applied, Failed> {
         self.expire(now)?;
         let sql = Sql::of(which, self.entry.settings.oldest_within(which.within, now));
-        let text = format!("DELETE FROM cognate.items_{} i WHERE {}", self.entry.id, sql.text);
+        let text = format!("DELETE FROM {} i WHERE {}", self.entry.table(), sql.text);
         let removed = self.session.execute(&text, &sql.values())? as usize;
         Ok(self.removed(removed))
     }
 
-    /// Takes out the items of these names.
     pub(super) fn remove(&mut self, names: &[&str], now: i64) -> Result<Applied, Failed> {
         self.expire(now)?;
-        let text = format!("DELETE FROM cognate.items_{} WHERE id = ANY ($1)", self.entry.id);
+        let text = format!("DELETE FROM {} WHERE id = ANY ($1)", self.entry.table());
         let removed = self.session.execute(&text, &[&names])? as usize;
         Ok(self.removed(removed))
     }
 
-    /// Counts items that were taken out.
     fn removed(&mut self, removed: usize) -> Applied {
         self.entry.items = self.entry.items.saturating_sub(removed);
         self.entry.revision += i64::from(removed > 0);
         Applied { removed, ..Applied::default() }
     }
 
-    /// Moves items between events.
     pub(super) fn move_items(&mut self, wanted: &EventChange, now: i64) -> Result<Applied, Failed> {
         self.expire(now)?;
         let events = wanted.events().into_iter().filter(|name| !name.contains('\0'));
         let events: Vec<&str> = events.collect();
-        let table = format!("cognate.items_{}", self.entry.id);
+        let table = self.entry.table();
         let text = format!(
             "SELECT id, event, event_size FROM {table} WHERE event = ANY ($1) ORDER BY number"
         );
         let rows = self.session.query(&text, &[&events])?;
-        let last = last_move(self.session, self.entry.id)?;
+        let last = self.entry.last_move(self.session)?;
         let members: Vec<Member<'_>> = rows.iter().map(member).collect::<Result<_, _>>()?;
         let moves = wanted.moves(&members, now.max(last.saturating_add(1)))?;
         let ids: Vec<&str> = moves.iter().map(|one| &*one.id).collect();
@@ -255,7 +261,6 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Ok(Applied::default())
     }
 
-    /// Keeps by other settings from now on.
     pub(super) fn set(&mut self, settings: Settings, now: i64) -> Result<Applied, Failed> {
         self.expire(now)?;
         let settings = settings.with_clock_of(self.entry.settings);
@@ -275,13 +280,12 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
     /// Removes expired items; returns their number.
     pub(super) fn expire(&mut self, now: i64) -> Result<usize, Failed> {
         let Some(oldest) = self.entry.settings.oldest(now) else { return Ok(0) };
-        let text = format!("DELETE FROM cognate.items_{} WHERE time < $1", self.entry.id);
+        let text = format!("DELETE FROM {} WHERE time < $1", self.entry.table());
         let gone = self.session.execute(&text, &[&oldest])? as usize;
         self.entry.items = self.entry.items.saturating_sub(gone);
         Ok(gone)
     }
 
-    /// Writes the row.
     pub(super) fn end(self) -> Result<Entry, Failed> {
         let Self { session, mut entry, was, .. } = self;
         if entry.items == 0 {
@@ -301,30 +305,25 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Ok(entry)
     }
 
-    /// The numbers of the items of these names that are there.
     fn numbers(&mut self, names: &[&str]) -> Result<HashMap<String, i64>, Failed> {
-        let text =
-            format!("SELECT id, number FROM cognate.items_{} WHERE id = ANY ($1)", self.entry.id);
+        let text = format!("SELECT id, number FROM {} WHERE id = ANY ($1)", self.entry.table());
         let rows = self.session.query(&text, &[&names])?;
         let each = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
         each.collect()
     }
 
-    /// The numbers of the oldest items.
     fn oldest(&mut self, count: usize) -> Result<BTreeSet<i64>, Failed> {
         if count == 0 {
             return Ok(BTreeSet::new());
         }
-        let text =
-            format!("SELECT number FROM cognate.items_{} ORDER BY number LIMIT $1", self.entry.id);
+        let text = format!("SELECT number FROM {} ORDER BY number LIMIT $1", self.entry.table());
         let rows = self.session.query(&text, &[&signed(count as u64)])?;
         rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }
 
     fn delete(&mut self, numbers: &[i64]) -> Result<(), Failed> {
         if !numbers.is_empty() {
-            let text =
-                format!("DELETE FROM cognate.items_{} WHERE number = ANY ($1)", self.entry.id);
+            let text = format!("DELETE FROM {} WHERE number = ANY ($1)", self.entry.table());
             self.session.execute(&text, &[&numbers])?;
         }
         Ok(())
@@ -333,16 +332,12 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
     fn last_of(
         &mut self,
         condition: &str,
-        values: [&(dyn postgres::types::ToSql + Sync); 2],
+        [one, other]: [&(dyn ToSql + Sync); 2],
         most: usize,
     ) -> Result<Numbered, CollectionError> {
-        let text = format!(
-            "SELECT {COLUMNS} FROM cognate.items_{} i WHERE {condition} ORDER BY i.number DESC LIMIT $3",
-            self.entry.id
-        );
+        let condition = format!("{condition} ORDER BY i.number DESC LIMIT $3");
         let most = signed(most as u64);
-        let rows = self.session.query(&text, &[values[0], values[1], &most])?;
-        let mut items = rows::items(&rows)?;
+        let mut items = self.entry.read_items(self.session, &condition, &[one, other, &most])?;
         items.reverse();
         Ok(items)
     }
@@ -367,11 +362,7 @@ impl Following for WriteTransaction<'_, '_> {
 
     fn there(&mut self, items: &[Item]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError> {
         let names: Vec<&str> = items.iter().map(|item| &*item.id).collect();
-        let text = format!(
-            "SELECT {COLUMNS} FROM cognate.items_{} i WHERE i.id = ANY ($1)",
-            self.entry.id
-        );
-        let there = rows::items(&self.session.query(&text, &[&names])?)?;
+        let there = self.entry.read_items(self.session, "i.id = ANY ($1)", &[&names])?;
         Ok(there.into_iter().map(|(_, item)| (item.id.clone(), item)).collect())
     }
 

@@ -30,7 +30,6 @@ const PIECE: usize = 1000;
 const SEARCH: &str = "SET LOCAL hnsw.iterative_scan = relaxed_order;
      SET LOCAL ivfflat.iterative_scan = relaxed_order; SET LOCAL ivfflat.probes = 20;";
 
-/// The kind of an index of vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexKind {
     Hnsw,
@@ -46,7 +45,6 @@ impl fmt::Display for IndexKind {
     }
 }
 
-/// The result of making vectors and an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Indexed {
     /// Vectors that were made; the others were there.
@@ -55,7 +53,6 @@ pub struct Indexed {
     pub dropped: usize,
 }
 
-/// The vectors of a collection by a model.
 struct Table {
     entry: Entry,
     /// Items of smaller numbers have theirs.
@@ -107,7 +104,6 @@ impl Table {
         Ok(Some(Self { entry, upto: row.try_get("upto")?, name }))
     }
 
-    /// Whether every item has its vector.
     fn is_whole(&self) -> bool {
         self.upto >= self.entry.next
     }

@@ -410,12 +410,6 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
                           changed; the server's log says more under this request id";
             with_cause(error, Code::NotWritten, detail)
         }
-        CollectionError::OtherWriter { .. } => {
-            let detail = "another server writes to this collection, or did so until some seconds ago, \
-                          so nothing was changed; send what is to be written to that server, or \
-                          here once it has written nothing for some time";
-            with_cause(error, Code::NotWritten, detail)
-        }
         CollectionError::Uncertain { .. } => {
             let detail = "the connection to the database was lost while it wrote, so what was to be \
                           written may be there or not; write it again";
@@ -433,7 +427,6 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
         | CollectionError::Alive { .. }
         | CollectionError::NoCollections { .. }
         | CollectionError::Damaged { .. }
-        | CollectionError::EarlierFormat { .. }
         | CollectionError::NewerFormat { .. }
         | CollectionError::NoLog { .. }
         | CollectionError::NotSetUp { .. }

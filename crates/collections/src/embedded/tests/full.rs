@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::embedded::frame::HEAD;
 use crate::embedded::storage::Storage;
-use crate::embedded::tests::faults::{Chance, LOG, open};
+use crate::embedded::tests::faults::{LOG, open};
 use crate::embedded::tests::item;
 use crate::embedded::tests::simulated::Simulated;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
-use crate::{Collection, CollectionError, Item, ItemSelector, Limits, Settings, Write};
+use crate::{Collection, CollectionError, Home, Item, ItemSelector, Limits, Settings, Write};
 
 /// What a crash may leave behind the last whole frame.
 const TORN: &[u8] = b"half of a frame that nobody was told of";
@@ -52,8 +52,12 @@ fn a_torn_end_that_cannot_be_kept_is_left_until_there_is_room() {
     // None, and less than the end takes.
     for room in [0, TORN.len() - 1] {
         disk.fill(Some(room));
-        let opened =
-            EmbeddedHome::open_in(Arc::new(disk.clone()), Path::new("/data"), Limits::DEFAULT);
+        let opened = EmbeddedHome::open_each(
+            Arc::new(disk.clone()),
+            Path::new("/data"),
+            Limits::DEFAULT,
+            false,
+        );
         let (home, cuts) = opened.unwrap();
         assert_eq!((cuts.len(), cuts[0].bytes, &cuts[0].kept), (1, TORN.len() as u64, &None));
         assert_eq!((ids(&news(&home)), home.full()), (vec!["n0".to_owned(), "n1".to_owned()], 1));
@@ -75,9 +79,13 @@ fn a_torn_end_that_cannot_be_kept_is_left_until_there_is_room() {
     );
     home.look_after().unwrap();
     assert_eq!(home.full(), 0);
-    let (again, cuts) =
-        EmbeddedHome::open_in(Arc::new(disk.killed()), Path::new("/data"), Limits::DEFAULT)
-            .unwrap();
+    let (again, cuts) = EmbeddedHome::open_each(
+        Arc::new(disk.killed()),
+        Path::new("/data"),
+        Limits::DEFAULT,
+        false,
+    )
+    .unwrap();
     assert_eq!((cuts.len(), ids(&news(&again)).len()), (0, 3));
 }
 
@@ -107,11 +115,7 @@ fn a_late_cut_loses_nothing_whatever_step_fails() {
             let most = shown.len() + uncertain.into_iter().filter(|one| *one).count();
             assert!(found.len() <= most, "{fails:?}, {told}: {found:?}");
         };
-        check(&disk.killed(), "killed");
-        for seed in 0..6 {
-            let mut chance = Chance(seed);
-            check(&disk.without_power(|| chance.next()), "power");
-        }
+        disk.crashed(6).for_each(|(told, disk)| check(&disk, &told));
     }
 }
 
@@ -139,8 +143,7 @@ fn what_is_deleted_on_a_full_disk_makes_room() {
         let left = if deleted.is_ok() { 0 } else { 2 };
         assert_eq!(ids(&news(&home)).len(), left, "{fails:?}: {deleted:?}");
         let is_uncertain = matches!(deleted, Err(CollectionError::Unsynced { .. }));
-        let mut chance = Chance(7);
-        for disk in [disk.killed(), disk.without_power(|| chance.next())] {
+        for (_, disk) in disk.crashed(1) {
             let found = ids(&news(&open(&disk).unwrap())).len();
             assert!(found == left || (is_uncertain && found == 0), "{fails:?}: {found}");
         }

@@ -32,7 +32,7 @@ struct Happened {
 
 fn open(disk: &Simulated) -> EmbeddedHome {
     let storage = Arc::new(disk.clone());
-    EmbeddedHome::open_in(storage, Path::new("/data"), contract::LIMITS).unwrap().0
+    EmbeddedHome::open_each(storage, Path::new("/data"), contract::LIMITS, false).unwrap().0
 }
 
 fn live(engine: &SharedEngine, seed: u64, happened: &mut Happened) {

@@ -10,7 +10,7 @@ use std::{env, io, thread};
 use crate::embedded::EmbeddedHome;
 use crate::embedded::log::UNWHOLE;
 use crate::embedded::tests::{item, log_of};
-use crate::{Limits, Settings};
+use crate::{Collection, Limits, Settings};
 
 /// The folder that the killed process writes to, if this is that process.
 const FOLDER: &str = "TEST_COGNATE_KILLED_IN";
@@ -24,7 +24,7 @@ const MOST_KILLS: usize = 60;
 fn write_and_compact(folder: &Path) {
     let (home, _) = EmbeddedHome::open(folder, Limits::DEFAULT).unwrap();
     let (news, _) = home.make("news", Settings::default(), 0).unwrap();
-    let first = news.told(0).items;
+    let first = news.told(0).unwrap().items;
     if first == 0 {
         news.put((0..4000).map(|at| item(at, "there from the beginning", 0)).collect(), 0).unwrap();
     }

@@ -3,8 +3,8 @@
 
 mod cancelled;
 mod clock;
-mod earlier;
 mod faults;
+mod formats;
 mod full;
 mod histories;
 mod killed;
@@ -23,14 +23,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cognate::engine::{Engine, KeptText, Query};
+use cognate::engine::{KeptText, Query};
 use cognate::methods::Method;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{
-    Cancellation, Collection, CollectionError, Incoming, Item, Limits, Settings, contract,
+    Cancellation, Collection, CollectionError, Home, Incoming, Item, Limits, Settings, contract,
 };
 
 fn item(id: usize, text: &str, time: i64) -> Item {
@@ -74,57 +74,6 @@ fn with_killed_batches(count: usize) -> TempDir {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
-    /// Puts, replacements, removals and settings of chance, with the folder opened again between.
-    #[test]
-    fn what_is_opened_again_is_what_it_was(
-        steps in prop::collection::vec((0u8..9, 0usize..40, 1usize..6), 1..60),
-    ) {
-        let folder = tempfile::tempdir().unwrap();
-        let memory = EmbeddedHome::in_memory(Limits::DEFAULT);
-        let (model, _) = memory.make("news", Settings::default(), 0).unwrap();
-        let mut collections = open(folder.path());
-        collections.make("news", Settings::default(), 0).unwrap();
-        for (step, (kind, at, count)) in steps.into_iter().enumerate() {
-            let (now, news) = (step as i64 * 10, collections.named("news").unwrap());
-            for one in [&model, &news] {
-                match kind {
-                    0..4 => {
-                        let items = (at..at + count).map(|at| item(at, &format!("t{step}"), now));
-                        one.put(items.collect(), now).unwrap();
-                    }
-                    4 => drop(one.remove(&[&format!("n{at}")], now).unwrap()),
-                    5 => {
-                        let settings = Settings { max_items: Some(at + 1), ttl_ms: None, ..Settings::default() };
-                        one.set(settings, now).unwrap();
-                    }
-                    6 => {
-                        let settings = Settings { max_items: None, ttl_ms: Some(30 * count as i64), ..Settings::default() };
-                        one.set(settings, now).unwrap();
-                    }
-                    7 => one.compact(now).unwrap(),
-                    _ => one.tidy(now).unwrap(),
-                }
-            }
-            prop_assert_eq!(texts(&news, now), texts(&model, now));
-            prop_assert_eq!(news.told(now).items, texts(&model, now).len());
-            if kind == 8 {
-                drop(news);
-                drop(collections);
-                collections = open(folder.path());
-                let again = collections.named("news").unwrap();
-                prop_assert_eq!(texts(&again, now), texts(&model, now));
-                prop_assert_eq!(again.settings(), model.settings());
-                prop_assert_eq!(again.told(now).bytes >= model.told(now).bytes, true);
-            }
-        }
-        // Nothing is counted twice or forgotten.
-        for one in memory.each() {
-            memory.remove(one.name()).unwrap();
-        }
-        drop(model);
-        prop_assert_eq!(memory.bytes(), 0);
-    }
-
     /// A log that ends anywhere is opened with the batches that are whole.
     #[test]
     fn a_torn_end_is_cut_off_and_kept(share in 0.0f64..1.0, garbage in 0usize..80) {
@@ -179,16 +128,6 @@ fn frames(log: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn one_process_writes_at_a_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let first = open(folder.path());
-    let second = EmbeddedHome::open(folder.path(), Limits::DEFAULT).unwrap_err();
-    assert!(matches!(second, CollectionError::InUse { .. }), "{second}");
-    drop(first);
-    open(folder.path());
-}
-
-#[test]
 fn limits_are_held_before_anything_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let limits = Limits { collections: 2, items: 3, bytes: 4000, text_bytes: 20 };
@@ -212,14 +151,14 @@ fn limits_are_held_before_anything_is_written() {
     large.attributes = serde_json::from_value(many.into()).unwrap();
     assert!(matches!(news.put(vec![large], 0), Err(CollectionError::NoMemory { limit: 4000 })));
     assert_eq!(fs::metadata(log_of(&folder)).unwrap().len(), before);
-    assert_eq!((news.told(0).items, collections.bytes()), (0, 0));
+    assert_eq!((news.told(0).unwrap().items, collections.bytes()), (0, 0));
     // A collection that says how many it keeps takes any number, and keeps the newest.
     let few = Settings { max_items: Some(2), ttl_ms: None, ..Settings::default() };
     collections.make("news", few, 0).unwrap();
     let applied = news.put((0..4).map(|at| item(at, "a", 0)).collect(), 0).unwrap();
     assert_eq!((applied.added, applied.left), (4, 2));
     assert_eq!(texts(&news, 0).iter().map(|(id, _)| &**id).collect::<Vec<_>>(), ["n2", "n3"]);
-    collections.remove("news").unwrap();
+    collections.delete("news").unwrap();
     assert!(matches!(news.put(vec![item(1, "a", 0)], 0), Err(CollectionError::Unknown)));
     assert!(!folder.path().join("news").exists());
 }
@@ -236,14 +175,13 @@ fn what_exceeds_the_memory_can_be_deleted() {
     let news = collections.named("news").unwrap();
     assert!(matches!(news.put(vec![item(9, "a", 0)], 0), Err(CollectionError::NoMemory { .. })));
     news.remove(&["n0"], 0).unwrap();
-    assert_eq!(news.told(0).items, 3);
+    assert_eq!(news.told(0).unwrap().items, 3);
 }
 
 /// Vectors are kept where there is memory for them, and give way to items.
 #[test]
 fn vectors_take_what_items_leave() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/default.safetensors");
-    let engine = Engine::open(path.as_ref(), &Default::default()).unwrap();
+    let engine = contract::engine();
     let (numbers, dims) = (600, engine.embedding_dims(Method::AvgCos).unwrap());
     let words = ["quake", "city", "river", "town", ""];
     let text = |at: usize| format!("{} {}", words[at % 5], words[(at / 5) % 5]);
@@ -260,7 +198,7 @@ fn vectors_take_what_items_leave() {
         let numbered: Vec<_> =
             view.numbered().map(|(number, item)| (number, Arc::clone(item))).collect();
         let vectors =
-            news.vectors_of(&engine, Method::AvgCos, &numbered, Cancellation::NEVER).unwrap();
+            news.vectors(&engine, Method::AvgCos, &numbered, Cancellation::NEVER).unwrap();
         assert_eq!(vectors.is_some(), kept);
         let Some(vectors) = vectors else { continue };
         assert!(collections.bytes() > items_alone + 2 * block);
@@ -275,15 +213,14 @@ fn vectors_take_what_items_leave() {
         }
         assert_eq!(vectors.of(3), None, "what was removed before");
         // They are made once.
-        let again =
-            news.vectors_of(&engine, Method::AvgCos, &numbered, Cancellation::when(&|| true));
+        let again = news.vectors(&engine, Method::AvgCos, &numbered, Cancellation::when(&|| true));
         assert!(Arc::ptr_eq(&again.unwrap().unwrap(), &vectors));
         drop(vectors);
         // Items that need the memory have it.
         let large = "x".repeat(1000);
         let many = (0..12_000).map(|at| item(10_000 + at, &large, 0)).collect();
         news.put(many, 0).unwrap();
-        assert_eq!(collections.bytes(), news.told(0).bytes);
+        assert_eq!(collections.bytes(), news.told(0).unwrap().bytes);
     }
 }
 

@@ -1,6 +1,5 @@
 //! The best of what a ranking was narrowed to are the best of all, bit for bit.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use cognate::engine::{Boosts, Liked, Likes, Query, RankOptions, Ranking, Strategy};
@@ -9,8 +8,8 @@ use serde_json::json;
 use super::shortlists::{ENGINE, real, with};
 use crate::embedded::EmbeddedCollection;
 use crate::{
-    Cancellation, Choice, ChooseError, Chosen, Collection, Filter, Item, ItemSelector, Limits,
-    SHORTLIST_METHOD, Several, TopQuery,
+    Cancellation, Choice, Chosen, Collection, Filter, Item, ItemSelector, Limits, SHORTLIST_METHOD,
+    Several, TopQuery,
 };
 
 /// Real texts and recombinations of them, some of them twice, and some without a known word.
@@ -133,21 +132,4 @@ fn where_it_does_not_help_all_are_ranked() {
     assert!(narrowed(&equal, &which, (&[("a river", 1.0)], false), 1).is_none());
     let (_home, unknown) = with((0..2000).map(|_| "%".to_owned()), Limits::DEFAULT);
     assert!(narrowed(&unknown, &which, (&[("a river", 1.0)], false), 1).is_none());
-}
-
-#[test]
-fn a_question_that_is_given_up_keeps_what_it_made() {
-    let (home, news) = with(texts(2000).into_iter(), Limits::DEFAULT);
-    let (looks, before) = (Cell::new(0), home.bytes());
-    let is_cancelled = || looks.replace(looks.get() + 1) == 2;
-    let best = TopQuery {
-        engine: &ENGINE,
-        texts: vec![("a river", 1.0)],
-        several: Several::Each,
-        length: 5,
-    };
-    let cancel = Cancellation::when(&is_cancelled);
-    let stopped = news.choose(&ItemSelector::default(), &Choice::TopQuery(best), 0, cancel);
-    assert!(matches!(stopped, Err(ChooseError::Stopped)), "{stopped:?}");
-    assert!(home.bytes() > before);
 }

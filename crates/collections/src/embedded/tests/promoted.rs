@@ -8,7 +8,7 @@ use std::{fs, thread};
 
 use super::{frames, log_of, open, with_batches};
 use crate::embedded::storage::Stored;
-use crate::{CollectionError, Cut, Home, Limits, Promoted, ReplicaHome, promote};
+use crate::{Collection, CollectionError, Cut, Home, Limits, Promoted, ReplicaHome, promote};
 
 /// Watches for as long as no test may take; fails it if it watches where it should not.
 fn promoted(folder: &Path, may_watch: bool) -> Result<(Vec<Promoted>, Vec<Cut>), CollectionError> {
@@ -43,7 +43,7 @@ fn what_a_dead_writer_left_is_shown_by_replicas_and_told() {
     assert!(replica.look().is_empty());
     assert_eq!((count(), replica.totals(0).behind.unwrap().bytes), (3, 0));
     // It is left to the next one.
-    assert_eq!(open(folder.path()).named("news").unwrap().told(0).items, 3);
+    assert_eq!(open(folder.path()).named("news").unwrap().told(0).unwrap().items, 3);
 }
 
 #[test]

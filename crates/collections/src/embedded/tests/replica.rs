@@ -12,7 +12,7 @@ use crate::embedded::items::Items;
 use crate::embedded::log::Change;
 use crate::embedded::{EmbeddedHome, Opening};
 use crate::{
-    Cancellation, Choice, CollectionError, Home, ItemSelector, Limits, MatchError, Outgoing,
+    Cancellation, Choice, Collection, CollectionError, Home, ItemSelector, Limits, Outgoing,
     ReplicaHome, Settings, Write, contract,
 };
 
@@ -76,7 +76,7 @@ proptest! {
                     prop_assert_eq!(seen(&replica, now).1, before, "what is the same is kept");
                 }
                 5 => {
-                    home.remove("news").unwrap();
+                    home.delete("news").unwrap();
                     home.make("news", Settings { max_items: Some(9), ttl_ms: None, ..Settings::default() }, now).unwrap();
                 }
                 6 => drop(home.make("more", Settings::default(), now).unwrap()),
@@ -236,29 +236,6 @@ fn another_log_in_the_same_file_is_read_from_its_beginning() {
     assert!(replica.look().is_empty());
     let home = open(other.path());
     assert_eq!(seen(&replica, 0).0, seen(&home, 0).0);
-}
-
-#[test]
-fn a_replica_takes_no_changes() {
-    let folder = with_batches(1);
-    // What is no collection is none here either.
-    fs::write(folder.path().join("notes.txt"), "a file of another").unwrap();
-    fs::create_dir(folder.path().join("empty")).unwrap();
-    let (replica, engine) =
-        (ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap(), contract::engine());
-    let news = replica.get("news").unwrap();
-    let refused = |error: CollectionError| assert!(matches!(error, CollectionError::ReadOnly));
-    refused(replica.set("news", Settings::default(), 0).unwrap_err());
-    refused(replica.delete("news").unwrap_err());
-    refused(news.write(Write::Remove(vec!["n0".into()]), 0).unwrap_err());
-    match news.follow(engine, &contract::how(), vec![item(1, "a", 0)], 0, Cancellation::NEVER) {
-        Err(MatchError::Collection(error)) => refused(error),
-        other => panic!("{other:?}"),
-    }
-    // Two of them, and one that writes, have a folder at a time. Who writes asks for a log in each folder.
-    fs::remove_dir(folder.path().join("empty")).unwrap();
-    let _second = ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap();
-    let _writer = open(folder.path());
 }
 
 /// Readers of alerts go on by these numbers, and vectors are stored by them.

@@ -1,7 +1,6 @@
 //! Shortlists hold what is nearest by the vectors themselves, in the memory that is counted.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::fs;
 use std::sync::{Arc, LazyLock};
 
@@ -14,8 +13,8 @@ use serde_json::json;
 use crate::embedded::tests::item;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{
-    Cancellation, Choice, ChooseError, Collection, Filter, Item, ItemSelector, Limits,
-    SHORTLIST_METHOD, Settings, Several, TopQuery,
+    Cancellation, Choice, Collection, Filter, Home, Item, ItemSelector, Limits, SHORTLIST_METHOD,
+    Settings, Several, TopQuery,
 };
 
 const WORDS: [&str; 12] = [
@@ -147,7 +146,7 @@ proptest! {
         news.put(again.collect(), 0).unwrap();
         if choice == 3 {
             let items = all_of(&news, &ItemSelector::default());
-            news.vectors_of(&ENGINE, SHORTLIST_METHOD, &items, Cancellation::NEVER).unwrap();
+            news.vectors(&ENGINE, SHORTLIST_METHOD, &items, Cancellation::NEVER).unwrap();
         }
         let which = match choice {
             0 => ItemSelector::default(),
@@ -195,7 +194,7 @@ fn rows_are_paid_for_and_give_way_to_items() {
     assert!((250 * 3000..300 * 3500).contains(&rows), "{rows}");
     // Items need the memory, and the list is the same without any.
     let mut next = 3000;
-    while home.bytes() > news.told(0).bytes {
+    while home.bytes() > news.told(0).unwrap().bytes {
         assert!(next < 20_000);
         news.put((next..next + 500).map(|at| item(at, "%", 0)).collect(), 0).unwrap();
         next += 500;
@@ -205,24 +204,6 @@ fn rows_are_paid_for_and_give_way_to_items() {
     assert_eq!(nearest(&news, &all, &["river flood"], 7, 0), listed);
     assert_eq!(home.bytes(), filled);
     drop(news);
-    home.remove("news").unwrap();
+    home.delete("news").unwrap();
     assert_eq!(home.bytes(), 0);
-}
-
-#[test]
-fn what_was_made_before_a_list_was_given_up_stays() {
-    let text = |at: usize| format!("{} {}", WORDS[at % 10], WORDS[at / 10 % 10]);
-    let (home, news) = with((0..3000).map(text), Limits::DEFAULT);
-    let (items, looks) = (home.bytes(), Cell::new(0));
-    let is_cancelled = || looks.replace(looks.get() + 1) == 2;
-    let texts = vec![("river", 1.0)];
-    let wanted = TopQuery { engine: &ENGINE, texts, several: Several::Each, length: 5 };
-    let cancel = Cancellation::when(&is_cancelled);
-    let refused = news.choose(&ItemSelector::default(), &Choice::Shortlist(wanted), 0, cancel);
-    assert!(matches!(refused, Err(ChooseError::Stopped)));
-    let (made, all) = (home.bytes() - items, 6);
-    let whole = nearest(&news, &ItemSelector::default(), &["river"], 5, 0);
-    assert_eq!((whole.len(), (home.bytes() - items) / made), (5, all / 2));
-    // A text without a known word is near to none.
-    assert!(nearest(&news, &ItemSelector::default(), &["%", ""], 5, 0).is_empty());
 }

@@ -4,7 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path};
-use std::sync::{Arc, Barrier, Mutex, MutexGuard};
+use std::sync::{Arc, Barrier};
+
+use cognate_testing::Chance;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::embedded::log::UNWHOLE;
 use crate::embedded::storage::{Storage, Stored};
@@ -191,7 +194,7 @@ impl Simulated {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap()
+        self.state.lock()
     }
 
     /// Steps that were asked for.
@@ -256,6 +259,15 @@ impl Simulated {
         disk
     }
 
+    /// The disks that may be found after the process was killed, and so many after the power went.
+    pub(super) fn crashed(&self, seeds: u64) -> impl Iterator<Item = (String, Self)> {
+        let without_power = (0..seeds).map(|seed| {
+            let mut chance = Chance(seed);
+            (format!("power {seed}"), self.without_power(|| chance.below(2) == 0))
+        });
+        std::iter::once(("killed".to_owned(), self.killed())).chain(without_power)
+    }
+
     /// Whether who opened a file left it to others.
     pub(super) fn is_unlocked(&self, path: &Path) -> bool {
         let mut state = self.state();
@@ -288,13 +300,6 @@ impl Storage for Simulated {
         }
         drop(state);
         self.sync_folder(path.parent().unwrap())
-    }
-
-    fn lock(&self, path: &Path) -> io::Result<Arc<dyn Stored>> {
-        match self.open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.create(path),
-            opened => opened,
-        }
     }
 
     fn names(&self, folder: &Path) -> io::Result<Vec<String>> {

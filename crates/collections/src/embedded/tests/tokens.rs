@@ -9,8 +9,8 @@ use super::shortlists::{ENGINE, real, with};
 use crate::embedded::EmbeddedCollection;
 use crate::embedded::tests::item;
 use crate::{
-    Cancellation, Choice, ChooseError, Chosen, Collection, Filter, Item, ItemSelector, Limits,
-    Several, TopQuery,
+    Cancellation, Choice, ChooseError, Chosen, Collection, Filter, Home, Item, ItemSelector,
+    Limits, Several, TopQuery,
 };
 
 /// Words of which texts are made: common ones, rare ones, one that the model does not know.
@@ -148,7 +148,7 @@ fn a_question_that_is_given_up_keeps_what_it_made() {
     assert!(home.bytes() > before);
     same_as_all(&news, &ItemSelector::default(), &["river 7"], (Method::Bm25, 5));
     drop(news);
-    home.remove("news").unwrap();
+    home.delete("news").unwrap();
     assert_eq!(home.bytes(), 0);
 }
 

@@ -1,37 +1,21 @@
 //! Windows that are kept from one request to the next find what windows that are made anew find, name
 //! nothing that left, and are in the memory that is counted.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cognate::engine::Engine;
 use cognate::methods::Method;
 use cognate::window;
 use cognate::window::events::Rule;
 use cognate::window::stream;
 use proptest::prelude::*;
 
+use crate::contract::engine;
 use crate::embedded::tests::item;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{
-    Cancellation, Collection, CollectionError, Event, Item, Limits, MatchError, MatchOptions,
+    Cancellation, Collection, CollectionError, Event, Home, Item, Limits, MatchError, MatchOptions,
     Matched, Settings, SharedEngine,
 };
-
-/// An engine in something that can be shared.
-struct Holder(Engine);
-
-impl AsRef<Engine> for Holder {
-    fn as_ref(&self) -> &Engine {
-        &self.0
-    }
-}
-
-fn engine() -> SharedEngine {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/default.safetensors");
-    let engine = Engine::open(path.as_ref(), &Default::default()).unwrap();
-    SharedEngine::of(Arc::new(Holder(engine)))
-}
 
 fn how(last: usize, threshold: f32) -> MatchOptions {
     let rule = Rule { threshold, votes: 3, centre: 0.2, duplicate: 1.0 };
@@ -111,7 +95,7 @@ fn what_late_items_pushed_out_is_in_no_window_that_is_kept() {
     // Two come too late in the places of n0 and n1, and are gone with the next.
     news.put(vec![item(10, "the river", 500), item(11, "the river", 500)], 2000).unwrap();
     let applied = news.put(vec![item(12, "the river", 2000)], 2000).unwrap();
-    assert_eq!((applied.left, news.told(2000).items), (0, 2));
+    assert_eq!((applied.left, news.told(2000).unwrap().items), (0, 2));
     for (at, expected) in [(1, None), (2, Some("n2"))] {
         let again = item(20 + at, &text(at), 2000);
         let found = follow(&news, &engine, how(100, 0.3), vec![again], 2000);
@@ -128,7 +112,7 @@ fn a_clock_that_begins_anew_brings_nothing_back_that_left() {
     matched(&news, &engine, how(100, 0.3), &[0], 10_000);
     // The only item leaves, and the next one, which is old, sets the clock to its own time.
     let applied = news.put(vec![item(1, "the river", 5000)], 20_000).unwrap();
-    assert_eq!((applied.expired, news.told(20_000).items), (0, 1));
+    assert_eq!((applied.expired, news.told(20_000).unwrap().items), (0, 1));
     let again = vec![item(2, &text(0), 5000)];
     let found = follow(&news, &engine, how(100, 0.3), again, 20_000);
     assert!(found[0].new && found[0].nearest.is_empty(), "{found:?}");
@@ -166,7 +150,7 @@ fn a_match_that_is_given_up_changes_nothing() {
         assert!(matches!(stopped, Err(MatchError::Stopped)), "{after}");
         // What was in the middle of a second look asks once more before it ends.
         assert!(checks.load(Ordering::Relaxed) <= after + 2, "nothing runs on");
-        assert_eq!(news.told(now).items, all.len());
+        assert_eq!(news.told(now).unwrap().items, all.len());
         // Texts of the window that were read are read no more.
         let again = AtomicUsize::new(0);
         let count = || again.fetch_add(1, Ordering::Relaxed) == usize::MAX;
@@ -187,7 +171,7 @@ fn a_window_is_paid_for_and_gives_way_to_items() {
     let room = 8 << 20;
     let collections = EmbeddedHome::in_memory(Limits { bytes: room, ..Limits::DEFAULT });
     let (news, _) = collections.make("news", Settings::default(), 0).unwrap();
-    let items = || collections.bytes() - news.told(0).bytes;
+    let items = || collections.bytes() - news.told(0).unwrap().bytes;
     matched(&news, &engine, how(500, 0.3), &[0], 0);
     let window = items();
     assert!(window > 500 * dims * 5, "{window}");
@@ -201,15 +185,15 @@ fn a_window_is_paid_for_and_gives_way_to_items() {
     // Two more windows, and then what is known is too much: the one that was not asked for longest goes.
     matched(&news, &engine, how(400, 0.3), &[200], 0);
     matched(&news, &engine, how(300, 0.3), &[201], 0);
-    assert_eq!(news.windows().len(), 3);
+    assert_eq!(news.windows.len(), 3);
     assert!(collections.bytes() <= room);
     let large = "x".repeat(1000);
-    let free = room - news.told(0).bytes;
+    let free = room - news.told(0).unwrap().bytes;
     let many = free / 1400;
     news.put((0..many).map(|at| item(1000 + at, &large, 0)).collect(), 0).unwrap();
-    assert_eq!((news.windows().len(), items()), (0, 0), "items need the memory");
+    assert_eq!((news.windows.len(), items()), (0, 0), "items need the memory");
     // Where there is none for a window, that is said, and nothing is added.
-    let before = news.told(0).items;
+    let before = news.told(0).unwrap().items;
     let asked = news.follow(
         engine.clone(),
         &how(5000, 0.3),
@@ -219,7 +203,7 @@ fn a_window_is_paid_for_and_gives_way_to_items() {
     );
     let is_refused = matches!(asked, Err(MatchError::Collection(CollectionError::NoMemory { .. })));
     assert!(is_refused);
-    assert_eq!((news.told(0).items, items()), (before, 0));
+    assert_eq!((news.told(0).unwrap().items, items()), (before, 0));
 }
 
 #[test]
@@ -234,7 +218,7 @@ fn a_window_gives_way_to_items_of_another_collection() {
     assert!(free < room / 2, "{free}");
     let many = room / 2 / 1400;
     other.put((0..many).map(|at| item(at, &"x".repeat(1000), 0)).collect(), 0).unwrap();
-    assert_eq!(news.windows().len(), 0);
+    assert_eq!(news.windows.len(), 0);
     // It is made again once there is room, and finds what was there.
     other.put(vec![item(0, "short", 0)], 0).unwrap();
     assert_eq!(named(&matched(&news, &engine, how(200, 0.3), &[5], 0)), ["n0"]);
@@ -249,16 +233,16 @@ fn as_many_windows_are_kept_as_are_asked_for_in_turn() {
         for (place, last) in [10, 20, 30].into_iter().enumerate() {
             matched(&news, &engine, how(last, 0.3), &[10 * round + place], 0);
         }
-        assert_eq!(news.windows().len(), 3);
+        assert_eq!(news.windows.len(), 3);
     }
     for last in 40..50 {
         matched(&news, &engine, how(last, 0.3), &[last], 0);
     }
-    assert_eq!(news.windows().len(), 4);
+    assert_eq!(news.windows.len(), 4);
     // What replaces or takes out items makes them all useless.
     news.remove(&["n0"], 0).unwrap();
     matched(&news, &engine, how(49, 0.3), &[90], 0);
-    assert_eq!(news.windows().len(), 1);
+    assert_eq!(news.windows.len(), 1);
 }
 
 proptest! {
@@ -308,7 +292,7 @@ proptest! {
                     }
                 }
                 _ => {
-                    fresh.windows().clear();
+                    fresh.windows.clear();
                     let found = follow(&kept, &engine, asked, items(&ids), now);
                     prop_assert_eq!(found, follow(&fresh, &engine, asked, items(&ids), now));
                 }
@@ -321,7 +305,7 @@ proptest! {
         }
         // All that was taken is given back.
         for one in collections.each() {
-            collections.remove(one.name()).unwrap();
+            collections.delete(one.name()).unwrap();
         }
         drop((kept, fresh));
         prop_assert_eq!(collections.bytes(), 0);
