@@ -1,7 +1,8 @@
 //! The recorded figures as one page of tables and small plots.
 
 use cognate_stats::page::frame::{Axis, Frame};
-use cognate_stats::page::{Cell, Head, Page, Table};
+use cognate_stats::page::table::{Better, Cell, Column, Table};
+use cognate_stats::page::{Head, Page};
 use serde_json::{Map, Value};
 
 const SIZE: (f64, f64) = (330.0, 250.0);
@@ -36,7 +37,6 @@ pub fn html(parts: &Map<String, Value>) -> String {
             page.figure(name, &curves(&[points], label));
         }
         page.put("</div>");
-        page.end_section();
     }
     page.finish()
 }
@@ -44,9 +44,8 @@ pub fn html(parts: &Map<String, Value>) -> String {
 fn by_set(page: &mut Page, sets: &Value) {
     page.section("Sets");
     let contestants = sets["contestants"].as_array().cloned().unwrap_or_default();
-    let names: Vec<String> =
-        contestants.iter().map(|of| of["name"].as_str().unwrap_or_default().to_owned()).collect();
-    let rows: Vec<(String, Vec<String>)> = sets["sets"]
+    let name = |of: &Value| of["name"].as_str().unwrap_or_default().to_owned();
+    let rows = sets["sets"]
         .as_array()
         .into_iter()
         .flatten()
@@ -54,7 +53,7 @@ fn by_set(page: &mut Page, sets: &Value) {
             let figures = row["figures"].as_array().into_iter().flatten();
             let shown = figures.map(|of| {
                 let number = |at: usize| of[at].as_f64().unwrap_or(0.0);
-                format!("{:.1} / {:.1}", number(0), number(1))
+                Cell::plain(format!("{:.1} / {:.1}", number(0), number(1)))
             });
             (row["set"].as_str().unwrap_or_default().to_owned(), shown.collect())
         })
@@ -73,18 +72,8 @@ fn by_set(page: &mut Page, sets: &Value) {
             )
         })
         .collect();
-    page.table(&Table {
-        stub: "Pearson / Spearman",
-        columns: names.iter().map(String::as_str).collect(),
-        rows: rows
-            .iter()
-            .map(|(set, cells)| {
-                (set.as_str(), cells.iter().map(|text| Cell::plain(text)).collect())
-            })
-            .collect(),
-        notes: notes.iter().map(String::as_str).collect(),
-    });
-    page.end_section();
+    let columns = contestants.iter().map(|of| Column::new(name(of), Better::Neither)).collect();
+    page.table(&Table { stub: "Pearson / Spearman", columns, rows, notes, ..Table::default() });
 }
 
 fn by_epochs(page: &mut Page, subjects: &Value) {
@@ -103,7 +92,6 @@ fn by_epochs(page: &mut Page, subjects: &Value) {
         page.figure(of_text[0]["text"].as_str().unwrap_or_default(), &curves(&drawn, "epochs"));
     }
     page.put("</div>");
-    page.end_section();
 }
 
 fn points(list: &Value) -> Vec<(f64, f64)> {

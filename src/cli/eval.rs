@@ -10,8 +10,8 @@ use cognate::engine::{Engine, Measure};
 use cognate::model::writer::clash;
 use cognate::model::{OpenOptions, disk};
 use cognate_eval::{
-    CalibrateOptions, Choice, CombineOptions, Deciding, EvalError, PairsOptions, Presented,
-    RankingOptions, Report, StsOptions, View,
+    CalibrateOptions, Choice, CombineOptions, EvalError, Figures, PairsOptions, RankingOptions,
+    Report, StsOptions, View,
 };
 use cognate_stats::bootstrap::Bootstrap;
 use cognate_stats::threshold::Criterion;
@@ -233,12 +233,9 @@ impl Shared {
     }
 
     /// Files first, so that what is printed says that all went well.
-    fn publish<F>(&self, engine: &Engine, report: &Report<F>) -> Result<(), Failure>
-    where
-        F: Deciding + Presented,
-    {
+    fn publish<F: Figures>(&self, engine: &Engine, report: &Report<F>) -> Result<(), Failure> {
         if let Some(path) = &self.html {
-            write(path, &cognate_eval::html(report))?;
+            write(path, &report.html())?;
         }
         let json_printed = self.json.as_deref().is_some_and(|path| path.as_os_str() == "-");
         match &self.json {
@@ -247,7 +244,7 @@ impl Shared {
             None => {}
         }
         if !json_printed {
-            print(&cognate_eval::terminal(report))?;
+            print(&report.terminal())?;
         }
         if !self.set_auto {
             return Ok(());

@@ -137,10 +137,7 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
             Ok(())
         }
         Err(EventsError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => {
-            out.give_up();
-            Err(named(error))
-        }
+        Err(error) => Err(named(error)),
     }
 }
 

@@ -53,7 +53,6 @@ impl TrainingQuery {
         })
     }
 
-    /// Average precision of the ranking by these scores.
     fn average_precision(&self, scores: &[f64], found: &mut Vec<(f64, usize)>) -> f64 {
         let numbered = || scores.iter().copied().zip(0..).zip(self.relevant.iter().copied());
         let before = |one: &(f64, usize), other: &(f64, usize)| {

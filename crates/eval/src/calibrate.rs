@@ -7,8 +7,8 @@ use cognate::engine::calibration::{BINS, Threshold};
 use cognate::engine::{Calibration, Calibrations, Engine, Measure, Query};
 use cognate::model::update::Update;
 use cognate::model::writer::{Draft, clash};
-use cognate_files::ReadError;
-use cognate_stats::classification::{Confusion, Weights};
+use cognate_files::input::Input;
+use cognate_stats::classification::{Confusion, Weights, of_label};
 use cognate_stats::distribution::{equal_edges, histogram, percentiles};
 use cognate_stats::threshold::{Criterion, best_weighted_threshold};
 use serde::Serialize;
@@ -25,7 +25,6 @@ pub struct CalibrateOptions {
     pub methods: Vec<String>,
     /// Measures for vector methods; if empty, each method's own.
     pub measures: Vec<Measure>,
-    /// What a threshold should achieve.
     pub aim: Criterion,
     /// The expected share of related pairs in use; if absent, that of the file.
     pub prior: Option<f64>,
@@ -48,7 +47,6 @@ pub struct Calibrated {
     pub digest: String,
 }
 
-/// A threshold and its figures.
 #[derive(Debug, Clone, Serialize)]
 pub struct CalibratedThreshold {
     pub method: &'static str,
@@ -115,7 +113,7 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
     }
     let source = Source { path: options.file.clone(), name: options.file.display().to_string() };
     let set = datasets::read_pairs(&source)?;
-    let file_digest = digest(&source)?;
+    let file_digest = Input::open(&options.file)?.digest()?;
     let texts = [(set.name.as_str(), set.texts.as_slice())];
     let scored = scoring::pairs(engine, &field, &texts)?.pop().unwrap_or_default();
     let opposed = if options.drop_opposed { opposed(engine, &set)? } else { Vec::new() };
@@ -194,9 +192,7 @@ fn of(
     // Equal scores have no range to divide into bins.
     let edges = equal_edges(low, high.max(low.next_up()), BINS);
     let bins = |wanted: bool| {
-        let pairs = labels.iter().zip(scores).filter(|(label, _)| **label == wanted);
-        let numbers: Vec<f64> = pairs.map(|(_, score)| *score).collect();
-        let counts = histogram(&numbers, &edges)?;
+        let counts = histogram(&of_label(labels, scores, wanted), &edges)?;
         Some(counts.into_iter().map(|count| count as f32).collect())
     };
     let aim = match aim {
@@ -225,14 +221,4 @@ fn of(
         unrelated: bins(false)?,
     };
     Some((calibration, at))
-}
-
-/// BLAKE3 of the file as stored.
-fn digest(source: &Source) -> Result<String, ReadError> {
-    let mut hasher = blake3::Hasher::new();
-    let hashed = std::fs::File::open(&source.path).and_then(|file| {
-        hasher.update_reader(file)?;
-        Ok(hasher.finalize().to_hex().to_string())
-    });
-    hashed.map_err(|error| ReadError::Io { path: source.path.clone(), source: error })
 }

@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
+use cognate::engine::Engine;
 use cognate::engine::fuse::stored::{Learned, StoredFusion, StoredPart};
 use cognate::engine::fuse::{FuseBy, Fusions, combine};
-use cognate::engine::{Engine, Measure};
-use cognate::methods::Kind;
 use cognate::model::update::Update;
 use cognate::model::writer::{Draft, Written};
+use cognate_stats::page::table::{Better, Cell, Column, Mark, Table};
 use serde::Serialize;
 
 use crate::ascent::TrainingQuery;
@@ -17,8 +17,7 @@ use crate::datasets::{Judged, Source};
 use crate::scoring::Scored;
 use crate::{EvalError, ascent, datasets, scoring};
 
-/// The contender's name in reports.
-pub(super) const NAME: &str = "combination";
+const NAME: &str = "combination";
 
 /// Which scores are combined, and the files to learn the weights on.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +32,6 @@ pub struct CombineOptions {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Combination {
-    /// Names of the training files.
     pub learned_on: Vec<String>,
     /// `qrels` or `labels`: where the relevance of training candidates comes from.
     pub judgements: &'static str,
@@ -55,16 +53,10 @@ pub struct Weight {
 
 impl CombineOptions {
     /// The indices of the combined contenders in the field; missing methods are added to it.
-    pub(super) fn places(
-        &self,
-        engine: &Engine,
-        field: &mut Field,
-        measures: &[Measure],
-        kinds: &[Kind],
-    ) -> Result<Vec<usize>, EvalError> {
+    pub(super) fn places(&self, field: &mut Field<'_>) -> Result<Vec<usize>, EvalError> {
         let mut places = Vec::new();
         for name in &self.names {
-            let place = field.place_or_add(engine, name.trim(), measures, kinds)?;
+            let place = field.place_or_add(name.trim())?;
             let scores = field.contenders.get(place).map(|contender| &contender.scores);
             if matches!(scores, Some(Scores::Fused(..))) {
                 let problem = format!("`{}` is fused already: name its parts", name.trim());
@@ -89,8 +81,7 @@ impl CombineOptions {
     /// the random starts.
     pub(super) fn learn(
         &self,
-        engine: &Engine,
-        field: &Field,
+        field: &Field<'_>,
         places: &[usize],
         measured: &[Source],
         columns: &[String],
@@ -103,7 +94,7 @@ impl CombineOptions {
         let judged = Judged::read(&self.qrels)?;
         let chosen = places.iter().filter_map(|&place| field.contenders.get(place));
         let contenders: Vec<Contender> = chosen.cloned().collect();
-        let scored = scoring::rankings(engine, &contenders, &sets)?;
+        let scored = scoring::rankings(field.engine, &contenders, &sets)?;
         let mut lessons = Vec::new();
         for (set, scored) in sets.iter().zip(&scored) {
             let before = lessons.len();
@@ -182,17 +173,26 @@ impl Combination {
     pub(super) fn contender(&self) -> Contender {
         let term = |of: &Weight| format!("{:.3} {}", of.weight, of.name);
         let terms: Vec<String> = self.weights.iter().map(term).collect();
-        Contender {
-            name: NAME.to_owned(),
-            method: NAME.into(),
-            measure: None,
-            summary: format!("Standardised scores, weighted: {}.", terms.join(" + ")),
-            scores: Scores::Combination,
+        let summary = format!("Standardised scores, weighted: {}.", terms.join(" + "));
+        Contender::new(NAME, summary, Scores::Combination)
+    }
+
+    pub(super) fn table(&self) -> Table {
+        let row = |of: &Weight| (of.name.clone(), vec![Cell::share(of.weight, Mark::None)]);
+        Table {
+            title: format!("combination, learned on {}", self.learned_on.join(", ")),
+            stub: "score",
+            columns: vec![Column::new("weight", Better::Neither)],
+            rows: self.weights.iter().map(row).collect(),
+            notes: vec![format!(
+                "Weights of scores standardised within each query, by coordinate ascent on MAP, there \
+                 {:.4} over {} queries judged by {}.",
+                self.map, self.queries, self.judgements
+            )],
         }
     }
 }
 
-/// A combination stored as a method of a model file.
 #[derive(Debug, Clone, Serialize)]
 pub struct StoredCombination {
     pub method: String,

@@ -8,10 +8,10 @@ use cognate::engine::fuse::{FusedMethod, Fusion, Ranker};
 use cognate::engine::{Engine, Measure, Query};
 use cognate::methods::sets::ablation;
 use cognate::methods::{Info, Kind, Method, Scorer};
+use serde::Serialize;
 
 use crate::EvalError;
 
-/// The methods to measure, and the baseline.
 #[derive(Debug, Clone)]
 pub struct Choice {
     /// Names or aliases; `all` means every method that the model supports and that suits the task,
@@ -38,7 +38,6 @@ pub(super) struct Contender {
     pub(super) scores: Scores,
 }
 
-/// Where its scores come from.
 #[derive(Clone)]
 pub(super) enum Scores {
     Method(Method, Measure),
@@ -48,199 +47,193 @@ pub(super) enum Scores {
     Ablation(Arc<Scorer>, &'static Info),
     /// A fused method of the model; for each run it needs, the index of the column that holds it.
     Fused(Arc<Fusion>, Vec<usize>),
-    /// A combination of other contenders' scores.
     Combination,
 }
 
+impl Contender {
+    /// A contender that is none of [`Method::ALL`].
+    pub(super) fn new(name: &str, summary: String, scores: Scores) -> Self {
+        let method = name.to_owned().into();
+        Self { name: name.to_owned(), method, measure: None, summary, scores }
+    }
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct LeftOut {
+    pub method: Cow<'static, str>,
+    /// What the model lacks, and the command that adds it.
+    pub reason: String,
+}
+
 /// The contenders in the order of listings, and the baseline among them.
-#[derive(Default)]
-pub(super) struct Field {
+pub(super) struct Field<'e> {
+    pub(super) engine: &'e Engine,
+    measures: &'e [Measure],
+    /// The kinds of methods that suit the task.
+    kinds: &'e [Kind],
+    columns: &'e [String],
     pub(super) contenders: Vec<Contender>,
     pub(super) baseline: usize,
     /// Methods that the model does not support, with the reason.
-    pub(super) unavailable: Vec<(Cow<'static, str>, String)>,
-    columns: Vec<String>,
+    pub(super) unavailable: Vec<LeftOut>,
 }
 
 /// Chooses the contenders of a task (columns first, then methods of these kinds) and the baseline.
-pub(super) fn choose(
-    engine: &Engine,
-    choice: &Choice,
-    kinds: &[Kind],
-    columns: &[String],
-) -> Result<Field, EvalError> {
-    let mut field = Field { columns: columns.to_vec(), ..Field::default() };
+pub(super) fn choose<'e>(
+    engine: &'e Engine,
+    choice: &'e Choice,
+    kinds: &'e [Kind],
+    columns: &'e [String],
+) -> Result<Field<'e>, EvalError> {
+    let mut field = Field::new(engine, &choice.measures, kinds, columns);
     for (place, column) in columns.iter().enumerate() {
-        field.contenders.push(Contender {
-            name: column.clone(),
-            method: "column".into(),
-            measure: None,
-            summary: "A column of the file.".to_owned(),
-            scores: Scores::Column(place),
-        });
+        let of = Contender::new(column, "A column of the file.".to_owned(), Scores::Column(place));
+        field.contenders.push(Contender { method: "column".into(), ..of });
     }
-    field.list(engine, &choice.methods, &choice.measures, kinds)?;
+    field.list(&choice.methods)?;
     if choice.ablations {
-        field.add_ablations(engine)?;
+        field.add_ablations()?;
     }
-    field.baseline = field.place_or_add(engine, &choice.baseline, &choice.measures, kinds)?;
+    field.baseline = field.place_or_add(&choice.baseline)?;
     Ok(field)
 }
 
-/// Chooses methods without a baseline.
 pub(super) fn methods(
     engine: &Engine,
     names: &[String],
     measures: &[Measure],
 ) -> Result<Vec<Contender>, EvalError> {
-    let mut field = Field::default();
-    field.list(engine, names, measures, &[Kind::Similarity])?;
+    let mut field = Field::new(engine, measures, &[Kind::Similarity], &[]);
+    field.list(names)?;
     Ok(field.contenders)
 }
 
-impl Field {
-    /// Adds the methods with these names.
-    fn list(
-        &mut self,
-        engine: &Engine,
-        names: &[String],
-        measures: &[Measure],
-        kinds: &[Kind],
-    ) -> Result<(), EvalError> {
+impl<'e> Field<'e> {
+    fn new(
+        engine: &'e Engine,
+        measures: &'e [Measure],
+        kinds: &'e [Kind],
+        columns: &'e [String],
+    ) -> Self {
+        let (contenders, unavailable) = (Vec::new(), Vec::new());
+        Self { engine, measures, kinds, columns, contenders, baseline: 0, unavailable }
+    }
+
+    fn list(&mut self, names: &[String]) -> Result<(), EvalError> {
         for name in names {
             match name.trim() {
                 "none" => {}
-                "all" => self.add_all(engine, measures, kinds),
-                name => {
-                    self.add_named(engine, name, measures, kinds)?;
-                }
+                "all" => self.add_all(),
+                name => self.add_named(name).map(drop)?,
             }
         }
         Ok(())
     }
 
-    fn add_all(&mut self, engine: &Engine, measures: &[Measure], kinds: &[Kind]) {
-        for &method in Method::ALL.iter().filter(|method| kinds.contains(&method.info().kind)) {
-            match engine.unavailable(method) {
-                Some(reason) => {
-                    self.unavailable.push((method.name().into(), reason.to_string()));
-                }
-                None => self.add(engine, method, measures),
+    fn add_all(&mut self) {
+        let suits = |method: &&Method| self.kinds.contains(&method.info().kind);
+        for &method in Method::ALL.iter().filter(suits).collect::<Vec<_>>() {
+            match self.engine.unavailable(method) {
+                Some(reason) => self.leave_out(method.name(), reason.to_string()),
+                None => self.add(method),
             }
         }
-        if kinds.contains(&Kind::Ranker) {
-            for fused in engine.fusions().iter() {
-                if let Err(problem) = self.add_fused(engine, fused) {
-                    self.unavailable.push((fused.name().to_string().into(), problem));
+        if self.kinds.contains(&Kind::Ranker) {
+            for fused in self.engine.fusions().iter() {
+                if let Err(problem) = self.add_fused(fused) {
+                    self.leave_out(fused.name().to_string(), problem);
                 }
             }
         }
     }
 
     /// Adds the method with this name, fused or not, and returns its name in listings.
-    fn add_named(
-        &mut self,
-        engine: &Engine,
-        name: &str,
-        measures: &[Measure],
-        kinds: &[Kind],
-    ) -> Result<Cow<'static, str>, EvalError> {
+    fn add_named(&mut self, name: &str) -> Result<Cow<'static, str>, EvalError> {
         let wrong = |problem| EvalError::Options(format!("method `{}`: {problem}", name.trim()));
-        match engine.ranker(name).map_err(|error| wrong(error.to_string()))? {
-            Ranker::Fused(fused) if kinds.contains(&Kind::Ranker) => {
-                self.add_fused(engine, fused).map_err(wrong)?;
+        match self.engine.ranker(name).map_err(|error| wrong(error.to_string()))? {
+            Ranker::Fused(fused) if self.kinds.contains(&Kind::Ranker) => {
+                self.add_fused(fused).map_err(wrong)?;
                 Ok(fused.name().to_string().into())
             }
             Ranker::Fused(fused) => Err(only_ranks(fused.name())),
             Ranker::Method(method) => {
-                usable(engine, method, kinds)?;
-                self.add(engine, method, measures);
+                self.check(method)?;
+                self.add(method);
                 Ok(method.name().into())
             }
         }
     }
 
+    fn leave_out(&mut self, method: impl Into<Cow<'static, str>>, reason: String) {
+        self.unavailable.push(LeftOut { method: method.into(), reason });
+    }
+
+    fn push(&mut self, contender: Contender) {
+        if self.contenders.iter().all(|known| known.name != contender.name) {
+            self.contenders.push(contender);
+        }
+    }
+
     /// Adds a fused method, unless present, if the model and the columns provide what it needs.
-    fn add_fused(&mut self, engine: &Engine, fused: &FusedMethod) -> Result<(), String> {
-        let fusion = engine.fusion(fused).map_err(|error| error.to_string())?;
+    fn add_fused(&mut self, fused: &FusedMethod) -> Result<(), String> {
+        let fusion = self.engine.fusion(fused).map_err(|error| error.to_string())?;
         let place = |(_, run): (usize, &str)| {
             let place = self.columns.iter().position(|column| column == run);
             place.ok_or_else(|| format!("it needs the column `{run}`: name it with --column"))
         };
         let runs = fusion.runs().map(place).collect::<Result<Vec<_>, _>>()?;
         let name = fused.name().to_string();
-        if self.contenders.iter().all(|known| known.name != name) {
-            self.contenders.push(Contender {
-                name: name.clone(),
-                method: name.into(),
-                measure: None,
-                summary: fused.summary(),
-                scores: Scores::Fused(fusion, runs),
-            });
-        }
+        self.push(Contender::new(&name, fused.summary(), Scores::Fused(fusion, runs)));
         Ok(())
     }
 
     /// Adds a method under each of its measures, unless present.
-    fn add(&mut self, engine: &Engine, method: Method, measures: &[Measure]) {
-        let own = engine.default_measure(method);
-        let several = engine.embeds(method) && !measures.is_empty();
+    fn add(&mut self, method: Method) {
+        let (own, embeds) = (self.engine.default_measure(method), self.engine.embeds(method));
+        let several = embeds && !self.measures.is_empty();
         let own_alone = [own];
-        for &measure in if several { measures } else { &own_alone } {
+        for &measure in if several { self.measures } else { &own_alone } {
             let mut name = method.name().to_owned();
             if measure != own {
                 name = format!("{name}/{}", measure.name());
             }
-            let contender = Contender {
+            self.push(Contender {
                 name,
                 method: method.name().into(),
-                measure: engine.embeds(method).then_some(measure),
+                measure: embeds.then_some(measure),
                 summary: method.info().summary.to_owned(),
                 scores: Scores::Method(method, measure),
-            };
-            if self.contenders.iter().all(|known| known.name != contender.name) {
-                self.contenders.push(contender);
-            }
+            });
         }
     }
 
-    fn add_ablations(&mut self, engine: &Engine) -> Result<(), EvalError> {
+    fn add_ablations(&mut self) -> Result<(), EvalError> {
         for variant in ablation::all() {
-            match (variant.load)(engine.model())? {
-                Err(reason) => {
-                    self.unavailable.push((variant.name().into(), reason.to_string()));
-                }
-                Ok(scorer) => self.contenders.push(Contender {
-                    name: variant.name().to_owned(),
-                    method: variant.name().into(),
-                    measure: None,
-                    summary: format!("Ablation: {}", variant.info.summary),
-                    scores: Scores::Ablation(Arc::new(scorer), &variant.info),
-                }),
+            match (variant.load)(self.engine.model())? {
+                Err(reason) => self.leave_out(variant.name(), reason.to_string()),
+                Ok(scorer) => self.contenders.push(Contender::new(
+                    variant.name(),
+                    format!("Ablation: {}", variant.info.summary),
+                    Scores::Ablation(Arc::new(scorer), &variant.info),
+                )),
             }
         }
         Ok(())
     }
 
     /// The index of the contender with that name; a method is added if it is not yet present.
-    pub(super) fn place_or_add(
-        &mut self,
-        engine: &Engine,
-        name: &str,
-        measures: &[Measure],
-        kinds: &[Kind],
-    ) -> Result<usize, EvalError> {
+    pub(super) fn place_or_add(&mut self, name: &str) -> Result<usize, EvalError> {
         if let Some(place) = self.place(name) {
             return Ok(place);
         }
         // It may already be present under its canonical name.
-        let known = engine.method(name).ok().filter(|method| self.place(method.name()).is_some());
-        let name = match known {
+        let known = self.engine.method(name).ok();
+        let name = match known.filter(|method| self.place(method.name()).is_some()) {
             Some(method) => {
-                usable(engine, method, kinds)?;
+                self.check(method)?;
                 method.name().into()
             }
-            None => self.add_named(engine, name, measures, kinds)?,
+            None => self.add_named(name)?,
         };
         Ok(self.place(&name).unwrap_or(0))
     }
@@ -250,20 +243,19 @@ impl Field {
         let exact = self.contenders.iter().position(|contender| contender.name == name);
         exact.or_else(|| self.contenders.iter().position(|contender| contender.method == name))
     }
-}
 
-/// Refuses a method that the model does not support, or that does not suit the task.
-fn usable(engine: &Engine, method: Method, kinds: &[Kind]) -> Result<(), EvalError> {
-    if let Some(reason) = engine.unavailable(method) {
-        return Err(EvalError::Options(format!(
-            "{} cannot be used with this model: {reason}",
-            method.name()
-        )));
+    /// Refuses a method that the model does not support, or that does not suit the task.
+    fn check(&self, method: Method) -> Result<(), EvalError> {
+        let name = method.name();
+        if let Some(reason) = self.engine.unavailable(method) {
+            let problem = format!("{name} cannot be used with this model: {reason}");
+            return Err(EvalError::Options(problem));
+        }
+        match self.kinds.contains(&method.info().kind) {
+            true => Ok(()),
+            false => Err(only_ranks(name)),
+        }
     }
-    if !kinds.contains(&method.info().kind) {
-        return Err(only_ranks(method.name()));
-    }
-    Ok(())
 }
 
 fn only_ranks(name: &str) -> EvalError {

@@ -59,6 +59,14 @@ pub(super) fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, EvalError> {
     Ok(files.into_iter().zip(named).map(|(path, name)| Source { path, name }).collect())
 }
 
+/// What `read` makes of each data file.
+pub(super) fn read_all<T>(
+    paths: &[PathBuf],
+    read: impl Fn(&Source) -> Result<T, ReadError>,
+) -> Result<Vec<T>, EvalError> {
+    Ok(sources(paths)?.iter().map(read).collect::<Result<_, _>>()?)
+}
+
 /// The last parts of a path, at most so many.
 fn end(path: &Path, parts: usize) -> PathBuf {
     let all = path.components();
@@ -84,7 +92,6 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), EvalError> {
     Ok(())
 }
 
-/// The name of a file without its endings.
 fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let mut stem = name.as_str();
@@ -112,7 +119,6 @@ pub(super) fn is_blank(text: &str) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PairSet {
     pub(crate) name: String,
-    /// Whether each pair is related.
     pub(crate) labels: Vec<bool>,
     pub(crate) texts: Vec<(String, String)>,
 }
@@ -148,13 +154,11 @@ impl Judged {
     pub(crate) fn read(files: &[PathBuf]) -> Result<Self, ReadError> {
         let mut judgements = None;
         for path in files {
-            let source = Source { path: path.clone(), name: path.display().to_string() };
-            read_judgements(&source, judgements.get_or_insert_default())?;
+            topics::add_judgements(&mut Rows::open(path)?, judgements.get_or_insert_default())?;
         }
         Ok(Self(judgements))
     }
 
-    /// The source's name in a report.
     pub(crate) fn name(&self) -> &'static str {
         if self.0.is_some() { "qrels" } else { "labels" }
     }
@@ -186,7 +190,6 @@ impl Judged {
         graded.filter(|&(_, grade)| grade > 0).collect()
     }
 
-    /// Explains why no query of a file counts.
     pub(crate) fn none_counts(&self) -> &'static str {
         match self.0 {
             Some(_) => "the judgements list none of its queries",
@@ -204,11 +207,6 @@ fn ranking_of(mut rows: Rows, name: String, wanted: &[String]) -> Result<Ranking
     Ok(RankingSet { name, topics: topics::read(&mut rows, wanted, text)? })
 }
 
-/// Adds the judgements of a file to `judgements`.
-fn read_judgements(source: &Source, judgements: &mut Judgements) -> Result<(), ReadError> {
-    topics::add_judgements(&mut Rows::open(&source.path)?, judgements)
-}
-
 /// The pairs of one file, or of all files of one year.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Subtask {
@@ -219,7 +217,6 @@ pub(crate) struct Subtask {
     pub(crate) texts: Vec<(String, String)>,
 }
 
-/// Reads the pairs of a file.
 pub(crate) fn read_sts(source: &Source) -> Result<Subtask, ReadError> {
     sts_of(Rows::open(&source.path)?, source.name.clone())
 }

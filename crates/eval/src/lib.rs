@@ -11,7 +11,6 @@ mod combination;
 mod contenders;
 mod datasets;
 pub mod events;
-mod page;
 mod pairs;
 mod ranking;
 pub mod recommend;
@@ -19,8 +18,6 @@ mod report;
 mod scoring;
 mod set_auto;
 mod sts;
-mod summary;
-mod table;
 
 use std::path::PathBuf;
 
@@ -30,15 +27,12 @@ use cognate::model::ModelError;
 use cognate_files::ReadError;
 pub use combination::{CombineOptions, StoredCombination, check_name, keep};
 pub use contenders::Choice;
-pub use page::{Presented, html};
 pub use pairs::{PairsOptions, eval_pairs};
 pub use ranking::{RankingOptions, eval_ranking};
 pub use report::{Figures, Report};
-pub use set_auto::{AutoSet, Deciding, set_auto};
+pub use set_auto::{AutoSet, set_auto};
 pub use sts::{StsOptions, View, eval_sts};
-pub use summary::terminal;
 
-/// Why an evaluation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum EvalError {
     #[error(transparent)]

@@ -9,15 +9,22 @@ use std::path::PathBuf;
 use cognate::engine::Engine;
 use cognate::methods::Kind;
 use cognate_kernels::random::Random;
-use cognate_stats::classification::{Confusion, average_precision, roc_auc, roc_auc_interval};
+use cognate_stats::classification::{
+    Confusion, Curve, average_precision, of_label, precision_recall, roc, roc_auc, roc_auc_interval,
+};
 use cognate_stats::distribution::jensen_shannon;
+use cognate_stats::page::Page;
+use cognate_stats::page::dots::{Dot, Drawing};
+use cognate_stats::page::frame::{Axis, Frame, MIDDLE, WIDE};
+use cognate_stats::page::table::{Better, Cell, Column, Mark, Table};
 use cognate_stats::significance::sign_test;
 use cognate_stats::threshold::{Criterion, best_threshold};
+use indicatif::HumanCount;
 use serde::Serialize;
 
 use crate::contenders::{Choice, Field};
 use crate::datasets::PairSet;
-use crate::report::Figures;
+use crate::report::{Figures, SIGNIFICANT, compare};
 use crate::scoring::Scored;
 use crate::{EvalError, Report, contenders, datasets, scoring};
 
@@ -38,10 +45,6 @@ pub struct PairsFigures {
     pub files: Vec<PairFile>,
 }
 
-impl Figures for PairsFigures {
-    const TASK: &'static str = "pairs";
-}
-
 #[derive(Debug, Clone, Serialize)]
 pub struct PairFile {
     pub name: String,
@@ -57,7 +60,6 @@ pub struct PairFile {
     pub labels: Vec<bool>,
 }
 
-/// Figures of a method on a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct PairResult {
     /// The method's name as listed in the report's `methods`.
@@ -106,23 +108,17 @@ struct Split {
     judged_by: Vec<usize>,
 }
 
-/// Measures methods on labelled pairs.
 pub fn eval_pairs(
     engine: &Engine,
     options: &PairsOptions,
 ) -> Result<Report<PairsFigures>, EvalError> {
     let field = contenders::choose(engine, &options.choice, &[Kind::Similarity], &[])?;
-    let sources = datasets::sources(&options.files)?;
-    let mut sets = sources.iter().map(datasets::read_pairs).collect::<Result<Vec<_>, _>>()?;
-    let from = match &options.threshold_from {
-        Some(path) => datasets::sources(std::slice::from_ref(path))?
-            .first()
-            .map(datasets::read_pairs)
-            .transpose()?,
-        None => None,
-    };
+    let mut sets = datasets::read_all(&options.files, datasets::read_pairs)?;
     let files = sets.len();
-    sets.extend(from);
+    if let Some(path) = &options.threshold_from {
+        let from = datasets::sources(std::slice::from_ref(path))?;
+        sets.extend(from.first().map(datasets::read_pairs).transpose()?);
+    }
     let texts: Vec<_> = sets.iter().map(|set| (set.name.as_str(), set.texts.as_slice())).collect();
     let mut scored = scoring::pairs(engine, &field.contenders, &texts)?;
     let finders = scored.split_off(files);
@@ -149,7 +145,7 @@ pub fn eval_pairs(
         done.push(file(set, scored, &field, &split, &thresholds, found_on)?);
     }
     let figures = PairsFigures { threshold_from, files: done };
-    Ok(Report::new(engine, &field, figures, (options.seed, 0)))
+    Ok(Report::new(&field, figures, (options.seed, 0)))
 }
 
 /// For each contender, the threshold of lowest split error on the pairs `on`, or on all.
@@ -171,7 +167,6 @@ fn no_value(file: &str) -> EvalError {
     EvalError::Data { file: file.to_owned(), problem }
 }
 
-/// Splits the pairs of each label into two random halves.
 fn halves(labels: &[bool], seed: u64) -> Split {
     let mut random = Random::seeded(seed);
     let mut split = Split { found_on: Vec::new(), judged_by: Vec::new() };
@@ -189,7 +184,7 @@ fn halves(labels: &[bool], seed: u64) -> Split {
 fn file(
     set: PairSet,
     scored: Vec<Scored>,
-    field: &Field,
+    field: &Field<'_>,
     split: &Split,
     thresholds: &[f64],
     threshold_pairs: usize,
@@ -209,10 +204,7 @@ fn file(
     let places: Vec<usize> = (0..scored.len()).collect();
     let results = scoring::map("measuring", &places, |&method| {
         let (labels, scores) = (&set.labels, &scored[method].scores);
-        let of = |wanted: bool| -> Vec<f64> {
-            let pairs = labels.iter().zip(scores).filter(|(label, _)| **label == wanted);
-            pairs.map(|(_, score)| *score).collect()
-        };
+        let [related, others] = [true, false].map(|wanted| of_label(labels, scores, wanted));
         let at_judged: Vec<f64> = split.judged_by.iter().map(|&pair| scores[pair]).collect();
         let confusion = Confusion::at(thresholds[method], &judged, &at_judged)?;
         Some(PairResult {
@@ -220,7 +212,7 @@ fn file(
             roc_auc: roc_auc(labels, scores)?,
             roc_auc_interval: roc_auc_interval(labels, scores)?,
             average_precision: average_precision(labels, scores)?,
-            js_divergence: jensen_shannon(&of(true), &of(false))?,
+            js_divergence: jensen_shannon(&related, &others)?,
             threshold: thresholds[method],
             split_error: confusion.split_error(),
             precision: confusion.precision(),
@@ -242,6 +234,160 @@ fn file(
         name: set.name,
         labels: set.labels,
     })
+}
+
+impl Figures for PairsFigures {
+    const TASK: &'static str = "pairs";
+    const TITLE: &'static str = "Related and unrelated pairs";
+
+    fn tables(&self) -> Vec<Table> {
+        let rule = match &self.threshold_from {
+            Some(file) => format!("Thresholds of lowest split error, found on {file}."),
+            None => "Thresholds of lowest split error, found on a seeded half of the pairs and \
+                     judged by the other half."
+                .to_owned(),
+        };
+        self.files.iter().map(|file| file.table(&rule)).collect()
+    }
+
+    fn fill(&self, page: &mut Page, tables: Vec<Table>, _: &str) {
+        self.files.iter().zip(tables).for_each(|(file, table)| file.fill(page, table));
+    }
+
+    fn criterion(&self) -> &'static str {
+        "split error in %, the lowest"
+    }
+
+    fn figure(&self, place: usize) -> Option<f64> {
+        mean(self.files.iter().map(|file| Some(-file.results.get(place)?.split_error)))
+    }
+
+    fn show(&self, figure: f64) -> String {
+        format!("{:.2}", -100.0 * figure)
+    }
+}
+
+/// The mean of figures, if none is missing.
+pub(crate) fn mean(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let figures = figures.collect::<Option<Vec<f64>>>()?;
+    (!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64)
+}
+
+impl PairFile {
+    fn table(&self, rule: &str) -> Table {
+        let rows = self.results.iter().map(|result| {
+            let test = result.sign_test.as_ref();
+            let mark = test.map_or(Mark::None, |test| {
+                Mark::of(test.p < SIGNIFICANT, f64::from(test.wins) - f64::from(test.losses))
+            });
+            let cells = vec![
+                Cell::share(result.roc_auc, Mark::None),
+                Cell::share(result.average_precision, Mark::None),
+                Cell::fine(result.js_divergence, Mark::None),
+                Cell {
+                    text: format!("{:.2}", 100.0 * result.split_error),
+                    ..Cell::share(result.split_error, mark)
+                },
+                Cell::chance(test.map(|test| test.p)),
+                Cell::share(result.threshold, Mark::None),
+                Cell::share(result.precision, Mark::None),
+                Cell::share(result.recall, Mark::None),
+                Cell::share(result.f1, Mark::None),
+                Cell::count(result.unscored),
+            ];
+            (result.method.clone(), cells)
+        });
+        let columns = [
+            ("AUC", Better::Higher),
+            ("AP", Better::Higher),
+            ("JS", Better::Higher),
+            ("split error %", Better::Lower),
+            ("p", Better::Neither),
+            ("threshold", Better::Neither),
+            ("precision", Better::Higher),
+            ("recall", Better::Higher),
+            ("F1", Better::Higher),
+            ("unscored", Better::Neither),
+        ];
+        let (pairs, related) = (HumanCount(self.pairs as u64), HumanCount(self.related as u64));
+        Table {
+            title: format!("{}: {pairs} pairs, {related} related", self.name),
+            stub: "method",
+            columns: columns.map(|(name, better)| Column::new(name, better)).into(),
+            rows: rows.collect(),
+            notes: vec![
+                rule.to_owned(),
+                format!(
+                    "Split error, precision, recall and F1 over {} pairs. p: two-tailed sign test \
+                     against the baseline; + errs less often.",
+                    self.judged_pairs
+                ),
+                "JS: Jensen-Shannon divergence, base 2, 100 equal bins over the joint range."
+                    .to_owned(),
+            ],
+        }
+    }
+
+    fn fill(&self, page: &mut Page, table: Table) {
+        let dots = self.results.iter().map(|result| Dot {
+            name: result.method.clone(),
+            value: result.roc_auc,
+            interval: Some(result.roc_auc_interval),
+            baseline: result.sign_test.is_none(),
+        });
+        let drawing = Drawing { digits: 3, label: "Area under the ROC curve" };
+        let whiskers = "Whiskers: 95 % intervals after DeLong";
+        compare(page, table, &dots.collect::<Vec<_>>(), drawing, whiskers);
+        page.put("<h3>Curves</h3>");
+        let coloured = self.coloured().into_iter().filter(|(_, class)| *class != "rest");
+        let names = coloured.map(|(place, class)| (class, self.results[place].method.as_str()));
+        let others = (self.results.len() > 5).then_some(("rest", "others"));
+        page.legend(&names.chain(others).collect::<Vec<_>>());
+        page.put("<div class=\"grid two\">");
+        let name = &self.name;
+        let (x, y) =
+            (Axis::share("unrelated pairs accepted"), Axis::share("related pairs accepted"));
+        let mut frame = Frame::new(WIDE, x, y, &format!("ROC curves on {name}"));
+        frame.curve("chance", [(0.0, 0.0), (1.0, 1.0)].into_iter());
+        page.figure("ROC", &self.curves(frame, roc));
+        let (x, y) = (Axis::share("recall"), Axis::share("precision"));
+        let frame = Frame::new(WIDE, x, y, &format!("Precision-recall curves on {name}"));
+        page.figure("Precision and recall", &self.curves(frame, precision_recall));
+        page.put("</div><h3>Scores</h3>");
+        page.legend(&[("c0", "related"), ("c1", "unrelated"), ("line", "threshold")]);
+        page.put("<div class=\"grid\">");
+        for PairResult { method, scores, threshold, js_divergence, .. } in &self.results {
+            let mut x = Axis::over(scores.iter().copied(), "score");
+            (x.low, x.high) = (x.low.min(*threshold), x.high.max(*threshold));
+            let [related, others] =
+                [true, false].map(|wanted| of_label(&self.labels, scores, wanted));
+            let what = format!("Scores of {method} for related and unrelated pairs");
+            let frame = Frame::of_groups(MIDDLE, x, &what, [&related, &others], *threshold);
+            page.figure(&format!("{method}, divergence {js_divergence:.4}"), &frame.finish());
+        }
+        page.put("</div>");
+    }
+
+    /// The indices of the coloured results (the baseline and the best other method) with their CSS
+    /// classes. All others are grey, because a dozen colours cannot be distinguished.
+    fn coloured(&self) -> Vec<(usize, &'static str)> {
+        let mut order: Vec<usize> = (0..self.results.len()).collect();
+        order.sort_by(|&a, &b| self.results[b].roc_auc.total_cmp(&self.results[a].roc_auc));
+        let base = order.iter().position(|&place| self.results[place].sign_test.is_none());
+        let baseline = base.map(|place| order.remove(place));
+        let mut colours = ["c0", "c2", "c3", "c4"].into_iter();
+        let best = order.iter().map(|&place| (place, colours.next().unwrap_or("rest")));
+        baseline.map(|place| (place, "c1")).into_iter().chain(best).collect()
+    }
+
+    /// A curve of each method; coloured ones are drawn last, on top of the others.
+    fn curves(&self, mut frame: Frame, points: Curve) -> String {
+        for (place, class) in self.coloured().into_iter().rev() {
+            let points = points(&self.labels, &self.results[place].scores, 120);
+            frame.curve(class, points.unwrap_or_default().into_iter());
+        }
+        frame.finish()
+    }
 }
 
 #[cfg(test)]

@@ -11,14 +11,20 @@ use std::path::PathBuf;
 use cognate::engine::Engine;
 use cognate::methods::Kind;
 use cognate_stats::bootstrap::Bootstrap;
+use cognate_stats::page::Page;
+use cognate_stats::page::dots::{Dot, Drawing};
+use cognate_stats::page::frame::{Axis, Frame, MIDDLE};
+use cognate_stats::page::table::{Better, Cell, Column, Mark, Table};
 use cognate_stats::ranking::JudgedRanking;
 use cognate_stats::significance::Randomisation;
+use indicatif::HumanCount;
 use serde::Serialize;
 
 use crate::combination::{Combination, CombineOptions};
 use crate::contenders::{Choice, Field};
 use crate::datasets::{Judged, RankingSet, Topic};
-use crate::report::Figures;
+use crate::pairs::mean;
+use crate::report::{Figures, SIGNIFICANT, compare};
 use crate::scoring::Scored;
 use crate::{EvalError, Report, contenders, datasets, scoring};
 
@@ -30,7 +36,6 @@ pub struct RankingOptions {
     pub qrels: Vec<PathBuf>,
     /// Columns of numbers that are measured as rankings, too.
     pub columns: Vec<String>,
-    /// Ranks at which precision is measured.
     pub at: Vec<usize>,
     pub choice: Choice,
     /// Scores to combine, and the files to learn their best combination on.
@@ -43,15 +48,10 @@ pub struct RankingOptions {
 pub struct RankingFigures {
     /// `qrels`, or `labels` if the files' own labels were used.
     pub judgements: &'static str,
-    /// Ranks at which precision was measured.
     pub at: Vec<usize>,
     /// The learned combination, if scores were combined.
     pub combination: Option<Combination>,
     pub files: Vec<RankingFile>,
-}
-
-impl Figures for RankingFigures {
-    const TASK: &'static str = "ranking";
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -64,7 +64,6 @@ pub struct RankingFile {
     pub results: Vec<RankingResult>,
 }
 
-/// Figures of a method on a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct RankingResult {
     /// The method's name as listed in the report's `methods`.
@@ -100,7 +99,6 @@ pub struct PValues {
 /// The figures of each counted query: average precision, reciprocal rank, NDCG, precisions.
 type ByQuery = Vec<Vec<f64>>;
 
-/// Measures methods on ranking data.
 pub fn eval_ranking(
     engine: &Engine,
     options: &RankingOptions,
@@ -116,9 +114,9 @@ pub fn eval_ranking(
     let judged = Judged::read(&options.qrels)?;
     let learned = match &options.combine {
         Some(combine) => {
-            let places = combine.places(engine, &mut field, &options.choice.measures, &kinds)?;
+            let places = combine.places(&mut field)?;
             let (columns, seed) = (&options.columns, options.bootstrap.seed);
-            Some((combine.learn(engine, &field, &places, &sources, columns, seed)?, places))
+            Some((combine.learn(&field, &places, &sources, columns, seed)?, places))
         }
         None => None,
     };
@@ -138,13 +136,13 @@ pub fn eval_ranking(
         files,
     };
     let draws = (options.bootstrap.seed, options.bootstrap.resamples);
-    Ok(Report::new(engine, &field, figures, draws))
+    Ok(Report::new(&field, figures, draws))
 }
 
 fn file(
     set: &RankingSet,
     scored: &[Vec<Scored>],
-    field: &Field,
+    field: &Field<'_>,
     judged: &Judged,
     options: &RankingOptions,
 ) -> Result<RankingFile, EvalError> {
@@ -241,4 +239,119 @@ fn figures(
         }),
         by_query: averages,
     }
+}
+
+impl Figures for RankingFigures {
+    const TASK: &'static str = "ranking";
+    const TITLE: &'static str = "Ranking";
+
+    fn tables(&self) -> Vec<Table> {
+        let by = format!("Judged by {}; trec_eval's definitions.", self.judgements);
+        let files = self.files.iter().map(|file| file.table(&self.at, &by));
+        files.chain(self.combination.as_ref().map(Combination::table)).collect()
+    }
+
+    fn fill(&self, page: &mut Page, tables: Vec<Table>, _: &str) {
+        let mut tables = tables.into_iter();
+        self.files.iter().zip(tables.by_ref()).for_each(|(file, table)| file.fill(page, table));
+        // The combination's table follows those of the files.
+        for table in tables {
+            page.section(&table.title);
+            page.table(&table);
+        }
+    }
+
+    fn criterion(&self) -> &'static str {
+        "mean average precision"
+    }
+
+    fn figure(&self, place: usize) -> Option<f64> {
+        mean(self.files.iter().map(|file| Some(file.results.get(place)?.map)))
+    }
+
+    fn show(&self, figure: f64) -> String {
+        format!("{figure:.4}")
+    }
+}
+
+impl RankingFile {
+    fn baseline(&self) -> Option<&RankingResult> {
+        self.results.iter().find(|result| result.p_values.is_none())
+    }
+
+    fn table(&self, at: &[usize], judged: &str) -> Table {
+        let baseline = self.baseline();
+        let rows = self.results.iter().map(|result| {
+            let p = result.p_values.as_ref();
+            let cell = |value: f64, p: Option<f64>, of: Option<f64>| {
+                let significant = p.is_some_and(|p| p < SIGNIFICANT);
+                Cell::fine(value, Mark::of(significant, value - of.unwrap_or(value)))
+            };
+            let mut cells = vec![
+                cell(result.map, p.map(|p| p.map), baseline.map(|of| of.map)),
+                Cell::chance(p.map(|p| p.map)),
+                cell(result.mrr, p.map(|p| p.mrr), baseline.map(|of| of.mrr)),
+            ];
+            cells.extend(at.iter().map(|k| {
+                let chance = p.and_then(|p| p.precision_at.get(k).copied());
+                let of = baseline.and_then(|of| of.precision_at.get(k).copied());
+                cell(result.precision_at.get(k).copied().unwrap_or(0.0), chance, of)
+            }));
+            cells.push(cell(result.ndcg, p.map(|p| p.ndcg), baseline.map(|of| of.ndcg)));
+            cells.push(Cell::count(result.unscored));
+            (result.method.clone(), cells)
+        });
+        let mut columns =
+            vec![Column::new("MAP", Better::Higher), Column::new("p", Better::Neither)];
+        columns.push(Column::new("MRR", Better::Higher));
+        columns.extend(at.iter().map(|k| Column::new(format!("P@{k}"), Better::Higher)));
+        columns.push(Column::new("NDCG", Better::Higher));
+        columns.push(Column::new("unscored", Better::Neither));
+        let Self { name, counted, queries, .. } = self;
+        let candidates = HumanCount(self.candidates as u64);
+        Table {
+            title: format!("{name}: {counted} of {queries} queries, {candidates} candidates"),
+            stub: "method",
+            columns,
+            rows: rows.collect(),
+            notes: vec![format!("{judged} p: Fisher's paired randomisation test of MAP.")],
+        }
+    }
+
+    fn fill(&self, page: &mut Page, table: Table) {
+        let dots = self.results.iter().map(|result| Dot {
+            name: result.method.clone(),
+            value: result.map,
+            interval: result.map_interval,
+            baseline: result.p_values.is_none(),
+        });
+        let drawing = Drawing { digits: 4, label: "Mean average precision" };
+        let whiskers = "Whiskers: 95 % BCa bootstrap intervals over queries";
+        compare(page, table, &dots.collect::<Vec<_>>(), drawing, whiskers);
+        let Some(base) = self.baseline() else { return };
+        page.put("<h3>Query by query</h3><div class=\"grid\">");
+        for result in self.results.iter().filter(|result| result.p_values.is_some()) {
+            let caption = format!("{} against {}", result.method, base.method);
+            page.figure(&caption, &by_query(&result.method, &result.by_query, &base.by_query));
+        }
+        page.put("</div>");
+    }
+}
+
+/// A drawing of each query's difference in average precision from the baseline, in falling order.
+fn by_query(method: &str, one: &[f64], baseline: &[f64]) -> String {
+    let mut gains: Vec<f64> = one.iter().zip(baseline).map(|(one, other)| one - other).collect();
+    gains.sort_unstable_by(|a, b| b.total_cmp(a));
+    let x = Axis { low: 0.0, high: gains.len().max(1) as f64, label: "queries" };
+    let y = Axis::over(gains.iter().copied().chain([0.0]), "gain in average precision");
+    let what = format!("Gain of {method} over the baseline by query");
+    let mut frame = Frame::new(MIDDLE, x, y, &what);
+    let zero = frame.up(0.0);
+    for (place, &gain) in gains.iter().enumerate() {
+        let at = frame.across(place as f64 + 0.5);
+        let class = if gain >= 0.0 { "stick c0" } else { "stick c1" };
+        let to = frame.up(gain);
+        frame.line(class, [at, zero], [at, to]);
+    }
+    frame.finish()
 }

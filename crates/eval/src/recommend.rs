@@ -12,6 +12,7 @@ use cognate::engine::{
     Boosts, Engine, Liked, Likes, Measure, Query, QueryError, RankOptions, Strategy,
 };
 use cognate_kernels::random::Random;
+use cognate_stats::page::table::{Better, Cell, Column, Mark, Table};
 use cognate_stats::ranking::JudgedRanking;
 use cognate_stats::significance::Randomisation;
 use indicatif::HumanCount;
@@ -19,16 +20,12 @@ use serde::Serialize;
 
 use crate::contenders::Scores;
 use crate::datasets::{Judged, RankingSet, is_blank};
-use crate::table::{Better, Cell, Column, Mark, Table};
+use crate::report::{SIGNIFICANT, json};
 use crate::{EvalError, contenders, datasets, scoring};
 
-/// Number of recommended texts that a reader looks at.
 const SHOWN: usize = 10;
 
-/// Differences with a smaller p value are marked as significant.
-const SIGNIFICANT: f64 = 0.05;
-
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RecommendOptions {
     /// Files, or folders of files, with topics and their texts.
     pub files: Vec<PathBuf>,
@@ -39,7 +36,7 @@ pub struct RecommendOptions {
     pub measures: Vec<Measure>,
     /// Number of texts that a reader likes.
     pub liked: usize,
-    /// Number of topics that a reader likes.
+    /// Number of topics they belong to; liked texts are spread evenly over the topics.
     pub topics: usize,
     /// Number of readers drawn for each topic.
     pub draws: usize,
@@ -47,13 +44,11 @@ pub struct RecommendOptions {
     pub lambda: f64,
     /// With diversification, the number of best candidates to choose from.
     pub pool: usize,
-    /// Seed for the choice of liked texts.
     pub seed: u64,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct RecommendReport {
-    /// Name and version of the report's format.
     pub format: &'static str,
     pub fingerprint: String,
     /// Number of topics that a reader likes.
@@ -64,7 +59,6 @@ pub struct RecommendReport {
     pub lambda: f64,
     /// The number of best candidates that diversification chooses from.
     pub pool: usize,
-    /// Seed for the choice of liked texts.
     pub seed: u64,
     pub files: Vec<RecommendFile>,
 }
@@ -76,7 +70,6 @@ pub struct RecommendFile {
     pub texts: usize,
     /// Number of topics with enough relevant texts.
     pub topics: usize,
-    /// The results of each method under each setting.
     pub results: Vec<RecommendResult>,
 }
 
@@ -89,9 +82,7 @@ pub struct RecommendResult {
     /// p value of the difference in average precision from the setting with one liked text, by
     /// Fisher's randomisation test over topics; `null` for that setting itself.
     pub p: Option<f64>,
-    /// Normalised discounted cumulative gain of the first ten.
     pub ndcg_at_10: f64,
-    /// Share of relevant texts among the first ten.
     pub precision_at_10: f64,
     /// Mean score of the pairs among the first ten: how similar they are to each other.
     pub alike_at_10: f64,
@@ -105,15 +96,11 @@ struct Setting {
     diverse: bool,
 }
 
-/// Settings without diversification come first: diversification reorders their rankings.
-const SETTINGS: [Setting; 6] = [
-    Setting { several: None, diverse: false },
-    Setting { several: None, diverse: true },
-    Setting { several: Some(Strategy::Best), diverse: false },
-    Setting { several: Some(Strategy::Best), diverse: true },
-    Setting { several: Some(Strategy::Mean), diverse: false },
-    Setting { several: Some(Strategy::Mean), diverse: true },
-];
+/// Every setting; one without diversification comes first, as diversification reorders its ranking.
+fn settings() -> impl Iterator<Item = Setting> {
+    let liked = [None, Some(Strategy::Best), Some(Strategy::Mean)].into_iter();
+    liked.flat_map(|several| [false, true].map(|diverse| Setting { several, diverse }))
+}
 
 impl Setting {
     fn name(self, options: &RecommendOptions) -> String {
@@ -130,7 +117,6 @@ impl Setting {
 /// Average precision, NDCG, precision, similarity.
 type Figures = [f64; 4];
 
-/// Measures recommendations under every setting.
 pub fn eval_recommend(
     engine: &Engine,
     options: &RecommendOptions,
@@ -144,16 +130,10 @@ pub fn eval_recommend(
     });
     let queries: Vec<(&str, Query)> = queries.collect();
     let judged = Judged::read(&options.qrels)?;
-    let draws = Draws {
-        liked: options.liked,
-        topics: options.topics,
-        readers: options.draws,
-        seed: options.seed,
-    };
     let mut files = Vec::new();
     for source in datasets::sources(&options.files)? {
         let set = datasets::read_ranking(&source, &[])?;
-        let library = Library::of(&set, &judged, draws);
+        let library = Library::of(&set, &judged, options);
         if library.readers.is_empty() {
             let most = options.liked.div_ceil(options.topics);
             let problem = match options.topics {
@@ -196,7 +176,6 @@ pub fn eval_recommend(
     })
 }
 
-/// The figures of every setting for one reader.
 fn recommended(
     engine: &Engine,
     library: &Library,
@@ -207,9 +186,8 @@ fn recommended(
     let candidates: Vec<usize> =
         (0..library.texts.len()).filter(|text| !reader.liked.contains(text)).collect();
     let texts: Vec<&str> = candidates.iter().map(|&at| library.texts[at].as_str()).collect();
-    let mut figures = Vec::with_capacity(SETTINGS.len());
-    let mut order = Vec::new();
-    for setting in SETTINGS {
+    let (mut figures, mut order) = (Vec::new(), Vec::new());
+    for setting in settings() {
         if setting.diverse {
             let pool = options.pool.min(order.len());
             let choice = (options.lambda, SHOWN);
@@ -258,7 +236,6 @@ fn likeness(engine: &Engine, texts: &[&str], query: &Query) -> Result<f64, Query
     Ok(scores.iter().map(|&score| f64::from(score)).sum::<f64>() / pairs.len() as f64)
 }
 
-/// The means of a method's figures, one result for each setting.
 fn results(
     method: &str,
     library: &Library,
@@ -274,7 +251,7 @@ fn results(
     };
     let mean = |topics: &[f64]| topics.iter().sum::<f64>() / topics.len() as f64;
     let one = by_topic(0, 0);
-    let of = |(place, setting): (usize, &Setting)| {
+    let of = |(place, setting): (usize, Setting)| {
         let precisions = by_topic(place, 0);
         let differences: Vec<f64> = precisions.iter().zip(&one).map(|(a, b)| a - b).collect();
         let test = Randomisation { seed: options.seed, ..Randomisation::default() };
@@ -288,13 +265,12 @@ fn results(
             alike_at_10: mean(&by_topic(place, 3)),
         }
     };
-    SETTINGS.iter().enumerate().map(of).collect()
+    settings().enumerate().map(of).collect()
 }
 
 impl RecommendReport {
     pub fn json(&self) -> String {
-        // Every key is a string and every number finite, so serialising cannot fail.
-        serde_json::to_string_pretty(self).unwrap_or_default()
+        json(self)
     }
 }
 
@@ -319,7 +295,6 @@ fn table(file: &RecommendFile, method: &str, report: &RecommendReport) -> Table 
         1 => String::new(),
         topics => format!(" of {topics} topics"),
     };
-    let column = |name: &str, better| Column { name: name.to_owned(), better };
     let of_method = || file.results.iter().filter(|result| result.method == method);
     let one = of_method().next().map_or(0.0, |result| result.map);
     let row = |result: &RecommendResult| {
@@ -343,11 +318,11 @@ fn table(file: &RecommendFile, method: &str, report: &RecommendReport) -> Table 
         ),
         stub: "setting",
         columns: vec![
-            column("MAP", Better::Higher),
-            column("p", Better::Neither),
-            column("NDCG@10", Better::Higher),
-            column("P@10", Better::Higher),
-            column("alike@10", Better::Lower),
+            Column::new("MAP", Better::Higher),
+            Column::new("p", Better::Neither),
+            Column::new("NDCG@10", Better::Higher),
+            Column::new("P@10", Better::Higher),
+            Column::new("alike@10", Better::Lower),
         ],
         rows: of_method().map(row).collect(),
         notes: vec![
@@ -365,17 +340,6 @@ struct Library {
     readers: Vec<Reader>,
 }
 
-/// How readers are drawn.
-#[derive(Debug, Clone, Copy)]
-struct Draws {
-    /// Number of texts that a reader likes.
-    liked: usize,
-    /// Number of topics they belong to; liked texts are spread evenly over the topics.
-    topics: usize,
-    readers: usize,
-    seed: u64,
-}
-
 /// A simulated reader who likes some texts of some topics.
 struct Reader {
     /// Index of the topic that the reader counts for.
@@ -389,9 +353,9 @@ struct Reader {
 impl Library {
     /// Draws readers for every topic with more relevant texts than a reader likes; the further
     /// topics of a reader are random.
-    fn of(set: &RankingSet, judged: &Judged, draws: Draws) -> Self {
+    fn of(set: &RankingSet, judged: &Judged, options: &RecommendOptions) -> Self {
         let (mut texts, mut places) = (Vec::new(), BTreeMap::new());
-        let most = draws.liked.div_ceil(draws.topics);
+        let most = options.liked.div_ceil(options.topics);
         let mut grades_of = Vec::new();
         for topic in &set.topics {
             let asked = topic.texts.iter().map(|text| (!is_blank(text)).then_some(text));
@@ -411,19 +375,19 @@ impl Library {
             }
         }
         let mut library = Self { texts, topics: grades_of.len(), readers: Vec::new() };
-        if grades_of.len() < draws.topics {
+        if grades_of.len() < options.topics {
             return library;
         }
-        let mut random = Random::seeded(draws.seed);
+        let mut random = Random::seeded(options.seed);
         for topic in 0..grades_of.len() {
-            for _ in 0..draws.readers {
+            for _ in 0..options.draws {
                 let mut others: Vec<usize> = (0..grades_of.len()).collect();
                 others.swap_remove(topic);
                 random.shuffle(&mut others);
-                let topics = std::iter::once(topic).chain(others).take(draws.topics);
+                let topics = std::iter::once(topic).chain(others).take(options.topics);
                 let topics: Vec<&BTreeMap<usize, u32>> =
                     topics.map(|topic| &grades_of[topic]).collect();
-                library.readers.push(reader(topic, &topics, draws.liked, &mut random));
+                library.readers.push(reader(topic, &topics, options.liked, &mut random));
             }
         }
         library
@@ -492,8 +456,9 @@ mod tests {
             ],
         };
         let judged = Judged::read(&[]).unwrap();
-        let draws = Draws { liked: 2, topics: 1, readers: 20, seed: 7 };
-        let library = Library::of(&set, &judged, draws);
+        let options =
+            RecommendOptions { liked: 2, topics: 1, draws: 20, seed: 7, ..Default::default() };
+        let library = Library::of(&set, &judged, &options);
         assert_eq!(library.texts, ["a", "b", "c", "x", "d"]);
         assert_eq!((library.topics, library.readers.len()), (1, 20));
         let mut seen = std::collections::BTreeSet::new();
@@ -508,7 +473,7 @@ mod tests {
             seen.insert(reader.liked.clone());
         }
         assert!(seen.len() > 3);
-        let again = Library::of(&set, &judged, draws);
+        let again = Library::of(&set, &judged, &options);
         let liked = |library: &Library| library.readers[19].liked.clone();
         assert_eq!(liked(&library), liked(&again));
     }
@@ -524,15 +489,16 @@ mod tests {
         };
         let topics = vec![topic("one", ["a", "b", "c"]), topic("other", ["d", "e", "f"])];
         let set = RankingSet { name: "made".to_owned(), topics };
-        let draws = Draws { liked: 3, topics: 2, readers: 10, seed: 7 };
-        let library = Library::of(&set, &Judged::read(&[]).unwrap(), draws);
+        let options =
+            RecommendOptions { liked: 3, topics: 2, draws: 10, seed: 7, ..Default::default() };
+        let library = Library::of(&set, &Judged::read(&[]).unwrap(), &options);
         assert_eq!(library.readers.len(), 20);
         for reader in &library.readers {
             let of_first = reader.liked.iter().filter(|&&text| text < 3).count();
             assert_eq!((reader.liked.len(), of_first), (3, if reader.topic == 0 { 2 } else { 1 }));
             assert_eq!(reader.wanted.len(), 3);
         }
-        let three = Draws { topics: 3, ..draws };
-        assert!(Library::of(&set, &Judged::read(&[]).unwrap(), three).readers.is_empty());
+        let three = RecommendOptions { topics: 3, ..options };
+        assert!(Library::of(&set, &Judged::read(&[]).unwrap(), &three).readers.is_empty());
     }
 }

@@ -1,23 +1,28 @@
-//! The report of one evaluation, as `--json` writes it.
+//! The report of one evaluation: as `--json` writes it, for a terminal, and as one HTML page.
 //!
-//! The format is stable: fields may be added, and `format` changes when one is removed or changes
+//! The format of the JSON is stable: fields may be added, and `format` changes when one is removed or changes
 //! its meaning. Correlations, precisions and areas are shares (0.586, not 58.6); p values are
 //! two-sided, intervals are for 95 %. A figure without a value for the data is `null`.
 
 use std::borrow::Cow;
 
-use cognate::engine::Engine;
+use cognate_stats::page::dots::{Dot, Drawing};
+use cognate_stats::page::frame::escaped;
+use cognate_stats::page::table::Table;
+use cognate_stats::page::{Head, Page, dots};
+use indicatif::HumanCount;
 use serde::Serialize;
 
-use crate::contenders::Field;
+use crate::contenders::{Field, LeftOut};
 
 /// Name and version of the format.
-pub(super) const FORMAT: &str = "cognate-eval-1";
+const FORMAT: &str = "cognate-eval-1";
+/// Differences with a smaller p value are called significant.
+pub(crate) const SIGNIFICANT: f64 = 0.05;
 
 /// The figures of an evaluation, with the facts that fix them.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report<F> {
-    /// Name and version of the format.
     pub format: &'static str,
     pub model: ModelFacts,
     /// The contenders, in the order of every list of results.
@@ -29,15 +34,31 @@ pub struct Report<F> {
     /// The seed of every random draw.
     pub seed: u64,
     pub resamples: usize,
-    /// The task that the figures belong to.
     pub task: &'static str,
     #[serde(flatten)]
     pub figures: F,
 }
 
+/// The figures of a task, and how they are shown.
 pub trait Figures: Serialize {
     /// The task's name in the report.
     const TASK: &'static str;
+    const TITLE: &'static str;
+
+    /// All tables; the summary comes first.
+    fn tables(&self) -> Vec<Table>;
+
+    /// Adds the figures, given their tables, to a page.
+    fn fill(&self, page: &mut Page, tables: Vec<Table>, baseline: &str);
+
+    /// What decides which method is best.
+    fn criterion(&self) -> &'static str;
+
+    /// The deciding figure of the method at an index of the report's list; higher is better.
+    fn figure(&self, place: usize) -> Option<f64>;
+
+    /// The deciding figure formatted for a message.
+    fn show(&self, figure: f64) -> String;
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -60,16 +81,9 @@ pub struct MethodFacts {
     pub summary: String,
 }
 
-#[derive(Debug, Clone, Serialize)]
-pub struct LeftOut {
-    pub method: Cow<'static, str>,
-    /// What the model lacks, and the command that adds it.
-    pub reason: String,
-}
-
 impl<F: Figures> Report<F> {
-    pub(super) fn new(engine: &Engine, field: &Field, figures: F, draws: (u64, usize)) -> Self {
-        let model = engine.model();
+    pub(super) fn new(field: &Field<'_>, figures: F, draws: (u64, usize)) -> Self {
+        let model = field.engine.model();
         let stem = model.path().file_stem().unwrap_or_default();
         let methods = field.contenders.iter().map(|contender| MethodFacts {
             name: contender.name.clone(),
@@ -88,11 +102,7 @@ impl<F: Figures> Report<F> {
             },
             methods: methods.collect(),
             baseline: baseline.map(|contender| contender.name.clone()).unwrap_or_default(),
-            unavailable: field
-                .unavailable
-                .iter()
-                .map(|(method, reason)| LeftOut { method: method.clone(), reason: reason.clone() })
-                .collect(),
+            unavailable: field.unavailable.clone(),
             seed: draws.0,
             resamples: draws.1,
             task: F::TASK,
@@ -101,18 +111,89 @@ impl<F: Figures> Report<F> {
     }
 
     pub fn json(&self) -> String {
-        // Every key is a string and every number finite, so serialising cannot fail.
-        serde_json::to_string_pretty(self).unwrap_or_default()
+        json(self)
+    }
+
+    pub fn terminal(&self) -> String {
+        let model = &self.model;
+        let mut out = format!(
+            "model {} ({}), {} words × {} dimensions; baseline {}\n\n",
+            model.name,
+            model.fingerprint,
+            HumanCount(model.words as u64),
+            model.dims,
+            self.baseline
+        );
+        for table in self.figures.tables() {
+            out.push_str(&format!("{table}\n"));
+        }
+        for left_out in &self.unavailable {
+            out.push_str(&format!("not measured: {} ({})\n", left_out.method, left_out.reason));
+        }
+        out + "* best of the column; + and − significantly above and below the baseline\n"
+    }
+
+    pub fn html(&self) -> String {
+        let model = &self.model;
+        let facts = [
+            ("model", model.name.clone()),
+            ("fingerprint", model.fingerprint.clone()),
+            ("vectors", format!("{} × {}", HumanCount(model.words as u64), model.dims)),
+            ("methods", self.methods.len().to_string()),
+            ("baseline", self.baseline.clone()),
+            ("seed", self.seed.to_string()),
+        ];
+        let (kicker, subject) = ("cognate eval", &*model.name);
+        let mut page = Page::new(&Head { kicker, title: F::TITLE, subject, facts: &facts });
+        self.figures.fill(&mut page, self.figures.tables(), &self.baseline);
+        page.section("Methods");
+        page.put("<dl class=\"methods\">");
+        for method in &self.methods {
+            let measure = method.measure.map(|measure| format!(" · {measure}"));
+            let (name, summary) = (escaped(&method.name), escaped(&method.summary));
+            let measure = measure.unwrap_or_default();
+            page.put(format!("<dt>{name}<small>{measure}</small></dt><dd>{summary}</dd>"));
+        }
+        for left_out in &self.unavailable {
+            let (name, reason) = (escaped(&left_out.method), escaped(&left_out.reason));
+            page.put(format!("<dt>{name}<small> · not measured</small></dt><dd>{reason}</dd>"));
+        }
+        page.put("</dl>");
+        page.note(
+            "In the tables the best figure of a column is set bold; + and − say that a method is \
+             significantly (5 %) above or below the baseline. A text without a known word is unscored: \
+             its pair counts as 0, as a candidate it ranks last; none is dropped.",
+        );
+        page.finish()
     }
 }
 
-/// The difference between a method and the baseline, with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Difference {
-    /// The method's figure less the baseline's.
-    pub estimate: f64,
-    pub low: f64,
-    pub high: f64,
-    /// Whether the interval excludes 0.
-    pub significant: bool,
+/// A report as `--json` writes it.
+pub(crate) fn json(report: &impl Serialize) -> String {
+    // Every key is a string and every number finite, so serialising cannot fail.
+    serde_json::to_string_pretty(report).unwrap_or_default()
+}
+
+/// Begins a section that compares methods: a dot plot with a note about its whiskers, and the table.
+pub(crate) fn compare(
+    page: &mut Page,
+    table: Table,
+    figures: &[Dot],
+    drawing: Drawing<'_>,
+    whiskers: &str,
+) {
+    page.section(&table.title);
+    let cut = if dots::is_cut(figures) { " The axis does not begin at 0." } else { "" };
+    let caption = format!("{}. {whiskers}; dashed: the baseline.{cut}", drawing.label);
+    page.figure(&caption, &dots::dots(figures, drawing));
+    page.table(&ordered(table, figures));
+}
+
+/// A table with its rows in the order of the dot plot.
+pub(crate) fn ordered(mut table: Table, figures: &[Dot]) -> Table {
+    let figure = |name: &str| {
+        figures.iter().find(|dot| dot.name == name).map_or(f64::NEG_INFINITY, |dot| dot.value)
+    };
+    table.rows.sort_by(|(a, _), (b, _)| figure(b).total_cmp(&figure(a)));
+    table
 }

@@ -10,9 +10,9 @@ use cognate::engine::{Engine, Measure, QueryError, Scores as Answer};
 use cognate_files::progress::Progress;
 use rayon::prelude::*;
 
+use crate::EvalError;
 use crate::contenders::{Contender, Scores, query};
 use crate::datasets::{RankingSet, Topic, is_blank};
-use crate::{EvalError, scoring};
 
 /// Pairs that a thread scores at a time, so that a single large file occupies all threads.
 const BLOCK: usize = 1000;
@@ -22,47 +22,62 @@ const BLOCK: usize = 1000;
 pub(super) struct Scored {
     /// One score for each pair or candidate, in order.
     pub(super) scores: Vec<f64>,
-    /// Number of texts that could not be scored.
     pub(super) unscored: usize,
-    /// Number of truncated texts.
     pub(super) truncated: usize,
 }
 
-/// A file's name and its pairs.
-pub(super) type Pairs<'t> = (&'t str, &'t [(String, String)]);
-
-/// For each file, the scores of each contender.
+/// For each file, by its name and pairs, the scores of each contender.
 pub(super) fn pairs(
     engine: &Engine,
     contenders: &[Contender],
-    files: &[Pairs<'_>],
+    files: &[(&str, &[(String, String)])],
 ) -> Result<Vec<Vec<Scored>>, EvalError> {
-    let mut jobs = Vec::new();
-    for (file, (name, pairs)) in files.iter().enumerate() {
-        for (place, contender) in contenders.iter().enumerate() {
-            let blocks = pairs.chunks(BLOCK);
-            jobs.extend(blocks.map(|block| (file, place, contender, *name, block)));
-        }
-    }
-    let blocks = scoring::map("scoring", &jobs, |(_, _, contender, name, block)| {
-        let failed = |source| EvalError::Query { file: (*name).to_owned(), source };
-        score_block(engine, contender, block).map_err(failed)
-    });
-    let mut scored = vec![vec![Scored::default(); contenders.len()]; files.len()];
-    for ((file, place, ..), block) in jobs.into_iter().zip(blocks) {
-        if let Some(of) = scored.get_mut(file).and_then(|file| file.get_mut(place)) {
-            of.append(block?);
-        }
-    }
-    Ok(scored)
+    let blocks = files.iter().map(|(name, pairs)| (*name, pairs.chunks(BLOCK).collect()));
+    let blocks: Vec<(&str, Vec<_>)> = blocks.collect();
+    let scored = score(contenders, &blocks, |of, block| score_block(engine, of, block))?;
+    let joined = |blocks: Vec<Scored>| {
+        blocks.into_iter().fold(Scored::default(), |mut all, block| {
+            all.scores.extend(block.scores);
+            all.unscored += block.unscored;
+            all.truncated += block.truncated;
+            all
+        })
+    };
+    Ok(scored.into_iter().map(|file| file.into_iter().map(joined).collect()).collect())
 }
 
-impl Scored {
-    fn append(&mut self, block: Self) {
-        self.scores.extend(block.scores);
-        self.unscored += block.unscored;
-        self.truncated += block.truncated;
+/// For each file, for each contender, for each topic, the scores of its candidates.
+pub(super) fn rankings(
+    engine: &Engine,
+    contenders: &[Contender],
+    files: &[RankingSet],
+) -> Result<Vec<Vec<Vec<Scored>>>, EvalError> {
+    let files = files.iter().map(|set| (set.name.as_str(), set.topics.iter().collect()));
+    let files: Vec<(&str, Vec<&Topic>)> = files.collect();
+    score(contenders, &files, |of, topic| score_topic(engine, of, topic))
+}
+
+/// For each file, by its name and parts, for each contender, the scores of each part.
+fn score<P: Sync>(
+    contenders: &[Contender],
+    files: &[(&str, Vec<P>)],
+    work: impl Fn(&Contender, &P) -> Result<Scored, QueryError> + Sync,
+) -> Result<Vec<Vec<Vec<Scored>>>, EvalError> {
+    let mut jobs = Vec::new();
+    for (file, (name, parts)) in files.iter().enumerate() {
+        for (place, contender) in contenders.iter().enumerate() {
+            jobs.extend(parts.iter().map(|part| (file, place, contender, *name, part)));
+        }
     }
+    let done = map("scoring", &jobs, |(_, _, contender, name, part)| {
+        work(contender, part)
+            .map_err(|source| EvalError::Query { file: (*name).to_owned(), source })
+    });
+    let mut scored = vec![vec![Vec::new(); contenders.len()]; files.len()];
+    for ((file, place, ..), part) in jobs.into_iter().zip(done) {
+        scored[file][place].push(part?);
+    }
+    Ok(scored)
 }
 
 fn score_block(
@@ -90,31 +105,6 @@ fn score_block(
     }
     scored.unscored = pairs.len() - asked.len() + answer.unscored.len();
     scored.truncated = answer.truncated.len();
-    Ok(scored)
-}
-
-/// For each file, for each contender, for each topic, the scores of its candidates.
-pub(super) fn rankings(
-    engine: &Engine,
-    contenders: &[Contender],
-    files: &[RankingSet],
-) -> Result<Vec<Vec<Vec<Scored>>>, EvalError> {
-    let mut jobs = Vec::new();
-    for (file, set) in files.iter().enumerate() {
-        for (place, contender) in contenders.iter().enumerate() {
-            jobs.extend(set.topics.iter().map(|topic| (file, place, contender, set, topic)));
-        }
-    }
-    let topics = scoring::map("scoring", &jobs, |(_, _, contender, set, topic)| {
-        let failed = |source| EvalError::Query { file: set.name.clone(), source };
-        score_topic(engine, contender, topic).map_err(failed)
-    });
-    let mut scored = vec![vec![Vec::new(); contenders.len()]; files.len()];
-    for ((file, place, ..), topic) in jobs.into_iter().zip(topics) {
-        if let Some(of) = scored.get_mut(file).and_then(|file| file.get_mut(place)) {
-            of.push(topic?);
-        }
-    }
     Ok(scored)
 }
 

@@ -14,75 +14,11 @@ use cognate::model::writer::{Draft, Written};
 use serde::Serialize;
 
 use crate::EvalError;
-use crate::pairs::PairsFigures;
-use crate::ranking::RankingFigures;
 use crate::report::{Figures, Report};
-use crate::sts::{StsFigures, View};
 
-/// Figures with one that decides which method is best.
-pub trait Deciding: Figures {
-    fn criterion(&self) -> &'static str;
-    /// The deciding figure of the method at an index of the report's list; higher is better.
-    fn figure(&self, place: usize) -> Option<f64>;
-    /// The figure formatted for a message.
-    fn show(&self, figure: f64) -> String;
-}
-
-impl Deciding for StsFigures {
-    fn criterion(&self) -> &'static str {
-        match self.view {
-            View::Files => "mean Pearson correlation × 100",
-            View::Mteb => "mean Spearman correlation × 100",
-        }
-    }
-
-    fn figure(&self, place: usize) -> Option<f64> {
-        let mean = &self.overall.results.get(place)?.mean;
-        Some(match self.view {
-            View::Files => mean.pearson,
-            View::Mteb => mean.spearman,
-        })
-    }
-
-    fn show(&self, figure: f64) -> String {
-        format!("{:.1}", 100.0 * figure)
-    }
-}
-
-impl Deciding for PairsFigures {
-    fn criterion(&self) -> &'static str {
-        "split error in %, the lowest"
-    }
-
-    fn figure(&self, place: usize) -> Option<f64> {
-        mean(self.files.iter().map(|file| Some(-file.results.get(place)?.split_error)))
-    }
-
-    fn show(&self, figure: f64) -> String {
-        format!("{:.2}", -100.0 * figure)
-    }
-}
-
-impl Deciding for RankingFigures {
-    fn criterion(&self) -> &'static str {
-        "mean average precision"
-    }
-
-    fn figure(&self, place: usize) -> Option<f64> {
-        mean(self.files.iter().map(|file| Some(file.results.get(place)?.map)))
-    }
-
-    fn show(&self, figure: f64) -> String {
-        format!("{figure:.4}")
-    }
-}
-
-/// The outcome of `--set-auto`.
 #[derive(Debug, Clone, Serialize)]
 pub struct AutoSet {
-    /// The `auto` method before.
     pub before: &'static str,
-    /// The `auto` method after.
     pub after: &'static str,
     pub criterion: &'static str,
     /// The figure of the method before; `None` if it was not measured.
@@ -91,7 +27,6 @@ pub struct AutoSet {
     /// Whether the model has thresholds, but none for the new method: requests with `threshold:
     /// "calibrated"` will be refused.
     pub uncalibrated: bool,
-    /// The path of the model file.
     pub path: PathBuf,
     /// The written file; `None` if the model already had this `auto`.
     #[serde(flatten)]
@@ -126,7 +61,7 @@ impl std::fmt::Display for AutoSet {
 
 /// Stores the best measured method as `auto`: in `output`, or if that is absent in the model file
 /// that was measured.
-pub fn set_auto<F: Deciding>(
+pub fn set_auto<F: Figures>(
     engine: &Engine,
     report: &Report<F>,
     output: Option<&Path>,
@@ -180,9 +115,4 @@ pub fn set_auto<F: Deciding>(
 fn eligible(name: &str) -> Option<Method> {
     let method = Method::named(name).filter(|method| method.name() == name)?;
     (method.info().kind == Kind::Similarity).then_some(method)
-}
-
-fn mean(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    let figures = figures.collect::<Option<Vec<f64>>>()?;
-    (!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64)
 }

@@ -15,16 +15,22 @@ use std::path::PathBuf;
 
 use cognate::engine::Engine;
 use cognate::methods::Kind;
-use cognate_stats::bootstrap::Bootstrap;
+use cognate_stats::bootstrap::{Bootstrap, Interval};
 use cognate_stats::correlation::{pearson, spearman};
-use cognate_stats::significance::signed_rank;
+use cognate_stats::page::Page;
+use cognate_stats::page::dots::{Dot, Drawing};
+use cognate_stats::page::frame::{Axis, Frame, SMALL};
+use cognate_stats::page::table::{Better, Cell, Column, Mark, Table};
+use cognate_stats::significance::{SignedRank, signed_rank};
 use serde::Serialize;
 
 use crate::contenders::{Choice, Field};
-
-use crate::report::{Difference, Figures};
+use crate::report::{Figures, SIGNIFICANT, compare, ordered};
 use crate::scoring::Scored;
 use crate::{EvalError, Report, contenders, datasets, scoring};
+
+/// Maximum points of a scatter plot; more could not be distinguished.
+const POINTS: usize = 800;
 
 #[derive(Debug, Clone)]
 pub struct StsOptions {
@@ -51,7 +57,6 @@ pub enum View {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct StsFigures {
-    /// What correlations were computed over.
     pub view: View,
     /// One for each file, or in [`View::Mteb`] one for each year.
     pub subtasks: Vec<Subtask>,
@@ -59,10 +64,6 @@ pub struct StsFigures {
     pub years: Vec<Year>,
     /// The mean over the years; without years, over the files.
     pub overall: Overall,
-}
-
-impl Figures for StsFigures {
-    const TASK: &'static str = "sts";
 }
 
 /// Figures of a file, or in [`View::Mteb`] of a year.
@@ -78,7 +79,6 @@ pub struct Subtask {
     pub gold: Vec<f64>,
 }
 
-/// Figures of a method on a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct SubtaskResult {
     /// The method's name as listed in the report's `methods`.
@@ -105,6 +105,16 @@ pub struct Year {
     pub results: Vec<MeanResult>,
 }
 
+/// The difference between a method and the baseline, with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Difference {
+    /// Of the method's figure less the baseline's.
+    #[serde(flatten)]
+    pub interval: Interval,
+    /// Whether the interval excludes 0.
+    pub significant: bool,
+}
+
 /// Unweighted means of a method's figures.
 #[derive(Debug, Clone, Serialize)]
 pub struct MeanResult {
@@ -126,7 +136,6 @@ pub struct Overall {
     pub results: Vec<OverallResult>,
 }
 
-/// The overall figures of a method.
 #[derive(Debug, Clone, Serialize)]
 pub struct OverallResult {
     #[serde(flatten)]
@@ -139,43 +148,34 @@ pub struct OverallResult {
 /// Wilcoxon's signed-rank test over the subtasks' differences in Pearson's correlation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Wilcoxon {
-    pub statistic: f64,
-    /// The probability of a statistic at least as extreme by chance.
-    pub p: f64,
-    /// Whether the probability was computed exactly.
-    pub exact: bool,
-    /// Number of subtasks on which the method is better.
+    #[serde(flatten)]
+    pub test: SignedRank,
     pub wins: usize,
-    /// Number of subtasks on which the baseline is better.
     pub losses: usize,
 }
 
-/// Measures methods on pairs with gold scores.
 pub fn eval_sts(engine: &Engine, options: &StsOptions) -> Result<Report<StsFigures>, EvalError> {
     let field = contenders::choose(engine, &options.choice, &[Kind::Similarity], &[])?;
-    let sources = datasets::sources(&options.files)?;
-    let mut sets = sources.iter().map(datasets::read_sts).collect::<Result<Vec<_>, _>>()?;
+    let mut sets = datasets::read_all(&options.files, datasets::read_sts)?;
     if options.view == View::Mteb {
         sets = datasets::joined_by_year(sets);
     }
     let texts: Vec<_> = sets.iter().map(|set| (set.name.as_str(), set.texts.as_slice())).collect();
     let scored = scoring::pairs(engine, &field.contenders, &texts)?;
-    let mut subtasks = Vec::new();
-    for (set, scored) in sets.into_iter().zip(scored) {
-        subtasks.push(subtask(set, scored, &field));
-    }
+    let both = sets.into_iter().zip(scored);
+    let mut subtasks: Vec<_> = both.map(|(set, scored)| subtask(set, scored, &field)).collect();
     add_differences(&mut subtasks, field.baseline, &options.bootstrap);
     let figures = StsFigures {
         view: options.view,
-        years: years(&subtasks),
+        years: by_year(&subtasks).into_iter().map(Year::new).collect(),
         overall: overall(&subtasks, field.baseline),
         subtasks,
     };
     let draws = (options.bootstrap.seed, options.bootstrap.resamples);
-    Ok(Report::new(engine, &field, figures, draws))
+    Ok(Report::new(&field, figures, draws))
 }
 
-fn subtask(set: datasets::Subtask, scored: Vec<Scored>, field: &Field) -> Subtask {
+fn subtask(set: datasets::Subtask, scored: Vec<Scored>, field: &Field<'_>) -> Subtask {
     let results = field.contenders.iter().zip(scored).map(|(contender, scored)| SubtaskResult {
         method: contender.name.clone(),
         pearson: pearson(&set.gold, &scored.scores).unwrap_or(0.0),
@@ -200,54 +200,44 @@ fn add_differences(subtasks: &mut [Subtask], baseline: usize, bootstrap: &Bootst
         let subtask = &subtasks[place];
         let [first, second] = [other, baseline].map(|method| &subtask.results[method].scores);
         let interval = bootstrap.of_pearson_difference(&subtask.gold, first, second)?;
-        Some(Difference {
-            estimate: interval.estimate,
-            low: interval.low,
-            high: interval.high,
-            significant: interval.excludes_zero(),
-        })
+        Some(Difference { interval, significant: interval.excludes_zero() })
     });
     for ((place, other), difference) in jobs.into_iter().zip(differences) {
         subtasks[place].results[other].difference = difference;
     }
 }
 
-fn years(subtasks: &[Subtask]) -> Vec<Year> {
-    let mut by_year: BTreeMap<u16, Vec<&Subtask>> = BTreeMap::new();
+fn by_year(subtasks: &[Subtask]) -> BTreeMap<u16, Vec<&Subtask>> {
+    let mut years: BTreeMap<u16, Vec<&Subtask>> = BTreeMap::new();
     for subtask in subtasks {
         if let Some(year) = subtask.year {
-            by_year.entry(year).or_default().push(subtask);
+            years.entry(year).or_default().push(subtask);
         }
     }
-    by_year
-        .into_iter()
-        .map(|(year, of)| Year { year, subtasks: of.len(), results: means(&[of]) })
-        .collect()
+    years
+}
+
+impl Year {
+    fn new((year, of): (u16, Vec<&Subtask>)) -> Self {
+        Self { year, subtasks: of.len(), results: means(&[of]) }
+    }
 }
 
 fn overall(subtasks: &[Subtask], baseline: usize) -> Overall {
-    let yearly: Vec<&Subtask> = subtasks.iter().filter(|of| of.year.is_some()).collect();
-    let over = if yearly.is_empty() { "files" } else { "years" };
     // STS Benchmark consists of pairs from the yearly sets, so together they would count pairs
     // twice.
-    let counted = if yearly.is_empty() { subtasks.iter().collect() } else { yearly };
-    let groups: Vec<Vec<&Subtask>> = match over {
-        "files" => vec![counted.clone()],
-        _ => {
-            let mut by_year: BTreeMap<Option<u16>, Vec<&Subtask>> = BTreeMap::new();
-            counted.iter().for_each(|of| by_year.entry(of.year).or_default().push(of));
-            by_year.into_values().collect()
-        }
+    let yearly: Vec<Vec<&Subtask>> = by_year(subtasks).into_values().collect();
+    let (over, groups) = match yearly.is_empty() {
+        true => ("files", vec![subtasks.iter().collect()]),
+        false => ("years", yearly),
     };
+    let counted = groups.concat();
     let pearsons = |method: usize| counted.iter().map(move |of| of.results[method].pearson);
     let test = |method: usize| {
         let differences: Vec<f64> =
             pearsons(method).zip(pearsons(baseline)).map(|(one, other)| one - other).collect();
-        let found = signed_rank(&differences)?;
         Some(Wilcoxon {
-            statistic: found.statistic,
-            p: found.p,
-            exact: found.exact,
+            test: signed_rank(&differences)?,
             wins: differences.iter().filter(|&&difference| difference > 0.0).count(),
             losses: differences.iter().filter(|&&difference| difference < 0.0).count(),
         })
@@ -292,4 +282,151 @@ fn means(groups: &[Vec<&Subtask>]) -> Vec<MeanResult> {
             }
         })
         .collect()
+}
+
+impl StsFigures {
+    /// The subtasks of each year, and those without one, with the title of their table.
+    fn groups(&self) -> Vec<(String, Vec<&Subtask>)> {
+        let years = by_year(&self.subtasks).into_iter().map(|(year, of)| (year.to_string(), of));
+        let alone: Vec<&Subtask> = self.subtasks.iter().filter(|of| of.year.is_none()).collect();
+        let alone = (!alone.is_empty()).then(|| ("Data sets without a year".to_owned(), alone));
+        years.chain(alone).collect()
+    }
+
+    fn summary(&self) -> Table {
+        let rows = self.overall.results.iter().enumerate().map(|(method, overall)| {
+            let wilcoxon = overall.wilcoxon.as_ref();
+            let mark = wilcoxon.map_or(Mark::None, |of| {
+                Mark::of(of.test.p < SIGNIFICANT, of.wins as f64 - of.losses as f64)
+            });
+            let years = self.years.iter().map(|year| &year.results[method]);
+            let mut cells: Vec<Cell> =
+                years.map(|mean| Cell::both(mean.pearson, mean.spearman, Mark::None)).collect();
+            cells.push(Cell::both(overall.mean.pearson, overall.mean.spearman, mark));
+            cells.push(Cell::chance(wilcoxon.map(|of| of.test.p)));
+            let unscored = self.subtasks.iter().map(|of| of.results[method].unscored).sum();
+            cells.push(Cell::count(unscored));
+            (overall.mean.method.clone(), cells)
+        });
+        let years =
+            self.years.iter().map(|year| Column::new(year.year.to_string(), Better::Higher));
+        let others =
+            [("mean", Better::Higher), ("p", Better::Neither), ("unscored", Better::Neither)];
+        Table {
+            title: format!("Pearson / Spearman × 100, mean over {}", self.overall.over),
+            stub: "method",
+            columns: years.chain(others.map(|(name, better)| Column::new(name, better))).collect(),
+            rows: rows.collect(),
+            notes: vec![
+                "p: Wilcoxon's signed-rank test over the differences in Pearson of the subtasks that \
+                 the mean is of."
+                    .to_owned(),
+                "An unscored pair counts as 0.".to_owned(),
+            ],
+        }
+    }
+}
+
+impl Figures for StsFigures {
+    const TASK: &'static str = "sts";
+    const TITLE: &'static str = "Semantic textual similarity";
+
+    fn tables(&self) -> Vec<Table> {
+        let details = self.groups().into_iter().map(|(title, of)| details(&title, &of));
+        std::iter::once(self.summary()).chain(details).collect()
+    }
+
+    fn fill(&self, page: &mut Page, tables: Vec<Table>, baseline: &str) {
+        let dots = self.overall.results.iter().map(|result| Dot {
+            name: result.mean.method.clone(),
+            value: 100.0 * result.mean.pearson,
+            interval: Some(result.mean.interval.map(|end| 100.0 * end)),
+            baseline: result.wilcoxon.is_none(),
+        });
+        let dots: Vec<Dot> = dots.collect();
+        let mut tables = tables.into_iter();
+        let label = format!("Mean Pearson × 100 over {}", self.overall.over);
+        let whiskers =
+            "Whiskers: approximate 95 % intervals, from the standard errors of the correlations";
+        let drawing = Drawing { digits: 1, label: &label };
+        compare(page, tables.next().unwrap_or_default(), &dots, drawing, whiskers);
+        for (table, (_, group)) in tables.zip(self.groups()) {
+            page.section(&table.title);
+            page.table(&ordered(table, &dots));
+            page.put("<div class=\"grid pairs\">");
+            group.into_iter().for_each(|subtask| scatters(page, subtask, baseline));
+            page.put("</div>");
+        }
+    }
+
+    fn criterion(&self) -> &'static str {
+        match self.view {
+            View::Files => "mean Pearson correlation × 100",
+            View::Mteb => "mean Spearman correlation × 100",
+        }
+    }
+
+    fn figure(&self, place: usize) -> Option<f64> {
+        let mean = &self.overall.results.get(place)?.mean;
+        Some(match self.view {
+            View::Files => mean.pearson,
+            View::Mteb => mean.spearman,
+        })
+    }
+
+    fn show(&self, figure: f64) -> String {
+        format!("{:.1}", 100.0 * figure)
+    }
+}
+
+fn details(title: &str, of: &[&Subtask]) -> Table {
+    let methods = of.first().map_or(0, |first| first.results.len());
+    let rows = (0..methods).map(|method| {
+        let cells = of.iter().map(|subtask| {
+            let result = &subtask.results[method];
+            let mark = |found: Difference| Mark::of(found.significant, found.interval.estimate);
+            let mark = result.difference.map_or(Mark::None, mark);
+            Cell::both(result.pearson, result.spearman, mark)
+        });
+        (of[0].results[method].method.clone(), cells.collect())
+    });
+    Table {
+        title: format!("{title}: Pearson / Spearman × 100"),
+        stub: "method",
+        columns: of.iter().map(|of| Column::new(of.short_name(), Better::Higher)).collect(),
+        rows: rows.collect(),
+        notes: vec![
+            "Marks: BCa bootstrap, 95 %, of the difference in Pearson to the baseline.".to_owned(),
+        ],
+    }
+}
+
+impl Subtask {
+    /// The name without its year.
+    fn short_name(&self) -> &str {
+        let year = self.year.map(|year| format!("{year}.")).unwrap_or_default();
+        self.name.strip_prefix(&year).unwrap_or(&self.name)
+    }
+}
+
+/// Adds scatter plots of the best method and the baseline, so that readers can compare them.
+fn scatters(page: &mut Page, subtask: &Subtask, baseline: &str) {
+    let best = subtask.results.iter().max_by(|a, b| a.pearson.total_cmp(&b.pearson));
+    let base = subtask.results.iter().find(|result| result.method == baseline);
+    page.put("<div class=\"pair\">");
+    let same = best.map(|best| &best.method) == base.map(|base| &base.method);
+    for result in best.into_iter().chain(base.filter(|_| !same)) {
+        let (name, r) = (subtask.short_name(), 100.0 * result.pearson);
+        let caption = format!("{name}: {}, r\u{a0}=\u{a0}{r:.1}", result.method);
+        let x = Axis::over(subtask.gold.iter().copied(), "gold score");
+        let y = Axis::over(result.scores.iter().copied(), "score");
+        let what = format!("Scores of {} against gold scores of {}", result.method, subtask.name);
+        let mut frame = Frame::new(SMALL, x, y, &what);
+        let every = subtask.gold.len().div_ceil(POINTS).max(1);
+        let points = subtask.gold.iter().copied().zip(result.scores.iter().copied());
+        let class = if result.method == baseline { "c1" } else { "c0" };
+        frame.dots(class, points.step_by(every));
+        page.figure(&caption, &frame.finish());
+    }
+    page.put("</div>");
 }

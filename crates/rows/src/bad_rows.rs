@@ -2,7 +2,7 @@
 //! file of their own. What a row without a score is, is not known here.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cognate_files::ReadError;
 use cognate_files::records::{Record, Records};
@@ -20,7 +20,15 @@ pub enum OnBadRow {
     Keep(PathBuf),
 }
 
-/// The rows left out so far.
+impl OnBadRow {
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Keep(path) => Some(path),
+            Self::Stop | Self::Skip => None,
+        }
+    }
+}
+
 pub(crate) struct BadRows {
     stops: bool,
     out: Option<(PathBuf, Growing)>,
@@ -47,12 +55,10 @@ impl LeftOut {
 
 impl BadRows {
     pub(crate) fn of(on_bad_row: &OnBadRow) -> Result<Self, ReadError> {
-        let out = match on_bad_row {
-            OnBadRow::Keep(path) => {
-                Some((path.clone(), Growing::create(path).map_err(failed(path))?))
-            }
-            OnBadRow::Stop | OnBadRow::Skip => None,
+        let create = |path: &Path| {
+            Ok::<_, ReadError>((path.to_owned(), Growing::create(path).map_err(failed(path))?))
         };
+        let out = on_bad_row.path().map(create).transpose()?;
         Ok(Self { out, ..Self::again(on_bad_row) })
     }
 
@@ -103,7 +109,6 @@ impl BadRows {
         Ok(())
     }
 
-    /// Puts the file in its place.
     pub(crate) fn finish(self) -> Result<LeftOut, ReadError> {
         if let Some((path, out)) = self.out {
             out.finish().map_err(failed(&path))?;
@@ -112,7 +117,7 @@ impl BadRows {
     }
 }
 
-fn failed(path: &std::path::Path) -> impl Fn(std::io::Error) -> ReadError {
+fn failed(path: &Path) -> impl Fn(std::io::Error) -> ReadError {
     let path = path.to_owned();
     move |source| ReadError::Io { path: path.clone(), source }
 }

@@ -6,13 +6,25 @@ use std::path::Path;
 use cognate_files::ReadError;
 use cognate_files::records::{Options, Records};
 
-/// Endings of files with columns.
-const ENDINGS: [&str; 4] = ["parquet", "arrow", "feather", "ipc"];
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    Parquet,
+    Arrow,
+}
 
-/// Whether a file holds columns, by its name.
+impl Layout {
+    /// The format that the name of a file indicates.
+    pub(crate) fn of_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "parquet" => Some(Self::Parquet),
+            "arrow" | "feather" | "ipc" => Some(Self::Arrow),
+            _ => None,
+        }
+    }
+}
+
 pub(crate) fn holds_columns(path: &Path) -> bool {
-    let ending = path.extension().and_then(|ending| ending.to_str());
-    ending.is_some_and(|ending| ENDINGS.contains(&ending.to_ascii_lowercase().as_str()))
+    Layout::of_path(path).is_some()
 }
 
 /// Why records do not go into a file of this name.
@@ -56,7 +68,7 @@ pub(crate) fn unreadable(path: &Path) -> ReadError {
 #[cfg(feature = "columns")]
 use with_columns::of_columns;
 #[cfg(feature = "columns")]
-pub(crate) use with_columns::{Batches, Layout, Strings, batches, holds_text, unknown_column};
+pub(crate) use with_columns::{Batches, Strings, batches, holds_text, unknown_column};
 
 #[cfg(feature = "columns")]
 mod with_columns {
@@ -81,26 +93,10 @@ mod with_columns {
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use serde_json::Value;
 
+    use crate::columnar::Layout;
+
     /// Rows read at a time.
     const ROWS: usize = 8192;
-
-    /// The file format of columns.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub(crate) enum Layout {
-        Parquet,
-        Arrow,
-    }
-
-    impl Layout {
-        /// The format that the name of a file indicates.
-        pub(crate) fn of_path(path: &Path) -> Option<Self> {
-            match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-                "parquet" => Some(Self::Parquet),
-                "arrow" | "feather" | "ipc" => Some(Self::Arrow),
-                _ => None,
-            }
-        }
-    }
 
     pub(crate) type Batches = Box<dyn RecordBatchReader + Send>;
 
@@ -135,7 +131,6 @@ mod with_columns {
         }
     }
 
-    /// The error for a column that is not there.
     pub(crate) fn unknown_column(path: &Path, name: &str, schema: &Schema) -> ReadError {
         let known: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         let problem = format!("expected a column `{name}`; the columns are {}", known.join(", "));
@@ -252,7 +247,6 @@ mod with_columns {
         rows.map(|row| row.map(|row| values(&row).map(Value::from)).transpose()).collect()
     }
 
-    /// Whether the values of a column are strings.
     pub(crate) fn holds_text(kind: &DataType) -> bool {
         match kind {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,

@@ -1,5 +1,5 @@
 //! A file that is written sequentially under a temporary name beside its target, and replaces the
-//! target when it is complete. It is compressed if the name ends in `.gz`.
+//! target when it is complete.
 //!
 //! Unlike `disk::replace` it does not hold the folder's lock, because a run may take hours.
 
@@ -29,8 +29,17 @@ enum Sink {
 }
 
 impl Growing {
-    /// Begins a file that will replace `path`.
+    /// Begins a file that will replace `path`, compressed if the name ends in `.gz`.
     pub fn create(path: &Path) -> io::Result<Self> {
+        Self::begin(path, path.extension().is_some_and(|ending| ending == "gz"))
+    }
+
+    /// Begins a file that will replace `path`.
+    pub fn plain(path: &Path) -> io::Result<Self> {
+        Self::begin(path, false)
+    }
+
+    fn begin(path: &Path, packed: bool) -> io::Result<Self> {
         let target = Target::of(path)?;
         let folder = directory_of(&target.path);
         LocalDisk.sweep(folder)?;
@@ -39,7 +48,7 @@ impl Growing {
         let mode = if target.mode.is_some() { 0o600 } else { 0o666 };
         let (temporary, file) = LocalDisk.create(folder, mode)?;
         let file = BufWriter::with_capacity(BUFFER, file);
-        let sink = match path.extension().is_some_and(|ending| ending == "gz") {
+        let sink = match packed {
             true => Sink::Gzip(GzEncoder::new(file, Compression::default())),
             false => Sink::Plain(file),
         };

@@ -9,3 +9,21 @@ pub mod events;
 mod growing;
 
 pub use bad_rows::{LeftOut, OnBadRow};
+use cognate_files::ReadError;
+use cognate_files::records::{Appender, Records};
+
+/// The path that means standard input or standard output.
+const STANDARD: &str = "-";
+
+/// What writes records with fields of these names added, of all columns or the chosen ones.
+fn appender(
+    records: &Records,
+    added: impl IntoIterator<Item = impl Into<String>>,
+    columns: &[String],
+) -> Result<Appender, ReadError> {
+    let mut appender = Appender::new(records.format(), added);
+    if !columns.is_empty() {
+        appender.choose(columns, records)?;
+    }
+    Ok(appender)
+}

@@ -2,10 +2,11 @@
 //! confidence intervals", 1987; Efron and Tibshirani, "An introduction to the bootstrap", 1993,
 //! section 14.3).
 //!
-//! It knows resampled statistics and not what they measure. The correlations of STS evaluation have
-//! a faster way to the same formula, [`Bootstrap::of_pearson`], in `resampled_pearson`.
+//! It knows resampled statistics and not what they measure. Differences of the correlations of STS
+//! evaluation have a faster way to the same formula, [`Bootstrap::of_pearson_difference`].
 
 use cognate_kernels::random::Random;
+use serde::Serialize;
 
 use super::correlation::standardised;
 use super::distribution::quantile_of_sorted;
@@ -27,8 +28,7 @@ impl Default for Bootstrap {
     }
 }
 
-/// An estimate with the bounds of its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// The statistic of the items as they are.
     pub estimate: f64,
@@ -94,8 +94,7 @@ impl Bootstrap {
 ///
 /// `None` when there are no resamples, when the level is not between 0 and 1, or when a number is
 /// not finite.
-#[must_use]
-pub fn bca_interval(
+fn bca_interval(
     estimate: f64,
     resamples: &[f64],
     jackknife: &[f64],
@@ -154,19 +153,12 @@ fn acceleration(jackknife: &[f64]) -> f64 {
 }
 
 impl Bootstrap {
-    /// The interval of Pearson's correlation between gold values and one method's scores. `None`
+    /// The interval of the first method's Pearson correlation with gold less the second's. Both are
+    /// taken from the same resamples, so what makes a draw easy or hard for both cancels out. `None`
     /// where [`pearson`](super::correlation::pearson) has no value, and as for
     /// [`of_statistic`](Self::of_statistic).
     ///
     /// A resample without any correlation (one pair drawn throughout) counts as 0.
-    #[must_use]
-    pub fn of_pearson(&self, gold: &[f64], scores: &[f64]) -> Option<Interval> {
-        interval(self, gold, [scores], |[correlation]| correlation)
-    }
-
-    /// The interval of the first method's Pearson correlation with gold less the second's. Both are
-    /// taken from the same resamples, so what makes a draw easy or hard for both cancels out.
-    /// `None` as for [`of_pearson`](Self::of_pearson).
     #[must_use]
     pub fn of_pearson_difference(
         &self,
@@ -174,59 +166,42 @@ impl Bootstrap {
         first: &[f64],
         second: &[f64],
     ) -> Option<Interval> {
-        interval(self, gold, [first, second], |[first, second]| first - second)
-    }
-}
-
-/// The BCa interval of a statistic of the correlations of `METHODS` methods with the same gold
-/// values.
-fn interval<const METHODS: usize>(
-    bootstrap: &Bootstrap,
-    gold: &[f64],
-    scores: [&[f64]; METHODS],
-    statistic: impl Fn([f64; METHODS]) -> f64,
-) -> Option<Interval> {
-    let rows = rows(gold, scores)?;
-    let mut whole = Sums::default();
-    rows.iter().for_each(|row| whole.add(row, 1.0));
-    let jackknife: Vec<f64> = rows
-        .iter()
-        .map(|row| {
-            let mut without = whole.clone();
+        let rows = rows(gold, [first, second])?;
+        let mut whole = Sums::default();
+        rows.iter().for_each(|row| whole.add(row, 1.0));
+        let without = |row: &Row| {
+            let mut without = whole;
             without.add(row, -1.0);
-            statistic(without.correlations())
-        })
-        .collect();
-    let mut random = Random::seeded(bootstrap.seed);
-    let resamples: Vec<f64> = (0..bootstrap.resamples)
-        .map(|_| {
+            without.difference()
+        };
+        let jackknife: Vec<f64> = rows.iter().map(without).collect();
+        let mut random = Random::seeded(self.seed);
+        let mut resample = || {
             let mut sums = Sums::default();
             for _ in 0..rows.len() {
                 sums.add(&rows[random.below(rows.len())], 1.0);
             }
-            statistic(sums.correlations())
-        })
-        .collect();
-    bca_interval(statistic(whole.correlations()), &resamples, &jackknife, bootstrap.level)
+            sums.difference()
+        };
+        let resamples: Vec<f64> = (0..self.resamples).map(|_| resample()).collect();
+        bca_interval(whole.difference(), &resamples, &jackknife, self.level)
+    }
 }
 
-/// The gold value of a pair and each method's score, stored together because they are drawn
+/// The gold value of a pair and both methods' scores, stored together because they are drawn
 /// together.
-struct Row<const METHODS: usize> {
+struct Row {
     gold: f64,
-    scores: [f64; METHODS],
+    scores: [f64; 2],
 }
 
 /// The pairs with every column standardised, so that sums stay near 1 and keep their precision.
-fn rows<const METHODS: usize>(
-    gold: &[f64],
-    scores: [&[f64]; METHODS],
-) -> Option<Vec<Row<METHODS>>> {
+fn rows(gold: &[f64], scores: [&[f64]; 2]) -> Option<Vec<Row>> {
     if scores.iter().any(|column| column.len() != gold.len()) {
         return None;
     }
-    let mut rows: Vec<_> =
-        standardised(gold)?.into_iter().map(|gold| Row { gold, scores: [0.0; METHODS] }).collect();
+    let rows = standardised(gold)?.into_iter().map(|gold| Row { gold, scores: [0.0; 2] });
+    let mut rows: Vec<Row> = rows.collect();
     for (method, column) in scores.into_iter().enumerate() {
         for (row, score) in rows.iter_mut().zip(standardised(column)?) {
             row.scores[method] = score;
@@ -235,38 +210,23 @@ fn rows<const METHODS: usize>(
     Some(rows)
 }
 
-/// The sums that the correlations are computed from.
-#[derive(Clone)]
-struct Sums<const METHODS: usize> {
+#[derive(Clone, Copy, Default)]
+struct Sums {
     pairs: f64,
     gold: f64,
     gold_squared: f64,
-    scores: [f64; METHODS],
-    scores_squared: [f64; METHODS],
-    products: [f64; METHODS],
-}
-
-impl<const METHODS: usize> Default for Sums<METHODS> {
-    fn default() -> Self {
-        let none = [0.0; METHODS];
-        Self {
-            pairs: 0.0,
-            gold: 0.0,
-            gold_squared: 0.0,
-            scores: none,
-            scores_squared: none,
-            products: none,
-        }
-    }
+    scores: [f64; 2],
+    scores_squared: [f64; 2],
+    products: [f64; 2],
 }
 
 /// A variance below this share of the squares is what rounding leaves of equal numbers.
 const ROUNDING: f64 = 1e-12;
 
-impl<const METHODS: usize> Sums<METHODS> {
+impl Sums {
     /// Adds a pair (`times` = 1) or removes it (-1).
     #[inline]
-    fn add(&mut self, row: &Row<METHODS>, times: f64) {
+    fn add(&mut self, row: &Row, times: f64) {
         let gold = times * row.gold;
         self.pairs += times;
         self.gold += gold;
@@ -280,7 +240,7 @@ impl<const METHODS: usize> Sums<METHODS> {
 
     /// The correlation of each method; 0 if the gold values or the scores in the sums are all
     /// equal.
-    fn correlations(&self) -> [f64; METHODS] {
+    fn correlations(&self) -> [f64; 2] {
         let gold_spread = spread(self.pairs, self.gold, self.gold_squared);
         std::array::from_fn(|method| {
             let score_spread = spread(self.pairs, self.scores[method], self.scores_squared[method]);
@@ -288,6 +248,11 @@ impl<const METHODS: usize> Sums<METHODS> {
             let together = self.pairs * self.products[method] - self.gold * self.scores[method];
             if spreads > 0.0 { (together / spreads).clamp(-1.0, 1.0) } else { 0.0 }
         })
+    }
+
+    fn difference(&self) -> f64 {
+        let [first, second] = self.correlations();
+        first - second
     }
 }
 
@@ -301,9 +266,15 @@ fn spread(count: f64, sum: f64, squares: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bootstrap, bca_interval};
+    use super::*;
     use crate::correlation::pearson;
     use crate::golden;
+
+    /// The gold values and the scores of two methods.
+    fn columns() -> [Vec<f64>; 3] {
+        let golden = golden::topic("bootstrap");
+        ["gold", "first", "second"].map(|key| golden::numbers(&golden[key]))
+    }
 
     #[test]
     fn endpoints_are_those_of_efrons_formula() {
@@ -321,58 +292,36 @@ mod tests {
     }
 
     #[test]
-    fn whole_intervals_agree_with_scipy_to_the_noise_of_resampling() {
-        let golden = golden::topic("bootstrap");
-        let [gold, first, second] =
-            ["gold", "first", "second"].map(|key| golden::numbers(&golden[key]));
+    fn a_whole_interval_agrees_with_scipy_to_the_noise_of_resampling() {
+        let [gold, first, second] = columns();
         let bootstrap = Bootstrap::default();
-        let found = [
-            bootstrap.of_pearson(&gold, &first).unwrap(),
-            bootstrap.of_pearson_difference(&gold, &first, &second).unwrap(),
-        ];
-        for (found, case) in found.into_iter().zip(golden["whole"].as_array().unwrap()) {
-            golden::check(found.estimate, &case["estimate"]);
-            // SciPy drew 200,000 resamples. The standard error of one of our bounds is near 3 % of
-            // the spread, 0.004.
-            golden::check_within(found.low, golden::number(&case["low"]), 0.015);
-            golden::check_within(found.high, golden::number(&case["high"]), 0.015);
-        }
-        assert!(found[1].excludes_zero());
+        let found = bootstrap.of_pearson_difference(&gold, &first, &second).unwrap();
+        let case = &golden::topic("bootstrap")["whole"][1];
+        golden::check(found.estimate, &case["estimate"]);
+        // SciPy drew 200,000 resamples. The standard error of one of our bounds is near 3 % of the
+        // spread, 0.004.
+        golden::check_within(found.low, golden::number(&case["low"]), 0.015);
+        golden::check_within(found.high, golden::number(&case["high"]), 0.015);
+        assert!(found.excludes_zero());
         assert!(!bootstrap.of_pearson_difference(&gold, &first, &first).unwrap().excludes_zero());
     }
 
     #[test]
     fn the_general_way_and_the_fast_one_draw_the_same_interval() {
-        let golden = golden::topic("bootstrap");
-        let (gold, scores) = (golden::numbers(&golden["gold"]), golden::numbers(&golden["second"]));
+        let [gold, first, second] = columns();
         let bootstrap = Bootstrap { resamples: 500, ..Bootstrap::default() };
-        let fast = bootstrap.of_pearson(&gold, &scores).unwrap();
-        let general = bootstrap
-            .of_statistic(gold.len(), |drawn| {
-                let pick = |from: &[f64]| drawn.iter().map(|&item| from[item]).collect::<Vec<_>>();
-                pearson(&pick(&gold), &pick(&scores)).unwrap_or(0.0)
-            })
-            .unwrap();
-        golden::check_within(fast.low, general.low, 1e-12);
-        golden::check_within(fast.high, general.high, 1e-12);
-        assert_eq!(
-            bootstrap.of_pearson(&gold, &scores),
-            Some(fast),
-            "the same seed gives the same bits"
-        );
-        let other = Bootstrap { seed: 2, ..bootstrap };
-        assert_ne!(other.of_pearson(&gold, &scores), Some(fast));
-    }
-
-    #[test]
-    fn each_jackknife_list_leaves_out_one_item() {
-        let mut lists = Vec::new();
-        let bootstrap = Bootstrap { resamples: 1, ..Bootstrap::default() };
-        let _ = bootstrap.of_statistic(3, |drawn| {
-            lists.push(drawn.to_vec());
-            0.0
+        let drawn_fast = || bootstrap.of_pearson_difference(&gold, &first, &second);
+        let fast = drawn_fast().unwrap();
+        let general = bootstrap.of_statistic(gold.len(), |drawn| {
+            let pick = |from: &[f64]| drawn.iter().map(|&item| from[item]).collect::<Vec<_>>();
+            let of = |scores: &[f64]| pearson(&pick(&gold), &pick(scores)).unwrap_or(0.0);
+            of(&first) - of(&second)
         });
-        assert_eq!(lists[..4], [vec![0, 1, 2], vec![1, 2], vec![0, 2], vec![0, 1]]);
+        golden::check_within(fast.low, general.unwrap().low, 1e-12);
+        golden::check_within(fast.high, general.unwrap().high, 1e-12);
+        assert_eq!(drawn_fast(), Some(fast), "the same seed gives the same bits");
+        let other = Bootstrap { seed: 2, ..bootstrap.clone() };
+        assert_ne!(other.of_pearson_difference(&gold, &first, &second), Some(fast));
     }
 
     #[test]
@@ -383,58 +332,47 @@ mod tests {
         // pole.
         let outside = bca_interval(9.0, &[1.0, 2.0, 3.0], &[0.0, 0.0, 0.0, -1.0], 0.999).unwrap();
         assert!(outside.low <= outside.high && (1.0..=3.0).contains(&outside.high));
+        let nearly_all = bca_interval(0.5, &[0.0, 1.0], &[0.0, 0.0, 9.0], 1.0_f64.next_down());
+        assert!(nearly_all.is_some_and(|all| all.low < 0.01 && all.high > 0.99));
     }
 
     #[test]
     fn nonsense_has_no_interval() {
         assert_eq!(bca_interval(0.0, &[], &[1.0], 0.95), None);
         assert_eq!(bca_interval(f64::NAN, &[1.0], &[1.0], 0.95), None);
-        for level in [0.0, 1.0, -1.0, f64::NAN] {
-            assert_eq!(bca_interval(0.0, &[1.0], &[1.0], level), None);
-        }
-        let nearly_all = bca_interval(0.5, &[0.0, 1.0], &[0.0, 0.0, 9.0], 1.0_f64.next_down());
-        assert!(nearly_all.is_some_and(|all| all.low < 0.01 && all.high > 0.99));
+        assert_eq!(bca_interval(0.0, &[1.0], &[1.0], 1.0), None);
         let bootstrap = Bootstrap::default();
-        assert_eq!(bootstrap.of_pearson(&[1.0, 2.0], &[1.0]), None);
-        assert_eq!(bootstrap.of_pearson(&[1.0, 2.0], &[3.0, 3.0]), None);
+        assert_eq!(bootstrap.of_pearson_difference(&[1.0, 2.0], &[1.0], &[1.0, 2.0]), None);
+        assert_eq!(bootstrap.of_pearson_difference(&[1.0, 2.0], &[3.0, 3.0], &[1.0, 2.0]), None);
         assert_eq!(bootstrap.of_statistic(1, |_| 0.0), None);
         assert_eq!(bootstrap.of_statistic(5, |_| f64::NAN), None);
     }
-}
-
-#[cfg(test)]
-mod resampled_pearson_tests {
-    use super::{Sums, rows};
-    use crate::golden;
 
     #[test]
     fn taking_a_pair_out_is_the_same_as_never_putting_it_in() {
-        let golden = golden::topic("bootstrap");
-        let [gold, first, second] =
-            ["gold", "first", "second"].map(|key| golden::numbers(&golden[key]));
+        let [gold, first, second] = columns();
         let rows = rows(&gold, [&first, &second]).unwrap();
         let mut whole = Sums::default();
         rows.iter().for_each(|row| whole.add(row, 1.0));
-        let of_one = golden::numbers(&golden["whole"][0]["jackknife"]);
-        let of_gap = golden::numbers(&golden["whole"][1]["jackknife"]);
+        let whole_cases = &golden::topic("bootstrap")["whole"];
+        let [of_one, of_gap] = [0, 1].map(|case| golden::numbers(&whole_cases[case]["jackknife"]));
         for (row, (one, gap)) in rows.iter().zip(of_one.into_iter().zip(of_gap)) {
-            let mut without = whole.clone();
+            let mut without = whole;
             without.add(row, -1.0);
-            let [a, b] = without.correlations();
-            golden::check_within(a, one, golden::TOLERANCE);
-            golden::check_within(a - b, gap, golden::TOLERANCE);
+            golden::check_within(without.correlations()[0], one, golden::TOLERANCE);
+            golden::check_within(without.difference(), gap, golden::TOLERANCE);
         }
     }
 
     #[test]
     fn one_pair_drawn_again_and_again_has_no_correlation() {
-        let rows = rows(&[0.3, 0.7, 0.1], [&[0.9, 0.2, 0.4]]).unwrap();
+        let rows = rows(&[0.3, 0.7, 0.1], [&[0.9, 0.2, 0.4]; 2]).unwrap();
         for row in &rows {
             let mut sums = Sums::default();
             // For some of these counts rounding leaves a variance that is not 0.
             for _ in 0..50 {
                 sums.add(row, 1.0);
-                assert_eq!(sums.correlations(), [0.0]);
+                assert_eq!(sums.correlations(), [0.0; 2]);
             }
         }
     }

@@ -13,7 +13,6 @@ pub(super) fn topic(name: &str) -> Value {
     all[name].take()
 }
 
-/// The cases of a topic that is a list.
 pub(super) fn cases(name: &str) -> Vec<Value> {
     let Value::Array(cases) = topic(name) else { panic!("{name} is not a list of cases") };
     assert!(!cases.is_empty());

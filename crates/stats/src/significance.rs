@@ -6,6 +6,7 @@
 //! correlations are in `bootstrap`.
 
 use cognate_kernels::random::Random;
+use serde::Serialize;
 
 use super::correlation::average_ranks;
 use super::normal;
@@ -47,7 +48,6 @@ const EXACT: usize = 20;
 pub struct Randomisation {
     /// Number of random sign assignments if there are too many to try all.
     pub rounds: u32,
-    /// Seed of the random assignments.
     pub seed: u64,
 }
 
@@ -92,7 +92,6 @@ impl Randomisation {
         }
     }
 
-    /// The probability from random assignments.
     fn sampled(&self, differences: &[f64], extreme: f64) -> f64 {
         let mut random = Random::seeded(self.seed);
         let mut found = 0_u32;
@@ -130,8 +129,7 @@ const EXACT_UNTIED: usize = 50;
 /// With at most this many differences it is computed exactly in any case.
 const EXACT_TIED: usize = 13;
 
-/// The result of the signed-rank test.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SignedRank {
     /// The smaller of the two rank sums.
     pub statistic: f64,
@@ -213,8 +211,6 @@ fn approximated(statistic: f64, ties: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
     use crate::golden;
 
@@ -222,12 +218,8 @@ mod tests {
     fn the_sign_test_agrees_with_scipy() {
         for case in golden::cases("sign") {
             let [wins, losses] = ["wins", "losses"].map(|key| case[key].as_u64().unwrap() as u32);
-            let (found, expected) = (sign_test(wins, losses), golden::number(&case["p"]));
             // The product of ten thousand ratios down to 1e-271 loses some digits.
-            assert!(
-                (found - expected).abs() <= 1e-10 * expected,
-                "{wins}:{losses} {found:e}, not {expected:e}"
-            );
+            golden::check_digits(sign_test(wins, losses), &case["p"]);
         }
     }
 
@@ -257,16 +249,6 @@ mod tests {
     }
 
     #[test]
-    fn sampling_comes_near_what_counting_out_finds() {
-        let differences: Vec<f64> =
-            (1..=20).map(|item| (f64::from(item) * 0.7).sin() + 0.3).collect();
-        let test = Randomisation::default();
-        let extreme = differences.iter().sum::<f64>().abs() - 1e-9;
-        let exact = test.p_value(&differences).unwrap();
-        golden::check_within(test.sampled(&differences, extreme), exact, 0.006);
-    }
-
-    #[test]
     fn a_clear_winner_is_never_impossible() {
         let test = Randomisation { rounds: 999, seed: 1 };
         assert_eq!(test.p_value(&[1.0; 200]), Some(0.001));
@@ -275,28 +257,8 @@ mod tests {
         assert_eq!(test.p_value(&[f64::INFINITY]), None);
     }
 
-    proptest! {
-        #[test]
-        fn chances_are_chances_and_know_no_order(
-            differences in prop::collection::vec(-3.0..3.0, 0..14),
-            wins in any::<u16>(),
-            losses in any::<u16>(),
-        ) {
-            let p = sign_test(wins.into(), losses.into());
-            prop_assert_eq!(p, sign_test(losses.into(), wins.into()));
-            prop_assert!((0.0..=1.0).contains(&p));
-
-            let test = Randomisation::default();
-            let p = test.p_value(&differences).unwrap();
-            let turned = differences.iter().rev().map(|difference: &f64| -2.0 * difference);
-            let turned: Vec<f64> = turned.collect();
-            prop_assert_eq!(test.p_value(&turned), Some(p));
-            prop_assert!(p > 0.0 && p <= 1.0);
-        }
-    }
-
     #[test]
-    fn agrees_with_scipy() {
+    fn the_signed_rank_test_agrees_with_scipy() {
         let mut exact = 0;
         let cases = golden::cases("wilcoxon");
         for case in &cases {
@@ -313,17 +275,5 @@ mod tests {
         assert_eq!(signed_rank(&[]).unwrap().p, 1.0);
         assert_eq!(signed_rank(&[0.0; 100]).unwrap().p, 1.0);
         assert_eq!(signed_rank(&[1.0, f64::NAN]), None);
-    }
-
-    proptest! {
-        #[test]
-        fn swapping_the_methods_changes_nothing(
-            differences in prop::collection::vec((-9..9).prop_map(f64::from), 0..70),
-        ) {
-            let found = signed_rank(&differences).unwrap();
-            let swapped: Vec<f64> = differences.iter().map(|difference| -difference).collect();
-            prop_assert_eq!(signed_rank(&swapped), Some(found));
-            prop_assert!((0.0..=1.0).contains(&found.p));
-        }
     }
 }

@@ -31,20 +31,14 @@ pub struct State<P> {
 }
 
 impl Checkpoint {
-    /// The checkpoint at `path`. `identity` holds everything that decides the outcome: two runs
-    /// with the same identity produce the same bits.
-    fn new(path: PathBuf, identity: &impl Serialize) -> Result<Self, TrainError> {
-        let identity = json(&path, identity)?;
-        Ok(Self { path, identity })
-    }
-
-    /// The checkpoint of a starting run; `restart` removes an existing file.
+    /// The checkpoint of a starting run. `identity` holds everything that decides the outcome: two
+    /// runs with the same identity produce the same bits. `restart` removes an existing file.
     pub fn begin(
         path: &Path,
         identity: &impl Serialize,
         restart: bool,
     ) -> Result<Self, TrainError> {
-        let checkpoint = Self::new(path.to_owned(), identity)?;
+        let checkpoint = Self { path: path.to_owned(), identity: json(path, identity)? };
         if restart {
             checkpoint.remove()?;
         }
@@ -55,22 +49,18 @@ impl Checkpoint {
         &self.path
     }
 
-    /// Replaces the checkpoint by this state.
     pub fn save<P: Serialize>(
         &self,
         position: &P,
         tables: &[(&str, &[u8])],
     ) -> Result<(), TrainError> {
         let position = json(&self.path, position)?;
-        let mut digest = Digest::new(&self.identity, &position);
-        for (name, table) in tables {
-            digest.table(name, table);
-        }
+        let digest = digest(&self.identity, &position, tables.to_vec());
         // safetensors takes any map type; its support for the standard library's is a feature.
         let metadata = [
             ("identity".to_owned(), self.identity.clone()),
             ("position".to_owned(), position),
-            ("digest".to_owned(), digest.finish()),
+            ("digest".to_owned(), digest),
         ]
         .into_iter()
         .collect();
@@ -109,11 +99,8 @@ impl Checkpoint {
         for (name, view) in found.tensors() {
             tables.insert(name, view.data().to_vec());
         }
-        let mut digest = Digest::new(identity, position);
-        for (name, table) in &tables {
-            digest.table(name, table);
-        }
-        if digest.finish() != *field("digest")? {
+        let views = tables.iter().map(|(name, table)| (name.as_str(), table.as_slice()));
+        if digest(identity, position, views.collect()) != *field("digest")? {
             return Err(damaged("its digest is another".to_owned()));
         }
         let position =
@@ -121,7 +108,6 @@ impl Checkpoint {
         Ok(Some(State { position, tables }))
     }
 
-    /// Removes the checkpoint file, if it exists.
     pub fn remove(&self) -> Result<(), TrainError> {
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -131,7 +117,6 @@ impl Checkpoint {
         }
     }
 
-    /// An error about this file.
     pub fn problem(&self, problem: String) -> TrainError {
         TrainError::Checkpoint { path: self.path.clone(), problem }
     }
@@ -156,28 +141,14 @@ fn json(path: &Path, value: &impl Serialize) -> Result<String, TrainError> {
 }
 
 /// The digest of the file's contents, with the tables in the order of their names.
-struct Digest {
-    head: blake3::Hasher,
-    tables: BTreeMap<String, blake3::Hash>,
-}
-
-impl Digest {
-    fn new(identity: &str, position: &str) -> Self {
-        let mut head = blake3::Hasher::new();
-        head.update(identity.as_bytes()).update(&[0]).update(position.as_bytes());
-        Self { head, tables: BTreeMap::new() }
+fn digest(identity: &str, position: &str, mut tables: Vec<(&str, &[u8])>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(identity.as_bytes()).update(&[0]).update(position.as_bytes());
+    tables.sort_unstable_by_key(|(name, _)| *name);
+    for (name, table) in tables {
+        hasher.update(&[0]).update(name.as_bytes()).update(blake3::hash(table).as_bytes());
     }
-
-    fn table(&mut self, name: &str, table: &[u8]) {
-        self.tables.insert(name.to_owned(), blake3::hash(table));
-    }
-
-    fn finish(mut self) -> String {
-        for (name, hash) in &self.tables {
-            self.head.update(&[0]).update(name.as_bytes()).update(hash.as_bytes());
-        }
-        self.head.finalize().to_hex().to_string()
-    }
+    hasher.finalize().to_hex().to_string()
 }
 
 #[cfg(test)]
@@ -185,7 +156,7 @@ mod tests {
     use super::*;
 
     fn saved(folder: &Path) -> Checkpoint {
-        let checkpoint = Checkpoint::new(folder.join("run"), &("settings", 7)).unwrap();
+        let checkpoint = Checkpoint::begin(&folder.join("run"), &("settings", 7), false).unwrap();
         checkpoint.save(&(3, 14), &[("rows", b"firstsecond"), ("none", b"")]).unwrap();
         checkpoint
     }
@@ -207,7 +178,7 @@ mod tests {
     fn the_state_of_another_run_is_not_taken() {
         let folder = tempfile::tempdir().unwrap();
         saved(folder.path());
-        let other = Checkpoint::new(folder.path().join("run"), &("settings", 8)).unwrap();
+        let other = Checkpoint::begin(&folder.path().join("run"), &("settings", 8), false).unwrap();
         let refusal = other.load::<(u32, u32)>().unwrap_err().to_string();
         assert!(refusal.contains("--restart"), "{refusal}");
     }

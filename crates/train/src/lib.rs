@@ -18,7 +18,6 @@ use std::path::PathBuf;
 use cognate::model::ModelError;
 use cognate_files::ReadError;
 
-/// Why training failed.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
     #[error(transparent)]
@@ -29,14 +28,8 @@ pub enum TrainError {
     /// The texts are unsuitable or too few to learn from.
     #[error("{file}: {problem}")]
     Data { file: String, problem: String },
-    /// The run cannot resume from its checkpoint.
     #[error("{path}: {problem}")]
-    Checkpoint {
-        path: PathBuf,
-        /// What is wrong with the checkpoint and what to do.
-        problem: String,
-    },
-    /// A computation with tensors failed.
+    Checkpoint { path: PathBuf, problem: String },
     #[cfg(feature = "tensors")]
     #[error("tensors: {0}")]
     Tensors(#[from] candle_core::Error),

@@ -16,7 +16,7 @@ use cognate::model::writer::{Draft, Written, clash};
 use cognate::model::{Model, Unknown, disk};
 use cognate_files::ReadError;
 use cognate_files::progress::Progress;
-use cognate_stats::page::frame::{Axis, Frame, WIDE};
+use cognate_stats::page::frame::{Axis, Frame};
 use cognate_stats::page::{Head, Page};
 use serde::{Deserialize, Serialize};
 
@@ -30,12 +30,9 @@ pub const TRAINED_VECTORS: &str = "trained-vectors";
 
 #[derive(Debug, Clone)]
 pub struct RunFiles {
-    /// The model file to write.
     pub output: PathBuf,
-    /// Path of an HTML page about the run.
     pub report: Option<PathBuf>,
     pub checkpoint: PathBuf,
-    /// Whether an existing checkpoint is discarded.
     pub restart: bool,
 }
 
@@ -80,6 +77,17 @@ impl RunFiles {
     }
 }
 
+/// Refuses options unless `holds`.
+pub(crate) fn demand(holds: bool, problem: impl Into<String>) -> Result<(), TrainError> {
+    if holds { Ok(()) } else { Err(TrainError::Options(problem.into())) }
+}
+
+/// Refuses a number that is not finite and above 0.
+pub(crate) fn demand_positive(flag: &str, number: f64) -> Result<(), TrainError> {
+    let holds = number.is_finite() && number > 0.0;
+    demand(holds, format!("{flag}: expected a number above 0"))
+}
+
 /// Refuses to overwrite an input file, and two outputs with the same path.
 pub(crate) fn check_outputs<'p>(
     output: &Path,
@@ -118,6 +126,12 @@ pub fn unfit<'p>(files: impl IntoIterator<Item = &'p PathBuf>, problem: &str) ->
     TrainError::Data { file: files.join(", "), problem: problem.to_owned() }
 }
 
+/// The same for files that were read.
+pub(crate) fn unfit_data(files: &[Vec<TrainingFile>; 2], problem: &str) -> TrainError {
+    let names: Vec<&str> = files.iter().flatten().map(|file| file.name.as_str()).collect();
+    TrainError::Data { file: names.join(", "), problem: problem.to_owned() }
+}
+
 /// The thread pool of a run; 0 threads means one for each core.
 pub fn pool(threads: usize) -> Result<rayon::ThreadPool, TrainError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
@@ -126,12 +140,9 @@ pub fn pool(threads: usize) -> Result<rayon::ThreadPool, TrainError> {
 
 /// Refuses rows with a number that is not finite.
 pub fn check_finite(rows: &[f32]) -> Result<(), TrainError> {
-    match rows.iter().find(|number| !number.is_finite()) {
-        Some(number) => {
-            Err(TrainError::Options(format!("a vector holds {number}; try a smaller --rate")))
-        }
-        None => Ok(()),
-    }
+    let wrong = rows.iter().find(|number| !number.is_finite());
+    let shown = wrong.map(f32::to_string).unwrap_or_default();
+    demand(wrong.is_none(), format!("a vector holds {shown}; try a smaller --rate"))
 }
 
 #[derive(Debug, Clone, Default)]
@@ -143,7 +154,6 @@ pub struct StepLoss {
     pub units: u64,
 }
 
-/// A trainer whose epochs consist of steps.
 pub trait Trainer {
     const PARTS: usize;
 
@@ -229,10 +239,8 @@ pub fn drive<T: Trainer>(
             *examples += loss.examples;
             progress.at((gone(at.step) * 1e6) as u64, 1_000_000);
             progress.say(trainer.describe(&loss, units, begun.elapsed()));
-            if !loss.sums.iter().sum::<f64>().is_finite() {
-                let problem = "the loss is no longer a number; try a smaller --rate";
-                return Err(TrainError::Options(problem.to_owned()));
-            }
+            let problem = "the loss is no longer a number; try a smaller --rate";
+            demand(loss.sums.iter().sum::<f64>().is_finite(), problem)?;
             if kept.elapsed() >= every {
                 let tables = trainer.tables();
                 let tables: Vec<_> = tables.iter().map(|(name, table)| (*name, &**table)).collect();
@@ -254,7 +262,6 @@ pub fn drive<T: Trainer>(
     Ok(Course { curves, units, time: begun.elapsed(), resumed_at })
 }
 
-/// A value as JSON, for a model's metadata.
 pub fn json(value: &impl Serialize) -> Result<String, TrainError> {
     serde_json::to_string(value).map_err(|error| TrainError::Options(error.to_string()))
 }
@@ -296,7 +303,6 @@ pub fn page(head: [&str; 2], written: &Written, facts: &[(&str, String)]) -> Pag
     Page::new(&Head { kicker, title, subject: &subject, facts })
 }
 
-/// Adds a section with the curve of a loss over the epochs.
 pub fn put_curve(
     page: &mut Page,
     [title, drawing, caption]: [&str; 3],
@@ -307,9 +313,6 @@ pub fn put_curve(
     page.section(title);
     let epochs = f64::from(epochs);
     let x = Axis { low: 0.0, high: epochs, label: "epochs" };
-    let y = Axis::over(points.iter().map(|(_, loss)| *loss), label);
-    let mut frame = Frame::new(WIDE, x, y, drawing);
-    frame.curve("c0", points.iter().map(|(share, loss)| (share * epochs, *loss)));
-    page.figure(caption, &frame.finish());
-    page.end_section();
+    let points: Vec<_> = points.iter().map(|(share, loss)| (share * epochs, *loss)).collect();
+    page.figure(caption, &Frame::of_curve(drawing, x, label, None, &points).finish());
 }

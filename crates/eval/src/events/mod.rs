@@ -24,6 +24,7 @@ use cognate_files::records::{Options as RecordOptions, Records};
 use cognate_kernels::vector;
 use cognate_stats::clustering;
 use cognate_stats::clustering::Agreement;
+use cognate_stats::page::table::{Better, Cell, Column, Mark, Table};
 pub use page::html;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -31,7 +32,7 @@ use serde::Serialize;
 use crate::EvalError;
 use crate::events::courses::Course;
 use crate::events::neighbours::Contender;
-use crate::table::{Better, Cell, Column, Mark, Table};
+use crate::report::json;
 
 /// A table is shown to others, whom the folders of a machine tell nothing.
 fn file_name(path: &str) -> &str {
@@ -42,7 +43,6 @@ fn file_name(path: &str) -> &str {
 #[derive(Debug, Clone)]
 pub struct EventsOptions {
     pub file: PathBuf,
-    /// How the records are formatted.
     pub records: RecordOptions,
     /// The field with the event; a text without a value is an event of its own.
     pub gold: String,
@@ -69,11 +69,9 @@ pub struct EventsOptions {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct EventsReport {
-    /// Name and version of the report's format.
     pub format: &'static str,
     pub fingerprint: String,
     pub file: String,
-    /// The stream that settings were chosen on.
     pub chosen_on: String,
     /// Number of texts in the measured stream.
     pub texts: usize,
@@ -90,7 +88,6 @@ pub struct EventsReport {
     pub nearest: usize,
     /// Whether opposed texts found by vectors were left out of these.
     pub drop_opposed: bool,
-    /// For each contender, the chosen setting and its figures.
     pub results: Vec<EventsResult>,
     /// What the score of chatter tells of the events that the best contender found.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,7 +106,6 @@ pub struct EventsReport {
 #[derive(Debug, Clone, Serialize)]
 pub struct EventsResult {
     pub name: String,
-    /// The chosen setting.
     pub rule: Rule,
     /// It as the query string of `match`, and as flags of `cognate events`; absent for references.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,7 +116,6 @@ pub struct EventsResult {
     pub chosen: Agreement,
     /// Its figures on the measured stream.
     pub figures: Agreement,
-    /// Number of events found in the measured stream.
     pub events: usize,
     /// Every setting of the grid with its figures on the stream where settings were chosen.
     pub grid: Vec<(Rule, Agreement)>,
@@ -140,7 +135,6 @@ struct PreparedStream<'s> {
 }
 
 impl PreparedStream<'_> {
-    /// The event number of each text under a setting.
     fn events(&self, rule: &Rule) -> Vec<u64> {
         let mut events = Events::default();
         let vector_of = |number: u64| self.vectors.get(usize::try_from(number).ok()?)?.as_deref();
@@ -177,7 +171,6 @@ fn grid(contender: &Contender, nearest: usize) -> Vec<Rule> {
     rules
 }
 
-/// Measures how well events are found in a stream.
 pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsReport, EvalError> {
     let contenders = Contender::all(engine, options)?;
     let measured = Labelled::read(&options.file, options)?;
@@ -279,36 +272,26 @@ const SETTINGS: usize = 3;
 
 impl EventsReport {
     pub fn json(&self) -> String {
-        // Every key is a string and every number finite, so serialising cannot fail.
-        serde_json::to_string_pretty(self).unwrap_or_default()
+        json(self)
     }
 
     fn table(&self) -> Table {
-        let column = |name: &str, better| Column { name: name.to_owned(), better };
         let settings: [&str; SETTINGS] = ["threshold", "votes", "centre"];
-        let mut columns: Vec<Column> = settings.map(|name| column(name, Better::Neither)).into();
+        let neither = |name: &str| Column::new(name, Better::Neither);
+        let mut columns: Vec<Column> = settings.map(neither).into();
         let figures = ["F1", "B³ P", "B³ R", "B³ F", "NMI", "AMI", "ARI"];
-        columns.extend(figures.map(|name| column(name, Better::Higher)));
-        columns.push(column("events", Better::Neither));
+        columns.extend(figures.map(|name| Column::new(name, Better::Higher)));
+        columns.push(neither("events"));
         let rows = self.results.iter().map(|result| {
-            let Agreement {
-                best_match_f1,
-                b_cubed_precision,
-                b_cubed_recall,
-                b_cubed_f,
-                nmi,
-                ami,
-                ari,
-            } = result.figures;
-            let rule = result.rule;
+            let (of, rule) = (result.figures, result.rule);
             let mut cells = vec![
-                plain(rule.threshold, format!("{:.2}", rule.threshold)),
-                plain(rule.votes as f32, rule.votes.to_string()),
-                plain(rule.centre, format!("{:.1}", rule.centre)),
+                Cell::plain(format!("{:.2}", rule.threshold)),
+                Cell::plain(rule.votes.to_string()),
+                Cell::plain(format!("{:.1}", rule.centre)),
             ];
-            let shares =
-                [best_match_f1, b_cubed_precision, b_cubed_recall, b_cubed_f, nmi, ami, ari];
-            cells.extend(shares.map(|share| Cell::share(share, Mark::None)));
+            let b_cubed = [of.b_cubed_precision, of.b_cubed_recall, of.b_cubed_f];
+            let shares = [&[of.best_match_f1][..], &b_cubed, &[of.nmi, of.ami, of.ari]].concat();
+            cells.extend(shares.into_iter().map(|share| Cell::share(share, Mark::None)));
             cells.push(Cell::count(result.events));
             (result.name.clone(), cells)
         });
@@ -352,10 +335,6 @@ impl std::fmt::Display for EventsReport {
     }
 }
 
-fn plain(value: f32, text: String) -> Cell {
-    Cell { value: f64::from(value), text, mark: Mark::None }
-}
-
 /// A vector scaled to length 1; `None` for a zero vector.
 fn unit(vector: Vec<f32>) -> Option<Vec<f32>> {
     let length = vector::norm(vector::Row::F32(&vector));
@@ -373,7 +352,6 @@ struct Labelled {
     names: Vec<String>,
 }
 
-/// A record of the stream.
 struct Row {
     text: String,
     time: i64,

@@ -21,7 +21,6 @@ const VECTORS: Method = Method::AvgCos;
 /// Minimum cosine of a text that counts as near.
 const FLOOR: f32 = 0.2;
 
-/// A way to find the nearest texts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Contender {
     Vectors,
@@ -86,7 +85,6 @@ impl Contender {
         if self.has_vectors() { 10..=24 } else { 2..=20 }
     }
 
-    /// For each text, the nearest earlier texts.
     pub(super) fn nearest(
         self,
         engine: &Engine,
@@ -135,7 +133,6 @@ fn by_vectors(
     window.follow(&entries, most, FLOOR)
 }
 
-/// The vectors of a stream's texts.
 pub(super) fn vectors(
     engine: &Engine,
     stream: &Labelled,

@@ -4,9 +4,9 @@
 use std::fmt::Write;
 
 use cognate_files::instant;
-use cognate_stats::page;
 use cognate_stats::page::frame::escaped;
-use cognate_stats::page::{Cell, Emphasis, Head, Page, Sign};
+use cognate_stats::page::table::{Better, Cell, Column, Mark, Table};
+use cognate_stats::page::{Head, Page};
 
 use crate::events::courses::Course;
 use crate::events::{EventsReport, EventsResult, SETTINGS, file_name, worth};
@@ -30,24 +30,12 @@ pub fn html(report: &EventsReport) -> String {
         subject: file_name(&report.file),
         facts: &facts,
     });
-    let table = report.table();
+    let mut table = report.table();
     page.section(&table.title);
     // The figures before the settings, so that a telephone shows some.
-    let mut columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
-    columns.rotate_left(SETTINGS);
-    let rows = table.rows.iter().map(|(name, cells)| {
-        let cells = cells.iter().enumerate().map(|(column, cell)| Cell {
-            text: &cell.text,
-            emphasis: if table.is_best(column, cell) { Emphasis::Best } else { Emphasis::None },
-            sign: Sign::None,
-        });
-        let mut cells: Vec<Cell<'_>> = cells.collect();
-        cells.rotate_left(SETTINGS);
-        (name.as_str(), cells)
-    });
-    let notes = table.notes.iter().map(String::as_str).collect();
-    page.table(&page::Table { stub: table.stub, columns, rows: rows.collect(), notes });
-    page.end_section();
+    table.columns.rotate_left(SETTINGS);
+    table.rows.iter_mut().for_each(|(_, cells)| cells.rotate_left(SETTINGS));
+    page.table(&table);
     courses(&mut page, report);
     page.section("Settings tried");
     page.note(
@@ -57,7 +45,6 @@ pub fn html(report: &EventsReport) -> String {
     for result in &report.results {
         settings(&mut page, result);
     }
-    page.end_section();
     page.finish()
 }
 
@@ -79,19 +66,13 @@ fn settings(page: &mut Page, result: &EventsResult) {
             let mut of = of_centre(rule.centre);
             let tried = of.find(|(tried, _)| (tried.threshold, tried.votes) == (threshold, votes));
             let chosen = (threshold, votes) == (rule.threshold, rule.votes);
-            (tried.map_or_else(String::new, |(_, figures)| shown(worth(figures))), chosen)
+            let text = tried.map_or_else(String::new, |(_, figures)| shown(worth(figures)));
+            Cell { mark: if chosen { Mark::Chosen } else { Mark::None }, ..Cell::plain(text) }
         });
-        (format!("{threshold:.2}"), cells.collect::<Vec<_>>())
+        (format!("{threshold:.2}"), cells.collect())
     });
-    let rows: Vec<(String, Vec<(String, bool)>)> = rows.collect();
-    let columns: Vec<String> = votes.iter().map(usize::to_string).collect();
-    let told = rows.iter().map(|(threshold, cells)| {
-        let cells = cells.iter().map(|(text, chosen)| Cell {
-            emphasis: if *chosen { Emphasis::Best } else { Emphasis::None },
-            ..Cell::plain(text)
-        });
-        (threshold.as_str(), cells.collect())
-    });
+    let rows = rows.collect();
+    let columns = votes.iter().map(|votes| Column::new(votes.to_string(), Better::Neither));
     let mut centres: Vec<f32> = grid.iter().map(|(tried, _)| tried.centre).collect();
     centres.sort_by(f32::total_cmp);
     centres.dedup();
@@ -112,12 +93,8 @@ fn settings(page: &mut Page, result: &EventsResult) {
     if !best.is_empty() {
         notes.push(format!("The best of other centres: {}.", best.join(", ")));
     }
-    page.table(&page::Table {
-        stub: "threshold",
-        columns: columns.iter().map(String::as_str).collect(),
-        rows: told.collect(),
-        notes: notes.iter().map(String::as_str).collect(),
-    });
+    let columns = columns.collect();
+    page.table(&Table { stub: "threshold", columns, rows, notes, ..Table::default() });
 }
 
 /// When the events were: those that are labelled, then those that were found.
@@ -155,11 +132,9 @@ fn courses(page: &mut Page, report: &EventsReport) {
             span.moment(span.from),
             span.moment(span.to)
         ));
-        page.end_section();
     }
 }
 
-/// The time of a stream.
 struct Span {
     from: i64,
     to: i64,

@@ -24,7 +24,7 @@ use parquet::file::properties::WriterProperties;
 
 use crate::bulk::question::{Answer, Cell, Kind, Question, Texts};
 use crate::bulk::{
-    Batch, BulkError, MOST_TOGETHER, Options, Sink, Source, Tally, answer_all, rows, unwritten,
+    Batch, BulkError, MOST_TOGETHER, Options, Report, Sink, Source, answer_all, rows, unwritten,
 };
 use crate::columnar::{Batches, Layout, Strings, batches, holds_text, unknown_column};
 use crate::growing::Growing;
@@ -37,7 +37,7 @@ pub(super) fn into_one(
     inputs: &[PathBuf],
     (read, written): (Layout, Layout),
     output: Option<&Path>,
-    tally: &mut Tally,
+    report: &mut Report,
 ) -> Result<u64, BulkError> {
     let path = output.unwrap_or(Path::new("standard output"));
     let mut writer: Option<Writer> = None;
@@ -52,7 +52,7 @@ pub(super) fn into_one(
             Some(writer) => writer,
             none => none.insert(Writer::create(path, written, &reader, question, options)?),
         };
-        answer_all(&mut reader, writer, question, options.on_error, tally)?;
+        answer_all(&mut reader, writer, question, options.on_error, report)?;
     }
     writer.map_or(Ok(0), Writer::finish)
 }
@@ -63,11 +63,9 @@ pub(in crate::bulk) struct RowRange {
     first: u64,
 }
 
-/// Reads the rows of one file.
 pub(in crate::bulk) struct Reader {
     name: String,
     batches: Batches,
-    /// Indices and names of the columns with texts.
     columns: Vec<(usize, String)>,
     /// Rows that were read but not yet returned.
     held: Option<(RecordBatch, Vec<Texts>)>,
@@ -203,7 +201,6 @@ enum Out {
     Arrow(Box<FileWriter<Growing>>),
 }
 
-/// Writes rows with their answers to one file.
 pub(in crate::bulk) struct Writer {
     path: PathBuf,
     out: Out,

@@ -32,7 +32,7 @@ use crate::columnar::Layout;
 use crate::columnar::holds_columns;
 #[cfg(not(feature = "columns"))]
 use crate::columnar::unreadable;
-use crate::{LeftOut, OnBadRow};
+use crate::{LeftOut, OnBadRow, STANDARD};
 
 /// What to do with a row whose texts are missing or cannot be scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -51,11 +51,8 @@ pub struct Options {
     /// A file for the rows of all inputs, or a folder for one file each; if absent, standard
     /// output.
     pub output: Option<PathBuf>,
-    /// How rows are formatted.
     pub records: records::Options,
-    /// What to do with rows without a score.
     pub on_error: OnError,
-    /// What to do with rows that cannot be read.
     pub bad_rows: OnBadRow,
     /// Prefix of the names of added fields.
     pub prefix: String,
@@ -63,7 +60,6 @@ pub struct Options {
     pub columns: Vec<String>,
 }
 
-/// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BulkError {
     #[error("{0}")]
@@ -74,49 +70,48 @@ pub enum BulkError {
     Query(QueryError),
     /// A row has no score, and the options end the run then.
     #[error("{place}: {problem}; `--on-error null` leaves its score empty and continues")]
-    Row {
-        /// The file and the line or row.
-        place: String,
-        /// What is wrong with its texts.
-        problem: String,
-    },
+    Row { place: String, problem: String },
     #[error("cannot read {path}: {source}")]
     Folder { path: PathBuf, source: io::Error },
     #[error("cannot write {path}: {source}")]
     Write { path: PathBuf, source: io::Error },
 }
 
-/// Wraps an I/O error as a failure to write `path`.
 fn unwritten(path: &Path) -> impl Fn(io::Error) -> BulkError {
     let path = path.to_owned();
     move |source| BulkError::Write { path: path.clone(), source }
 }
 
-/// Answers the question for every row.
 pub fn run(question: &Question<'_>, options: &Options) -> Result<Report, BulkError> {
     let begun = Instant::now();
     question.check().map_err(BulkError::Query)?;
     let inputs = files_of(&options.inputs)?;
     check_written(options, &inputs)?;
-    let (mut tally, mut bad) = (Tally::default(), BadRows::of(&options.bad_rows)?);
+    let mut bad = BadRows::of(&options.bad_rows)?;
+    let mut report = Report {
+        files: inputs.len() as u64,
+        best: question.top_k().map(|_| 0),
+        method: question.query.method.name(),
+        ..Report::default()
+    };
     match &options.output {
         Some(folder) if parts::is_folder(folder) => {
-            parts::run(question, options, &inputs, folder, (&mut tally, &mut bad))?;
+            parts::run(question, options, &inputs, folder, (&mut report, &mut bad))?;
         }
         output => {
             let output = output.as_deref();
-            into_one(question, options, &inputs, output, (&mut tally, &mut bad))?;
+            into_one(question, options, &inputs, output, (&mut report, &mut bad))?;
         }
     }
-    let seconds = begun.elapsed().as_secs_f64();
-    Ok(Report::of(question, inputs.len() as u64, (tally, bad.finish()?), seconds))
+    (report.left_out, report.seconds) = (bad.finish()?, begun.elapsed().as_secs_f64());
+    Ok(report)
 }
 
 /// Refuses to write over what is read, or two things into one file.
 fn check_written(options: &Options, inputs: &[PathBuf]) -> Result<(), BulkError> {
     let mut written: Vec<(&str, &Path)> = Vec::new();
     let folder = options.output.as_deref().is_some_and(parts::is_folder);
-    if let OnBadRow::Keep(path) = &options.bad_rows {
+    if let Some(path) = options.bad_rows.path() {
         if folder {
             let problem = "a file of broken rows would lose those of parts that were made before; \
                            with a folder as -o, --bad-rows takes skip or stop";
@@ -137,14 +132,14 @@ fn into_one(
     options: &Options,
     inputs: &[PathBuf],
     output: Option<&Path>,
-    (tally, bad): (&mut Tally, &mut BadRows),
+    (report, bad): (&mut Report, &mut BadRows),
 ) -> Result<u64, BulkError> {
     let contents = contents_of(inputs, output)?;
     match contents {
-        Contents::Rows => rows::into_one(question, options, inputs, output, (tally, bad)),
+        Contents::Rows => rows::into_one(question, options, inputs, output, (report, bad)),
         #[cfg(feature = "columns")]
         Contents::Columns(input, written) => {
-            columns::into_one(question, options, inputs, (input, written), output, tally)
+            columns::into_one(question, options, inputs, (input, written), output, report)
         }
     }
 }
@@ -152,27 +147,7 @@ fn into_one(
 /// Maximum number of distinct problems that are counted separately.
 const KINDS: usize = 16;
 
-/// Counts of a run so far.
-#[derive(Debug, Clone, Default)]
-struct Tally {
-    rows: u64,
-    /// Number of rows that are written.
-    written: u64,
-    /// Number of rows without a score, by problem.
-    without: BTreeMap<String, u64>,
-    /// Number of parts that existed already.
-    skipped: u64,
-}
-
-impl Tally {
-    fn without(&mut self, problem: &str) {
-        let known = self.without.contains_key(problem) || self.without.len() < KINDS;
-        let kind = if known { problem } else { "other problems" };
-        *self.without.entry(kind.to_owned()).or_default() += 1;
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Report {
     pub files: u64,
     /// Number of files whose part existed already.
@@ -190,16 +165,17 @@ pub struct Report {
 }
 
 impl Report {
-    fn of(
-        question: &Question<'_>,
-        files: u64,
-        (tally, left_out): (Tally, LeftOut),
-        seconds: f64,
-    ) -> Self {
-        let Tally { rows, written, without: without_score, skipped } = tally;
-        let best = question.top_k().map(|_| written);
-        let method = question.query.method.name();
-        Self { files, skipped, rows, best, left_out, without_score, method, seconds }
+    fn count(&mut self, question: &Question<'_>, answers: &[Answer]) {
+        self.rows += answers.len() as u64;
+        if let Some(best) = &mut self.best {
+            *best += answers.iter().filter(|answer| question.writes(answer)).count() as u64;
+        }
+        for problem in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+            let known =
+                self.without_score.contains_key(problem) || self.without_score.len() < KINDS;
+            let kind = if known { problem.as_str() } else { "other problems" };
+            *self.without_score.entry(kind.to_owned()).or_default() += 1;
+        }
     }
 }
 
@@ -224,8 +200,6 @@ impl fmt::Display for Report {
     }
 }
 
-/// The path that means standard input.
-const STANDARD_INPUT: &str = "-";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Contents {
     Rows,
@@ -277,7 +251,7 @@ fn columns_of(inputs: &[PathBuf], output: Option<&Path>) -> Result<Contents, Bul
 
 #[cfg(not(feature = "columns"))]
 fn columns_of(inputs: &[PathBuf], _: Option<&Path>) -> Result<Contents, BulkError> {
-    let first = inputs.first().map_or(Path::new(STANDARD_INPUT), PathBuf::as_path);
+    let first = inputs.first().map_or(Path::new(STANDARD), PathBuf::as_path);
     Err(unreadable(first).into())
 }
 
@@ -285,7 +259,7 @@ fn columns_of(inputs: &[PathBuf], _: Option<&Path>) -> Result<Contents, BulkErro
 fn files_of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, BulkError> {
     let mut files = Vec::new();
     for input in inputs {
-        if input.as_os_str() == STANDARD_INPUT || !input.is_dir() {
+        if input.as_os_str() == STANDARD || !input.is_dir() {
             files.push(input.clone());
             continue;
         }
@@ -308,7 +282,7 @@ fn files_of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, BulkError> {
         found.sort();
         files.extend(found);
     }
-    let standard = files.iter().filter(|path| path.as_os_str() == STANDARD_INPUT).count();
+    let standard = files.iter().filter(|path| path.as_os_str() == STANDARD).count();
     if standard > 1 {
         return Err(BulkError::Options("standard input can be read once".to_owned()));
     }
@@ -322,7 +296,6 @@ const BYTES: usize = 8 << 20;
 /// Maximum rows that must be answered together.
 const MOST_TOGETHER: usize = 1 << 20;
 
-/// Rows that were read, with the data needed to write them.
 struct Batch<K> {
     texts: Vec<Texts>,
     kept: K,
@@ -354,7 +327,7 @@ fn answer_all<S: Source>(
     sink: &mut impl Sink<S::RowData>,
     question: &Question<'_>,
     on_error: OnError,
-    tally: &mut Tally,
+    report: &mut Report,
 ) -> Result<(), BulkError> {
     let mut batch = source.next(question)?;
     let mut done: Option<(S::RowData, Vec<Answer>)> = None;
@@ -371,7 +344,7 @@ fn answer_all<S: Source>(
         );
         // An error in an earlier row takes precedence over errors after it.
         let answers = answers.map_err(BulkError::Query)?;
-        count(question, &answers, tally);
+        report.count(question, &answers);
         if on_error == OnError::Fail
             && let Some((at, problem)) = first_wrong(&answers)
         {
@@ -398,14 +371,6 @@ fn answered(
     let parts: Result<Vec<_>, _> =
         parts.par_iter().with_max_len(1).map(|part| question.answer(part)).collect();
     Ok(parts?.into_iter().flatten().collect())
-}
-
-fn count(question: &Question<'_>, answers: &[Answer], tally: &mut Tally) {
-    tally.rows += answers.len() as u64;
-    tally.written += answers.iter().filter(|answer| question.writes(answer)).count() as u64;
-    for problem in answers.iter().filter_map(|answer| answer.as_ref().err()) {
-        tally.without(problem);
-    }
 }
 
 fn first_wrong(answers: &[Answer]) -> Option<(usize, String)> {

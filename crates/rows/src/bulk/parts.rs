@@ -12,10 +12,10 @@ use cognate::model::disk;
 use cognate_files::input::Input;
 use serde::{Deserialize, Serialize};
 
-use crate::OnBadRow;
 use crate::bad_rows::BadRows;
 use crate::bulk::question::Question;
-use crate::bulk::{BulkError, Options, STANDARD_INPUT, Tally, into_one, unwritten};
+use crate::bulk::{BulkError, Options, Report, into_one, unwritten};
+use crate::{OnBadRow, STANDARD};
 
 /// The contents of a mark: what a finished part was made of.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub(super) fn run(
     options: &Options,
     inputs: &[PathBuf],
     folder: &Path,
-    (tally, bad): (&mut Tally, &mut BadRows),
+    (report, bad): (&mut Report, &mut BadRows),
 ) -> Result<(), BulkError> {
     fs::create_dir_all(folder).map_err(unwritten(folder))?;
     let parts = parts_of(inputs, folder)?;
@@ -46,7 +46,7 @@ pub(super) fn run(
         let mark = mark_of(part);
         let digest = Input::open(input)?.digest()?;
         if is_done(&mark, part, &asked, &digest) {
-            tally.skipped += 1;
+            report.skipped += 1;
             continue;
         }
         // A mark must not survive its part.
@@ -57,7 +57,7 @@ pub(super) fn run(
             _ => {}
         }
         let input = std::slice::from_ref(input);
-        let bytes = into_one(question, options, input, Some(part), (tally, bad))?;
+        let bytes = into_one(question, options, input, Some(part), (report, bad))?;
         let done = Mark { question: asked.clone(), input: digest, bytes };
         let done = serde_json::json!(done).to_string();
         disk::replace_by(&mark, done.as_bytes()).map_err(unwritten(&mark))?;
@@ -65,11 +65,10 @@ pub(super) fn run(
     Ok(())
 }
 
-/// The path of each input file's part.
 fn parts_of(inputs: &[PathBuf], folder: &Path) -> Result<Vec<PathBuf>, BulkError> {
     let mut parts: Vec<PathBuf> = Vec::new();
     for input in inputs {
-        let name = input.file_name().filter(|_| input.as_os_str() != STANDARD_INPUT);
+        let name = input.file_name().filter(|_| input.as_os_str() != STANDARD);
         let Some(name) = name else {
             let problem = format!("-o {}: standard input has no name for a part", folder.display());
             return Err(BulkError::Options(problem));

@@ -10,11 +10,8 @@ const PART: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// The similarity of two texts.
     Similarity {
-        /// Column of the first.
         a: String,
-        /// Column of the second.
         b: String,
     },
     Embed {
@@ -41,7 +38,6 @@ pub struct Question<'e> {
 /// The texts of a row in the order of the task's columns, or why they are missing.
 pub(super) type Texts = Result<Vec<String>, String>;
 
-/// A value added to a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cell {
     Score(f32),
@@ -53,7 +49,6 @@ pub(super) enum Cell {
 /// values.
 pub(super) type Answer = Result<Vec<Cell>, String>;
 
-/// The type of an added field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Score,
@@ -62,7 +57,6 @@ pub(super) enum Kind {
 }
 
 impl Question<'_> {
-    /// The columns that hold texts.
     pub(super) fn columns(&self) -> Vec<&str> {
         match &self.task {
             Task::Similarity { a, b } => vec![a, b],
@@ -79,7 +73,6 @@ impl Question<'_> {
         }
     }
 
-    /// Whether a row with this answer is written.
     pub(super) fn writes(&self, answer: &Answer) -> bool {
         self.top_k().is_none() || answer.as_ref().is_ok_and(|cells| !cells.is_empty())
     }
@@ -107,7 +100,6 @@ impl Question<'_> {
         matches!(self.task, Task::Rank { .. })
     }
 
-    /// Whether two adjacent rows belong to the same group.
     pub(super) fn together(&self, one: &Texts, next: &Texts) -> bool {
         match (&self.task, one, next) {
             (Task::Rank { .. }, Ok(one), Ok(next)) => one.first() == next.first(),
@@ -177,7 +169,6 @@ impl Question<'_> {
     }
 }
 
-/// Replaces the answers of unscored rows by their reasons.
 fn without(mut answers: Vec<Answer>, unscored: &[usize], reasons: &[Reason]) -> Vec<Answer> {
     for (&at, reason) in unscored.iter().zip(reasons) {
         if let Some(answer) = answers.get_mut(at) {

@@ -9,10 +9,11 @@ use cognate_files::records::{Added, Appender, Column, Format, Records};
 use crate::bad_rows::BadRows;
 use crate::bulk::question::{Answer, Cell, Question, Texts};
 use crate::bulk::{
-    BYTES, Batch, BulkError, MOST_TOGETHER, Options, ROWS, STANDARD_INPUT, Sink, Source, Tally,
-    answer_all, unwritten,
+    BYTES, Batch, BulkError, MOST_TOGETHER, Options, ROWS, Report, Sink, Source, answer_all,
+    unwritten,
 };
 use crate::growing::Destination;
+use crate::{STANDARD, appender};
 
 /// Answers the rows of several files into one file and returns its size.
 pub(super) fn into_one(
@@ -20,7 +21,7 @@ pub(super) fn into_one(
     options: &Options,
     inputs: &[PathBuf],
     output: Option<&Path>,
-    (tally, bad): (&mut Tally, &mut BadRows),
+    (report, bad): (&mut Report, &mut BadRows),
 ) -> Result<u64, BulkError> {
     let name = output.unwrap_or(Path::new("standard output"));
     let mut destination = Destination::create(output).map_err(unwritten(name))?;
@@ -28,7 +29,7 @@ pub(super) fn into_one(
     for input in inputs {
         let mut reader = Reader::open(input, question, options, bad)?;
         writer.begin(&reader, question, options)?;
-        answer_all(&mut reader, &mut writer, question, options.on_error, tally)?;
+        answer_all(&mut reader, &mut writer, question, options.on_error, report)?;
     }
     destination.finish().map_err(unwritten(name))
 }
@@ -39,7 +40,6 @@ pub(super) type Raw = Vec<(String, u64)>;
 /// A row's texts, and the row as read with its line number.
 type Row = (Texts, (String, u64));
 
-/// Reads the rows of one file.
 pub(super) struct Reader<'b> {
     name: String,
     records: Records,
@@ -62,7 +62,7 @@ impl<'b> Reader<'b> {
         let records = Records::open(path, options.records)?;
         let columns: Result<Vec<_>, _> =
             question.columns().into_iter().map(|name| records.column(name)).collect();
-        let name = match path.as_os_str() == STANDARD_INPUT {
+        let name = match path.as_os_str() == STANDARD {
             true => "standard input".to_owned(),
             false => path.display().to_string(),
         };
@@ -92,14 +92,12 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// The message that a field of this name already exists.
 pub(super) fn is_taken(name: &str) -> String {
     format!(
         "there is a field `{name}` already; --prefix puts something before the names of added ones"
     )
 }
 
-/// The names of the added fields.
 pub(super) fn names(question: &Question<'_>, options: &Options) -> Vec<String> {
     question.added().iter().map(|(name, _)| format!("{}{name}", options.prefix)).collect()
 }
@@ -134,7 +132,6 @@ impl Source for Reader<'_> {
     }
 }
 
-/// Writes rows with their answers to one file.
 pub(super) struct Writer<'d> {
     name: &'d Path,
     destination: &'d mut Destination,
@@ -165,10 +162,8 @@ impl<'d> Writer<'d> {
                            folder as -o takes a file for each";
             return Err(BulkError::Options(format!("{}: {problem}", reader.name)));
         }
-        let mut appender = Appender::new(format, names(question, options));
-        if !options.columns.is_empty() {
-            appender.choose(&options.columns, &reader.records)?;
-        }
+        let added = names(question, options);
+        let mut appender = appender(&reader.records, added, &options.columns)?;
         appender.header(header, &mut self.text);
         self.begun = Some((appender, format, header.map(str::to_owned)));
         self.put().map(drop)

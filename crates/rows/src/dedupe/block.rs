@@ -74,12 +74,10 @@ pub struct Match {
     pub shared: String,
 }
 
-/// Counts of the comparisons made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
     /// Pairs compared by their vectors.
     pub compared: u64,
-    /// Pairs scored by the method.
     pub scored: u64,
 }
 
@@ -121,7 +119,6 @@ impl Judge<'_> {
     }
 }
 
-/// The first key that two texts share.
 fn first_shared(one: &[u64], other: &[u64]) -> Option<u64> {
     let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
     while let (Some(&&a), Some(&&b)) = (one.peek(), other.peek()) {
@@ -153,7 +150,6 @@ fn fewer(mut found: Vec<(usize, usize, f32)>) -> Vec<(usize, usize)> {
     kept
 }
 
-/// The search for near pairs of vectors.
 #[derive(Default)]
 struct Near<'r> {
     rows: &'r [f32],

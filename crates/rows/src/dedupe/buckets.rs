@@ -38,14 +38,12 @@ pub struct Centres {
     pub centres: Vec<f32>,
 }
 
-/// Buffers for products with centres.
 #[derive(Default)]
 pub(super) struct Room {
     products: Vec<f32>,
 }
 
 impl Buckets {
-    /// Converts to plain numbers.
     pub fn to_centres(&self) -> Centres {
         let count = |own: &[f32]| (own.len() / self.dims.max(1)) as u32;
         Centres {
@@ -109,7 +107,6 @@ impl Buckets {
         self.centres.last().map_or(0, |(first, own)| first + (own.len() / self.dims.max(1)) as u64)
     }
 
-    /// The buckets of a normalised vector.
     pub(super) fn nearest(&self, vector: &[f32], room: &mut Room) -> impl Iterator<Item = u64> {
         let mut best = [None; NEAR];
         for (cell, _) in

@@ -16,52 +16,25 @@ use cognate::model::disk;
 use crate::dedupe::block::Match;
 use crate::dedupe::sorter::{Sorted, Sorter};
 
-/// Matches to be sorted by the later text and then the earlier one.
-pub(super) struct Matches {
-    sorter: Sorter,
+/// Adds a match to those that are sorted by the later text and then the earlier one.
+pub(super) fn push(sorter: &mut Sorter, found: &Match) -> io::Result<()> {
+    let mut bytes = found.score.to_le_bytes().to_vec();
+    bytes.extend_from_slice(found.shared.as_bytes());
+    sorter.push((found.later.into(), found.earlier.into()), &bytes)
 }
 
-impl Matches {
-    pub(super) fn new(sorter: Sorter) -> Self {
-        Self { sorter }
-    }
-
-    pub(super) fn push(&mut self, found: &Match) -> io::Result<()> {
-        let mut bytes = found.score.to_le_bytes().to_vec();
-        bytes.extend_from_slice(found.shared.as_bytes());
-        self.sorter.push((found.later.into(), found.earlier.into()), &bytes)
-    }
-
-    pub(super) fn finish(self) -> io::Result<InOrder> {
-        Ok(InOrder { sorted: self.sorter.finish()?, bytes: Vec::new() })
-    }
+fn next(sorted: &mut Sorted, bytes: &mut Vec<u8>) -> io::Result<Option<Match>> {
+    let Some((later, earlier)) = sorted.next(bytes)? else { return Ok(None) };
+    let (score, shared) = bytes.split_first_chunk::<4>().unwrap_or((&[0; 4], &[]));
+    Ok(Some(Match {
+        // They were 32-bit numbers when they were pushed.
+        earlier: earlier as u32,
+        later: later as u32,
+        score: f32::from_le_bytes(*score),
+        shared: String::from_utf8_lossy(shared).into_owned(),
+    }))
 }
 
-pub(super) struct InOrder {
-    sorted: Sorted,
-    bytes: Vec<u8>,
-}
-
-impl InOrder {
-    fn next(&mut self) -> io::Result<Option<Match>> {
-        let Some((later, earlier)) = self.sorted.next(&mut self.bytes)? else { return Ok(None) };
-        let (score, shared) = self.bytes.split_first_chunk::<4>().unwrap_or((&[0; 4], &[]));
-        Ok(Some(Match {
-            // They were 32-bit numbers when they were pushed.
-            earlier: earlier as u32,
-            later: later as u32,
-            score: f32::from_le_bytes(*score),
-            shared: String::from_utf8_lossy(shared).into_owned(),
-        }))
-    }
-
-    /// Number of runs on disk, written because memory was full.
-    pub(super) fn runs(&self) -> usize {
-        self.sorted.runs
-    }
-}
-
-/// The representative of each text.
 pub(super) struct Clusters {
     representative: Vec<u32>,
     score: Vec<f32>,
@@ -76,7 +49,6 @@ struct SharedWords {
     end: u64,
 }
 
-/// A duplicate's representative and what they share.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Duplicate {
     pub(super) of: u32,
@@ -91,7 +63,7 @@ impl Clusters {
     /// texts below it belong to another file, and only they are representatives.
     pub(super) fn of(
         firsts: &[u32],
-        matches: &mut InOrder,
+        mut matches: Sorted,
         known: Option<u32>,
         explained_in: Option<&Path>,
         mut look: impl FnMut(&Match) -> io::Result<()>,
@@ -106,8 +78,8 @@ impl Clusters {
         let count = firsts.len() as u32;
         let (representative, score) = ((0..count).collect(), vec![1.0; firsts.len()]);
         let mut clusters = Self { representative, score, shared };
-        let mut best: Option<Match> = None;
-        while let Some(found) = matches.next()? {
+        let (mut best, mut bytes): (Option<Match>, _) = (None, Vec::new());
+        while let Some(found) = next(&mut matches, &mut bytes)? {
             look(&found)?;
             if let Some(done) = best.take_if(|best| best.later != found.later) {
                 clusters.join(&done)?;
@@ -202,10 +174,10 @@ impl Clusters {
 /// and its score with it; matches may be in any order.
 pub fn stand_for(texts: u32, found: &[Match]) -> io::Result<Vec<(u32, f32)>> {
     // No folder is needed: everything stays in memory.
-    let mut matches = Matches::new(Sorter::new(PathBuf::new(), usize::MAX));
-    found.iter().try_for_each(|found| matches.push(found))?;
+    let mut matches = Sorter::new(PathBuf::new(), usize::MAX);
+    found.iter().try_for_each(|found| push(&mut matches, found))?;
     let firsts: Vec<u32> = (0..texts).collect();
-    let clusters = Clusters::of(&firsts, &mut matches.finish()?, None, None, |_| Ok(()))?;
+    let clusters = Clusters::of(&firsts, matches.finish()?, None, None, |_| Ok(()))?;
     Ok((0..texts).map(|id| clusters.of_text(id)).collect())
 }
 
@@ -227,19 +199,19 @@ mod tests {
 
     fn clusters(firsts: &[u32], found: &[(u32, u32, f32)], known: Option<u32>) -> Clusters {
         let folder = std::env::temp_dir();
-        let mut matches = Matches::new(Sorter::new(folder.clone(), 1 << 20));
+        let mut matches = Sorter::new(folder.clone(), 1 << 20);
         for &(earlier, later, score) in found {
             let shared = format!("{earlier} {later}");
-            matches.push(&Match { earlier, later, score, shared }).unwrap();
+            push(&mut matches, &Match { earlier, later, score, shared }).unwrap();
         }
         let mut seen = 0;
-        let mut matches = matches.finish().unwrap();
+        let matches = matches.finish().unwrap();
         let look = |_: &Match| {
             seen += 1;
             Ok(())
         };
 
-        let clusters = Clusters::of(firsts, &mut matches, known, Some(&folder), look).unwrap();
+        let clusters = Clusters::of(firsts, matches, known, Some(&folder), look).unwrap();
         assert_eq!(seen, found.len());
         clusters
     }

@@ -14,13 +14,11 @@ const ROUNDING: f32 = 1e-4;
 /// of 400 pairs of tweets with a `coverage-blend` score of 0.8 or more it is still lower.
 const MARGIN: f32 = 0.1;
 
-/// Compares texts.
 pub struct Judge<'e> {
     pub(super) engine: &'e Engine,
     pub(super) query: Query,
     vectors: Query,
     pub(super) dims: usize,
-    /// Minimum score of a match.
     pub(super) threshold: f32,
     /// Minimum cosine of two vectors for their pair to be scored.
     pub(super) floor: f32,
@@ -59,12 +57,10 @@ impl<'e> Judge<'e> {
         })
     }
 
-    /// Dimensions of the vectors.
     pub fn dims(&self) -> usize {
         self.dims
     }
 
-    /// A buffer for reading texts into words.
     pub(super) fn phrase(&self) -> Phrase<'e> {
         Phrase::new(self.engine.model())
     }

@@ -58,7 +58,6 @@ pub struct Options {
     pub bad_rows: OnBadRow,
     /// The column of texts, by name or number.
     pub text: Option<String>,
-    /// How duplicates are searched.
     pub search: Search,
     /// File for the records; if absent, standard output.
     pub output: Option<PathBuf>,
@@ -75,9 +74,7 @@ pub struct Options {
 /// What counts as a duplicate, and the resources of a search.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// Method, and handling of overlong texts.
     pub query: Query,
-    /// Minimum score of a match.
     pub threshold: f32,
     /// Minimum cosine of a pair for it to be scored; if absent, one that suits the method.
     pub floor: Option<f32>,
@@ -106,13 +103,11 @@ impl Search {
         }
     }
 
-    /// Wraps an I/O error of a temporary file.
     fn room(&self, source: io::Error) -> DedupeError {
         DedupeError::Room { folder: self.folder.clone(), source }
     }
 }
 
-/// Why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DedupeError {
     #[error("{0}")]
@@ -130,20 +125,13 @@ pub enum DedupeError {
     Write { path: PathBuf, source: io::Error },
     /// Temporary data could not be written or read.
     #[error("cannot sort on disk in {}: {source}; another folder can be named with --temp", folder.display())]
-    Room {
-        /// The folder for temporary data.
-        folder: PathBuf,
-        source: io::Error,
-    },
-    /// There are more texts than 32-bit numbers.
+    Room { folder: PathBuf, source: io::Error },
     #[error("there are more than 4,294,967,295 records")]
     TooMany,
-    /// The search was cancelled.
     #[error("the search was stopped")]
     Stopped,
 }
 
-/// Searches for duplicates and writes the results.
 pub fn run(engine: &Engine, options: &Options) -> Result<Report, DedupeError> {
     let begun = Instant::now();
     output::check(options)?;
@@ -182,18 +170,15 @@ pub struct Report {
     #[serde(flatten)]
     pub left_out: LeftOut,
     pub method: &'static str,
-    /// Minimum score of a match.
     pub threshold: f32,
     /// Minimum cosine of the scored pairs.
     pub floor: f32,
     pub buckets: u64,
     /// Number of pairs compared by their vectors.
     pub compared: u64,
-    /// Number of pairs scored by the method.
     pub scored: u64,
     /// Number of pairs of distinct texts with a score above the threshold.
     pub matches: u64,
-    /// Number of sorted runs on disk.
     pub runs: usize,
     /// The recall, measured by comparing some texts with all others.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,31 +7,26 @@ use std::path::{Path, PathBuf};
 
 use cognate::model::writer::clash;
 use cognate_files::progress::Progress;
-use cognate_files::records::{Added, Appender};
+use cognate_files::records::Added;
 
-use crate::OnBadRow;
-use crate::columnar;
 use crate::columnar::holds_columns;
 use crate::dedupe::block::Match;
 use crate::dedupe::search::SearchResult;
 use crate::dedupe::texts::Source;
 use crate::dedupe::{DedupeError, Options};
 use crate::growing::{Destination, Growing};
+use crate::{appender, columnar};
 
 /// Bytes of records written at a time.
 const BUFFER: usize = 1 << 16;
 
 /// Refuses outputs that would overwrite another file of the run.
 pub(super) fn check(options: &Options) -> Result<(), DedupeError> {
-    let bad_rows = match &options.bad_rows {
-        OnBadRow::Keep(path) => Some(path.as_path()),
-        OnBadRow::Stop | OnBadRow::Skip => None,
-    };
     let (output, pairs) = (options.output.as_deref(), options.pairs.as_deref());
     if let Some(path) = output.filter(|path| holds_columns(path)) {
         return Err(DedupeError::Options(columnar::not_written(path)));
     }
-    let named = [("-o", output), ("--pairs", pairs), ("--bad-rows", bad_rows)];
+    let named = [("-o", output), ("--pairs", pairs), ("--bad-rows", options.bad_rows.path())];
     let written: Vec<(&str, &Path)> =
         named.iter().filter_map(|(flag, path)| Some((*flag, (*path)?))).collect();
     let read = options.against.iter().chain([&options.file]).map(PathBuf::as_path);
@@ -45,7 +40,6 @@ pub(super) fn check(options: &Options) -> Result<(), DedupeError> {
 pub(super) struct Pairs {
     out: Option<(PathBuf, Growing)>,
     explain: bool,
-    /// The first failure to write a match.
     failure: Option<DedupeError>,
 }
 
@@ -73,7 +67,6 @@ impl Pairs {
         })
     }
 
-    /// Returns the stored error, if there is one.
     pub(super) fn check(&mut self) -> Result<(), DedupeError> {
         self.failure.take().map_or(Ok(()), Err)
     }
@@ -101,7 +94,6 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> DedupeError {
     move |source| DedupeError::Write { path: path.clone(), source }
 }
 
-/// Writes the records of the searched file.
 pub(super) fn write(
     options: &Options,
     source: &Source<'_>,
@@ -119,11 +111,8 @@ pub(super) fn write(
     let names: Vec<String> = names.iter().map(|name| options.prefix.clone() + name).collect();
     // Records that are left as they came have nothing added.
     let added: &[String] = if options.drop { &[] } else { &names };
-    let mut appender = Appender::new(records.format(), added);
+    let mut appender = appender(&records, added, &options.columns)?;
     let as_they_came = options.drop && options.columns.is_empty();
-    if !options.columns.is_empty() {
-        appender.choose(&options.columns, &records)?;
-    }
     let mut text = String::new();
     match records.header() {
         Some(header) if as_they_came => text = format!("{header}\n"),

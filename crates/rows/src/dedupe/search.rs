@@ -11,12 +11,12 @@ use serde::Serialize;
 
 use crate::dedupe::block::{Block, Blocks, Match, Member, Work};
 use crate::dedupe::buckets::Buckets;
-use crate::dedupe::clusters::{Clusters, Matches};
+use crate::dedupe::clusters::Clusters;
 use crate::dedupe::judge::Judge;
 use crate::dedupe::sorter::{Sorted, Sorter};
 use crate::dedupe::steps::{WordCounts, mixed};
 use crate::dedupe::texts::{Source, Text, Texts};
-use crate::dedupe::{DedupeError, Report, Search, steps};
+use crate::dedupe::{DedupeError, Report, Search, clusters, steps};
 
 /// Texts in the blocks that are compared at a time.
 const BATCH: usize = 1 << 15;
@@ -47,11 +47,11 @@ pub(super) fn search<'e>(
     drop(counts);
     let matches = run.compare(blocks)?;
     let mut check = Check::new(search.check, firsts.len() as u32, is_first);
-    let mut ordered = matches.finish().map_err(|error| search.room(error))?;
-    run.report.runs += ordered.runs();
+    let ordered = matches.finish().map_err(|error| search.room(error))?;
+    run.report.runs += ordered.runs;
     let explained_in = search.explain.then_some(search.folder.as_path());
     let known = run.judge.known;
-    let clusters = Clusters::of(&firsts, &mut ordered, known, explained_in, |found| {
+    let clusters = Clusters::of(&firsts, ordered, known, explained_in, |found| {
         check.see(found);
         look(found, known.unwrap_or_default())
     });
@@ -88,35 +88,32 @@ impl Run<'_, '_> {
 
     /// For each text, the number of the first one with the same tokens; itself if it has no tokens.
     fn same_tokens(&mut self) -> Result<Vec<u32>, DedupeError> {
-        let mut digests = self.sorter(1);
+        let (mut digests, search) = (self.sorter(1), self.search);
+        let room = |error| search.room(error);
         let digest = |part: &[Text]| {
             self.go_on()?;
             let digests = self.judge.digests(part).into_iter().zip(part);
             let known = digests.filter_map(|(digest, text)| Some((text.id, digest?)));
             Ok(known.collect::<Vec<_>>())
         };
-        let count = self.texts.each(
+        let (count, known) = self.texts.each(
             "texts",
             |_| true,
             digest,
             |part| {
                 for (id, digest) in part {
                     let (high, low) = ((digest >> 64) as u64, digest as u64);
-                    digests
-                        .push((high, id.into()), &low.to_le_bytes())
-                        .map_err(|error| self.search.room(error))?;
+                    digests.push((high, id.into()), &low.to_le_bytes()).map_err(room)?;
                 }
                 Ok(())
             },
         )?;
         let mut firsts: Vec<u32> = (0..count).collect();
-        let mut sorted = digests.finish().map_err(|error| self.search.room(error))?;
+        let mut sorted = digests.finish().map_err(room)?;
         self.report.runs += sorted.runs;
         let mut group: (u64, Vec<(Vec<u8>, u32)>) = (0, Vec::new());
         let mut low = Vec::new();
-        while let Some((high, id)) =
-            sorted.next(&mut low).map_err(|error| self.search.room(error))?
-        {
+        while let Some((high, id)) = sorted.next(&mut low).map_err(room)? {
             if group.0 != high {
                 group = (high, Vec::new());
             }
@@ -126,11 +123,10 @@ impl Run<'_, '_> {
                 None => group.1.push((low.clone(), id)),
             }
         }
-        self.judge.known = self.texts.known()?;
+        self.judge.known = known;
         Ok(firsts)
     }
 
-    /// Counts words and computes the centres of the buckets.
     fn learn(
         &mut self,
         distinct: u64,
@@ -154,7 +150,6 @@ impl Run<'_, '_> {
         Ok((counts, buckets))
     }
 
-    /// Sorts texts by the keys they are compared by.
     fn blocks(
         &mut self,
         counts: &WordCounts,
@@ -166,8 +161,8 @@ impl Run<'_, '_> {
             let keys = self.judge.keys(part, counts, buckets).map_err(DedupeError::Query)?;
             Ok(part.iter().cloned().zip(keys).collect::<Vec<_>>())
         };
-        let mut blocks = self.sorter(1);
-        let mut bytes = Vec::new();
+        let (mut blocks, mut bytes, search) = (self.sorter(1), Vec::new(), self.search);
+        let room = |error| search.room(error);
         self.texts.each("rare words and buckets", is_first, work, |made| {
             for (text, own) in made {
                 bytes.clear();
@@ -175,24 +170,21 @@ impl Run<'_, '_> {
                 own.iter().for_each(|key| bytes.extend_from_slice(&key.to_le_bytes()));
                 bytes.extend_from_slice(text.text.as_bytes());
                 for &key in &own {
-                    blocks
-                        .push((key, text.id.into()), &bytes)
-                        .map_err(|error| self.search.room(error))?;
+                    blocks.push((key, text.id.into()), &bytes).map_err(room)?;
                 }
             }
             Ok(())
         })?;
-        let sorted = blocks.finish().map_err(|error| self.search.room(error))?;
+        let sorted = blocks.finish().map_err(room)?;
         self.report.runs += sorted.runs;
         Ok(sorted)
     }
 
-    /// Compares the texts within each block.
-    fn compare(&mut self, mut sorted: Sorted) -> Result<Matches, DedupeError> {
-        let mut matches = Matches::new(self.sorter(4));
-        let mut ahead = Blocks::default();
-        let mut batch =
-            next_blocks(&mut sorted, &mut ahead).map_err(|error| self.search.room(error))?;
+    fn compare(&mut self, mut sorted: Sorted) -> Result<Sorter, DedupeError> {
+        let mut matches = self.sorter(4);
+        let (mut ahead, search) = (Blocks::default(), self.search);
+        let room = |error| search.room(error);
+        let mut batch = next_blocks(&mut sorted, &mut ahead).map_err(room)?;
         while !batch.is_empty() {
             let judged = |(key, members): &Block| {
                 self.go_on()?;
@@ -207,10 +199,10 @@ impl Run<'_, '_> {
                 self.report.compared += compared;
                 self.report.scored += scored;
                 self.report.matches += found.len() as u64;
-                let mut push = |found: &Match| matches.push(found);
-                found.iter().try_for_each(&mut push).map_err(|error| self.search.room(error))?;
+                let mut push = |found| clusters::push(&mut matches, found);
+                found.iter().try_for_each(&mut push).map_err(room)?;
             }
-            batch = next.map_err(|error| self.search.room(error))?;
+            batch = next.map_err(room)?;
         }
         self.report.method = self.search.query.method.name();
         (self.report.threshold, self.report.floor) = (self.judge.threshold, self.judge.floor);
@@ -242,7 +234,6 @@ fn member(id: u32, bytes: &[u8]) -> Member {
     Member { id, keys, text: String::from_utf8_lossy(text).into_owned() }
 }
 
-/// The duplicates among texts in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Duplicates {
     /// For each text the index of its representative (in `against`, if that was given) and its
@@ -308,14 +299,12 @@ impl Check {
         Self { sample, found: BTreeSet::new() }
     }
 
-    /// Records a match if it belongs to a text of the sample.
     pub(super) fn see(&mut self, found: &Match) {
         if self.sample.contains(&found.later) || self.sample.contains(&found.earlier) {
             self.found.insert((found.earlier, found.later));
         }
     }
 
-    /// Compares the texts of the sample with all others.
     pub(super) fn finish(
         self,
         texts: &Texts<'_>,
@@ -344,7 +333,6 @@ impl Check {
     }
 }
 
-/// The matches of the sample within a batch of texts.
 fn matches_of(
     sample: &[Text],
     part: &[Text],

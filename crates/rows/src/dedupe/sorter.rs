@@ -53,7 +53,6 @@ impl Sorter {
         self.entries.par_sort_unstable_by_key(|entry| entry.key);
     }
 
-    /// Writes the records in memory as a sorted run.
     fn spill(&mut self) -> io::Result<()> {
         self.sort();
         let mut run = BufWriter::with_capacity(BUFFER, disk::nameless(&self.folder)?);

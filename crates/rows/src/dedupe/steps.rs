@@ -36,7 +36,6 @@ impl Judge<'_> {
         texts.iter().map(digest).collect()
     }
 
-    /// Counts the words of distinct texts.
     pub fn count<T: AsRef<str>>(&self, texts: &[T], counts: &WordCounts) {
         let mut phrase = self.phrase();
         for text in texts {
@@ -109,7 +108,6 @@ impl WordCounts {
         }
     }
 
-    /// Counts the distinct words of one text.
     pub(super) fn see(&self, words: &[u64]) {
         for &word in words {
             // Counting ends before counters are read, so no ordering is needed.

@@ -16,15 +16,12 @@ use rayon::prelude::*;
 use crate::bad_rows::BadRows;
 use crate::columnar;
 use crate::dedupe::{DedupeError, Options};
-use crate::{LeftOut, OnBadRow};
+use crate::{LeftOut, OnBadRow, STANDARD};
 
 /// Texts read ahead while others are processed.
 const CHUNK: usize = 8192;
 /// Texts that a thread processes at a time.
 const PART: usize = 256;
-/// The path that means standard input.
-const STANDARD_INPUT: &str = "-";
-/// The default name of the text column.
 const TEXT: &str = "text";
 
 #[derive(Debug, Clone)]
@@ -39,7 +36,6 @@ impl AsRef<str> for Text {
     }
 }
 
-/// Texts that can be read several times.
 pub(super) enum Source<'t> {
     File {
         path: PathBuf,
@@ -51,7 +47,6 @@ pub(super) enum Source<'t> {
     Column(&'t [Option<&'t str>]),
 }
 
-/// A source that is being read.
 enum Open<'t> {
     Records(Box<(Records, Column, BadRows)>),
     Column(std::slice::Iter<'t, Option<&'t str>>),
@@ -61,7 +56,7 @@ impl<'t> Source<'t> {
     /// The records of a file. Standard input is copied to a file in `folder`.
     pub(super) fn file(path: &Path, options: &'t Options) -> Result<Self, DedupeError> {
         let folder = &options.search.folder;
-        let kept = (path.as_os_str() == STANDARD_INPUT).then(|| {
+        let kept = (path.as_os_str() == STANDARD).then(|| {
             let mut file = disk::nameless(folder)?;
             io::copy(&mut io::stdin().lock(), &mut file)?;
             Ok::<_, io::Error>(file)
@@ -139,11 +134,12 @@ pub(super) struct Texts<'t> {
     pub(super) sources: Vec<Source<'t>>,
 }
 
-/// The state of one pass over all sources.
 struct TextPass<'r, 't> {
     rest: std::slice::Iter<'r, Source<'t>>,
     open: Option<Open<'t>>,
     next: u64,
+    /// The number of the first text of each source so far.
+    firsts: Vec<u64>,
     progress: Progress,
 }
 
@@ -155,7 +151,10 @@ impl TextPass<'_, '_> {
             let open = match &mut self.open {
                 Some(open) => open,
                 None => match self.rest.next() {
-                    Some(source) => self.open.insert(source.open()?),
+                    Some(source) => {
+                        self.firsts.push(self.next);
+                        self.open.insert(source.open()?)
+                    }
                     None => break,
                 },
             };
@@ -178,25 +177,6 @@ impl TextPass<'_, '_> {
 }
 
 impl Texts<'_> {
-    /// Number of texts in the other file, if there is one.
-    pub(super) fn known(&self) -> Result<Option<u32>, DedupeError> {
-        let [other, _] = self.sources.as_slice() else { return Ok(None) };
-        let count = match other.records()? {
-            None => match other {
-                Source::Column(texts) => texts.len(),
-                Source::File { .. } => 0,
-            },
-            Some((mut records, column)) => {
-                let (mut count, mut bad) = (0_usize, other.bad_again());
-                while bad.next(&mut records, |record| record.field(&column).map(drop))?.is_some() {
-                    count += 1;
-                }
-                count
-            }
-        };
-        u32::try_from(count).map(Some).map_err(|_| DedupeError::TooMany)
-    }
-
     /// Reads all records once for those that cannot be read, unless the run stops at one anyway.
     pub(super) fn left_out(&self, on_bad_row: &OnBadRow) -> Result<LeftOut, DedupeError> {
         let mut bad = BadRows::of(on_bad_row)?;
@@ -221,20 +201,16 @@ impl Texts<'_> {
     }
 
     /// Calls `work` with all wanted texts in batches on every core, and `take` with the results in
-    /// order. Returns the number of records.
+    /// order. Returns the number of records, and of those in the other file, if there is one.
     pub(super) fn each<T: Send>(
         &self,
         step: &'static str,
         wanted: impl Fn(u32) -> bool + Sync,
         work: impl Fn(&[Text]) -> Result<T, DedupeError> + Sync,
         mut take: impl FnMut(T) -> Result<(), DedupeError>,
-    ) -> Result<u32, DedupeError> {
-        let mut reading = TextPass {
-            rest: self.sources.iter(),
-            open: None,
-            next: 0,
-            progress: self.progress(step),
-        };
+    ) -> Result<(u32, Option<u32>), DedupeError> {
+        let (rest, progress) = (self.sources.iter(), self.progress(step));
+        let mut reading = TextPass { rest, open: None, next: 0, firsts: Vec::new(), progress };
         let mut chunk = reading.chunk(&wanted)?;
         while !chunk.is_empty() {
             let (done, next) = rayon::join(
@@ -246,6 +222,8 @@ impl Texts<'_> {
             }
             chunk = next?;
         }
-        u32::try_from(reading.next).map_err(|_| DedupeError::TooMany)
+        let number = |count: u64| u32::try_from(count).map_err(|_| DedupeError::TooMany);
+        let known = reading.firsts.get(1).map(|&first| number(first)).transpose()?;
+        Ok((number(reading.next)?, known))
     }
 }

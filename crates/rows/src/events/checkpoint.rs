@@ -12,7 +12,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use cognate::engine::Engine;
-use cognate_files::ReadError;
 use serde::{Deserialize, Serialize};
 
 use crate::events::output::{Order, Output};
@@ -22,7 +21,7 @@ use crate::events::{EventsError, NamedStream};
 /// Bytes before the end of an output by which it is recognised.
 const TAIL_BYTES: u64 = 64 << 10;
 
-/// What the state of a run with checkpoints says of it.
+/// Where a run with checkpoints stands.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Checkpoint {
@@ -30,7 +29,6 @@ pub(super) struct Checkpoint {
     pub(super) ended: bool,
     pub(super) input: InputMark,
     pub(super) output: OutputMark,
-    /// The latest time that was read.
     pub(super) newest: Option<i64>,
     /// Number of texts that were read and wait to be put in order.
     pub(super) waiting: usize,
@@ -56,36 +54,14 @@ pub(super) struct OutputMark {
     blake3: String,
 }
 
-/// A source of which is known how much was read.
-pub(super) struct Reading {
-    pub(super) source: Source,
-    records: u64,
-    first: Option<blake3::Hash>,
-    all: blake3::Hasher,
-}
-
-impl Reading {
-    pub(super) fn new(source: Source) -> Self {
-        Self { source, records: 0, first: None, all: blake3::Hasher::new() }
-    }
-
-    pub(super) fn read(&mut self) -> Result<Option<Tweet>, ReadError> {
-        let tweet = self.source.read()?;
-        if let Some(tweet) = &tweet {
-            self.records += 1;
-            self.first.get_or_insert_with(|| blake3::hash(tweet.raw.as_bytes()));
-            self.all.update(tweet.raw.as_bytes()).update(b"\n");
-        }
-        Ok(tweet)
-    }
-
+impl Source {
     fn first(&self) -> String {
         self.first.map_or_else(String::new, |hash| hash.to_hex().to_string())
     }
 
     fn mark(&self) -> InputMark {
         let blake3 = self.all.finalize().to_hex().to_string();
-        InputMark { records: self.records, first: self.first(), blake3 }
+        InputMark { records: self.count, first: self.first(), blake3 }
     }
 
     /// Where a run is whose lines so far were all written.
@@ -96,7 +72,7 @@ impl Reading {
         ended: bool,
     ) -> Result<Checkpoint, EventsError> {
         let (input, output) = (self.mark(), out.mark()?);
-        let (newest, waiting) = (order.newest(), order.waiting().len());
+        let (newest, waiting) = (order.newest, order.waiting().len());
         Ok(Checkpoint { ended, input, output, newest, waiting })
     }
 
@@ -111,13 +87,13 @@ impl Reading {
     ) -> Result<Option<Tweet>, EventsError> {
         let InputMark { records, first, .. } = &before.input;
         let goes_on = !before.ended && *records > 0;
-        let by_ids = self.source.is_standard_input() && self.source.has_ids();
+        let by_ids = self.standard_input && self.id.is_some();
         if !goes_on && !by_ids {
             return Ok(None);
         }
         let mut next = self.read()?;
         if goes_on && self.first() == *first {
-            while self.records < *records && self.read()?.is_some() {}
+            while self.count < *records && self.read()?.is_some() {}
             return if self.mark() == before.input {
                 Ok(None)
             } else {

@@ -30,13 +30,11 @@ pub use output::Output;
 use serde::Serialize;
 pub use source::Columns;
 
-use crate::events::checkpoint::Reading;
 use crate::events::output::Order;
 use crate::events::source::{Source, Tweet};
 use crate::events::summary::Summary;
-use crate::{LeftOut, OnBadRow};
+use crate::{LeftOut, OnBadRow, appender};
 
-/// Why a stream could not be processed.
 #[derive(Debug, thiserror::Error)]
 pub enum EventsError {
     #[error(transparent)]
@@ -50,25 +48,16 @@ pub enum EventsError {
     Output(#[source] std::io::Error),
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
-    /// The run cannot resume from its state file.
     #[error("{}: {problem}", path.display())]
-    State {
-        path: PathBuf,
-        /// What is wrong with the state.
-        problem: String,
-    },
+    State { path: PathBuf, problem: String },
 }
 
-/// How a stream is read, grouped and written.
 #[derive(Debug, Clone)]
 pub struct EventsOptions {
     /// Path of the records; `-` is standard input.
     pub input: PathBuf,
-    /// How the records are formatted.
     pub records: RecordOptions,
-    /// What to do with records that cannot be read.
     pub bad_rows: OnBadRow,
-    /// The names of the fields to read.
     pub columns: Columns,
     /// The only fields to write, added ones among them; if empty, all.
     pub written: Vec<String>,
@@ -77,7 +66,6 @@ pub struct EventsOptions {
     pub settings: Settings,
     /// Maximum milliseconds by which a record may be late.
     pub slack: i64,
-    /// Path of a table of events to write.
     pub summary: Option<PathBuf>,
     /// Minimum texts of an event in that table.
     pub least: u64,
@@ -88,7 +76,6 @@ pub struct EventsOptions {
     pub checkpoint: Option<Duration>,
 }
 
-/// Counts of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     pub texts: u64,
@@ -141,13 +128,12 @@ pub fn run(
     let mut run = Run {
         engine,
         named: NamedStream::new(engine, options.settings)?,
-        appender: source.appender(names, &options.written)?,
+        appender: appender(&source.records, names, &options.written)?,
         summary: options.summary.as_deref().map(|path| Summary::create(path, options.least)),
         lines: String::new(),
         outcome: Outcome::default(),
     };
     let mut order = Order::new(options.slack);
-    let mut reading = Reading::new(source);
     let mut next = None;
     let state = options.state.as_deref();
     let kept = state.filter(|_| options.checkpoint.is_some());
@@ -161,25 +147,25 @@ pub fn run(
     if let Some(path) = kept {
         if !is_unfinished {
             // Before the first line: what is written from here on can be cut off.
-            state::save(path, &run.named, &order, Some(reading.checkpoint(&order, out, false)?))?;
+            state::save(path, &run.named, &order, Some(source.checkpoint(&order, out, false)?))?;
         }
         if let Some(before) = before {
-            next = reading.pass_over(&before, &run.named, &order, path)?;
+            next = source.pass_over(&before, &run.named, &order, path)?;
             if is_unfinished {
                 out.cut(&before.output, path)?;
             }
         }
     }
     // A resumed output already has its header.
-    if run.named.stream().next() == 0 && order.newest().is_none() {
-        run.appender.header(reading.source.header(), &mut run.lines);
+    if run.named.stream().next() == 0 && order.newest.is_none() {
+        run.appender.header(source.records.header(), &mut run.lines);
     }
     let progress = Progress::bytes("events");
     let (mut ended, mut stopped, mut saved) = (false, false, Instant::now());
     while !ended && !stopped {
         let mut due = Vec::new();
         for _ in 0..BATCH {
-            match next.take().map_or_else(|| reading.read(), |tweet| Ok(Some(tweet)))? {
+            match next.take().map_or_else(|| source.read(), |tweet| Ok(Some(tweet)))? {
                 Some(tweet) => {
                     run.outcome.late += u64::from(order.take(tweet));
                     // After each, so that how many are read together makes no difference.
@@ -187,7 +173,7 @@ pub fn run(
                 }
                 None => ended = true,
             }
-            if ended || !reading.source.is_ready() {
+            if ended || !source.records.is_ready() {
                 break;
             }
         }
@@ -195,8 +181,8 @@ pub fn run(
         // Where checkpoints are kept, texts that wait do so in the state.
         due.extend(order.ready(ended || (stopped && kept.is_none())));
         run.decide(due)?;
-        reading.source.follow(&progress);
-        let waits = !reading.source.is_ready() || ended || stopped;
+        source.records.follow(&progress);
+        let waits = !source.records.is_ready() || ended || stopped;
         if run.lines.len() > WRITTEN_BYTES || waits {
             run.write(out, waits)?;
         }
@@ -204,7 +190,7 @@ pub fn run(
             && saved.elapsed() >= every
         {
             run.write(out, true)?;
-            state::save(path, &run.named, &order, Some(reading.checkpoint(&order, out, false)?))?;
+            state::save(path, &run.named, &order, Some(source.checkpoint(&order, out, false)?))?;
             saved = Instant::now();
         }
     }
@@ -214,17 +200,16 @@ pub fn run(
     }
     run.outcome.total = run.named.stream().next();
     if let Some(path) = state {
-        let checkpoint = kept.map(|_| reading.checkpoint(&order, out, ended)).transpose()?;
+        let checkpoint = kept.map(|_| source.checkpoint(&order, out, ended)).transpose()?;
         state::save(path, &run.named, &order, checkpoint)?;
     }
-    run.outcome.left_out = reading.source.finish()?;
+    run.outcome.left_out = source.finish()?;
     Ok(run.outcome)
 }
 
 /// Maximum bytes of lines held back while more records are available.
 const WRITTEN_BYTES: usize = 64 << 10;
 
-/// A stream in progress, with what is written of it.
 struct Run<'e> {
     engine: &'e Engine,
     named: NamedStream<&'e Engine>,
@@ -240,7 +225,6 @@ fn called(id: Option<&str>, number: u64) -> Added<'_> {
 }
 
 impl Run<'_> {
-    /// Decides texts in order and appends their lines.
     fn decide(&mut self, tweets: Vec<Tweet>) -> Result<(), EventsError> {
         for batch in tweets.chunks(BATCH) {
             let items = batch.iter().map(|tweet| {

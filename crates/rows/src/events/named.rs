@@ -17,7 +17,6 @@ pub struct NamedStream<E> {
     pub(super) names: Names,
 }
 
-/// Ids of texts and events.
 #[derive(Default)]
 pub struct Names {
     /// The ids of the texts in the window, beginning with text number `first`.
@@ -48,12 +47,10 @@ impl Names {
 }
 
 impl<E: Deref<Target = Engine>> NamedStream<E> {
-    /// A new stream, or an error if the method does not support streams.
     pub fn new(engine: E, settings: Settings) -> Result<Self, QueryError> {
         Ok(Self { stream: Stream::new(engine, settings)?, names: Names::default() })
     }
 
-    /// The stream without its ids.
     pub fn stream(&self) -> &Stream<E> {
         &self.stream
     }
@@ -96,7 +93,6 @@ impl<E: Deref<Target = Engine>> NamedStream<E> {
         next.saturating_sub(texts as u64) / SWEEP != next / SWEEP
     }
 
-    /// Removes ids that left the window.
     pub(super) fn sweep(&mut self) {
         let beyond = self.stream.settings().limits.last as u64 + BATCH as u64;
         let kept = self.stream.next().saturating_sub(beyond);

@@ -8,27 +8,27 @@ use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use cognate::model::disk::{Disk, DiskFile, LocalDisk};
-use cognate::model::writer::{Target, directory_of};
+use cognate::model::disk::{Disk, LocalDisk};
+use cognate::model::writer::directory_of;
 
-use crate::columnar;
 use crate::columnar::holds_columns;
 use crate::events::source::Tweet;
 use crate::events::{EventsError, EventsOptions};
+use crate::growing::Growing;
+use crate::{STANDARD, columnar};
 
 pub enum Output {
     Standard(io::Stdout),
     /// Appends to a file, for a stream that resumes from a state.
     Growing(PathBuf, File),
-    /// Writes a temporary file that replaces the target when it is complete.
-    Whole(Target, PathBuf, File),
+    Whole(PathBuf, Growing),
 }
 
 impl Output {
     /// Opens the output at a path; `-` is standard output. A file is appended to where a state is kept.
     pub fn open(path: &Path, options: &EventsOptions) -> Result<Self, EventsError> {
         let failed = |source| EventsError::Write { path: path.to_owned(), source };
-        if path.as_os_str() == "-" {
+        if path.as_os_str() == STANDARD {
             return Ok(Self::Standard(io::stdout()));
         }
         if holds_columns(path) {
@@ -41,11 +41,7 @@ impl Output {
             let file = OpenOptions::new().append(true).create(true).open(path).map_err(failed)?;
             return Ok(Self::Growing(path.to_owned(), file));
         }
-        let target = Target::of(path).map_err(failed)?;
-        let directory = directory_of(&target.path).to_owned();
-        let mode = if target.mode.is_some() { 0o600 } else { 0o666 };
-        let (temporary, file) = LocalDisk.create(&directory, mode).map_err(failed)?;
-        Ok(Self::Whole(target, temporary, file))
+        Ok(Self::Whole(path.to_owned(), Growing::plain(path).map_err(failed)?))
     }
 
     /// Opens a file to append to that may be cut, and keeps other runs away from it.
@@ -75,25 +71,7 @@ impl Output {
         match self {
             Self::Standard(mut out) => out.flush().map_err(EventsError::Output),
             Self::Growing(path, file) => file.sync_all().map_err(failed(path)),
-            Self::Whole(target, temporary, mut file) => {
-                let mut put = || {
-                    if let Some(mode) = target.mode {
-                        file.publish(mode)?;
-                    }
-                    file.sync()?;
-                    LocalDisk.rename(&temporary, &target.path)?;
-                    LocalDisk.sync_directory(directory_of(&target.path))
-                };
-                put().map_err(failed(target.path.clone()))
-            }
-        }
-    }
-
-    /// Removes an incomplete temporary file.
-    pub fn give_up(self) {
-        if let Self::Whole(_, temporary, _) = self {
-            // If this fails, the next writer removes the file.
-            let _ = LocalDisk.remove(&temporary);
+            Self::Whole(path, file) => file.finish().map(drop).map_err(failed(path)),
         }
     }
 }
@@ -102,14 +80,16 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Standard(out) => out.write(bytes),
-            Self::Growing(_, file) | Self::Whole(_, _, file) => file.write(bytes),
+            Self::Growing(_, file) => file.write(bytes),
+            Self::Whole(_, file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Standard(out) => out.flush(),
-            Self::Growing(..) | Self::Whole(..) => Ok(()),
+            Self::Growing(..) => Ok(()),
+            Self::Whole(_, file) => file.flush(),
         }
     }
 }
@@ -117,7 +97,8 @@ impl Write for Output {
 /// Texts that wait because an earlier one may still arrive.
 pub(super) struct Order {
     slack: i64,
-    newest: Option<i64>,
+    /// The latest time so far.
+    pub(super) newest: Option<i64>,
     waiting: BinaryHeap<Waiting>,
     taken: u64,
 }
@@ -179,20 +160,10 @@ impl Order {
         late
     }
 
-    /// Goes on where another order was: the latest time that it had seen.
-    pub(super) fn begin_at(&mut self, newest: Option<i64>) {
-        self.newest = newest;
-    }
-
     /// Adds a text that waited in another order.
     pub(super) fn wait(&mut self, tweet: Tweet) {
         self.waiting.push(Waiting { tweet, number: self.taken, due: false });
         self.taken += 1;
-    }
-
-    /// The latest time so far.
-    pub(super) fn newest(&self) -> Option<i64> {
-        self.newest
     }
 
     /// The texts that wait, in the order of their arrival.

@@ -1,19 +1,17 @@
 //! Reads records as texts with times and ids.
 
 use cognate_files::input::shown;
-use cognate_files::progress::Progress;
-use cognate_files::records::{Appender, Column, Record, Records};
+use cognate_files::records::{Column, Record, Records};
 use cognate_files::{ReadError, instant};
+use serde::{Deserialize, Serialize};
 
-use crate::LeftOut;
 use crate::bad_rows::BadRows;
-use crate::columnar;
 use crate::events::{EventsError, EventsOptions};
+use crate::{LeftOut, STANDARD, columnar};
 
 /// Default names of the id field; the first that exists is used.
 const IDS: [&str; 3] = ["id_str", "id", "tweet_id"];
 
-/// The names of the fields to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
     pub text: String,
@@ -22,14 +20,15 @@ pub struct Columns {
     pub id: Option<String>,
 }
 
-/// A text of a stream.
+/// A text of a stream; as it stands here it is a line of the state while it waits.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Tweet {
-    /// The record as read.
-    pub(super) raw: Box<str>,
-    pub(super) text: Box<str>,
-    pub(super) id: Option<Box<str>>,
     /// Milliseconds since 1970 began.
     pub(super) time: i64,
+    pub(super) text: Box<str>,
+    pub(super) id: Option<Box<str>>,
+    pub(super) raw: Box<str>,
 }
 
 /// Where the times of texts come from.
@@ -43,13 +42,17 @@ enum Times {
     None,
 }
 
+/// What is read, and how much of it was.
 pub(super) struct Source {
-    records: Records,
+    pub(super) records: Records,
     bad: BadRows,
-    standard_input: bool,
+    pub(super) standard_input: bool,
     text: Column,
-    id: Option<Column>,
+    pub(super) id: Option<Column>,
     times: Times,
+    pub(super) count: u64,
+    pub(super) first: Option<blake3::Hash>,
+    pub(super) all: blake3::Hasher,
 }
 
 impl Source {
@@ -82,31 +85,11 @@ impl Source {
             }
             _ => Times::None,
         };
-        let standard_input = options.input.as_os_str() == "-";
-        Ok(Self { text: records.column(&columns.text)?, bad, standard_input, id, times, records })
+        let standard_input = options.input.as_os_str() == STANDARD;
+        let (text, all) = (records.column(&columns.text)?, blake3::Hasher::new());
+        Ok(Self { records, bad, standard_input, text, id, times, count: 0, first: None, all })
     }
 
-    pub(super) fn is_standard_input(&self) -> bool {
-        self.standard_input
-    }
-
-    pub(super) fn has_ids(&self) -> bool {
-        self.id.is_some()
-    }
-
-    pub(super) fn header(&self) -> Option<&str> {
-        self.records.header()
-    }
-
-    pub(super) fn is_ready(&self) -> bool {
-        self.records.is_ready()
-    }
-
-    pub(super) fn follow(&self, progress: &Progress) {
-        self.records.follow(progress);
-    }
-
-    /// Refuses to add fields that exist already.
     pub(super) fn refuse_fields(&mut self, added: &[String]) -> Result<(), EventsError> {
         let names = self.records.peek_names()?;
         match added.iter().find(|name| names.contains(name)) {
@@ -120,23 +103,15 @@ impl Source {
 
     pub(super) fn read(&mut self) -> Result<Option<Tweet>, ReadError> {
         let Self { records, bad, text, id, times, .. } = self;
-        bad.next(records, |record| tweet(record, text, id.as_ref(), times))
-    }
-
-    /// What writes records with these fields added.
-    pub(super) fn appender(
-        &self,
-        added: impl IntoIterator<Item = String>,
-        columns: &[String],
-    ) -> Result<Appender, ReadError> {
-        let mut appender = Appender::new(self.records.format(), added);
-        if !columns.is_empty() {
-            appender.choose(columns, &self.records)?;
+        let read = bad.next(records, |record| tweet(record, text, id.as_ref(), times))?;
+        if let Some(tweet) = &read {
+            self.count += 1;
+            self.first.get_or_insert_with(|| blake3::hash(tweet.raw.as_bytes()));
+            self.all.update(tweet.raw.as_bytes()).update(b"\n");
         }
-        Ok(appender)
+        Ok(read)
     }
 
-    /// Ends reading, and tells what was left out.
     pub(super) fn finish(self) -> Result<LeftOut, ReadError> {
         self.bad.finish()
     }

@@ -48,16 +48,6 @@ struct Text {
     event: u64,
 }
 
-/// A text that was read and waits to be put in order.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Waiting {
-    time: i64,
-    text: String,
-    id: Option<String>,
-    raw: String,
-}
-
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Event {
@@ -112,7 +102,6 @@ impl<E: Deref<Target = Engine>> NamedStream<E> {
     }
 }
 
-/// Writes a state to a file.
 pub(super) fn save(
     path: &Path,
     named: &NamedStream<&Engine>,
@@ -159,11 +148,7 @@ fn written<E: Deref<Target = Engine>>(
         let id = names.of_event(event).map(str::to_owned);
         add(&mut out, &Event { event, id, size });
     }
-    for tweet in waiting {
-        let Tweet { raw, text, id, time } = tweet;
-        let id = id.as_deref().map(str::to_owned);
-        add(&mut out, &Waiting { time: *time, text: text.to_string(), id, raw: raw.to_string() });
-    }
+    waiting.iter().for_each(|tweet| add(&mut out, tweet));
     let digest = blake3::hash(out.as_bytes()).to_hex().to_string();
     add(&mut out, &End { blake3: digest });
     out
@@ -187,7 +172,7 @@ pub(super) fn resume(
     check(&mut Input::open(path)?)?;
     let (checkpoint, waiting) = read(&mut Input::open(path)?, named)?;
     if let Some(checkpoint) = &checkpoint {
-        order.begin_at(checkpoint.newest);
+        order.newest = checkpoint.newest;
         waiting.into_iter().for_each(|tweet| order.wait(tweet));
     }
     Ok(checkpoint)
@@ -232,9 +217,7 @@ fn read<E: Deref<Target = Engine>>(
     }
     let mut waiting = Vec::new();
     for _ in 0..head.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.waiting) {
-        let Waiting { time, text, id, raw } = line(input)?;
-        let id = id.map(String::into_boxed_str);
-        waiting.push(Tweet { raw: raw.into(), text: text.into(), id, time });
+        waiting.push(line(input)?);
     }
     Ok((head.checkpoint, waiting))
 }

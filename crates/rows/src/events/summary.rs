@@ -60,7 +60,6 @@ impl Summary {
         }
     }
 
-    /// Adds a text that was assigned to an event.
     pub(super) fn take(
         &mut self,
         tweet: &Tweet,
@@ -89,7 +88,6 @@ impl Summary {
         self.stream.add(&self.terms, TERMS[1]);
     }
 
-    /// Writes the rows of events that have ended.
     pub(super) fn end(
         &mut self,
         names: &Names,

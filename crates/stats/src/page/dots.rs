@@ -10,7 +10,6 @@ use crate::page::frame::{Axis, escaped, number};
 /// The axis begins at 0 if the smallest figure is at most this share of the largest.
 const NEAR_ZERO: f64 = 0.35;
 
-/// A named figure with its interval, if it has one.
 #[derive(Debug, Clone)]
 pub struct Dot {
     pub name: String,
@@ -19,7 +18,6 @@ pub struct Dot {
     pub baseline: bool,
 }
 
-/// How the figures are shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Drawing<'d> {
     /// Digits after the decimal point.

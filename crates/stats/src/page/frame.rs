@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use crate::distribution::{equal_edges, histogram};
+
 /// Text escaped for HTML content and attributes.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -102,10 +104,48 @@ const RIGHT: f64 = 14.0;
 const BESIDE: f64 = 24.0;
 /// Width from which a plot gets larger text: wide plots shrink most on a telephone.
 const BROAD: f64 = 400.0;
+/// Bins of a drawn histogram; divergences use bins of their own.
+const BINS: usize = 50;
 /// Maximum magnification of a plot, because its text grows with it.
 const LARGEST: f64 = 1.25;
 
 impl Frame {
+    /// A wide frame with a curve over `x`; its y axis reaches down to `low`, if given.
+    pub fn of_curve(
+        what: &str,
+        x: Axis,
+        up: &'static str,
+        low: Option<f64>,
+        points: &[(f64, f64)],
+    ) -> Self {
+        let y = Axis::over(points.iter().map(|point| point.1).chain(low), up);
+        let mut frame = Self::new(WIDE, x, y, what);
+        frame.curve("c0", points.iter().copied());
+        frame
+    }
+
+    /// A frame with the shares of the numbers of two groups by bin, and a threshold.
+    pub fn of_groups(
+        size: (f64, f64),
+        x: Axis,
+        what: &str,
+        groups: [&[f64]; 2],
+        threshold: f64,
+    ) -> Self {
+        let edges = equal_edges(x.low, x.high, BINS);
+        let [one, other] = groups.map(|numbers| -> Vec<f64> {
+            let counts = histogram(numbers, &edges).unwrap_or_default().into_iter();
+            counts.map(|count| 100.0 * count as f64 / numbers.len().max(1) as f64).collect()
+        });
+        let highest = one.iter().chain(&other).copied().fold(0.1, f64::max);
+        let y = Axis { low: 0.0, high: 1.05 * highest, label: "% of pairs" };
+        let mut frame = Self::new(size, x, y, what);
+        frame.steps("c1", &edges, &other);
+        frame.steps("c0", &edges, &one);
+        frame.mark("threshold", threshold);
+        frame
+    }
+
     /// A frame with grid, ticks and axis labels. `what` is the text for screen readers.
     pub fn new(size: (f64, f64), x: Axis, y: Axis, what: &str) -> Self {
         let (width, height) = size;
@@ -209,7 +249,7 @@ impl Frame {
     }
 
     /// Adds a step line over bins, each from one edge to the next.
-    pub fn steps(&mut self, class: &str, edges: &[f64], heights: &[f64]) {
+    fn steps(&mut self, class: &str, edges: &[f64], heights: &[f64]) {
         let base = self.bottom();
         let first = self.across(edges.first().copied().unwrap_or(0.0));
         let mut path = format!("M{first:.1} {base:.1}");
@@ -220,7 +260,6 @@ impl Frame {
         let _ = write!(self.svg, "<path class=\"steps {class}\" d=\"{path}\"/>");
     }
 
-    /// Adds a vertical line from top to bottom.
     pub fn mark(&mut self, class: &str, x: f64) {
         let at = self.across(x);
         let (top, bottom) = (self.top, self.bottom());

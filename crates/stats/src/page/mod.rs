@@ -6,6 +6,7 @@
 
 pub mod dots;
 pub mod frame;
+pub mod table;
 
 use std::fmt::Write;
 
@@ -25,56 +26,12 @@ pub struct Head<'h> {
 #[derive(Debug)]
 pub struct Page {
     out: String,
-}
-
-#[derive(Debug, Clone)]
-pub struct Table<'t> {
-    /// Heading of the first column.
-    pub stub: &'t str,
-    /// Headings of the other columns.
-    pub columns: Vec<&'t str>,
-    /// The rows, each with the text of its first column.
-    pub rows: Vec<(&'t str, Vec<Cell<'t>>)>,
-    pub notes: Vec<&'t str>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct Cell<'t> {
-    pub text: &'t str,
-    /// How its text is emphasised.
-    pub emphasis: Emphasis,
-    /// The sign after the text.
-    pub sign: Sign,
-}
-
-/// How the text of a cell is emphasised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Emphasis {
-    None,
-    /// Bold, for the best figure of a column.
-    Best,
-}
-
-/// The sign after the text of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sign {
-    None,
-    /// A plus in the colour of improvements.
-    Plus,
-    /// A minus in the colour of losses.
-    Minus,
-}
-
-impl<'t> Cell<'t> {
-    /// A cell without emphasis or sign.
-    pub fn plain(text: &'t str) -> Self {
-        Self { text, emphasis: Emphasis::None, sign: Sign::None }
-    }
+    open: bool,
 }
 
 impl Page {
     pub fn new(head: &Head<'_>) -> Self {
-        let mut page = Self { out: String::new() };
+        let mut page = Self { out: String::new(), open: false };
         let title = escaped(head.title);
         let _ = write!(
             page.out,
@@ -100,13 +57,10 @@ impl Page {
         self.out.push_str(html.as_ref());
     }
 
-    /// Begins a section; [`end_section`](Self::end_section) ends it.
+    /// Ends the section before, and begins another.
     pub fn section(&mut self, title: &str) {
-        let _ = write!(self.out, "<section><h2>{}</h2>", escaped(title));
-    }
-
-    pub fn end_section(&mut self) {
-        self.put("</section>");
+        let before = if std::mem::replace(&mut self.open, true) { "</section>" } else { "" };
+        let _ = write!(self.out, "{before}<section><h2>{}</h2>", escaped(title));
     }
 
     pub fn figure(&mut self, caption: &str, drawing: &str) {
@@ -124,44 +78,12 @@ impl Page {
         self.put("</p>");
     }
 
-    /// Adds a note in small print.
     pub fn note(&mut self, note: &str) {
         let _ = write!(self.out, "<p class=\"note\">{}</p>", escaped(note));
     }
 
-    /// Adds a table that scrolls if it is too wide.
-    pub fn table(&mut self, table: &Table<'_>) {
-        let label = escaped(table.stub);
-        let _ = write!(
-            self.out,
-            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Figures by {label}\">\
-             <table><thead><tr>"
-        );
-        for column in std::iter::once(&table.stub).chain(&table.columns) {
-            let _ = write!(self.out, "<th scope=\"col\">{}</th>", escaped(column));
-        }
-        self.put("</tr></thead><tbody>");
-        for (name, cells) in &table.rows {
-            let _ = write!(self.out, "<tr><th scope=\"row\">{}</th>", escaped(name));
-            for cell in cells {
-                let class = match cell.emphasis {
-                    Emphasis::None => "",
-                    Emphasis::Best => " class=\"best\"",
-                };
-                let sign = match cell.sign {
-                    Sign::None => "",
-                    Sign::Plus => "<sup class=\"up\">+</sup>",
-                    Sign::Minus => "<sup class=\"down\">−</sup>",
-                };
-                let _ = write!(self.out, "<td{class}>{}{sign}</td>", escaped(cell.text));
-            }
-            self.put("</tr>");
-        }
-        self.put("</tbody></table></div>");
-        table.notes.iter().for_each(|note| self.note(note));
-    }
-
     pub fn finish(mut self) -> String {
+        self.put(if self.open { "</section>" } else { "" });
         self.put("</main></body></html>\n");
         self.out
     }
@@ -170,6 +92,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::table::{Better, Cell, Column, Mark, Table};
 
     #[test]
     fn whatever_is_shown_is_escaped_and_whatever_is_opened_is_closed() {
@@ -179,14 +102,16 @@ mod tests {
         page.section(evil);
         page.legend(&[("c0", evil)]);
         page.figure(evil, "<svg></svg>");
-        let best = Cell { emphasis: Emphasis::Best, sign: Sign::Minus, ..Cell::plain(evil) };
-        let rows = vec![(evil, vec![Cell::plain(evil), best])];
-        page.table(&Table { stub: evil, columns: vec![evil; 2], rows, notes: vec![evil] });
-        page.end_section();
+        let cell = |mark| Cell { mark, ..Cell::plain(evil) };
+        let columns = vec![Column::new(evil, Better::Neither); 2];
+        let rows = vec![(evil.to_owned(), vec![cell(Mark::Chosen), cell(Mark::Below)])];
+        let (title, notes) = (evil.to_owned(), vec![evil.to_owned()]);
+        page.table(&Table { title, stub: evil, columns, rows, notes });
         let html = page.finish();
         let body = html.split_once("</style>").unwrap().1;
         assert!(!html.contains("<&") && !body.contains("'") && !html.contains("<script"));
-        assert!(html.contains("<td class=\"best\">&lt;&amp;&#39;&quot;&gt;<sup class=\"down\">−"));
+        assert!(html.contains("<td class=\"best\">&lt;&amp;&#39;&quot;&gt;</td><td>"));
+        assert!(html.contains("<sup class=\"down\">−"));
         for closed in ["table", "tr", "td", "section", "figure", "p", "main", "html"] {
             let opened = html.matches(&format!("<{closed}>")).count();
             let more = html.matches(&format!("<{closed} ")).count();

@@ -29,15 +29,12 @@ pub use tweets::{Columns, Filter, Rejections, Texts, TweetOptions, TweetsMade, f
 /// Maximum bytes of a written text. `cognate eval pairs` and the service accept as many characters.
 const TEXT_BYTES: usize = 8192;
 
-/// Why no pairs were written.
 #[derive(Debug, thiserror::Error)]
 pub enum PairsError {
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Options that contradict each other.
     #[error("{0}")]
     Options(String),
-    /// The files do not contain enough to make pairs of both kinds.
     #[error("{0}")]
     TooLittle(String),
     #[error("cannot write {}: {source}", path.display())]
@@ -52,11 +49,9 @@ enum Label {
     NonRelated,
 }
 
-/// How many rows of each label were written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Rows {
     pub path: PathBuf,
-    /// Number of rows without the header.
     pub rows: u64,
     pub related: u64,
     pub non_related: u64,
@@ -74,7 +69,6 @@ impl std::fmt::Display for Rows {
     }
 }
 
-/// A file of pairs being written.
 struct Output {
     written: Rows,
     target: Target,
@@ -126,10 +120,6 @@ impl Output {
             self.write(part)?;
         }
         Ok(())
-    }
-
-    fn written(&self) -> &Rows {
-        &self.written
     }
 
     /// Moves the finished file to the path that the user named.

@@ -31,7 +31,6 @@ pub struct TextOptions {
     /// the last one ends.
     pub stride: Option<usize>,
     pub seed: u64,
-    /// Rules that turn text into words.
     pub normalisation: Normalisation,
 }
 
@@ -39,7 +38,6 @@ pub struct TextOptions {
 pub struct TextMade {
     #[serde(flatten)]
     pub written: Rows,
-    /// Rows requested.
     pub wanted: Option<u64>,
     pub documents: u64,
     pub paragraphs: u64,
@@ -76,7 +74,6 @@ impl std::fmt::Display for TextMade {
     }
 }
 
-/// Makes pairs of running text and writes them.
 pub fn from_text(options: &TextOptions) -> Result<TextMade, PairsError> {
     let mut maker = Maker {
         related: options.rows.map_or(u64::MAX, |rows| rows / 2),
@@ -148,7 +145,7 @@ impl Maker<'_> {
     }
 
     fn is_done(&self) -> bool {
-        self.output.written().related >= self.related
+        self.output.written.related >= self.related
     }
 
     /// Writes each related pair whose words have all been read.
@@ -173,7 +170,7 @@ impl Maker<'_> {
             self.pairs()?;
         }
         self.paragraph.clear();
-        let related = self.output.written().related;
+        let related = self.output.written.related;
         self.made.barren_paragraphs += u64::from(related == self.before);
         self.before = related;
         Ok(())
@@ -191,7 +188,7 @@ impl Maker<'_> {
             return Err(PairsError::TooLittle(format!(
                 "expected pairs from at least 2 of the {documents} documents, found {}: a \
                  paragraph must have {} words or more, in lengths of {}",
-                u8::from(self.output.written().related > 0),
+                u8::from(self.output.written.related > 0),
                 self.cutting.lengths.fewest(),
                 self.cutting.lengths,
             )));
@@ -215,7 +212,6 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// Minimum words that a paragraph needs for one pair.
     pub(super) fn fewest(self) -> usize {
         2 * self.shortest + GAP
     }
@@ -252,7 +248,6 @@ impl fmt::Display for Lengths {
     }
 }
 
-/// How a paragraph is cut into pairs of chunks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChunkRules {
     pub(super) lengths: Lengths,
@@ -269,7 +264,6 @@ pub(super) struct Paragraph {
     starts: Vec<usize>,
     /// Index of the word at which the next pair starts; it may not have been read yet.
     next: usize,
-    /// The two chunk lengths drawn for the next pair.
     drawn: Option<[usize; 2]>,
 }
 
@@ -298,7 +292,6 @@ impl Paragraph {
         Some([self.chunk(from, one), self.chunk(from + one + GAP, other)])
     }
 
-    /// Drops the words before the next pair.
     pub(super) fn pass(&mut self) {
         let passed = self.next.min(self.starts.len());
         let bytes = self.starts.get(passed).copied().unwrap_or(self.text.len());
@@ -316,7 +309,6 @@ impl Paragraph {
         self.next = self.next.saturating_add(stride);
     }
 
-    /// Whether a pair of minimum length still fits.
     pub(super) fn has_room(&self, cutting: ChunkRules) -> bool {
         self.next.saturating_add(cutting.lengths.fewest()) <= self.starts.len()
     }

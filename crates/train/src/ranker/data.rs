@@ -18,7 +18,7 @@ use cognate_kernels::random::Random;
 
 use crate::ranker::RankerOptions;
 use crate::ranker::pool::Positions;
-use crate::run::trained_on;
+use crate::run::{trained_on, unfit_data};
 use crate::{TrainError, sampling};
 
 const PARTING: u64 = 0;
@@ -39,7 +39,6 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Adds a text and returns its index.
     pub fn add(&mut self, words: &[u32]) -> u32 {
         self.words.extend_from_slice(words);
         self.ends.push(self.words.len());
@@ -62,7 +61,6 @@ pub struct Words {
     pub new: Vec<String>,
 }
 
-/// Training examples and validation queries.
 #[derive(Debug)]
 pub struct Data {
     pub texts: Texts,
@@ -75,10 +73,10 @@ pub struct Data {
 }
 
 impl Data {
-    /// Reads the files, divides their topics and looks up the texts.
     pub fn read(model: &Model, options: &RankerOptions) -> Result<Self, TrainError> {
-        let (mut topics, files) = read(&options.files)?;
-        let (mut judges, judging_files) = read(&options.valid)?;
+        let (mut topics, training) = read(&options.files)?;
+        let (mut judges, judging) = read(&options.valid)?;
+        let files = [training, judging];
         if options.valid.is_empty() {
             judges = hold_out(&mut topics, options);
         }
@@ -89,13 +87,9 @@ impl Data {
         };
         judges.retain(of_both);
         if judges.is_empty() || !topics.iter().any(of_both) {
-            let names = files.iter().chain(&judging_files).map(|file| file.name.as_str());
             let problem = "expected queries with relevant candidates and others, both to train on \
                            and to judge by";
-            return Err(TrainError::Data {
-                file: names.collect::<Vec<_>>().join(", "),
-                problem: problem.to_owned(),
-            });
+            return Err(unfit_data(&files, problem));
         }
         let mut reader = Reader::new(model, &topics, options.least);
         let mut texts = Texts::default();
@@ -108,7 +102,6 @@ impl Data {
             (topic, examples)
         });
         let judges = judges.collect();
-        let files = [files, judging_files];
         Ok(Self { texts, examples, queries: topics.len(), judges, files, words: reader.words })
     }
 }
@@ -140,7 +133,6 @@ pub struct Reader<'m> {
     new: HashMap<String, u32>,
     /// The number of each word, by its id in the new model.
     numbers: HashMap<u32, u32>,
-    /// The words of the texts looked up so far.
     pub words: Words,
 }
 
@@ -169,7 +161,6 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Looks up a query and its candidates.
     pub fn topic(&mut self, topic: &Topic, texts: &mut Texts) -> Vec<Example> {
         let query = texts.add(&self.read(&topic.query));
         let candidates = topic.texts.iter().zip(&topic.grades);
@@ -234,7 +225,6 @@ pub struct PaddedTexts {
     pub lengths: Vec<usize>,
 }
 
-/// Examples for one step.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// The distinct words of all texts; the first is padding.
@@ -281,7 +271,6 @@ impl Batch {
         }
     }
 
-    /// Collects the pairs of query words and post words.
     pub fn word_pairs(&self) -> WordPairs {
         let (asking, width) = (self.queries.width, self.posts.width);
         let mut met = WordPairs {
@@ -346,7 +335,6 @@ impl Numbers {
     }
 }
 
-/// How examples are grouped into batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Grouping {

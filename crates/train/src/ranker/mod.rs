@@ -38,20 +38,28 @@ use serde_json::json;
 
 use crate::ranker::data::{Data, Grouping};
 use crate::ranker::trainer::{Course, Epoch, Pace, Run, State};
-use crate::run::RunFiles;
+use crate::run::{RunFiles, demand, demand_positive};
 use crate::{TrainError, run, sampling};
 
 const START: u64 = 3;
 /// Numbers of a new word's vector are drawn between this and its negative.
 const NEW_WORD: f64 = 0.05;
 
-/// The figure that chooses the best epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {
     Map,
     /// Precision among the first thirty
     P30,
+}
+
+impl Goal {
+    fn figure(self, map: f64, p30: f64) -> f64 {
+        match self {
+            Self::Map => map,
+            Self::P30 => p30,
+        }
+    }
 }
 
 /// What to train and how. The serialised fields, the topics and the model fix every bit of the
@@ -64,7 +72,6 @@ pub struct RankerOptions {
     #[serde(skip)]
     pub valid: Vec<PathBuf>,
     pub valid_share: f64,
-    /// The model whose vectors training starts from.
     #[serde(skip)]
     pub model: PathBuf,
     #[serde(skip)]
@@ -92,16 +99,13 @@ pub struct RankerOptions {
     /// Minimum occurrences in the training texts for a token to become a word.
     pub least: u64,
     pub seed: u64,
-    /// Interval between checkpoints within an epoch.
     #[serde(skip)]
     pub every: Duration,
-    /// Licence that the model states.
     #[serde(skip)]
     pub licence: Option<String>,
 }
 
 impl RankerOptions {
-    /// Step size and regularisation of an epoch.
     fn pace(&self, epoch: usize) -> Pace {
         let (factor, every) = self.slowing;
         let times = epoch as u32 / every.max(1);
@@ -158,7 +162,6 @@ impl std::fmt::Display for Trained {
     }
 }
 
-/// Trains a ranker and writes the model.
 pub fn train(options: &RankerOptions) -> Result<Trained, TrainError> {
     let model = Model::open(&options.model, &OpenOptions::default())?;
     let shape = shape(options, &model)?;
@@ -192,25 +195,16 @@ pub fn train(options: &RankerOptions) -> Result<Trained, TrainError> {
 
 /// The sizes of the network; refuses invalid options.
 fn shape(options: &RankerOptions, model: &Model) -> Result<Shape, TrainError> {
-    let refuse = |problem: &str| Err(TrainError::Options(problem.to_owned()));
     let Pace { rate, momentum, decay, dropout, .. } = options.pace;
-    if !(rate.is_finite() && rate > 0.0) {
-        return refuse("--rate: expected a number above 0");
-    }
+    demand_positive("--rate", rate)?;
     for (flag, share) in [("--momentum", momentum), ("--dropout", dropout)] {
-        if !(0.0..1.0).contains(&share) {
-            return refuse(&format!("{flag}: expected a share from 0, below 1"));
-        }
+        let problem = format!("{flag}: expected a share from 0, below 1");
+        demand((0.0..1.0).contains(&share), problem)?;
     }
-    if !(options.slowing.0.is_finite() && options.slowing.0 > 0.0) {
-        return refuse("--slow-by: expected a number above 0");
-    }
-    if !(decay.is_finite() && decay >= 0.0) {
-        return refuse("--decay: expected a number from 0");
-    }
-    if !(options.valid_share > 0.0 && options.valid_share < 1.0) {
-        return refuse("--valid-share: expected a share above 0, below 1");
-    }
+    demand_positive("--slow-by", options.slowing.0)?;
+    demand(decay.is_finite() && decay >= 0.0, "--decay: expected a number from 0")?;
+    let holds = options.valid_share > 0.0 && options.valid_share < 1.0;
+    demand(holds, "--valid-share: expected a share above 0, below 1")?;
     options.run.check(&[], options.files.iter().chain(&options.valid), Some(&options.model))?;
     let RankerOptions { encoder, kernel, filters, hidden, joint, .. } = *options;
     let dims = model.dims();
@@ -309,10 +303,7 @@ pub fn with_ql(
         Some(WithQl { alpha, map, p30 })
     };
     let tried: Vec<WithQl> = (0..=ALPHAS).into_par_iter().filter_map(try_alpha).collect();
-    let figure = |with: &WithQl| match run.options.goal {
-        Goal::Map => with.map,
-        Goal::P30 => with.p30,
-    };
+    let figure = |with: &WithQl| run.options.goal.figure(with.map, with.p30);
     Ok(tried
         .into_iter()
         .reduce(|best, next| if figure(&next) > figure(&best) { next } else { best }))
@@ -337,10 +328,9 @@ impl Output<'_> {
         let network = state.network.stored()?;
         let sound = |number: &f32| number.abs() <= MOST_WEIGHT;
         let numbers = network.iter().flat_map(|(.., numbers)| numbers);
-        if !rows.iter().all(|number| number.is_finite()) || !numbers.into_iter().all(sound) {
-            let problem = "the numbers grew beyond what can be served; try a smaller --rate";
-            return Err(TrainError::Options(problem.to_owned()));
-        }
+        let holds = rows.iter().all(|number| number.is_finite()) && numbers.into_iter().all(sound);
+        let problem = "the numbers grew beyond what can be served; try a smaller --rate";
+        demand(holds, problem)?;
         let settings = self.settings(with_ql)?;
         let section = Fitted { section: SECTION, settings, tensors: network };
         let counts = self.counts();
@@ -431,7 +421,6 @@ fn extended<T: Copy>(numbers: &[T], with: T, more: usize) -> Vec<T> {
     numbers.iter().copied().chain(std::iter::repeat_n(with, more)).collect()
 }
 
-/// The figure of an epoch that a curve shows.
 type Figure = fn(&Epoch) -> f64;
 
 fn html(trained: &Trained, options: &RankerOptions) -> String {
@@ -470,12 +459,10 @@ fn html(trained: &Trained, options: &RankerOptions) -> String {
     page.section("Loss");
     let drawing = plot("The loss by epoch", "mean loss of a post", &[("c0", |epoch| epoch.loss)]);
     page.figure("Mean loss of the posts of each epoch, each measured before its step.", &drawing);
-    page.end_section();
     page.section("Queries that judge");
     page.legend(&[("c0", "mean average precision"), ("c1", "precision among the first thirty")]);
     let curves: [(&str, Figure); 2] = [("c0", |epoch| epoch.map), ("c1", |epoch| epoch.p30)];
     let drawing = plot("The figures by epoch", "mean over queries", &curves);
     page.figure("After each epoch; the line marks the best one, which was stored.", &drawing);
-    page.end_section();
     page.finish()
 }

@@ -22,9 +22,8 @@ const SHORTEST: f64 = 1e-24;
 
 /// Parameters under their names in the model file.
 pub struct Network {
-    shape: Shape,
+    pub(super) shape: Shape,
     device: Device,
-    /// The learned parameters by name.
     pub parameters: Vec<(&'static str, Var)>,
     /// Running mean and variance of the joint layer's units.
     pub running: [Vec<f32>; 2],
@@ -33,7 +32,6 @@ pub struct Network {
 /// A tensor of the model file: name, shape, numbers.
 pub type Stored = (&'static str, Vec<usize>, Vec<f32>);
 
-/// Whether a forward pass is for training or for scoring.
 pub enum Mode<'m> {
     /// Statistics of the batch, and these dropout factors `[examples × joint]`.
     Train(&'m [f32]),
@@ -67,11 +65,6 @@ impl Network {
         Ok(Self { shape, device: device.clone(), parameters, running })
     }
 
-    /// Number of units of the joint layer.
-    pub fn joint(&self) -> usize {
-        self.shape.joint
-    }
-
     /// All numbers that a step may change, one after another.
     pub fn numbers(&self) -> Result<Vec<f32>> {
         let mut numbers = Vec::new();
@@ -82,7 +75,6 @@ impl Network {
         Ok(numbers)
     }
 
-    /// Restores the numbers that [`Network::numbers`] returned.
     pub fn set_numbers(&mut self, mut numbers: &[f32]) -> Result<()> {
         for (name, parameter) in &self.parameters {
             let Some((own, rest)) = numbers.split_at_checked(parameter.elem_count()) else {
@@ -171,7 +163,6 @@ impl Network {
         self.layer(&joint, ["output.weight", "output.offset"])
     }
 
-    /// Batch normalisation.
     fn normalised(&mut self, joint: &Tensor, train: bool) -> Result<Tensor> {
         let [mean, variance] = if train {
             let examples = joint.dim(0)?;

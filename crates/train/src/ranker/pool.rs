@@ -61,7 +61,6 @@ struct Pool {
     largest: OnceLock<Vec<u32>>,
 }
 
-/// The dimensions of one call.
 #[derive(Clone, Copy)]
 struct Sizes {
     positions: usize,

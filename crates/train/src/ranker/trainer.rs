@@ -16,6 +16,7 @@ use crate::checkpoint::Checkpoint;
 use crate::ranker::data::{Batch, Data, Example};
 use crate::ranker::network::{Mode, Network};
 use crate::ranker::{Goal, RankerOptions, data};
+use crate::run::demand;
 use crate::{TrainError, sampling};
 
 const ORDER: u64 = 1;
@@ -23,21 +24,11 @@ const DROPOUT: u64 = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Epoch {
-    /// Mean loss of the examples.
     pub loss: f64,
     /// Mean average precision of the validation queries after the epoch.
     pub map: f64,
     /// Their mean precision at 30.
     pub p30: f64,
-}
-
-impl Epoch {
-    pub fn figure(&self, goal: Goal) -> f64 {
-        match goal {
-            Goal::Map => self.map,
-            Goal::P30 => self.p30,
-        }
-    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -91,10 +82,8 @@ impl Run<'_> {
                 let batch = Batch::of(&data.texts, &examples);
                 let mut chance = sampling::generator(options.seed, DROPOUT, [epoch, at as u64]);
                 let loss = state.step(&batch, &pace, &mut chance)?;
-                if !loss.is_finite() {
-                    let problem = "the loss left the finite numbers; try a smaller --rate";
-                    return Err(TrainError::Options(problem.to_owned()));
-                }
+                let problem = "the loss left the finite numbers; try a smaller --rate";
+                demand(loss.is_finite(), problem)?;
                 position.loss.0 += loss * examples.len() as f64;
                 position.loss.1 += examples.len();
                 position.batches = at + 1;
@@ -136,7 +125,6 @@ impl Run<'_> {
         Ok(sums.map(|sum| sum / self.data.judges.len().max(1) as f64))
     }
 
-    /// The scores of a query's candidates.
     pub fn scores(&self, state: &mut State, examples: &[Example]) -> Result<Vec<f64>, TrainError> {
         let mut scores = Vec::with_capacity(examples.len());
         for examples in examples.chunks(self.options.batch) {
@@ -209,7 +197,7 @@ pub fn judged(topic: &Topic, scores: &[f64]) -> Result<JudgedRanking, TrainError
 }
 
 fn best_of(epochs: &[Epoch], goal: Goal) -> usize {
-    let figure = |place: usize| epochs[place].figure(goal);
+    let figure = |place: usize| goal.figure(epochs[place].map, epochs[place].p30);
     (0..epochs.len()).fold(0, |best, place| if figure(place) > figure(best) { place } else { best })
 }
 
@@ -233,7 +221,6 @@ fn said(position: &Position) -> String {
 /// Default interval between checkpoints; one is also written after every epoch.
 pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
-/// Step size and regularisation.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Pace {
     pub rate: f64,
@@ -243,7 +230,6 @@ pub struct Pace {
     pub decay: f64,
     /// Share of the joint layer's units that a training step drops.
     pub dropout: f64,
-    /// Whether the word vectors stay unchanged.
     pub freeze: bool,
 }
 
@@ -261,12 +247,10 @@ pub struct State {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Numbers {
     pub network: Vec<f32>,
-    /// The word vectors.
     pub rows: Vec<f32>,
 }
 
 impl State {
-    /// A new network over given word vectors.
     pub fn new(
         shape: Shape,
         rows: Vec<f32>,
@@ -280,7 +264,6 @@ impl State {
         Ok(Self { network, rows, dims: shape.dims, device, velocity })
     }
 
-    /// The rows of a batch's words.
     fn gathered(&self, words: &[u32]) -> candle_core::Result<Tensor> {
         let mut gathered = Vec::with_capacity(words.len() * self.dims);
         for &word in words {
@@ -305,7 +288,7 @@ impl State {
         let moving = (!pace.freeze).then(|| Var::from_tensor(&gathered)).transpose()?;
         let rows = moving.as_ref().map_or(&gathered, Var::as_tensor);
         let kept = 1.0 / (1.0 - pace.dropout);
-        let units = batch.labels.len() * self.network.joint();
+        let units = batch.labels.len() * self.network.shape.joint;
         let factor = |_| if sampling::share(random) < pace.dropout { 0.0 } else { kept as f32 };
         let kept: Vec<f32> = (0..units).map(factor).collect();
         let logits = self.network.forward(rows, batch, Mode::Train(&kept))?;
@@ -344,7 +327,6 @@ impl State {
         Ok(Numbers { network: self.network.numbers()?, rows: self.rows.clone() })
     }
 
-    /// Restores the numbers of a state.
     pub fn set_numbers(&mut self, numbers: &Numbers) -> candle_core::Result<()> {
         if numbers.rows.len() != self.rows.len() {
             candle_core::bail!("{} numbers for {} of rows", numbers.rows.len(), self.rows.len());
@@ -362,7 +344,6 @@ impl State {
         Ok(numbers)
     }
 
-    /// Restores what [`State::velocity`] returned.
     pub fn set_velocity(&mut self, mut numbers: &[f32]) -> candle_core::Result<()> {
         for velocity in &mut self.velocity {
             let Some((own, rest)) = numbers.split_at_checked(velocity.elem_count()) else {

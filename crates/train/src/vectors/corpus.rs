@@ -107,7 +107,6 @@ impl Corpus {
         self.document_of[at]
     }
 
-    /// Whether two sentences belong to one document.
     pub fn same_document(&self, at: usize, other: usize) -> bool {
         matches!((self.document_of.get(at), self.document_of.get(other)), (Some(a), Some(b)) if a == b)
     }

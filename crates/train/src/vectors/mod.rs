@@ -26,7 +26,7 @@ use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
 use serde::Serialize;
 
-use crate::run::{RunFiles, TRAINED_VECTORS, carry_weights, json};
+use crate::run::{RunFiles, TRAINED_VECTORS, carry_weights, demand, demand_positive, json};
 use crate::vectors::corpus::Corpus;
 use crate::vectors::siamese::{Others, Siamese};
 use crate::vectors::tables::Blocks;
@@ -85,7 +85,6 @@ pub struct VectorsOptions {
     #[serde(skip)]
     pub text: Option<PathBuf>,
     pub objective: Objective,
-    /// A model whose vectors training starts from.
     #[serde(skip)]
     pub from: Option<PathBuf>,
     /// Rules that turn texts into words; those of the base model, if there is one.
@@ -104,7 +103,6 @@ pub struct VectorsOptions {
     pub sample: f64,
     pub seed: u64,
     pub schedule: Schedule,
-    /// Licence that the model states.
     #[serde(skip)]
     pub licence: Option<String>,
 }
@@ -161,29 +159,25 @@ impl std::fmt::Display for Trained {
 
 pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
     check(options)?;
-    let base = match &options.from {
-        Some(path) => Some(Model::open(path, &OpenOptions::default())?),
-        None => None,
-    };
+    let open = |path: &PathBuf| Model::open(path, &OpenOptions::default());
+    let base = options.from.as_ref().map(open).transpose()?;
     let rules = base.as_ref().map_or(&options.normalisation, Model::normalisation);
     let mut corpus = Corpus::read(&options.files, rules, options.least)?;
     let start = Start::new(&mut corpus, base.as_ref(), options);
     let bytes = size_of_val(start.tables.rows.as_slice()) as u64;
-    if bytes > Limits::DEFAULT.model_bytes {
-        let (words, dims) = (start.words.len(), start.dims);
-        let problem = format!(
-            "{words} words of {dims} dimensions are more than a model file may hold; try fewer \
-             --dims or a larger --min-count"
-        );
-        return Err(TrainError::Options(problem));
-    }
+    let (words, dims) = (start.words.len(), start.dims);
+    let problem = format!(
+        "{words} words of {dims} dimensions are more than a model file may hold; try fewer --dims \
+         or a larger --min-count"
+    );
+    demand(bytes <= Limits::DEFAULT.model_bytes, problem)?;
     // With word2vec, unsynchronised threads change the bits of the outcome.
     let apart = options.objective != Objective::SiameseCbow && !options.schedule.hogwild;
     let threads = if apart { options.schedule.threads } else { 0 };
     let data = (&corpus.digest, base.as_ref().map(Model::fingerprint), threads);
     let checkpoint = options.run.checkpoint(options, &data)?;
-    let blocks = Blocks::of_words(&start.busy, start.dims);
-    let learner = match options.objective.shape(options, start.dims) {
+    let blocks = Blocks::of_words(&start.busy, dims);
+    let learner = match options.objective.shape(options, dims) {
         None => {
             let others = (options.others, options.negatives);
             let siamese = Siamese::new(&corpus, options.batch, others, options.seed);
@@ -210,16 +204,16 @@ pub fn train(options: &VectorsOptions) -> Result<Trained, TrainError> {
         corpus: &corpus,
         words: &start.words,
         rows: &tables.rows,
-        dims: start.dims,
+        dims,
         loss: losses.last().map(|(_, loss)| *loss),
     };
     let written = output.write()?;
-    let [smallest, largest] = by_norm(&start.words, &start.busy, &tables.rows, start.dims);
+    let [smallest, largest] = by_norm(&start.words, &start.busy, &tables.rows, dims);
     let seconds = course.time.as_secs_f64();
     let trained = Trained {
         objective: options.objective,
-        words: start.words.len(),
-        dims: start.dims,
+        words,
+        dims,
         tokens: [corpus.tokens, corpus.len() as u64],
         sentences: corpus.sentences(),
         seconds,
@@ -248,23 +242,15 @@ impl Objective {
 
 /// Refuses invalid options before anything is read.
 fn check(options: &VectorsOptions) -> Result<(), TrainError> {
-    let refuse = |problem: &str| Err(TrainError::Options(problem.to_owned()));
-    let schedule = &options.schedule;
-    if schedule.adagrad && options.objective != Objective::SiameseCbow {
-        return refuse("--optimiser adagrad: only Siamese CBOW is trained by it");
-    }
-    if !(schedule.rate.is_finite() && schedule.rate > 0.0) {
-        return refuse("--rate: expected a number above 0");
-    }
-    if !(options.sample >= 0.0 && options.sample <= 1.0) {
-        return refuse("--sample: expected a share of the text, from 0 to 1");
-    }
+    let VectorsOptions { schedule, sample, dims, run, .. } = options;
+    let by_sgd = !schedule.adagrad || options.objective == Objective::SiameseCbow;
+    demand(by_sgd, "--optimiser adagrad: only Siamese CBOW is trained by it")?;
+    demand_positive("--rate", schedule.rate.into())?;
+    let problem = "--sample: expected a share of the text, from 0 to 1";
+    demand((0.0..=1.0).contains(sample), problem)?;
     let most = Limits::DEFAULT.dims;
-    if options.dims as u64 > most {
-        let problem = format!("--dims: expected at most {most}, got {}", options.dims);
-        return Err(TrainError::Options(problem));
-    }
-    options.run.check(&[("--text", &options.text)], &options.files, options.from.as_ref())
+    demand(*dims as u64 <= most, format!("--dims: expected at most {most}, got {dims}"))?;
+    run.check(&[("--text", &options.text)], &options.files, options.from.as_ref())
 }
 
 /// Number of most frequent words whose norms are reported; norms of rare words say little.
@@ -283,7 +269,6 @@ fn by_norm(words: &[String], busy: &[u64], rows: &[f32], dims: usize) -> [Vec<(S
     [smallest, largest]
 }
 
-/// Default interval between checkpoints.
 pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
 fn html(trained: &Trained, options: &VectorsOptions) -> String {
@@ -311,7 +296,6 @@ fn html(trained: &Trained, options: &VectorsOptions) -> String {
     };
     page.note(&format!("Shortest of the thousand most frequent: {}.", words(&trained.smallest)));
     page.note(&format!("Longest of them: {}.", words(&trained.largest)));
-    page.end_section();
     page.finish()
 }
 
@@ -319,10 +303,8 @@ fn html(trained: &Trained, options: &VectorsOptions) -> String {
 const DEVIATION: f64 = 0.01;
 const START: u64 = 0;
 
-/// Words and their initial vectors.
 #[derive(Debug)]
 pub struct Start {
-    /// All words of the new model.
     pub words: Vec<String>,
     /// Occurrences of each word in the text.
     pub busy: Vec<u64>,
@@ -406,7 +388,6 @@ pub struct Output<'o> {
     pub loss: Option<f64>,
 }
 
-/// The settings that the model's section records.
 #[derive(Debug, serde::Serialize)]
 struct Settings<'s> {
     objective: Objective,
@@ -510,10 +491,13 @@ impl Output<'_> {
             documents[word as usize] = self.corpus.lines_with[at];
         }
         let mut tokens = self.corpus.tokens;
+        let counted = |documents, lines, occurrences, tokens| Counts {
+            occurrences: Some(occurrences),
+            tokens: Some(tokens),
+            ..Counts::of_documents(documents, lines)
+        };
         let Some(before) = self.base.map(Model::vocabulary) else {
-            let mut counts = Counts::of_documents(documents, self.corpus.lines);
-            (counts.occurrences, counts.tokens) = (Some(occurrences), Some(tokens));
-            return counts;
+            return counted(documents, self.corpus.lines, occurrences, tokens);
         };
         for (sum, count) in occurrences.iter_mut().zip(before.counts.unwrap_or_default()) {
             *sum = sum.saturating_add(*count);
@@ -525,9 +509,7 @@ impl Output<'_> {
                     *sum = sum.saturating_add(*count);
                 }
                 let total = total.saturating_add(self.corpus.lines);
-                let mut counts = Counts::of_documents(documents, total);
-                (counts.occurrences, counts.tokens) = (Some(occurrences), Some(tokens));
-                counts
+                counted(documents, total, occurrences, tokens)
             }
             _ => {
                 let smallest = occurrences.iter().copied().filter(|&count| count > 0).min();

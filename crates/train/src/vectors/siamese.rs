@@ -45,7 +45,6 @@ pub struct Siamese<'c> {
     starts: Vec<usize>,
 }
 
-/// Where negative sentences are drawn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Others {
@@ -108,12 +107,10 @@ impl<'c> Siamese<'c> {
         made
     }
 
-    /// Whether there is nothing to learn from.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// Shuffles the runs for this epoch.
     pub fn begin(&mut self, epoch: u64) {
         self.epoch = epoch;
         self.order.clone_from(&self.runs);
@@ -236,7 +233,6 @@ pub(super) struct Relation {
 }
 
 impl Batch {
-    /// Empties the batch, keeping its buffers.
     pub(super) fn clear(&mut self) {
         self.sentences.clear();
         self.sizes.clear();

@@ -7,7 +7,6 @@ use std::sync::{Mutex, PoisonError};
 
 use cognate_kernels::simd;
 
-/// A table of rows that a worker reads and updates.
 pub trait Table {
     fn read(&mut self, word: u32, see: impl FnOnce(&[f32]));
 
@@ -43,7 +42,6 @@ impl Table for Alone<'_> {
     }
 }
 
-/// A table that several threads change at the same time.
 #[derive(Debug)]
 pub struct Among<'t, 'r>(pub &'t [Mutex<&'r mut [f32]>]);
 
@@ -130,7 +128,6 @@ impl Table for Through<'_> {
     }
 }
 
-/// How gradients change a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Update {
     /// Plain gradient descent at this rate.

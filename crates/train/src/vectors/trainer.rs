@@ -30,27 +30,21 @@ pub struct Schedule {
     pub epochs: u32,
     /// Rate of the first step; it falls linearly, except with Adagrad.
     pub rate: f32,
-    /// Whether rows are updated by Adagrad.
     pub adagrad: bool,
     #[serde(skip)]
     pub threads: usize,
     /// Whether threads update without synchronisation (Hogwild); the bits then differ between runs.
     pub hogwild: bool,
-    /// Interval between checkpoints.
     #[serde(skip)]
     pub every: Duration,
 }
 
-/// The objective, applied to its corpus.
 #[derive(Debug)]
 pub enum Learner<'c> {
-    /// Vectors made for being averaged.
     Siamese(Siamese<'c>),
-    /// word2vec's two models.
     Word2Vec(Word2Vec<'c>),
 }
 
-/// The numbers that training changes.
 #[derive(Debug)]
 pub struct Tables {
     pub rows: Vec<f32>,
@@ -58,7 +52,6 @@ pub struct Tables {
     pub beside: Vec<f32>,
 }
 
-/// The state of a training run.
 pub(super) struct VectorsTrainer<'r> {
     corpus: &'r Corpus,
     blocks: &'r Blocks,
@@ -125,9 +118,7 @@ impl Trainer for VectorsTrainer<'_> {
     }
 }
 
-/// How threads share the work, with their buffers.
 enum Workers {
-    /// All threads share one batch.
     Together(Box<Batch>),
     /// One chunk at a time changes the tables directly.
     One,

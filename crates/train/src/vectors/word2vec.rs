@@ -50,14 +50,12 @@ pub struct Word2Vec<'c> {
     epoch: u64,
 }
 
-/// word2vec's own options.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     pub model: Model,
     pub dims: usize,
     /// Maximum words on each side of the predicted word.
     pub window: usize,
-    /// Number of random words for each predicted word.
     pub negatives: usize,
     /// Subsampling threshold: more frequent words are skipped at random; 0 disables it.
     pub sample: f64,

@@ -8,18 +8,16 @@ use cognate_files::rows::{Pairs, Rows};
 use rayon::prelude::*;
 
 use crate::TrainError;
-use crate::run::trained_on;
+use crate::run::{trained_on, unfit_data};
 use crate::sampling::generator;
 use crate::weights::{FOLDS, HALF, HELD_OUT, Kappa, Loss, ORDER_OF_COUPLES, WeightsOptions};
 
-/// Two texts and whether they are related.
 #[derive(Debug, Clone)]
 pub(super) struct Couple {
     pub(super) related: bool,
     pub(super) texts: (String, String),
 }
 
-/// Training couples and validation couples.
 #[derive(Debug, Default)]
 pub(super) struct CoupleSplit {
     /// All couples of which both texts have a known word.
@@ -85,9 +83,7 @@ impl CoupleSplit {
     }
 
     pub(super) fn unfit(&self, problem: &str) -> TrainError {
-        let names = self.files.iter().flatten().map(|file| file.name.as_str());
-        let file = names.collect::<Vec<_>>().join(", ");
-        TrainError::Data { file, problem: problem.to_owned() }
+        unfit_data(&self.files, problem)
     }
 }
 
@@ -99,7 +95,6 @@ struct Couples {
 }
 
 impl Couples {
-    /// Reads files and looks up the words of their texts.
     fn read(model: &Model, paths: &[PathBuf]) -> Result<Self, TrainError> {
         let mut couples = Self::default();
         for path in paths {

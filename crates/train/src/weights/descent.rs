@@ -17,7 +17,7 @@ use cognate::methods::Measure;
 use cognate::model::provenance::Separation;
 use cognate_files::progress::Progress;
 use cognate_kernels::simd;
-use cognate_stats::classification::Confusion;
+use cognate_stats::classification::{Confusion, of_label};
 use cognate_stats::distribution::jensen_shannon;
 use cognate_stats::threshold::{Criterion, best_threshold};
 use rayon::prelude::*;
@@ -44,7 +44,6 @@ pub(super) struct Descent<'f> {
     pub(super) by_label: [&'f [usize]; 2],
 }
 
-/// State between two epochs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct State {
     pub(super) weights: Vec<f64>,
@@ -196,7 +195,7 @@ impl Search<'_> {
         let progress = Progress::run("searching κ");
         let finished = Mutex::new(finished);
         let held = || finished.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut powers: Vec<i32> = first(self.forms.measure()).collect();
+        let mut powers: Vec<i32> = first(self.forms.measure).collect();
         loop {
             let runs = powers.iter().flat_map(|&power| (0..FOLDS).map(move |fold| (power, fold)));
             let all = (powers.len() * FOLDS) as u64;
@@ -235,7 +234,7 @@ impl Search<'_> {
             epochs: self.epochs,
             by_label: [related, others],
         };
-        let mut state = State::new(self.forms.ranks());
+        let mut state = State::new(self.forms.ranks);
         descent.run(&mut state, &Progress::hidden(), &mut |_| Ok(()))?;
         let measured = |by_label: &[Vec<usize>; 2]| {
             let places = by_label.concat();
@@ -307,13 +306,9 @@ impl Measured {
     /// The separation of these couples, with a threshold chosen on other couples.
     pub(super) fn parting(&self, threshold: f64) -> Option<Separation> {
         let split_error = self.split_error(threshold)?;
-        let js_divergence = jensen_shannon(&self.of(true), &self.of(false))?;
+        let of = |wanted| of_label(&self.related, &self.distances, wanted);
+        let js_divergence = jensen_shannon(&of(true), &of(false))?;
         Some(Separation { split_error, js_divergence })
-    }
-
-    pub(super) fn of(&self, wanted: bool) -> Vec<f64> {
-        let couples = self.related.iter().zip(&self.distances);
-        couples.filter(|(related, _)| **related == wanted).map(|(_, distance)| *distance).collect()
     }
 
     /// Negated distances: larger means more similar, as the measures expect.
@@ -322,14 +317,10 @@ impl Measured {
     }
 }
 
-/// A loss function with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Slope {
     Contrastive,
-    Median {
-        /// The steepness κ.
-        kappa: f64,
-    },
+    Median { kappa: f64 },
 }
 
 impl Slope {
@@ -383,7 +374,6 @@ fn logistic(x: f64) -> f64 {
     if x >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) }
 }
 
-/// The objective that training minimises.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Objective {
     pub(super) scale: DistanceScale,
@@ -392,7 +382,6 @@ pub(super) struct Objective {
     pub(super) lambda: f64,
 }
 
-/// Buffers for the objective, and its derivative by each weight.
 #[derive(Debug, Default)]
 pub(super) struct LossBuffers {
     pub(super) gradient: Vec<f64>,

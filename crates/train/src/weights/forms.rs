@@ -28,8 +28,8 @@ pub const KEPT_BYTES: usize = 4 << 30;
 /// The forms of couples, by position.
 pub(super) struct Forms<'c> {
     model: &'c Model,
-    measure: Measure,
-    ranks: usize,
+    pub(super) measure: Measure,
+    pub(super) ranks: usize,
     couples: &'c [Couple],
     /// All forms, if they fit into memory.
     kept: Option<Vec<f32>>,
@@ -50,7 +50,6 @@ impl Block<'_> {
     }
 }
 
-/// Buffers for making a form.
 struct FormScratch<'c> {
     phrase: Phrase<'c>,
     sides: [Vec<f32>; 2],
@@ -77,15 +76,6 @@ impl<'c> Forms<'c> {
         forms
     }
 
-    pub(super) fn measure(&self) -> Measure {
-        self.measure
-    }
-
-    pub(super) fn ranks(&self) -> usize {
-        self.ranks
-    }
-
-    /// Whether the couple at a position is related.
     pub(super) fn related(&self, place: usize) -> bool {
         self.couples[place].related
     }
@@ -94,12 +84,10 @@ impl<'c> Forms<'c> {
         matrices(self.measure) * triangle(self.ranks)
     }
 
-    /// Bytes of a form.
     pub(super) fn bytes(&self) -> usize {
         self.size() * size_of::<f32>()
     }
 
-    /// Bytes of the forms held in memory.
     pub(super) fn kept_bytes(&self) -> usize {
         self.kept.as_ref().map_or(0, |kept| size_of_val(kept.as_slice()))
     }
@@ -191,19 +179,16 @@ fn places(side: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..side).flat_map(move |row| (row..side).map(move |column| (row, column)))
 }
 
-/// Numbers of a triangle.
 fn triangle(side: usize) -> usize {
     side * (side + 1) / 2
 }
 
-/// The triangle of a symmetric matrix.
 fn pack(matrix: &[f32], side: usize, out: &mut [f32]) {
     for (number, (row, column)) in out.iter_mut().zip(places(side)) {
         *number = matrix[row * side + column];
     }
 }
 
-/// The matrix of a triangle.
 fn unpack(triangle: &[f32], side: usize, out: &mut Vec<f32>) {
     out.resize(side * side, 0.0);
     for (&number, (row, column)) in triangle.iter().zip(places(side)) {
@@ -231,7 +216,6 @@ pub(super) fn square_bytes(measure: Measure, ranks: usize) -> usize {
     matrices(measure) * ranks * ranks * size_of::<f32>()
 }
 
-/// The initial weight of every rank.
 pub(super) const FIRST_WEIGHT: f64 = 0.5;
 /// Couples measured at a time if forms are not held in memory.
 const BLOCK: usize = 4096;
@@ -240,10 +224,9 @@ const BLOCK: usize = 4096;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DistanceScale {
     measure: Measure,
-    unit: f64,
+    pub(super) unit: f64,
 }
 
-/// Buffers for measuring a distance.
 #[derive(Debug, Default)]
 pub(super) struct DistanceBuffers {
     images: [Vec<f64>; 3],
@@ -254,23 +237,10 @@ impl DistanceScale {
     /// A scale whose unit is the median distance of these couples under the initial weights; `None`
     /// if that is 0.
     pub(super) fn of(forms: &Forms<'_>, places: &[usize]) -> Option<Self> {
-        let bare = Self { measure: forms.measure(), unit: 1.0 };
-        let first = vec![FIRST_WEIGHT; forms.ranks()];
+        let bare = Self { measure: forms.measure, unit: 1.0 };
+        let first = vec![FIRST_WEIGHT; forms.ranks];
         let unit = quantile(&bare.all(forms, places, &first), 0.5)?;
         (unit > 0.0).then_some(Self { unit, ..bare })
-    }
-
-    pub(super) fn unit(&self) -> f64 {
-        self.unit
-    }
-
-    pub(super) fn distance(
-        &self,
-        form: &[f32],
-        weights: &[f64],
-        bench: &mut DistanceBuffers,
-    ) -> f64 {
-        self.measured(form, weights, bench).0
     }
 
     /// The distance of a couple; writes its derivative by each weight into `slope`.
@@ -324,7 +294,6 @@ impl DistanceScale {
         }
     }
 
-    /// The distances of the couples at these positions.
     pub(super) fn all(&self, forms: &Forms<'_>, places: &[usize], weights: &[f64]) -> Vec<f64> {
         let mut distances = vec![0.0; places.len()];
         let mut made = Vec::new();
@@ -333,7 +302,7 @@ impl DistanceScale {
             slots.par_iter_mut().enumerate().for_each_init(
                 DistanceBuffers::default,
                 |bench, (at, slot)| {
-                    *slot = self.distance(block.form(at), weights, bench);
+                    (*slot, _) = self.measured(block.form(at), weights, bench);
                 },
             );
         }

@@ -1,7 +1,7 @@
 //! `cognate train weights`: learns weights for the words of a text by the rank of their idf, from
 //! couples of texts that are related or not (De Boom et al. 2016).
 //!
-//! [`learned_idf`] applies the weights. Departures from the paper:
+//! [`learned_idf`](cognate::methods::means::learned_idf) applies the weights. Departures from the paper:
 //!
 //! - distances are measured in units of their median under the initial weights, so that learning
 //!   rate, κ and λ mean the same for word vectors of any length;
@@ -27,19 +27,19 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use cognate::methods::Measure;
-use cognate::methods::means::learned_idf;
+use cognate::model::Model;
 use cognate::model::provenance::Separation;
 use cognate::model::writer::Written;
-use cognate::model::{Model, OpenOptions};
-use cognate_stats::distribution::{equal_edges, histogram};
+use cognate_stats::classification::of_label;
 use cognate_stats::page::frame::{Axis, Frame, WIDE};
-use cognate_stats::page::{Cell, Head, Page, Table};
+use cognate_stats::page::table::{Better, Cell, Column, Table};
+use cognate_stats::page::{Head, Page};
 pub use descent::Tried;
 pub use forms::KEPT_BYTES;
 use serde::Serialize;
 pub use set::{ImportOptions, Imported, MOST_RANKS, NamedSet, Use, import};
 
-use crate::run::RunFiles;
+use crate::run::{RunFiles, demand};
 use crate::weights::trainer::Run;
 use crate::{TrainError, run};
 
@@ -50,10 +50,8 @@ const HELD_OUT: u64 = 0;
 const SEARCHED: u64 = 1;
 /// Couples of each label in a minibatch.
 const HALF: usize = 50;
-/// Folds of the cross-validation.
 const FOLDS: usize = 5;
 
-/// The loss that training minimises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
@@ -75,7 +73,6 @@ impl Loss {
 /// The steepness κ of the median loss, in multiples of 1 / median distance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub enum Kappa {
-    /// Chosen by cross-validation.
     Searched,
     Given(f64),
 }
@@ -97,12 +94,9 @@ pub struct WeightsOptions {
     /// Name of the set; default: loss and measure.
     #[serde(skip)]
     pub set: Option<String>,
-    /// Which set of weights the model uses afterwards.
     #[serde(skip)]
     pub usage: Use,
-    /// The objective that training minimises.
     pub loss: Loss,
-    /// The measure that compares texts.
     pub measure: Measure,
     pub max_length: usize,
     /// Weight of the L2 penalty.
@@ -132,15 +126,10 @@ fn train_until(
     go_on: &(dyn Fn() -> Result<(), TrainError> + Sync),
 ) -> Result<Trained, TrainError> {
     check(options)?;
-    let name = options
-        .set
-        .clone()
-        .unwrap_or_else(|| format!("{}-{}", options.loss.name(), options.measure.name()));
+    let usual = || format!("{}-{}", options.loss.name(), options.measure.name());
+    let name = options.set.clone().unwrap_or_else(usual);
     set::check_name(&name)?;
-    let model = Model::open(&options.model, &OpenOptions::default())?;
-    if let Some(reason) = learned_idf::without_ranks(&model) {
-        return Err(TrainError::Options(format!("{}: {reason}", options.model.display())));
-    }
+    let model = set::open(&options.model)?;
     let pool = run::pool(options.threads.map_or(0, NonZeroUsize::get))?;
     let run = Run { options, model: &model, go_on };
     let (course, checkpoint) = pool.install(|| run.go(&name))?;
@@ -154,40 +143,26 @@ fn train_until(
 
 /// Refuses invalid options before anything is read.
 fn check(options: &WeightsOptions) -> Result<(), TrainError> {
-    let refuse = |problem: String| Err(TrainError::Options(problem));
-    if !(1..=MOST_RANKS).contains(&options.max_length) {
-        return refuse(format!("--max-length: expected 1 to {MOST_RANKS} weights"));
+    let WeightsOptions { max_length, lambda, kappa, loss, epochs, run, .. } = options;
+    let problem = format!("--max-length: expected 1 to {MOST_RANKS} weights");
+    demand((1..=MOST_RANKS).contains(max_length), problem)?;
+    let problem = "--lambda: expected a number that is not below 0";
+    demand(lambda.is_finite() && *lambda >= 0.0, problem)?;
+    if let Kappa::Given(kappa) = kappa {
+        demand(*loss == Loss::Median, "--kappa: only the median loss has one")?;
+        let problem = "--kappa: expected auto or a number above 0";
+        demand(kappa.is_finite() && *kappa > 0.0, problem)?;
     }
-    if !(options.lambda.is_finite() && options.lambda >= 0.0) {
-        return refuse("--lambda: expected a number that is not below 0".to_owned());
-    }
-    if let Kappa::Given(kappa) = options.kappa {
-        if options.loss == Loss::Contrastive {
-            return refuse("--kappa: only the median loss has one".to_owned());
-        }
-        if !(kappa.is_finite() && kappa > 0.0) {
-            return refuse("--kappa: expected auto or a number above 0".to_owned());
-        }
-    }
-    if options.epochs == 0 {
-        return refuse("--epochs: expected at least 1".to_owned());
-    }
+    demand(*epochs > 0, "--epochs: expected at least 1")?;
     let read = options.couples.iter().chain(&options.validation);
-    options.run.check(&[("--export", &options.export)], read, Some(&options.model))
+    run.check(&[("--export", &options.export)], read, Some(&options.model))
 }
-
-/// Bins of the drawn histograms; the divergence uses bins of its own.
-const BINS: usize = 50;
 
 fn html(course: &Course, model: &Model) -> String {
     let set = &course.set;
     let facts = facts(course, model);
-    let mut page = Page::new(&Head {
-        kicker: "cognate train weights",
-        title: "Weights by rank of idf",
-        subject: &set.set,
-        facts: &facts,
-    });
+    let (kicker, title) = ("cognate train weights", "Weights by rank of idf");
+    let mut page = Page::new(&Head { kicker, title, subject: &set.set, facts: &facts });
     page.section("Weights");
     let ranks = set.weights.iter().enumerate();
     let points = ranks.map(|(rank, &weight)| (rank as f64 + 1.0, f64::from(weight)));
@@ -201,7 +176,6 @@ fn html(course: &Course, model: &Model) -> String {
     let caption = "Mean loss of each epoch, the penalty included.";
     page.figure(caption, &curve("Loss by epoch", ["epoch", "mean loss"], None, points));
     page.put("</div>");
-    page.end_section();
     if !course.tried.is_empty() {
         page.section("κ");
         page.put("<div class=\"grid two\">");
@@ -212,9 +186,36 @@ fn html(course: &Course, model: &Model) -> String {
         let labels = ["κ, as a power of two", "split error, %"];
         page.figure(caption, &curve("Split error by κ", labels, None, points));
         page.put("</div>");
-        page.end_section();
     }
-    judged(&mut page, course);
+    page.section("Pairs not trained on");
+    let sides = [("before", &course.judged.before), ("after", &course.judged.after)];
+    let rows = sides.map(|(name, side)| {
+        let Separation { split_error, js_divergence } = side.parting;
+        let figures = [format!("{:.2} %", 100.0 * split_error), format!("{js_divergence:.4}")];
+        (name.to_owned(), Vec::from(figures.map(Cell::plain)))
+    });
+    let columns = ["split error", "JS divergence"].map(|name| Column::new(name, Better::Neither));
+    let note = "Split error at the threshold that is best for the pairs trained on; Jensen-Shannon \
+                divergence to base 2, over 100 equal bins of the joint range. Before: the same weight \
+                for every rank.";
+    page.table(&Table {
+        stub: "weights",
+        columns: columns.into(),
+        rows: rows.into(),
+        notes: vec![note.to_owned()],
+        ..Table::default()
+    });
+    page.legend(&[("c0", "related"), ("c1", "unrelated"), ("line", "threshold")]);
+    page.put("<div class=\"grid two\">");
+    let related = &course.judged.related;
+    for (name, ValidationSide { distances, threshold, .. }) in sides {
+        let x = Axis::over(distances.iter().copied().chain([*threshold]), "distance");
+        let [near, far] = [true, false].map(|wanted| of_label(related, distances, wanted));
+        let what = "Distances of related and unrelated pairs";
+        let frame = Frame::of_groups(WIDE, x, what, [&near, &far], *threshold);
+        page.figure(&format!("Distances {name} training"), &frame.finish());
+    }
+    page.put("</div>");
     page.finish()
 }
 
@@ -230,47 +231,19 @@ fn facts(course: &Course, model: &Model) -> Vec<(&'static str, String)> {
     if let Some(trained) = &set.trained {
         facts.push(("loss", trained.loss.clone()));
         facts.extend(trained.kappa.map(|kappa| ("κ", kappa.to_string())));
-        facts.push(("unit of distance", format!("{:.4}", trained.unit)));
-        facts.push(("λ", trained.lambda.to_string()));
-        facts.push(("pairs", trained.couples.to_string()));
-        facts.push(("left out", trained.left_out.to_string()));
-        facts.push(("epochs", trained.epochs.to_string()));
-        facts.push(("seed", trained.seed.to_string()));
-        let files = trained.files.iter().map(|file| file.name.as_str());
-        facts.push(("files", files.collect::<Vec<_>>().join(", ")));
-        facts.push(("vectors", trained.vectors.clone()));
+        let files: Vec<&str> = trained.files.iter().map(|file| file.name.as_str()).collect();
+        facts.extend([
+            ("unit of distance", format!("{:.4}", trained.unit)),
+            ("λ", trained.lambda.to_string()),
+            ("pairs", trained.couples.to_string()),
+            ("left out", trained.left_out.to_string()),
+            ("epochs", trained.epochs.to_string()),
+            ("seed", trained.seed.to_string()),
+            ("files", files.join(", ")),
+            ("vectors", trained.vectors.clone()),
+        ]);
     }
     facts
-}
-
-fn judged(page: &mut Page, course: &Course) {
-    let judged = &course.judged;
-    page.section("Pairs not trained on");
-    let sides = [("before", &judged.before), ("after", &judged.after)];
-    let figures = sides.map(|(name, side)| {
-        let Separation { split_error, js_divergence } = side.parting;
-        (name, [format!("{:.2} %", 100.0 * split_error), format!("{js_divergence:.4}")])
-    });
-    let rows = figures
-        .iter()
-        .map(|(name, figures)| (*name, figures.iter().map(|figure| Cell::plain(figure)).collect()));
-    page.table(&Table {
-        stub: "weights",
-        columns: vec!["split error", "JS divergence"],
-        rows: rows.collect(),
-        notes: vec![
-            "Split error at the threshold that is best for the pairs trained on; Jensen-Shannon \
-             divergence to base 2, over 100 equal bins of the joint range. Before: the same weight \
-             for every rank.",
-        ],
-    });
-    page.legend(&[("c0", "related"), ("c1", "unrelated"), ("line", "threshold")]);
-    page.put("<div class=\"grid two\">");
-    for (name, side) in sides {
-        page.figure(&format!("Distances {name} training"), &distances(&judged.related, side));
-    }
-    page.put("</div>");
-    page.end_section();
 }
 
 /// A curve with dots; its y axis reaches down to `low`, if given.
@@ -282,31 +255,8 @@ fn curve(
 ) -> String {
     let points: Vec<_> = points.collect();
     let x = Axis::over(points.iter().map(|point| point.0), across);
-    let y = Axis::over(points.iter().map(|point| point.1).chain(low), up);
-    let mut frame = Frame::new(WIDE, x, y, what);
-    frame.curve("c0", points.iter().copied());
+    let mut frame = Frame::of_curve(what, x, up, low, &points);
     frame.dots("c0", points.into_iter());
-    frame.finish()
-}
-
-fn distances(related: &[bool], side: &ValidationSide) -> String {
-    let numbers = side.distances.iter().copied().chain([side.threshold]);
-    let x = Axis::over(numbers, "distance");
-    let edges = equal_edges(x.low, x.high, BINS);
-    let shares = |wanted: bool| -> Vec<f64> {
-        let couples = related.iter().zip(&side.distances);
-        let of: Vec<f64> =
-            couples.filter(|(label, _)| **label == wanted).map(|(_, distance)| *distance).collect();
-        let counts = histogram(&of, &edges).unwrap_or_default();
-        counts.into_iter().map(|count| 100.0 * count as f64 / of.len().max(1) as f64).collect()
-    };
-    let (related, others) = (shares(true), shares(false));
-    let highest = related.iter().chain(&others).copied().fold(0.1, f64::max);
-    let y = Axis { low: 0.0, high: 1.05 * highest, label: "% of pairs" };
-    let mut frame = Frame::new(WIDE, x, y, "Distances of related and unrelated pairs");
-    frame.steps("c1", &edges, &others);
-    frame.steps("c0", &edges, &related);
-    frame.mark("threshold", side.threshold);
     frame.finish()
 }
 
@@ -327,23 +277,18 @@ pub struct Course {
     pub losses: Vec<f64>,
     /// Bytes computed of each couple, and those that were kept in memory of all.
     pub bytes: [usize; 2],
-    /// What was restored from the checkpoint.
     pub resumed: Resumed,
-    /// Seconds that this process spent on each part.
     pub seconds: Seconds,
-    /// The distances behind the figures, for plots.
     #[serde(skip)]
     pub judged: ValidationDistances,
 }
 
-/// What was restored from a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Resumed {
     pub runs: usize,
     pub epochs: usize,
 }
 
-/// Seconds that a process spent on each part of a run.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Seconds {
     /// Reading couples and looking up their words.
@@ -355,23 +300,18 @@ pub struct Seconds {
     pub judging: f64,
 }
 
-/// The validation couples under the initial and the trained weights.
 #[derive(Debug, Clone, Default)]
 pub struct ValidationDistances {
     pub related: Vec<bool>,
-    /// Under the initial weights.
     pub before: ValidationSide,
-    /// Under the trained weights.
     pub after: ValidationSide,
 }
 
-/// The validation couples under one set of weights.
 #[derive(Debug, Clone, Default)]
 pub struct ValidationSide {
     pub distances: Vec<f64>,
     /// The threshold that separates the training couples best.
     pub threshold: f64,
-    /// How well the distances separate the labels.
     pub parting: Separation,
 }
 
@@ -379,10 +319,7 @@ impl std::fmt::Display for Trained {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Course { set, resumed, seconds, losses, judged, bytes: [each, kept], .. } =
             &self.course;
-        writeln!(f, "{}", self.written.path.display())?;
-        let usage = if self.in_use { "in use" } else { "not in use" };
-        let count = set.weights.len();
-        writeln!(f, "  set {} ({usage}): {count} weights for {}", set.set, set.measure.name())?;
+        writeln!(f, "{}\n{}", self.written.path.display(), set.said(self.in_use))?;
         if let Some(trained) = &set.trained {
             let out = trained.left_out;
             let judged = judged.related.len();
@@ -393,22 +330,20 @@ impl std::fmt::Display for Trained {
                 trained.couples
             )?;
             if let Some(kappa) = trained.kappa {
-                let tried = self.course.tried.len();
-                let found =
-                    if tried > 0 { format!(", the best of {tried}") } else { String::new() };
-                writeln!(f, "  κ {kappa}{found}")?;
+                write!(f, "  κ {kappa}")?;
+                match self.course.tried.len() {
+                    0 => writeln!(f)?,
+                    tried => writeln!(f, ", the best of {tried}")?,
+                }
             }
         }
         if *resumed != Resumed::default() {
             let Resumed { runs, epochs } = resumed;
             writeln!(f, "  resumed after {runs} runs of the search and {epochs} epochs")?;
         }
-        if let (Some(first), Some(last)) = (losses.first(), losses.last()) {
-            let epochs = losses.len();
-            writeln!(
-                f,
-                "  {epochs} epochs, mean loss {first:.5} in the first, {last:.5} in the last"
-            )?;
+        if let (epochs, Some(first), Some(last)) = (losses.len(), losses.first(), losses.last()) {
+            let first = format!("mean loss {first:.5} in the first");
+            writeln!(f, "  {epochs} epochs, {first}, {last:.5} in the last")?;
         }
         let Seconds { forms, search, training, .. } = seconds;
         writeln!(f, "  {forms:.1} s for forms, {search:.1} s for κ, {training:.1} s for epochs")?;
@@ -426,10 +361,8 @@ impl std::fmt::Display for Trained {
             let Separation { split_error, js_divergence } = side.parting;
             writeln!(f, "  {name:6}    {:9.2} %   {js_divergence:13.4}", 100.0 * split_error)?;
         }
-        let shown = |weights: &[f32]| -> String {
-            weights.iter().map(|weight| format!("{weight:.3}")).collect::<Vec<_>>().join(" ")
-        };
-        writeln!(f, "  weights {}", shown(&set.weights))?;
+        let shown: Vec<_> = set.weights.iter().map(|weight| format!("{weight:.3}")).collect();
+        writeln!(f, "  weights {}", shown.join(" "))?;
         write!(f, "{}", self.written)
     }
 }

@@ -20,9 +20,7 @@ use serde_json::{Value, json};
 
 use crate::{TrainError, run};
 
-/// Maximum weights of a set.
 pub const MOST_RANKS: usize = 512;
-/// Maximum bytes of a set's name.
 const NAME_BYTES: usize = 64;
 
 /// Which set a model uses after this one was added.
@@ -39,22 +37,38 @@ pub struct NamedSet {
     pub measure: Measure,
     /// The weights, beginning with that of the highest idf.
     pub weights: Vec<f32>,
-    /// The record of its training, if known.
     pub trained: Option<TrainingRecord>,
 }
 
 /// Refuses a name that cannot be typed or listed.
 pub(super) fn check_name(name: &str) -> Result<(), TrainError> {
     let fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    if name.is_empty() || name.len() > NAME_BYTES || !name.bytes().all(fine) {
-        return Err(TrainError::Options(format!(
+    let holds = (1..=NAME_BYTES).contains(&name.len()) && name.bytes().all(fine);
+    run::demand(
+        holds,
+        format!(
             "--set: expected up to {NAME_BYTES} letters, digits, `-`, `_` and `.`, got `{name}`"
-        )));
+        ),
+    )
+}
+
+/// A model whose words have the ranks that weights need.
+pub(super) fn open(path: &Path) -> Result<Model, TrainError> {
+    let model = Model::open(path, &OpenOptions::default())?;
+    match learned_idf::without_ranks(&model) {
+        Some(reason) => Err(TrainError::Options(format!("{}: {reason}", path.display()))),
+        None => Ok(model),
     }
-    Ok(())
 }
 
 impl NamedSet {
+    /// The line about it in a report.
+    pub(super) fn said(&self, in_use: bool) -> String {
+        let usage = if in_use { "in use" } else { "not in use" };
+        let (count, measure) = (self.weights.len(), self.measure.name());
+        format!("  set {} ({usage}): {count} weights for {measure}", self.set)
+    }
+
     /// Writes the model with this set, replacing one of the same name; returns whether this set is
     /// in use.
     pub(super) fn write_into(
@@ -98,9 +112,7 @@ impl NamedSet {
     }
 }
 
-/// Name and version of the file format.
 const FORMAT: &str = "cognate-weights-1";
-/// Maximum bytes of a file of weights.
 const FILE_BYTES: u64 = 1 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -133,9 +145,7 @@ pub struct ImportOptions {
     pub file: PathBuf,
     pub model: PathBuf,
     pub output: PathBuf,
-    /// A new name for the set, if given.
     pub set: Option<String>,
-    /// Which set the model uses afterwards.
     pub usage: Use,
 }
 
@@ -150,16 +160,11 @@ pub struct Imported {
 
 impl std::fmt::Display for Imported {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{}", self.written.path.display())?;
-        let usage = if self.in_use { "in use" } else { "not in use" };
-        let measure = self.set.measure.name();
-        let count = self.set.weights.len();
-        writeln!(f, "  set {} ({usage}): {count} weights for {measure}", self.set.set)?;
-        write!(f, "{}", self.written)
+        let (written, set) = (&self.written, self.set.said(self.in_use));
+        write!(f, "{}\n{set}\n{written}", written.path.display())
     }
 }
 
-/// Adds weights that were trained elsewhere to a model.
 pub fn import(options: &ImportOptions) -> Result<Imported, TrainError> {
     run::check_outputs(&options.output, &[], [&options.file], Some(&options.model))?;
     let mut set = read(&options.file)?;
@@ -167,10 +172,7 @@ pub fn import(options: &ImportOptions) -> Result<Imported, TrainError> {
         set.set = name.clone();
     }
     check_name(&set.set)?;
-    let model = Model::open(&options.model, &OpenOptions::default())?;
-    if let Some(reason) = learned_idf::without_ranks(&model) {
-        return Err(TrainError::Options(format!("{}: {reason}", options.model.display())));
-    }
+    let model = open(&options.model)?;
     let (written, in_use) = set.write_into(&model, options.usage, &options.output)?;
     Ok(Imported { set, in_use, written })
 }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cognate::methods::Scorer;
-use cognate::model::Unknown;
+use cognate::methods::means::learned_idf;
 use cognate::model::format::Dtype;
 use cognate::model::vocabulary::VocabularyTables;
 use cognate::model::writer::{Draft, Table};
+use cognate::model::{OpenOptions, Unknown};
 use cognate::text::Normalisation;
 use cognate_kernels::random::Random;
 use cognate_stats::distribution::quantile;
@@ -165,31 +166,6 @@ fn gradients_are_those_of_small_differences() {
 }
 
 #[test]
-fn the_median_is_moved_by_its_two_couples_alone() {
-    let mut slopes = Vec::new();
-    let related = [true, false, true, false];
-    let distances = [0.9, 1.4, 1.1, 0.2];
-    let loss =
-        |distances: &[f64]| Slope::Median { kappa: 2.0 }.of(&related, distances, &mut Vec::new());
-    Slope::Median { kappa: 2.0 }.of(&related, &distances, &mut slopes);
-    for (at, slope) in slopes.iter().enumerate() {
-        let moved = |step: f64| {
-            let mut distances = distances;
-            distances[at] += step;
-            loss(&distances)
-        };
-        let expected = (moved(1e-6) - moved(-1e-6)) / 2e-6;
-        assert!((slope - expected).abs() < 1e-8, "{at}: {slope} {expected}");
-    }
-    let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
-    // The derivative for the first couple if the median stayed at 1.
-    let still = 2.0 * logistic(2.0 * (0.9 - 1.0)) / 4.0;
-    assert!((slopes[0] - still).abs() > 0.01, "the median moves with it");
-    let far = 2.0 * logistic(-2.0 * (1.4 - 1.0)) / 4.0;
-    assert!((slopes[1] + far).abs() < 1e-12, "and not with those at the ends");
-}
-
-#[test]
 fn distances_of_forms_are_those_of_the_vectors_that_the_method_makes() {
     let folder = tempfile::tempdir().unwrap();
     let bare = open(&model(folder.path()));
@@ -220,7 +196,7 @@ fn distances_of_forms_are_those_of_the_vectors_that_the_method_makes() {
                 Measure::Euclidean => 1.0 / score - 1.0,
                 Measure::Cosine => 1.0 - score,
             };
-            let found = found * scale.unit();
+            let found = found * scale.unit;
             assert!((found - expected).abs() < 1e-5, "{measure:?}: {found}, made {expected}");
         }
     }
@@ -282,7 +258,6 @@ fn the_median_couple_trained_on_is_at_distance_one_whatever_kappa() {
     }
 }
 
-/// The digest of the model that a run writes.
 fn digest(options: &WeightsOptions) -> String {
     train(options).unwrap().written.digest
 }

@@ -12,6 +12,7 @@ use cognate_stats::distribution::quantile;
 
 use crate::TrainError;
 use crate::checkpoint::Checkpoint;
+use crate::run::demand;
 use crate::weights::couples::{Couple, CoupleSplit};
 use crate::weights::descent::{Descent, Finished, Measured, Objective, Search, Slope, State};
 use crate::weights::forms::{DistanceScale, FIRST_WEIGHT, Forms};
@@ -69,10 +70,9 @@ impl Run<'_> {
         seconds.training = lap();
 
         let weights = stored(&forms, &scale, &trained_on, &state.weights);
-        if !state.is_finite() || weights.iter().any(|weight| !weight.is_finite()) {
-            let problem = "the weights left the finite numbers; try a smaller --lambda or --kappa";
-            return Err(TrainError::Options(problem.to_owned()));
-        }
+        let holds = state.is_finite() && weights.iter().all(|weight| weight.is_finite());
+        let problem = "the weights left the finite numbers; try a smaller --lambda or --kappa";
+        demand(holds, problem)?;
         let judged = judge(&forms, &scale, [&trained_on, &parted.validation_places], &weights)
             .ok_or_else(|| parted.unfit("the distances have no figures"))?;
         seconds.judging = lap();
@@ -141,7 +141,7 @@ impl Run<'_> {
                 Slope::Median { kappa } => Some(kappa),
                 Slope::Contrastive => None,
             },
-            unit: scale.unit(),
+            unit: scale.unit,
             lambda: options.lambda,
             max_length: options.max_length,
             seed: options.seed,
@@ -168,11 +168,11 @@ fn stored(
     trained_on: &[usize],
     weights: &[f64],
 ) -> Vec<f32> {
-    let median = match forms.measure() {
+    let median = match forms.measure {
         Measure::Cosine => None,
         Measure::Euclidean => quantile(&scale.all(forms, trained_on, weights), 0.5),
     };
-    let size = median.filter(|median| *median > 0.0).map_or(1.0, |median| median * scale.unit());
+    let size = median.filter(|median| *median > 0.0).map_or(1.0, |median| median * scale.unit);
     weights.iter().map(|weight| (weight / size) as f32).collect()
 }
 
@@ -190,7 +190,7 @@ fn judge(
     let side = |weights: &[f64]| {
         let measured = |places: &[usize]| {
             let mut distances = scale.all(forms, places, weights);
-            distances.iter_mut().for_each(|distance| *distance *= scale.unit());
+            distances.iter_mut().for_each(|distance| *distance *= scale.unit);
             Measured { related: related(places), distances }
         };
         let threshold = measured(trained_on).threshold()?;

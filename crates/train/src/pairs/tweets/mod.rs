@@ -31,7 +31,6 @@ pub struct TweetOptions {
     pub files: Vec<PathBuf>,
     pub output: PathBuf,
     pub columns: Columns,
-    /// Maximum minutes between related tweets.
     pub minutes: u32,
     /// Maximum pairs of each label in which a tweet is used.
     pub per_tweet: u32,
@@ -43,7 +42,6 @@ pub struct TweetOptions {
     pub texts: Texts,
 }
 
-/// How the texts of pairs are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Texts {
     /// As in the tweets, without shared hashtags and line breaks: what a service receives.
@@ -56,15 +54,12 @@ pub enum Texts {
 pub struct TweetsMade {
     #[serde(flatten)]
     pub written: Rows,
-    /// Rows requested.
     pub wanted: Option<u64>,
     /// Rows read, including those that the filters left out.
     pub tweets: u64,
-    /// Rows that the filters left out.
     pub filtered: u64,
     /// Tweets of fewer than five words.
     pub too_short: u64,
-    /// Tweets longer than the maximum number of bytes.
     pub too_long: u64,
     /// Tweets without a hashtag, or without an event if tweets are grouped by event.
     pub without_key: u64,
@@ -73,9 +68,7 @@ pub struct TweetsMade {
     pub kept: u64,
     /// Related pairs left out because there were too few non-related ones.
     pub unmatched: u64,
-    /// Reasons why candidates of related pairs were rejected.
     pub related_rejected: Rejections,
-    /// Reasons why candidates of non-related pairs were rejected.
     pub non_related_rejected: Rejections,
 }
 
@@ -94,7 +87,7 @@ pub struct Rejections {
 
 impl std::fmt::Display for TweetsMade {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}{}", self.written, ReadingReport(self))?;
+        write!(f, "{}{}", self.written, self.reading())?;
         if let Some(wanted) = self.wanted.filter(|&wanted| wanted > self.written.rows) {
             write!(f, "\n  the tweets give no more; {wanted} rows were requested")?;
         }
@@ -102,20 +95,17 @@ impl std::fmt::Display for TweetsMade {
     }
 }
 
-/// Displays what was read and why there are not more pairs.
-struct ReadingReport<'m>(&'m TweetsMade);
-
-impl std::fmt::Display for ReadingReport<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self(made) = self;
-        write!(f, "  read: {} tweets, of which {} are used", made.tweets, made.kept)?;
-        let [related, other] = [made.related_rejected, made.non_related_rejected];
+impl TweetsMade {
+    /// What was read and why there are not more pairs.
+    fn reading(&self) -> String {
+        let mut said = format!("  read: {} tweets, of which {} are used", self.tweets, self.kept);
+        let [related, other] = [self.related_rejected, self.non_related_rejected];
         let left_out = [
-            (made.filtered, "tweets left out by --where"),
-            (made.too_short, "tweets left out: fewer than 5 words"),
-            (made.too_long, "tweets left out: longer than 8192 bytes"),
-            (made.without_key, "tweets left out: no hashtag, or no event where events count"),
-            (made.repeated, "tweets left out: repeats of one before"),
+            (self.filtered, "tweets left out by --where"),
+            (self.too_short, "tweets left out: fewer than 5 words"),
+            (self.too_long, "tweets left out: longer than 8192 bytes"),
+            (self.without_key, "tweets left out: no hashtag, or no event where events count"),
+            (self.repeated, "tweets left out: repeats of one before"),
             (related.words, "draws of related tweets rejected: half the words are the same"),
             (related.hashtags, "draws of related tweets rejected: too few hashtags are the same"),
             (related.used_up, "draws of related tweets rejected: one is used up"),
@@ -124,16 +114,15 @@ impl std::fmt::Display for ReadingReport<'_> {
             (other.hashtags, "draws of other tweets rejected: they share a hashtag or event"),
             (other.used_up, "draws of other tweets rejected: one is used up"),
             (other.repeated, "draws of other tweets rejected: a pair already"),
-            (made.unmatched, "related pairs left out for want of non-related ones"),
+            (self.unmatched, "related pairs left out for want of non-related ones"),
         ];
         for (count, what) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-            write!(f, "\n  {count} {what}")?;
+            said += &format!("\n  {count} {what}");
         }
-        Ok(())
+        said
     }
 }
 
-/// Makes pairs of tweets and writes them.
 pub fn from_tweets(options: &TweetOptions) -> Result<TweetsMade, PairsError> {
     let mut output = Output::create(&options.output, &options.files)?;
     let key = if options.columns.event.is_some() { Key::Event } else { Key::Hashtags };
@@ -162,10 +151,10 @@ pub fn from_tweets(options: &TweetOptions) -> Result<TweetsMade, PairsError> {
         write(Label::Related, related)?;
         write(Label::NonRelated, non_related)?;
     }
-    if output.written().rows == 0 {
+    if output.written.rows == 0 {
         let related = made.unmatched;
         let found = format!("found {related} related pairs and no non-related one");
-        return Err(PairsError::TooLittle(format!("{found}\n{}", ReadingReport(&made))));
+        return Err(PairsError::TooLittle(format!("{found}\n{}", made.reading())));
     }
     made.written = output.finish()?;
     Ok(made)
@@ -206,7 +195,6 @@ pub struct Columns {
     pub filters: Vec<Filter>,
 }
 
-/// A column and the value it must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
     column: String,
@@ -302,7 +290,6 @@ impl Columns {
     }
 }
 
-/// Positions of the columns in a row.
 struct Table {
     columns: usize,
     text: usize,
@@ -313,7 +300,6 @@ struct Table {
 }
 
 impl Table {
-    /// Finds the columns in the header.
     fn of(columns: &Columns, input: &mut Input) -> Result<Self, ReadError> {
         let header = input.read_line_bounded(ROW_BYTES)?.unwrap_or_default();
         let header = String::from_utf8_lossy(header).into_owned();

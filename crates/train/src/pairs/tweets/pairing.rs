@@ -22,7 +22,6 @@ use crate::pairs::{Rejections, TEXT_BYTES};
 /// Partners that a tweet tries before it gives up.
 const DRAWS: usize = 64;
 
-/// The tweets, the pairs drawn so far, and counts of rejected candidates.
 pub(super) struct Pairing<'t> {
     tweets: &'t Tweets,
     key: Key,
@@ -116,7 +115,6 @@ impl<'t> Pairing<'t> {
         [one, other]
     }
 
-    /// Draws a partner that is related to this tweet.
     fn partner(&mut self, tweet: u32, uses: &[u32], random: &mut Random) -> Option<u32> {
         let windows: Vec<Range<usize>> =
             self.tweets.keys(self.key, tweet).iter().map(|&key| self.window(key, tweet)).collect();
@@ -152,46 +150,38 @@ impl<'t> Pairing<'t> {
             return false;
         }
         let shared = common(first, second).count();
-        let words = [self.tweets.words(one), self.tweets.words(other)];
-        let rejected = &mut self.related_rejected;
-        let reason = if uses[other as usize] >= self.per_tweet {
-            &mut rejected.used_up
-        } else if self.pairs.contains(&ordered(one, other)) {
-            &mut rejected.repeated
-        } else if 2 * shared < first.len() + second.len() - shared {
-            &mut rejected.hashtags
-        } else if alike(words) {
-            &mut rejected.words
-        } else {
-            return true;
-        };
-        *reason += 1;
-        false
+        !self.related_rejected.reject([
+            &|| uses[other as usize] >= self.per_tweet,
+            &|| self.pairs.contains(&ordered(one, other)),
+            &|| 2 * shared < first.len() + second.len() - shared,
+            &|| alike([one, other].map(|tweet| self.tweets.words(tweet))),
+        ])
     }
 
-    /// Whether two tweets are non-related.
     fn apart(&mut self, one: u32, other: u32, uses: &[u32]) -> bool {
         if one == other {
             return false;
         }
-        let keys = [one, other].map(|tweet| self.tweets.keys(self.key, tweet));
-        let tags = [one, other].map(|tweet| self.tweets.tags(tweet));
-        let words = [one, other].map(|tweet| self.tweets.words(tweet));
         let meet = |[one, other]: [&[u32]; 2]| common(one, other).next().is_some();
-        let rejected = &mut self.non_related_rejected;
-        let reason = if [one, other].iter().any(|&tweet| uses[tweet as usize] >= self.per_tweet) {
-            &mut rejected.used_up
-        } else if self.pairs.contains(&ordered(one, other)) {
-            &mut rejected.repeated
-        } else if meet(keys) || meet(tags) {
-            &mut rejected.hashtags
-        } else if alike(words) {
-            &mut rejected.words
-        } else {
-            return true;
-        };
-        *reason += 1;
-        false
+        let both = [one, other];
+        !self.non_related_rejected.reject([
+            &|| both.iter().any(|&tweet| uses[tweet as usize] >= self.per_tweet),
+            &|| self.pairs.contains(&ordered(one, other)),
+            &|| {
+                meet(both.map(|tweet| self.tweets.keys(self.key, tweet)))
+                    || meet(both.map(|tweet| self.tweets.tags(tweet)))
+            },
+            &|| alike(both.map(|tweet| self.tweets.words(tweet))),
+        ])
+    }
+}
+
+impl Rejections {
+    /// Counts the first of these reasons that applies; whether there is one.
+    fn reject(&mut self, reasons: [&dyn Fn() -> bool; 4]) -> bool {
+        let counts = [&mut self.used_up, &mut self.repeated, &mut self.hashtags, &mut self.words];
+        let reason = counts.into_iter().zip(reasons).find(|(_, applies)| applies());
+        reason.map(|(count, _)| *count += 1).is_some()
     }
 }
 
@@ -234,7 +224,6 @@ fn draws(total: usize, random: &mut Random) -> Vec<usize> {
     places
 }
 
-/// Minimum words of a tweet.
 const FEWEST_WORDS: usize = 5;
 
 /// Hashtags that say nothing of what a tweet is about.
@@ -250,7 +239,6 @@ pub(super) enum Outcome {
     Repeated,
 }
 
-/// The property by which tweets are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     Hashtags,
@@ -273,7 +261,6 @@ struct Ends {
     places: usize,
 }
 
-/// The tweets that may be used in pairs.
 #[derive(Debug, Default)]
 pub(super) struct Tweets {
     text: String,
@@ -368,7 +355,6 @@ pub(super) struct Reader<'o> {
     events: Names,
     /// Digests of the texts that were kept.
     seen: HashSet<u128>,
-    /// The tweet being read, normalised.
     text: String,
     words: Vec<u32>,
     /// Parts of the input that are hashtags, with their numbers, or that are left out.

@@ -1,7 +1,11 @@
-//! A table of figures, aligned for a terminal, with the best figure of each column marked. Which
+//! A table of figures with the best of each column marked, for a terminal and for a page. Which
 //! measures it shows is not known here.
 
 use std::fmt;
+use std::fmt::Write;
+
+use crate::page::Page;
+use crate::page::frame::escaped;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
@@ -14,14 +18,12 @@ pub struct Table {
     pub notes: Vec<String>,
 }
 
-/// A column: its heading and which of its figures are better.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
     pub name: String,
     pub better: Better,
 }
 
-/// Whether higher or lower figures are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
     Higher,
@@ -34,15 +36,16 @@ pub struct Cell {
     /// The value for finding the best figure of the column.
     pub value: f64,
     pub text: String,
-    /// Whether it differs significantly from the baseline.
     pub mark: Mark,
 }
 
-/// Whether a figure is significantly above or below the baseline.
+/// Whether a figure is significantly above or below the baseline, or chosen, which a page shows as
+/// the best of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     Above,
     Below,
+    Chosen,
     None,
 }
 
@@ -55,27 +58,38 @@ impl Mark {
         }
     }
 
-    pub fn sign(self) -> &'static str {
+    fn sign(self) -> &'static str {
         match self {
             Self::Above => "+",
             Self::Below => "−",
-            Self::None => "",
+            Self::Chosen | Self::None => "",
         }
     }
 }
 
+impl Column {
+    pub fn new(name: impl Into<String>, better: Better) -> Self {
+        Self { name: name.into(), better }
+    }
+}
+
 impl Cell {
-    /// A cell with a share in three digits.
+    /// Text that takes no part in finding the best figure of a column that has one.
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self { value: f64::NEG_INFINITY, text: text.into(), mark: Mark::None }
+    }
+
+    /// A share in three digits.
     pub fn share(value: f64, mark: Mark) -> Self {
         Self { value, text: format!("{value:.3}"), mark }
     }
 
-    /// A cell with a share in four digits.
+    /// A share in four digits.
     pub fn fine(value: f64, mark: Mark) -> Self {
         Self { value, text: format!("{value:.4}"), mark }
     }
 
-    /// A cell with two shares in per cent, compared by the first.
+    /// Two shares in per cent, compared by the first.
     pub fn both(first: f64, second: f64, mark: Mark) -> Self {
         let text = format!("{:.1} / {:.1}", 100.0 * first, 100.0 * second);
         Self { value: first, text, mark }
@@ -97,7 +111,7 @@ impl Cell {
 
 impl Table {
     /// Whether a cell shows the best figure of its column, compared as displayed.
-    pub fn is_best(&self, column: usize, cell: &Cell) -> bool {
+    fn is_best(&self, column: usize, cell: &Cell) -> bool {
         let texts = self.rows.iter().filter_map(|(_, cells)| cells.get(column));
         let best = match self.columns.get(column).map(|column| column.better) {
             Some(Better::Higher) => texts.max_by(|a, b| a.value.total_cmp(&b.value)),
@@ -115,8 +129,7 @@ impl fmt::Display for Table {
         for (name, cells) in &self.rows {
             let shown = cells.iter().enumerate().map(|(column, cell)| {
                 let best = if self.is_best(column, cell) { "*" } else { " " };
-                let mark = if cell.mark == Mark::None { " " } else { cell.mark.sign() };
-                format!("{}{mark}{best}", cell.text)
+                format!("{}{:1}{best}", cell.text, cell.mark.sign())
             });
             grid.push(std::iter::once(name.clone()).chain(shown).collect());
         }
@@ -142,20 +155,51 @@ impl fmt::Display for Table {
     }
 }
 
+impl Page {
+    /// Adds a table that scrolls if it is too wide.
+    pub fn table(&mut self, table: &Table) {
+        let label = escaped(table.stub);
+        let _ = write!(
+            self.out,
+            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Figures by {label}\">\
+             <table><thead><tr><th scope=\"col\">{label}</th>"
+        );
+        for column in &table.columns {
+            let _ = write!(self.out, "<th scope=\"col\">{}</th>", escaped(&column.name));
+        }
+        self.put("</tr></thead><tbody>");
+        for (name, cells) in &table.rows {
+            let _ = write!(self.out, "<tr><th scope=\"row\">{}</th>", escaped(name));
+            for (column, cell) in cells.iter().enumerate() {
+                let best = cell.mark == Mark::Chosen || table.is_best(column, cell);
+                let class = if best { " class=\"best\"" } else { "" };
+                let sign = match cell.mark {
+                    Mark::Above => "<sup class=\"up\">+</sup>",
+                    Mark::Below => "<sup class=\"down\">−</sup>",
+                    Mark::Chosen | Mark::None => "",
+                };
+                let _ = write!(self.out, "<td{class}>{}{sign}</td>", escaped(&cell.text));
+            }
+            self.put("</tr>");
+        }
+        self.put("</tbody></table></div>");
+        table.notes.iter().for_each(|note| self.note(note));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn columns_stand_below_each_other_and_the_best_is_marked() {
-        let column = |name: &str, better| Column { name: name.to_owned(), better };
         let row = |name: &str, r, error, mark| {
             (name.to_owned(), vec![Cell::both(r, r, mark), Cell::share(error, Mark::None)])
         };
         let table = Table {
             title: "Quality".to_owned(),
             stub: "method",
-            columns: vec![column("r", Better::Higher), column("error", Better::Lower)],
+            columns: vec![Column::new("r", Better::Higher), Column::new("error", Better::Lower)],
             rows: vec![
                 row("plain", 0.5, 0.2, Mark::None),
                 row("better", 0.61, 0.1, Mark::Above),
