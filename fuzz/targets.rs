@@ -106,10 +106,7 @@ pub fn tokenizer(bytes: &[u8]) {
 
 /// word2vec text, also as it is opened when nobody knows whether it has a header.
 pub fn import_w2v_text(bytes: &[u8]) {
-    read_through(input(bytes).and_then(|input| TextReader::with_header(input, BUDGET)));
-    if let Ok(mut reader) = input(bytes).and_then(|input| readers::text::open(input, BUDGET)) {
-        check_reader(reader.as_mut());
-    }
+    read_through(input(bytes).and_then(|input| TextReader::new(input, BUDGET)));
 }
 
 /// word2vec binary.
@@ -119,7 +116,7 @@ pub fn import_w2v_bin(bytes: &[u8]) {
 
 /// GloVe text.
 pub fn import_glove(bytes: &[u8]) {
-    read_through(input(bytes).and_then(|input| TextReader::without_header(input, BUDGET)));
+    read_through(input(bytes).and_then(|input| TextReader::new(input, BUDGET)));
 }
 
 /// fastText's binary models.

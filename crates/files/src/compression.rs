@@ -108,7 +108,6 @@ impl Read for Stored {
     }
 }
 
-/// An input after decompression.
 pub(super) enum Unpacked {
     Plain(Stored),
     Gzip(Box<MultiGzDecoder<BufReader<Stored>>>),
@@ -116,7 +115,6 @@ pub(super) enum Unpacked {
 }
 
 impl Unpacked {
-    /// Examines the first bytes and selects the decoder.
     pub(super) fn new(mut stored: Stored) -> Result<Self> {
         let mut magic = [0; 4];
         let mut known = 0;
@@ -141,7 +139,6 @@ impl Unpacked {
         })
     }
 
-    /// The name of the compression, if any.
     pub(super) fn packing(&self) -> Option<&'static str> {
         match self {
             Self::Plain(_) => None,
@@ -150,7 +147,6 @@ impl Unpacked {
         }
     }
 
-    /// Number of stored bytes consumed.
     pub(super) fn consumed(&self) -> u64 {
         let (stored, buffered) = match self {
             Self::Plain(stored) => (stored, 0),

@@ -21,7 +21,6 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// Maximum bytes of a line of running text or of a table of counts.
 const LINE_BYTES: usize = 16 << 20;
 
-/// A file, a stream, or bytes in memory.
 pub struct Input {
     path: PathBuf,
     source: Unpacked,
@@ -55,7 +54,6 @@ impl Input {
         Ok(Self::new(path.to_owned(), source, Some(metadata.len())))
     }
 
-    /// Reads bytes in memory; messages call them `name`.
     pub fn from_bytes(name: impl Into<PathBuf>, bytes: Vec<u8>) -> Result<Self, ReadError> {
         let path = name.into();
         let total = bytes.len() as u64;
@@ -253,17 +251,14 @@ impl Input {
         }
     }
 
-    /// An error at a position in this file.
     pub fn malformed(&self, place: Place, problem: impl Into<String>) -> ReadError {
         ReadError::Malformed { path: self.path.clone(), place, problem: problem.into() }
     }
 
-    /// The error for a file of an unsupported kind.
     pub fn unsupported(&self, problem: impl Into<String>) -> ReadError {
         ReadError::Unsupported { path: self.path.clone(), problem: problem.into() }
     }
 
-    /// The error for a line longer than `limit`.
     pub fn too_long(&self, limit: usize) -> ReadError {
         let place = Place::Line(self.lines.saturating_add(1));
         let end = self.end.min(self.start.saturating_add(limit));
@@ -374,7 +369,6 @@ struct SearchEnd {
 const RETURNS_ALONE: &str = "lines end in carriage returns alone, and no line feed is there; expected \
      `\\n` or `\\r\\n` at the end of a line: convert the file, for instance with `tr '\\r' '\\n'`";
 
-/// Maximum bytes of a file that a message quotes.
 const SHOWN_BYTES: usize = 40;
 
 /// The beginning of `bytes`, escaped for a message.

@@ -6,7 +6,6 @@ use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use time::{OffsetDateTime, PrimitiveDateTime};
 
-/// The accepted formats; for messages.
 pub const FORMS: &str = "RFC 3339, `YYYY-MM-DD HH:MM:SS`, seconds or milliseconds since \
                                 1970, or `Wed Oct 10 20:19:24 +0000 2018`";
 

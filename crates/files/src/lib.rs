@@ -14,7 +14,6 @@ pub mod topics;
 
 use std::path::PathBuf;
 
-/// A position in an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// A line, counted from 1.
@@ -34,12 +33,10 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: std::io::Error },
-    /// The bytes violate the format.
     #[error("{path}, {place}: {problem}")]
     Malformed {
         path: PathBuf,
@@ -47,7 +44,6 @@ pub enum ReadError {
         /// What is wrong, with what was expected and what was found.
         problem: String,
     },
-    /// A well-formed file of an unsupported kind.
     #[error("{path}: {problem}")]
     Unsupported {
         path: PathBuf,

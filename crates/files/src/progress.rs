@@ -13,18 +13,15 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A bar for a step that processes bytes.
     pub fn bytes(step: &'static str) -> Self {
         let line = "{prefix:12} {wide_bar} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
         Self::new(step, line)
     }
 
-    /// A bar for a step that processes items.
     pub fn count(step: &'static str) -> Self {
         Self::new(step, "{prefix:12} {wide_bar} {human_pos}/{human_len}  {per_sec}  {eta} left")
     }
 
-    /// A bar that is never shown.
     pub fn hidden() -> Self {
         Self { bar: ProgressBar::hidden() }
     }

@@ -61,7 +61,6 @@ pub fn exactly<'r, const N: usize>(
         .map_err(|_| format!("expected {N} columns ({names}), found {}", fields.len()))
 }
 
-/// A field that must exist.
 pub fn field<'r>(fields: &[&'r str], place: usize, name: &str) -> Result<&'r str, String> {
     let missing = || format!("the row ends before column {} ({name})", place + 1);
     fields.get(place).copied().ok_or_else(missing)
@@ -72,7 +71,6 @@ pub fn number(field: &str, name: &str) -> Result<f64, String> {
     field.trim().parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong)
 }
 
-/// The beginning of a field, for a message.
 pub fn short(field: &str) -> String {
     let mut shown: String = field.chars().take(30).collect();
     if shown.len() < field.len() {
@@ -84,7 +82,6 @@ pub fn short(field: &str) -> String {
 /// Labelled pairs of texts, in the order of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pairs {
-    /// Whether each pair is related.
     pub labels: Vec<bool>,
     pub texts: Vec<(String, String)>,
 }
@@ -97,7 +94,6 @@ pub type Accept = for<'r> fn(&'r str, &str) -> Result<&'r str, String>;
 struct Columns {
     label: usize,
     texts: [usize; 2],
-    /// Required number of columns, if it is fixed.
     count: usize,
 }
 

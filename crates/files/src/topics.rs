@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use crate::ReadError;
 use crate::rows::{Accept, Rows, field, number, short};
 
-/// A query and its candidates.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Topic {
     pub id: String,

@@ -3,7 +3,6 @@
 
 use crate::simd;
 
-/// Most taps of a kernel.
 pub const MOST_TAPS: usize = 8;
 
 /// Writes the largest answer of each kernel over all windows plus its bias, never below 0.

@@ -14,13 +14,11 @@ pub struct SplitMix64 {
 }
 
 impl SplitMix64 {
-    /// The stream of this seed.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// The next 64 random bits.
     #[inline]
     pub fn word(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -51,7 +49,6 @@ impl Random {
         Self { state }
     }
 
-    /// The next 64 random bits.
     #[inline]
     pub fn word(&mut self) -> u64 {
         let [a, b, c, d] = self.state;

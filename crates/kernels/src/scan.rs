@@ -27,7 +27,6 @@ pub struct Shelf {
     errors: Vec<f32>,
 }
 
-/// A query as bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Probe {
     bytes: Vec<u8>,
@@ -78,12 +77,10 @@ impl Shelf {
         }
     }
 
-    /// Numbers of a row.
     pub fn dims(&self) -> usize {
         self.dims
     }
 
-    /// Bytes of memory for this many rows.
     pub fn bytes_of(dims: usize, rows: usize) -> usize {
         let (dims, rows) = (dims.next_multiple_of(GROUP), rows.next_multiple_of(TILE));
         rows.saturating_mul(dims + size_of::<i32>() + 2 * size_of::<f32>())
@@ -173,7 +170,6 @@ impl Shelf {
 }
 
 impl Probe {
-    /// The bytes of a query of length 1.
     pub fn new(row: &[f32]) -> Self {
         let mut bytes = vec![0x80; row.len().next_multiple_of(GROUP)];
         let (scale, error) = quantise(row, &mut bytes[..row.len()]);
@@ -203,8 +199,7 @@ impl Probe {
 mod tests {
     use crate::random::SplitMix64;
     use crate::scan::{Probe, QUERIES, ROWS, Shelf};
-    use crate::simd;
-    use crate::simd::Width;
+    use crate::simd::tests::at_every_width;
 
     fn unit(dims: usize, random: &mut SplitMix64) -> Vec<f32> {
         let row: Vec<f32> = (0..dims).map(|_| (random.unit() - 0.5) as f32).collect();
@@ -233,13 +228,9 @@ mod tests {
             asked[2] = vec![even; dims];
             asked[3] = vec![-even; dims];
             let probes = [0, 1, 2, 3].map(|at: usize| Probe::new(&asked[at]));
-            let leasts = [f32::NEG_INFINITY, -0.2, 0.0, 0.05, 0.3, 0.999];
-            let widths = [Width::Least, Width::Avx2, Width::Avx512];
-            for (least, width) in
-                leasts.iter().flat_map(|&least| widths.map(|width| (least, width)))
-            {
-                simd::limit(width);
-                for tile in 0..2 {
+            at_every_width(|| {
+                let leasts = [f32::NEG_INFINITY, -0.2, 0.0, 0.05, 0.3, 0.999];
+                for (least, tile) in leasts.iter().flat_map(|&least| [(least, 0), (least, 1)]) {
                     let mut sums = [[0; ROWS]; QUERIES];
                     let asked_for = [0, 1, 2, 3].map(|at: usize| (&probes[at], least));
                     let near = shelf.near(tile, asked_for, Some(&mut sums));
@@ -247,7 +238,7 @@ mod tests {
                         for (at, &told) in sums.iter().enumerate() {
                             let place = tile * ROWS + at;
                             let sum = sum(&Probe::new(&rows[place]), &probes[query]);
-                            assert_eq!(told, sum, "{dims} {width:?}");
+                            assert_eq!(told, sum, "{dims}");
                             let product = shelf.product(place, &probes[query], sum);
                             let (row, asked) = (&rows[place], &asked[query]);
                             let exact: f32 = row.iter().zip(asked).map(|(x, y)| x * y).sum();
@@ -260,8 +251,7 @@ mod tests {
                         }
                     }
                 }
-            }
-            simd::limit(simd::widest());
+            });
         }
     }
 }

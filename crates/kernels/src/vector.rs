@@ -9,9 +9,7 @@ use crate::simd::{Packed, Rows, bytes};
 /// One row of numbers, as it lies in memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Row<'m> {
-    /// 32-bit floats.
     F32(&'m [f32]),
-    /// 16-bit floats.
     F16(&'m [f16]),
     /// Signed bytes, each times the scale.
     I8(&'m [i8], f32),
@@ -26,7 +24,6 @@ impl<'m> Row<'m> {
         }
     }
 
-    /// Whether the row has no dimension.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -72,7 +69,6 @@ pub fn dot(a: Row<'_>, b: Row<'_>) -> f32 {
     }
 }
 
-/// The length of a row.
 #[inline]
 pub fn norm(row: Row<'_>) -> f32 {
     dot(row, row).sqrt()

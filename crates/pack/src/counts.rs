@@ -10,7 +10,6 @@ use cognate_files::progress::Progress;
 use crate::PackError;
 use crate::readers::input::Input;
 
-/// What separates the documents of a corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Documents {
     Line,

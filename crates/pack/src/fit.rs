@@ -27,7 +27,6 @@ pub struct FitOptions {
     pub output: PathBuf,
     /// A file with a sentence a line, to fit the components of sif-pca and usif on.
     pub components: Option<PathBuf>,
-    /// The fixed universe to build for fbow-jaccard.
     pub universe: Option<UniverseChoice>,
     /// A list of words that negate, opposites and numbers, for polarity-blend.
     pub polarity: Option<PathBuf>,
@@ -57,10 +56,8 @@ impl std::str::FromStr for UniverseChoice {
 /// Seed of the clustering; fixed, so that a universe can be reproduced.
 const SEED: u64 = 0;
 
-/// What was fitted.
 #[derive(Debug, serde::Serialize)]
 pub struct FitReport {
-    /// The sections fitted, each with its settings.
     pub sections: Vec<(&'static str, serde_json::Value)>,
     #[serde(flatten)]
     pub written: Written,
@@ -76,7 +73,6 @@ impl std::fmt::Display for FitReport {
     }
 }
 
-/// Why nothing was fitted.
 #[derive(Debug, thiserror::Error)]
 pub enum FitError {
     #[error(transparent)]
@@ -84,7 +80,6 @@ pub enum FitError {
     /// Options that contradict each other.
     #[error("{0}")]
     Options(String),
-    /// A method could not be fitted.
     #[error(transparent)]
     Unfittable(#[from] Unfittable),
     #[error(transparent)]
@@ -124,7 +119,6 @@ fn sections(model: &Model, options: &FitOptions) -> Result<Vec<Fitted>, FitError
     Ok(fitted)
 }
 
-/// The lines of a small file.
 pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, ReadError> {
     let mut input = Input::open(path)?;
     input.skip_byte_order_mark()?;

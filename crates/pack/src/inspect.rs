@@ -25,15 +25,11 @@ use crate::{PackError, PackOptions};
 
 #[derive(Debug)]
 pub struct InspectOptions {
-    /// How the file is opened.
     pub open: OpenOptions,
-    /// Texts to look up.
     pub texts: Vec<String>,
-    /// Number of neighbours to show for a word.
     pub neighbours: usize,
 }
 
-/// The contents of a model file.
 #[derive(Debug, Serialize)]
 pub struct Inspection {
     pub file: String,
@@ -41,32 +37,22 @@ pub struct Inspection {
     pub fingerprint: String,
     pub words: usize,
     pub dims: usize,
-    /// Element type of the vectors.
     pub dtype: Dtype,
-    /// Whether word frequencies are contained in the vectors.
     pub frequency: Frequency,
     pub licence: Option<String>,
-    /// Codes of the languages that the file states.
     pub languages: Vec<String>,
     /// The method stored in the file as `auto`, if any.
     pub auto_method: Option<String>,
-    /// The method that `auto` resolves to.
     pub auto: &'static str,
-    /// Why `auto` resolves to it.
     pub auto_because: &'static str,
     pub corpus_tokens: Option<u64>,
     pub corpus_documents: Option<u64>,
-    /// Number of words with a count above zero.
     pub counted_words: usize,
     pub has_idf: bool,
-    /// Rules that turn texts into words.
     pub normalisation: cognate::text::Normalisation,
-    /// The rule for words that are not listed.
     pub unknown: cognate::model::Unknown,
-    /// Sections that trained or fitted methods added.
     pub sections: Vec<SectionView>,
     pub tables: Vec<TableView>,
-    /// The program that wrote the file.
     pub created_by: Option<String>,
     pub texts: Vec<TextView>,
 }
@@ -92,7 +78,6 @@ pub struct TextView {
 
 #[derive(Debug, Serialize)]
 pub struct TokenView {
-    /// The token as it is looked up.
     pub token: String,
     /// Byte range of the token in the text.
     pub span: [u32; 2],
@@ -109,15 +94,12 @@ pub struct WordView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<String>,
     pub id: Option<u32>,
-    /// Occurrences in the counted corpus.
     pub count: Option<u64>,
     pub idf: Option<f32>,
     pub norm: f32,
-    /// The words with the most similar vectors.
     pub neighbours: Vec<Neighbour>,
 }
 
-/// Opens a model and collects its contents.
 pub fn inspect(path: &Path, options: &InspectOptions) -> Result<Inspection, ModelError> {
     let model = Model::open(path, &options.open)?;
     let vocabulary = model.vocabulary();
@@ -197,11 +179,9 @@ fn look_up(model: &Model, options: &InspectOptions) -> Vec<TextView> {
     options.texts.iter().map(view).collect()
 }
 
-/// A word and the similarity of its vector.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Neighbour {
     pub word: String,
-    /// The cosine of the two vectors.
     pub cosine: f32,
 }
 

@@ -14,7 +14,6 @@ use crate::PackError;
 use crate::readers::{Place, VectorReader};
 use crate::spool::Spool;
 
-/// What to do with a flawed row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlawedRows {
     /// Stop with an error that names the row.
@@ -40,26 +39,22 @@ pub struct Policy {
     pub duplicates: FlawedRows,
     /// For a row with NaN or infinity, or with a norm that overflows.
     pub non_finite: FlawedRows,
-    /// For a word that is not UTF-8.
     pub utf8: BadUtf8,
     /// Whether words are lower-cased; of words that become equal the first is kept.
     pub lower: bool,
     pub words: u64,
 }
 
-/// Counts of the rows left out, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LeftOut {
     pub duplicates: u64,
     /// The row held NaN or infinity, or was too long.
     pub non_finite: u64,
     pub zero_rows: u64,
-    /// The word was not UTF-8.
     pub bad_utf8: u64,
     pub empty_words: u64,
 }
 
-/// The words and rows taken in.
 pub(crate) struct Intake {
     /// Words, in the order of the file.
     pub words: Words,

@@ -40,41 +40,29 @@ use crate::readers::{Place, ReadError, Source, Subword, VectorReader, format};
 use crate::spool::Spool;
 use crate::transform::{Changes, Matrix, Transform};
 
-/// What to pack and how.
 #[derive(Debug)]
 pub struct PackOptions {
-    /// The files with the vectors.
     pub source: Source,
-    /// The model file to write.
     pub output: PathBuf,
-    /// Element type of the vectors.
     pub dtype: Dtype,
-    /// How flawed rows are handled.
     pub policy: Policy,
-    /// How rows are changed.
     pub changes: Changes,
     /// Rules that turn texts into this vocabulary's words.
     pub normalisation: Normalisation,
-    /// The rule for words that are not listed.
     pub unknown: UnknownChoice,
     /// Vectors of word pieces, for words that neither stem nor parts find. Requires
     /// [`UnknownChoice::Fallback`].
     pub pieces: Option<Source>,
-    /// Whether word frequencies are contained in the vectors.
     pub frequency: Frequency,
     pub counts: Option<PathBuf>,
-    /// Running text to count words in.
     pub corpus: Option<PathBuf>,
     /// A list of words that negate, opposites and numbers, for polarity-blend.
     pub polarity: Option<PathBuf>,
-    /// What separates the corpus's documents.
     pub documents: Documents,
     pub licence: Option<String>,
-    /// The method that `auto` resolves to.
     pub auto_method: Option<String>,
 }
 
-/// The user's choice for words that are not listed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum UnknownChoice {
     /// The format's own rule if it has one, else skip them.
@@ -97,7 +85,6 @@ pub struct Packed {
     pub left_out: LeftOut,
     /// Number of lines without a count in the table of counts.
     pub skipped_count_lines: u64,
-    /// Number of words with a count above zero.
     pub counted_words: u64,
     #[serde(flatten)]
     pub written: Written,
@@ -129,7 +116,6 @@ impl std::fmt::Display for Packed {
     }
 }
 
-/// Packs a model file.
 pub fn pack(options: &PackOptions) -> Result<Packed, PackError> {
     let mut sources = options.source.files();
     sources.extend(options.pieces.iter().flat_map(Source::files));
@@ -344,17 +330,12 @@ fn check(options: &PackOptions, reader: &dyn VectorReader) -> Result<(), PackErr
     Ok(())
 }
 
-/// Why packing failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error("{place}: {problem}")]
-    Row {
-        /// Where the row begins.
-        place: Place,
-        problem: String,
-    },
+    Row { place: Place, problem: String },
     #[error("cannot keep rows in {}: {source}", directory.display())]
     Spool { directory: PathBuf, source: io::Error },
     #[error("{}: no line holds a word and a count", path.display())]

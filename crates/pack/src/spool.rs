@@ -12,7 +12,6 @@ use std::path::Path;
 
 use cognate::model::disk;
 
-/// Bytes read or written at a time.
 const BUFFER: usize = 1 << 20;
 
 /// A growing table of f32 rows in a nameless file.
@@ -30,14 +29,12 @@ impl Spool {
         Ok(Self { out: BufWriter::with_capacity(BUFFER, file), dims, rows: 0 })
     }
 
-    /// Appends a row of `dims` numbers.
     pub(crate) fn push(&mut self, row: &[f32]) -> io::Result<()> {
         debug_assert_eq!(row.len(), self.dims);
         self.rows += 1;
         self.out.write_all(bytemuck::cast_slice(row))
     }
 
-    /// The rows pushed so far.
     pub(crate) fn rows(&mut self) -> io::Result<Rows<'_>> {
         self.out.flush()?;
         Ok(Rows { file: self.out.get_ref(), dims: self.dims, range: 0..self.rows })

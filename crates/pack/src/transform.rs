@@ -24,7 +24,6 @@ use crate::intake::{BadUtf8, FlawedRows, Intake, Policy};
 use crate::readers::{Source, format};
 use crate::spool::{Rows, Spool};
 
-/// How rows are reduced to fewer dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {
     /// Rotated to the principal axes of the rows; those with the largest variance are kept.
@@ -38,16 +37,13 @@ pub enum Cut {
 pub struct Changes {
     /// Remove the mean and this many principal components.
     pub abtt: Option<usize>,
-    /// Reduce to this many dimensions.
     pub dims: Option<(usize, Cut)>,
-    /// Scale every row to length 1.
     pub unit_norm: bool,
 }
 
 /// Rows that all-but-the-top is fitted to: the most frequent words, which files list first.
 const FITTED_ROWS: u64 = 50_000;
 
-/// Changes fitted to a table of rows.
 #[derive(Debug, Default)]
 pub(crate) struct Transform {
     mean: Vec<f32>,
@@ -59,7 +55,6 @@ pub(crate) struct Transform {
 }
 
 impl Transform {
-    /// Fits `changes` to `rows`.
     pub(crate) fn fit(changes: &Changes, rows: &Rows<'_>) -> io::Result<Self> {
         let mut transform =
             Self { dims: rows.dims(), unit_norm: changes.unit_norm, ..Self::default() };
@@ -88,7 +83,6 @@ impl Transform {
         Ok(transform)
     }
 
-    /// Dimensions of a changed row.
     pub(crate) fn dims(&self) -> usize {
         self.dims
     }
@@ -186,7 +180,6 @@ impl<'r> Matrix<'r> {
     }
 }
 
-/// Calls `see` with each transformed row.
 fn changed(
     rows: &Rows<'_>,
     transform: &Transform,

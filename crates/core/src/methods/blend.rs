@@ -12,7 +12,7 @@ use crate::methods::common::text_vector::TextVector;
 use crate::methods::common::unit_rows;
 use crate::methods::means::avg_cos::Mean;
 use crate::methods::{
-    Against, Compare, Cost, Embed, Info, Kind, Loaded, Reads, Scorer, Scratch, Seats, Shares, sets,
+    Against, Compare, Cost, Embed, Info, Loaded, Scorer, Scratch, Seats, Shares, sets,
 };
 use crate::model::{Model, ModelError, Phrase};
 
@@ -31,21 +31,16 @@ macro_rules! cost {
 pub mod dynamax {
     use super::*;
 
-    /// What is to be known of it.
-    pub const INFO: Info = Info {
-        name: "blend",
+    pub(crate) const INFO: Info = Info {
         cost: cost!(sets::dynamax_weighted::COST),
         summary: "The mean of avg-cos and dynamax-weighted.",
         paper: "Kenter et al. 2016; Zhelezniak et al. 2019",
-        ..BLEND
+        range: (-1.0, 1.0),
+        ..Info::new("blend")
     };
 
-    /// The section whose settings hold the weight.
-    pub const SECTION: &str = "blend";
-
-    /// Available if its parts are.
-    pub fn load(model: &Model) -> Loaded {
-        let blend = blend(model, SECTION, 0.5, sets::dynamax_weighted::method(model)?)?;
+    pub(crate) fn load(model: &Model) -> Loaded {
+        let blend = blend(model, "blend", 0.5, sets::dynamax_weighted::method(model)?)?;
         Ok(Ok(Scorer::Compare(Box::new(blend))))
     }
 }
@@ -54,42 +49,23 @@ pub mod dynamax {
 pub mod coverage {
     use super::*;
 
-    /// What is to be known of it.
-    pub const INFO: Info = Info {
-        name: "coverage-blend",
+    pub(crate) const INFO: Info = Info {
         cost: cost!(sets::coverage::COST),
         summary: "The weighted mean of avg-cos (0.3) and coverage (0.7).",
         paper: "Kenter et al. 2016; after Zhelezniak et al. 2019",
-        ..BLEND
+        range: (-1.0, 1.0),
+        ..Info::new("coverage-blend")
     };
 
-    /// The section whose settings hold the weight.
-    pub const SECTION: &str = "coverage-blend";
-
-    /// Available if its parts are.
-    pub fn load(model: &Model) -> Loaded {
+    pub(crate) fn load(model: &Model) -> Loaded {
         Ok(Ok(Scorer::Compare(Box::new(method(model)?))))
     }
 
     /// The blend under the settings that the model names.
     pub(crate) fn method(model: &Model) -> Result<Blend<sets::coverage::Coverage>, ModelError> {
-        blend(model, SECTION, 0.3, sets::coverage::method(model)?)
+        blend(model, "coverage-blend", 0.3, sets::coverage::method(model)?)
     }
 }
-
-/// Common facts about blends.
-const BLEND: Info = Info {
-    name: "",
-    kind: Kind::Similarity,
-    cost: Cost::SUM,
-    summary: "",
-    paper: "",
-    range: (-1.0, 1.0),
-    reads: Reads::Words,
-    embeds: false,
-    weights_frequency: false,
-    ignoring_opposites: None,
-};
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -108,7 +84,6 @@ fn blend<S>(model: &Model, section: &str, weight: f32, sets: S) -> Result<Blend<
     Ok(Blend { weight, mean: Mean, sets })
 }
 
-/// A mean beside a measure of sets.
 pub(crate) struct Blend<S> {
     weight: f32,
     mean: Mean,
@@ -139,7 +114,6 @@ fn blended(weight: f32, cosine: f32, of_sets: f32) -> f32 {
     (weight * cosine + (1.0 - weight) * of_sets).clamp(-1.0, 1.0)
 }
 
-/// A text prepared for both parts.
 pub(crate) struct Prepared<'q, S: Compare + 'static> {
     method: &'q Blend<S>,
     sets: S::Against<'q>,

@@ -101,7 +101,6 @@ pub struct Cost {
 pub(crate) const BLOCK: u64 = 32;
 
 impl Cost {
-    /// Of a sum of the words' vectors.
     pub(crate) const SUM: Self =
         Self { pair: |n, m, d| (n + m) * d, candidate: |_, m, d| m * d, bound: None };
 
@@ -165,7 +164,6 @@ impl Measure {
     }
 }
 
-/// Other names that requests may use.
 const ALIASES: [(&str, &str); 6] = [
     ("cosine", "avg-cos"),
     ("dynamax", "dynamax-jaccard"),

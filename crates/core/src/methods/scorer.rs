@@ -74,11 +74,9 @@ const KEPT_NUMBERS: usize = 1 << 18;
 pub struct Seats<'p> {
     /// The memberships of each text's words in their own text.
     pub(crate) memberships: Vec<Vec<f32>>,
-    /// The texts in the method `coverage`.
     pub(crate) coverage: Vec<coverage::Seat<'p>>,
     /// Their vectors, one after the other.
     pub(crate) vectors: Vec<f32>,
-    /// Their signs of opposites.
     pub(crate) signs: Vec<polarity::Read>,
 }
 
@@ -243,7 +241,6 @@ impl Scorer {
         seats
     }
 
-    /// Prepares a text. Vectors are compared by `measure`.
     pub(crate) fn against<'q>(
         &'q self,
         measure: Measure,
@@ -338,7 +335,6 @@ impl Against for ByVector<'_> {
     }
 }
 
-/// A query whose candidates are scored all at once.
 struct WholeList<'q> {
     method: &'q dyn RankList,
     one: &'q Phrase<'q>,
@@ -383,46 +379,26 @@ pub struct Memberships {
 /// Memory that scoring reuses from one question to the next, whatever the model.
 #[derive(Default)]
 pub struct Scratch {
-    /// Rows of the one text.
     pub(crate) one: Vec<f32>,
-    /// Rows of the other.
     pub(crate) other: Vec<f32>,
-    /// Rows of length 1 of both texts.
     pub(crate) unit_rows: [unit_rows::Memory; 2],
-    /// The different words of both texts.
     pub(crate) union: Union,
-    /// Working memory of such products.
     pub(crate) products: unit_rows::Work,
-    /// Products of the one text's rows with themselves.
     pub(crate) one_gram: Vec<f32>,
-    /// Products of the other text's rows with themselves.
     pub(crate) other_gram: Vec<f32>,
-    /// Products of the rows of both.
     pub(crate) cross: Vec<f32>,
     /// Numbers a word of the one text.
     pub(crate) one_numbers: Vec<f32>,
-    /// Numbers a word of the other.
     pub(crate) other_numbers: Vec<f32>,
-    /// Masses and costs of a transport problem.
     pub(crate) masses: [Vec<f64>; 3],
-    /// Tokens of both texts.
     pub(crate) bags: [TokenBag; 2],
-    /// Texts on their way through DynaMax.
     pub(crate) dynamax: dynamax::Buffers,
-    /// Both texts in the weighted form of DynaMax.
     pub(crate) sides: [dynamax_weighted::Side; 2],
-    /// Both texts in the method `coverage`.
     pub(crate) coverage: coverage::Buffers,
-    /// The signs of both texts in the method `polarity-blend`.
     pub(crate) signs: [polarity::Read; 2],
-    /// Posts on their way through a network.
     pub(crate) ranker: ranker::Work,
-    /// Vectors of both texts.
     pub(crate) vectors: [Vec<f32>; 2],
-    /// Vectors of many texts.
     pub(crate) seated_vectors: Vec<f32>,
-    /// The weights of both texts' words.
     pub(crate) weights: Weights,
-    /// The solver of transport problems.
     pub(crate) transport: Transport,
 }

@@ -60,10 +60,8 @@ impl From<&[u8]> for AlignedBytes {
 /// A model's bytes, the first at an address that is a multiple of 64.
 #[derive(Debug)]
 pub(super) enum Bytes {
-    /// The bytes of a file.
     #[cfg(unix)]
     File(Mapping),
-    /// Bytes that were never a file.
     Memory(AlignedBytes),
 }
 

@@ -4,7 +4,7 @@
 //! any two, or drop what was never synced. It knows nothing of what is written.
 
 use std::fs::{File, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -23,10 +23,10 @@ pub trait Disk {
     /// An open temporary file.
     type File: DiskFile;
 
-    /// Waits until no other process replaces files in `directory`; held until dropped.
+    /// The turn of a process to replace files in a directory, until dropped.
     type Lock;
 
-    /// See [`Disk::Lock`].
+    /// Waits until no other process replaces files in `directory`.
     fn lock(&self, directory: &Path) -> io::Result<Self::Lock>;
 
     /// Removes the temporary files in `directory` that no process holds.
@@ -47,7 +47,7 @@ pub trait Disk {
 }
 
 /// A temporary file being written.
-pub trait DiskFile: Read + Write + Seek {
+pub trait DiskFile {
     /// Reserves the whole size, so that a full disk is noticed before the first byte.
     fn reserve(&mut self, bytes: u64) -> io::Result<()>;
 
@@ -83,26 +83,11 @@ impl Disk for LocalDisk {
     /// locks of files hold on one machine only, a run may find its file gone and fail, but as names
     /// are drawn at random it never takes another's for its own.
     fn sweep(&self, directory: &Path) -> io::Result<()> {
-        for entry in fs::read_dir(directory)? {
-            let entry = entry?;
-            if !entry.file_name().as_encoded_bytes().starts_with(TEMPORARY_PREFIX.as_bytes()) {
-                continue;
-            }
-            let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
-            // To write, because a network file system locks no file that is opened to be read.
-            let opened = fs::OpenOptions::new()
-                .read(true)
-                .write(true)
-                .custom_flags(flags.bits().cast_signed())
-                .open(entry.path());
-            if let Ok(leftover) = opened
-                && leftover.try_lock().is_ok()
-            {
-                // A file that cannot be removed only takes space.
-                let _ = fs::remove_file(entry.path());
-            }
-        }
-        Ok(())
+        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
+        // To write, because a network file system locks no file that is opened to be read.
+        let mut options = fs::OpenOptions::new();
+        options.read(true).write(true).custom_flags(flags);
+        sweep(directory, TEMPORARY_PREFIX, |path| options.open(path), |path| fs::remove_file(path))
     }
 
     fn create(&self, directory: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
@@ -129,6 +114,25 @@ impl Disk for LocalDisk {
     fn sync_directory(&self, directory: &Path) -> io::Result<()> {
         File::open(directory)?.sync_all()
     }
+}
+
+/// Removes what has a name that begins so and that no process holds locked.
+pub(super) fn sweep(
+    directory: &Path,
+    prefix: &str,
+    open: impl Fn(&Path) -> io::Result<File>,
+    remove: impl Fn(&Path) -> io::Result<()>,
+) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes())
+            && open(&entry.path()).is_ok_and(|leftover| leftover.try_lock().is_ok())
+        {
+            // What cannot be removed only takes space.
+            let _ = remove(&entry.path());
+        }
+    }
+    Ok(())
 }
 
 /// Waits up to this long for another process are not reported.
@@ -276,6 +280,8 @@ fn fill<F: DiskFile, T, E: From<io::Error>>(
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Seek};
+
     use super::*;
 
     #[test]

@@ -48,7 +48,6 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Number of bytes by its shape.
     #[cfg(unix)]
     pub(super) fn bytes(&self) -> u64 {
         self.shape.iter().fold(self.dtype.bytes(), |bytes, &d| bytes.saturating_mul(d))

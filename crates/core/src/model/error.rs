@@ -72,13 +72,11 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// Builds an [`ModelError::Io`] for `map_err`.
     #[cfg(unix)]
     pub(crate) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { path: path.to_owned(), action, source }
     }
 
-    /// Builds a [`ModelError::Format`] for `map_err`.
     pub(crate) fn format(path: &Path) -> impl FnOnce(FormatError) -> Self {
         move |source| Self::Format { path: path.to_owned(), source }
     }

@@ -138,7 +138,6 @@ fn header_bytes<'a>(file: &'a [u8], limits: &Limits) -> Result<(&'a [u8], u64), 
 /// Placeholder for the header's own digest while the digest is computed.
 pub(crate) const NO_DIGEST: &str =
     "0000000000000000000000000000000000000000000000000000000000000000";
-/// The key of the header's own digest.
 pub(crate) const HEADER_DIGEST: &str = "b3.header";
 
 /// BLAKE3 of a header with its own digest read as zeros. `None` if the header has no digest.

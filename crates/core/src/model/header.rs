@@ -21,7 +21,6 @@ pub(crate) struct RawTensor {
     pub(crate) data_offsets: [u64; 2],
 }
 
-/// A header as it is in the file.
 #[derive(Debug, Default)]
 pub(crate) struct RawHeader {
     pub(crate) metadata: BTreeMap<String, String>,

@@ -24,11 +24,14 @@ pub(crate) const LONGEST: usize = 15;
 /// Strings of a line.
 const WIDTH: usize = 3;
 
+/// Bytes that are compared at once.
+pub(super) const WIDE: usize = 16;
+
 /// For each length the mask of the bytes of a string of that length.
-const MASKS: [u128; LONGEST + 1] = {
-    let mut masks = [0; LONGEST + 1];
+pub(super) const MASKS: [u128; WIDE + 1] = {
+    let mut masks = [u128::MAX; WIDE + 1];
     let mut length = 0;
-    while length <= LONGEST {
+    while length < WIDE {
         masks[length] = (1 << (8 * length)) - 1;
         length += 1;
     }
@@ -45,7 +48,7 @@ impl Key {
     pub(crate) fn at(text: &[u8], [start, end]: [usize; 2]) -> Self {
         let length = end.wrapping_sub(start);
         let chunk = text.get(start..).and_then(|rest| rest.first_chunk());
-        match (chunk, MASKS.get(length)) {
+        match (chunk, MASKS[..=LONGEST].get(length)) {
             (Some(chunk), Some(mask)) => {
                 Self(u128::from_le_bytes(*chunk) & mask | (length as u128) << (8 * LONGEST))
             }
@@ -53,7 +56,6 @@ impl Key {
         }
     }
 
-    /// The key of a string.
     #[inline]
     pub(crate) fn of(string: &[u8]) -> Self {
         let length = string.len();
@@ -118,7 +120,6 @@ impl Line {
     }
 }
 
-/// Strings with their numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct Lines {
     lines: Box<[Line]>,
@@ -126,7 +127,6 @@ pub(crate) struct Lines {
     filter: Box<[u64]>,
 }
 
-/// Strings that were asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Work(Vec<(Key, u32)>);
 

@@ -42,19 +42,16 @@ pub enum FileState {
     Damaged,
 }
 
-/// A file that was opened.
 #[derive(Debug)]
 pub(super) struct Origin {
     file: File,
     size: u64,
     /// The identity of the file at the last look.
     seen: Mutex<FileIdentity>,
-    /// Whether the last look found damage.
     damaged: AtomicBool,
 }
 
 impl Origin {
-    /// Takes an open file and its metadata.
     pub(super) fn new(file: File, found: &Metadata) -> Self {
         let seen = Mutex::new(found.into());
         Self { file, size: found.size(), seen, damaged: AtomicBool::new(false) }
@@ -66,7 +63,6 @@ impl Origin {
         self.identity().is_ok_and(|now| now == seen)
     }
 
-    /// Whether the last look found damage.
     pub(super) fn damaged(&self) -> bool {
         self.damaged.load(Ordering::Acquire)
     }

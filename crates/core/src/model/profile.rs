@@ -54,7 +54,6 @@ pub(crate) fn check(tensors: &[Tensor], v: u64, d: u64) -> Result<(), FormatErro
     Ok(())
 }
 
-/// Checks a tensor's type and shape.
 pub(crate) fn accept(tensor: &Tensor, dtypes: &[Dtype], shape: Shape) -> Result<(), FormatError> {
     match dtypes.contains(&tensor.dtype) && shape.accepts(&tensor.shape) {
         true => Ok(()),
@@ -66,15 +65,10 @@ pub(crate) fn accept(tensor: &Tensor, dtypes: &[Dtype], shape: Shape) -> Result<
     }
 }
 
-/// The required shape of a tensor.
 pub(crate) enum Shape {
-    /// A matrix of this many rows and columns.
     Matrix(u64, u64),
-    /// A list of this many numbers.
     List(u64),
-    /// A list of any length.
     AnyList,
-    /// The index of this many words.
     Index(u64),
 }
 

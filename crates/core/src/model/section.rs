@@ -33,7 +33,6 @@ impl Model {
         self.section(name).map_or_else(|| Ok(T::default()), |section| section.parse_settings())
     }
 
-    /// The error that the section `name` cannot be used.
     pub(crate) fn broken_section(&self, name: &str, problem: String) -> ModelError {
         ModelError::Section { path: self.path().to_owned(), section: name.to_owned(), problem }
     }
@@ -98,13 +97,11 @@ impl<'m> Section<'m> {
         }
     }
 
-    /// The settings, parsed as their writer stored them.
     pub(crate) fn parse_settings<T: DeserializeOwned>(&self) -> Result<T, ModelError> {
         serde_json::from_str(self.settings)
             .map_err(|error| self.broken(format!("settings: {error}")))
     }
 
-    /// The error that this section cannot be used.
     pub(crate) fn broken(&self, problem: String) -> ModelError {
         self.model.broken_section(&self.name, problem)
     }

@@ -37,7 +37,6 @@ struct Entry {
 pub(super) struct RegisteredMap(Option<usize>);
 
 impl RegisteredMap {
-    /// Enters the bytes mapped from `path`.
     pub(super) fn new(path: &Path, map: &[u8]) -> Self {
         let mut entries = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
         let free = MAPS.iter().position(|place| place.load(Relaxed).is_null());

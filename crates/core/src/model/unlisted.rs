@@ -47,11 +47,9 @@ pub enum SubwordRule {
 /// The model's rule for unlisted words, resolved once when it is opened.
 #[derive(Debug, Clone)]
 pub(crate) enum UnlistedWords {
-    /// Unlisted words are left out.
     None,
     /// Suffixes, parts, pieces, hash.
     Fallback(Fallback, Option<PieceTable>),
-    /// n-grams, and where their rows lie.
     NGrams {
         rule: NGrams,
         dtype: format::Dtype,
@@ -60,10 +58,14 @@ pub(crate) enum UnlistedWords {
         /// The buckets that have rows, if not all have one.
         kept: Option<Range<usize>>,
     },
-    /// Pieces.
-    WordPiece { prefix: String },
+    WordPiece {
+        prefix: String,
+    },
     /// Pieces with scores, and the extent of the scores.
-    Unigram { scale: Scale, scores: Range<usize> },
+    Unigram {
+        scale: Scale,
+        scores: Range<usize>,
+    },
 }
 
 impl UnlistedWords {

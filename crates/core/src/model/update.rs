@@ -46,7 +46,7 @@ impl<'m> Update<'m> {
 
     /// Writes it, changed.
     pub fn write(&self, draft: Draft<'_>) -> Result<Written, ModelError> {
-        draft.write_locked(&LocalDisk, &self.lock, self.target.clone())
+        draft.write_locked(&self.lock, self.target.clone())
     }
 }
 

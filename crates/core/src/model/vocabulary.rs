@@ -9,7 +9,7 @@ use cognate_kernels::simd;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::lines;
-use crate::model::lines::{Key, Lines};
+use crate::model::lines::{Key, Lines, MASKS, WIDE};
 use crate::model::options::Limits;
 
 /// Number of a word: its row in `vectors`.
@@ -24,19 +24,6 @@ pub const EMPTY: u32 = lines::EMPTY;
 pub fn hash(word: &[u8]) -> u64 {
     xxh3_64(word)
 }
-
-/// Bytes that are compared at once.
-const WIDE: usize = 16;
-/// For each length up to `WIDE`, the mask of the bytes of a word of that length.
-const MASKS: [u128; WIDE + 1] = {
-    let mut masks = [u128::MAX; WIDE + 1];
-    let mut length = 0;
-    while length < WIDE {
-        masks[length] = (1 << (8 * length)) - 1;
-        length += 1;
-    }
-    masks
-};
 
 /// Slot and tag of a word of this hash in an index of `2^bits` slots: the high bits say where, the
 /// low 32 are kept beside the id so that a mismatch is seen without looking at the word.
@@ -66,7 +53,6 @@ pub struct Vocabulary<'m> {
     pub corpus: Corpus,
 }
 
-/// Words that were asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     lines: lines::Work,
@@ -255,7 +241,6 @@ impl<'m> Vocabulary<'m> {
         self.bytes.get(from..to)
     }
 
-    /// The bytes of all words in id order.
     pub(crate) fn all_bytes(self) -> impl ExactSizeIterator<Item = &'m [u8]> {
         (0..self.len()).map(move |id| self.word_bytes(id as WordId).unwrap_or_default())
     }

@@ -12,7 +12,7 @@ use std::{fs, io};
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::model::disk::drawn_name;
+use crate::model::disk::{drawn_name, sweep};
 use crate::model::target::directory_of;
 
 /// A folder being made. Dropped before it is [finished](Self::finish), it leaves nothing.
@@ -30,7 +30,7 @@ impl WholeFolder {
     /// process lets others do (umask).
     pub fn begin(target: &Path, prefix: &str, mode: u32) -> io::Result<Self> {
         let beside = directory_of(target);
-        sweep(beside, prefix)?;
+        sweep(beside, prefix, open, |path| fs::remove_dir_all(path))?;
         loop {
             let partial = drawn_name(beside, prefix)?;
             DirBuilder::new().mode(mode).create(&partial)?;
@@ -61,23 +61,6 @@ impl Drop for WholeFolder {
         // If this fails, the next run removes the folder.
         let _ = fs::remove_dir_all(&self.partial);
     }
-}
-
-/// Removes the folders whose names begin so and which no process holds.
-fn sweep(beside: &Path, prefix: &str) -> io::Result<()> {
-    for entry in fs::read_dir(beside)? {
-        let entry = entry?;
-        if !entry.file_name().as_encoded_bytes().starts_with(prefix.as_bytes()) {
-            continue;
-        }
-        if let Ok(leftover) = open(&entry.path())
-            && leftover.try_lock().is_ok()
-        {
-            // A folder that cannot be removed only takes space.
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-    Ok(())
 }
 
 /// Opens a folder; a link to one, or another kind of file, is refused.

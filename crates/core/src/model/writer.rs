@@ -4,6 +4,7 @@
 //! temporary file and checked once more by reading it back before it gets its name.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
@@ -39,22 +40,15 @@ impl fmt::Display for Written {
 impl Draft<'_> {
     /// Writes the draft to `target`, which is replaced only after success.
     pub fn write(self, target: &Path) -> Result<Written, ModelError> {
-        self.write_to(&LocalDisk, target)
-    }
-
-    /// [`Draft::write`] on a disk of the caller's.
-    pub fn write_to<D: Disk>(self, disk: &D, target: &Path) -> Result<Written, ModelError> {
         let found = Target::of(target).map_err(ModelError::io(target, "write to"))?;
-        let directory = directory_of(&found.path);
-        let lock = disk.lock(directory).map_err(ModelError::io(target, "write"))?;
-        self.write_locked(disk, &lock, found)
+        let lock = LocalDisk.lock(directory_of(&found.path));
+        self.write_locked(&lock.map_err(ModelError::io(target, "write"))?, found)
     }
 
-    /// [`Draft::write_to`] for a caller that holds the lock on the target's directory.
-    pub(super) fn write_locked<D: Disk>(
+    /// [`Draft::write`] for a caller that holds the lock on the target's directory.
+    pub(super) fn write_locked(
         mut self,
-        disk: &D,
-        lock: &D::Lock,
+        lock: &<LocalDisk as Disk>::Lock,
         target: Target,
     ) -> Result<Written, ModelError> {
         self.metadata.insert("format".to_owned(), FORMAT.to_owned());
@@ -64,7 +58,7 @@ impl Draft<'_> {
             sections.sort_by(|a, b| a.name.cmp(&b.name));
         }
         let layout = Layout::of(&self.tables, &self.metadata);
-        let written = disk::replace_locked(disk, lock, &target, layout.end, |file| {
+        let written = disk::replace_locked(&LocalDisk, lock, &target, layout.end, |file| {
             layout.fill(file, self.tables)
         });
         let (fingerprint, digest) = written.map_err(ModelError::io(&target.path, "write"))?;
@@ -122,11 +116,7 @@ impl Layout {
     }
 
     /// Writes header and tensors and gives back fingerprint and digest of the file.
-    fn fill<F: Read + Write + Seek>(
-        &self,
-        file: &mut F,
-        tables: Vec<Table<'_>>,
-    ) -> io::Result<(String, String)> {
+    fn fill(&self, file: &mut File, tables: Vec<Table<'_>>) -> io::Result<(String, String)> {
         let data_start = PREFIX + self.header;
         file.seek(SeekFrom::Start(data_start))?;
         let mut metadata = self.metadata.clone();
@@ -159,9 +149,9 @@ impl Layout {
     }
 
     /// Reads the file again and compares it with what was meant.
-    fn read_back<F: Read + Seek>(
+    fn read_back(
         &self,
-        file: &mut F,
+        file: &mut File,
         metadata: &BTreeMap<String, String>,
     ) -> io::Result<String> {
         file.seek(SeekFrom::Start(0))?;

@@ -19,7 +19,6 @@ pub(super) enum Byte {
     Wide,
 }
 
-/// The class of every byte.
 pub(super) static BYTES: [Byte; 256] = bytes();
 
 const fn bytes() -> [Byte; 256] {
@@ -54,7 +53,6 @@ pub(super) fn looked(_count: usize) {
     LOOKED_AT.set(LOOKED_AT.get() + _count);
 }
 
-/// The class of a byte.
 pub(super) fn byte_class(byte: u8) -> Byte {
     looked(1);
     BYTES[usize::from(byte)]
@@ -74,7 +72,6 @@ pub(super) enum Wide {
     Gap,
 }
 
-/// The class of a character outside ASCII.
 pub(super) fn wide_class(c: char) -> Wide {
     looked(1);
     match c {
@@ -102,7 +99,6 @@ pub(super) fn wide_class(c: char) -> Wide {
     }
 }
 
-/// Whether a character begins an emoji.
 pub(super) fn is_emoji(c: char) -> bool {
     !c.is_ascii() && wide_class(c) == Wide::Emoji
 }

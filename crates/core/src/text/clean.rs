@@ -65,13 +65,11 @@ impl Unclean {
         }
     }
 
-    /// Whether one of these kinds occurs.
     #[inline]
     pub(super) fn is_in(self, kinds: &Kinds) -> bool {
         self.of(kinds) != 0
     }
 
-    /// The bytes of these kinds.
     #[inline]
     pub(super) fn of(self, kinds: &Kinds) -> u64 {
         let ampersands = if self.ampersands { kinds.ampersands } else { 0 };
@@ -89,7 +87,6 @@ impl Clean {
         &self.origin
     }
 
-    /// Makes the clean text of `input`.
     pub(super) fn fill(&mut self, rules: &Normalisation, input: &str) {
         self.text.clear();
         self.origin.clear();
@@ -150,7 +147,6 @@ impl Clean {
                 && rest.starts_with('\u{20E3}'))
     }
 
-    /// Copies a stretch of ASCII.
     fn copy(&mut self, input: &str, start: usize, end: usize) {
         self.flush(input);
         self.marks = 0;
@@ -185,7 +181,6 @@ impl Clean {
         decompose_compatible(c, |c| self.add(written(c)));
     }
 
-    /// Adds one decomposed character.
     fn add(&mut self, c: char) {
         if !is_combining_mark(c) {
             self.marks = 0;

@@ -48,7 +48,6 @@ fn about_ascii(rules: &Normalisation, bytes: &[u8]) -> usize {
     count
 }
 
-/// Whether a byte belongs to a word.
 fn of_word(byte: u8) -> bool {
     let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
     let digit = byte.wrapping_sub(b'0') < 10;
@@ -58,14 +57,12 @@ fn of_word(byte: u8) -> bool {
 /// The role of a character for the words around it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// Between words.
     Gap,
     Small,
     Capital,
     Digit,
     /// A placeholder for a digit; beside a real digit it may separate words.
     Hash,
-    /// A letter without case.
     Uncased,
 }
 

@@ -17,7 +17,6 @@ use super::spelling;
 use super::tokens::{Kind, Tokens};
 use super::window::Letters;
 
-/// Where the clean text lies.
 #[derive(Clone, Copy)]
 pub(super) struct Bases {
     /// Its beginning in the arena of the tokens, where its letters have their case already.
@@ -26,7 +25,6 @@ pub(super) struct Bases {
     pub(super) input: usize,
 }
 
-/// One pass over one clean text.
 pub(super) struct Scanner<'a> {
     pub(super) rules: &'a Normalisation,
     pub(super) text: &'a str,
@@ -37,7 +35,6 @@ pub(super) struct Scanner<'a> {
     /// The origin of the last token's beginning.
     cursor: usize,
     pub(super) tokens: &'a mut Tokens,
-    /// Whether some rule writes tags.
     pub(super) tags: bool,
     /// Whether nothing but the case of an ASCII word is ever changed.
     as_written: bool,
@@ -97,7 +94,6 @@ impl<'a> Scanner<'a> {
         end
     }
 
-    /// The end of the word that begins at `start`.
     pub(super) fn word_end(&self, start: usize) -> usize {
         self.word_end_before(start, self.bytes.len())
     }
@@ -139,7 +135,6 @@ impl<'a> Scanner<'a> {
             && !self.char_at(at + 1).is_some_and(|c| self.is_single(c))
     }
 
-    /// Whether a word begins at `at`.
     pub(super) fn begins_word(&self, at: usize) -> bool {
         match self.bytes.get(at).map(|&byte| byte_class(byte)) {
             Some(Byte::Letter | Byte::Digit) => true,
@@ -220,7 +215,6 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Makes tokens of the word `start..end`.
     fn emit(&mut self, start: usize, end: usize) {
         looked(end - start);
         if self.rules.contractions != Contractions::Split {
@@ -331,7 +325,6 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Handles one mark, if marks are kept.
     pub(super) fn punctuation(&mut self, at: usize, end: usize) {
         if self.rules.punctuation == Punctuation::Keep {
             let span = self.span(at, end);

@@ -139,7 +139,6 @@ impl Tokens {
         if let [byte] = between { Some(*byte) } else { None }
     }
 
-    /// Where the token at `index` stands in the text.
     fn span(&self, index: usize) -> Option<Range<u32>> {
         let told = self.told.binary_search_by_key(&index, |(place, _)| *place as usize);
         match told.ok().and_then(|at| self.told.get(at)) {

@@ -207,12 +207,10 @@ impl Scanner<'_> {
     }
 }
 
-/// The role of a character in a hashtag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Capital,
     Small,
-    /// A letter of a script without case.
     Uncased,
     Digit,
     Accent,

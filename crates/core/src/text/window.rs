@@ -37,7 +37,6 @@ impl Plain {
 pub(super) struct Window {
     start: usize,
     letters: u64,
-    /// Bytes of words.
     words: u64,
     /// Bytes between words without meaning: spaces, dropped marks, the end of the text.
     gaps: u64,
@@ -109,7 +108,6 @@ impl Window {
     }
 }
 
-/// Which bytes of a block are letters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Letters {
     start: usize,
@@ -152,7 +150,6 @@ fn wide_marks(block: &[u8], wide: u64) -> u64 {
     marks
 }
 
-/// The bits below one.
 #[inline]
 fn below(bit: u32) -> u64 {
     1_u64.checked_shl(bit).map_or(!0, |bit| bit - 1)
@@ -176,7 +173,6 @@ impl Words {
         (self.plain as usize == BLOCK && self.certain > 0).then_some(self.certain as usize)
     }
 
-    /// The place of the byte that stopped the search.
     pub(super) fn stopped(&self) -> usize {
         (self.plain as usize).min(BLOCK - 1)
     }
@@ -195,7 +191,6 @@ mod tests {
         Window::new(&plain, text, start, text.len())
     }
 
-    /// Beginnings and ends.
     fn all(words: &Words) -> Vec<(usize, usize)> {
         let bits = |mask: u64| (0..BLOCK).filter(move |at| mask >> at & 1 == 1);
         assert_eq!(words.starts.count_ones(), words.ends.count_ones());

@@ -51,7 +51,6 @@ pub struct Decision {
 /// Milliseconds of the time in which the texts of an event are counted, and of the time before it that they
 /// are compared with.
 const BURST_MS: i64 = 3_600_000;
-/// The fewest texts of a burst.
 const BURST_LEAST: usize = 10;
 /// How many times as many texts a burst has as the time before.
 const BURST_RATIO: usize = 3;
@@ -63,7 +62,6 @@ const BURST_LOOKED: usize = 4_096;
 pub struct Events {
     /// The number of the first text that is remembered.
     first: u64,
-    /// The texts that are remembered.
     members: VecDeque<Member>,
     known: HashMap<u64, Event>,
 }
@@ -71,7 +69,6 @@ pub struct Events {
 /// Most texts of an event whose mean is its centre: the last ones.
 const CENTRE_TEXTS: usize = 16;
 
-/// A text that is remembered.
 #[derive(Debug, Clone, Copy)]
 struct Member {
     event: u64,
@@ -82,20 +79,16 @@ struct Member {
     latest: u64,
 }
 
-/// The number of no text.
 const NONE: u64 = u64::MAX;
 
 /// Bytes of memory of an event, with its place in the list.
 const EVENT_BYTES: usize = 56;
 
-/// The state of an event.
 #[derive(Debug, Clone)]
 struct Event {
-    /// The last of its texts.
     newest: u64,
     /// Texts since it began.
     size: u64,
-    /// Texts that are remembered.
     remembered: u64,
 }
 
@@ -216,10 +209,10 @@ impl Events {
 
     /// The numbers of an event's texts that are remembered and not from before a time, the last first.
     fn within(&self, event: u64, since: i64) -> impl Iterator<Item = u64> {
-        let numbered = |number: u64| Some((number, self.member(number)?));
-        let newest = self.known.get(&event).and_then(|event| numbered(event.newest));
-        let all = std::iter::successors(newest, move |(_, member)| numbered(member.before));
-        all.filter(move |(_, member)| member.time >= since).map(|(number, _)| number)
+        let newest = self.known.get(&event).map_or(NONE, |event| event.newest);
+        self.back_from(newest)
+            .filter(move |(_, member)| member.time >= since)
+            .map(|(number, _)| number)
     }
 
     /// Whether an event bursts with its last text and did not with the one before. It bursts where the hour
@@ -270,7 +263,6 @@ impl Events {
         }
     }
 
-    /// The number of the next text.
     fn next(&self) -> u64 {
         self.first + self.members.len() as u64
     }

@@ -61,7 +61,6 @@ pub struct Window {
     places: usize,
     /// The number of the first text that was added.
     begun: u64,
-    /// The number of the next text.
     next: u64,
     /// Texts from before this time are near to none.
     oldest: i64,
@@ -69,7 +68,6 @@ pub struct Window {
     vectors: Vec<f32>,
     lengths: Vec<f32>,
     times: Vec<i64>,
-    /// A vector brought to length 1.
     unit: Vec<f32>,
 }
 

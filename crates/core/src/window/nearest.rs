@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use crate::window::Near;
 
-/// The best rows offered so far.
 #[derive(Debug)]
 pub(super) struct Nearest {
     most: usize,
@@ -45,6 +44,6 @@ impl Nearest {
 }
 
 /// The higher score first, then the newer text.
-fn order(one: &Near, other: &Near) -> Ordering {
+pub(super) fn order(one: &Near, other: &Near) -> Ordering {
     other.score.total_cmp(&one.score).then(other.number.cmp(&one.number))
 }

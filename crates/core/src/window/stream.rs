@@ -7,6 +7,7 @@ use std::ops::Deref;
 use crate::engine::{Engine, Query, QueryError, RankOptions};
 use crate::methods::Method;
 use crate::window::events::{Decision, Events, Rule};
+use crate::window::nearest::order;
 use crate::window::{BATCH, Entry, Limits, Near, Window};
 
 /// Options of a stream.
@@ -59,11 +60,8 @@ pub struct Stream<E> {
     settings: Settings,
     window: Window,
     events: Events,
-    /// The texts of the window.
     texts: VecDeque<Box<str>>,
-    /// Their bytes.
     text_bytes: usize,
-    /// The number of the first of them.
     first: u64,
 }
 
@@ -286,9 +284,7 @@ pub fn look_again<'t>(
         }
         Ok::<_, QueryError>(())
     })??;
-    again.sort_by(|one, other| {
-        other.score.total_cmp(&one.score).then(other.number.cmp(&one.number))
-    });
+    again.sort_by(order);
     Ok(again)
 }
 

@@ -25,7 +25,6 @@ const RECORD_BYTES: usize = 4 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// A JSON object on each line.
     Ndjson,
     /// Rows split at tabs, without any quoting.
     Tsv,
@@ -35,7 +34,6 @@ pub enum Format {
 
 impl Format {
     pub const NAMES: [&'static str; 3] = ["ndjson", "tsv", "csv"];
-    /// Rows split at commas.
     pub const CSV: Self = Self::Csv(b',');
 
     /// The format that the name of a file indicates, without `.gz` or `.zst`.
@@ -52,7 +50,6 @@ impl Format {
         }
     }
 
-    /// The format that a first line suggests.
     fn of_line(line: &[u8]) -> Self {
         match line {
             line if line.trim_ascii_start().starts_with(b"{") => Self::Ndjson,

@@ -8,7 +8,6 @@ use crate::records::table::{Cells, Cutter};
 use crate::records::{Column, Fields, Format, Object, RECORD_BYTES, Record, table};
 use crate::{Place, ReadError};
 
-/// How records are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
     /// The format; if absent, that of the file's name, or else the one its first line suggests.
@@ -17,13 +16,11 @@ pub struct Options {
     pub headless: bool,
 }
 
-/// Records of a file or a stream.
 pub struct Records {
     input: Input,
     format: Format,
     cutter: Cutter,
     cells: Cells,
-    /// The header as read.
     header: Option<String>,
     raw: String,
     line: u64,
@@ -181,7 +178,6 @@ impl Records {
         self.input.path()
     }
 
-    /// Updates a progress bar.
     pub fn follow(&self, progress: &Progress) {
         progress.follow(&self.input);
     }

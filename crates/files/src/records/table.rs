@@ -98,7 +98,6 @@ impl Cutter {
     }
 }
 
-/// Splits a complete row.
 pub(super) fn cut(
     row: &str,
     format: Format,
@@ -114,7 +113,6 @@ pub(super) fn cut(
     }
 }
 
-/// A value added to a record.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Added<'a> {
     Text(&'a str),
@@ -130,14 +128,12 @@ pub enum Added<'a> {
     Nothing,
 }
 
-/// Writes records with the same added fields.
 #[derive(Debug)]
 pub struct Appender {
     format: Format,
     names: Vec<String>,
     /// The only fields to write, if not all.
     chosen: Option<Vec<Field>>,
-    /// What cuts rows of which these are written.
     cutter: Cutter,
     cells: Cells,
 }
@@ -150,7 +146,6 @@ enum Field {
 }
 
 impl Appender {
-    /// Prepares to add fields with these names.
     pub fn new(format: Format, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names = names.into_iter().map(Into::into).collect();
         let (cutter, cells) = (Cutter::new(format), Cells::default());
@@ -168,7 +163,6 @@ impl Appender {
         Ok(())
     }
 
-    /// The names of the added fields.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -299,7 +293,6 @@ impl Appender {
     }
 }
 
-/// Writes a text as a JSON string.
 fn quoted(text: &str, out: &mut String) {
     // Serialising a string cannot fail.
     out.push_str(&serde_json::to_string(text).unwrap_or_default());

@@ -11,7 +11,6 @@ use std::thread;
 use super::nearest::{BLOCK, Panels, Rows, squared_distance};
 use crate::random::SplitMix64;
 
-/// The options of a search for centroids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KMeans {
     /// The number of centroids, if there are as many rows.
@@ -23,12 +22,10 @@ pub struct KMeans {
     pub threads: usize,
 }
 
-/// Centroids and the rows that belong to them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clusters {
     /// The centroids, one after the other.
     pub centroids: Vec<f32>,
-    /// The centroid of each row.
     pub assignment: Vec<u32>,
     /// The sum of squared distances of the rows to their centroids.
     pub inertia: f64,

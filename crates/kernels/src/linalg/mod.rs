@@ -16,7 +16,6 @@ pub use kmeans::{Clusters, KMeans};
 pub use moments::Moments;
 use ndarray::{Array1, Array2, s};
 
-/// The origin of principal axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum About {
     /// The mean of the rows: principal component analysis.
@@ -33,16 +32,9 @@ pub struct Axes {
     pub vectors: Array2<f64>,
     /// The mean squared length of the rows along each axis.
     pub eigenvalues: Array1<f64>,
-    /// The weight of the rows behind it: their number, when they were not weighted.
-    pub weight: f64,
 }
 
 impl Axes {
-    /// The singular values of the (weighted) matrix of rows.
-    pub fn singular_values(&self) -> Array1<f64> {
-        self.eigenvalues.mapv(|value| (value * self.weight).sqrt())
-    }
-
     /// Each eigenvalue as a share of the sum over the axes held here: the factors of uSIF
     /// (Ethayarajh 2018). Zeros when there is nothing to share.
     pub fn shares(&self) -> Array1<f64> {
@@ -68,7 +60,6 @@ pub fn principal_axes(moments: &Moments, count: usize, about: About) -> Axes {
         vectors: vectors.slice(s![..count, ..]).to_owned(),
         // Both matrices have no negative eigenvalue but by rounding.
         eigenvalues: values.slice(s![..count]).mapv(|value| value.max(0.0)),
-        weight: moments.weight(),
     }
 }
 

@@ -20,7 +20,6 @@ const STRIP: usize = BLOCK + 1;
 
 type Tile = [[f64; SIDE]; SIDE];
 
-/// The moments of the rows added so far.
 #[derive(Debug, Clone)]
 pub struct Moments {
     dim: usize,
@@ -34,7 +33,6 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// No rows yet, of `dim` columns.
     pub fn new(dim: usize) -> Self {
         let across = dim.div_ceil(SIDE);
         Self {

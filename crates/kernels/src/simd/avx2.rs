@@ -7,22 +7,17 @@ use std::arch::x86_64::*;
 
 use half::f16;
 
-use crate::simd::loops::loops;
+use crate::simd::loops::{loops, padded, plain_loops};
 use crate::simd::sums::{Rows as SumRows, Sum, sums};
 use crate::simd::tiles::{SIDE, Tile, put, tiles, turned, whole};
 use crate::simd::{
-    LANES, Picked, Rows, exchange_loop, four, image_by_rows, largest_of_rows_loop, raise_by_loop,
-    sum_of_rows_loop,
+    LANES, Picked, Rows, Widen, exchange_loop, four, image_by_rows, largest_of_rows_loop,
+    raise_by_loop, sum_of_rows_loop,
 };
 
-/// Lanes of a register.
 const HALF: usize = LANES / 2;
 
-/// Numbers that registers are filled from.
-pub(in crate::simd) trait Load: Copy {
-    /// The value for missing numbers.
-    const ZERO: Self;
-
+pub(in crate::simd) trait Load: Widen {
     /// Eight numbers, widened.
     ///
     /// # Safety
@@ -32,8 +27,6 @@ pub(in crate::simd) trait Load: Copy {
 }
 
 impl Load for f32 {
-    const ZERO: Self = 0.0;
-
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn load(half: &[Self; HALF]) -> __m256 {
@@ -43,8 +36,6 @@ impl Load for f32 {
 }
 
 impl Load for f16 {
-    const ZERO: Self = Self::ZERO;
-
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn load(half: &[Self; HALF]) -> __m256 {
@@ -54,8 +45,6 @@ impl Load for f16 {
 }
 
 impl Load for i8 {
-    const ZERO: Self = 0;
-
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn load(half: &[Self; HALF]) -> __m256 {
@@ -65,18 +54,12 @@ impl Load for i8 {
     }
 }
 
-/// Fewer than sixteen numbers, with zeros after them.
-#[inline]
-fn padded<A: Load>(rest: &[A]) -> [A; LANES] {
-    let mut chunk = [A::ZERO; LANES];
-    chunk[..rest.len()].copy_from_slice(rest);
-    chunk
-}
+/// Sixteen numbers: the lower and the upper eight.
+type Lanes = [__m256; 2];
 
-/// The lower and the upper eight of sixteen numbers.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn load<A: Load>(chunk: &[A; LANES]) -> [__m256; 2] {
+fn chunk<A: Load>(chunk: &[A; LANES]) -> Lanes {
     let halves = chunk.as_chunks::<HALF>().0;
     // SAFETY: this function needs what `Load::load` needs.
     unsafe { [A::load(&halves[0]), A::load(&halves[1])] }
@@ -85,7 +68,7 @@ fn load<A: Load>(chunk: &[A; LANES]) -> [__m256; 2] {
 /// The canonical tree over two registers.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn fold([lower, upper]: [__m256; 2]) -> f32 {
+fn fold([lower, upper]: Lanes) -> f32 {
     let eight = _mm256_add_ps(lower, upper);
     let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
     let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
@@ -94,19 +77,13 @@ fn fold([lower, upper]: [__m256; 2]) -> f32 {
 
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn difference(a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+fn difference(a: Lanes, b: Lanes) -> Lanes {
     [_mm256_sub_ps(a[0], b[0]), _mm256_sub_ps(a[1], b[1])]
 }
 
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
-    exchange_loop(slope, row, hidden, error, f32::mul_add);
-}
-
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-fn store(chunk: &mut [f32; LANES], lanes: [__m256; 2]) {
+fn store(chunk: &mut [f32; LANES], lanes: Lanes) {
     for (half, lanes) in chunk.as_chunks_mut::<HALF>().0.iter_mut().zip(lanes) {
         // SAFETY: there is room for eight numbers.
         unsafe { _mm256_storeu_ps(half.as_mut_ptr(), lanes) };
@@ -141,7 +118,6 @@ fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
     out
 }
 
-/// The products of four rows with themselves.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
@@ -226,29 +202,6 @@ fn lane_sums<const LOW: i32, const HIGH: i32>(a: __m256, b: __m256) -> __m256 {
 
 tiles!("avx2,fma,f16c");
 
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn largest_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f32]) {
-    largest_of_rows_loop(matrix, rows, out);
-}
-
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn sum_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f64]) {
-    sum_of_rows_loop(matrix, rows, out);
-}
-
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
-    image_by_rows(matrix, weights, out);
-}
-
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
-    raise_by_loop(best, weights, rows, f32::mul_add);
-}
-
-/// Sixteen numbers: the lower and the upper eight.
-type Lanes = [__m256; 2];
-
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn none() -> Lanes {
@@ -263,14 +216,8 @@ fn all(number: f32) -> Lanes {
 
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn chunk<A: Load>(chunk: &[A; LANES]) -> Lanes {
-    load(chunk)
-}
-
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
 fn rest_of_row<A: Load>(rest: &[A]) -> Lanes {
-    load(&padded(rest))
+    chunk(&padded(rest))
 }
 
 #[inline]
@@ -287,18 +234,6 @@ fn scaled(lanes: Lanes, by: f32) -> Lanes {
 
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn lanes_of(chunk: &[f32; LANES]) -> Lanes {
-    load(chunk)
-}
-
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-fn lanes_of_rest(rest: &[f32]) -> Lanes {
-    load(&padded(rest))
-}
-
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
 fn store_rest(rest: &mut [f32], lanes: Lanes) {
     let mut chunk = [0.0; LANES];
     store(&mut chunk, lanes);
@@ -306,4 +241,5 @@ fn store_rest(rest: &mut [f32], lanes: Lanes) {
 }
 
 loops!("avx2,fma,f16c");
+plain_loops!("avx2,fma,f16c");
 sums!("avx2,fma,f16c", 4, [1 2 3]);

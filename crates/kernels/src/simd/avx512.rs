@@ -6,12 +6,12 @@ use std::arch::x86_64::*;
 
 use half::f16;
 
-use crate::simd::loops::loops;
+use crate::simd::loops::{loops, padded, plain_loops};
 use crate::simd::sums::{Rows as SumRows, Sum, sums};
 use crate::simd::tiles::{SIDE, Tile, put, tiles};
 use crate::simd::{
-    LANES, Picked, Rows, exchange_loop, four, image_by_rows, largest_of_rows_loop, raise_by_loop,
-    sum_of_rows_loop,
+    LANES, Picked, Rows, Widen, exchange_loop, four, image_by_rows, largest_of_rows_loop,
+    raise_by_loop, sum_of_rows_loop,
 };
 
 /// The canonical tree over one register.
@@ -27,13 +27,6 @@ fn fold(lanes: __m512) -> f32 {
     _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
 }
 
-#[inline]
-#[target_feature(enable = "avx512f,avx2,fma")]
-pub(super) fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
-    exchange_loop(slope, row, hidden, error, f32::mul_add);
-}
-
-/// The products of four rows with four.
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
 fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
@@ -140,14 +133,11 @@ unsafe fn last_parts([a, b, c, d]: [*const f32; SIDE], at: usize, rest: usize) -
     }
 }
 
-/// The tile with rows and columns exchanged.
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
 fn turned(tile: Tile) -> Tile {
     let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    // SAFETY: this function needs what `load` needs.
-    let tile = unsafe { f32::load(&tile) };
-    stored(permuted(order, tile))
+    stored(permuted(order, chunk(&tile)))
 }
 
 /// `_mm512_permutexvar_ps`, which Miri knows for whole numbers alone.
@@ -202,26 +192,6 @@ fn lane_sums<const LOW: i32, const HIGH: i32>(a: __m512, b: __m512) -> __m512 {
 
 tiles!("avx512f,avx2,fma");
 
-#[target_feature(enable = "avx512f,avx2,fma")]
-pub(super) fn largest_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f32]) {
-    largest_of_rows_loop(matrix, rows, out);
-}
-
-#[target_feature(enable = "avx512f,avx2,fma")]
-pub(super) fn sum_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f64]) {
-    sum_of_rows_loop(matrix, rows, out);
-}
-
-#[target_feature(enable = "avx512f,avx2,fma")]
-pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
-    image_by_rows(matrix, weights, out);
-}
-
-#[target_feature(enable = "avx512f,avx2,fma")]
-pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
-    raise_by_loop(best, weights, rows, f32::mul_add);
-}
-
 type Lanes = __m512;
 
 #[inline]
@@ -270,20 +240,6 @@ fn difference(a: Lanes, b: Lanes) -> Lanes {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
-fn lanes_of(chunk: &[f32; LANES]) -> Lanes {
-    // SAFETY: this function needs what `load` needs.
-    unsafe { f32::load(chunk) }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx2,fma")]
-fn lanes_of_rest(rest: &[f32]) -> Lanes {
-    // SAFETY: this function needs what `load_rest` needs.
-    unsafe { f32::load_rest(rest) }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx2,fma")]
 fn store(chunk: &mut [f32; LANES], lanes: Lanes) {
     // SAFETY: there is room for sixteen numbers.
     unsafe { _mm512_storeu_ps(chunk.as_mut_ptr(), lanes) };
@@ -297,10 +253,10 @@ fn store_rest(rest: &mut [f32], lanes: Lanes) {
 }
 
 loops!("avx512f,avx2,fma");
+plain_loops!("avx512f,avx2,fma");
 sums!("avx512f,avx2,fma", 8, [1 2 3 4 5 6 7]);
 
-/// Numbers that a register is filled from.
-pub(in crate::simd) trait Load: Copy {
+pub(in crate::simd) trait Load: Widen {
     /// Sixteen numbers, widened.
     ///
     /// # Safety
@@ -313,7 +269,12 @@ pub(in crate::simd) trait Load: Copy {
     /// # Safety
     ///
     /// The processor has AVX-512F.
-    unsafe fn load_rest(rest: &[Self]) -> __m512;
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load_rest(rest: &[Self]) -> __m512 {
+        // SAFETY: the caller's promise is handed on.
+        unsafe { Self::load(&padded(rest)) }
+    }
 }
 
 impl Load for f32 {
@@ -345,15 +306,6 @@ impl Load for f16 {
         }
         _mm512_cvtph_ps(halves)
     }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn load_rest(rest: &[Self]) -> __m512 {
-        let mut chunk = [f16::ZERO; LANES];
-        chunk[..rest.len()].copy_from_slice(rest);
-        // SAFETY: the caller's promise is handed on.
-        unsafe { Self::load(&chunk) }
-    }
 }
 
 impl Load for i8 {
@@ -363,15 +315,6 @@ impl Load for i8 {
         // SAFETY: there are sixteen bytes to read.
         let bytes = unsafe { _mm_loadu_si128(chunk.as_ptr().cast()) };
         _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn load_rest(rest: &[Self]) -> __m512 {
-        let mut chunk = [0; LANES];
-        chunk[..rest.len()].copy_from_slice(rest);
-        // SAFETY: the caller's promise is handed on.
-        unsafe { Self::load(&chunk) }
     }
 }
 

@@ -10,7 +10,6 @@ use wide::u8x16;
 use super::Width;
 use super::width;
 
-/// Bytes of a block.
 pub const BLOCK: usize = 64;
 /// The control character that stands behind all others.
 const DELETE: u8 = 0x7F;
@@ -22,7 +21,6 @@ const CHUNK: usize = 16;
 pub struct Kinds {
     /// `A` to `Z` and `a` to `z`.
     pub letters: u64,
-    /// `0` to `9`.
     pub digits: u64,
     pub apostrophes: u64,
     pub spaces: u64,

@@ -19,14 +19,14 @@ mod loops;
 mod neon;
 #[cfg_attr(
     any(target_arch = "aarch64", target_arch = "wasm32"),
-    allow(dead_code, reason = "most have a loop of their own there")
+    allow(dead_code, unused_imports, reason = "most have a loop of their own there")
 )]
 mod plain;
 pub mod scan;
 mod sort;
 pub mod sums;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32"))]
 mod tiles;
 #[cfg(target_arch = "wasm32")]
@@ -58,7 +58,6 @@ pub enum Width {
     Least = 1,
     /// AVX2 with FMA and F16C.
     Avx2 = 2,
-    /// AVX-512F.
     Avx512 = 3,
 }
 
@@ -79,7 +78,6 @@ pub fn width() -> Width {
     }
 }
 
-/// The widest this processor can do.
 pub fn widest() -> Width {
     #[cfg(target_arch = "x86_64")]
     {
@@ -124,17 +122,14 @@ pub fn limit(wanted: Width) {
 #[expect(private_bounds, reason = "how registers are filled is nobody else's business")]
 pub trait Element: Widen + avx2::Load + avx512::Load {}
 
-/// A number that rows are made of.
 #[cfg(target_arch = "wasm32")]
 #[expect(private_bounds, reason = "how registers are filled is nobody else's business")]
 pub trait Element: Widen + wasm::Load {}
 
-/// A number that rows are made of.
 #[cfg(target_arch = "aarch64")]
 #[expect(private_bounds, reason = "how registers are filled is nobody else's business")]
 pub trait Element: Widen + neon::Load {}
 
-/// A number that rows are made of.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32")))]
 pub trait Element: Widen {}
 
@@ -144,10 +139,14 @@ impl Element for i8 {}
 
 /// A number with a value in f32.
 pub trait Widen: Copy {
+    const ZERO: Self;
+
     fn widen(self) -> f32;
 }
 
 impl Widen for f32 {
+    const ZERO: Self = 0.0;
+
     #[inline(always)]
     fn widen(self) -> f32 {
         self
@@ -155,6 +154,8 @@ impl Widen for f32 {
 }
 
 impl Widen for f16 {
+    const ZERO: Self = Self::ZERO;
+
     #[inline(always)]
     fn widen(self) -> f32 {
         self.to_f32_const()
@@ -162,13 +163,14 @@ impl Widen for f16 {
 }
 
 impl Widen for i8 {
+    const ZERO: Self = 0;
+
     #[inline(always)]
     fn widen(self) -> f32 {
         f32::from(self)
     }
 }
 
-/// Calls the loop of the width in use.
 macro_rules! dispatch {
     ($name:ident($($arg:expr),+)) => {
         match width() {
@@ -246,7 +248,6 @@ fn exchange_loop(
 
 /// Rows of the same number of numbers, wherever they lie.
 pub trait Rows: Copy {
-    /// How many there are.
     fn count(self) -> usize;
 
     /// One of them.
@@ -261,7 +262,6 @@ pub trait Rows: Copy {
 #[derive(Debug, Clone, Copy)]
 pub struct Packed<'r> {
     pub values: &'r [f32],
-    /// How many each of them has.
     pub dims: usize,
 }
 
@@ -282,7 +282,6 @@ impl Rows for Packed<'_> {
 pub struct Picked<'r, A> {
     pub tables: [&'r [A]; 2],
     pub numbers: &'r [u32],
-    /// How many numbers each row has.
     pub dims: usize,
 }
 
@@ -310,7 +309,6 @@ impl<'r, A> Picked<'r, A> {
     }
 }
 
-/// Rows that lie anywhere.
 impl Rows for &[&[f32]] {
     #[inline(always)]
     fn count(self) -> usize {

@@ -5,29 +5,22 @@ use std::arch::asm;
 
 use half::f16;
 
-use crate::simd::loops::loops;
+use crate::simd::loops::{loops, padded, plain_loops};
 use crate::simd::sums::{Rows as SumRows, Sum, sums};
 use crate::simd::tiles::{SIDE, Tile, put, tiles, turned, whole};
 use crate::simd::{
-    LANES, Picked, Rows, exchange_loop, four, image_by_rows, largest_of_rows_loop, raise_by_loop,
-    sum_of_rows_loop,
+    LANES, Picked, Rows, Widen, exchange_loop, four, image_by_rows, largest_of_rows_loop,
+    raise_by_loop, sum_of_rows_loop,
 };
 
-/// Lanes of a register.
 const QUARTER: usize = LANES / 4;
 
 /// Sixteen numbers, four a register.
 type Lanes = [float32x4_t; LANES / QUARTER];
 
-/// Numbers that registers are filled from.
-pub(in crate::simd) trait Load: Copy {
-    /// The value for missing numbers.
-    const ZERO: Self;
-
-    /// Four numbers, widened.
+pub(in crate::simd) trait Load: Widen {
     fn load(quarter: &[Self; QUARTER]) -> float32x4_t;
 
-    /// Sixteen numbers, widened.
     #[inline(always)]
     fn load_all(chunk: &[Self; LANES]) -> Lanes {
         let quarters = chunk.as_chunks::<QUARTER>().0;
@@ -41,8 +34,6 @@ pub(in crate::simd) trait Load: Copy {
 }
 
 impl Load for f32 {
-    const ZERO: Self = 0.0;
-
     #[inline(always)]
     fn load(quarter: &[Self; QUARTER]) -> float32x4_t {
         // SAFETY: there are four numbers to read.
@@ -51,8 +42,6 @@ impl Load for f32 {
 }
 
 impl Load for f16 {
-    const ZERO: Self = Self::ZERO;
-
     #[inline(always)]
     fn load(quarter: &[Self; QUARTER]) -> float32x4_t {
         let wide: float32x4_t;
@@ -71,8 +60,6 @@ impl Load for f16 {
 }
 
 impl Load for i8 {
-    const ZERO: Self = 0;
-
     #[inline(always)]
     fn load(quarter: &[Self; QUARTER]) -> float32x4_t {
         // SAFETY: every processor of 64 bits has these.
@@ -99,14 +86,6 @@ impl Load for i8 {
     }
 }
 
-/// Fewer than sixteen numbers, with zeros after them.
-#[inline(always)]
-fn padded<A: Load>(rest: &[A]) -> [A; LANES] {
-    let mut chunk = [A::ZERO; LANES];
-    chunk[..rest.len()].copy_from_slice(rest);
-    chunk
-}
-
 #[inline]
 #[target_feature(enable = "neon")]
 fn none() -> Lanes {
@@ -127,16 +106,6 @@ fn chunk<A: Load>(chunk: &[A; LANES]) -> Lanes {
 #[inline(always)]
 fn rest_of_row<A: Load>(rest: &[A]) -> Lanes {
     chunk(&padded(rest))
-}
-
-#[inline(always)]
-fn lanes_of(numbers: &[f32; LANES]) -> Lanes {
-    chunk(numbers)
-}
-
-#[inline(always)]
-fn lanes_of_rest(rest: &[f32]) -> Lanes {
-    rest_of_row(rest)
 }
 
 #[inline]
@@ -204,7 +173,6 @@ fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
     out
 }
 
-/// The products of four rows with themselves.
 #[inline]
 #[target_feature(enable = "neon")]
 fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
@@ -248,32 +216,7 @@ fn add_products(
     }
 }
 
-#[inline]
-#[target_feature(enable = "neon")]
-pub(super) fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
-    exchange_loop(slope, row, hidden, error, f32::mul_add);
-}
-
-#[target_feature(enable = "neon")]
-pub(super) fn largest_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f32]) {
-    largest_of_rows_loop(matrix, rows, out);
-}
-
-#[target_feature(enable = "neon")]
-pub(super) fn sum_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f64]) {
-    sum_of_rows_loop(matrix, rows, out);
-}
-
-#[target_feature(enable = "neon")]
-pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
-    image_by_rows(matrix, weights, out);
-}
-
-#[target_feature(enable = "neon")]
-pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
-    raise_by_loop(best, weights, rows, f32::mul_add);
-}
-
 loops!("neon");
+plain_loops!("neon");
 tiles!("neon");
 sums!("neon", 4, [1 2 3]);

@@ -2,9 +2,10 @@
 //! have no branches, so that the compiler makes vector code of them.
 
 use crate::simd::sums::{Rows as SumRows, Sum};
-use crate::simd::{
-    Element, LANES, Picked, Rows, exchange_loop, image_by_rows, largest_of_rows_loop,
-    raise_by_loop, sum_of_rows_loop,
+use crate::simd::{Element, LANES, Picked, Rows, exchange_loop, raise_by_loop};
+pub(super) use crate::simd::{
+    image_by_rows as image, largest_of_rows_loop as largest_of_rows,
+    sum_of_rows_loop as sum_of_rows,
 };
 
 /// Whether every processor of the target multiplies and adds with one rounding. Where it does not,
@@ -114,18 +115,6 @@ pub(super) fn gram<A: Rows>(a: A, _dims: usize, out: &mut [f32]) {
             out[j * side + i] = product;
         }
     }
-}
-
-pub(super) fn largest_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f32]) {
-    largest_of_rows_loop(matrix, rows, out);
-}
-
-pub(super) fn sum_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f64]) {
-    sum_of_rows_loop(matrix, rows, out);
-}
-
-pub(super) fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
-    image_by_rows(matrix, weights, out);
 }
 
 pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {

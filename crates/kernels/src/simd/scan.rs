@@ -26,9 +26,7 @@ pub struct Tile<'t> {
     pub bytes: &'t [i8],
     /// Subtracted from each sum.
     pub biases: &'t [i32; TILE],
-    /// The factor of each row's numbers.
     pub scales: &'t [f32; TILE],
-    /// The quantisation error of each row.
     pub errors: &'t [f32; TILE],
 }
 
@@ -38,7 +36,6 @@ pub struct Probe<'p> {
     pub bytes: &'p [u8],
     /// The factor of a row's error.
     pub gain: f32,
-    /// The threshold.
     pub least: f32,
 }
 

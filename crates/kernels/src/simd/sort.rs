@@ -91,7 +91,6 @@ fn in_registers<const N: usize>(numbers: &mut [u32]) {
     }
 }
 
-/// The mask of the first lanes.
 #[cfg(target_arch = "x86_64")]
 fn first(count: usize) -> __mmask16 {
     ((1_u32 << count) - 1) as __mmask16

@@ -12,23 +12,17 @@ use crate::simd::Picked;
 pub struct Sum<'r> {
     pub rows: Rows<'r>,
     pub weights: &'r [f32],
-    /// The factor of the sum.
     pub share: f32,
 }
 
-/// Rows of one type.
 #[derive(Debug, Clone, Copy)]
 pub enum Rows<'r> {
-    /// Of 32-bit floats.
     F32(Picked<'r, f32>),
-    /// Of 16-bit floats.
     F16(Picked<'r, f16>),
-    /// Of bytes.
     I8(Picked<'r, i8>),
 }
 
 impl Rows<'_> {
-    /// How many numbers each row has.
     pub(super) fn dims(&self) -> usize {
         match self {
             Rows::F32(rows) => rows.dims,
@@ -127,9 +121,8 @@ mod tests {
 
     use super::*;
     use crate::simd;
+    use crate::simd::tests::at_every_width;
     use crate::simd::{LANES, plain, products_of_sums};
-    #[cfg(target_arch = "x86_64")]
-    use crate::simd::{Width, avx2, avx512, widest};
 
     /// The sum as it is where it is written down, and its rows in another type.
     fn written(rows: &[Vec<f32>], weights: &[f32], share: f32, dims: usize) -> Vec<f32> {
@@ -145,24 +138,9 @@ mod tests {
         [simd::dot(x, y), simd::dot(x, x), simd::dot(y, y)].map(f32::to_bits)
     }
 
-    fn at_every_width(a: Sum<'_>, b: Sum<'_>) -> Vec<[u32; 3]> {
-        let dims = a.rows.dims();
-        #[cfg_attr(
-            not(target_arch = "x86_64"),
-            expect(unused_mut, reason = "one width, and plain code")
-        )]
-        let mut found = vec![products_of_sums(a, b), plain::products_of_sums(a, b, dims)];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if widest() >= Width::Avx2 {
-                // SAFETY: the width was just compared with what the processor has.
-                found.push(unsafe { avx2::products_of_sums(a, b, dims) });
-            }
-            if widest() >= Width::Avx512 {
-                // SAFETY: the width was just compared with what the processor has.
-                found.push(unsafe { avx512::products_of_sums(a, b, dims) });
-            }
-        }
+    fn found(a: Sum<'_>, b: Sum<'_>) -> Vec<[u32; 3]> {
+        let mut found = vec![plain::products_of_sums(a, b, a.rows.dims())];
+        found.extend(at_every_width(|| products_of_sums(a, b)));
         found.into_iter().map(|products| products.map(f32::to_bits)).collect()
     }
 
@@ -194,7 +172,7 @@ mod tests {
             let picked = Picked { tables: [&first, &behind], numbers: &numbers, dims };
             let sum = Sum { rows: Rows::F32(picked), weights: &weights, share };
             let x = written(&rows, &weights, share, dims);
-            for found in at_every_width(sum, other) {
+            for found in found(sum, other) {
                 prop_assert_eq!(found, products(&x, &y));
             }
 
@@ -206,7 +184,7 @@ mod tests {
                 .map(|row| row.iter().map(|&n| f16::from_f32_const(n).to_f32()).collect())
                 .collect();
             let x = written(&back, &weights, share, dims);
-            for found in at_every_width(sum, other) {
+            for found in found(sum, other) {
                 prop_assert_eq!(found, products(&x, &y));
             }
 
@@ -217,7 +195,7 @@ mod tests {
             let back: Vec<Vec<f32>> =
                 rows.iter().map(|row| row.iter().map(|&n| f32::from(byte(n))).collect()).collect();
             let x = written(&back, &weights, share, dims);
-            for found in at_every_width(other, sum) {
+            for found in found(other, sum) {
                 prop_assert_eq!(found, products(&y, &x));
             }
         }

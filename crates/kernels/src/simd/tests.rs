@@ -1,8 +1,23 @@
 //! Every width against the plain twin, bit for bit.
 
+use std::sync::{Mutex, PoisonError};
+
 use proptest::prelude::*;
 
 use super::*;
+use crate::simd;
+
+/// What is found at each width that this processor has, by one test at a time.
+pub(crate) fn at_every_width<T>(find: impl Fn() -> T) -> [T; 3] {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = [Width::Least, Width::Avx2, Width::Avx512].map(|width| {
+        limit(width);
+        find()
+    });
+    limit(widest());
+    found
+}
 
 fn naive(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
@@ -70,26 +85,8 @@ proptest! {
     ) {
         let b: Vec<f32> = a.iter().rev().map(|value| value * seed).collect();
         let plain = outcome!(plain, &a, &b);
-        #[cfg(target_arch = "aarch64")]
-        {
-            // SAFETY: every processor of 64 bits has what they need.
-            let found = unsafe { outcome!(neon, &a, &b) };
+        for found in at_every_width(|| outcome!(simd, &a, &b)) {
             prop_assert_eq!(&found, &plain);
-        }
-        #[cfg(target_arch = "wasm32")]
-        prop_assert_eq!(&outcome!(wasm, &a, &b), &plain);
-        #[cfg(target_arch = "x86_64")]
-        {
-            if widest() >= Width::Avx2 {
-                // SAFETY: the width was just compared with what the processor has.
-                let found = unsafe { outcome!(avx2, &a, &b) };
-                prop_assert_eq!(&found, &plain);
-            }
-            if widest() >= Width::Avx512 {
-                // SAFETY: the width was just compared with what the processor has.
-                let found = unsafe { outcome!(avx512, &a, &b) };
-                prop_assert_eq!(&found, &plain);
-            }
         }
         let close = 1e-5 * (1.0 + naive(&a, &a).abs() + naive(&b, &b).abs());
         prop_assert!((f64::from(f32::from_bits(plain.0[0])) - naive(&a, &b)).abs() < close);
@@ -101,26 +98,8 @@ proptest! {
     ) {
         let (a, b) = (numbers(seed, height * dims), numbers(!seed, width * dims));
         let plain = matrices!(plain, &a, &b, dims);
-        #[cfg(target_arch = "aarch64")]
-        {
-            // SAFETY: every processor of 64 bits has what they need.
-            let found = unsafe { matrices!(neon, &a, &b, dims) };
+        for found in at_every_width(|| matrices!(simd, &a, &b, dims)) {
             prop_assert_eq!(&found, &plain);
-        }
-        #[cfg(target_arch = "wasm32")]
-        prop_assert_eq!(&matrices!(wasm, &a, &b, dims), &plain);
-        #[cfg(target_arch = "x86_64")]
-        {
-            if widest() >= Width::Avx2 {
-                // SAFETY: the width was just compared with what the processor has.
-                let found = unsafe { matrices!(avx2, &a, &b, dims) };
-                prop_assert_eq!(&found, &plain);
-            }
-            if widest() >= Width::Avx512 {
-                // SAFETY: the width was just compared with what the processor has.
-                let found = unsafe { matrices!(avx512, &a, &b, dims) };
-                prop_assert_eq!(&found, &plain);
-            }
         }
         let of_rows = a.chunks(dims).flat_map(|a| b.chunks(dims).map(move |b| plain::dot(a, b)));
         let bits: Vec<u32> = of_rows.map(f32::to_bits).collect();
@@ -148,8 +127,9 @@ proptest! {
             let sum: f64 = column(at).map(|at| f64::from(matrix[at])).sum();
             prop_assert!((sums[at] - sum).abs() < 1e-4);
         }
-        // What `dispatch` chooses; the widest here.
-        prop_assert_eq!(outcome(largest_of_rows, sum_of_rows), (best, sums));
+        for found in at_every_width(|| outcome(largest_of_rows, sum_of_rows)) {
+            prop_assert_eq!(&found, &(best.clone(), sums.clone()));
+        }
     }
 
     #[test]
@@ -162,17 +142,13 @@ proptest! {
                 *sum += weight * f64::from(matrix[row * width + at]);
             }
         }
-        let mut found = vec![9.0; width];
-        image(&matrix, &weights, &mut found);
-        prop_assert_eq!(&found, &expected);
-        found.fill(0.0);
-        plain::image(&matrix, &weights, &mut found);
-        prop_assert_eq!(&found, &expected);
-        #[cfg(target_arch = "x86_64")]
-        if widest() >= Width::Avx2 {
-            found.fill(0.0);
-            // SAFETY: the width was just compared with what the processor has.
-            unsafe { avx2::image(&matrix, &weights, &mut found) };
+        let by = |image: fn(&[f32], &[f64], &mut [f64])| {
+            let mut found = vec![0.0; width];
+            image(&matrix, &weights, &mut found);
+            found
+        };
+        prop_assert_eq!(by(plain::image), expected.clone());
+        for found in at_every_width(|| by(image)) {
             prop_assert_eq!(&found, &expected);
         }
     }

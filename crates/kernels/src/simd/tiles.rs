@@ -4,13 +4,11 @@
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::simd::LANES;
 
-/// Rows and columns of a tile.
 pub(super) const SIDE: usize = 4;
 
 /// The products of four rows with four: those of row `i` are numbers `4 i` to `4 i + 3`.
 pub(super) use crate::simd::Tile;
 
-/// The whole chunks of a row.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(always)]
 pub(super) fn whole(row: &[f32], chunks: usize) -> &[[f32; LANES]] {

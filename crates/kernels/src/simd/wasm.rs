@@ -14,11 +14,11 @@ use std::marker::PhantomData;
 use emulated::fused;
 use half::f16;
 
-use crate::simd::loops::loops;
+use crate::simd::loops::{loops, padded};
 pub(super) use crate::simd::plain::{exchange, image, largest_of_rows, sum_of_rows};
 use crate::simd::sums::{Rows as SumRows, Sum, sums};
 use crate::simd::tiles::{SIDE, Tile, put, tiles, turned};
-use crate::simd::{LANES, Picked, Rows, four};
+use crate::simd::{LANES, Picked, Rows, Widen, four};
 
 #[cfg(not(target_feature = "simd128"))]
 compile_error!("for WebAssembly, build with RUSTFLAGS=\"-C target-feature=+simd128\"");
@@ -49,6 +49,13 @@ impl Factor for Lanes {
 /// Sixteen numbers of a row of `A`.
 #[derive(Clone, Copy)]
 struct OfRow<A>(Lanes, PhantomData<A>);
+
+impl From<OfRow<f32>> for Lanes {
+    #[inline(always)]
+    fn from(row: OfRow<f32>) -> Self {
+        row.0
+    }
+}
 
 impl<A: Load> Factor for OfRow<A> {
     const IS_BYTES: bool = size_of::<A>() == 1;
@@ -160,7 +167,6 @@ pub(super) fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows
     }
 }
 
-/// The products of four rows with four.
 fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
     let mut out = [0.0; SIDE * SIDE];
     for (i, a) in a.into_iter().enumerate() {
@@ -171,7 +177,6 @@ fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
     out
 }
 
-/// The products of four rows with themselves.
 fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
     let mut out = [0.0; SIDE * SIDE];
     for i in 0..SIDE {
@@ -181,16 +186,6 @@ fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
         }
     }
     out
-}
-
-#[inline(always)]
-fn lanes_of(chunk: &[f32; LANES]) -> Lanes {
-    f32::load(chunk)
-}
-
-#[inline(always)]
-fn lanes_of_rest(rest: &[f32]) -> Lanes {
-    f32::load(&padded(rest))
 }
 
 #[inline(always)]
@@ -204,17 +199,11 @@ loops!("simd128");
 tiles!("simd128");
 sums!("simd128", 1, []);
 
-/// Numbers that registers are filled from.
-pub(in crate::simd) trait Load: Copy {
-    /// The value for missing numbers.
-    const ZERO: Self;
-
+pub(in crate::simd) trait Load: Widen {
     fn load(chunk: &[Self; LANES]) -> Lanes;
 }
 
 impl Load for f32 {
-    const ZERO: Self = 0.0;
-
     #[inline(always)]
     fn load(chunk: &[Self; LANES]) -> Lanes {
         let start = chunk.as_ptr().cast::<v128>();
@@ -231,8 +220,6 @@ impl Load for f32 {
 }
 
 impl Load for f16 {
-    const ZERO: Self = Self::ZERO;
-
     #[inline(always)]
     fn load(chunk: &[Self; LANES]) -> Lanes {
         let start = chunk.as_ptr().cast::<v128>();
@@ -248,8 +235,6 @@ impl Load for f16 {
 }
 
 impl Load for i8 {
-    const ZERO: Self = 0;
-
     #[inline(always)]
     fn load(chunk: &[Self; LANES]) -> Lanes {
         // SAFETY: there are sixteen bytes to read.
@@ -273,12 +258,4 @@ fn of_halves(halves: v128) -> v128 {
     let moved = f32x4_mul(rest, f32x4_splat(f32::from_bits(0x7780_0000)));
     let endless = v128_and(u32x4_ge(rest, u32x4_splat(0x0f80_0000)), u32x4_splat(0x7f80_0000));
     v128_or(v128_or(moved, endless), sign)
-}
-
-/// Fewer than sixteen numbers, with zeros after them.
-#[inline(always)]
-fn padded<A: Load>(rest: &[A]) -> [A; LANES] {
-    let mut chunk = [A::ZERO; LANES];
-    chunk[..rest.len()].copy_from_slice(rest);
-    chunk
 }

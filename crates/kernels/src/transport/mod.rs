@@ -24,7 +24,6 @@ mod tree;
 
 use tree::{Grid, Tree, WideSum};
 
-/// The most words a side may have.
 pub const MAX_WORDS: usize = 512;
 
 /// Bits a mass keeps: `(2^9 words * 2^48)^2 * SPREAD` is 2^126 and fits the flows.
@@ -34,21 +33,17 @@ const COST_BITS: u32 = 50;
 /// Factor on the masses that makes room for moving each by one. A flow is moved by up to the
 /// number of words, 2^10, and has to be told from the next multiple.
 const SPREAD: u128 = 1 << 12;
-/// Pivots allowed for each pair of words.
 const PIVOTS_PER_PAIR: usize = 4;
 
 /// The mass that a plan moves between two words.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Flow {
-    /// The word of the supply.
     pub from: usize,
-    /// The word of the demand.
     pub to: usize,
     /// The share of the whole mass.
     pub share: f64,
 }
 
-/// The size of a problem's costs.
 struct Scale {
     largest: f64,
     grid: Grid,
@@ -67,7 +62,6 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// A solver without working memory yet.
     pub fn new() -> Self {
         Self::default()
     }

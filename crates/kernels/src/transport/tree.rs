@@ -219,7 +219,6 @@ impl Grid {
         }
     }
 
-    /// The length of one step.
     pub(super) fn step(self) -> f64 {
         // An exponent field E scales the mantissa by 2^(E - 1075); below 2^-1022 a power of two
         // is a single bit of a subnormal number.

@@ -49,7 +49,6 @@ impl Folder {
         Ok(Self { target: target.to_owned(), whole, bytes: 0 })
     }
 
-    /// Writes a file, given its path within the folder.
     pub(super) fn write(
         &mut self,
         name: &str,
@@ -77,12 +76,10 @@ impl Folder {
         self.write(name, |out| writeln!(out, "{value:#}"))
     }
 
-    /// Total size of the files written.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Moves the folder to its place.
     pub(super) fn finish(self) -> Result<PathBuf, ExportError> {
         self.whole.finish().map_err(ExportError::io(&self.target))?;
         Ok(self.target)
@@ -135,7 +132,6 @@ pub(super) fn write(exported: &Exported, model: &Model, out: &mut dyn Write) -> 
 /// The header is padded to a multiple of this, so that the numbers can be used in place.
 const ALIGNMENT: usize = 8;
 
-/// The tensors of the exported model.
 pub(super) struct Layout {
     dtype: Dtype,
     rows: usize,
@@ -146,7 +142,6 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The tensors that the library expects.
     pub(super) fn of(options: &ExportOptions, entries: &Entries) -> Self {
         let alone = options.library == Library::SentenceTransformers && options.dtype != Dtype::I8;
         let mapped = entries.inflections() > 0 && !alone;
@@ -155,7 +150,6 @@ impl Layout {
         Self { dtype: options.dtype, rows, entries: entries.len(), mapped, name }
     }
 
-    /// NumPy's name for the element type.
     pub(super) fn number_name(&self) -> &'static str {
         match self.dtype {
             Dtype::F16 => "float16",

@@ -20,7 +20,6 @@ use serde_json::json;
 use crate::export::folder::{Folder, Layout};
 use crate::export::rules::{Entries, Rules};
 
-/// The library that a folder is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Library {
@@ -39,7 +38,6 @@ impl Library {
     }
 }
 
-/// Which inflected forms become entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inflections {
     /// Every word that a suffix rule maps to a listed word.
@@ -47,16 +45,13 @@ pub enum Inflections {
     None,
 }
 
-/// What to export and how.
 #[derive(Debug)]
 pub struct ExportOptions {
     pub model: PathBuf,
     /// The folder to write; must be absent or empty.
     pub output: PathBuf,
     pub library: Library,
-    /// Element type of the rows.
     pub dtype: Dtype,
-    /// Entries beside the listed words.
     pub inflections: Inflections,
     /// Whether the library scales text vectors to length 1.
     pub normalize: bool,
@@ -68,12 +63,9 @@ pub struct Exported {
     pub library: Library,
     pub fingerprint: String,
     pub words: usize,
-    /// Number of inflected forms of listed words.
     pub inflections: usize,
     pub dims: usize,
-    /// Element type of the rows.
     pub dtype: Dtype,
-    /// Total size of the files.
     pub bytes: u64,
     /// The method whose vectors the folder gives.
     pub method: &'static str,
@@ -197,20 +189,17 @@ fn sentence_transformers_config(options: &ExportOptions) -> serde_json::Value {
     })
 }
 
-/// Why the export failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error(transparent)]
     Model(#[from] ModelError),
     #[error("{0}")]
     Options(String),
-    /// A file or folder could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
 
 impl ExportError {
-    /// Wraps an I/O error with its path.
     fn io(path: &Path) -> impl Fn(io::Error) -> Self {
         move |source| Self::Io { path: path.to_owned(), source }
     }

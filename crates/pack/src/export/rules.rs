@@ -36,12 +36,10 @@ const ENDINGS: &str = "'s|'m|'d|'re|'ve|'ll";
 pub(super) struct Rules {
     pub(super) normalizers: Vec<Value>,
     pub(super) pre_tokenizers: Vec<Value>,
-    /// Rules that could not be expressed.
     pub(super) left_behind: Vec<&'static str>,
 }
 
 impl Rules {
-    /// The components for a model's rules.
     pub(super) fn of(rules: &Normalisation) -> Self {
         let mut made =
             Self { normalizers: Vec::new(), pre_tokenizers: Vec::new(), left_behind: Vec::new() };
@@ -107,7 +105,6 @@ impl Rules {
         }
     }
 
-    /// Addresses, names and hashtags.
     fn web(&mut self, rules: &Normalisation) {
         if rules.urls != Urls::Text {
             let hosts: Vec<_> =
@@ -265,7 +262,6 @@ enum Sequence<'t> {
     PreTokenizers { pretokenizers: &'t [serde_json::Value] },
 }
 
-/// A model of whole words.
 #[derive(Serialize)]
 struct WordLevel<'t> {
     r#type: &'static str,
@@ -347,7 +343,6 @@ impl Entries {
         self.words
     }
 
-    /// Number of inflected forms.
     pub(super) fn inflections(&self) -> usize {
         self.inflected.len()
     }

@@ -62,7 +62,6 @@ impl FastTextReader {
         Self::over(Source::open(path)?, budget)
     }
 
-    /// As [`open`](Self::open), for bytes from any source.
     pub fn over(source: Source, budget: Budget) -> Result<Self, ReadError> {
         let mut scan = Scan::new(source);
         let arguments = Arguments::read(&mut scan, budget)?;
@@ -321,7 +320,6 @@ const LAST_LOSS: i32 = 4;
 /// fastText's default is 6; with longer n-grams, summing up one word would take too long.
 const LONGEST_NGRAM: u32 = 64;
 
-/// The training arguments that the vectors depend on.
 struct Arguments {
     dims: usize,
     buckets: u64,
@@ -381,7 +379,6 @@ impl Arguments {
     }
 }
 
-/// Reads a whole number within a range.
 fn argument(scan: &mut Scan, name: &str, least: i32, most: i32) -> Result<u32, ReadError> {
     let at = scan.position();
     let value = scan.i32(name)?;
@@ -392,7 +389,6 @@ fn argument(scan: &mut Scan, name: &str, least: i32, most: i32) -> Result<u32, R
     Err(scan.source().malformed(at, problem))
 }
 
-/// Number of centroids that a code selects from.
 const CENTROIDS: usize = 256;
 
 /// The input matrix; its rows are read by position.
@@ -413,7 +409,6 @@ struct Quantised {
     lengths: Option<(u64, Quantiser)>,
 }
 
-/// The centroids of all parts.
 #[derive(Debug)]
 struct Quantiser {
     dims: usize,
@@ -534,7 +529,6 @@ impl Quantiser {
         Ok(Self { dims, part, centroids })
     }
 
-    /// Number of parts of a row.
     fn count(&self) -> usize {
         self.dims.div_ceil(self.part)
     }
@@ -577,7 +571,6 @@ fn check_output(scan: &mut Scan) -> Result<(), ReadError> {
     step_over_matrix(scan, at, shape)
 }
 
-/// Reads a byte that is 0 or 1.
 fn flag(scan: &mut Scan, what: &str) -> Result<bool, ReadError> {
     let at = scan.position();
     match scan.array(what)? {

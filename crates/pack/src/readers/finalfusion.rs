@@ -32,7 +32,6 @@ pub(super) fn open(source: &super::Source) -> Opened {
     Ok(Box::new(FinalfusionReader::open(&source.path, source.budget)?))
 }
 
-/// A stream over the words of a finalfusion file.
 #[derive(Debug)]
 pub struct FinalfusionReader {
     scan: Scan,
@@ -53,7 +52,6 @@ impl FinalfusionReader {
         Self::over(Source::open(path)?, budget)
     }
 
-    /// As `open`, for bytes from any source.
     pub fn over(source: Source, budget: Budget) -> Result<Self, ReadError> {
         let mut scan = Scan::new(source);
         let mut chunks = Chunks::read_header(&mut scan)?;
@@ -169,7 +167,6 @@ const MOST_CHUNKS: u32 = 64;
 #[derive(Debug, Clone, Copy)]
 struct Vocabulary {
     chunk: u64,
-    /// Byte offset of the first word.
     begin: u64,
     words: u64,
     parts: Parts,

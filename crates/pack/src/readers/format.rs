@@ -10,7 +10,6 @@ use super::text::{HEADER_BYTES, count_numbers, is_header, line_bytes};
 use super::{Budget, FIRST_BYTES, Format, Lines, Mark, Opened, Place, ReadError, Source};
 
 impl Format {
-    /// The name on the command line.
     pub fn name(self) -> &'static str {
         self.info().name
     }
@@ -39,7 +38,6 @@ fn known() -> String {
     Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ")
 }
 
-/// Opens word vectors of any format.
 pub fn open(source: &Source) -> Opened {
     match source.format {
         Some(format) => format.open(source),
@@ -47,7 +45,6 @@ pub fn open(source: &Source) -> Opened {
     }
 }
 
-/// Recognises the format of a file or folder.
 pub(crate) fn detect(path: &Path) -> Result<Format, ReadError> {
     if path.is_dir()
         && let Some(format) = marked(|mark| matches!(mark, Mark::Folder))
@@ -87,13 +84,11 @@ pub fn recognise(input: &mut Input) -> Result<Format, ReadError> {
     })
 }
 
-/// The first format whose mark satisfies `is`.
 fn marked(is: impl Fn(&Mark) -> bool) -> Option<Format> {
     Format::ALL.iter().copied().find(|format| is(&format.info().mark))
 }
 
 impl Lines {
-    /// Examines the first lines of a file.
     fn of(input: &mut Input) -> Result<Self, ReadError> {
         input.skip_byte_order_mark()?;
         let header = input.peek_line(HEADER_BYTES)?.is_some_and(is_header);
@@ -104,7 +99,6 @@ impl Lines {
     }
 }
 
-/// Whether the next line is a word and numbers.
 fn is_row(input: &mut Input) -> Result<bool, ReadError> {
     let limit = line_bytes(Budget::DEFAULT.dims, Budget::DEFAULT);
     Ok(input.peek_line(limit)?.is_some_and(|line| count_numbers(line) > 0))

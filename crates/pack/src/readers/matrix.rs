@@ -43,13 +43,10 @@ impl Number {
     }
 }
 
-/// The shape that a header states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     pub number: Number,
-    /// How many rows it has.
     pub rows: u64,
-    /// How many numbers a row has.
     pub dims: u64,
 }
 
@@ -155,7 +152,7 @@ mod tests {
     use super::*;
     use crate::readers::input::Input;
     use crate::readers::tests::{all, bytes, fault, row, says};
-    use crate::readers::{Budget, ReadError};
+    use crate::readers::{Budget, Opened};
 
     #[test]
     fn every_kind_of_number_is_decoded_and_what_is_too_large_becomes_infinite() {
@@ -171,11 +168,12 @@ mod tests {
         assert!(decode(Number::F32, &[f32::NAN.to_le_bytes(); 2].concat())[1].is_nan());
     }
 
-    fn read(words: &str) -> Result<MatrixReader, ReadError> {
+    fn read(words: &str) -> Opened {
         let matrix = [1.0_f32, 2.0, 3.0, f32::INFINITY].map(f32::to_le_bytes).concat();
         let shape = Shape { number: Number::F32, rows: 2, dims: 2 };
         let words = Input::from_bytes("vocab.txt", words.into()).unwrap();
-        MatrixReader::new(bytes(matrix), words, shape, Budget { word_bytes: 8, ..Budget::DEFAULT })
+        let budget = Budget { word_bytes: 8, ..Budget::DEFAULT };
+        Ok(Box::new(MatrixReader::new(bytes(matrix), words, shape, budget)?))
     }
 
     #[test]

@@ -8,7 +8,6 @@
 /// Declares [`Format`] from a list of modules, each with its [`Info`] and the function that opens a file.
 macro_rules! formats {
     ($($variant:ident => $module:ident($info:ident, $open:ident),)+) => {
-        /// A foreign format of word vectors.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Format {
             $(#[doc = concat!("See [`", stringify!($module), "`].")] $variant,)+
@@ -47,9 +46,9 @@ pub use cognate::model::unlisted::SubwordRule as Subword;
 pub use cognate_files::{Place, ReadError, input};
 
 formats! {
-    Word2VecText => text(WORD2VEC, open_source),
+    Word2VecText => text(WORD2VEC, open),
     Word2VecBin => word2vec_bin(INFO, open),
-    Glove => text(GLOVE, open_source),
+    Glove => text(GLOVE, open),
     FastText => fasttext_bin(INFO, open),
     Npy => npy(INFO, open),
     Safetensors => safetensors(INFO, open),
@@ -74,7 +73,6 @@ pub struct Source {
     pub vocabulary: Option<PathBuf>,
     /// The name of the matrix in a safetensors file with several.
     pub tensor: Option<String>,
-    /// Limits on what is read.
     pub budget: Budget,
 }
 
@@ -102,7 +100,6 @@ impl Source {
         [self.path.with_extension("vocab.txt"), self.path.with_file_name("vocab.txt")]
     }
 
-    /// The words that belong to a matrix.
     pub(super) fn words(&self) -> Result<input::Input, ReadError> {
         if let Some(vocabulary) = &self.vocabulary {
             return input::Input::open(vocabulary);
@@ -124,12 +121,10 @@ impl Source {
 /// The name of a format and how to recognise it.
 #[derive(Debug)]
 pub(crate) struct Info {
-    /// Its name on the command line.
     pub name: &'static str,
     pub mark: Mark,
 }
 
-/// How files of a format are recognised.
 #[derive(Debug)]
 pub(crate) enum Mark {
     /// By their first [`FIRST_BYTES`] bytes (fewer in a shorter file) and their size, which is
@@ -140,10 +135,8 @@ pub(crate) enum Mark {
     Folder,
 }
 
-/// Number of bytes that [`Mark::Bytes`] receives.
 pub(crate) const FIRST_BYTES: usize = 9;
 
-/// Properties of the first lines of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lines {
     /// The first line is two whole numbers, as word2vec's header is.
@@ -153,21 +146,16 @@ pub(crate) struct Lines {
     pub rows: bool,
 }
 
-/// A reader, ready to return rows.
 pub(crate) type Opened = Result<Box<dyn VectorReader>, ReadError>;
 
-/// Limits for every format, whatever a header states.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     pub words: u64,
-    /// Maximum dimensions of a row.
     pub dims: usize,
-    /// Maximum bytes of a word.
     pub word_bytes: usize,
 }
 
 impl Budget {
-    /// The limits of a model file.
     pub const DEFAULT: Self = Self {
         words: Limits::DEFAULT.words,
         dims: Limits::DEFAULT.dims as usize,
@@ -175,9 +163,7 @@ impl Budget {
     };
 }
 
-/// A stream of words and their vectors.
 pub trait VectorReader {
-    /// Dimensions of every row.
     fn dims(&self) -> usize;
 
     /// Number of rows in the header, if it was checked against the size of the file.
@@ -207,7 +193,6 @@ pub trait VectorReader {
         None
     }
 
-    /// The format's rule for vectors of unlisted words.
     fn subword(&self) -> Option<Subword> {
         None
     }

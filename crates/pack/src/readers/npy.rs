@@ -8,7 +8,6 @@ use super::input::{Input, shown};
 use super::matrix::{MatrixReader, Number, Shape};
 use super::{Info, Mark, Opened, Place, ReadError, Source};
 
-/// The first bytes of every `.npy` file.
 const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// Maximum bytes of a header. NumPy writes 118 bytes for a matrix.
@@ -17,7 +16,6 @@ const HEADER_BYTES: usize = 64 << 10;
 pub(crate) const INFO: Info =
     Info { name: "npy", mark: Mark::Bytes(|first, _| first.starts_with(MAGIC)) };
 
-/// Opens a matrix and its words.
 pub(super) fn open(source: &Source) -> Opened {
     let mut input = Input::open(&source.path)?;
     let shape = find_matrix(&mut input)?;
@@ -82,7 +80,6 @@ enum Refusal {
     Unsupported(String),
 }
 
-/// A parser of the header's text.
 struct Grammar<'h> {
     text: &'h [u8],
     at: usize,

@@ -64,7 +64,6 @@ impl Source {
         })
     }
 
-    /// Bytes in memory, called `name` in errors.
     pub fn memory(name: &str, bytes: Vec<u8>) -> Self {
         let len = bytes.len() as u64;
         let digested = RefCell::default();
@@ -76,7 +75,6 @@ impl Source {
         self.len
     }
 
-    /// Fills `out` with the bytes from `offset` on.
     pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<(), ReadError> {
         match &self.bytes {
             Bytes::File(file) => file.read_exact_at(out, offset).map_err(|source| {
@@ -147,7 +145,6 @@ impl Source {
     }
 }
 
-/// Bytes read from the system at a time.
 const BUFFER_BYTES: u64 = 64 * 1024;
 
 /// Reads a [`Source`] sequentially through a buffer of fixed size.
@@ -162,7 +159,6 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// Begins at the first byte of the source.
     pub(crate) fn new(source: Source) -> Self {
         Self { source, buffered_to: 0, buffer: Vec::new(), taken: 0 }
     }
@@ -171,17 +167,14 @@ impl Scan {
         &self.source
     }
 
-    /// Source offset of the next byte.
     pub(crate) fn position(&self) -> u64 {
         self.buffered_to - self.waiting().len() as u64
     }
 
-    /// Bytes from the position to the end.
     pub(crate) fn left(&self) -> u64 {
         self.source.len.saturating_sub(self.position())
     }
 
-    /// Continues at `offset`.
     pub(crate) fn seek(&mut self, offset: u64) {
         self.buffer.clear();
         self.taken = 0;

@@ -21,7 +21,6 @@ const HEADER_BYTES: u64 = 100_000_000;
 /// Preferred names of a matrix of word vectors, most likely first.
 const NAMES: [&str; 2] = ["vectors", "embeddings"];
 
-/// Maximum names listed in a message.
 const LISTED: usize = 8;
 
 /// The header is JSON and fits into the file.
@@ -32,7 +31,6 @@ fn begins_with_header(first: &[u8], size: Option<u64>) -> bool {
     size.is_some_and(|size| u64::from_le_bytes(*length) < size)
 }
 
-/// Opens a matrix and its words.
 pub(super) fn open(source: &Source) -> Opened {
     let mut input = Input::open(&source.path)?;
     let shape = find_matrix(&mut input, source.tensor.as_deref())?;
@@ -89,14 +87,12 @@ fn read_header(input: &mut Input, search: Search<'_>) -> Result<Header, ReadErro
     parsed.map_err(|error| input.malformed(Place::Byte(8), format!("in the header: {error}")))
 }
 
-/// The result of a search through a header.
 #[derive(Default)]
 struct Header {
     /// The named tensor, or the matrix with the most likely name.
     best: Option<(String, Entry)>,
     /// Number of matrices without a likely name.
     others: u64,
-    /// The first names; for messages.
     names: Vec<String>,
     tensors: u64,
     /// End offset of the last tensor.
@@ -132,7 +128,6 @@ fn likelihood(name: &str) -> usize {
     NAMES.into_iter().position(|usual| usual == name).unwrap_or(NAMES.len())
 }
 
-/// A tensor's entry in the header.
 #[derive(Deserialize)]
 struct Entry {
     dtype: Dtype,
@@ -307,8 +302,8 @@ mod tests {
         let halves = [0x3c00_u16, 0xc000, 0x3800, 0x7e00].map(u16::to_le_bytes).concat();
         let mut input = bytes(file(header, &halves));
         let shape = find_matrix(&mut input, None).unwrap();
-        let rows =
-            all(MatrixReader::new(input, bytes("the\nof\n"), shape, Budget::DEFAULT)).unwrap();
+        let reader = MatrixReader::new(input, bytes("the\nof\n"), shape, Budget::DEFAULT).unwrap();
+        let rows = all(Ok(Box::new(reader))).unwrap();
         assert_eq!(rows[0], row("the", &[1.0, -2.0]));
         assert!(rows[1].1[0] == 0.5 && rows[1].1[1].is_nan());
     }

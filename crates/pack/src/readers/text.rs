@@ -4,50 +4,33 @@
 use super::input::{Input, shown};
 use super::{Budget, Info, Mark, Opened, Place, ReadError, Source, VectorReader};
 
-/// Opens text with or without a header, whichever name the user gave; `input` stands at its first
-/// byte.
-pub fn open(mut input: Input, budget: Budget) -> Opened {
-    input.skip_byte_order_mark()?;
-    let with_header = input.peek_line(HEADER_BYTES)?.is_some_and(is_header);
-    Ok(match with_header {
-        true => Box::new(TextReader::with_header(input, budget)?),
-        false => Box::new(TextReader::without_header(input, budget)?),
-    })
-}
-
-/// Reads text with or without a header.
 pub struct TextReader {
-    rows: TextRows,
+    input: Input,
+    budget: Budget,
+    dims: usize,
+    read: u64,
     /// Number of rows in the header, if there is one.
     promised: Option<u64>,
     /// Without a header: the part before the numbers of the first row, if its word has several parts.
     before_numbers: Option<String>,
-    /// Maximum bytes of a row's line.
-    limit: usize,
 }
 
 impl TextReader {
-    /// Reads word2vec's header; `input` stands at the first byte of a file.
-    pub fn with_header(mut input: Input, budget: Budget) -> Result<Self, ReadError> {
+    /// Reads the header, if the first line is one, or else counts the numbers of the first row;
+    /// `input` stands at the first byte of a file.
+    pub fn new(mut input: Input, budget: Budget) -> Result<Self, ReadError> {
         input.skip_byte_order_mark()?;
-        // A word may be empty, but every number has a separator before it.
-        let row_bytes = |dims: u64| dims.checked_mul(2)?.checked_add(1);
-        let Header { rows, dims } = Header::read(&mut input, budget, row_bytes)?;
-        let limit = line_bytes(dims, budget);
-        let rows_of_text = TextRows::new(input, dims, budget);
-        Ok(Self { rows: rows_of_text, promised: Some(rows), before_numbers: None, limit })
-    }
-
-    /// Counts the numbers of the first row; `input` stands at the first byte of a file.
-    pub fn without_header(mut input: Input, budget: Budget) -> Result<Self, ReadError> {
-        input.skip_byte_order_mark()?;
+        if input.peek_line(HEADER_BYTES)?.is_some_and(is_header) {
+            // A word may be empty, but every number has a separator before it.
+            let row_bytes = |dims: u64| dims.checked_mul(2)?.checked_add(1);
+            let Header { rows, dims } = Header::read(&mut input, budget, row_bytes)?;
+            let promised = Some(rows);
+            return Ok(Self { input, budget, dims, read: 0, promised, before_numbers: None });
+        }
         let limit = line_bytes(budget.dims, budget);
         let empty = input.peek(1)?.is_empty();
         let mut before_numbers = None;
         let found = match input.peek_line(limit)? {
-            Some(line) if is_header(line) => {
-                Err(format!("{} is a header; the file is word2vec text", shown(line)))
-            }
             Some(line) => match count_numbers(line) {
                 0 => Err(format!("expected a word and its numbers, found {}", shown(line))),
                 dims => {
@@ -60,15 +43,14 @@ impl TextReader {
         };
         let dims = found.map_err(|problem| input.malformed(Place::Line(1), problem))?;
         let dims = budget.admit_dims(dims, &input)?;
-        let rows = TextRows::new(input, dims, budget);
-        Ok(Self { rows, promised: None, before_numbers, limit })
+        Ok(Self { input, budget, dims, read: 0, promised: None, before_numbers })
     }
 
     /// Compares the number of numbers in the second row with that of the first.
     fn check_first_row(&mut self) -> Result<(), ReadError> {
         let Some(part) = self.before_numbers.take() else { return Ok(()) };
-        let (input, dims) = (&mut self.rows.input, self.rows.dims);
-        let next = input.peek_line(self.limit)?.map_or(0, count_numbers);
+        let (dims, limit) = (self.dims, line_bytes(self.budget.dims, self.budget));
+        let next = self.input.peek_line(limit)?.map_or(0, count_numbers);
         if next <= dims {
             return Ok(());
         }
@@ -76,27 +58,12 @@ impl TextReader {
             "expected a word and {next} numbers, as line 2 has them, found {part} before the last \
              {dims}"
         );
-        Err(input.malformed(Place::Line(1), problem))
-    }
-}
-
-impl VectorReader for TextReader {
-    fn dims(&self) -> usize {
-        self.rows.dims
+        Err(self.input.malformed(Place::Line(1), problem))
     }
 
-    fn rows_hint(&self) -> Option<u64> {
-        self.promised.filter(|_| self.rows.input.packing().is_none())
-    }
-
-    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool, ReadError> {
-        if self.rows.read == 1 {
-            self.check_first_row()?;
-        }
-        if self.rows.next(word, row)? {
-            return Ok(true);
-        }
-        let read = self.rows.read;
+    /// The error for a number of rows other than the header promises.
+    fn finish(&self) -> Result<bool, ReadError> {
+        let read = self.read;
         let Some(promised) = self.promised.filter(|&promised| promised != read) else {
             return Ok(false);
         };
@@ -104,48 +71,29 @@ impl VectorReader for TextReader {
             "the file ends here after {read} rows, but its header promises {promised}; correct \
              the first line or fetch the file again"
         );
-        Err(self.rows.input.malformed(self.rows.place(), problem))
-    }
-
-    fn place(&self) -> Place {
-        self.rows.place()
-    }
-
-    fn digest(&mut self) -> Result<String, ReadError> {
-        self.rows.input.digest()
-    }
-
-    fn progress(&self) -> (u64, u64) {
-        self.rows.input.progress()
+        Err(self.input.malformed(self.place(), problem))
     }
 }
 
-/// Maximum bytes of a number in a row, with its separator.
-const NUMBER_BYTES: usize = 32;
-
-/// The rows of a text file, one on each line.
-pub(super) struct TextRows {
-    pub(super) input: Input,
-    pub(super) dims: usize,
-    /// Number of rows returned so far.
-    pub(super) read: u64,
-    budget: Budget,
-}
-
-impl TextRows {
-    /// Rows of `dims` numbers, starting at the position of `input`.
-    pub(super) fn new(input: Input, dims: usize, budget: Budget) -> Self {
-        Self { input, dims, read: 0, budget }
+impl VectorReader for TextReader {
+    fn dims(&self) -> usize {
+        self.dims
     }
 
-    /// Reads the next row; `false` at the end of the file.
-    pub(super) fn next(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool, ReadError> {
+    fn rows_hint(&self) -> Option<u64> {
+        self.promised.filter(|_| self.input.packing().is_none())
+    }
+
+    fn next_row(&mut self, word: &mut Vec<u8>, row: &mut [f32]) -> Result<bool, ReadError> {
+        if self.read == 1 {
+            self.check_first_row()?;
+        }
         word.clear();
         let limit = line_bytes(self.dims, self.budget);
         let mut blank = None;
         loop {
             let parsed = match self.input.read_line_bounded(limit)? {
-                None => return Ok(false),
+                None => return self.finish(),
                 Some(line) if line.iter().copied().all(is_separator) => None,
                 Some(line) => Some(parse_row(line, self.dims, self.budget.word_bytes, word, row)),
             };
@@ -167,13 +115,22 @@ impl TextRows {
         Ok(true)
     }
 
-    /// Line of the last row.
-    pub(super) fn place(&self) -> Place {
+    fn place(&self) -> Place {
         Place::Line(self.input.lines())
+    }
+
+    fn digest(&mut self) -> Result<String, ReadError> {
+        self.input.digest()
+    }
+
+    fn progress(&self) -> (u64, u64) {
+        self.input.progress()
     }
 }
 
-/// Maximum bytes of a line with `dims` numbers.
+/// Maximum bytes of a number in a row, with its separator.
+const NUMBER_BYTES: usize = 32;
+
 pub(super) fn line_bytes(dims: usize, budget: Budget) -> usize {
     dims.saturating_mul(NUMBER_BYTES).saturating_add(budget.word_bytes)
 }
@@ -194,7 +151,7 @@ pub(super) fn count_numbers(line: &[u8]) -> usize {
 }
 
 /// The last part of a row's word, if the word has several: the part before its `numbers`.
-pub(super) fn last_part(line: &[u8], numbers: usize) -> Option<&[u8]> {
+fn last_part(line: &[u8], numbers: usize) -> Option<&[u8]> {
     let mut word = trim_end(line);
     for _ in 0..numbers {
         (word, _) = split_last(word)?;
@@ -203,7 +160,7 @@ pub(super) fn last_part(line: &[u8], numbers: usize) -> Option<&[u8]> {
 }
 
 /// Splits a line into `word` and exactly `dims` numbers.
-pub(super) fn parse_row(
+fn parse_row(
     line: &[u8],
     dims: usize,
     word_bytes: usize,
@@ -272,8 +229,8 @@ pub(crate) const GLOVE: Info =
     Info { name: "glove", mark: Mark::Lines(|lines| !lines.header && lines.rows) };
 
 /// Opens text with or without a header, whichever of both formats was named.
-pub(super) fn open_source(source: &Source) -> Opened {
-    open(Input::open(&source.path)?, source.budget)
+pub(super) fn open(source: &Source) -> Opened {
+    Ok(Box::new(TextReader::new(Input::open(&source.path)?, source.budget)?))
 }
 
 /// Maximum bytes of a header line: two numbers of any plausible length with some space around.
@@ -344,7 +301,6 @@ impl Header {
 }
 
 impl Budget {
-    /// Returns `rows` if that many are accepted.
     pub(super) fn admit_rows(self, rows: u64, input: &Input) -> Result<u64, ReadError> {
         if rows <= self.words {
             return Ok(rows);
@@ -369,8 +325,8 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::readers::Budget;
     use crate::readers::tests::{all, bytes, fault, row, says};
-    use crate::readers::{Budget, Place, ReadError, VectorReader, text};
 
     fn parsed(line: &str, dims: usize) -> Result<(String, Vec<f32>), String> {
         let (mut word, mut row) = (Vec::new(), vec![7.0; dims]);
@@ -387,16 +343,6 @@ mod tests {
         assert_eq!(parsed("\u{a0} 1", 1), Ok(("\u{a0}".into(), vec![1.0])));
         assert_eq!(parsed("7 8 9", 2), Ok(("7".into(), vec![8.0, 9.0])));
         assert_eq!(parsed(" 8 9", 2), Ok((String::new(), vec![8.0, 9.0])));
-    }
-
-    #[test]
-    fn rows_that_are_short_long_or_no_rows_say_what_was_expected() {
-        let problem = |line, dims| parsed(line, dims).unwrap_err();
-        assert!(problem("the 1", 2).contains("expected a word and 2 numbers, found only 1"));
-        assert!(problem("1 2", 2).contains("found only 1 numbers"));
-        assert!(problem("the 1 2 3", 2).contains("one more number, `1`"));
-        assert!(problem("the one 2", 2).contains("found `one` before the last 1"));
-        assert!(problem("a-word-of-17-byte 1", 1).contains("17 bytes, more than 16"));
     }
 
     #[test]
@@ -417,17 +363,8 @@ mod tests {
         assert_eq!(count_numbers(b""), 0);
     }
 
-    fn word2vec(file: impl AsRef<[u8]>) -> Result<TextReader, ReadError> {
-        TextReader::with_header(bytes(file), Budget::DEFAULT)
-    }
-
-    fn glove(file: impl AsRef<[u8]>) -> Result<TextReader, ReadError> {
-        TextReader::without_header(bytes(file), Budget::DEFAULT)
-    }
-
-    /// Opens the text through both names; the first line decides on the reader.
-    fn either(file: &str) -> Result<Box<dyn VectorReader>, ReadError> {
-        text::open(bytes(file), Budget::DEFAULT)
+    fn opened(file: impl AsRef<[u8]>) -> Opened {
+        Ok(Box::new(TextReader::new(bytes(file), Budget::DEFAULT)?))
     }
 
     #[test]
@@ -440,26 +377,26 @@ mod tests {
             "\u{feff}2 2\nthe\t0.5\t-1\nof\t1e-3\t2\n\n\r\n",
             "\u{feff}the 0.5 -1\nof 1e-3 2\n",
         ] {
-            assert_eq!(all(either(file)).unwrap(), expected, "{file:?}");
+            assert_eq!(all(opened(file)).unwrap(), expected, "{file:?}");
         }
     }
 
     #[test]
     fn a_header_is_only_hinted_at_when_the_file_can_hold_its_rows() {
-        let reader = word2vec("2 2\na 1 2\nb 3 4\n").unwrap();
+        let reader = opened("2 2\na 1 2\nb 3 4\n").unwrap();
         assert_eq!((reader.dims(), reader.rows_hint()), (2, Some(2)));
-        assert_eq!(glove("a 1 2\n").unwrap().rows_hint(), None);
+        assert_eq!(opened("a 1 2\n").unwrap().rows_hint(), None);
     }
 
     #[test]
     fn a_header_that_promises_too_many_rows_is_caught_where_the_file_ends() {
-        let reader = word2vec("3 2\na 1 2\nb 3000 4000\n");
+        let reader = opened("3 2\na 1 2\nb 3000 4000\n");
         says(&fault(reader), &["memory, line 3", "after 2 rows", "promises 3"]);
     }
 
     #[test]
     fn a_header_that_promises_too_few_rows_is_caught_once_all_were_handed_over() {
-        let mut reader = word2vec("1 2\na 1 2\nb 3 4\n").unwrap();
+        let mut reader = opened("1 2\na 1 2\nb 3 4\n").unwrap();
         let (mut word, mut row) = (Vec::new(), [0.0; 2]);
         for _ in 0..2 {
             assert!(reader.next_row(&mut word, &mut row).unwrap());
@@ -473,21 +410,20 @@ mod tests {
     fn absurd_headers_are_refused_before_anything_is_read() {
         for file in ["1000000000000000000 1000000000\na 1\n", "18446744073709551615 4\na 1 2 3 4\n"]
         {
-            says(&fault(word2vec(file)), &["memory, line 1", "promises", "bytes that follow"]);
+            says(&fault(opened(file)), &["memory, line 1", "promises", "bytes that follow"]);
         }
-        says(&fault(word2vec("123456789012345678901 2\n")), &["line 1", "`123456789012345678901`"]);
-        says(&fault(word2vec("3 0\na\nb\nc\n")), &["line 1", "0 numbers"]);
-        says(&fault(word2vec("the 0.1\n")), &["line 1", "expected a header", "`the 0.1`"]);
-        says(&fault(word2vec("")), &["line 1", "empty"]);
-        says(&fault(glove("")), &["line 1", "empty"]);
-        says(&fault(glove("2 2\na 1 2\n")), &["line 1", "`2 2` is a header"]);
-        says(&fault(glove("no numbers here\n")), &["line 1", "`no numbers here`"]);
+        says(&fault(opened("123456789012345678901 2\n")), &["line 1", "`123456789012345678901`"]);
+        says(&fault(opened("3 0\na\nb\nc\n")), &["line 1", "0 numbers"]);
+        says(&fault(opened("")), &["line 1", "empty"]);
+        says(&fault(opened("no numbers here\n")), &["line 1", "`no numbers here`"]);
     }
 
     #[test]
     fn the_budget_holds_for_rows_dimensions_words_and_lines() {
         let budget = Budget { words: 2, dims: 3, word_bytes: 4 };
-        let read = |file: &str| fault(text::open(bytes(file), budget));
+        let read = |file: &str| {
+            fault(TextReader::new(bytes(file), budget).map(|reader| Box::new(reader) as _))
+        };
         says(&read("3 1\na 1\nb 1\nc 1\n"), &["3 rows", "at most 2"]);
         says(&read("a 1\nb 1\nc 1\n"), &["3 rows", "at most 2"]);
         says(&read("1 4\na 1 2 3 4\n"), &["4 numbers", "at most 3"]);
@@ -502,7 +438,7 @@ mod tests {
     fn short_and_long_rows_are_named_by_their_line() {
         for header in ["", "3 2\n"] {
             let first = usize::from(!header.is_empty()) + 1;
-            let read = |bad: &str| fault(either(&format!("{header}the 1 2\n{bad}\nof 1 2\n")));
+            let read = |bad: &str| fault(opened(format!("{header}the 1 2\n{bad}\nof 1 2\n")));
             let line = format!("line {}:", first + 1);
             says(&read("a 1"), &[&line, "2 numbers, found only 1"]);
             says(&read("a 1 2 3"), &[&line, "2 numbers, found one more number, `1`"]);
@@ -516,23 +452,15 @@ mod tests {
         let file =
             "<unk> 1 2\n. . . 1 2\na\u{a0}b 1 2\n\u{85} 1 2\n10 1 2\nat name@domain.com 1 2\n";
         let words: Vec<String> =
-            all(either(file)).unwrap().into_iter().map(|(word, _)| word).collect();
+            all(opened(file)).unwrap().into_iter().map(|(word, _)| word).collect();
         assert_eq!(words, ["<unk>", ". . .", "a\u{a0}b", "\u{85}", "10", "at name@domain.com"]);
         let first = ". . . 0.1 0.2\nthe 0.1 0.2\n";
-        assert_eq!(all(either(first)).unwrap()[0], row(". . .", &[0.1, 0.2]));
+        assert_eq!(all(opened(first)).unwrap()[0], row(". . .", &[0.1, 0.2]));
     }
 
     #[test]
     fn a_first_word_that_ends_in_a_number_is_caught_by_the_second_line() {
-        says(&fault(either("version 2 0.1 0.2\nthe 0.1 0.2\n")), &["line 2", "3 numbers"]);
-    }
-
-    #[test]
-    fn numbers_that_are_not_finite_and_words_that_occur_twice_are_handed_over() {
-        let rows = all(either("the 1e999 -inf\nthe nan 1\n")).unwrap();
-        assert_eq!(rows[0], row("the", &[f32::INFINITY, f32::NEG_INFINITY]));
-        assert_eq!(rows[1].0, "the");
-        assert!(rows[1].1[0].is_nan());
+        says(&fault(opened("version 2 0.1 0.2\nthe 0.1 0.2\n")), &["line 2", "3 numbers"]);
     }
 
     #[test]
@@ -542,15 +470,15 @@ mod tests {
             ("the 1 x 3\nof 1 2 3\n", "`x` before the last 1"),
             ("the 1 2 x\nof 1 2 3\n", "found `the 1 2 x`"),
         ] {
-            says(&fault(glove(file)), &["memory, line 1", found]);
+            says(&fault(opened(file)), &["memory, line 1", found]);
         }
         // A word of two parts is accepted if the next line agrees; else the first row is the one in
         // error.
-        assert_eq!(all(glove("new york 1 2\nof 3 4\n")).unwrap().len(), 2);
-        says(&fault(glove("new york 1 2\nof 3\n")), &["memory, line 2"]);
+        assert_eq!(all(opened("new york 1 2\nof 3 4\n")).unwrap().len(), 2);
+        says(&fault(opened("new york 1 2\nof 3\n")), &["memory, line 2"]);
         // The number of numbers in the second row does not matter.
         let long = format!("the x 2\nof{}\n", " 1".repeat(900));
-        says(&fault(glove(long)), &["memory, line 1", "a word and 900 numbers"]);
+        says(&fault(opened(long)), &["memory, line 1", "a word and 900 numbers"]);
     }
 
     #[test]
@@ -562,13 +490,13 @@ mod tests {
             "2 2\ra 1 2\rb 3 4",
         ] {
             says(
-                &fault(either(file)),
+                &fault(opened(file)),
                 &["memory, line 1", "carriage returns alone", "tr '\\r' '\\n'"],
             );
         }
         let long = format!("the{}\r", " 1".repeat(100)).repeat(4000);
-        says(&fault(either(&long)), &["memory, line 1", "carriage returns alone"]);
+        says(&fault(opened(&long)), &["memory, line 1", "carriage returns alone"]);
         // A single line may end in a carriage return alone.
-        assert_eq!(all(either("the 1 2\r")).unwrap(), [row("the", &[1.0, 2.0])]);
+        assert_eq!(all(opened("the 1 2\r")).unwrap(), [row("the", &[1.0, 2.0])]);
     }
 }

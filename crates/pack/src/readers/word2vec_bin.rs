@@ -18,7 +18,6 @@ pub(super) fn open(source: &Source) -> Opened {
     Ok(Box::new(Word2VecBinReader::new(Input::open(&source.path)?, source.budget)?))
 }
 
-/// Reads word2vec binary.
 pub struct Word2VecBinReader {
     input: Input,
     header: Header,
@@ -103,10 +102,10 @@ impl VectorReader for Word2VecBinReader {
 mod tests {
     use super::*;
     use crate::readers::tests::{Row, all, bytes, fault, row, says};
-    use crate::readers::{Budget, Place, ReadError, VectorReader};
+    use crate::readers::{Budget, Place};
 
-    fn read(file: impl AsRef<[u8]>) -> Result<Word2VecBinReader, ReadError> {
-        Word2VecBinReader::new(bytes(file), Budget::DEFAULT)
+    fn read(file: impl AsRef<[u8]>) -> Opened {
+        Ok(Box::new(Word2VecBinReader::new(bytes(file), Budget::DEFAULT)?))
     }
 
     fn file(header: &str, rows: &[Row], row_end: &str) -> Vec<u8> {

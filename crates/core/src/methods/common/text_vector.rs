@@ -35,7 +35,6 @@ impl<'q> TextVector<'q> {
         self.one
     }
 
-    /// The vectors of the text and of another.
     pub(crate) fn with(&mut self, other: &Phrase<'_>) -> [&[f32]; 2] {
         self.make();
         let [own, of_other] = &mut self.vectors;
@@ -100,7 +99,6 @@ fn sum<'p>(
     Some(Sum { rows: phrase.bag_rows()?, weights, share })
 }
 
-/// Writes the vector of a text.
 pub(crate) fn embed(embedder: &dyn Embed, phrase: &Phrase<'_>, out: &mut Vec<f32>) {
     out.clear();
     out.resize(embedder.dims(phrase.model().dims()), 0.0);

@@ -68,7 +68,6 @@ impl Union {
         self.words.iter().map(move |&(word, side)| (if side == 0 { one } else { other }, word))
     }
 
-    /// Takes the products of all words with all.
     pub(crate) fn compare(&mut self, products: &Products<'_>) {
         for (most, places) in self.most.iter_mut().zip(&self.places) {
             most.resize(products.stride(), 0.0);

@@ -27,7 +27,6 @@ pub(crate) struct UnitRows<'p> {
     bytes: ByteRows<'p>,
 }
 
-/// Working memory of products.
 #[derive(Default)]
 pub(crate) struct Work {
     matrix: Vec<f32>,
@@ -47,17 +46,14 @@ impl<'w> Products<'w> {
         Self { numbers, stride, columns }
     }
 
-    /// All its numbers.
     pub(crate) fn numbers(&self) -> &'w [f32] {
         self.numbers
     }
 
-    /// A matrix of the same form.
     pub(crate) fn of<'n>(&self, numbers: &'n [f32]) -> Products<'n> {
         Products { numbers, stride: self.stride, columns: self.columns }
     }
 
-    /// How far its rows are apart.
     pub(crate) fn stride(&self) -> usize {
         self.stride
     }
@@ -94,12 +90,10 @@ impl<'p> UnitRows<'p> {
         Self { dims, of_bytes, floats, bytes }
     }
 
-    /// Returns the memory for the next text.
     pub(crate) fn into_memory(self) -> Memory {
         Memory { floats: self.floats, bytes: self.bytes.emptied() }
     }
 
-    /// The products of the rows with themselves.
     pub(crate) fn gram<'w>(&self, work: &'w mut Work) -> Products<'w> {
         let words = if self.of_bytes {
             bytes::gram(&self.bytes, &mut work.matrix);

@@ -19,7 +19,6 @@ const MOST_NUMBERS: usize = 1 << 20;
 /// than they come back.
 pub(crate) const MOST_WORDS: usize = 64;
 
-/// The words met so far by one text.
 #[derive(Default)]
 pub(crate) struct WordsMet {
     /// Words of the text that met them.
@@ -32,7 +31,6 @@ pub(crate) struct WordsMet {
 }
 
 impl WordsMet {
-    /// None yet, by a text of `words` words.
     pub(crate) fn by(words: usize) -> Self {
         Self { words, ..Self::default() }
     }
@@ -107,28 +105,26 @@ impl Hasher for Spread {
     }
 }
 
-/// The advice for a model without counts.
-const REMEDY: &str = "pack the model again with --counts or --corpus";
-
-/// Why a method that weights words by their share of the corpus cannot be used, if it cannot.
-pub(crate) fn without_counts(model: &Model) -> Option<Unavailable> {
+/// For methods that weight words by their share of the corpus.
+pub(crate) fn need_counts(model: &Model) -> Result<(), Unavailable> {
     let vocabulary = model.vocabulary();
     let counted = vocabulary.counts.is_some() && vocabulary.corpus.tokens.is_some();
-    (!counted).then(|| missing("the model has no word counts"))
+    if counted { Ok(()) } else { Err(missing("the model has no word counts")) }
 }
 
-/// Why a method that needs the idf of listed and unlisted words cannot be used, if it cannot.
-pub(crate) fn without_idf(model: &Model) -> Option<Unavailable> {
+/// For methods that need the idf of listed and unlisted words.
+pub(crate) fn need_idf(model: &Model) -> Result<(), Unavailable> {
     let vocabulary = model.vocabulary();
     let known = vocabulary.idf.is_some() && vocabulary.corpus.idf_unknown.is_some();
-    (!known).then(|| missing("the model has no idf"))
+    if known { Ok(()) } else { Err(missing("the model has no idf")) }
 }
 
 fn missing(what: &str) -> Unavailable {
-    Unavailable { missing: what.to_owned(), remedy: REMEDY.to_owned() }
+    let remedy = "pack the model again with --counts or --corpus".to_owned();
+    Unavailable { missing: what.to_owned(), remedy }
 }
 
-/// The idf of a word, where [`without_idf`] found nothing amiss.
+/// The idf of a word of a model that passed [`need_idf`].
 pub(crate) fn idf(phrase: &Phrase<'_>, word: Word) -> f32 {
     phrase.idf(word).unwrap_or(0.0)
 }

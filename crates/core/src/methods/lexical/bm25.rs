@@ -14,9 +14,7 @@ use crate::methods::lexical::token_bag::TokenBag;
 use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares};
 use crate::model::{Model, Phrase};
 
-/// The method's name, summary, source and cost.
-pub const INFO: Info = Info {
-    name: "bm25",
+pub(crate) const INFO: Info = Info {
     kind: Kind::Ranker,
     cost: COST,
     summary: "The query's tokens that a candidate holds, each weighted by how rare it is, how \
@@ -24,9 +22,7 @@ pub const INFO: Info = Info {
     paper: "Robertson & Zaragoza 2009",
     range: (0.0, f32::INFINITY),
     reads: Reads::Tokens,
-    embeds: false,
-    weights_frequency: false,
-    ignoring_opposites: None,
+    ..Info::new("bm25")
 };
 
 /// Saturation: how soon further occurrences of a token stop adding.
@@ -40,15 +36,12 @@ const fn tokens(n: u64, m: u64, _d: u64) -> u64 {
     (n + m) * collection::A_TOKEN
 }
 
-/// Needs document frequencies or idf, but no vectors.
-pub fn load(model: &Model) -> Loaded {
-    let scorer = || Scorer::Compare(Box::new(Bm25));
-    Ok(collection::without_rarity(model).map_or_else(|| Ok(scorer()), Err))
+pub(crate) fn load(model: &Model) -> Loaded {
+    Ok(collection::need_rarity(model).map(|()| Scorer::Compare(Box::new(Bm25))))
 }
 
 struct Bm25;
 
-/// A query's tokens by their keys, with their weights.
 struct WeightedQuery {
     tokens: Vec<(u64, f64)>,
     mean_length: Option<f64>,
@@ -62,7 +55,6 @@ impl WeightedQuery {
         Self { tokens, mean_length: collection.mean_length() }
     }
 
-    /// The score of a post.
     fn score(&self, post: &TokenBag) -> f32 {
         // Not `sum`, which is -0 for an empty sum.
         self.parts(post).fold(0.0, |sum, (_, part)| sum + part) as f32

@@ -15,7 +15,6 @@ use crate::methods::common::words_met;
 use crate::methods::lexical::token_bag::TokenBag;
 use crate::model::{Model, Phrase, Vocabulary};
 
-/// The advice for a model without a collection.
 const REMEDY: &str = "pack the model again with --corpus FILE, the posts' collection, a post a \
                       line, or with --counts";
 /// Occurrences of a token that the collection does not know.
@@ -28,29 +27,25 @@ pub(crate) const A_LOGARITHM: u64 = 400;
 /// Multiplications that counting one token of a post takes, about.
 pub(crate) const A_TOKEN: u64 = 200;
 
-/// Why a method that needs how often tokens occur cannot be used, if it cannot.
-pub(crate) fn without_occurrences(model: &Model) -> Option<Unavailable> {
-    words_met::without_counts(model).map(with_remedy)
+pub(crate) fn need_occurrences(model: &Model) -> Result<(), Unavailable> {
+    words_met::need_counts(model).map_err(with_remedy)
 }
 
-/// Why a method that needs how rare tokens are cannot be used, if it cannot.
-pub(crate) fn without_rarity(model: &Model) -> Option<Unavailable> {
+pub(crate) fn need_rarity(model: &Model) -> Result<(), Unavailable> {
     let known = Collection::of(model.vocabulary()).documents().is_some();
-    if known { None } else { words_met::without_idf(model).map(with_remedy) }
+    if known { Ok(()) } else { words_met::need_idf(model).map_err(with_remedy) }
 }
 
 fn with_remedy(reason: Unavailable) -> Unavailable {
     Unavailable { remedy: REMEDY.to_owned(), ..reason }
 }
 
-/// The collection that a model's words were counted in.
 #[derive(Clone, Copy)]
 pub(crate) struct Collection<'m> {
     vocabulary: Vocabulary<'m>,
 }
 
 impl<'m> Collection<'m> {
-    /// The collection behind a vocabulary.
     pub(crate) fn of(vocabulary: Vocabulary<'m>) -> Self {
         Self { vocabulary }
     }
@@ -108,7 +103,6 @@ struct Weighted {
 }
 
 impl WeightedTokens {
-    /// Tokens by their keys, with their weights.
     pub(crate) fn new(
         tokens: impl Iterator<Item = (u64, f64)>,
         collection: &Collection<'_>,
@@ -148,7 +142,6 @@ impl WeightedTokens {
 pub struct Posts {
     /// The keys of each post, sorted.
     keys: Vec<u64>,
-    /// Where the keys of each post end.
     ends: Vec<usize>,
 }
 
@@ -173,7 +166,6 @@ impl Posts {
         self.ends.is_empty()
     }
 
-    /// Passes on the bag of each post.
     pub(super) fn each(&self, mut tell: impl FnMut(&TokenBag)) {
         let (mut bag, mut start) = (TokenBag::default(), 0);
         for &end in &self.ends {

@@ -6,7 +6,7 @@
 //! and are neither stemmed nor shortened, so unknown ones match themselves.
 
 use crate::methods::lexical::token_bag::TokenBag;
-use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares};
+use crate::methods::{Against, Compare, Cost, Info, Loaded, Reads, Scorer, Scratch, Shares};
 use crate::model::{Model, Phrase};
 
 struct Overlap {
@@ -14,7 +14,6 @@ struct Overlap {
 }
 
 impl Overlap {
-    /// The count of a token that occurs `times` times.
     fn counted(&self, times: u32) -> u64 {
         if self.repeats { u64::from(times) } else { 1 }
     }
@@ -23,7 +22,6 @@ impl Overlap {
         bag.tokens.iter().map(|&(_, times)| self.counted(times)).sum()
     }
 
-    /// Sizes of intersection and union.
     fn sizes(&self, one: &TokenBag, other: &TokenBag) -> (f64, f64) {
         let shared: u64 = one.shared(other).map(|(_, a, b)| self.counted(a.min(b))).sum();
         let union = self.size(one) + self.size(other) - shared;
@@ -47,7 +45,6 @@ impl Compare for Overlap {
     }
 }
 
-/// A text's tokens, and room for another's.
 struct Prepared<'q> {
     method: &'q Overlap,
     one: &'q Phrase<'q>,
@@ -85,22 +82,16 @@ impl Against for Prepared<'_> {
 pub mod set {
     use super::*;
 
-    /// The method's name, summary, source and cost.
-    pub const INFO: Info = Info {
-        name: "jaccard",
-        kind: Kind::Similarity,
+    pub(crate) const INFO: Info = Info {
         cost: Cost::TOKENS,
         summary: "Shared tokens over all tokens, each counted once.",
         paper: "Jaccard 1912",
         range: (0.0, 1.0),
         reads: Reads::Tokens,
-        embeds: false,
-        weights_frequency: false,
-        ignoring_opposites: None,
+        ..Info::new("jaccard")
     };
 
-    /// Needs nothing.
-    pub fn load(_model: &Model) -> Loaded {
+    pub(crate) fn load(_model: &Model) -> Loaded {
         Ok(Ok(Scorer::Compare(Box::new(Overlap { repeats: false }))))
     }
 }
@@ -109,15 +100,13 @@ pub mod set {
 pub mod bag {
     use super::*;
 
-    /// The method's name, summary, source and cost.
-    pub const INFO: Info = Info {
+    pub(crate) const INFO: Info = Info {
         name: "jaccard-bag",
         summary: "Shared tokens over all tokens, each counted as often as it occurs.",
         ..set::INFO
     };
 
-    /// Needs nothing.
-    pub fn load(_model: &Model) -> Loaded {
+    pub(crate) fn load(_model: &Model) -> Loaded {
         Ok(Ok(Scorer::Compare(Box::new(Overlap { repeats: true }))))
     }
 }

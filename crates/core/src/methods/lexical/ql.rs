@@ -14,9 +14,7 @@ use crate::methods::{
 };
 use crate::model::{Model, Phrase};
 
-/// The method's name, summary, source and cost.
-pub const INFO: Info = Info {
-    name: "ql",
+pub(crate) const INFO: Info = Info {
     kind: Kind::Ranker,
     cost: COST,
     summary: "How likely a candidate's tokens, smoothed by the model's counts, are to bring forth \
@@ -24,9 +22,7 @@ pub const INFO: Info = Info {
     paper: "Zhai & Lafferty 2001",
     range: (f32::NEG_INFINITY, 0.0),
     reads: Reads::Tokens,
-    embeds: false,
-    weights_frequency: false,
-    ignoring_opposites: None,
+    ..Info::new("ql")
 };
 
 /// Each token of the query is looked for in each post.
@@ -36,8 +32,7 @@ const fn logarithms(n: u64, m: u64, _d: u64) -> u64 {
     n * collection::A_LOGARITHM + m * collection::A_TOKEN
 }
 
-/// Needs counts, but no vectors.
-pub fn load(model: &Model) -> Loaded {
+pub(crate) fn load(model: &Model) -> Loaded {
     Ok(QueryLikelihood::new(model).map(|method| Scorer::Compare(Box::new(method))))
 }
 
@@ -47,7 +42,7 @@ pub struct QueryLikelihood;
 impl QueryLikelihood {
     /// Query likelihood by a model's counts, if it has any.
     pub fn new(model: &Model) -> Result<Self, Unavailable> {
-        collection::without_occurrences(model).map_or(Ok(Self), Err)
+        collection::need_occurrences(model).map(|()| Self)
     }
 
     /// A query, prepared once for all posts.

@@ -23,9 +23,7 @@ use crate::methods::lexical::token_bag::TokenBag;
 use crate::methods::{Cost, Info, Kind, Loaded, Posts, RankList, Reads, Scorer};
 use crate::model::{Model, Phrase};
 
-/// The method's name, summary, source and cost.
-pub const INFO: Info = Info {
-    name: "rm3",
+pub(crate) const INFO: Info = Info {
     kind: Kind::Ranker,
     cost: COST,
     summary: "Query likelihood of the query widened by the commonest tokens of the ten candidates \
@@ -33,9 +31,7 @@ pub const INFO: Info = Info {
     paper: "Abdul-Jaleel et al. 2004",
     range: (f32::NEG_INFINITY, 0.0),
     reads: Reads::Tokens,
-    embeds: false,
-    weights_frequency: false,
-    ignoring_opposites: None,
+    ..Info::new("rm3")
 };
 
 /// Posts whose tokens widen the query.
@@ -51,10 +47,8 @@ const fn two_rounds(n: u64, m: u64, _d: u64) -> u64 {
     (2 * n + TOKENS as u64) * collection::A_LOGARITHM + m * 3 * collection::A_TOKEN
 }
 
-/// Needs counts, but no vectors.
-pub fn load(model: &Model) -> Loaded {
-    let scorer = || Scorer::RankList(Box::new(Rm3));
-    Ok(collection::without_occurrences(model).map_or_else(|| Ok(scorer()), Err))
+pub(crate) fn load(model: &Model) -> Loaded {
+    Ok(collection::need_occurrences(model).map(|()| Scorer::RankList(Box::new(Rm3))))
 }
 
 struct Rm3;

@@ -4,33 +4,25 @@
 
 use crate::methods::common::words_met;
 use crate::methods::lexical::token_bag::TokenBag;
-use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares};
+use crate::methods::{Against, Compare, Cost, Info, Loaded, Reads, Scorer, Scratch, Shares};
 use crate::model::{Model, Phrase, Vocabulary};
 
-/// The method's name, summary, source and cost.
-pub const INFO: Info = Info {
-    name: "tf-idf",
-    kind: Kind::Similarity,
+pub(crate) const INFO: Info = Info {
     cost: Cost::TOKENS,
     summary: "Shared tokens, each weighted by how often it occurs and by its idf, compared by \
               cosine.",
     paper: "De Boom et al. 2016",
     range: (0.0, 1.0),
     reads: Reads::Tokens,
-    embeds: false,
-    weights_frequency: false,
-    ignoring_opposites: None,
+    ..Info::new("tf-idf")
 };
 
-/// Needs idf, but no vectors.
-pub fn load(model: &Model) -> Loaded {
-    let scorer = || Scorer::Compare(Box::new(TfIdf));
-    Ok(words_met::without_idf(model).map_or_else(|| Ok(scorer()), Err))
+pub(crate) fn load(model: &Model) -> Loaded {
+    Ok(words_met::need_idf(model).map(|()| Scorer::Compare(Box::new(TfIdf))))
 }
 
 struct TfIdf;
 
-/// The square of a token's idf.
 fn squared_idf(vocabulary: &Vocabulary<'_>, key: u64) -> f64 {
     // The key of a listed token is its id; all others are above every id.
     let idf = f64::from(vocabulary.idf(u32::try_from(key).ok()).unwrap_or(0.0));

@@ -11,19 +11,16 @@ const NO_TEXT: u64 = 1 << 32;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TokenBag {
     sorted: Vec<u64>,
-    /// Keys of tokens, and their numbers of occurrences.
     pub(crate) tokens: Vec<(u64, u32)>,
 }
 
 impl TokenBag {
-    /// The tokens of a text.
     pub(crate) fn of(phrase: &Phrase<'_>) -> Self {
         let mut bag = Self::default();
         bag.read(phrase);
         bag
     }
 
-    /// Replaces the bag by the tokens of another text.
     pub(crate) fn read(&mut self, phrase: &Phrase<'_>) {
         self.sorted.clear();
         self.sorted.extend(phrase.token_keys());
@@ -61,7 +58,6 @@ impl TokenBag {
         self.sorted.len()
     }
 
-    /// Number of occurrences of a token.
     pub(crate) fn times(&self, key: u64) -> u32 {
         let at = self.tokens.binary_search_by_key(&key, |&(known, _)| known).ok();
         at.and_then(|at| self.tokens.get(at)).map_or(0, |&(_, times)| times)

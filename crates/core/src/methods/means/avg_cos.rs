@@ -5,29 +5,21 @@
 
 use cognate_kernels::vector;
 
-use crate::methods::{Cost, Embed, Info, Kind, Loaded, Reads, Scorer};
+use crate::methods::{Embed, Info, Loaded, Scorer};
 use crate::model::{Model, Phrase};
 
-/// The method's name, summary, source and cost.
-pub const INFO: Info = Info {
-    name: "avg-cos",
-    kind: Kind::Similarity,
-    cost: Cost::SUM,
+pub(crate) const INFO: Info = Info {
     summary: "Mean of the words' vectors, compared by cosine.",
     paper: "every paper's baseline; Kenter et al. 2016",
     range: (-1.0, 1.0),
-    reads: Reads::Words,
     embeds: true,
-    weights_frequency: false,
-    ignoring_opposites: None,
+    ..Info::new("avg-cos")
 };
 
-/// Needs vectors alone.
-pub fn load(_model: &Model) -> Loaded {
+pub(crate) fn load(_model: &Model) -> Loaded {
     Ok(Ok(Scorer::Embed(Box::new(Mean))))
 }
 
-/// The mean of a text's vectors.
 pub(crate) struct Mean;
 
 impl Embed for Mean {

@@ -97,25 +97,19 @@ fn all(phrase: &Phrase<'_>) -> Vec<usize> {
 /// The largest number of each dimension.
 pub mod max {
     use super::*;
-    use crate::methods::{Kind, Loaded, Reads};
+    use crate::methods::Loaded;
     use crate::model::Model;
 
-    /// The method's name, summary, source and cost.
-    pub const INFO: Info = Info {
-        name: "max-cos",
-        kind: Kind::Similarity,
+    pub(crate) const INFO: Info = Info {
         cost: COST,
         summary: "Largest number of each dimension over the words, compared by cosine.",
         paper: "De Boom et al. 2016",
         range: (-1.0, 1.0),
-        reads: Reads::Words,
         embeds: true,
-        weights_frequency: false,
-        ignoring_opposites: None,
+        ..Info::new("max-cos")
     };
 
-    /// Needs vectors alone.
-    pub fn load(_model: &Model) -> Loaded {
+    pub(crate) fn load(_model: &Model) -> Loaded {
         Ok(Ok(scorer(false, all)))
     }
 }
@@ -126,16 +120,14 @@ pub mod min_max {
     use crate::methods::Loaded;
     use crate::model::Model;
 
-    /// The method's name, summary, source and cost.
-    pub const INFO: Info = Info {
+    pub(crate) const INFO: Info = Info {
         name: "min-max",
         summary: "Largest and smallest number of each dimension over the words, side by side, \
                   compared by cosine.",
         ..max::INFO
     };
 
-    /// Needs vectors alone.
-    pub fn load(_model: &Model) -> Loaded {
+    pub(crate) fn load(_model: &Model) -> Loaded {
         Ok(Ok(scorer(true, all)))
     }
 }

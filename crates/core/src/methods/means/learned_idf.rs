@@ -13,22 +13,17 @@ use std::collections::BTreeMap;
 
 use crate::methods::common::words_met;
 use crate::methods::means::weighted_sum;
-use crate::methods::{Cost, Info, Kind, Loaded, Measure, Reads, Unavailable, unavailable};
+use crate::methods::{Cost, Info, Loaded, Measure, Unavailable, unavailable};
 use crate::model::provenance::TrainingRecord;
 use crate::model::{Model, ModelError, Phrase};
 
-/// The method's name, summary, source and cost.
-pub const INFO: Info = Info {
-    name: "learned-idf",
-    kind: Kind::Similarity,
+pub(crate) const INFO: Info = Info {
     cost: Cost::SUM_BY_IDF,
     summary: "Mean of the words' vectors, weighted by what was learned for their ranks by idf.",
     paper: "De Boom et al. 2016",
     range: (-1.0, 1.0),
-    reads: Reads::Words,
     embeds: true,
-    weights_frequency: false,
-    ignoring_opposites: None,
+    ..Info::new("learned-idf")
 };
 
 /// The section that holds trained weights: settings as in [`Settings`], and for each set a tensor
@@ -61,7 +56,7 @@ pub fn tensor(set: &str) -> String {
 
 /// Why weights can be neither trained for a model nor used with it, if so.
 pub fn without_ranks(model: &Model) -> Option<Unavailable> {
-    words_met::without_idf(model)
+    words_met::need_idf(model).err()
 }
 
 /// The settings of a model's section, if it has one.
@@ -69,8 +64,7 @@ pub fn settings(model: &Model) -> Result<Option<Settings>, ModelError> {
     model.section(SECTION).map(|section| section.parse_settings()).transpose()
 }
 
-/// Needs vectors, idf and trained weights.
-pub fn load(model: &Model) -> Loaded {
+pub(crate) fn load(model: &Model) -> Loaded {
     if let Some(reason) = without_ranks(model) {
         return Ok(Err(reason));
     }

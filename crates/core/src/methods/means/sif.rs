@@ -13,11 +13,11 @@ use cognate_kernels::linalg::{About, Moments};
 
 use crate::methods::common::{unit_rows, words_met};
 use crate::methods::means::weighted_sum;
-use crate::methods::{Cost, Fitted, Info, Kind, Loaded, Measure, Reads, Scorer, Unfittable};
+use crate::methods::{Cost, Fitted, Info, Loaded, Measure, Scorer, Unfittable};
 use crate::model::{Model, Phrase};
 
 /// The section that holds the direction that sentences share: tensor `component`, F32 `[1, d]`.
-pub const SECTION: &str = "sif-pca";
+const SECTION: &str = "sif-pca";
 
 /// Taking the direction away is as much work for a text of any length.
 const COST: Cost = Cost {
@@ -37,25 +37,19 @@ fn coefficients(phrase: &Phrase<'_>) -> Vec<f32> {
 pub mod weighted {
     use super::*;
 
-    /// The method's name, summary, source and cost.
-    pub const INFO: Info = Info {
-        name: "sif",
-        kind: Kind::Similarity,
-        cost: Cost::SUM,
+    pub(crate) const INFO: Info = Info {
         summary: "Mean of the words' vectors, each weighted by how rare its word is, compared by \
                   cosine.",
         paper: "Arora et al. 2017",
         range: (-1.0, 1.0),
-        reads: Reads::Words,
         embeds: true,
         weights_frequency: true,
-        ignoring_opposites: None,
+        ..Info::new("sif")
     };
 
-    /// Needs vectors and counts.
-    pub fn load(model: &Model) -> Loaded {
-        let scorer = || weighted_sum::scorer(Measure::Cosine, coefficients);
-        Ok(words_met::without_counts(model).map_or_else(|| Ok(scorer()), Err))
+    pub(crate) fn load(model: &Model) -> Loaded {
+        let scorer = |()| weighted_sum::scorer(Measure::Cosine, coefficients);
+        Ok(words_met::need_counts(model).map(scorer))
     }
 }
 
@@ -64,17 +58,15 @@ pub mod pca {
     use super::*;
     use crate::methods::{Embed, unavailable};
 
-    /// The method's name, summary, source and cost.
-    pub const INFO: Info = Info {
+    pub(crate) const INFO: Info = Info {
         name: "sif-pca",
         cost: COST,
         summary: "As sif, without the direction that all sentences share.",
         ..weighted::INFO
     };
 
-    /// Needs vectors, counts and the direction.
-    pub fn load(model: &Model) -> Loaded {
-        if let Some(reason) = words_met::without_counts(model) {
+    pub(crate) fn load(model: &Model) -> Loaded {
+        if let Err(reason) = words_met::need_counts(model) {
             return Ok(Err(reason));
         }
         let Some(section) = model.section(SECTION) else {
@@ -106,7 +98,6 @@ pub mod pca {
     }
 }
 
-/// The record of a fitted component.
 #[derive(Debug, serde::Serialize)]
 struct Made {
     a: f64,
@@ -121,7 +112,7 @@ pub fn fit<E: From<Unfittable>>(
     model: &Model,
     mut each: impl FnMut(&mut dyn FnMut(&str)) -> Result<(), E>,
 ) -> Result<Fitted, E> {
-    if let Some(reason) = words_met::without_counts(model) {
+    if let Err(reason) = words_met::need_counts(model) {
         return Err(Unfittable { section: SECTION, problem: reason.to_string() }.into());
     }
     let dims = model.dims();

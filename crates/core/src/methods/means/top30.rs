@@ -5,7 +5,7 @@
 
 use crate::methods::common::words_met;
 use crate::methods::means::{extremes, weighted_sum};
-use crate::methods::{Cost, Info, Kind, Loaded, Measure, Reads};
+use crate::methods::{Cost, Info, Loaded, Measure};
 use crate::model::{Model, Phrase};
 
 /// The places of the chosen words, in the order of the bag.
@@ -34,25 +34,19 @@ fn coefficients(phrase: &Phrase<'_>) -> Vec<f32> {
 pub mod mean {
     use super::*;
 
-    /// The method's name, summary, source and cost.
-    pub const INFO: Info = Info {
-        name: "mean-top30",
-        kind: Kind::Similarity,
+    pub(crate) const INFO: Info = Info {
         cost: Cost::SUM_BY_IDF,
         summary: "Mean of the vectors of the 30 % of words with the highest idf, compared by \
                   cosine.",
         paper: "De Boom et al. 2016",
         range: (-1.0, 1.0),
-        reads: Reads::Words,
         embeds: true,
-        weights_frequency: false,
-        ignoring_opposites: None,
+        ..Info::new("mean-top30")
     };
 
-    /// Needs vectors and idf.
-    pub fn load(model: &Model) -> Loaded {
-        let scorer = || weighted_sum::scorer(Measure::Cosine, coefficients);
-        Ok(words_met::without_idf(model).map_or_else(|| Ok(scorer()), Err))
+    pub(crate) fn load(model: &Model) -> Loaded {
+        let scorer = |()| weighted_sum::scorer(Measure::Cosine, coefficients);
+        Ok(words_met::need_idf(model).map(scorer))
     }
 }
 
@@ -60,18 +54,16 @@ pub mod mean {
 pub mod max {
     use super::*;
 
-    /// The method's name, summary, source and cost.
-    pub const INFO: Info = Info {
+    pub(crate) const INFO: Info = Info {
         name: "max-top30",
         summary: "Largest number of each dimension over the 30 % of words with the highest idf, \
                   compared by cosine.",
         ..mean::INFO
     };
 
-    /// Needs vectors and idf.
-    pub fn load(model: &Model) -> Loaded {
-        let scorer = || extremes::scorer(false, rarest);
-        Ok(words_met::without_idf(model).map_or_else(|| Ok(scorer()), Err))
+    pub(crate) fn load(model: &Model) -> Loaded {
+        let scorer = |()| extremes::scorer(false, rarest);
+        Ok(words_met::need_idf(model).map(scorer))
     }
 }
 
@@ -79,17 +71,15 @@ pub mod max {
 pub mod min_max {
     use super::*;
 
-    /// The method's name, summary, source and cost.
-    pub const INFO: Info = Info {
+    pub(crate) const INFO: Info = Info {
         name: "min-max-top30",
         summary: "Largest and smallest number of each dimension over the 30 % of words with the \
                   highest idf, side by side, compared by cosine.",
         ..mean::INFO
     };
 
-    /// Needs vectors and idf.
-    pub fn load(model: &Model) -> Loaded {
-        let scorer = || extremes::scorer(true, rarest);
-        Ok(words_met::without_idf(model).map_or_else(|| Ok(scorer()), Err))
+    pub(crate) fn load(model: &Model) -> Loaded {
+        let scorer = |()| extremes::scorer(true, rarest);
+        Ok(words_met::need_idf(model).map(scorer))
     }
 }

@@ -17,24 +17,18 @@ use cognate_kernels::{elementary, linalg};
 
 use crate::methods::common::words_met;
 use crate::methods::means::weighted_sum;
-use crate::methods::{
-    Cost, Embed, Fitted, Info, Kind, Loaded, Reads, Scorer, Unfittable, unavailable,
-};
+use crate::methods::{Cost, Embed, Fitted, Info, Loaded, Scorer, Unfittable, unavailable};
 use crate::model::{Model, Phrase};
 
-/// The method's name, summary, source and cost.
-pub const INFO: Info = Info {
-    name: "usif",
-    kind: Kind::Similarity,
+pub(crate) const INFO: Info = Info {
     cost: COST,
     summary: "Mean of the words' vectors, scaled by dimension and weighted by how rare each word \
               is, without most of what all sentences share.",
     paper: "Ethayarajh 2018",
     range: (-1.0, 1.0),
-    reads: Reads::Words,
     embeds: true,
     weights_frequency: true,
-    ignoring_opposites: None,
+    ..Info::new("usif")
 };
 
 /// Dimensions are scaled with each word; taking the components away is as much work for a text of
@@ -50,7 +44,7 @@ const PROJECTION: u64 = 320;
 
 /// The section that holds constants and components: settings as in [`Settings`], tensors `axes`,
 /// F32 `[5, d]`, and `factors`, F32 `[5]`.
-pub const SECTION: &str = "usif";
+const SECTION: &str = "usif";
 
 const COMPONENTS: usize = 5;
 
@@ -67,9 +61,8 @@ pub struct Settings {
     pub sentences: u64,
 }
 
-/// Needs vectors, counts, constants and components.
-pub fn load(model: &Model) -> Loaded {
-    if let Some(reason) = words_met::without_counts(model) {
+pub(crate) fn load(model: &Model) -> Loaded {
+    if let Err(reason) = words_met::need_counts(model) {
         return Ok(Err(reason));
     }
     let Some(section) = model.section(SECTION) else {
@@ -104,7 +97,6 @@ impl Weights {
         weighted_sum::coefficients(phrase, |word| weight(phrase.probability(word)))
     }
 
-    /// The weighted mean before anything is taken away.
     fn mean(self, phrase: &Phrase<'_>, out: &mut [f32]) {
         weighted_sum::add_up(phrase, &self.coefficients(phrase), out);
         scale(out, &norms(phrase));
@@ -171,7 +163,7 @@ pub fn fit<E: From<Unfittable>>(
     mut each: impl FnMut(&mut dyn FnMut(&str)) -> Result<(), E>,
 ) -> Result<Fitted, E> {
     let unfittable = |problem: String| E::from(Unfittable { section: SECTION, problem });
-    if let Some(reason) = words_met::without_counts(model) {
+    if let Err(reason) = words_met::need_counts(model) {
         return Err(unfittable(reason.to_string()));
     }
     let mut phrase = Phrase::new(model);

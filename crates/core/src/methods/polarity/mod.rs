@@ -34,8 +34,7 @@ use crate::methods::{
 use crate::model::phrase::Word;
 use crate::model::{Model, ModelError, Phrase, WordId};
 
-/// What is to be known of it.
-pub const INFO: Info = Info {
+pub(crate) const INFO: Info = Info {
     name: "polarity-blend",
     summary: "coverage-blend, lowered where one text says the opposite of the other.",
     ignoring_opposites: Some(Method::CoverageBlend),
@@ -45,8 +44,7 @@ pub const INFO: Info = Info {
 /// Most words around which roles are looked for: what longer texts exchange are sentences.
 const MOST_EXCHANGED: usize = 48;
 
-/// Needs the section.
-pub fn load(model: &Model) -> Loaded {
+pub(crate) fn load(model: &Model) -> Loaded {
     let Some(polarity) = Polarity::read(model)? else { return Ok(Err(missing())) };
     let plain = blend::coverage::method(model)?;
     Ok(Ok(Scorer::Compare(Box::new(PolarityBlend { plain, polarity }))))
@@ -291,7 +289,6 @@ impl Polarity {
         None
     }
 
-    /// A score, lowered for what opposes the texts.
     fn lowered(&self, score: f32, texts: [&Phrase<'_>; 2], kinds: Oppositions) -> f32 {
         if kinds.is_empty() || score <= 0.0 {
             return score;
@@ -307,7 +304,6 @@ impl Polarity {
     }
 }
 
-/// Whether a text has a listed word.
 fn has(phrase: &Phrase<'_>, word: WordId) -> bool {
     phrase.listed_in_bag().binary_search(&word).is_ok()
 }
@@ -352,7 +348,6 @@ impl Compare for PolarityBlend {
     }
 }
 
-/// A text prepared for both parts.
 struct Prepared<'q> {
     polarity: &'q Polarity,
     one: &'q Phrase<'q>,

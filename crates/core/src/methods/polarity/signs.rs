@@ -13,9 +13,7 @@ const NOON: u64 = 12 * ONE;
 /// Signs of a text, each with the token that carries it; memory that is used again for the next text.
 #[derive(Debug, Default)]
 pub(super) struct Signs {
-    /// Tokens that negate.
     pub(super) negators: Vec<u32>,
-    /// Words that have opposites.
     pub(super) opposable: Vec<(u32, WordId)>,
     /// Words that are not listed, and the listed ones that they turn around.
     pub(super) turned: Vec<(u32, WordId)>,
@@ -23,7 +21,6 @@ pub(super) struct Signs {
     pub(super) numbers: Vec<(u32, u64)>,
 }
 
-/// What the token before was.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     Other,
@@ -34,7 +31,6 @@ enum Before {
     Fraction,
     /// A number word such as twenty, to which one below ten is added.
     Tens,
-    /// Another number word.
     Number,
 }
 
@@ -45,7 +41,6 @@ impl Before {
 }
 
 impl Signs {
-    /// Reads a text in place of the last.
     pub(super) fn read(&mut self, table: &Table, phrase: &Phrase<'_>) {
         self.negators.clear();
         self.opposable.clear();
@@ -74,7 +69,6 @@ impl Signs {
         self.opposable.iter().any(|&(_, own)| own == word)
     }
 
-    /// Whether it holds a number.
     pub(super) fn has(&self, number: u64) -> bool {
         self.numbers.iter().any(|&(_, own)| own == number)
     }

@@ -23,7 +23,6 @@ const OPPOSITES: &str = "opposites";
 /// Whole numbers up to this are kept exactly in the section, whose tensors hold 32-bit floats.
 const EXACT: u32 = 1 << 24;
 
-/// What a word does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Does {
     /// It negates: not, never, without, refuses.
@@ -36,7 +35,6 @@ pub(super) enum Does {
     Lifts,
     /// What stands on both sides of it may be exchanged: and.
     Joins,
-    /// It is a number.
     Counts,
     /// It is a number, and multiplies a number right before it: million.
     Multiplies,
@@ -60,7 +58,6 @@ impl Does {
         (Self::Afternoon, "afternoon"),
     ];
 
-    /// Whether it needs a number.
     fn has_number(self) -> bool {
         matches!(self, Self::Counts | Self::Multiplies | Self::Scales)
     }
@@ -105,7 +102,6 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What is wrong with them, if anything is.
     fn problem(&self) -> Option<String> {
         let weights = [self.negation, self.antonym, self.number];
         let each = weights.iter().chain([&self.roles]);
@@ -127,7 +123,6 @@ impl Settings {
     }
 }
 
-/// What a word's flags say.
 pub(super) mod flag {
     pub const NEGATES: u16 = 1;
     pub const NEGATES_JOINED: u16 = 1 << 1;
@@ -161,7 +156,6 @@ impl Does {
     }
 }
 
-/// A model's section, checked.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) settings: Settings,
@@ -170,7 +164,6 @@ pub(super) struct Table {
     affixed: Box<[[bool; 2]; 256]>,
     /// Whether a word has flags, a bit a row: few have, and the bits of all stay in the nearest cache.
     flagged: Vec<u64>,
-    /// A word's flags, by its row.
     flags: Vec<u16>,
     /// Rows with a number, in rising order.
     numbers: Vec<(WordId, u32)>,
@@ -181,7 +174,6 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The section of a model, if it has one.
     pub(super) fn read(model: &Model) -> Result<Option<Self>, ModelError> {
         let Some(section) = model.section(SECTION) else { return Ok(None) };
         let settings: Settings = section.parse_settings()?;
@@ -249,7 +241,6 @@ impl Table {
         Ok(Some(Self { settings, affixed, flagged, flags, numbers, opposites, begins }))
     }
 
-    /// The flags of a listed word.
     #[inline]
     pub(super) fn flags(&self, word: WordId) -> u16 {
         let bits = self.flagged.get(word as usize / 64).copied().unwrap_or(0);
@@ -264,13 +255,11 @@ impl Table {
         by_letters(word, &self.settings)
     }
 
-    /// The number of a word that has one.
     pub(super) fn number(&self, word: WordId) -> Option<u32> {
         let at = self.numbers.binary_search_by_key(&word, |&(word, _)| word).ok()?;
         self.numbers.get(at).map(|&(_, number)| number)
     }
 
-    /// The opposites of a word.
     pub(super) fn opposites(&self, word: WordId) -> &[WordId] {
         let bounds = self.begins.get(word as usize..).and_then(|bounds| bounds.first_chunk());
         let Some(&[from, to]) = bounds else { return &[] };

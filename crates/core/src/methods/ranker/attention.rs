@@ -117,7 +117,6 @@ impl Network {
     }
 }
 
-/// The places of a text's listed words.
 fn listed(phrase: &Phrase<'_>) -> Vec<usize> {
     let words = phrase.words().iter().enumerate();
     words.filter(|(_, word)| phrase.id(**word).is_some()).map(|(place, _)| place).collect()

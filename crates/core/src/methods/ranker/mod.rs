@@ -34,7 +34,7 @@ use crate::methods::lexical::ql::QueryLikelihood;
 use crate::methods::ranker::network::Network;
 use crate::methods::ranker::words::Memory;
 use crate::methods::{
-    Against, Compare, Cost, Formula, Info, Kind, Loaded, Reads, Scorer, Scratch, Unavailable,
+    Against, Compare, Cost, Formula, Info, Kind, Loaded, Scorer, Scratch, Unavailable,
 };
 use crate::model::{Model, ModelError, Phrase};
 
@@ -110,7 +110,6 @@ fn stored(model: &Model) -> Result<Result<(Network, Settings), Unavailable>, Mod
     Ok(Ok((Network::new(weights, model.vocabulary().len()), settings)))
 }
 
-/// Needs a trained network of this kind.
 fn load(model: &Model, encoder: Encoder) -> Loaded {
     let found = stored(model)?;
     Ok(found.and_then(|(network, settings)| {
@@ -154,23 +153,17 @@ const fn cost(candidate: Formula) -> Cost {
 pub mod bicnn {
     use super::*;
 
-    /// The method's name, summary, source and cost.
-    pub const INFO: Info = Info {
-        name: "bicnn",
+    pub(crate) const INFO: Info = Info {
         kind: Kind::Ranker,
         cost: cost(|_, m, d| readings(0, m) + words(m, d, 1)),
         summary: "Trained network over query and post, each encoded by itself; the logarithm of the \
                   chance that the post is relevant.",
         paper: "Shi, Rao, Lin 2019",
         range: (f32::NEG_INFINITY, 0.0),
-        reads: Reads::Words,
-        embeds: false,
-        weights_frequency: false,
-        ignoring_opposites: None,
+        ..Info::new("bicnn")
     };
 
-    /// Needs a network trained for it.
-    pub fn load(model: &Model) -> Loaded {
+    pub(crate) fn load(model: &Model) -> Loaded {
         super::load(model, Encoder::Bicnn)
     }
 }
@@ -179,8 +172,7 @@ pub mod bicnn {
 pub mod qatt {
     use super::*;
 
-    /// The method's name, summary, source and cost.
-    pub const INFO: Info = Info {
+    pub(crate) const INFO: Info = Info {
         name: "qatt",
         cost: cost(|n, m, d| readings(n, m) + words(m, d, 1) + crossed(n, m, d)),
         summary: "Trained network that also reads the post through kernels made for each word of \
@@ -188,8 +180,7 @@ pub mod qatt {
         ..bicnn::INFO
     };
 
-    /// Needs a network trained for it.
-    pub fn load(model: &Model) -> Loaded {
+    pub(crate) fn load(model: &Model) -> Loaded {
         super::load(model, Encoder::Qatt)
     }
 }
@@ -198,8 +189,7 @@ pub mod qatt {
 pub mod patt {
     use super::*;
 
-    /// The method's name, summary, source and cost.
-    pub const INFO: Info = Info {
+    pub(crate) const INFO: Info = Info {
         name: "patt",
         cost: cost(|n, m, d| readings(n, m) + words(m, d, 2)),
         summary: "Trained network that also reads the post for each word of the query, with each \
@@ -207,8 +197,7 @@ pub mod patt {
         ..bicnn::INFO
     };
 
-    /// Needs a network trained for it.
-    pub fn load(model: &Model) -> Loaded {
+    pub(crate) fn load(model: &Model) -> Loaded {
         super::load(model, Encoder::Patt)
     }
 }
@@ -217,8 +206,7 @@ pub mod patt {
 pub mod ranker_ql {
     use super::*;
 
-    /// The method's name, summary, source and cost.
-    pub const INFO: Info = Info {
+    pub(crate) const INFO: Info = Info {
         name: "ranker-ql",
         cost: cost(|n, m, d| (qatt::INFO.cost.pair)(n, m, d) + (ql::COST.pair)(n, m, d)),
         summary: "The model's trained network plus query likelihood, by the weight that was best \
@@ -226,8 +214,7 @@ pub mod ranker_ql {
         ..bicnn::INFO
     };
 
-    /// Needs a network and counts.
-    pub fn load(model: &Model) -> Loaded {
+    pub(crate) fn load(model: &Model) -> Loaded {
         let found = stored(model)?;
         Ok(found.and_then(|(network, settings)| {
             let likelihood = Some((QueryLikelihood::new(model)?, settings.alpha));

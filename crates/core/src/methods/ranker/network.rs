@@ -22,7 +22,6 @@ const BLOCK_NUMBERS: usize = 1 << 21;
 /// A query that a word takes more numbers for, by `qatt`, does not remember words.
 const CROSSED_NUMBERS: usize = 1 << 16;
 
-/// A network, and its table of frequent words.
 pub(super) struct Network {
     pub(super) weights: Weights,
     /// The factors of words: the kernels of the general encoder, and for `patt` those of the other.
@@ -31,7 +30,6 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// A network for a vocabulary of `words` words.
     pub(super) fn new(mut weights: Weights, words: usize) -> Self {
         let mut kernels = std::mem::take(&mut weights.general.kernels);
         if weights.shape.encoder == Encoder::Patt {
@@ -87,7 +85,6 @@ impl Network {
         posts.iter().take_while(fits).count().max(1)
     }
 
-    /// Prepares a query.
     pub(super) fn prepare(&self, query: &Phrase<'_>, memory: &mut Memory) {
         memory.query.ids.clear();
         memory.query.ids.extend(known(query));
@@ -196,7 +193,6 @@ impl Network {
         convolution::pool(words, weights, self.weights.shape.kernel, &encoding.bias, out);
     }
 
-    /// Scores a block of posts.
     fn block(&self, posts: &[Phrase<'_>], out: &mut [f32], memory: &mut Memory) {
         memory.met.tidy();
         memory.crossed.tidy();
@@ -314,12 +310,10 @@ pub(super) fn mean(rows: &[f32], out: &mut [f32]) {
     }
 }
 
-/// Appends a row times another, number by number.
 pub(super) fn scale(row: &[f32], by: &[f32], out: &mut Vec<f32>) {
     out.extend(row.iter().zip(by).map(|(number, by)| number * by));
 }
 
-/// The length of a row.
 pub(super) fn length(row: &[f32]) -> f32 {
     simd::dot(row, row).sqrt()
 }
@@ -349,7 +343,6 @@ fn log_chance(x: f64) -> f32 {
     (log as f32).max(f32::MIN)
 }
 
-/// The number, or 0 if it is below.
 fn positive(number: f32) -> f32 {
     if number > 0.0 { number } else { 0.0 }
 }

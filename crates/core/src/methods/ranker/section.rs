@@ -20,7 +20,6 @@ pub const MOST_KERNEL: usize = convolution::MOST_TAPS;
 pub const MOST_FILTERS: usize = 1024;
 /// Most numbers of an encoded text, and of the joint layer.
 pub const MOST_HIDDEN: usize = 1024;
-/// Largest weight of query likelihood.
 const MOST_ALPHA: f64 = 1000.0;
 /// Weights beyond this are no outcome of training; up to it no sum overflows.
 pub const MOST_WEIGHT: f32 = 1e6;
@@ -160,7 +159,6 @@ pub(super) struct Encoding {
     pub offset: Vec<f32>,
 }
 
-/// The numbers of a network.
 #[derive(Debug)]
 pub(super) struct Weights {
     pub shape: Shape,
@@ -197,7 +195,6 @@ pub fn settings(model: &Model) -> Result<Option<Settings>, ModelError> {
     Ok(Some(settings))
 }
 
-/// The numbers of a section whose settings were read.
 pub(super) fn weights(model: &Model, shape: Shape) -> Result<Option<Weights>, ModelError> {
     let Some(section) = model.section(SECTION) else { return Ok(None) };
     let mut tensors = BTreeMap::new();
@@ -252,7 +249,6 @@ fn numbers(section: &Section<'_>, name: &str, sides: &[usize]) -> Result<Vec<f32
     }
 }
 
-/// Rows of `length`, padded with zeros to `wanted`.
 fn padded(numbers: &[f32], length: usize, wanted: usize) -> Vec<f32> {
     let zeros = std::iter::repeat_n(0.0, wanted.saturating_sub(length));
     let rows = numbers.chunks_exact(length.max(1));

@@ -30,12 +30,10 @@ impl Kept {
         Self::of_first(words.min(most))
     }
 
-    /// Place for the first `words` words.
     pub(super) fn of_first(words: usize) -> Self {
         Self { words: (0..words).map(|_| OnceLock::new()).collect() }
     }
 
-    /// The numbers of a word, if they are there.
     pub(super) fn get(&self, id: WordId) -> Option<&[f32]> {
         self.words.get(id as usize)?.get().map(AsRef::as_ref)
     }
@@ -49,7 +47,6 @@ impl Kept {
     }
 }
 
-/// The numbers of words that one query met.
 #[derive(Default)]
 pub(super) struct Met {
     places: HashMap<WordId, u32, BuildHasherDefault<Spread>>,
@@ -72,7 +69,6 @@ impl Met {
         }
     }
 
-    /// The numbers of a word, if they are there.
     pub(super) fn get(&self, id: WordId) -> Option<&[f32]> {
         let start = (*self.places.get(&id)? as usize).checked_mul(self.each)?;
         self.numbers.get(start..start + self.each)
@@ -85,7 +81,6 @@ impl Met {
     }
 }
 
-/// Numbers of memory kept for the next question.
 const KEPT_NUMBERS: usize = 1 << 20;
 
 #[derive(Default)]

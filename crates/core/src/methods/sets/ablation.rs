@@ -19,7 +19,7 @@ use crate::methods::sets::dynamax::COST;
 use crate::methods::sets::dynamax_weighted::{Exponents, Weighted};
 use crate::methods::sets::fuzzy;
 use crate::methods::sets::fuzzy::{FixedUniverse, Universe};
-use crate::methods::{Against, Compare, Embed, Info, Kind, Loaded, Reads, Scorer, Scratch};
+use crate::methods::{Against, Compare, Embed, Info, Loaded, Scorer, Scratch};
 use crate::model::{Model, Phrase};
 
 /// A variant that evaluation runs.
@@ -71,16 +71,11 @@ static ALL: [Ablation; 8] = [
 
 const fn info(name: &'static str, summary: &'static str) -> Info {
     Info {
-        name,
-        kind: Kind::Similarity,
         cost: COST,
         summary,
         paper: "Zhelezniak et al. 2019, ablation",
         range: (0.0, 1.0),
-        reads: Reads::Words,
-        embeds: false,
-        weights_frequency: false,
-        ignoring_opposites: None,
+        ..Info::new(name)
     }
 }
 
@@ -96,7 +91,6 @@ fn compare(method: impl Compare + 'static) -> Loaded {
     Ok(Ok(Scorer::Compare(Box::new(method))))
 }
 
-/// The mean of vectors of length 1.
 struct UnitMean;
 
 impl Embed for UnitMean {
@@ -134,7 +128,6 @@ impl Compare for Averaged {
     }
 }
 
-/// A text and its memberships.
 struct PreparedMean<'q> {
     one: &'q Phrase<'q>,
     memberships: Vec<f32>,
@@ -199,7 +192,6 @@ impl Compare for Pool {
     }
 }
 
-/// A text's rows, and their products among themselves.
 struct PreparedRows<'q> {
     pool: Pool,
     one: &'q Phrase<'q>,

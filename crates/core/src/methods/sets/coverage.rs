@@ -21,30 +21,21 @@ use serde::Deserialize;
 use crate::methods::common::unit_rows;
 use crate::methods::common::unit_rows::UnitRows;
 use crate::methods::sets::{dynamax_weighted, fuzzy};
-use crate::methods::{
-    Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Seats, Shares,
-};
+use crate::methods::{Against, Compare, Cost, Info, Loaded, Scorer, Scratch, Seats, Shares};
 use crate::model::{Model, ModelError, Phrase};
 
-/// What is to be known of it.
-pub const INFO: Info = Info {
-    name: "coverage",
-    kind: Kind::Similarity,
+pub(crate) const INFO: Info = Info {
     cost: COST,
     summary: "How far the words of each text are covered by the other, repetitions discounted.",
     paper: "after Zhelezniak et al. 2019",
     range: (0.0, 1.0),
-    reads: Reads::Words,
-    embeds: false,
-    weights_frequency: false,
-    ignoring_opposites: None,
+    ..Info::new("coverage")
 };
 
 /// The products are those of dynamax-weighted; the roots are few beside them.
 pub(crate) const COST: Cost = dynamax_weighted::COST;
 
-/// The section whose settings hold the exponents.
-pub const SECTION: &str = "coverage";
+const SECTION: &str = "coverage";
 
 /// Seats whose memory is kept for the next texts.
 const KEPT_SEATS: usize = 256;
@@ -52,8 +43,7 @@ const KEPT_SEATS: usize = 256;
 /// With a larger exponent the longest vector would decide alone.
 const LARGEST_EXPONENT: f64 = 4.0;
 
-/// Needs vectors alone.
-pub fn load(model: &Model) -> Loaded {
+pub(crate) fn load(model: &Model) -> Loaded {
     Ok(Ok(Scorer::Compare(Box::new(method(model)?))))
 }
 
@@ -127,7 +117,6 @@ impl Quarters {
     }
 }
 
-/// Coverage under these exponents.
 pub(crate) struct Coverage {
     /// α.
     length: Quarters,
@@ -140,7 +129,6 @@ pub(crate) struct Coverage {
 pub(crate) struct Side {
     /// `q_j` of its words, in the order of the bag.
     weights: Vec<f64>,
-    /// Their sum.
     total: f64,
 }
 
@@ -150,7 +138,6 @@ pub(crate) struct Seat<'p> {
     side: Side,
 }
 
-/// Memory that comparisons reuse.
 #[derive(Default)]
 pub(crate) struct Buffers {
     sides: [Side; 2],
@@ -170,10 +157,8 @@ impl Buffers {
     }
 }
 
-/// Memory in which a text is measured.
 #[derive(Default)]
 struct Work {
-    /// The lengths of its words' vectors.
     lengths: Vec<f32>,
     /// The squares of its words' cosines, raised.
     squares: Vec<f32>,
@@ -194,7 +179,6 @@ impl Side {
         self.weights.iter().zip(covered).map(|(weight, &c)| weight * f64::from(c)).sum()
     }
 
-    /// The coverage of this side's text by the other.
     fn coverage(&self, covered: &[f32]) -> f64 {
         fuzzy::ratio(self.met(covered), self.total)
     }
@@ -254,7 +238,6 @@ impl Coverage {
         score([one, other], &scratch.coverage.covered)
     }
 
-    /// A text by itself, in this memory.
     fn seat<'p>(
         &self,
         phrase: &'p Phrase<'p>,

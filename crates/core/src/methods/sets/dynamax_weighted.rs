@@ -17,21 +17,15 @@ use crate::methods::common::unit_rows;
 use crate::methods::common::unit_rows::UnitRows;
 use crate::methods::info::BLOCK;
 use crate::methods::sets::fuzzy;
-use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch, Shares};
+use crate::methods::{Against, Compare, Cost, Info, Loaded, Scorer, Scratch, Shares};
 use crate::model::{Model, ModelError, Phrase};
 
-/// What is to be known of it.
-pub const INFO: Info = Info {
-    name: "dynamax-weighted",
-    kind: Kind::Similarity,
+pub(crate) const INFO: Info = Info {
     cost: COST,
     summary: "Fuzzy sets over the words of both texts, each word weighted by its vector's length.",
     paper: "after Zhelezniak et al. 2019",
     range: (0.0, 1.0),
-    reads: Reads::Words,
-    embeds: false,
-    weights_frequency: false,
-    ignoring_opposites: None,
+    ..Info::new("dynamax-weighted")
 };
 
 /// The products of all words of both texts, and their maxima.
@@ -41,19 +35,16 @@ pub(crate) const COST: Cost = Cost {
     bound: None,
 };
 
-/// Of all pairs of so many words.
 const fn products(words: u64, d: u64) -> u64 {
     words * words * (d / 2 + 48)
 }
 
-/// The section whose settings hold the exponents.
-pub const SECTION: &str = "dynamax-weighted";
+const SECTION: &str = "dynamax-weighted";
 
 /// With a larger exponent the longest vector would decide alone, and squares would overflow.
 const LARGEST_EXPONENT: f64 = 4.0;
 
-/// Needs vectors alone.
-pub fn load(model: &Model) -> Loaded {
+pub(crate) fn load(model: &Model) -> Loaded {
     Ok(Ok(Scorer::Compare(Box::new(method(model)?))))
 }
 
@@ -84,23 +75,18 @@ impl Default for Exponents {
     }
 }
 
-/// DynaMax under these exponents.
 pub(crate) struct Weighted {
     pub(crate) exponents: Exponents,
 }
 
-/// One text's lengths and weights.
 #[derive(Default)]
 pub(crate) struct Side {
-    /// The lengths of its words' vectors.
     lengths: Vec<f32>,
     /// `r^α` of its words, in the order of the bag.
     weights: Vec<f64>,
     /// `r^β` of its words.
     reach: Vec<f32>,
-    /// Memberships of its words in their own text.
     own: Vec<f32>,
-    /// Memberships of its words in the other.
     other: Vec<f32>,
 }
 
@@ -192,7 +178,6 @@ impl Compare for Weighted {
     }
 }
 
-/// A text's rows, lengths and weights.
 pub(crate) struct Prepared<'q> {
     exponents: Exponents,
     one: &'q Phrase<'q>,

@@ -20,25 +20,18 @@ use serde::Serialize;
 use crate::methods::info::BLOCK;
 use crate::methods::sets::fuzzy;
 use crate::methods::sets::fuzzy::FixedUniverse;
-use crate::methods::{Cost, Fitted, Info, Kind, Loaded, Reads, Scorer, unavailable};
+use crate::methods::{Cost, Fitted, Info, Loaded, Scorer, unavailable};
 use crate::model::{LONGEST, Model};
 
-/// What is to be known of it.
-pub const INFO: Info = Info {
-    name: "fbow-jaccard",
-    kind: Kind::Similarity,
+pub(crate) const INFO: Info = Info {
     cost: COST,
     summary: "Fuzzy sets over a universe stored with the model, compared by Jaccard's ratio.",
     paper: "Zhelezniak et al. 2019",
     range: (0.0, 1.0),
-    reads: Reads::Words,
-    embeds: false,
-    weights_frequency: false,
-    ignoring_opposites: None,
+    ..Info::new("fbow-jaccard")
 };
 
-/// The section that holds the universe.
-pub const SECTION: &str = "universe";
+const SECTION: &str = "universe";
 
 /// Each word with each member of the universe, which is also read once a text. Universes have from
 /// half as many members as vectors have dimensions to as many.
@@ -52,8 +45,7 @@ const fn products(d: u64) -> u64 {
     d * d * 3 / 4
 }
 
-/// Needs a universe.
-pub fn load(model: &Model) -> Loaded {
+pub(crate) fn load(model: &Model) -> Loaded {
     let Some(section) = model.section(SECTION) else {
         let remedy = "add one with `cognate fit MODEL --universe axes:100`";
         return unavailable("the model has no fixed universe", remedy);
@@ -89,7 +81,6 @@ impl std::str::FromStr for Universe {
     }
 }
 
-/// The record of how a universe was made.
 #[derive(Serialize)]
 struct Made {
     kind: Universe,

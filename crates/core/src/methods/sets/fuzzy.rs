@@ -11,17 +11,14 @@ use crate::methods::common::unit_rows;
 use crate::methods::{Against, Compare, Memberships, Scratch, Shares};
 use crate::model::Phrase;
 
-/// The universe that texts are fuzzy sets over.
 pub(crate) enum Universe {
     /// The dimensions of the vectors, `U = I`.
     Dimensions,
-    /// These rows, one after another.
     Rows(Vec<f32>),
 }
 
 /// Jaccard's ratio of the memberships of two texts in a fixed universe.
 pub(crate) struct FixedUniverse {
-    /// The universe.
     pub universe: Universe,
     /// Whether words are brought to length 1 first.
     pub unit: bool,
@@ -86,7 +83,6 @@ impl FixedUniverse {
         }
     }
 
-    /// The number of members of the universe.
     fn size(&self, phrase: &Phrase<'_>) -> usize {
         let dims = phrase.model().dims();
         match &self.universe {
@@ -107,7 +103,6 @@ impl Compare for FixedUniverse {
     }
 }
 
-/// A text and its memberships.
 pub(crate) struct Prepared<'q> {
     method: &'q FixedUniverse,
     one: &'q Phrase<'q>,

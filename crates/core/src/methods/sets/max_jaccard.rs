@@ -5,21 +5,15 @@
 
 use crate::methods::info::BLOCK;
 use crate::methods::sets::fuzzy::{FixedUniverse, Universe};
-use crate::methods::{Cost, Info, Kind, Loaded, Reads, Scorer};
+use crate::methods::{Cost, Info, Loaded, Scorer};
 use crate::model::Model;
 
-/// What is to be known of it.
-pub const INFO: Info = Info {
-    name: "max-jaccard",
-    kind: Kind::Similarity,
+pub(crate) const INFO: Info = Info {
     cost: COST,
     summary: "Fuzzy sets of the vectors' dimensions, compared by Jaccard's ratio.",
     paper: "Zhelezniak et al. 2019",
     range: (0.0, 1.0),
-    reads: Reads::Words,
-    embeds: false,
-    weights_frequency: false,
-    ignoring_opposites: None,
+    ..Info::new("max-jaccard")
 };
 
 /// Each number of each word, and the ratio over all dimensions.
@@ -29,8 +23,7 @@ const COST: Cost = Cost {
     bound: None,
 };
 
-/// Needs vectors alone.
-pub fn load(_model: &Model) -> Loaded {
+pub(crate) fn load(_model: &Model) -> Loaded {
     let method = FixedUniverse { universe: Universe::Dimensions, unit: false };
     Ok(Ok(Scorer::Compare(Box::new(method))))
 }

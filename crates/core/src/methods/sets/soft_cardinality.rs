@@ -13,21 +13,15 @@ use cognate_kernels::vector;
 
 use crate::methods::common::words_met::distinct;
 use crate::methods::sets::fuzzy;
-use crate::methods::{Against, Compare, Cost, Info, Kind, Loaded, Reads, Scorer, Scratch};
+use crate::methods::{Against, Compare, Cost, Info, Loaded, Scorer, Scratch};
 use crate::model::{Model, Phrase};
 
-/// What is to be known of it.
-pub const INFO: Info = Info {
-    name: "soft-cardinality",
-    kind: Kind::Similarity,
+pub(crate) const INFO: Info = Info {
     cost: COST,
     summary: "Jaccard's ratio of sets in which words that are alike count for less.",
     paper: "Jimenez et al. 2010",
     range: (0.0, 1.0),
-    reads: Reads::Words,
-    embeds: false,
-    weights_frequency: false,
-    ignoring_opposites: None,
+    ..Info::new("soft-cardinality")
 };
 
 /// The products of all words of both texts, and as many quotients.
@@ -37,8 +31,7 @@ const fn quotients(n: u64, m: u64, d: u64) -> u64 {
     (n + m) * (n + m) * (d / 2 + 192)
 }
 
-/// Needs vectors alone.
-pub fn load(_model: &Model) -> Loaded {
+pub(crate) fn load(_model: &Model) -> Loaded {
     Ok(Ok(Scorer::Compare(Box::new(SoftCardinality))))
 }
 

@@ -33,7 +33,6 @@ const fn distances(n: u64, m: u64, d: u64) -> u64 {
     n * m * (2 * d + 256)
 }
 
-/// The points and their distances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mover {
     /// Vectors as they are, all occurrences of equal mass, Euclidean distance.
@@ -43,7 +42,6 @@ pub(crate) enum Mover {
 }
 
 impl Mover {
-    /// Writes the points of a text and their masses.
     fn fill(self, phrase: &Phrase<'_>, points: &mut Vec<f32>, masses: &mut Vec<f64>) {
         let dims = phrase.model().dims();
         points.clear();
@@ -107,7 +105,6 @@ impl Compare for Mover {
     }
 }
 
-/// A text's points and their masses.
 pub(crate) struct Prepared<'q> {
     method: Mover,
     one: &'q Phrase<'q>,
@@ -116,7 +113,6 @@ pub(crate) struct Prepared<'q> {
 }
 
 impl Prepared<'_> {
-    /// Scores every candidate by the price of its transport.
     fn each(
         &self,
         many: &[Phrase<'_>],

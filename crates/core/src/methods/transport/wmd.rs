@@ -7,24 +7,17 @@
 
 use crate::methods::transport::mover;
 use crate::methods::transport::mover::Mover;
-use crate::methods::{Info, Kind, Loaded, Reads, Scorer};
+use crate::methods::{Info, Loaded, Scorer};
 use crate::model::Model;
 
-/// The method's name, summary, source and cost.
-pub const INFO: Info = Info {
-    name: "wmd",
-    kind: Kind::Similarity,
+pub(crate) const INFO: Info = Info {
     cost: mover::COST,
     summary: "How far the words of one text have to travel to become those of the other.",
     paper: "Kusner et al. 2015",
     range: (0.0, 1.0),
-    reads: Reads::Words,
-    embeds: false,
-    weights_frequency: false,
-    ignoring_opposites: None,
+    ..Info::new("wmd")
 };
 
-/// Needs vectors alone.
-pub fn load(_model: &Model) -> Loaded {
+pub(crate) fn load(_model: &Model) -> Loaded {
     Ok(Ok(Scorer::Compare(Box::new(Mover::Points))))
 }

@@ -6,24 +6,17 @@
 
 use crate::methods::transport::mover;
 use crate::methods::transport::mover::Mover;
-use crate::methods::{Info, Kind, Loaded, Reads, Scorer};
+use crate::methods::{Info, Loaded, Scorer};
 use crate::model::Model;
 
-/// The method's name, summary, source and cost.
-pub const INFO: Info = Info {
-    name: "wrd",
-    kind: Kind::Similarity,
+pub(crate) const INFO: Info = Info {
     cost: mover::COST,
     summary: "How far the words of one text have to turn to become those of the other.",
     paper: "Yokoi et al. 2020",
     range: (-1.0, 1.0),
-    reads: Reads::Words,
-    embeds: false,
-    weights_frequency: false,
-    ignoring_opposites: None,
+    ..Info::new("wrd")
 };
 
-/// Needs vectors alone.
-pub fn load(_model: &Model) -> Loaded {
+pub(crate) fn load(_model: &Model) -> Loaded {
     Ok(Ok(Scorer::Compare(Box::new(Mover::Directions))))
 }

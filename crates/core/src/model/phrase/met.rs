@@ -16,7 +16,6 @@ thread_local! {
     static MET: RefCell<Met> = RefCell::default();
 }
 
-/// A token that was met.
 #[derive(Clone, Copy)]
 struct Token {
     bytes: [u8; LONGEST],
@@ -29,9 +28,7 @@ struct Token {
     scale: f32,
 }
 
-/// What became of a token.
 pub(super) enum Outcome<'t> {
-    /// It was found as listed words.
     Words(&'t [Word]),
     /// Its row was made, of bytes with a scale.
     Made(&'t [i8], f32),

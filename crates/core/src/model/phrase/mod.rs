@@ -163,7 +163,6 @@ impl<'m> Phrase<'m> {
         self.memory.tokens.len()
     }
 
-    /// Finds the words of tokens that are not listed.
     fn read_words(&mut self) {
         // The tokens are read while words are written, so they leave the memory for that time.
         let tokens = std::mem::take(&mut self.memory.tokens);
@@ -370,7 +369,6 @@ impl<'m> Phrase<'m> {
         self.vectors.row(word).unwrap_or_else(|| self.made_row(word))
     }
 
-    /// A row that was made for this text.
     #[cold]
     fn made_row(&self, word: Word) -> Row<'_> {
         let (made, dims) = (&self.memory.made, self.vectors.dims());
@@ -420,7 +418,6 @@ impl<'m> Phrase<'m> {
         self.memory.resolved.push(origin);
     }
 
-    /// Adds a word whose row was just made.
     fn push_made(&mut self, origin: Origin, key: u64) {
         let word = self.vectors.len() + self.memory.made.keys.len();
         self.memory.made.keys.push(key);

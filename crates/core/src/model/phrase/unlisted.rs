@@ -13,10 +13,8 @@ use crate::model::{Vectors, subword, unigram, unknown};
 use crate::text;
 use crate::text::Elongations;
 
-/// A token that is not listed.
 #[derive(Clone, Copy)]
 pub(super) struct Unlisted<'t> {
-    /// Its place.
     pub(super) token: u32,
     pub(super) text: &'t str,
     pub(super) key: u64,

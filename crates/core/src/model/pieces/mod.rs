@@ -39,11 +39,9 @@ pub const MARK: &str = "##";
 /// A sum of rows shorter than this share of the added lengths has no direction.
 const SHORTEST_SHARE: f32 = 1e-5;
 
-/// The settings of the section.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// The longest probe sequence of the index.
     max_probe: u32,
     /// Digest of the file that the rows were read from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,7 +132,6 @@ impl PieceTable {
         )
     }
 
-    /// The pieces, ready to cut words.
     pub(crate) fn pieces<'m>(&'m self, model: &'m Model) -> Pieces<'m> {
         let dims = model.dims();
         let (rows, scales) = (model.slice(&self.rows), model.slice(&self.scales));
@@ -152,7 +149,6 @@ fn only_bytes_have_scales(scales: &Tensor) -> FormatError {
     FormatError::UnexpectedTensor { name: scales.name.clone(), problem }
 }
 
-/// The pieces of a model.
 pub(crate) struct Pieces<'m> {
     strings: Vocabulary<'m>,
     rows: Vectors<'m>,

@@ -7,12 +7,10 @@ mod table;
 
 use super::{Normalisation, Tokens, tokenise};
 
-/// The rules of a preset.
 fn preset(name: &str) -> Normalisation {
     Normalisation::preset(name).expect("the tests name presets that exist")
 }
 
-/// The texts of the tokens of one input.
 fn texts(rules: &Normalisation, input: &str) -> Vec<String> {
     let mut tokens = Tokens::new();
     tokenise(rules, input, &mut tokens);

@@ -22,7 +22,6 @@ pub(super) fn of_block(wide: &[Wide], dims: usize, block: usize) -> &[Wide] {
     wide.get(block * chunks..(block + 1) * chunks).unwrap_or_default()
 }
 
-/// The chunks of one of a block's rows.
 #[inline(always)]
 fn row(block: Block<'_>, at: usize) -> &[Wide] {
     let chunks = block.wide.len() / SIDE;
@@ -218,7 +217,6 @@ fn larger(tile: [__m256; 2], other: [__m256; 2]) -> [__m256; 2] {
     [_mm256_max_ps(tile[0], other[0]), _mm256_max_ps(tile[1], other[1])]
 }
 
-/// The tile with rows and columns exchanged.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn turned(tile: [__m256; 2]) -> [__m256; 2] {
@@ -244,11 +242,6 @@ fn tallest(tile: [__m256; 2]) -> [f32; SIDE] {
     // SAFETY: there is room for four numbers.
     unsafe { _mm_storeu_ps(out.as_mut_ptr(), one) };
     out
-}
-
-#[target_feature(enable = "avx2")]
-pub(super) fn quantise(row: &[f32], out: &mut [i8]) -> f32 {
-    quantise_loop(row, out)
 }
 
 blockwise!("avx2");

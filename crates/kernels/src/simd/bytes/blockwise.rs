@@ -79,6 +79,11 @@ macro_rules! blockwise {
             }
         }
 
+        #[target_feature(enable = $features)]
+        pub(in crate::simd::bytes) fn quantise(row: &[f32], out: &mut [i8]) -> f32 {
+            quantise_loop(row, out)
+        }
+
         /// Writes the rows of a tile, the first to `at`, each `stride` places after the one before.
         #[inline(always)]
         fn put(tile: &Tile, out: &mut [[f32; SIDE]], at: usize, stride: usize) {

@@ -14,7 +14,7 @@ mod blockwise;
 pub(in crate::simd) mod neon;
 #[cfg_attr(
     any(target_arch = "aarch64", target_arch = "wasm32"),
-    allow(dead_code, reason = "most have a loop of their own there")
+    allow(dead_code, unused_imports, reason = "most have a loop of their own there")
 )]
 mod plain;
 #[cfg(test)]
@@ -40,24 +40,20 @@ use crate::simd::{LANES, Tile};
 /// Most dimensions of a row: as many products of two bytes, 2¹⁴ each at most, stay below 2³¹.
 pub const MOST_DIMS: usize = 1 << 16;
 
-/// Rows of a block.
 const SIDE: usize = 4;
 
-/// Whether this processor has AVX-512 VNNI.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(in crate::simd) fn has_vnni() -> bool {
     is_x86_feature_detected!("avx512vnni") && is_x86_feature_detected!("avx512bw")
 }
 
-/// Whether this processor multiplies bytes four by four.
 #[cfg(target_arch = "aarch64")]
 #[inline]
 pub(in crate::simd) fn has_sdot() -> bool {
     std::arch::is_aarch64_feature_detected!("dotprod")
 }
 
-/// Which loops multiply rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Loops {
     #[default]
@@ -176,7 +172,6 @@ pub struct ByteRows<'r> {
 /// What loops make of rows once, to multiply them often.
 #[derive(Debug, Default)]
 struct Prepared {
-    /// The sums of a block's rows.
     sums: Vec<[i32; SIDE]>,
     /// The rows in numbers of 16 bits, filled up with zeros.
     #[cfg(target_arch = "x86_64")]
@@ -202,7 +197,6 @@ struct Block<'b> {
     factors: &'b [f32; SIDE],
 }
 
-/// All blocks of rows.
 #[derive(Clone, Copy)]
 struct Blocks<'b> {
     dims: usize,
@@ -260,7 +254,6 @@ impl<'r> ByteRows<'r> {
         dispatch!(loops, prepare(self.rows.as_chunks().0, dims, &mut self.prepared));
     }
 
-    /// How many there are.
     pub fn count(&self) -> usize {
         self.count
     }

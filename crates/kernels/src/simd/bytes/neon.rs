@@ -11,8 +11,8 @@ macro_rules! byte_loops {
         use crate::simd::Tile;
         use crate::simd::bytes::blockwise::blockwise;
         use crate::simd::bytes::neon::CHUNK;
-        pub(in crate::simd::bytes) use crate::simd::bytes::plain::{prepare, quantise};
-        use crate::simd::bytes::{Block, Blocks, SIDE};
+        pub(in crate::simd::bytes) use crate::simd::bytes::plain::prepare;
+        use crate::simd::bytes::{Block, Blocks, SIDE, quantise_loop};
 
         #[inline]
         #[target_feature(enable = $features)]
@@ -50,7 +50,6 @@ macro_rules! byte_loops {
             block.rows.map(|row| dot(row, row))
         }
 
-        /// The whole chunks of a row.
         #[inline(always)]
         fn whole(row: &[i8], chunks: usize) -> &[[i8; CHUNK]] {
             &row.as_chunks().0[..chunks]
@@ -83,7 +82,6 @@ macro_rules! byte_loops {
             out
         }
 
-        /// The products of four rows with themselves.
         #[inline]
         #[target_feature(enable = $features)]
         fn own_tile(a: Block<'_>, dims: usize) -> [float32x4_t; SIDE] {
@@ -146,7 +144,6 @@ macro_rules! byte_loops {
             vbslq_f32(vcgtq_f32(other, number), other, number)
         }
 
-        /// The tile with rows and columns exchanged.
         #[inline]
         #[target_feature(enable = $features)]
         fn turned([a, b, c, d]: [float32x4_t; SIDE]) -> [float32x4_t; SIDE] {
@@ -179,10 +176,8 @@ macro_rules! byte_loops {
     };
 }
 
-/// Bytes of a register.
 const CHUNK: usize = 16;
 
-/// For every processor of 64 bits.
 pub(in crate::simd) mod least {
     /// A product of two bytes is at most 2¹⁴, so 16 bits hold it.
     #[inline]
@@ -195,7 +190,6 @@ pub(in crate::simd) mod least {
     byte_loops!("neon");
 }
 
-/// For those with `SDOT`.
 pub(in crate::simd) mod sdot {
     /// Adds the products of four bytes with four to each of four numbers.
     #[inline]

@@ -1,7 +1,8 @@
 //! The loops over bytes in plain code, for every processor: what the others are held against.
 
 use crate::simd::Tile;
-use crate::simd::bytes::{Block, Blocks, Prepared, SIDE, quantise_loop};
+pub(super) use crate::simd::bytes::quantise_loop as quantise;
+use crate::simd::bytes::{Block, Blocks, Prepared, SIDE};
 
 pub(super) fn dot(a: &[i8], b: &[i8]) -> i32 {
     let products = a.iter().zip(b).map(|(&a, &b)| i32::from(a) * i32::from(b));
@@ -64,8 +65,4 @@ pub(super) fn products(a: Blocks<'_>, b: Blocks<'_>, out: &mut [[f32; SIDE]]) {
 
 pub(super) fn gram(a: Blocks<'_>, out: &mut [[f32; SIDE]]) {
     products(a, a, out);
-}
-
-pub(super) fn quantise(row: &[f32], out: &mut [i8]) -> f32 {
-    quantise_loop(row, out)
 }

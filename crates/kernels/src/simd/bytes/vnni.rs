@@ -12,7 +12,6 @@ use crate::simd::Tile;
 use crate::simd::bytes::blockwise::blockwise;
 use crate::simd::bytes::{Block, Blocks, Prepared, SIDE, quantise_loop};
 
-/// Bytes of a register.
 const CHUNK: usize = 64;
 
 /// 128 times a number.
@@ -34,7 +33,6 @@ fn rest_of(row: &[i8]) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi8((1 << rest.len()) - 1, rest.as_ptr()) }
 }
 
-/// 128 added to every byte.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn raised(bytes: __m512i) -> __m512i {
@@ -323,7 +321,6 @@ fn larger(tile: __m512, other: __m512) -> __m512 {
     _mm512_max_ps(tile, other)
 }
 
-/// The tile with rows and columns exchanged.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn turned(tile: __m512) -> __m512 {
@@ -345,11 +342,6 @@ fn tallest(tile: __m512) -> [f32; SIDE] {
         _mm_storeu_ps(out.as_mut_ptr(), one);
     }
     out
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-pub(super) fn quantise(row: &[f32], out: &mut [i8]) -> f32 {
-    quantise_loop(row, out)
 }
 
 blockwise!("avx512f,avx512bw,avx512vnni");

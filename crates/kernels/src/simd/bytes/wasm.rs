@@ -5,8 +5,8 @@ use std::arch::wasm32::*;
 
 use crate::simd::Tile;
 use crate::simd::bytes::blockwise::blockwise;
-pub(super) use crate::simd::bytes::plain::{prepare, quantise};
-use crate::simd::bytes::{Block, Blocks, SIDE};
+pub(super) use crate::simd::bytes::plain::prepare;
+use crate::simd::bytes::{Block, Blocks, SIDE, quantise_loop};
 use crate::simd::wasm::Load;
 
 /// Bytes that fill a register once they are widened.
@@ -32,7 +32,6 @@ fn add_product(sum: v128, a: v128, b: v128) -> v128 {
     i32x4_add(sum, i32x4_dot_i16x8(a, b))
 }
 
-/// The whole chunks of a row.
 #[inline(always)]
 fn whole(row: &[i8], chunks: usize) -> &[[i8; CHUNK]] {
     &row.as_chunks().0[..chunks]
@@ -82,7 +81,6 @@ fn tile(a: Block<'_>, b: Block<'_>, dims: usize) -> [v128; SIDE] {
     out
 }
 
-/// The products of four rows with themselves.
 #[inline(always)]
 fn own_tile(a: Block<'_>, dims: usize) -> [v128; SIDE] {
     tile(a, a, dims)
@@ -146,7 +144,6 @@ fn larger(tile: [v128; SIDE], other: [v128; SIDE]) -> [v128; SIDE] {
     [f32x4_pmax(a, e), f32x4_pmax(b, f), f32x4_pmax(c, g), f32x4_pmax(d, h)]
 }
 
-/// The tile with rows and columns exchanged.
 #[inline(always)]
 fn turned([a, b, c, d]: [v128; SIDE]) -> [v128; SIDE] {
     let (low, high) = (i32x4_shuffle::<0, 4, 1, 5>(a, b), i32x4_shuffle::<2, 6, 3, 7>(a, b));

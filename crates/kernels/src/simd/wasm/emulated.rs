@@ -97,7 +97,6 @@ fn to_odd([total, lost]: [v128; 2]) -> v128 {
     v128_or(i64x2_add(total, too_far), v128_and(inexact, i64x2_splat(1)))
 }
 
-/// Sixteen singles as doubles.
 #[inline(always)]
 fn wide([a, b, c, d]: Lanes) -> Wide {
     let lower = |four| f64x2_promote_low_f32x4(four);

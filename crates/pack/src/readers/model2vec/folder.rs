@@ -16,7 +16,6 @@ use crate::readers::STATIC_FOLDER;
 use crate::readers::positioned::Source;
 use crate::readers::{Budget, Place, ReadError, Subword, VectorReader};
 
-/// A stream over the words of a model2vec folder.
 #[derive(Debug)]
 pub struct Model2VecReader {
     tensors: Source,
@@ -186,7 +185,6 @@ impl VectorReader for Model2VecReader {
     }
 }
 
-/// Reads a whole file of limited size.
 pub(super) fn whole(source: &Source, most: u64) -> Result<Vec<u8>, ReadError> {
     if source.len() > most {
         let problem = format!("{} bytes, at most {most} are taken", source.len());
@@ -201,10 +199,8 @@ pub(super) fn whole(source: &Source, most: u64) -> Result<Vec<u8>, ReadError> {
 const MOST_CONFIG_BYTES: u64 = 1 << 20;
 /// Names of the settings file, the more likely one first.
 const CONFIGS: [&str; 2] = ["config.json", "config_sentence_transformers.json"];
-/// model2vec's default maximum number of tokens.
 const USUAL_MAX_LENGTH: u64 = 512;
 
-/// The paths of the files of a folder.
 pub(super) struct Layout {
     pub(super) tokenizer: PathBuf,
     pub(super) tensors: PathBuf,
@@ -266,7 +262,6 @@ pub(super) struct Entry {
     /// Its index in the embeddings or mapping.
     pub(super) id: u32,
     pub(super) name: String,
-    /// Its score, if entries have scores.
     pub(super) score: Option<f64>,
 }
 
@@ -274,12 +269,10 @@ pub(super) struct Entry {
 pub(super) struct Entries {
     /// Sorted by id.
     pub(super) entries: Vec<Entry>,
-    /// The rule that splits unlisted words.
     pub(super) subword: Option<Subword>,
 }
 
 impl Entries {
-    /// Reads and checks a tokenizer.
     pub(super) fn read(source: &Source, budget: Budget) -> Result<Self, ReadError> {
         let tokenizer = parse(source)?;
         let special = tokenizer.get_added_tokens_decoder();

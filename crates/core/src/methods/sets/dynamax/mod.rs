@@ -21,9 +21,7 @@ use crate::methods::common::unit_rows::Products;
 use crate::methods::common::words_met::WordsMet;
 use crate::methods::common::{unit_rows, words_met};
 use crate::methods::sets::fuzzy;
-use crate::methods::{
-    Against, Compare, Cost, Info, Kind, Loaded, Memberships, Reads, Scorer, Scratch, Seats, Shares,
-};
+use crate::methods::{Against, Compare, Cost, Info, Loaded, Scorer, Scratch, Seats, Shares};
 use crate::model::phrase::Word;
 use crate::model::{Model, Phrase};
 
@@ -32,7 +30,6 @@ struct Dynamax {
     sif: bool,
 }
 
-/// Memory that comparisons reuse.
 #[derive(Default)]
 pub(crate) struct Buffers {
     union: Union,
@@ -137,7 +134,6 @@ impl Compare for Dynamax {
     }
 }
 
-/// Whether all words of a text are listed.
 fn is_listed(text: &Phrase<'_>) -> bool {
     text.words().iter().all(|&word| text.id(word).is_some())
 }
@@ -219,19 +215,14 @@ impl Against for Prepared<'_> {
             let share = |(&own, &other): (&f32, &f32)| (score * above(own, other) / whole) as f32;
             words.map(|pair| if whole > 0.0 { share(pair) } else { 0.0 }).collect()
         };
-        let pairs = |side: Side<'_>, turned: bool| -> Vec<[f32; 2]> {
-            let words = side.own.iter().zip(side.other);
-            words.map(|(&own, &other)| if turned { [other, own] } else { [own, other] }).collect()
-        };
-        let (shares_one, shares_other) = (shares(side_one), shares(side_other));
-        let (pairs_one, pairs_other) = (pairs(side_one, false), pairs(side_other, true));
         Some(Shares {
-            one: unit_rows::in_text_order(one, &shares_one),
-            other: unit_rows::in_text_order(other, &shares_other),
-            memberships: Some(Memberships {
-                one: unit_rows::in_text_order(one, &pairs_one),
-                other: unit_rows::in_text_order(other, &pairs_other),
-            }),
+            one: unit_rows::in_text_order(one, &shares(side_one)),
+            other: unit_rows::in_text_order(other, &shares(side_other)),
+            memberships: Some(fuzzy::memberships(
+                [one, other],
+                [side_one.own, side_one.other],
+                [side_other.other, side_other.own],
+            )),
         })
     }
 }
@@ -247,34 +238,27 @@ pub(crate) const COST: Cost = Cost {
     bound: None,
 };
 
-/// Of all pairs of so many words.
 const fn products(words: u64, d: u64) -> u64 {
     words * words * (d / 2 + 16)
 }
 
 macro_rules! variant {
-    ($module:ident, $doc:literal, $name:literal, $ratio:ident, $sif:literal, $summary:literal) => {
-        #[doc = $doc]
+    ($module:ident, $name:literal, $ratio:ident, $sif:literal, $summary:literal) => {
+        #[doc = $summary]
         pub mod $module {
             use super::*;
 
-            /// What is to be known of it.
-            pub const INFO: Info = Info {
-                name: $name,
-                kind: Kind::Similarity,
+            pub(crate) const INFO: Info = Info {
                 cost: COST,
                 summary: $summary,
                 paper: "Zhelezniak et al. 2019",
                 range: (0.0, 1.0),
-                reads: Reads::Words,
-                embeds: false,
                 weights_frequency: $sif,
-                ignoring_opposites: None,
+                ..Info::new($name)
             };
 
-            /// Needs vectors; with SIF weights also counts.
-            pub fn load(model: &Model) -> Loaded {
-                if $sif && let Some(reason) = words_met::without_counts(model) {
+            pub(crate) fn load(model: &Model) -> Loaded {
+                if $sif && let Err(reason) = words_met::need_counts(model) {
                     return Ok(Err(reason));
                 }
                 Ok(Ok(Scorer::Compare(Box::new(Dynamax { ratio: Ratio::$ratio, sif: $sif }))))
@@ -285,7 +269,6 @@ macro_rules! variant {
 
 variant!(
     jaccard,
-    "DynaMax with Jaccard's ratio.",
     "dynamax-jaccard",
     Jaccard,
     false,
@@ -293,7 +276,6 @@ variant!(
 );
 variant!(
     otsuka,
-    "DynaMax with Otsuka's ratio.",
     "dynamax-otsuka",
     Otsuka,
     false,
@@ -301,7 +283,6 @@ variant!(
 );
 variant!(
     dice,
-    "DynaMax with Dice's ratio.",
     "dynamax-dice",
     Dice,
     false,
@@ -309,7 +290,6 @@ variant!(
 );
 variant!(
     cosine,
-    "DynaMax memberships compared by cosine, an ablation.",
     "dynamax-cosine",
     Cosine,
     false,
@@ -317,7 +297,6 @@ variant!(
 );
 variant!(
     sif,
-    "DynaMax-Jaccard over rows weighted by how rare their words are.",
     "dynamax-sif",
     Jaccard,
     true,
@@ -327,12 +306,10 @@ variant!(
 /// The state of a text that is compared with many.
 struct ForMany<'q> {
     rows: Rows<'q>,
-    /// Memberships of the text's words in itself.
     own: Vec<f32>,
     met: WordsMet,
 }
 
-/// The rows of the text.
 enum Rows<'q> {
     Floats(Vec<f32>),
     Bytes(ByteRows<'q>),
@@ -354,7 +331,6 @@ impl<'q> ForMany<'q> {
         Self { rows, own, met: WordsMet::by(one.words().len()) }
     }
 
-    /// Makes room if too much is known.
     fn tidy(&mut self) {
         self.met.tidy();
     }
@@ -416,7 +392,6 @@ impl<'q> ForMany<'q> {
     }
 }
 
-/// A ratio of intersection and union.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ratio {
     Jaccard,
