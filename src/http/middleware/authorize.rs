@@ -20,7 +20,6 @@ use crate::http::auth::keys::Scope;
 use crate::http::error::{ApiError, Code};
 use crate::http::middleware::{hosts, unpack};
 use crate::http::net::Peer;
-use crate::http::net::gate;
 use crate::http::observe::request_log::Facts;
 
 /// Lets requests through to the routes it is laid around, if they may ask.
@@ -119,7 +118,7 @@ pub(crate) fn check_admin(request: &Request) -> Result<(), ApiError> {
         Some(scope) => scope.includes(Scope::Admin),
         None => {
             let near = |Peer(address): &Peer| address.ip().to_canonical().is_loopback();
-            extensions.get::<Peer>().is_some_and(near) && gate::is_local(request)
+            extensions.get::<Peer>().is_some_and(near) && hosts::is_local(request)
         }
     };
     if allowed {

@@ -39,7 +39,6 @@ const ID_BYTES: usize = 64;
 pub struct RequestContextLayer(Arc<App>);
 
 impl RequestContextLayer {
-    /// A layer that counts and logs for this service.
     pub fn new(app: Arc<App>) -> Self {
         Self(app)
     }
@@ -133,7 +132,6 @@ impl Matched {
     }
 }
 
-/// The record of a request while it is answered.
 pub(super) struct RequestRecord {
     in_flight: InFlight,
     started: Instant,
@@ -191,7 +189,6 @@ impl RequestRecord {
         self.in_flight.0.request_log.tell(&line, outcome);
     }
 
-    /// Ends a request whose client has gone.
     fn leave(self) {
         self.tell(&Outcome::Left, Instant::now());
     }

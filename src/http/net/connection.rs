@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
+use axum::body::Bytes;
 use axum::http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING, UPGRADE};
 use axum::http::{HeaderMap, HeaderValue, Request, Response};
+use axum::{Error, Router};
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
@@ -27,9 +27,9 @@ use tower::Service;
 use crate::http::net::gate;
 use crate::http::net::gate::{FaultyHead, Framing, Gate};
 use crate::http::net::kernel;
-use crate::http::net::shutdown::Shutdown;
+use crate::http::net::shutdown::{Phase, Shutdown};
 use crate::http::net::socket::{Door, Socket};
-use crate::http::net::state::{ConnectionState, Peer, PendingAnswer, SKIPPED_BYTES};
+use crate::http::net::state::{ConnectionState, Peer, SKIPPED_BYTES};
 use crate::http::observe::streams::{EarlyEnds, EndReason};
 use crate::http::request::body;
 use crate::http::settings::Settings;
@@ -106,9 +106,7 @@ impl ConnectionOptions {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionEnd {
-    /// The connection ended with nothing unfinished.
     Finished,
-    /// The connection was dropped with something unfinished.
     Dropped,
 }
 
@@ -154,17 +152,17 @@ pub(crate) async fn serve_connection(
             }
             return ConnectionEnd::Finished;
         }
-        () = stop.closing() => {
-            state.close_when_quiet();
+        () = stop.reached(Phase::Closing) => {
+            state.closing.set(true);
             loop {
-                if stop.is_hurried() {
-                    state.hurry();
+                if stop.is(Phase::Hurried) {
+                    state.hurried.set(true);
                 }
                 // Each turn polls hyper first, and hyper polls the socket.
                 tokio::select! {
                     biased;
                     ended = served.as_mut() => break ended,
-                    () = stop.abandoned() => return match state.is_unfinished() {
+                    () = stop.reached(Phase::Abandoned) => return match state.is_unfinished() {
                         true => ConnectionEnd::Dropped,
                         false => ConnectionEnd::Finished,
                     },
@@ -185,11 +183,11 @@ pub(crate) async fn serve_connection(
 /// Why a connection ended early, if it did: one on which nothing is asked for a while, or that is
 /// closed between requests, was done.
 fn early_end(error: &hyper::Error, state: &ConnectionState) -> Option<EndReason> {
-    if state.is_too_slow() {
+    if state.too_slow.get() {
         return Some(EndReason::WriteTimeout);
     }
     if error.is_timeout() {
-        let idle = state.asked() > 0 && !state.leaves_unread();
+        let idle = state.asked() > 0 && !state.partial.get();
         return (!idle).then_some(EndReason::HeaderTimeout);
     }
     if error.is_parse() {
@@ -213,7 +211,9 @@ impl RequestService {
     fn answer(
         &self,
         mut request: Request<Incoming>,
-    ) -> impl Future<Output = Result<Response<Reply>, Infallible>> + use<> {
+    ) -> impl Future<
+        Output = Result<Response<impl HttpBody<Data = Bytes, Error = Error> + use<>>, Infallible>,
+    > + use<> {
         let pending = self.state.begin();
         let last = self.state.asked() >= self.most;
         let declared = body::declared(request.headers());
@@ -227,7 +227,7 @@ impl RequestService {
             // The kernel would end a connection whose client does not read for that long, and this one
             // need not while it sends. One that is gone sends nothing, which the stream sees sooner.
             let _ = kernel::end_unacknowledged(SockRef::from(&*self.stream), None);
-            request.extensions_mut().insert(Arc::clone(self.state.delivery()));
+            request.extensions_mut().insert(Arc::clone(&self.state.delivery));
         }
         let skip =
             may_be_skipped(request.headers(), declared).then(|| Instant::now() + self.body_timeout);
@@ -235,12 +235,18 @@ impl RequestService {
         let answer = self.router.clone().call(request);
         async move {
             let Ok(mut response) = answer.await;
-            if last || stop.is_leaving() || state.has_abandoned_body() {
+            if last || stop.is(Phase::Leaving) || state.abandoned.get() {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             let length = response.body().size_hint().exact();
-            state.delivery().set_answer_bytes(length.unwrap_or(0));
-            Ok(response.map(|body| Reply { body, _answering: pending }))
+            state.delivery.set_answer_bytes(length.unwrap_or(0));
+            Ok(response.map(|body| {
+                body.map_frame(move |frame| {
+                    // hyper drops the body, and this with it, when the last of it has been taken.
+                    let _ = &pending;
+                    frame
+                })
+            }))
         }
     }
 }
@@ -270,19 +276,19 @@ struct Received {
 
 impl Received {
     fn new(body: Incoming, state: Arc<ConnectionState>, skip: Option<Instant>) -> Self {
-        state.set_partial(!body.is_end_stream());
-        state.set_receiving(!body.is_end_stream());
+        state.partial.set(!body.is_end_stream());
+        state.receiving.set(!body.is_end_stream());
         Self { body: Some(body), state, skip }
     }
 }
 
 impl Drop for Received {
     fn drop(&mut self) {
-        self.state.set_receiving(false);
+        self.state.receiving.set(false);
         let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) else { return };
         let skip = self.skip.filter(|skip| Instant::now() < *skip);
         let (Some(skip), Ok(runtime)) = (skip, Handle::try_current()) else {
-            self.state.abandon_body();
+            self.state.abandoned.set(true);
             return;
         };
         let mut rest = Self { body: Some(body), state: self.state.clone(), skip: None };
@@ -308,8 +314,8 @@ impl HttpBody for Received {
             _ => false,
         };
         if ended {
-            self.state.set_partial(false);
-            self.state.set_receiving(false);
+            self.state.partial.set(false);
+            self.state.receiving.set(false);
         }
         if matches!(frame, Poll::Ready(None)) {
             // A chunked body does not know of itself that it has ended.
@@ -324,32 +330,6 @@ impl HttpBody for Received {
 
     fn size_hint(&self) -> SizeHint {
         self.body.as_ref().map_or(SizeHint::with_exact(0), Incoming::size_hint)
-    }
-}
-
-/// An answer's body; hyper drops it when the last of it has been taken.
-struct Reply {
-    body: Body,
-    _answering: PendingAnswer,
-}
-
-impl HttpBody for Reply {
-    type Data = <Body as HttpBody>::Data;
-    type Error = <Body as HttpBody>::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 

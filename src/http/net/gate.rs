@@ -38,7 +38,6 @@ pub trait Gate: Send + Sync {
 pub(super) struct Refused {
     pub answer: Vec<u8>,
     pub left: u64,
-    /// Whether the connection ends with it.
     pub closes: bool,
 }
 
@@ -163,7 +162,7 @@ impl Framing {
             return;
         }
         if self.given == 0 {
-            state.forget_body();
+            state.set_body_bytes(None);
             match head_length(bytes) {
                 Some(length) => self.head = length as u64,
                 None => self.lost = true,
@@ -249,42 +248,6 @@ fn authority(value: &HeaderValue) -> Option<Authority> {
     let port = authority.as_str().strip_prefix(authority.host())?;
     let sound = port.is_empty() || port == ":" || authority.port_u16().is_some();
     (named && sound && !authority.host().is_empty()).then_some(authority)
-}
-
-/// Whether a request without keys comes straight from a program of this machine, as far as its head
-/// tells: to a name that only this machine has, without a proxy between, and not from a page of
-/// another origin.
-pub(crate) fn is_local<B>(request: &Request<B>) -> bool {
-    let headers = request.headers();
-    let proxied = [header::FORWARDED, header::VIA].iter().any(|name| headers.contains_key(name))
-        || ["x-forwarded-for", "x-forwarded-host", "x-real-ip"]
-            .iter()
-            .any(|name| headers.contains_key(*name));
-    // An absolute target names the host instead (RFC 9112, section 3.2.2).
-    let named = request.uri().authority().cloned().map(Some);
-    let named = named.or_else(|| headers.get(header::HOST).map(authority));
-    let host = named.map(|host| host.filter(is_loopback));
-    let host = match host {
-        // A foreign name that leads here: somebody pointed it at this machine.
-        Some(None) => return false,
-        Some(Some(host)) => Some(host),
-        None => None,
-    };
-    let same_origin = match (headers.get(header::ORIGIN), host) {
-        (None, _) => true,
-        (Some(origin), Some(host)) => {
-            origin.as_bytes().strip_prefix(b"http://") == Some(host.as_str().as_bytes())
-        }
-        (Some(_), None) => false,
-    };
-    !proxied && same_origin
-}
-
-fn is_loopback(authority: &Authority) -> bool {
-    let host = authority.host();
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    let by_address = bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-    by_address || host.eq_ignore_ascii_case("localhost")
 }
 
 #[cfg(test)]
@@ -464,32 +427,5 @@ mod head_tests {
         let mut old = Request::new(());
         *old.version_mut() = Version::HTTP_10;
         assert!(check(&old).is_ok(), "HTTP/1.0 knows no `Host`");
-    }
-
-    #[test]
-    fn only_programs_of_this_machine_are_local() {
-        let cases: [(&[(&str, &str)], bool); 11] = [
-            (&[("host", "127.0.0.1:8080")], true),
-            (&[("host", "localhost")], true),
-            (&[("host", "[::1]:80")], true),
-            (&[], true),
-            (&[("host", "127.0.0.1:8080"), ("origin", "http://127.0.0.1:8080")], true),
-            (&[("host", "127.0.0.1:8080"), ("origin", "https://evil.example")], false),
-            (&[("host", "127.0.0.1:8080"), ("origin", "http://127.0.0.1:9090")], false),
-            (&[("host", "127.0.0.1:8080"), ("origin", "null")], false),
-            (&[("host", "evil.example:8080"), ("origin", "http://evil.example:8080")], false),
-            (&[("host", "127.0.0.1"), ("x-forwarded-for", "10.0.0.1")], false),
-            (&[("host", "127.0.0.1"), ("via", "1.1 proxy")], false),
-        ];
-        for (fields, local) in cases {
-            let fields: Vec<(&'static str, &str)> = fields.to_vec();
-            let mut request = Request::new(());
-            *request.headers_mut() = headers(&fields);
-            assert_eq!(is_local(&request), local, "{fields:?}");
-        }
-        let mut absolute = Request::new(());
-        *absolute.uri_mut() = "http://evil.example/-/reload".parse().unwrap();
-        *absolute.headers_mut() = headers(&[("host", "127.0.0.1")]);
-        assert!(!is_local(&absolute), "the target names another host");
     }
 }

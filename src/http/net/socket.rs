@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::http::net::gate;
 use crate::http::net::gate::{Framing, Gate, Refused};
-use crate::http::net::shutdown::Shutdown;
+use crate::http::net::shutdown::{Phase, Shutdown};
 use crate::http::net::state::{ConnectionState, Peer, PendingAnswer};
 
 /// What a reader must take within the write timeout. Kernels hand over in bursts of the window
@@ -77,7 +77,7 @@ impl Socket {
     fn is_quiet(&self) -> bool {
         let waiting = || SockRef::from(&*self.stream).peek(&mut [MaybeUninit::uninit()]);
         !self.state.owes_answer()
-            && (self.state.is_hurried() || self.moved.elapsed() >= QUIET)
+            && (self.state.hurried.get() || self.moved.elapsed() >= QUIET)
             && waiting().is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }
 
@@ -90,7 +90,7 @@ impl Socket {
             self.moved = Instant::now();
             if let (Ok(written), Some(pace)) = (&outcome, &mut self.pace) {
                 pace.written = pace.written.saturating_add(*written);
-                let share = self.state.delivery().answer_bytes() / MOST_TIMEOUTS;
+                let share = self.state.delivery.answer_bytes() / MOST_TIMEOUTS;
                 if pace.written >= LEAST_PROGRESS.max(usize::try_from(share).unwrap_or(usize::MAX))
                 {
                     self.pace = None;
@@ -98,9 +98,9 @@ impl Socket {
             }
             return Poll::Ready(outcome);
         }
-        self.state.set_stalled(true);
+        self.state.stalled.set(true);
         let timeout = self.write_timeout;
-        let receiving = self.state.is_receiving();
+        let receiving = self.state.receiving.get();
         let pace = self.pace.get_or_insert_with(|| Pace {
             until: Box::pin(sleep(timeout)),
             written: 0,
@@ -116,8 +116,8 @@ impl Socket {
             pace.receiving = receiving;
             pace.until.as_mut().reset(Instant::now() + timeout);
         }
-        self.state.set_too_slow();
-        self.state.delivery().give_up();
+        self.state.too_slow.set(true);
+        self.state.delivery.give_up();
         // Otherwise unread bytes in the kernel's buffer would stay in memory.
         let _ = SockRef::from(&*self.stream).set_linger(Some(Duration::ZERO));
         Poll::Ready(Err(ErrorKind::TimedOut.into()))
@@ -179,7 +179,7 @@ impl AsyncRead for Socket {
             match read {
                 Poll::Ready(Ok(())) if !bytes.is_empty() => {
                     self.moved = Instant::now();
-                    self.state.set_partial(true);
+                    self.state.partial.set(true);
                     if !self.refuses(bytes, may_refuse) {
                         return Poll::Ready(Ok(()));
                     }
@@ -200,13 +200,13 @@ impl Socket {
         match read {
             // The client ended its side, so nothing of it can be left unread.
             Poll::Ready(Ok(())) => {
-                self.state.set_partial(false);
+                self.state.partial.set(false);
                 Poll::Ready(Ok(()))
             }
             // To the reader it is as if the client had ended: the one way of closing that cannot
             // throw away a request which has arrived and only was not read yet.
-            Poll::Pending if self.state.closes_when_quiet() && self.is_quiet() => {
-                self.state.set_partial(false);
+            Poll::Pending if self.state.closing.get() && self.is_quiet() => {
+                self.state.partial.set(false);
                 Poll::Ready(Ok(()))
             }
             other => other,
@@ -242,7 +242,7 @@ impl AsyncWrite for Socket {
     /// Asked for once everything has been written, so nothing waits for the client any more.
     fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.pace = None;
-        self.state.set_stalled(false);
+        self.state.stalled.set(false);
         Poll::Ready(Ok(()))
     }
 
@@ -256,11 +256,11 @@ impl AsyncWrite for Socket {
                     Err(error) if error.kind() == ErrorKind::NotConnected => {}
                     outcome => outcome?,
                 }
-                if !this.state.leaves_unread() {
+                if !this.state.partial.get() {
                     return Poll::Ready(Ok(()));
                 }
                 // The answer is complete; what is discarded from here on is no lost work.
-                this.state.set_partial(false);
+                this.state.partial.set(false);
                 this.parting.insert(Box::pin(sleep(LINGER)))
             }
         };
@@ -308,18 +308,15 @@ impl Door {
         let since = *self.waits.get_or_insert_with(Instant::now);
         // Half of the time is left for the body; hyper closes the connection.
         self.gate.may_refuse()
-            && !self.stop.is_leaving()
+            && !self.stop.is(Phase::Leaving)
             && state.asked().saturating_add(1) < self.requests
             && since.elapsed() < self.header_timeout / 2
     }
 }
 
 struct Refusal {
-    answer: Vec<u8>,
+    refused: Refused,
     written: usize,
-    /// Bytes of the body that are still to come.
-    left: u64,
-    closes: bool,
     /// Until when the answer waits for the body, and then, until when the body is waited for.
     until: Option<Pin<Box<Sleep>>>,
     waited: bool,
@@ -336,14 +333,14 @@ impl Socket {
     fn refuses(&mut self, bytes: &[u8], may_refuse: bool) -> bool {
         let Some(door) = &mut self.door else { return false };
         let refused = may_refuse.then(|| gate::consider(&*door.gate, door.peer, bytes)).flatten();
-        let Some(Refused { answer, left, closes }) = refused else {
+        let Some(refused) = refused else {
             door.framing.give(bytes, &self.state);
             return false;
         };
         let pending = Some(self.state.begin());
-        self.state.delivery().set_answer_bytes(answer.len() as u64);
+        self.state.delivery.set_answer_bytes(refused.answer.len() as u64);
         let (written, until, waited) = (0, None, false);
-        self.refusal = Some(Refusal { answer, written, left, closes, until, waited, pending });
+        self.refusal = Some(Refusal { refused, written, until, waited, pending });
         true
     }
 
@@ -363,40 +360,43 @@ impl Socket {
         context: &mut Context<'_>,
     ) -> Poll<io::Result<bool>> {
         let mut ended = false;
-        while refusal.left > 0 && !ended {
+        while refusal.refused.left > 0 && !ended {
             let read = when_ready(
                 || self.stream.poll_read_ready(context),
                 || {
-                    self.stream
-                        .try_io(Interest::READABLE, || throw_away(&self.stream, refusal.left))
+                    self.stream.try_io(Interest::READABLE, || {
+                        throw_away(&self.stream, refusal.refused.left)
+                    })
                 },
             );
             let Poll::Ready(read) = read else { break };
             let read = read?;
             self.moved = Instant::now();
-            refusal.left = refusal.left.saturating_sub(read as u64);
+            refusal.refused.left = refusal.refused.left.saturating_sub(read as u64);
             ended = read == 0;
         }
-        if ended || refusal.left == 0 {
-            self.state.set_partial(false);
+        if ended || refusal.refused.left == 0 {
+            self.state.partial.set(false);
         } else {
             ended = self.is_over(refusal, context);
         }
-        if ended || refusal.left == 0 || refusal.waited {
-            while let Some(rest) = refusal.answer.get(refusal.written..).filter(|r| !r.is_empty()) {
+        if ended || refusal.refused.left == 0 || refusal.waited {
+            while let Some(rest) =
+                refusal.refused.answer.get(refusal.written..).filter(|r| !r.is_empty())
+            {
                 match ready!(self.write_some(context, rest))? {
                     0 => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
                     written => refusal.written += written,
                 }
             }
             self.pace = None;
-            self.state.set_stalled(false);
+            self.state.stalled.set(false);
             refusal.pending = None;
-            if ended || refusal.closes {
+            if ended || refusal.refused.closes {
                 return Poll::Ready(Ok(false));
             }
         }
-        if refusal.left == 0 { Poll::Ready(Ok(true)) } else { Poll::Pending }
+        if refusal.refused.left == 0 { Poll::Ready(Ok(true)) } else { Poll::Pending }
     }
 
     /// Whether the rest of a body is not waited for any more.
@@ -411,7 +411,7 @@ impl Socket {
             let rest = timeouts.map_or(GRACE, |(body, header)| body.min(header / 2));
             until.as_mut().reset(Instant::now() + rest);
         }
-        self.state.closes_when_quiet() && self.is_quiet()
+        self.state.closing.get() && self.is_quiet()
     }
 }
 

@@ -11,6 +11,7 @@ use axum::http::{Request, Response};
 use cognate_server::http::Settings;
 use cognate_server::http::auth::keys::{Scope, line};
 use cognate_server::http::net::Gate;
+use cognate_server::http::net::shutdown::Phase;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -276,7 +277,7 @@ async fn refusals_by_the_head_are_counted_and_count_for_the_connection() {
     assert!(page.contains("cognate_shed_total{reason=\"admission\"} 3\n"), "{page}");
     assert!(page.contains("cognate_requests_in_flight 1\n"), "this page alone: {page}");
     // Once the service is about to stop, every answer says so.
-    full.served.orders.leave();
+    full.served.orders.order(Phase::Leaving);
     let mut client = full.served.connect().await;
     assert!(asked(&mut client, &refused).await.0.contains("connection: close"));
 }

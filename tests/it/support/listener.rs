@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use cognate_server::http::net::Gate;
-use cognate_server::http::net::shutdown::{Drained, ShutdownTrigger};
+use cognate_server::http::net::shutdown::{Drained, Phase, ShutdownTrigger};
 use cognate_server::http::observe::series::{Counter, Gauge};
 use cognate_server::http::observe::streams::{EarlyEnds, EndReason};
 use cognate_server::http::{ConnectionMetrics, Listener, Settings};
@@ -98,13 +98,13 @@ impl Served {
 
     /// Stops as the service does, without its delays.
     pub async fn stop(self, grace: Duration) -> Drained {
-        self.orders.leave();
-        self.orders.close();
+        self.orders.order(Phase::Leaving);
+        self.orders.order(Phase::Closing);
         let mut ended = self.ended;
         if let Ok(drained) = timeout(grace, &mut ended).await {
             return drained.unwrap();
         }
-        self.orders.abandon();
+        self.orders.order(Phase::Abandoned);
         ended.await.unwrap()
     }
 }

@@ -16,29 +16,23 @@ pub(super) struct Shared {
     pub(super) all: usize,
     /// Units up to which a request is small.
     pub(super) small: usize,
-    /// Units that large requests leave to small ones.
-    pub(super) kept: usize,
-    /// Most requests that wait.
+    pub(super) reserved: usize,
     pub(super) waiting: usize,
     /// Units that a client has at most.
     pub(super) share: usize,
     /// Requests of a client that wait at most.
     pub(super) waiting_share: usize,
-    /// Longest wait of a request.
     pub(super) patience: Duration,
     pub(super) state: Mutex<State>,
 }
 
 pub(super) struct State {
     used: usize,
-    /// Units in use by small requests.
     used_by_small: usize,
-    /// The queue, in order of arrival.
     waiting: VecDeque<Waiting>,
     /// Seconds in which somebody waited, and units that became free in them: the older, the less they
     /// count.
     seen: (f64, f64),
-    /// The end of the period that is counted.
     seen_until: Instant,
 }
 
@@ -62,7 +56,6 @@ impl State {
         !self.waiting.is_empty()
     }
 
-    /// Changes the units charged to a client's request.
     pub(super) fn charge(&mut self, shared: &Shared, client: &Client, before: usize, units: usize) {
         client.charge_unchecked(Resource::Units, units);
         client.give_back(Resource::Units, before);
@@ -116,11 +109,10 @@ impl Shared {
     /// The units of `items` items. A request of more than a large one or a client may take is
     /// charged with all of those, rather than never being admitted.
     pub(super) fn weight(&self, client: &Client, items: usize) -> usize {
-        let units = if items <= self.small { items } else { items.min(self.all - self.kept) };
+        let units = if items <= self.small { items } else { items.min(self.all - self.reserved) };
         if client.is_counted() { units.min(self.share) } else { units }
     }
 
-    /// Whether a client's share has `units` units left.
     fn has_share(&self, client: &Client, units: usize) -> bool {
         client.may_take(Resource::Units, units, self.share)
     }
@@ -128,8 +120,8 @@ impl Shared {
     pub(super) fn fits(&self, state: &State, client: &Client, units: usize) -> bool {
         let used = state.used.saturating_add(units);
         let free = match units <= self.small {
-            true => used <= self.all || state.used_by_small.saturating_add(units) <= self.kept,
-            false => used <= self.all - self.kept,
+            true => used <= self.all || state.used_by_small.saturating_add(units) <= self.reserved,
+            false => used <= self.all - self.reserved,
         };
         free && self.has_share(client, units)
     }
