@@ -15,7 +15,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::http::app::{App, AppError, BLOCKING_THREADS};
-use crate::http::net::shutdown::{Drained, Shutdown, ShutdownTrigger};
+use crate::http::net::shutdown::{Drained, Phase, Shutdown, ShutdownTrigger};
 use crate::http::net::{ConnectionMetrics, Listener};
 use crate::http::settings::Settings;
 
@@ -31,38 +31,22 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The service's state cannot be set up.
     #[error("{0}")]
     App(#[from] AppError),
-    /// The machine gives no runtime.
     #[error("the runtime could not be started: {0}")]
     Runtime(io::Error),
-    /// Signals cannot be listened for.
     #[error("signals could not be listened for: {0}")]
     Signals(io::Error),
-    /// An address cannot be listened on.
     #[error("cannot listen on {address}: {source}; choose another with `listen` or `admin_listen`")]
     Bind { address: SocketAddr, source: io::Error },
-    /// The models could not be loaded at the start.
     #[error("the models could not be loaded; the log says why")]
     Models,
-    /// A part that runs as long as the service ended before it.
     #[error("a part of the service ended by itself: {0}")]
     Ended(String),
-    /// Work was unfinished when the time was over.
     #[error("{dropped} connections were dropped: they were not finished after {grace_s} s")]
-    Dropped {
-        /// Connections with a request or an answer unfinished.
-        dropped: usize,
-        /// The time limit.
-        grace_s: u64,
-    },
-    /// A second order to stop came before the first was carried out.
+    Dropped { dropped: usize, grace_s: u64 },
     #[error("a second signal to stop; {dropped} connections were dropped unfinished")]
-    Interrupted {
-        /// Connections with a request or an answer unfinished.
-        dropped: usize,
-    },
+    Interrupted { dropped: usize },
 }
 
 impl ServeError {
@@ -169,7 +153,7 @@ fn open_listeners(app: &Arc<App>, stop: &Shutdown) -> Result<JoinSet<Drained>, S
         listeners.spawn(admin.serve(app.admin_router(), stop.clone()));
     }
     tracing::info!(address = %public.local_addr(), kernels = simd::name(), "listening");
-    listeners.spawn(public.behind(app.gate()).serve(app.router(), stop.clone()));
+    listeners.spawn(public.serve(app.router(), stop.clone()));
     Ok(listeners)
 }
 
@@ -189,14 +173,14 @@ async fn leave(
     };
     tracing::info!(delay_s, grace_s, "stopping");
     app.drain();
-    orders.leave();
+    orders.order(Phase::Leaving);
     let mut handing_over = JoinSet::new();
     handing_over.spawn(hand_over(Arc::clone(app)));
     let finishing = async {
         sleep(Duration::from_secs(delay_s)).await;
         match told {
-            Told::Terminate => orders.close(),
-            Told::Interrupt => orders.hurry(),
+            Told::Terminate => orders.order(Phase::Closing),
+            Told::Interrupt => orders.order(Phase::Hurried),
         }
         let half = Duration::from_secs(grace_s) / 2;
         let mut all = std::pin::pin!(all_of(&mut listeners));
@@ -215,7 +199,7 @@ async fn leave(
     let Drained { dropped } = match finished {
         Ok(drained) => drained,
         Err(()) => {
-            orders.abandon();
+            orders.order(Phase::Abandoned);
             timeout(LAST_WAIT, all_of(&mut listeners)).await.unwrap_or_default()
         }
     };
@@ -242,7 +226,6 @@ async fn hand_over(app: Arc<App>) {
     }
 }
 
-/// Waits for the remaining listeners.
 async fn all_of(listeners: &mut JoinSet<Drained>) -> Drained {
     let mut dropped = 0_usize;
     while let Some(drained) = listeners.join_next().await {

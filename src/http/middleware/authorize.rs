@@ -20,7 +20,6 @@ use crate::http::auth::keys::Scope;
 use crate::http::error::{ApiError, Code};
 use crate::http::middleware::{hosts, unpack};
 use crate::http::net::Peer;
-use crate::http::net::gate;
 use crate::http::observe::request_log::Facts;
 
 /// Lets requests through to the routes it is laid around, if they may ask.
@@ -65,7 +64,7 @@ impl Service<Request> for AuthorizeService {
 }
 
 /// Checks the key and the quota of a request, and adds its caller.
-pub(super) fn authorise<B>(app: &App, request: &mut Request<B>) -> Result<(), ApiError> {
+fn authorise(app: &App, request: &mut Request) -> Result<(), ApiError> {
     let facts = Facts::of(request);
     match app.access().as_ref() {
         Some(access) => {
@@ -82,16 +81,8 @@ pub(super) fn authorise<B>(app: &App, request: &mut Request<B>) -> Result<(), Ap
     Ok(())
 }
 
-/// The client that a request would count for.
-pub(super) fn client<B>(app: &App, request: &Request<B>) -> Client {
-    match app.access().as_ref() {
-        Some(access) => access.client(request.headers().get(header::AUTHORIZATION)),
-        None => client_at(app, request),
-    }
-}
-
 /// Without keys clients are told apart by their addresses.
-fn client_at<B>(app: &App, request: &Request<B>) -> Client {
+fn client_at(app: &App, request: &Request) -> Client {
     let peer = request.extensions().get::<Peer>();
     peer.map(|Peer(address)| app.peers.client(address.ip())).unwrap_or_default()
 }
@@ -114,7 +105,7 @@ pub(crate) fn check_admin(request: &Request) -> Result<(), ApiError> {
         Some(scope) => scope.includes(Scope::Admin),
         None => {
             let near = |Peer(address): &Peer| address.ip().to_canonical().is_loopback();
-            extensions.get::<Peer>().is_some_and(near) && gate::is_local(request)
+            extensions.get::<Peer>().is_some_and(near) && hosts::is_local(request)
         }
     };
     if allowed {

@@ -2,8 +2,9 @@
 //! and whoever owns a name may point it at any address (DNS rebinding): then `Host` is that name.
 //! Programs choose their own `Host`, so this guards the readers of pages, not the network.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use axum::http::header::ToStrError;
 use axum::http::{HeaderValue, Request, header};
 
 use crate::http::settings::Settings;
@@ -11,27 +12,52 @@ use crate::http::settings::Settings;
 /// Endings of names that nobody can register in the public DNS.
 const OWNED_BY_NOBODY: [&str; 2] = [".localhost", ".internal"];
 
+/// Headers that a proxy adds.
+const OF_PROXIES: [&str; 5] =
+    ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
 /// Whether a request may come from a page that its reader did not mean to call this service: it calls
 /// by a name that others may own, or says that it is from a page of elsewhere.
 pub(super) fn is_led_here<B>(request: &Request<B>, settings: &Settings) -> bool {
-    let headers = request.headers();
-    // An absolute target names the host instead (RFC 9112, section 3.2.2).
-    let target = request.uri().authority().map(|authority| authority.as_str());
-    let host = match target {
-        Some(target) => Some(target),
-        None => match headers.get(header::HOST).map(HeaderValue::to_str) {
-            Some(Ok(host)) => Some(host),
-            Some(Err(_)) => return true,
-            None => None,
-        },
-    };
+    let Ok(host) = host(request) else { return true };
     let is_ours = host.is_none_or(|host| is_ours(without_port(host), settings));
-    let is_of_ours = match headers.get(header::ORIGIN).map(HeaderValue::to_str) {
+    let is_of_ours = match request.headers().get(header::ORIGIN).map(HeaderValue::to_str) {
         Some(Ok(origin)) => is_origin_of_ours(origin, host, settings),
         Some(Err(_)) => false,
         None => true,
     };
     !(is_ours && is_of_ours)
+}
+
+/// Whether a request without keys comes straight from a program of this machine, as far as its head
+/// tells: to a name that only this machine has, without a proxy between, and not from a page of
+/// another origin.
+pub(super) fn is_local<B>(request: &Request<B>) -> bool {
+    let headers = request.headers();
+    let Ok(host) = host(request) else { return false };
+    let is_same_origin = match headers.get(header::ORIGIN) {
+        None => true,
+        Some(origin) => host.is_some_and(|host| {
+            origin.as_bytes().strip_prefix(b"http://") == Some(host.as_bytes())
+        }),
+    };
+    !OF_PROXIES.iter().any(|name| headers.contains_key(*name))
+        && host.is_none_or(|host| is_loopback(without_port(host)))
+        && is_same_origin
+}
+
+/// The host that a request names: an absolute target's, else that of `Host` (RFC 9112, section 3.2.2).
+fn host<B>(request: &Request<B>) -> Result<Option<&str>, ToStrError> {
+    match request.uri().authority() {
+        Some(authority) => Ok(Some(authority.as_str())),
+        None => request.headers().get(header::HOST).map(HeaderValue::to_str).transpose(),
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let by_address = bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    by_address || host.eq_ignore_ascii_case("localhost")
 }
 
 fn without_port(host: &str) -> &str {
@@ -81,17 +107,21 @@ fn is_origin_of_ours(origin: &str, host: Option<&str>, settings: &Settings) -> b
 mod tests {
     use super::*;
 
-    fn led(fields: &[(&'static str, &str)]) -> bool {
+    fn request(fields: &[(&'static str, &str)]) -> Request<()> {
         let mut request = Request::new(());
         for (name, value) in fields {
             request.headers_mut().append(*name, HeaderValue::from_str(value).unwrap());
         }
+        request
+    }
+
+    fn led(fields: &[(&'static str, &str)]) -> bool {
         let settings = Settings {
             allowed_hosts: vec!["texts.example.org".to_owned()],
             cors_origins: vec!["https://app.example".to_owned()],
             ..Settings::default()
         };
-        is_led_here(&request, &settings)
+        is_led_here(&request(fields), &settings)
     }
 
     #[test]
@@ -132,9 +162,8 @@ mod tests {
         for host in others {
             assert!(led(&[("host", host)]), "{host}");
         }
-        let mut absolute = Request::new(());
+        let mut absolute = request(&[("host", "127.0.0.1")]);
         *absolute.uri_mut() = "http://evil.example/collections".parse().unwrap();
-        absolute.headers_mut().append("host", HeaderValue::from_static("127.0.0.1"));
         assert!(is_led_here(&absolute, &Settings::default()), "the target names another host");
     }
 
@@ -163,5 +192,28 @@ mod tests {
             assert!(led(&[host, ("origin", origin)]), "{origin}");
         }
         assert!(led(&[("host", "evil.example"), ("origin", "http://evil.example")]));
+    }
+
+    #[test]
+    fn only_programs_of_this_machine_are_local() {
+        let cases: [(&[(&'static str, &str)], bool); 11] = [
+            (&[("host", "127.0.0.1:8080")], true),
+            (&[("host", "localhost")], true),
+            (&[("host", "[::1]:80")], true),
+            (&[], true),
+            (&[("host", "127.0.0.1:8080"), ("origin", "http://127.0.0.1:8080")], true),
+            (&[("host", "127.0.0.1:8080"), ("origin", "https://evil.example")], false),
+            (&[("host", "127.0.0.1:8080"), ("origin", "http://127.0.0.1:9090")], false),
+            (&[("host", "127.0.0.1:8080"), ("origin", "null")], false),
+            (&[("host", "evil.example:8080"), ("origin", "http://evil.example:8080")], false),
+            (&[("host", "127.0.0.1"), ("x-forwarded-for", "10.0.0.1")], false),
+            (&[("host", "127.0.0.1"), ("via", "1.1 proxy")], false),
+        ];
+        for (fields, local) in cases {
+            assert_eq!(is_local(&request(fields)), local, "{fields:?}");
+        }
+        let mut absolute = request(&[("host", "127.0.0.1")]);
+        *absolute.uri_mut() = "http://evil.example/-/reload".parse().unwrap();
+        assert!(!is_local(&absolute), "the target names another host");
     }
 }

@@ -22,7 +22,6 @@ use crate::http::auth::client::Client;
 use crate::http::error::{ApiError, Code};
 use crate::http::request::body::{BodyError, broken};
 
-/// Bytes that are unpacked at once.
 const PIECE: usize = 32 << 10;
 /// Most bytes that a compressed one may become, beyond the first piece. What is unpacked costs as much to
 /// answer as what is sent plain; texts become at most some 30, and gzip packs a thousand of nothing into one.

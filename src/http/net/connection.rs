@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
-use axum::http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING, UPGRADE};
+use axum::body::Bytes;
+use axum::http::header::{CONNECTION, EXPECT};
 use axum::http::{HeaderMap, HeaderValue, Request, Response};
+use axum::{Error, Router};
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
@@ -24,12 +24,12 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout_at};
 use tower::Service;
 
-use crate::http::net::gate;
-use crate::http::net::gate::{FaultyHead, Framing, Gate};
+use crate::http::net::head;
+use crate::http::net::head::FaultyHead;
 use crate::http::net::kernel;
-use crate::http::net::shutdown::Shutdown;
-use crate::http::net::socket::{Door, Socket};
-use crate::http::net::state::{ConnectionState, Peer, PendingAnswer, SKIPPED_BYTES};
+use crate::http::net::shutdown::{Phase, Shutdown};
+use crate::http::net::socket::Socket;
+use crate::http::net::state::{ConnectionState, Peer};
 use crate::http::observe::streams::{EarlyEnds, EndReason};
 use crate::http::request::body;
 use crate::http::settings::Settings;
@@ -39,6 +39,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long the head of a request on a spare descriptor may take. It waited in the kernel's queue already, so
 /// mostly it is there.
 const HURRY: Duration = Duration::from_millis(100);
+/// Bodies up to this size are read to their end when a request is answered without them: what a
+/// thousand pairs take. For a longer one it costs less to end the connection and make another.
+const SKIPPED_BYTES: u64 = 256 << 10;
 /// Below this hyper's reader panics; the settings keep above it, tests may not.
 const LEAST_HEADER_BYTES: usize = 8 << 10;
 
@@ -46,8 +49,6 @@ const LEAST_HEADER_BYTES: usize = 8 << 10;
 #[derive(Clone)]
 pub(crate) struct ConnectionOptions {
     pub(super) protocol: http1::Builder,
-    gate: Option<Arc<dyn Gate>>,
-    header_timeout: Duration,
     pub(super) write_timeout: Duration,
     pub(super) body_timeout: Duration,
     pub(super) requests: u64,
@@ -69,29 +70,10 @@ impl ConnectionOptions {
             .keep_alive(true);
         Self {
             protocol,
-            gate: None,
-            header_timeout: Duration::from_secs(settings.header_timeout_s),
             write_timeout: Duration::from_secs(settings.write_timeout_s),
             body_timeout: Duration::from_secs(settings.body_timeout_s),
             requests: settings.requests_per_connection,
         }
-    }
-
-    pub(crate) fn behind(self, gate: Arc<dyn Gate>) -> Self {
-        Self { gate: Some(gate), ..self }
-    }
-
-    pub(super) fn door(&self, peer: SocketAddr, stop: &Shutdown) -> Option<Door> {
-        Some(Door {
-            gate: self.gate.clone()?,
-            peer: Peer(peer),
-            stop: stop.clone(),
-            requests: self.requests,
-            body_timeout: self.body_timeout,
-            header_timeout: self.header_timeout,
-            waits: None,
-            framing: Framing::default(),
-        })
     }
 
     /// One request at once: the options of a connection that all others wait behind.
@@ -99,16 +81,13 @@ impl ConnectionOptions {
         let mut options = self.clone();
         options.protocol.header_read_timeout(HURRY);
         options.requests = 1;
-        options.gate = None;
         options
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionEnd {
-    /// The connection ended with nothing unfinished.
     Finished,
-    /// The connection was dropped with something unfinished.
     Dropped,
 }
 
@@ -128,8 +107,7 @@ pub(crate) async fn serve_connection(
 ) -> ConnectionEnd {
     let state = Arc::new(ConnectionState::default());
     let stream = Arc::new(stream);
-    let socket = Socket::new(stream.clone(), state.clone(), options.write_timeout)
-        .behind(options.door(peer, &stop));
+    let socket = Socket::new(stream.clone(), state.clone(), options.write_timeout);
     let requests = RequestService {
         router,
         stream: stream.clone(),
@@ -154,17 +132,17 @@ pub(crate) async fn serve_connection(
             }
             return ConnectionEnd::Finished;
         }
-        () = stop.closing() => {
-            state.close_when_quiet();
+        () = stop.reached(Phase::Closing) => {
+            state.closing.set(true);
             loop {
-                if stop.is_hurried() {
-                    state.hurry();
+                if stop.is(Phase::Hurried) {
+                    state.hurried.set(true);
                 }
                 // Each turn polls hyper first, and hyper polls the socket.
                 tokio::select! {
                     biased;
                     ended = served.as_mut() => break ended,
-                    () = stop.abandoned() => return match state.is_unfinished() {
+                    () = stop.reached(Phase::Abandoned) => return match state.is_unfinished() {
                         true => ConnectionEnd::Dropped,
                         false => ConnectionEnd::Finished,
                     },
@@ -185,11 +163,11 @@ pub(crate) async fn serve_connection(
 /// Why a connection ended early, if it did: one on which nothing is asked for a while, or that is
 /// closed between requests, was done.
 fn early_end(error: &hyper::Error, state: &ConnectionState) -> Option<EndReason> {
-    if state.is_too_slow() {
+    if state.too_slow.get() {
         return Some(EndReason::WriteTimeout);
     }
     if error.is_timeout() {
-        let idle = state.asked() > 0 && !state.leaves_unread();
+        let idle = state.asked() > 0 && !state.partial.get();
         return (!idle).then_some(EndReason::HeaderTimeout);
     }
     if error.is_parse() {
@@ -213,13 +191,14 @@ impl RequestService {
     fn answer(
         &self,
         mut request: Request<Incoming>,
-    ) -> impl Future<Output = Result<Response<Reply>, Infallible>> + use<> {
+    ) -> impl Future<
+        Output = Result<Response<impl HttpBody<Data = Bytes, Error = Error> + use<>>, Infallible>,
+    > + use<> {
         let pending = self.state.begin();
         let last = self.state.asked() >= self.most;
         let declared = body::declared(request.headers());
-        self.state.set_body_bytes(framed_bytes(request.headers(), declared));
         let (stop, state) = (self.stop.clone(), self.state.clone());
-        if let Err(fault) = gate::check(&request) {
+        if let Err(fault) = head::check(&request) {
             request.extensions_mut().insert(FaultyHead(fault));
         }
         request.extensions_mut().insert(self.peer);
@@ -227,7 +206,7 @@ impl RequestService {
             // The kernel would end a connection whose client does not read for that long, and this one
             // need not while it sends. One that is gone sends nothing, which the stream sees sooner.
             let _ = kernel::end_unacknowledged(SockRef::from(&*self.stream), None);
-            request.extensions_mut().insert(Arc::clone(self.state.delivery()));
+            request.extensions_mut().insert(Arc::clone(&self.state.delivery));
         }
         let skip =
             may_be_skipped(request.headers(), declared).then(|| Instant::now() + self.body_timeout);
@@ -235,22 +214,20 @@ impl RequestService {
         let answer = self.router.clone().call(request);
         async move {
             let Ok(mut response) = answer.await;
-            if last || stop.is_leaving() || state.has_abandoned_body() {
+            if last || stop.is(Phase::Leaving) || state.abandoned.get() {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             let length = response.body().size_hint().exact();
-            state.delivery().set_answer_bytes(length.unwrap_or(0));
-            Ok(response.map(|body| Reply { body, _answering: pending }))
+            state.delivery.set_answer_bytes(length.unwrap_or(0));
+            Ok(response.map(|body| {
+                body.map_frame(move |frame| {
+                    // hyper drops the body, and this with it, when the last of it has been taken.
+                    let _ = &pending;
+                    frame
+                })
+            }))
         }
     }
-}
-
-/// The length of a request's body if the head states it in bytes; none for an upgrade.
-fn framed_bytes(headers: &HeaderMap, declared: Option<u64>) -> Option<u64> {
-    if headers.contains_key(TRANSFER_ENCODING) || headers.contains_key(UPGRADE) {
-        return None;
-    }
-    if headers.contains_key(CONTENT_LENGTH) { declared } else { Some(0) }
 }
 
 /// Whether the body of a request that is answered without it is short enough to be read all the
@@ -270,19 +247,19 @@ struct Received {
 
 impl Received {
     fn new(body: Incoming, state: Arc<ConnectionState>, skip: Option<Instant>) -> Self {
-        state.set_partial(!body.is_end_stream());
-        state.set_receiving(!body.is_end_stream());
+        state.partial.set(!body.is_end_stream());
+        state.receiving.set(!body.is_end_stream());
         Self { body: Some(body), state, skip }
     }
 }
 
 impl Drop for Received {
     fn drop(&mut self) {
-        self.state.set_receiving(false);
+        self.state.receiving.set(false);
         let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) else { return };
         let skip = self.skip.filter(|skip| Instant::now() < *skip);
         let (Some(skip), Ok(runtime)) = (skip, Handle::try_current()) else {
-            self.state.abandon_body();
+            self.state.abandoned.set(true);
             return;
         };
         let mut rest = Self { body: Some(body), state: self.state.clone(), skip: None };
@@ -308,8 +285,8 @@ impl HttpBody for Received {
             _ => false,
         };
         if ended {
-            self.state.set_partial(false);
-            self.state.set_receiving(false);
+            self.state.partial.set(false);
+            self.state.receiving.set(false);
         }
         if matches!(frame, Poll::Ready(None)) {
             // A chunked body does not know of itself that it has ended.
@@ -324,32 +301,6 @@ impl HttpBody for Received {
 
     fn size_hint(&self) -> SizeHint {
         self.body.as_ref().map_or(SizeHint::with_exact(0), Incoming::size_hint)
-    }
-}
-
-/// An answer's body; hyper drops it when the last of it has been taken.
-struct Reply {
-    body: Body,
-    _answering: PendingAnswer,
-}
-
-impl HttpBody for Reply {
-    type Data = <Body as HttpBody>::Data;
-    type Error = <Body as HttpBody>::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 

@@ -6,13 +6,12 @@ use std::io;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixDatagram;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
-use futures_util::FutureExt;
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
@@ -21,9 +20,8 @@ use tokio::time::sleep;
 
 use crate::http::net::ConnectionMetrics;
 use crate::http::net::connection::{ConnectionEnd, ConnectionOptions, serve_connection};
-use crate::http::net::gate::Gate;
 use crate::http::net::kernel;
-use crate::http::net::shutdown::{Drained, Shutdown};
+use crate::http::net::shutdown::{Drained, Phase, Shutdown};
 use crate::http::observe::series::Gauge;
 use crate::http::settings::Settings;
 
@@ -35,8 +33,7 @@ const USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long clients that have begun to connect may take for the rest of it while the service stops:
 /// a round trip across the world. Connections without a request are kept for longer than that.
 const HANDSHAKE: Duration = Duration::from_millis(500);
-/// Number of spare descriptors.
-const RESERVED: usize = 8;
+const SPARE: usize = 8;
 /// Bytes of an answer that the kernel holds unsent. Without a bound it takes in megabytes and then
 /// nothing until a third has gone, so a slow reader looks like one that does not read at all.
 const UNSENT: u32 = 64 << 10;
@@ -81,10 +78,6 @@ impl Listener {
         })
     }
 
-    pub fn behind(self, gate: Arc<dyn Gate>) -> Self {
-        Self { options: self.options.behind(gate), ..self }
-    }
-
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
@@ -104,13 +97,13 @@ impl Listener {
         };
         tokio::select! {
             biased;
-            () = stop.closing() => {}
+            () = stop.reached(Phase::Closing) => {}
             () = acceptor.accept(&self.socket) => {}
         }
         if kernel::refuse_handshakes(SockRef::from(&self.socket)) {
             tokio::select! {
                 biased;
-                () = stop.hurried() => {}
+                () = stop.reached(Phase::Hurried) => {}
                 () = sleep(HANDSHAKE) => {}
                 () = acceptor.accept(&self.socket) => {}
             }
@@ -122,7 +115,6 @@ impl Listener {
     }
 }
 
-/// State that all connections of a listener share.
 struct Acceptor {
     options: Arc<ConnectionOptions>,
     single_request: Arc<ConnectionOptions>,
@@ -136,27 +128,29 @@ struct Acceptor {
 
 impl Acceptor {
     /// Accepts connections for as long as it is let.
+    ///
+    /// With no descriptor left, a spare one is given up for the next client, which then has one request:
+    /// a health check that gets no answer would take the service for dead. So has every client until all
+    /// spare descriptors are back.
     async fn accept(&self, socket: &TcpListener) {
-        let spare = SpareDescriptors::default();
-        spare.fill();
+        let mut spare = Vec::new();
+        fill(&mut spare);
         let mut exhausted = false;
         loop {
             // The place is taken first: a full acceptor leaves clients to the kernel's queue.
             let place = self.place().await;
             match socket.accept().await {
                 Ok((stream, peer)) => {
-                    if std::mem::take(&mut exhausted) {
-                        spare.fill();
-                    }
-                    self.spawn(stream, peer, place, None);
+                    exhausted &= !fill(&mut spare);
+                    self.spawn(stream, peer, place, exhausted);
                 }
                 Err(error) if is_only_the_clients(&error) => {}
                 Err(error) => {
                     if !std::mem::replace(&mut exhausted, true) {
                         tracing::error!(%error, "cannot accept connections");
                     }
-                    if is_out_of_descriptors(&error) {
-                        self.serve_from_spare(&spare, socket, place);
+                    if is_out_of_descriptors(&error) && spare.pop().is_some() {
+                        continue;
                     }
                     // The client stays in the queue, so asking again at once would spin.
                     sleep(BACK_OFF).await;
@@ -179,11 +173,11 @@ impl Acceptor {
         stream: TcpStream,
         peer: SocketAddr,
         place: OwnedSemaphorePermit,
-        lent: Option<LentDescriptor>,
+        single_request: bool,
     ) {
         let open = OpenConnection::enters(&self.metrics, place);
-        let options =
-            if lent.is_some() { self.single_request.clone() } else { self.options.clone() };
+        let options = if single_request { &self.single_request } else { &self.options };
+        let options = Arc::clone(options);
         let (router, stop) = (self.router.clone(), self.stop.clone());
         let (dropped, ends) = (self.dropped.clone(), self.metrics.ended.clone());
         tokio::spawn(async move {
@@ -192,27 +186,8 @@ impl Acceptor {
             {
                 dropped.fetch_add(1, Relaxed);
             }
-            // The descriptor is free again from here on, not before.
-            drop(lent);
             drop(open);
         });
-    }
-
-    /// With no descriptor left, a few clients at a time are still accepted, for one request each: a
-    /// health check that gets no answer would take the service for dead.
-    fn serve_from_spare(
-        &self,
-        spare: &SpareDescriptors,
-        socket: &TcpListener,
-        place: OwnedSemaphorePermit,
-    ) {
-        let mut place = Some(place);
-        while let Some(lent) = spare.lend() {
-            let free = || self.places.clone().try_acquire_owned().ok();
-            let Some(place) = place.take().or_else(free) else { return };
-            let Some(Ok((stream, peer))) = socket.accept().now_or_never() else { return };
-            self.spawn(stream, peer, place, Some(lent));
-        }
     }
 
     /// Stops listening. Clients that the kernel already accepted have a connection as far as they
@@ -230,13 +205,13 @@ impl Acceptor {
         for _ in 0..=backlog {
             let accepted = tokio::select! {
                 biased;
-                () = stop.abandoned() => return Ok(()),
+                () = stop.reached(Phase::Abandoned) => return Ok(()),
                 accepted = self.accept_waiting(&socket) => accepted?,
             };
             let Some((stream, peer, place)) = accepted else {
                 return Ok(());
             };
-            self.spawn(stream, peer, place, None);
+            self.spawn(stream, peer, place, false);
         }
         Ok(())
     }
@@ -261,7 +236,6 @@ impl Acceptor {
         }
     }
 
-    /// Waits until the last connection has ended.
     async fn empty(&self) -> Drained {
         let all = self.places.acquire_many(self.most).await;
         drop(all);
@@ -279,7 +253,6 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// A connection counted as open, and its place.
 struct OpenConnection {
     open: Gauge,
     _place: OwnedSemaphorePermit,
@@ -298,40 +271,13 @@ impl Drop for OpenConnection {
     }
 }
 
-/// Spare descriptors for when the process has none left.
-#[derive(Clone, Default)]
-struct SpareDescriptors(Arc<Mutex<Vec<UnixDatagram>>>);
-
-impl SpareDescriptors {
-    /// Holds as many as there may be; fewer where the system has no more to give.
-    fn fill(&self) {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Descriptors in use come back by themselves.
-        let wanted = RESERVED.saturating_sub(Arc::strong_count(&self.0) - 1);
-        while held.len() < wanted {
-            let Ok(descriptor) = UnixDatagram::unbound() else { return };
-            held.push(descriptor);
-        }
+/// Fills up the spare descriptors; whether all of them could be had.
+fn fill(spare: &mut Vec<UnixDatagram>) -> bool {
+    while spare.len() < SPARE {
+        let Ok(descriptor) = UnixDatagram::unbound() else { return false };
+        spare.push(descriptor);
     }
-
-    /// Gives a descriptor away; it is taken back when the returned value is dropped.
-    fn lend(&self) -> Option<LentDescriptor> {
-        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        held.map(|descriptor| {
-            drop(descriptor);
-            LentDescriptor(self.clone())
-        })
-    }
-}
-
-struct LentDescriptor(SpareDescriptors);
-
-impl Drop for LentDescriptor {
-    fn drop(&mut self) {
-        let mut held = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // If another thread took the descriptor, `fill` tries again later.
-        held.extend(UnixDatagram::unbound());
-    }
+    true
 }
 
 #[cfg(test)]

@@ -2,14 +2,13 @@
 //! there are is not known here.
 
 pub(crate) mod connection;
-pub mod gate;
+pub(crate) mod head;
 mod kernel;
 pub(crate) mod listener;
 pub mod shutdown;
 mod socket;
 mod state;
 
-pub use gate::Gate;
 pub use listener::Listener;
 pub use state::Peer;
 

@@ -5,16 +5,18 @@ use tokio::sync::watch;
 
 /// The phase of a shutdown. Each phase includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
+pub enum Phase {
     Serving,
+    /// Go on serving, and let every answer say that it is the last one on its connection.
     Leaving,
+    /// Accept no more connections; finish what has begun.
     Closing,
+    /// Finish requests that have begun, and close idle connections.
     Hurried,
     Abandoned,
 }
 
-/// Gives the orders. When it is dropped, no more can come, so that counts as
-/// [`ShutdownTrigger::close`].
+/// Gives the orders. When it is dropped, no more can come, so that counts as [`Phase::Closing`].
 #[derive(Debug)]
 pub struct ShutdownTrigger(watch::Sender<Phase>);
 
@@ -24,27 +26,7 @@ impl ShutdownTrigger {
         (Self(sender), Shutdown(receiver))
     }
 
-    /// Go on serving, and let every answer say that it is the last one on its connection.
-    pub fn leave(&self) {
-        self.advance(Phase::Leaving);
-    }
-
-    /// Accept no more connections; finish what has begun.
-    pub fn close(&self) {
-        self.advance(Phase::Closing);
-    }
-
-    /// Take no more connections, finish requests that have begun, and close idle connections.
-    pub fn hurry(&self) {
-        self.advance(Phase::Hurried);
-    }
-
-    /// Drop whatever is not finished.
-    pub fn abandon(&self) {
-        self.advance(Phase::Abandoned);
-    }
-
-    fn advance(&self, to: Phase) {
+    pub fn order(&self, to: Phase) {
         self.0.send_if_modified(|now| {
             let later = to > *now;
             *now = to.max(*now);
@@ -53,37 +35,15 @@ impl ShutdownTrigger {
     }
 }
 
-/// Receives the phases.
 #[derive(Debug, Clone)]
 pub struct Shutdown(watch::Receiver<Phase>);
 
 impl Shutdown {
-    /// Whether answers are the last ones on their connections.
-    pub(super) fn is_leaving(&self) -> bool {
-        *self.0.borrow() >= Phase::Leaving
+    pub(super) fn is(&self, phase: Phase) -> bool {
+        *self.0.borrow() >= phase
     }
 
-    /// Whether idle connections are to close.
-    pub(super) fn is_hurried(&self) -> bool {
-        *self.0.borrow() >= Phase::Hurried
-    }
-
-    /// Waits for the order to take no more connections.
-    pub(super) async fn closing(&mut self) {
-        self.reached(Phase::Closing).await;
-    }
-
-    /// Waits for the order to close idle connections.
-    pub(super) async fn hurried(&mut self) {
-        self.reached(Phase::Hurried).await;
-    }
-
-    /// Waits until nothing is waited for any more.
-    pub(super) async fn abandoned(&mut self) {
-        self.reached(Phase::Abandoned).await;
-    }
-
-    async fn reached(&mut self, phase: Phase) {
+    pub(super) async fn reached(&mut self, phase: Phase) {
         let heard = self.0.wait_for(|now| *now >= phase).await.is_ok();
         if !heard && phase == Phase::Abandoned {
             // A trigger that is gone only closes; it abandons nothing.

@@ -241,7 +241,6 @@ impl Reachable<'_> {
 struct Room {
     items: usize,
     bytes: usize,
-    /// The collection that is written to.
     written: Option<CollectionInfo>,
 }
 
@@ -348,7 +347,6 @@ fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionEr
     Ok((home, cut_logs))
 }
 
-/// Logs each collection that is not served.
 fn tell_of_damage(home: &dyn Home) {
     for (collection, problem) in home.damaged() {
         tracing::error!(collection, problem, "a collection is not served: its log cannot be read");

@@ -22,11 +22,9 @@ use crate::http::error::{ApiError, Code};
 use crate::http::registry::models;
 use crate::http::settings::{NamedModel, Settings};
 
-/// The default model as it lies within the program.
 #[cfg(feature = "embed-model")]
 pub(crate) const EMBEDDED: Option<&[u8]> =
     Some(include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors")));
-/// This build embeds no model.
 #[cfg(not(feature = "embed-model"))]
 pub(crate) const EMBEDDED: Option<&[u8]> = None;
 
@@ -40,7 +38,6 @@ const CANARY: [(&str, &str); 3] = [
 pub struct LoadedModel {
     pub name: Arc<str>,
     pub engine: Engine,
-    /// The model's fingerprint as answers carry it.
     pub fingerprint: HeaderValue,
 }
 
@@ -81,30 +78,20 @@ pub struct Models {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ModelsError {
-    /// The file is not sound.
     #[error("model `{name}`: {source}")]
     Model { name: String, source: Box<ModelError> },
-    /// The file has another digest than the settings demand.
     #[error("model `{name}`: {}: expected BLAKE3 digest {expected}, got {got}; this is not the file that `model_digest` names", path.display())]
     Digest { name: String, path: PathBuf, expected: String, got: String },
-    /// The settings demand a file that this process cannot change.
     #[error("model `{name}`: this process could write to {}; mount it read-only, or serve without `strict`", path.display())]
-    Writable {
-        name: String,
-        /// The file or its folder.
-        path: PathBuf,
-    },
-    /// The settings name the embedded model, but this program has none.
+    Writable { name: String, path: PathBuf },
     #[error(
         "model `{name}`: this program was built without the feature `embed-model` and holds no model"
     )]
     NotEmbedded { name: String },
-    /// There is no memory for it beside what is in use.
     #[error(
         "model `{name}`: model_too_large: {need} bytes are needed and {free} are free; raise the memory limit, or serve it mapped with `model_storage = \"map\"`"
     )]
     TooLarge { name: String, need: u64, free: u64 },
-    /// Scores of ordinary sentences are not numbers.
     #[error("model `{name}`: {source}; the file is damaged or was packed from damaged vectors")]
     Canary { name: String, source: QueryError },
 }
@@ -143,7 +130,6 @@ impl Models {
         Self { models: vec![Arc::new(LoadedModel::new(name, engine))], document: OnceLock::new() }
     }
 
-    /// The models, the default first.
     pub fn all(&self) -> &[Arc<LoadedModel>] {
         &self.models
     }
@@ -212,7 +198,6 @@ fn open_file(named: &NamedModel, settings: &Settings) -> Result<Model, ModelsErr
         .map_err(|source| ModelsError::Model { name: named.name.clone(), source: Box::new(source) })
 }
 
-/// Refuses a model that there is no memory for.
 fn check_memory(
     named: &NamedModel,
     bytes: u64,
@@ -253,7 +238,6 @@ pub(crate) fn limit() -> Option<u64> {
     [free_addresses(), group_limit(), machine()].into_iter().flatten().min()
 }
 
-/// Bytes of memory that the machine has.
 fn machine() -> Option<u64> {
     kilobytes("/proc/meminfo", "MemTotal:")
 }
@@ -265,7 +249,6 @@ fn kilobytes(table: &str, name: &str) -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()?.saturating_mul(1024))
 }
 
-/// Bytes left under the address limit of this process.
 fn free_addresses() -> Option<u64> {
     let limit = getrlimit(Resource::As).current?;
     Some(limit.saturating_sub(kilobytes("/proc/self/status", "VmSize:")?))
@@ -282,13 +265,11 @@ fn free_in_group() -> Option<u64> {
     Some(limit.saturating_sub(number(&folder, names.used)?.saturating_sub(files)))
 }
 
-/// The limit of the control group of this process.
 fn group_limit() -> Option<u64> {
     let (folder, names) = group()?;
     number(&folder, names.limit)
 }
 
-/// Names of a control group's files.
 struct Names {
     limit: &'static str,
     used: &'static str,

@@ -24,7 +24,6 @@ const LINES: &str = "application/x-ndjson";
 const TEXT: &str = "the quake hits the city and the earthquake shakes the town of new york, in which \
                     o'neill hits 0 and the quake hits the city again";
 
-/// A client and its request.
 pub(super) struct Call {
     run: Rc<Run>,
     chance: Chance,
@@ -33,17 +32,14 @@ pub(super) struct Call {
     peer: usize,
     /// Whether it never rests for longer than the service waits for it.
     steady: bool,
-    /// Alive as long as the client.
     here: Arc<()>,
 }
 
-/// An answer that came whole.
 struct Answer {
     fingerprint: String,
     body: String,
 }
 
-/// The code of a refusal.
 type Refused = String;
 
 impl Call {
@@ -175,7 +171,10 @@ impl Call {
 
     async fn score(&mut self) -> Result<(), Refused> {
         let begun = self.run.reloads.begun.get();
-        let pairs: Vec<usize> = (0..1 + self.chance.below(12)).map(|at| at % PAIRS.len()).collect();
+        // Now and then as many as take a client's share of the units.
+        let most = 1 << self.chance.below(10);
+        let pairs: Vec<usize> =
+            (0..1 + self.chance.below(most)).map(|at| at % PAIRS.len()).collect();
         let texts: Vec<_> = pairs.iter().map(|&pair| PAIRS[pair]).collect();
         let asked = json!({ "pairs": texts }).to_string();
         let answer = self.send(Verb::POST, "/similarity", JSON, &asked).await?;

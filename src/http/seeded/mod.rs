@@ -1,10 +1,9 @@
-//! Many requests in an order of chance, through the service's own router and beside it: questions and streams
-//! whose clients drip, rest or are gone at any moment, collections that are written to, read and made anew,
-//! models that are replaced meanwhile. A seed fixes the order, so that a failing one is run again.
+//! Many requests in an order of chance, through the service's own router: questions and streams whose clients
+//! drip, rest or are gone at any moment, collections that are written to, read and made anew, models that are
+//! replaced meanwhile. A seed fixes the order, so that a failing one is run again.
 
 mod call;
 mod order;
-mod request;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -29,7 +28,6 @@ use crate::http::auth::client::{Client, Resource, share_of};
 use crate::http::registry::models::LoadedModel;
 use crate::http::seeded::call::Call;
 use crate::http::seeded::order::Order;
-use crate::http::seeded::request::Request;
 use crate::http::settings::{NamedModel, Settings};
 use crate::http::work::file_threads::delays;
 use crate::http::work::pool::Pool;
@@ -46,7 +44,6 @@ const LATE: u64 = 7_200_000;
 /// The most time of a run, of which none passes while something can go on.
 const WITHIN: Duration = Duration::from_secs(3600);
 const SHARE: usize = 50;
-/// Requests of a run.
 const REQUESTS: usize = 24;
 const NAMES: [&str; 2] = ["news", "books"];
 const PAIRS: [(&str, &str); 3] = [
@@ -131,20 +128,14 @@ impl Service {
     }
 }
 
-/// What requests of a run share.
 struct Run {
     service: Rc<Service>,
     answered: Cell<usize>,
     refused: Cell<usize>,
-    /// Requests that hold more units than there were, because they were computed already.
-    beyond: Cell<usize>,
-    /// Requests beside the router that have the turn of each collection.
-    writes: [Cell<usize>; 2],
     collections: [Kept; 2],
     /// Orders to replace the models, and the one that is served if nobody changes that.
     reloads: Changes,
     model: Cell<usize>,
-    /// All models that were served.
     loaded: RefCell<Vec<Weak<LoadedModel>>>,
 }
 
@@ -172,14 +163,12 @@ impl Changes {
     }
 }
 
-/// What is known of a collection.
 #[derive(Default)]
 struct Kept {
     /// Orders to delete it.
     changes: Changes,
     /// Items that were acknowledged, and whose collection was not deleted since.
     there: RefCell<BTreeSet<String>>,
-    /// Items that were refused.
     refused: RefCell<BTreeSet<String>>,
 }
 
@@ -192,22 +181,6 @@ impl Kept {
     }
 }
 
-/// Counts as long as it lives.
-struct Count<'c>(&'c Cell<usize>);
-
-impl<'c> Count<'c> {
-    fn of(count: &'c Cell<usize>) -> Self {
-        count.set(count.get() + 1);
-        Self(count)
-    }
-}
-
-impl Drop for Count<'_> {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
-    }
-}
-
 impl Run {
     /// Whether nothing goes on, not even a job whose client is gone.
     fn is_over(&self, order: &Order) -> bool {
@@ -217,15 +190,14 @@ impl Run {
     /// What holds after every step.
     fn check(&self) {
         let Service { app, clients, .. } = &*self.service;
-        let beyond = self.beyond.get() > 0;
         assert!(app.unsent.in_use().0 <= ANSWERS, "{:?} bytes of answers", app.unsent.in_use());
-        assert!(app.admission.in_use() <= UNITS || beyond, "{} units", app.admission.in_use());
+        assert!(app.admission.in_use() <= UNITS, "{} units", app.admission.in_use());
         assert!(app.streams.in_use().0 <= STREAMS, "{:?} streams", app.streams.in_use());
         assert!(app.spools.in_use().0 <= SPOOLS, "{:?} bytes of files", app.spools.in_use());
         assert!(app.compute.counts().1 <= QUEUE + 1, "{:?} jobs", app.compute.counts());
         for client in clients {
             let units = client.holds(Resource::Units);
-            assert!(units <= UNITS / 2 || beyond, "{units} units are more than a share");
+            assert!(units <= UNITS / 2, "{units} units are more than a share");
             // Of the jobs one is done, and the others wait.
             for (what, all) in [
                 (Resource::Unsent, ANSWERS),
@@ -263,7 +235,6 @@ impl Run {
     }
 }
 
-/// What came of a run.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Outcome {
     answered: usize,
@@ -279,8 +250,6 @@ async fn run(service: Rc<Service>, seed: u64) -> Outcome {
         service,
         answered: Cell::default(),
         refused: Cell::default(),
-        beyond: Cell::default(),
-        writes: Default::default(),
         collections: Default::default(),
         reloads: Changes::default(),
         model: Cell::new(0),
@@ -293,10 +262,7 @@ async fn run(service: Rc<Service>, seed: u64) -> Outcome {
     while begun < REQUESTS || !run.is_over(&order) {
         if begun < REQUESTS && chance.below(4) == 0 {
             begun += 1;
-            match chance.below(2) {
-                0 => order.begin(Request::of(&mut chance).run(Rc::clone(&run))),
-                _ => order.begin(Call::of(&run, begun, &mut chance).any()),
-            }
+            order.begin(Call::of(&run, begun, &mut chance).any());
         }
         order.step().await;
         run.check();

@@ -33,7 +33,6 @@ impl Task {
         self.woken.0.load(Ordering::Acquire)
     }
 
-    /// Whether it has ended.
     fn look(&mut self) -> bool {
         self.woken.0.store(false, Ordering::Release);
         let waker = Waker::from(Arc::clone(&self.woken));
@@ -43,9 +42,7 @@ impl Task {
 
 pub(super) struct Order {
     pub chance: Chance,
-    /// Whether a task may be gone before its end.
     pub lossy: bool,
-    /// Tasks that were gone before their end.
     pub gone: usize,
     tasks: Vec<Task>,
     choices: DefaultHasher,

@@ -24,7 +24,7 @@ use crate::http::work::admission::shared::Shared;
 /// A request of at most this part of the units is small: a chunk of a stream, by default.
 const SMALL: usize = 256;
 /// One unit of this many is reserved for small requests.
-const KEPT: usize = 64;
+const RESERVED: usize = 64;
 /// Most requests that wait, whatever the settings say: each release of units looks at all of them.
 const MOST_WAITING: usize = 1024;
 
@@ -64,12 +64,12 @@ impl Admission {
     /// `units` units, for which at most `waiting` requests wait, each for at most `patience`. A
     /// client has `percent` hundredths of both.
     pub(crate) fn new(units: usize, waiting: usize, patience: Duration, percent: usize) -> Self {
-        let (small, kept) = ((units / SMALL).max(1), units / KEPT);
+        let (small, reserved) = ((units / SMALL).max(1), units / RESERVED);
         let waiting = waiting.min(MOST_WAITING);
         Self(Arc::new(Shared {
             all: units,
             small,
-            kept,
+            reserved,
             waiting,
             share: share_of(units, percent),
             waiting_share: share_of(waiting, percent),
@@ -143,19 +143,6 @@ impl Admission {
         permit.units = units;
     }
 
-    pub(crate) fn is_crowded(&self) -> bool {
-        let state = self.0.state();
-        state.is_waited_for() || state.used() > (self.0.all - self.0.kept) / 2
-    }
-
-    /// Why a request of `items` items would be refused now: there is no room, and it may not wait.
-    pub(crate) fn refusal(&self, client: &Client, items: usize) -> Option<ApiError> {
-        let (shared, mut state) = (&self.0, self.0.state());
-        let units = shared.weight(client, items).max(1);
-        let fits = shared.may_have(&state, units) && shared.fits(&state, client, units);
-        if fits { None } else { shared.check_wait(&mut state, client, 0, units).err() }
-    }
-
     /// Units in use. More than there are while large requests are computed whose bodies were short.
     pub fn in_use(&self) -> usize {
         self.0.state().used()
@@ -169,13 +156,9 @@ impl Admission {
 /// Why there are no units for a request, and why it does not wait for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reason {
-    /// The request may not wait.
     Busy,
-    /// The queue is full.
     Crowded,
-    /// The expected wait is too long.
     Slow,
-    /// The wait took too long.
     Late,
 }
 

@@ -9,7 +9,6 @@ use tokio::task;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
 
-/// Threads of each kind of work.
 const THREADS: usize = 8;
 /// Kinds of work that may take all of theirs: writing to collections, looking something up in them or
 /// reading bodies of items, and answers of streams that are read late.
@@ -26,10 +25,8 @@ pub(crate) struct FileThreads(Arc<Semaphore>);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unfinished {
-    /// Other work of its kind has all threads.
     #[error("the work was not begun")]
     NotBegun,
-    /// The caller has gone.
     #[error("the work goes on")]
     GoesOn,
     #[error("the work failed: {0}")]
@@ -43,7 +40,6 @@ impl Default for FileThreads {
 }
 
 impl FileThreads {
-    /// Does work that may wait.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -62,7 +58,6 @@ impl FileThreads {
         Ok(timeout(patience, begun).await.map_err(|_| Unfinished::GoesOn)??)
     }
 
-    /// Waits for a thread and begins work on it.
     async fn begin<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -76,7 +71,6 @@ impl FileThreads {
     }
 }
 
-/// Runs work on a thread that may block.
 pub(crate) fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> JoinHandle<T> {

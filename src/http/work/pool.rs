@@ -188,7 +188,6 @@ fn late() -> ApiError {
     ApiError::new(Code::DeadlineExceeded, detail)
 }
 
-/// The threads that compute, and the queue before them.
 pub struct Pool {
     pool: ThreadPool,
     counts: Arc<JobCounts>,
@@ -307,7 +306,6 @@ impl Pool {
     }
 }
 
-/// A running job, counted until this is dropped.
 struct Running<'h>(&'h JobCounts);
 
 impl<'h> Running<'h> {

@@ -32,7 +32,6 @@ impl Places {
         (self.open.load(Ordering::Acquire), self.most)
     }
 
-    /// Ends every stream after the lines it has.
     pub fn end(&self) {
         self.ended.send_replace(true);
     }

@@ -52,7 +52,6 @@ impl Unsent {
         Cow::Owned(Self { used, client, largest: self.largest.min(self.share), ..*self })
     }
 
-    /// Bytes charged now, and all of the budget.
     pub fn in_use(&self) -> (usize, usize) {
         (self.used.load(Ordering::Acquire), self.limit)
     }
@@ -76,6 +75,15 @@ impl Unsent {
         let detail =
             format!("the answer would take about {estimate} bytes; {}{batch}", self.rule());
         Err(ApiError::at(Code::ResponseTooLarge, pointer, detail))
+    }
+
+    /// Refuses an answer of which so many bytes are there already.
+    fn check_written(&self, bytes: usize) -> Result<(), ApiError> {
+        if bytes <= self.largest {
+            return Ok(());
+        }
+        let detail = format!("the answer takes {bytes} bytes or more; {}", self.rule());
+        Err(ApiError::at(Code::ResponseTooLarge, "", detail))
     }
 
     /// Makes room for an answer of about `estimate` bytes, or refuses while others take it.
@@ -127,7 +135,6 @@ impl Unsent {
     }
 }
 
-/// The bytes charged for an allocation of `bytes` bytes.
 fn charged(bytes: usize) -> usize {
     if bytes > FREE_BYTES { bytes } else { 0 }
 }
@@ -174,7 +181,6 @@ impl Charge {
         self.client.give_back(Resource::Unsent, less);
     }
 
-    /// Bytes that carry this charge.
     fn of(self, bytes: Vec<u8>) -> Bytes {
         match self.bytes {
             0 => Bytes::from(bytes),
@@ -191,7 +197,6 @@ impl Drop for Charge {
     }
 }
 
-/// Memory of an answer that grows bit by bit.
 #[derive(Debug)]
 pub(crate) struct Growing {
     charge: Charge,
@@ -202,15 +207,11 @@ impl Growing {
     /// Makes room for `bytes` bytes in all, or refuses if one answer may not have as much or others use
     /// it.
     pub(crate) fn resize(&mut self, bytes: usize) -> Result<(), ApiError> {
-        if bytes > self.unsent.largest {
-            let detail = format!("the answer takes {bytes} bytes or more; {}", self.unsent.rule());
-            return Err(ApiError::at(Code::ResponseTooLarge, "", detail));
-        }
+        self.unsent.check_written(bytes)?;
         self.charge.resize(charged(bytes), &self.unsent)
     }
 }
 
-/// Bytes and the charge for them, given back together.
 struct Charged {
     bytes: Vec<u8>,
     _charge: Charge,
@@ -258,12 +259,8 @@ impl Answer<'_> {
     }
 
     fn grow(&mut self, length: usize) -> Result<(), ApiError> {
-        let largest = self.unsent.largest;
-        if length > largest {
-            let detail = format!("the answer takes {length} bytes or more; {}", self.unsent.rule());
-            return Err(ApiError::at(Code::ResponseTooLarge, "", detail));
-        }
-        let room = self.bytes.capacity().saturating_mul(2).clamp(length, largest);
+        self.unsent.check_written(length)?;
+        let room = self.bytes.capacity().saturating_mul(2).clamp(length, self.unsent.largest);
         self.charge.resize(charged(room), self.unsent)?;
         self.bytes.reserve_exact(room - self.bytes.len());
         Ok(())

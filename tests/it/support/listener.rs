@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use cognate_server::http::net::Gate;
-use cognate_server::http::net::shutdown::{Drained, ShutdownTrigger};
+use cognate_server::http::net::shutdown::{Drained, Phase, ShutdownTrigger};
 use cognate_server::http::observe::series::{Counter, Gauge};
 use cognate_server::http::observe::streams::{EarlyEnds, EndReason};
 use cognate_server::http::{ConnectionMetrics, Listener, Settings};
@@ -38,11 +37,6 @@ pub struct Served {
 
 impl Served {
     pub fn start(settings: &Settings, router: Router) -> Self {
-        Self::behind(settings, router, None)
-    }
-
-    /// A listener with a gate before it.
-    pub fn behind(settings: &Settings, router: Router, gate: Option<Arc<dyn Gate>>) -> Self {
         let (open, refused) = (Gauge::default(), Counter::default());
         let early: [Counter; 5] = Default::default();
         let counter = |reason: EndReason| {
@@ -55,10 +49,6 @@ impl Served {
             ended: EarlyEnds::new(counter, Arc::default()),
         };
         let listener = Listener::bind(settings.listen, settings, metrics).unwrap();
-        let listener = match gate {
-            Some(gate) => listener.behind(gate),
-            None => listener,
-        };
         let address = listener.local_addr();
         let (orders, stop) = ShutdownTrigger::new();
         let served = tokio::spawn(listener.serve(router, stop));
@@ -98,13 +88,13 @@ impl Served {
 
     /// Stops as the service does, without its delays.
     pub async fn stop(self, grace: Duration) -> Drained {
-        self.orders.leave();
-        self.orders.close();
+        self.orders.order(Phase::Leaving);
+        self.orders.order(Phase::Closing);
         let mut ended = self.ended;
         if let Ok(drained) = timeout(grace, &mut ended).await {
             return drained.unwrap();
         }
-        self.orders.abandon();
+        self.orders.order(Phase::Abandoned);
         ended.await.unwrap()
     }
 }

@@ -16,29 +16,23 @@ pub(super) struct Shared {
     pub(super) all: usize,
     /// Units up to which a request is small.
     pub(super) small: usize,
-    /// Units that large requests leave to small ones.
-    pub(super) kept: usize,
-    /// Most requests that wait.
+    pub(super) reserved: usize,
     pub(super) waiting: usize,
     /// Units that a client has at most.
     pub(super) share: usize,
     /// Requests of a client that wait at most.
     pub(super) waiting_share: usize,
-    /// Longest wait of a request.
     pub(super) patience: Duration,
     pub(super) state: Mutex<State>,
 }
 
 pub(super) struct State {
     used: usize,
-    /// Units in use by small requests.
     used_by_small: usize,
-    /// The queue, in order of arrival.
     waiting: VecDeque<Waiting>,
     /// Seconds in which somebody waited, and units that became free in them: the older, the less they
     /// count.
     seen: (f64, f64),
-    /// The end of the period that is counted.
     seen_until: Instant,
 }
 
@@ -58,11 +52,6 @@ impl State {
         self.waiting.iter().filter(|waiting| waiting.is_there()).count()
     }
 
-    pub(super) fn is_waited_for(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
-    /// Changes the units charged to a client's request.
     pub(super) fn charge(&mut self, shared: &Shared, client: &Client, before: usize, units: usize) {
         client.charge_unchecked(Resource::Units, units);
         client.give_back(Resource::Units, before);
@@ -116,11 +105,10 @@ impl Shared {
     /// The units of `items` items. A request of more than a large one or a client may take is
     /// charged with all of those, rather than never being admitted.
     pub(super) fn weight(&self, client: &Client, items: usize) -> usize {
-        let units = if items <= self.small { items } else { items.min(self.all - self.kept) };
+        let units = if items <= self.small { items } else { items.min(self.all - self.reserved) };
         if client.is_counted() { units.min(self.share) } else { units }
     }
 
-    /// Whether a client's share has `units` units left.
     fn has_share(&self, client: &Client, units: usize) -> bool {
         client.may_take(Resource::Units, units, self.share)
     }
@@ -128,8 +116,8 @@ impl Shared {
     pub(super) fn fits(&self, state: &State, client: &Client, units: usize) -> bool {
         let used = state.used.saturating_add(units);
         let free = match units <= self.small {
-            true => used <= self.all || state.used_by_small.saturating_add(units) <= self.kept,
-            false => used <= self.all - self.kept,
+            true => used <= self.all || state.used_by_small.saturating_add(units) <= self.reserved,
+            false => used <= self.all - self.reserved,
         };
         free && self.has_share(client, units)
     }
@@ -170,31 +158,6 @@ impl Shared {
         held: usize,
         units: usize,
     ) -> Result<Place, ApiError> {
-        self.check_wait(state, client, held, units)?;
-        // The first in the queue waits whatever the estimate: its wait improves the estimate.
-        if state.waiting.is_empty() {
-            state.seen_until = Instant::now();
-        }
-        let (admitted, receiver) = oneshot::channel();
-        let client = client.clone();
-        let place = Place {
-            shared: Arc::clone(self),
-            client: client.clone(),
-            units,
-            receiver: Some(receiver),
-        };
-        state.waiting.push_back(Waiting { client, units, admitted });
-        Ok(place)
-    }
-
-    /// Refuses a request of `units` units that may not wait for them.
-    pub(super) fn check_wait(
-        &self,
-        state: &mut State,
-        client: &Client,
-        held: usize,
-        units: usize,
-    ) -> Result<(), ApiError> {
         let refused = |reason| Err(self.refusal(reason, client, units.saturating_sub(held)));
         if self.patience.is_zero() {
             return refused(Reason::Busy);
@@ -209,7 +172,6 @@ impl Shared {
         if own_waiting >= self.waiting_share && client.is_counted() {
             return Err(Reason::Crowded.refusal(true));
         }
-        let first = state.waiting.is_empty();
         // Requests that wait for their own client's share do not make others wait longer.
         let passed = |waiting: &&Waiting| self.has_share(&waiting.client, waiting.units);
         let before: usize = state.waiting.iter().filter(passed).map(|waiting| waiting.units).sum();
@@ -221,10 +183,22 @@ impl Shared {
             true => own_units.saturating_add(units).saturating_sub(own_free),
             false => 0,
         };
-        if !first && units > self.small && state.is_hopeless(self, ahead.max(own_ahead)) {
+        if state.waiting.is_empty() {
+            // The first in the queue waits whatever the estimate: its wait improves the estimate.
+            state.seen_until = Instant::now();
+        } else if units > self.small && state.is_hopeless(self, ahead.max(own_ahead)) {
             return refused(Reason::Slow);
         }
-        Ok(())
+        let (admitted, receiver) = oneshot::channel();
+        let client = client.clone();
+        let place = Place {
+            shared: Arc::clone(self),
+            client: client.clone(),
+            units,
+            receiver: Some(receiver),
+        };
+        state.waiting.push_back(Waiting { client, units, admitted });
+        Ok(place)
     }
 
     /// The refusal of more units to a client: its own share is used up, or all units are.

@@ -32,7 +32,6 @@ pub struct Spools {
     /// Bytes after which a stream's next file is begun: the room of a file is free again once all of it
     /// was read.
     file_bytes: u64,
-    /// Whether the lack of files was logged.
     told: AtomicBool,
     threads: FileThreads,
 }
@@ -80,7 +79,6 @@ impl Spools {
         (Writer::new(Arc::clone(self), shared, unsent.clone(), patience), reader)
     }
 
-    /// Reserves `bytes` bytes, if the streams leave as much.
     fn reserve(&self, bytes: u64) -> Option<Reserved> {
         let take = |used: u64| used.checked_add(bytes).filter(|&used| used <= self.all);
         self.used.fetch_update(Ordering::AcqRel, Ordering::Relaxed, take).ok()?;
@@ -88,7 +86,6 @@ impl Spools {
     }
 }
 
-/// Room that is taken until this is dropped.
 #[derive(Debug)]
 struct Reserved {
     used: Arc<AtomicU64>,
@@ -127,9 +124,7 @@ impl Shared {
 enum Phase {
     #[default]
     Open,
-    /// The last bytes, after all else.
     Finished(Bytes),
-    /// The answer was broken off.
     Broken,
 }
 
@@ -138,7 +133,6 @@ enum Reading {
     #[default]
     Going,
     Whole,
-    /// The reader has gone.
     Left,
     Failed,
 }
@@ -149,7 +143,6 @@ struct Waiting {
     in_memory: usize,
     /// Files hold newer bytes than memory does.
     files: VecDeque<Segment>,
-    /// Whether the last file is being written to.
     writing: bool,
     /// Bytes written and bytes taken in all.
     given: u64,
@@ -164,7 +157,6 @@ struct Segment {
     file: Arc<File>,
     written: u64,
     read: u64,
-    /// Its room among all files.
     room: Reserved,
 }
 
@@ -174,7 +166,6 @@ impl Waiting {
         self.files.iter().map(|segment| segment.written).sum()
     }
 
-    /// Closes files of which nothing is left to read.
     fn close_files(&mut self) {
         while let Some(first) = self.files.front() {
             let is_last = self.files.len() == 1;

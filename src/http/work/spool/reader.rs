@@ -93,7 +93,6 @@ impl Reader {
         }
     }
 
-    /// Reads a block of the first file.
     async fn read(&self, file: Arc<File>, from: u64, length: u64) -> io::Result<Bytes> {
         let read = self.threads.run(move || {
             let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];

@@ -18,7 +18,6 @@ use crate::http::work::unsent::Unsent;
 const LEAST_PROGRESS: u64 = 64 << 10;
 /// Share of the waiting bytes that must be read or added within that period.
 const SHARE: u64 = 64;
-/// Pause before asking again for room.
 const RETRY: Duration = Duration::from_millis(20);
 
 /// Writes an answer. It never waits while there is room, whether or not the client reads.
@@ -34,7 +33,6 @@ pub(crate) struct Writer {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Stopped {
-    /// The reader has gone.
     Gone,
     /// There is no room, and the client makes none by reading.
     Full(Full),
@@ -44,9 +42,7 @@ pub(crate) enum Stopped {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// The room of this stream, in bytes.
     Each(u64),
-    /// The room of all streams, in bytes.
     All(u64),
     /// The folder's file system, or there is none.
     Folder,
@@ -177,7 +173,6 @@ impl Writer {
         if self.spools.all == 0 { Full::Folder } else { Full::All(self.spools.all) }
     }
 
-    /// Bytes that the connection took.
     pub(crate) fn taken(&self) -> u64 {
         self.shared.lock().taken
     }
@@ -212,7 +207,6 @@ impl Writer {
         self.shared.more.notify_one();
     }
 
-    /// Waits until the reader is gone.
     pub(crate) async fn closed(&self) {
         while self.shared.lock().reading == Reading::Going {
             self.shared.room.notified().await;
@@ -245,7 +239,6 @@ impl Drop for Writer {
 type Written = Option<Arc<File>>;
 
 impl super::Waiting {
-    /// Adds bytes in memory.
     fn keep(&mut self, bytes: Bytes) {
         self.in_memory += bytes.len();
         self.given += bytes.len() as u64;
