@@ -26,7 +26,7 @@ use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
-use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
+use crate::http::openapi::refusals::{COLLECTION, LIST, QUESTION, WRITE, refusals};
 use crate::http::request::fields::{
     Count, List, ModelName, OpposedPolicy, Pool, Score, Share, VectorMethod,
 };
@@ -223,12 +223,9 @@ impl Planned for PlannedMatch {
 }
 
 refusals!(
-    MatchRefusals: QUESTION,
-    LIST,
-    &[
-        Code::MethodCannotEmbed, Code::MethodOnlyRanks, Code::NotCalibrated, Code::NotFound, Code::OtherText,
-        Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable,
-    ]
+    MatchRefusals: QUESTION, LIST, &[Code::MethodCannotEmbed],
+    &[Code::MethodOnlyRanks, Code::NotCalibrated, Code::OtherText, Code::CollectionFull],
+    WRITE, COLLECTION
 );
 
 /// For each text in turn its nearest items before it and its event; then it is added.

@@ -15,7 +15,7 @@ use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize;
-use crate::http::openapi::refusals::refusals;
+use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
 use crate::http::request::fields::Items;
 use crate::http::request::json;
 
@@ -45,13 +45,7 @@ impl CollectionRequest {
     }
 }
 
-refusals!(
-    SetRefusals: &[
-        Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
-        Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::Forbidden,
-        Code::CollectionFull, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
-    ]
-);
+refusals!(SetRefusals: BODY, &[Code::CollectionFull], WRITE);
 
 /// Makes a collection, or gives the one of this name other settings.
 ///
@@ -96,7 +90,7 @@ pub(crate) async fn set(
     call::answer(&app, &caller, 0, &CollectionEntry::from(told))
 }
 
-refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
+refusals!(LookRefusals: COLLECTION);
 
 /// A collection: its settings, and how large it is.
 #[utoipa::path(
@@ -119,9 +113,7 @@ pub(crate) async fn look(
     call::answer(&app, &caller, 0, &CollectionEntry::from(told.await?))
 }
 
-refusals!(
-    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]
-);
+refusals!(DeleteRefusals: WRITE, COLLECTION);
 
 /// Deletes a collection with its items, and answers what it was.
 ///
