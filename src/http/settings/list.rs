@@ -59,8 +59,6 @@ settings! {
     /// Maximum open NDJSON streams, less than max_connections: a stream lasts as long as its client
     /// sends, and other requests need connections too. `quarter` is a quarter of max_connections.
     max_streams: Option<usize> = None, Rule::count(1, 65_535).or("quarter");
-    /// Connections that the kernel queues until accepted; absorbs short bursts.
-    accept_backlog: u32 = 1024, Rule::count(1, 65_535);
     /// Requests on one connection before it is closed, so that load balancers redistribute clients.
     requests_per_connection: u64 = 10_000, Rule::count(1, 1_000_000_000);
     /// Maximum size of a request's head; bounds the memory of a connection.
@@ -90,8 +88,6 @@ settings! {
     strict: bool = false, Rule::switch();
     /// BLAKE3 digest that the first model's file must have.
     model_digest: Option<String> = None, Rule::text("HEX").or("none");
-    /// Maximum size of a model file.
-    model_bytes: u64 = 4 << 30, Rule::bytes(1 << 10, 1 << 40);
 
     "Keys and origins":
     /// File of API keys, one a line, as `cognate keygen` prints them.
@@ -173,8 +169,6 @@ settings! {
     /// `_other`. `auto` is 100 where admin_listen is set, else 0: whoever reaches the public address
     /// reads its metrics without a key.
     collection_series: Option<usize> = None, Rule::count(0, 1000).or("auto");
-    /// Maximum items that a text is matched against.
-    max_window: usize = 100_000, Rule::count(1, 10_000_000);
 
     "Limits of all requests":
     /// Maximum texts, pairs and candidates in progress; requests beyond it wait for admission_wait_ms
