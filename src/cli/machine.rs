@@ -22,7 +22,6 @@ use crate::http::{Models, NamedModel, Settings};
 
 /// The settings file that is read if it is there.
 const SETTINGS_FILE: &str = "cognate.toml";
-/// Largest settings file.
 const SETTINGS_FILE_BYTES: u64 = 1 << 20;
 
 /// The settings of this machine; the model is looked for where no layer names one.
@@ -157,7 +156,6 @@ fn try_address(found: &mut Outlook, key: &'static str, address: SocketAddr) {
     }
 }
 
-/// Tells what was found in the logs of a folder.
 fn read_logs(
     found: &mut Outlook,
     key: &'static str,

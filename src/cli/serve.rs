@@ -82,9 +82,8 @@ impl Args for ServeArgs {
     }
 }
 
-/// The flag of a setting.
 fn flag(setting: &'static Setting) -> Arg {
-    let shown = match setting.read(&Settings::default()) {
+    let shown = match (setting.read)(&Settings::default()) {
         RawValue::One(text) => text,
         RawValue::Many(texts) if texts.is_empty() => "none".to_owned(),
         RawValue::Many(texts) => texts.join(","),
