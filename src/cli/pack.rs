@@ -45,8 +45,8 @@ pub(super) struct PackArgs {
     #[arg(long, value_parser = choice::<Cut>(), default_value = "pca")]
     cut: Cut,
     /// Element type of the vectors
-    #[arg(long, value_enum, default_value_t = RowType::F32)]
-    dtype: RowType,
+    #[arg(long, value_parser = choice::<Dtype>(), default_value = "f32")]
+    dtype: Dtype,
     /// Rules that turn texts into words
     #[arg(long, value_name = "PRESET", default_value = "plain",
           value_parser = PossibleValuesParser::new(Normalisation::PRESETS))]
@@ -108,24 +108,6 @@ pub(super) struct PackArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum RowType {
-    F32,
-    F16,
-    Int8,
-}
-
-impl RowType {
-    /// The element type in the file.
-    pub(super) fn dtype(self) -> Dtype {
-        match self {
-            Self::F32 => Dtype::F32,
-            Self::F16 => Dtype::F16,
-            Self::Int8 => Dtype::I8,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
 enum UnknownKind {
     /// Leave the word out
     Skip,
@@ -168,7 +150,7 @@ impl PackArgs {
                 budget: Budget::DEFAULT,
             },
             output: self.output,
-            dtype: self.dtype.dtype(),
+            dtype: self.dtype,
             policy: Policy {
                 duplicates: self.duplicates,
                 non_finite: self.non_finite,
