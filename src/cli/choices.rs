@@ -3,6 +3,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use cognate::engine::{Measure, Opposites};
+use cognate::model::format::Dtype;
 #[cfg(feature = "eval")]
 use cognate_eval::View;
 use cognate_pack::counts::Documents;
@@ -26,9 +27,7 @@ use cognate_train::weights::Loss;
 use crate::http::api::rank::LikeStrategy;
 use crate::http::request::fields::OpposedPolicy;
 
-/// What can be chosen from a list by name.
 pub(super) trait Choice: Clone + Send + Sync + 'static {
-    /// Each with its name and what help says of it.
     const ALL: &[(Self, &str, Option<&str>)];
 }
 
@@ -72,6 +71,11 @@ choices! {
     Cut {
         Pca = "pca": "Rotate rows to their principal axes, keep the largest",
         Truncate = "truncate": "Keep the first dimensions, for vectors that come in that order",
+    }
+    Dtype {
+        F32 = "f32",
+        F16 = "f16",
+        I8 = "int8",
     }
     Inflections {
         All = "all": "Every form that a suffix rule leads to a listed word",

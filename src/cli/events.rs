@@ -20,7 +20,7 @@ use cognate_rows::events::{Columns, EventsError, EventsOptions, Output};
 use crate::cli::ask::rank::threshold;
 use crate::cli::choices::choice;
 use crate::cli::files::RecordArgs;
-use crate::cli::{Failure, ask, count, usage};
+use crate::cli::{Failure, ask, count, share, usage};
 use crate::http::request::fields::OpposedPolicy;
 use crate::http::request::threshold::Threshold;
 
@@ -195,8 +195,8 @@ pub(super) struct FollowArgs {
           value_parser = count::<usize>(1, MAX_NEAREST as u64))]
     votes: usize,
     /// Share of an event's score that is the cosine to the mean of its last texts, from 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = usual::CENTRE, value_parser = share)]
-    centre: f32,
+    #[arg(long, value_name = "SHARE", default_value_t = usual::CENTRE.into(), value_parser = share)]
+    centre: f64,
     /// Least score at which a text is near another and belongs to its event [default: what was found for
     /// the method that scores: see docs/events.md]
     #[arg(long, alias = "min-score", value_name = "SCORE", value_parser = threshold)]
@@ -210,12 +210,6 @@ pub(super) struct FollowArgs {
 pub(super) fn duration(text: &str) -> Result<i64, String> {
     let wrong = || "expected a number with s, m, h or d, such as 30s or 24h".to_owned();
     instant::span(text).ok_or_else(wrong)
-}
-
-/// A least score, or a share.
-pub(super) fn share(text: &str) -> Result<f32, String> {
-    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 impl FollowArgs {
@@ -233,7 +227,7 @@ impl FollowArgs {
             threshold: self.threshold.map(Least::from),
             nearest: Some(self.nearest),
             votes: Some(self.votes),
-            centre: Some(self.centre.into()),
+            centre: Some(self.centre),
             duplicate_score,
             drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
         };

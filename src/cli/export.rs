@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use cognate::model::format::Dtype;
 use cognate_pack::export;
 use cognate_pack::export::{ExportError, ExportOptions, Inflections, Library};
 
 use crate::cli::choices::choice;
-use crate::cli::pack::RowType;
 use crate::cli::{Failure, show, usage};
 
 #[derive(Debug, Args)]
@@ -22,8 +22,8 @@ pub(super) struct ExportArgs {
     output: PathBuf,
     /// Element type of the rows; int8 has a scale a row, which sentence-transformers reads from
     /// version 6 on
-    #[arg(long, value_enum, default_value_t = RowType::F32)]
-    dtype: RowType,
+    #[arg(long, value_parser = choice::<Dtype>(), default_value = "f32")]
+    dtype: Dtype,
     /// Entries for unlisted words that a suffix rule leads to a listed one [default: all for
     /// model2vec, where they share its row; none for sentence-transformers, where each has its own]
     #[arg(long, value_parser = choice::<Inflections>())]
@@ -45,7 +45,7 @@ pub(super) fn run(args: ExportArgs) -> Result<(), Failure> {
         model: args.model,
         output: args.output,
         library: args.to,
-        dtype: args.dtype.dtype(),
+        dtype: args.dtype,
         inflections: args.inflections.unwrap_or(by_library),
         normalize: args.normalize,
     };

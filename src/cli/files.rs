@@ -51,7 +51,6 @@ fn on_bad_row(written: OsString) -> OnBadRow {
 }
 
 impl RecordArgs {
-    /// How records are read.
     pub(super) fn options(&self) -> Result<Options, Failure> {
         let format = match (self.delimiter, self.format) {
             (None, format) => format,

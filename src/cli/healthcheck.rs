@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs}
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use axum::http::Uri;
+use axum::http::uri::Authority;
 use clap::Args;
 
 use crate::cli::{Failure, machine};
@@ -53,14 +55,20 @@ fn default_url(settings: &Settings) -> String {
     format!("http://{address}/ready")
 }
 
-/// The status that a GET is answered with.
 fn ask(url: &str, timeout: Duration) -> anyhow::Result<u16> {
     let deadline = Instant::now() + timeout;
-    let target = Target::of(url)?;
-    let mut stream = target.connect(deadline)?;
+    let target: Uri = url.parse().context("the URL is not http://host:port/path")?;
+    let authority = target.authority().filter(|_| target.scheme_str() == Some("http"));
+    let authority = authority.context("only http:// can be asked")?;
+    let port = authority.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+    if authority.as_str() != format!("{}{port}", authority.host()) {
+        bail!("the URL is not http://host:port/path");
+    }
+    let mut stream = connect(authority, deadline)?;
     let head = format!(
         "GET {} HTTP/1.1\r\nhost: {}\r\nuser-agent: cognate-healthcheck\r\nconnection: close\r\n\r\n",
-        target.path, target.authority
+        target.path_and_query().map_or("/", |path| path.as_str()),
+        authority
     );
     stream.set_write_timeout(Some(left(deadline)?))?;
     stream.write_all(head.as_bytes()).map_err(failed)?;
@@ -78,7 +86,6 @@ fn ask(url: &str, timeout: Duration) -> anyhow::Result<u16> {
     status(&answer).context("what came is not HTTP/1.1")
 }
 
-/// The status in an answer's first line.
 fn status(answer: &[u8]) -> Option<u16> {
     let line = answer.split(|&byte| byte == b'\n').next()?;
     let line = std::str::from_utf8(line).ok()?;
@@ -103,49 +110,17 @@ fn left(deadline: Instant) -> anyhow::Result<Duration> {
     }
 }
 
-/// A URL in parts.
-#[derive(Debug, PartialEq, Eq)]
-struct Target<'u> {
-    authority: &'u str,
-    host: &'u str,
-    port: u16,
-    path: &'u str,
-}
-
-impl<'u> Target<'u> {
-    fn of(url: &'u str) -> anyhow::Result<Self> {
-        let rest = url.strip_prefix("http://").context("only http:// can be asked")?;
-        let (authority, path) = match rest.find('/') {
-            Some(at) => rest.split_at(at),
-            None => (rest, "/"),
-        };
-        let visible = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
-        if !visible(rest) || authority.contains('@') {
-            bail!("the URL is not http://host:port/path");
+/// Connects to the first address that accepts the connection.
+fn connect(authority: &Authority, deadline: Instant) -> anyhow::Result<TcpStream> {
+    let host = authority.host().trim_start_matches('[').trim_end_matches(']');
+    let found: Vec<SocketAddr> =
+        (host, authority.port_u16().unwrap_or(80)).to_socket_addrs()?.collect();
+    let mut last = anyhow::anyhow!("the host has no address");
+    for address in found {
+        match TcpStream::connect_timeout(&address, left(deadline)?) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = failed(error),
         }
-        let (host, port) = match authority.rsplit_once(':') {
-            Some((host, port)) if !authority.ends_with(']') => {
-                (host, port.parse().context("the port is no number")?)
-            }
-            _ => (authority, 80),
-        };
-        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        if host.is_empty() {
-            bail!("the URL names no host");
-        }
-        Ok(Self { authority, host, port, path })
     }
-
-    /// Connects to the first address that accepts the connection.
-    fn connect(&self, deadline: Instant) -> anyhow::Result<TcpStream> {
-        let found: Vec<SocketAddr> = (self.host, self.port).to_socket_addrs()?.collect();
-        let mut last = anyhow::anyhow!("the host has no address");
-        for address in found {
-            match TcpStream::connect_timeout(&address, left(deadline)?) {
-                Ok(stream) => return Ok(stream),
-                Err(error) => last = failed(error),
-            }
-        }
-        Err(last)
-    }
+    Err(last)
 }

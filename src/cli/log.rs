@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use std::{io, panic, thread};
 
 use tracing::Dispatch;
-use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt};
 
@@ -23,13 +22,6 @@ const BYTES_AT_ONCE: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// What a filter can say without naming a part of the program.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-
-/// How lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Style {
-    Json,
-    Plain,
-}
 
 /// The queue of lines, as the writer of the log's layer: each write is one line, which is lost if the queue is full.
 #[derive(Clone)]
@@ -48,33 +40,22 @@ impl Write for Queue {
     }
 }
 
-impl MakeWriter<'_> for Queue {
-    type Writer = Self;
-
-    fn make_writer(&self) -> Self {
-        self.clone()
-    }
-}
-
 /// Writes the lines of the queue until `None` comes; an error of writing costs the lines it met.
 fn write_lines(queue: &Receiver<Option<Vec<u8>>>, mut writer: impl Write) {
     let mut together = Vec::new();
     while let Ok(Some(line)) = queue.recv() {
         together.extend(line);
-        let mut goes_on = true;
-        while together.len() < BYTES_AT_ONCE {
-            match queue.try_recv() {
-                Ok(Some(line)) => together.extend(line),
-                Ok(None) => {
-                    goes_on = false;
-                    break;
-                }
-                Err(_) => break,
-            }
+        let mut is_last = false;
+        while together.len() < BYTES_AT_ONCE
+            && !is_last
+            && let Ok(next) = queue.try_recv()
+        {
+            is_last = next.is_none();
+            together.extend(next.into_iter().flatten());
         }
         let _ = writer.write_all(&together);
         together.clear();
-        if !goes_on {
+        if is_last {
             return;
         }
     }
@@ -107,11 +88,10 @@ pub(super) fn is_json() -> bool {
 
 /// Logs to standard error from here on, panics included.
 pub(super) fn set_up(filter: &str) -> Result<Logs, String> {
-    let style = if is_json() { Style::Json } else { Style::Plain };
     // A descriptor of its own: a thread stuck in a write would hold the lock of the shared one.
     let stderr = io::stderr().as_fd().try_clone_to_owned().map(File::from);
     let stderr = stderr.map_err(|error| format!("cannot log to standard error: {error}"))?;
-    let (dispatch, logs) = writing_to(stderr, self::filter(filter)?, style)
+    let (dispatch, logs) = writing_to(stderr, self::filter(filter)?, is_json())
         .map_err(|error| format!("cannot start the thread of the log: {error}"))?;
     tracing::dispatcher::set_global_default(dispatch).map_err(|error| error.to_string())?;
     panic::set_hook(Box::new(|panic| {
@@ -139,7 +119,7 @@ pub(super) fn filter(text: &str) -> Result<EnvFilter, String> {
 fn writing_to(
     writer: impl Write + Send + 'static,
     filter: EnvFilter,
-    style: Style,
+    is_json: bool,
 ) -> io::Result<(Dispatch, Logs)> {
     let (lines, waiting) = sync_channel(WAITING_LINES);
     let (thread_lives, ended) = sync_channel(0);
@@ -149,13 +129,13 @@ fn writing_to(
         drop(thread_lives);
     })?;
     // Errors of the log are not logged: on a full disk that would end in a panic.
-    let layer = fmt::layer().with_writer(queue.clone()).log_internal_errors(false);
-    let layer = match style {
-        Style::Plain => layer.with_ansi(false).boxed(),
-        Style::Json => {
-            let json = layer.json().flatten_event(true).with_current_span(true);
-            json.with_span_list(false).boxed()
-        }
+    let writer = queue.clone();
+    let layer = fmt::layer().with_writer(move || writer.clone()).log_internal_errors(false);
+    let layer = if is_json {
+        let json = layer.json().flatten_event(true).with_current_span(true);
+        json.with_span_list(false).boxed()
+    } else {
+        layer.with_ansi(false).boxed()
     };
     let registry = tracing_subscriber::registry().with(filter).with(layer);
     Ok((Dispatch::new(registry), Logs { queue, ended }))
@@ -163,11 +143,9 @@ fn writing_to(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
-    use std::time::{Duration, Instant};
-
     use super::*;
 
+<<<<<<< HEAD
     struct Lines(mpsc::Sender<Vec<u8>>);
 
     impl Write for Lines {
@@ -181,10 +159,12 @@ mod tests {
         }
     }
 
+=======
+>>>>>>> settings-cuts
     /// Logs far more lines than may wait, and gives the time that took, closing the log included.
     fn flood(writer: impl Write + Send + 'static) -> Duration {
         let begun = Instant::now();
-        let (dispatch, logs) = writing_to(writer, filter("info").unwrap(), Style::Json).unwrap();
+        let (dispatch, logs) = writing_to(writer, filter("info").unwrap(), true).unwrap();
         tracing::dispatcher::with_default(&dispatch, || {
             for number in 0..4 * WAITING_LINES {
                 tracing::info!(number, "a line of a log, long enough to fill a pipe in a while");
@@ -206,25 +186,6 @@ mod tests {
         let (reader, writer) = io::pipe().unwrap();
         assert!(flood(writer) < Duration::from_secs(20));
         drop(reader);
-    }
-
-    #[test]
-    fn lines_are_json_with_time_and_level() {
-        let (sender, lines) = mpsc::channel();
-        let (dispatch, logs) =
-            writing_to(Lines(sender), filter("info").unwrap(), Style::Json).unwrap();
-        tracing::dispatcher::with_default(&dispatch, || {
-            tracing::debug!("not asked for");
-            tracing::info!(route = "/rank", "said \"yes\"\n");
-        });
-        drop(logs);
-        let lines: Vec<u8> = lines.iter().flatten().collect();
-        let line: serde_json::Value = serde_json::from_slice(&lines).unwrap();
-        assert_eq!(line["level"], "INFO");
-        assert_eq!(line["message"], "said \"yes\"\n");
-        assert_eq!(line["route"], "/rank");
-        let time = line["timestamp"].as_str().unwrap();
-        assert!(time.ends_with('Z') && time.as_bytes()[10] == b'T', "{time}");
     }
 
     #[test]

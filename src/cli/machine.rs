@@ -156,7 +156,6 @@ fn try_address(found: &mut Outlook, key: &'static str, address: SocketAddr) {
     }
 }
 
-/// Tells what was found in the logs of a folder.
 fn read_logs(
     found: &mut Outlook,
     key: &'static str,

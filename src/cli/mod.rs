@@ -166,7 +166,6 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Takes a whole number within a range.
 fn count<T>(least: u64, most: u64) -> RangedU64ValueParser<T>
 where
     T: TryFrom<u64>,
@@ -175,7 +174,6 @@ where
     RangedU64ValueParser::new().range(least..=most)
 }
 
-/// Takes a number from 0 to 1.
 fn share(written: &str) -> Result<f64, String> {
     let share = written.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
@@ -183,14 +181,12 @@ fn share(written: &str) -> Result<f64, String> {
 
 /// Most threads of a run, more than any machine has cores.
 const MOST_THREADS: u64 = 1024;
-/// The largest number of epochs of a training run.
 #[cfg(feature = "train")]
 const MOST_EPOCHS: u64 = 1_000_000;
 /// Most resamples of an interval: it has no use for more digits.
 #[cfg(feature = "eval")]
 const MOST_RESAMPLES: u64 = 1_000_000;
 
-/// Parses the command line and does what it says.
 pub fn run() -> Result<(), Failure> {
     sigbus::ignore_file_size_signal()?;
     match Cli::parse().command {
@@ -227,7 +223,6 @@ fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints what was done, for people or for programs.
 fn show<T: std::fmt::Display + serde::Serialize>(done: &T, as_json: bool) -> Result<(), Failure> {
     if as_json {
         return print(&serde_json::to_string_pretty(done)?);

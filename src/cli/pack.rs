@@ -45,8 +45,8 @@ pub(super) struct PackArgs {
     #[arg(long, value_parser = choice::<Cut>(), default_value = "pca")]
     cut: Cut,
     /// Element type of the vectors
-    #[arg(long, value_enum, default_value_t = RowType::F32)]
-    dtype: RowType,
+    #[arg(long, value_parser = choice::<Dtype>(), default_value = "f32")]
+    dtype: Dtype,
     /// Rules that turn texts into words
     #[arg(long, value_name = "PRESET", default_value = "plain",
           value_parser = PossibleValuesParser::new(Normalisation::PRESETS))]
@@ -108,6 +108,7 @@ pub(super) struct PackArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
+<<<<<<< HEAD
 pub(super) enum RowType {
     F32,
     F16,
@@ -125,6 +126,8 @@ impl RowType {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
+=======
+>>>>>>> settings-cuts
 enum UnknownKind {
     /// Leave the word out
     Skip,
@@ -167,7 +170,7 @@ impl PackArgs {
                 budget: Budget::DEFAULT,
             },
             output: self.output,
-            dtype: self.dtype.dtype(),
+            dtype: self.dtype,
             policy: Policy {
                 duplicates: self.duplicates,
                 non_finite: self.non_finite,

@@ -83,7 +83,7 @@ impl Args for ServeArgs {
 }
 
 fn flag(setting: &'static Setting) -> Arg {
-    let shown = match setting.read(&Settings::default()) {
+    let shown = match (setting.read)(&Settings::default()) {
         RawValue::One(text) => text,
         RawValue::Many(texts) if texts.is_empty() => "none".to_owned(),
         RawValue::Many(texts) => texts.join(","),

@@ -20,7 +20,7 @@ use crate::http::auth::keys::{Keys, KeysError};
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Code};
 use crate::http::observe::budget::Budget;
-use crate::http::observe::metrics::{Metrics, Snapshot};
+use crate::http::observe::metrics::Metrics;
 use crate::http::observe::request_log::{Ids, RequestLog};
 use crate::http::observe::streams::EarlyEnds;
 use crate::http::observe::trace::Tracer;
@@ -393,7 +393,7 @@ impl App {
     }
 
     /// Each collection, without waiting: of those on another machine what the last chores found.
-    fn each_collection(&self, now: i64) -> Vec<(CollectionInfo, Activity)> {
+    pub(crate) fn each_collection(&self, now: i64) -> Vec<(CollectionInfo, Activity)> {
         if self.collections.is_remote() {
             return self.found_collections.load().to_vec();
         }
@@ -405,34 +405,6 @@ impl App {
     /// The pool that computes a question.
     pub(crate) fn pool(&self, waits: bool) -> &Pool {
         self.waiting.as_ref().filter(|_| waits).unwrap_or(&self.compute)
-    }
-
-    pub(crate) fn snapshot(&self) -> Snapshot {
-        let models = self.models();
-        let models = models.all().iter().map(|loaded| {
-            let model = loaded.engine.model();
-            let words = model.vocabulary().len() as u64;
-            (loaded.name.to_string(), model.bytes(), words, !model.damaged())
-        });
-        let now = cognate_collections::now();
-        Snapshot {
-            admission: (self.admission.in_use(), self.settings.admission_units),
-            waiting: self.admission.waiting(),
-            compute: self.compute.counts(),
-            unsent: self.unsent.in_use(),
-            streams: self.streams.in_use(),
-            spool: self.spools.in_use(),
-            collections: (self.collections.totals(now), self.settings.collection_bytes),
-            max_connections: self.settings.max_connections,
-            each_collection: self.each_collection(now),
-            cut_logs: self.collections.cut_logs(),
-            damaged: self.collections.home().damaged().len(),
-            database: self.collections.home().calls(),
-            unwritable: self.collections.home().unwritable(),
-            full: self.collections.home().full(),
-            ready: self.check_ready().is_ok(),
-            models: models.collect(),
-        }
     }
 }
 

@@ -17,13 +17,11 @@ use crate::http::observe::metrics::{KeyUse, Metrics};
 use crate::http::observe::request_log::Facts;
 use crate::http::settings::Settings;
 
-/// The accepted keys, and their quotas.
 pub(crate) struct Access {
     keys: Keys,
     quota: Quota,
     /// State of each key beside its quota.
     of_keys: Vec<OfKey>,
-    /// The counters of requests without one.
     nobody: Arc<KeyUse>,
 }
 
@@ -106,7 +104,7 @@ impl Access {
     }
 
     fn key(&self, authorization: Option<&HeaderValue>) -> Option<(&Key, &OfKey)> {
-        let key = self.keys.check(authorization.map(HeaderValue::as_bytes)).ok()?;
+        let key = self.keys.check(authorization.map(HeaderValue::as_bytes))?;
         Some((key, self.of_keys.get(key.index)?))
     }
 
@@ -133,9 +131,7 @@ fn used_up(bucket: &Bucket, wait: Duration) -> ApiError {
 #[derive(Clone)]
 pub(crate) struct Caller {
     key: Option<Arc<Key>>,
-    /// The quota of its key, if there is one.
     pub bucket: Option<Arc<Bucket>>,
-    /// The client whose share of common resources it uses.
     pub client: Client,
     /// Locked while its key writes, if the key is limited to named collections.
     writing: Option<Arc<Mutex<()>>>,
@@ -165,12 +161,10 @@ impl Caller {
         self.is_led_here
     }
 
-    /// Whether its key is limited to named collections.
     pub(crate) fn is_limited(&self) -> bool {
         self.names().is_some()
     }
 
-    /// Whether its key reaches a collection of this name.
     pub(crate) fn reaches(&self, name: &str) -> bool {
         self.names().is_none_or(|names| names.include(name))
     }

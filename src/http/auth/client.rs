@@ -24,19 +24,12 @@ pub(crate) fn share_of(all: usize, percent: usize) -> usize {
 #[derive(Debug, Clone, Default)]
 pub struct Client(Option<Arc<Holdings>>);
 
-#[derive(Debug, Default)]
-struct Holdings {
-    units: AtomicUsize,
-    unsent: AtomicUsize,
-    streams: AtomicUsize,
-    jobs: AtomicUsize,
-}
+/// How much of each [`Resource`].
+type Holdings = [AtomicUsize; 4];
 
-/// A resource that all clients share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resource {
     Units,
-    /// Bytes of answers that are not sent yet.
     Unsent,
     Streams,
     /// Places for jobs that are computed or wait for a thread.
@@ -44,7 +37,6 @@ pub(crate) enum Resource {
 }
 
 impl Client {
-    /// A client that holds nothing yet.
     pub(crate) fn counted() -> Self {
         Self(Some(Arc::default()))
     }
@@ -53,7 +45,6 @@ impl Client {
         self.0.is_some()
     }
 
-    /// Whether both are the same client.
     pub(crate) fn is(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
@@ -62,13 +53,7 @@ impl Client {
     }
 
     fn of(&self, what: Resource) -> Option<&AtomicUsize> {
-        let holdings = self.0.as_deref()?;
-        Some(match what {
-            Resource::Units => &holdings.units,
-            Resource::Unsent => &holdings.unsent,
-            Resource::Streams => &holdings.streams,
-            Resource::Jobs => &holdings.jobs,
-        })
+        self.0.as_deref()?.get(what as usize)
     }
 
     pub(crate) fn holds(&self, what: Resource) -> usize {

@@ -17,6 +17,8 @@ use std::{fmt, io};
 use cognate::model::IoCause;
 use cognate_collections::{NAME_BYTES, check_name};
 
+use crate::http::observe::series::named;
+
 pub const FILE_BYTES: u64 = 1 << 20;
 pub const MOST_KEYS: usize = 10_000;
 pub const HEADER_BYTES: usize = 512;
@@ -24,51 +26,37 @@ pub(crate) const ID_BYTES: usize = 64;
 /// Ids that a line of the log names, so that it stays a line.
 const MAX_IDS_LOGGED: usize = 100;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    Query,
-    /// Questions, and writing to collections.
-    Collection,
-    /// Questions, writing to collections, and steering the service.
-    Admin,
+named! {
+    /// Each includes those before it.
+    #[derive(PartialOrd)]
+    pub enum Scope {
+        Query = "query",
+        /// Questions, and writing to collections.
+        Collection = "collection",
+        /// Questions, writing to collections, and steering the service.
+        Admin = "admin",
+    }
 }
 
 impl Scope {
     /// Whether a key of this scope includes the rights of `wanted`.
     pub fn includes(self, wanted: Self) -> bool {
-        self.rank() >= wanted.rank()
-    }
-
-    /// Higher scopes include lower ones.
-    fn rank(self) -> u8 {
-        match self {
-            Self::Query => 0,
-            Self::Collection => 1,
-            Self::Admin => 2,
-        }
+        self >= wanted
     }
 }
 
 impl FromStr for Scope {
-    type Err = String;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "query" => Ok(Self::Query),
-            "collection" => Ok(Self::Collection),
-            "admin" => Ok(Self::Admin),
-            _ => Err("the scope is none of query, collection and admin".to_owned()),
-        }
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.iter().find(|scope| scope.name() == text);
+        found.copied().ok_or("the scope is none of query, collection and admin")
     }
 }
 
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Query => "query",
-            Self::Collection => "collection",
-            Self::Admin => "admin",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -76,7 +64,6 @@ impl fmt::Display for Scope {
 pub struct Key {
     /// Its place among all keys, from 0.
     pub index: usize,
-    /// The id in the key file.
     pub id: String,
     pub scope: Scope,
     /// The collections that it is limited to; every one unless there are some.
@@ -93,7 +80,6 @@ impl fmt::Debug for Key {
 /// Why a keys file cannot be used. No message repeats the file's text.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
-    /// The file cannot be read.
     #[error("cannot read {}: {}", path.display(), IoCause(source))]
     Io { path: PathBuf, source: io::Error },
     /// The path is a folder, a pipe or a device.
@@ -109,20 +95,6 @@ pub enum KeysError {
         line: usize,
         problem: String,
     },
-}
-
-/// Why a request is not let in. All three are answered alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// The request has no key.
-    #[error("no key was given")]
-    Missing,
-    /// The header is too long for a key.
-    #[error("the authorization is too long")]
-    TooLong,
-    /// The key is not in the file.
-    #[error("the key is not known")]
-    Unknown,
 }
 
 #[derive(Debug, Clone)]
@@ -224,7 +196,6 @@ impl Keys {
         (found.scope == key.scope && same_names).then_some(found)
     }
 
-    /// Every key, in the order of the file.
     pub fn all(&self) -> &[Key] {
         &self.keys
     }
@@ -234,24 +205,15 @@ impl Keys {
     /// What is looked up is the digest of what was presented. How long that takes may tell something
     /// of the digests, but they are those of random keys and lead to none. A request without a key
     /// is treated as one with a wrong one.
-    pub fn check(&self, authorization: Option<&[u8]>) -> Result<&Key, Refused> {
-        let (presented, otherwise) = match authorization {
-            None => (&b""[..], Refused::Missing),
-            Some(header) if header.len() > HEADER_BYTES => (&b""[..], Refused::TooLong),
-            Some(header) => (bare(header), Refused::Unknown),
-        };
-        let presented = blake3::hash(presented);
-        let found = self.places.get(presented.as_bytes()).and_then(|&place| self.keys.get(place));
-        // `blake3::Hash` compares in constant time.
-        let same = |key: &&Key| presented == key.digest;
-        match otherwise {
-            Refused::Unknown => found.filter(same).ok_or(otherwise),
-            otherwise => Err(otherwise),
-        }
+    pub fn check(&self, authorization: Option<&[u8]>) -> Option<&Key> {
+        let header = authorization.filter(|header| header.len() <= HEADER_BYTES);
+        let presented = blake3::hash(header.map(bare).unwrap_or_default());
+        let key = self.keys.get(*self.places.get(presented.as_bytes())?)?;
+        // A key of nothing is not one that was presented. `blake3::Hash` compares in constant time.
+        (header.is_some() && presented == key.digest).then_some(key)
     }
 }
 
-/// The key of an `Authorization`, without its scheme.
 fn bare(header: &[u8]) -> &[u8] {
     let header = header.trim_ascii();
     match header.split_at_checked(6) {
@@ -273,11 +235,10 @@ fn key(index: usize, line: &str) -> Result<Key, String> {
     check_id(id)?;
     let digest =
         blake3::Hash::from_hex(digest).map_err(|_| "the digest is not 64 hex digits".to_owned())?;
-    let (scope, collections) = (scope.parse()?, names.map(str::parse).transpose()?);
+    let (scope, collections) = (scope.parse::<Scope>()?, names.map(str::parse).transpose()?);
     Ok(Key { index, id: id.to_owned(), scope, collections, digest: *digest.as_bytes() })
 }
 
-/// Whether an id can stand in a line.
 fn check_id(id: &str) -> Result<(), String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if !id.is_empty() && id.len() <= ID_BYTES && id.bytes().all(plain) {
@@ -295,17 +256,11 @@ pub fn line(id: &str, scope: Scope, key: &str) -> Result<String, String> {
 /// Most names and beginnings of one key.
 pub const MOST_NAMES: usize = 100;
 /// A pattern that ends so matches every name with its beginning.
-const ANY: char = '*';
+const ANY: &str = "*";
 
 /// Names of collections, and beginnings of names: `news,shop-*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CollectionNames(Box<[Pattern]>);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Pattern {
-    Name(Box<str>),
-    Prefix(Box<str>),
-}
+pub struct CollectionNames(Vec<String>);
 
 impl CollectionNames {
     /// Whether both are the same names, in whatever order they are written.
@@ -314,11 +269,10 @@ impl CollectionNames {
         within(self, other) && within(other, self)
     }
 
-    /// Whether a collection of this name is among them.
     pub fn include(&self, name: &str) -> bool {
-        self.0.iter().any(|pattern| match pattern {
-            Pattern::Name(one) => **one == *name,
-            Pattern::Prefix(prefix) => name.starts_with(&**prefix),
+        self.0.iter().any(|pattern| match pattern.strip_suffix(ANY) {
+            Some(prefix) => name.starts_with(prefix),
+            None => name == pattern,
         })
     }
 }
@@ -327,52 +281,30 @@ impl FromStr for CollectionNames {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let patterns: Vec<Pattern> = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
+        let patterns: Vec<String> = text.split(',').map(str::to_owned).collect();
+        for pattern in &patterns {
+            if *pattern == ANY {
+                return Err("`*` alone is every collection, as without the field".to_owned());
+            }
+            // A beginning of a name is made as a name is.
+            check_name(pattern.strip_suffix(ANY).unwrap_or(pattern)).map_err(|_| {
+                format!(
+                    "the collections are not names, or beginnings of names with `*`, with commas \
+                     between them: at most {NAME_BYTES} of a-z, 0-9, `.`, `_` and `-`, the first a \
+                     letter or digit"
+                )
+            })?;
+        }
         match patterns.len() <= MOST_NAMES {
-            true => Ok(Self(patterns.into())),
+            true => Ok(Self(patterns)),
             false => Err(format!("a key names at most {MOST_NAMES} collections")),
         }
     }
 }
 
-impl FromStr for Pattern {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (name, is_prefix) = match text.strip_suffix(ANY) {
-            Some("") => {
-                return Err("`*` alone is every collection, as without the field".to_owned());
-            }
-            Some(prefix) => (prefix, true),
-            None => (text, false),
-        };
-        // A beginning of a name is made as a name is.
-        check_name(name).map_err(|_| {
-            format!(
-                "the collections are not names, or beginnings of names with `*`, with commas \
-                 between them: at most {NAME_BYTES} of a-z, 0-9, `.`, `_` and `-`, the first a \
-                 letter or digit"
-            )
-        })?;
-        Ok(match is_prefix {
-            true => Self::Prefix(name.into()),
-            false => Self::Name(name.into()),
-        })
-    }
-}
-
 impl fmt::Display for CollectionNames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, pattern) in self.0.iter().enumerate() {
-            if place > 0 {
-                f.write_str(",")?;
-            }
-            match pattern {
-                Pattern::Name(name) => f.write_str(name)?,
-                Pattern::Prefix(prefix) => write!(f, "{prefix}{ANY}")?,
-            }
-        }
-        Ok(())
+        f.write_str(&self.0.join(","))
     }
 }
 

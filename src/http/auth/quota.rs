@@ -33,7 +33,6 @@ impl Bucket {
         self.take_at(requests, self.start.elapsed())
     }
 
-    /// Takes requests at this time after the bucket was made.
     pub fn take_at(&self, requests: NonZeroU32, now: Duration) -> Result<(), Duration> {
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let one = SECOND / u64::from(self.per_second.get());
@@ -51,7 +50,6 @@ impl Bucket {
     }
 }
 
-/// The bucket of every key, or none at all.
 pub struct Quota {
     buckets: Vec<Arc<Bucket>>,
 }

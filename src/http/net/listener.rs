@@ -33,7 +33,14 @@ const USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long clients that have begun to connect may take for the rest of it while the service stops:
 /// a round trip across the world. Connections without a request are kept for longer than that.
 const HANDSHAKE: Duration = Duration::from_millis(500);
+<<<<<<< HEAD
 const SPARE: usize = 8;
+=======
+/// Connections that the kernel queues until they are accepted.
+const BACKLOG: i32 = 1024;
+/// Number of spare descriptors.
+const RESERVED: usize = 8;
+>>>>>>> settings-cuts
 /// Bytes of an answer that the kernel holds unsent. Without a bound it takes in megabytes and then
 /// nothing until a third has gone, so a slow reader looks like one that does not read at all.
 const UNSENT: u32 = 64 << 10;
@@ -41,7 +48,6 @@ const UNSENT: u32 = 64 << 10;
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
-    backlog: u32,
     most: u32,
     options: ConnectionOptions,
     metrics: ConnectionMetrics,
@@ -66,12 +72,11 @@ impl Listener {
         kernel::end_unacknowledged(SockRef::from(&socket), Some(USER_TIMEOUT))?;
         kernel::limit_unsent(SockRef::from(&socket), UNSENT)?;
         socket.bind(&address.into())?;
-        socket.listen(i32::try_from(settings.accept_backlog).unwrap_or(i32::MAX))?;
+        socket.listen(BACKLOG)?;
         let socket = TcpListener::from_std(socket.into())?;
         Ok(Self {
             address: socket.local_addr()?,
             socket,
-            backlog: settings.accept_backlog,
             most: u32::try_from(settings.max_connections).unwrap_or(u32::MAX).max(1),
             options: ConnectionOptions::of(settings),
             metrics,
@@ -108,7 +113,7 @@ impl Listener {
                 () = acceptor.accept(&self.socket) => {}
             }
         }
-        if let Err(error) = acceptor.close(self.socket, self.backlog, &mut stop).await {
+        if let Err(error) = acceptor.close(self.socket, &mut stop).await {
             tracing::error!(%error, "clients that waited to be accepted were turned away");
         }
         acceptor.empty().await
@@ -192,17 +197,12 @@ impl Acceptor {
 
     /// Stops listening. Clients that the kernel already accepted have a connection as far as they
     /// can know and may have sent their request; closing the socket over them would reset them.
-    async fn close(
-        &self,
-        socket: TcpListener,
-        backlog: u32,
-        stop: &mut Shutdown,
-    ) -> io::Result<()> {
+    async fn close(&self, socket: TcpListener, stop: &mut Shutdown) -> io::Result<()> {
         // Asked directly, since the runtime may not have heard yet of the latest arrivals.
         let socket = socket.into_std()?;
         // Where the socket cannot stop listening, connections may arrive for ever; the queue holds at most
         // this many.
-        for _ in 0..=backlog {
+        for _ in 0..=BACKLOG {
             let accepted = tokio::select! {
                 biased;
                 () = stop.reached(Phase::Abandoned) => return Ok(()),

@@ -12,7 +12,6 @@ pub(crate) const LINES: u64 = 100;
 /// The kind of a line. Each kind has its own budget, so that none displaces another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A request that was answered.
     Answered,
     /// A request refused for its content.
     Refused,
@@ -20,14 +19,11 @@ pub(crate) enum Kind {
     Shed,
     /// A request that met a defect.
     Failed,
-    /// A connection that ended early.
     Connection,
 }
 
-/// Lines that were left out, by kind.
 type LeftOut = [u64; 5];
 
-/// The budget of log lines for each second.
 #[derive(Debug)]
 pub struct Budget {
     begun: Instant,
@@ -39,7 +35,6 @@ pub struct Budget {
 struct Count {
     /// Lines that there were to write in this second.
     seen: AtomicU64,
-    /// Number of lines written.
     written: AtomicU64,
     /// Sampling interval: every n-th line is written, from the count of the last second.
     every: AtomicU64,
@@ -52,7 +47,6 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Whether a line of this kind is written now.
     pub(crate) fn admits(&self, kind: Kind, now: Instant) -> bool {
         self.report(now);
         self.take(kind)
@@ -68,14 +62,7 @@ impl Budget {
     }
 
     fn take(&self, kind: Kind) -> bool {
-        let [answered, refused, shed, failed, connection] = &self.kinds;
-        let count = match kind {
-            Kind::Answered => answered,
-            Kind::Refused => refused,
-            Kind::Shed => shed,
-            Kind::Failed => failed,
-            Kind::Connection => connection,
-        };
+        let Some(count) = self.kinds.get(kind as usize) else { return false };
         let number = count.seen.fetch_add(1, Relaxed);
         let more = |written: u64| (written < LINES).then_some(written + 1);
         number.is_multiple_of(count.every.load(Relaxed).max(1))

@@ -7,66 +7,45 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cognate_collections::{Activity, CollectionInfo};
 
 use crate::http::error::Code;
-use crate::http::observe::series::{Counter, Description, Kind, Registry};
+use crate::http::observe::series::{Counter, Description, Kind, Registry, families};
 
 /// The label of all further collections, which is no name of one.
 const OTHER: &str = "_other";
 
-/// Refusals of writes that are counted.
-const REFUSED: [Code; 3] = [Code::CollectionFull, Code::NotWritten, Code::DatabaseUnavailable];
-
-/// The families of series by collection, which are made anew for each page.
-pub(super) const FAMILIES: [Description; 9] = [
-    ("cognate_collection_items", Kind::Gauge, "Items, by collection."),
-    ("cognate_collection_item_bytes", Kind::Gauge, "Memory of items, by collection."),
-    ("cognate_collection_log_bytes", Kind::Gauge, "Size of the log, by collection."),
-    (
-        "cognate_collection_synced_timestamp_seconds",
-        Kind::Gauge,
-        "When a write was last made durable since the start, in seconds since 1970, by collection.",
-    ),
-    ("cognate_collection_matches_total", Kind::Counter, "Texts matched, by collection."),
-    ("cognate_collection_events_total", Kind::Counter, "Events begun, by collection."),
-    (
-        "cognate_collection_expired_total",
-        Kind::Counter,
-        "Texts that were too old for the collection's ttl when they were matched, by collection.",
-    ),
-    (
-        "cognate_collection_left_total",
-        Kind::Counter,
-        "Items that left, because of ttl or of max_items, by collection.",
-    ),
-    (
-        "cognate_collection_refused_total",
-        Kind::Counter,
-        "Writes that were refused for want of room, of a disk or of a database, by collection.",
-    ),
+/// What requests did to a collection: family, and a label beside the collection's.
+const COUNTED: [(&str, Option<(&str, &str)>); 8] = [
+    ("cognate_collection_matches_total", None),
+    ("cognate_collection_events_total", None),
+    ("cognate_collection_expired_total", None),
+    ("cognate_collection_left_total", Some(("reason", "ttl"))),
+    ("cognate_collection_left_total", Some(("reason", "max_items"))),
+    ("cognate_collection_refused_total", Some(("code", "collection_full"))),
+    ("cognate_collection_refused_total", Some(("code", "not_written"))),
+    ("cognate_collection_refused_total", Some(("code", "database_unavailable"))),
 ];
 
-/// What requests did to a collection.
-#[derive(Debug, Default)]
-struct CollectionUse {
-    matched: Counter,
-    events: Counter,
-    expired: Counter,
-    refused: [Counter; REFUSED.len()],
-    /// Items that left because of ttl, and because of `max_items`.
-    left: [Counter; 2],
+families! {
+    /// The families of series by collection, which are made anew for each page.
+    FAMILIES:
+    Gauge cognate_collection_items "Items, by collection.";
+    Gauge cognate_collection_item_bytes "Memory of items, by collection.";
+    Gauge cognate_collection_log_bytes "Size of the log, by collection.";
+    Gauge cognate_collection_synced_timestamp_seconds
+        "When a write was last made durable since the start, in seconds since 1970, by collection.";
+    Counter cognate_collection_matches_total "Texts matched, by collection.";
+    Counter cognate_collection_events_total "Events begun, by collection.";
+    Counter cognate_collection_expired_total
+        "Texts that were too old for the collection's ttl when they were matched, by collection.";
+    Counter cognate_collection_left_total
+        "Items that left, because of ttl or of max_items, by collection.";
+    Counter cognate_collection_refused_total
+        "Writes that were refused for want of room, of a disk or of a database, by collection.";
 }
 
-impl CollectionUse {
-    fn add(&self, more: &Self) {
-        let Self { matched, events, expired, refused, left } = self;
-        let each = [matched, events, expired].into_iter().chain(refused).chain(left);
-        let Self { matched, events, expired, refused, left } = more;
-        let more = [matched, events, expired].into_iter().chain(refused).chain(left);
-        each.zip(more).for_each(|(counter, more)| counter.increment(more.value()));
-    }
-}
+/// A counter for each that is [`COUNTED`].
+type CollectionUse = [Counter; COUNTED.len()];
 
 pub(super) struct CollectionSeries {
-    /// Collections that have series of their own, at most.
     most: usize,
     named: Mutex<HashMap<Box<str>, Arc<CollectionUse>>>,
     others: Arc<CollectionUse>,
@@ -98,15 +77,16 @@ impl CollectionSeries {
 
     pub(super) fn matched(&self, name: &str, texts: usize, events: usize, expired: usize) {
         let uses = self.of(name);
-        uses.matched.increment(texts as u64);
-        uses.events.increment(events as u64);
-        uses.expired.increment(expired as u64);
+        let more = [texts, events, expired];
+        uses.iter().zip(more).for_each(|(counter, more)| counter.increment(more as u64));
     }
 
     /// Counts the refusal of a write, if it is one of those that are counted.
     pub(super) fn refused(&self, name: &str, code: Code) {
-        if let Some(place) = REFUSED.iter().position(|known| *known == code)
-            && let Some(counter) = self.of(name).refused.get(place)
+        let label = Some(("code", code.name()));
+        let place = COUNTED.iter().position(|(_, known)| *known == label);
+        if let Some(place) = place
+            && let Some(counter) = self.of(name).get(place)
         {
             counter.increment(1);
         }
@@ -126,7 +106,8 @@ impl CollectionSeries {
             // One that is gone takes its series along; what was done to one that no page has had yet is
             // not lost.
             if !names.contains(&**name) && !left.contains_key(name) {
-                self.others.add(uses);
+                let both = self.others.iter().zip(uses.iter());
+                both.for_each(|(others, its)| others.increment(its.value()));
             }
             names.contains(&**name)
         });
@@ -136,7 +117,7 @@ impl CollectionSeries {
             // What all others have lost together must not shrink when one of them is deleted.
             let [ttl, items] = [activity.outlived, activity.evicted];
             let before = left.insert(info.name.as_str().into(), [ttl, items]).unwrap_or_default();
-            for ((counter, now), before) in uses.left.iter().zip([ttl, items]).zip(before) {
+            for ((counter, now), before) in uses.iter().skip(3).zip([ttl, items]).zip(before) {
                 counter.increment(now.checked_sub(before).unwrap_or(now));
             }
             let is_other = Arc::ptr_eq(&uses, &self.others);
@@ -154,20 +135,9 @@ impl CollectionSeries {
 
 /// Adds what requests did to the series of a label.
 fn count(registry: &Registry, label: &str, uses: &CollectionUse) {
-    for (name, counter) in [
-        ("cognate_collection_matches_total", &uses.matched),
-        ("cognate_collection_events_total", &uses.events),
-        ("cognate_collection_expired_total", &uses.expired),
-    ] {
-        registry.counter(name, &[("collection", label)]).increment(counter.value());
-    }
-    for (code, counter) in REFUSED.iter().zip(&uses.refused) {
-        let labels = [("collection", label), ("code", code.name())];
-        registry.counter("cognate_collection_refused_total", &labels).increment(counter.value());
-    }
-    for (reason, counter) in ["ttl", "max_items"].iter().zip(&uses.left) {
-        let labels = [("collection", label), ("reason", *reason)];
-        registry.counter("cognate_collection_left_total", &labels).increment(counter.value());
+    for ((name, other), counter) in COUNTED.into_iter().zip(uses) {
+        let labels: Vec<_> = [("collection", label)].into_iter().chain(other).collect();
+        registry.counter(name, &labels).increment(counter.value());
     }
 }
 
@@ -188,7 +158,7 @@ mod tests {
     /// A database is asked for its collections every few seconds, and may not answer.
     #[test]
     fn what_was_done_to_a_collection_that_no_page_has_had_is_not_lost() {
-        let (series, registry) = (CollectionSeries::new(2), Registry::new(&FAMILIES));
+        let (series, registry) = (CollectionSeries::new(2), Registry::new(FAMILIES));
         let refused = |label: &str| {
             let labels = [("collection", label), ("code", Code::NotWritten.name())];
             registry.counter("cognate_collection_refused_total", &labels).value()

@@ -27,7 +27,6 @@ impl HandOver {
     }
 }
 
-/// Receives the request of a stream.
 #[derive(Debug)]
 pub(crate) struct HandedOver {
     receiver: oneshot::Receiver<OpenRequest>,

@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
-use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -25,37 +24,11 @@ const RELOAD: &str = "/-/reload";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoggedRequests {
     All,
-    /// Refused requests.
     Refused,
     /// None but those that met a defect.
     None,
 }
 
-impl LoggedRequests {
-    /// Their names, as settings have them.
-    pub const NAMES: [&str; 3] = ["all", "refused", "none"];
-
-    pub fn name(self) -> &'static str {
-        let [all, refused, none] = Self::NAMES;
-        match self {
-            Self::All => all,
-            Self::Refused => refused,
-            Self::None => none,
-        }
-    }
-}
-
-impl FromStr for LoggedRequests {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = [Self::All, Self::Refused, Self::None];
-        let found = known.into_iter().find(|choice| choice.name() == text);
-        found.ok_or_else(|| format!("is none of {}", Self::NAMES.join(", ")))
-    }
-}
-
-/// The log line of a request.
 pub(crate) struct Line<'a> {
     pub id: &'a HeaderValue,
     pub trace: Option<TraceId>,
@@ -65,7 +38,6 @@ pub(crate) struct Line<'a> {
     pub facts: &'a Facts,
     pub began: Instant,
     pub ended: Instant,
-    /// What came of the request's stream, if it has one.
     pub stream: Option<StreamEnd>,
 }
 
@@ -156,7 +128,6 @@ impl Line<'_> {
         self.stream.map(|stream| stream.items).or(items.map(|items| items as u64))
     }
 
-    /// The codes of a stream's lines that were refused.
     fn codes(&self) -> Option<LineRefusals> {
         self.stream.map(|stream| stream.refusals).filter(|refusals| !refusals.is_empty())
     }
@@ -168,12 +139,10 @@ impl Line<'_> {
 }
 
 impl RequestLog {
-    /// Logs these requests, within a budget of lines.
     pub(crate) fn new(logged: LoggedRequests, budget: Arc<Budget>) -> Self {
         Self { logged, budget }
     }
 
-    /// Says how many lines were left out, if that is due.
     pub(crate) fn report(&self) {
         self.budget.report(Instant::now());
     }
@@ -294,7 +263,6 @@ impl Facts {
         self.ranks_collection.load(Ordering::Relaxed)
     }
 
-    /// The caller's counters, if the route asks for a key.
     pub(crate) fn caller(&self) -> Option<&KeyUse> {
         self.caller.get().map(Arc::as_ref)
     }

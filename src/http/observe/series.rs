@@ -26,11 +26,6 @@ impl Counter {
         self.0.fetch_add(by, Ordering::Relaxed);
     }
 
-    /// Takes over what is counted elsewhere.
-    pub(super) fn raise(&self, to: u64) {
-        self.0.fetch_max(to, Ordering::Relaxed);
-    }
-
     pub fn value(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -57,7 +52,6 @@ impl Gauge {
     }
 }
 
-/// A histogram of durations.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram(Arc<Buckets>);
 
@@ -86,14 +80,45 @@ fn add(bits: &AtomicU64, by: f64) {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     Counter,
     Gauge,
     Histogram,
 }
 
 /// Name, kind and help text of a family.
-pub(super) type Description = (&'static str, Kind, &'static str);
+pub(crate) type Description = (&'static str, Kind, &'static str);
+
+/// Declares families of series: kind, name, help text.
+macro_rules! families {
+    ($(#[$doc:meta])* $list:ident: $($kind:ident $name:ident $help:literal;)+) => {
+        $(#[$doc])*
+        pub(super) const $list: &[Description] =
+            &[$((stringify!($name), Kind::$kind, $help)),+];
+    };
+}
+
+/// Declares an enum whose variants have names: labels, or words of settings.
+macro_rules! named {
+    ($(#[$meta:meta])* $vis:vis enum $type:ident {
+        $($(#[$doc:meta])* $variant:ident = $name:literal,)+
+    }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        $vis enum $type { $($(#[$doc])* $variant,)+ }
+
+        impl $type {
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+pub(super) use families;
+pub(in crate::http) use named;
 
 #[derive(Debug, Clone)]
 enum Series {
@@ -154,7 +179,17 @@ impl Registry {
         Some(series.clone())
     }
 
-    /// Forgets all series of a family.
+    /// Sets a series to what is kept elsewhere.
+    pub(super) fn set(&self, family: Description, labels: &[(&str, &str)], value: f64) {
+        let (name, kind, help) = family;
+        let mut families = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = || Family { kind, help, by_labels: BTreeMap::new() };
+        let gauge = Gauge::default();
+        gauge.set(value);
+        let family = families.entry(name).or_insert_with(fresh);
+        family.by_labels.insert(written(labels), Series::Gauge(gauge));
+    }
+
     pub(super) fn clear(&self, name: &str) {
         let mut families = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(family) = families.get_mut(name) {

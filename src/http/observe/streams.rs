@@ -8,47 +8,27 @@ use std::time::{Duration, Instant};
 
 use crate::http::error::Code;
 use crate::http::observe::budget::{Budget, Kind};
-use crate::http::observe::series::Counter;
+use crate::http::observe::series::{Counter, named};
 
-/// Declares the outcomes with the labels of their counters.
-macro_rules! outcomes {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// How a stream ended.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum Outcome { $($(#[$doc])* $variant,)+ }
-
-        impl Outcome {
-            /// Every outcome.
-            pub(crate) const ALL: &[Self] = &[$(Self::$variant,)+];
-
-            /// The label of its counter.
-            pub(crate) fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)+ }
-            }
-        }
-    };
+named! {
+    pub(crate) enum Outcome {
+        /// Every line was read, and the connection took the whole answer.
+        Complete = "complete",
+        /// The client was gone before the end of its answer.
+        ClientGone = "client_gone",
+        SlowReader = "slow_reader",
+        SlowSender = "slow_sender",
+        /// The body broke off, or is not framed as HTTP demands.
+        BrokenBody = "broken_body",
+        /// More of the answer waited for the client than may.
+        SpoolFull = "spool_full",
+        /// The question of the stream cannot be answered.
+        Refused = "refused",
+        Draining = "draining",
+        Failed = "failed",
+    }
 }
 
-outcomes! {
-    /// Every line was read, and the connection took the whole answer.
-    Complete = "complete",
-    /// The client was gone before the end of its answer.
-    ClientGone = "client_gone",
-    /// The client read too slowly.
-    SlowReader = "slow_reader",
-    /// The client sent too slowly.
-    SlowSender = "slow_sender",
-    /// The body broke off, or is not framed as HTTP demands.
-    BrokenBody = "broken_body",
-    /// More of the answer waited for the client than may.
-    SpoolFull = "spool_full",
-    /// The question of the stream cannot be answered.
-    Refused = "refused",
-    Draining = "draining",
-    Failed = "failed",
-}
-
-/// What came of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamEnd {
     pub outcome: Outcome,
@@ -58,7 +38,6 @@ pub(crate) struct StreamEnd {
     /// Lines that were answered without an error; alerts that were told.
     pub items: u64,
     pub body_bytes: u64,
-    /// Bytes that the connection took.
     pub answer_bytes: u64,
     /// The time of its jobs.
     pub computed: Duration,
@@ -108,54 +87,18 @@ impl fmt::Display for LineRefusals {
     }
 }
 
-pub(super) struct StreamCounters(Vec<Counter>);
-
-impl StreamCounters {
-    /// One counter for each outcome, by its label.
-    pub(super) fn new(counter: impl Fn(&'static str) -> Counter) -> Self {
-        Self(Outcome::ALL.iter().map(|outcome| counter(outcome.name())).collect())
+named! {
+    pub enum EndReason {
+        HeaderTimeout = "header_timeout",
+        BodyTimeout = "body_timeout",
+        WriteTimeout = "write_timeout",
+        /// The client went away in the middle of a request or an answer.
+        ClientGone = "client_gone",
+        InvalidHead = "invalid_head",
     }
-
-    pub(super) fn count(&self, outcome: Outcome) {
-        if let Some(counter) = self.0.get(outcome as usize) {
-            counter.increment(1);
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndReason {
-    /// The head of a request did not arrive in time.
-    HeaderTimeout,
-    /// A request's body did not come in time.
-    BodyTimeout,
-    /// The client did not read its answer fast enough.
-    WriteTimeout,
-    /// The client went away in the middle of a request or an answer.
-    ClientGone,
-    /// The bytes are no head of a request.
-    InvalidHead,
 }
 
 impl EndReason {
-    pub const ALL: [Self; 5] = [
-        Self::HeaderTimeout,
-        Self::BodyTimeout,
-        Self::WriteTimeout,
-        Self::ClientGone,
-        Self::InvalidHead,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::HeaderTimeout => "header_timeout",
-            Self::BodyTimeout => "body_timeout",
-            Self::WriteTimeout => "write_timeout",
-            Self::ClientGone => "client_gone",
-            Self::InvalidHead => "invalid_head",
-        }
-    }
-
     /// The setting that decided, if one did.
     fn setting(self) -> Option<&'static str> {
         match self {
@@ -167,26 +110,25 @@ impl EndReason {
     }
 }
 
-/// Counts and logs connections that end early.
 #[derive(Clone)]
 pub struct EarlyEnds(Arc<Inner>);
 
 struct Inner {
-    counters: [Counter; 5],
+    /// In the order of the reasons.
+    counters: Vec<Counter>,
     budget: Arc<Budget>,
 }
 
 impl EarlyEnds {
     /// Counts ended connections by reason, and logs them within a budget.
     pub fn new(counter: impl FnMut(EndReason) -> Counter, budget: Arc<Budget>) -> Self {
-        Self(Arc::new(Inner { counters: EndReason::ALL.map(counter), budget }))
+        let counters = EndReason::ALL.iter().copied().map(counter).collect();
+        Self(Arc::new(Inner { counters, budget }))
     }
 
     pub fn count(&self, reason: EndReason) {
-        for (counter, known) in self.0.counters.iter().zip(EndReason::ALL) {
-            if known == reason {
-                counter.increment(1);
-            }
+        if let Some(counter) = self.0.counters.get(reason as usize) {
+            counter.increment(1);
         }
     }
 

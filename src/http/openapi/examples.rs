@@ -116,7 +116,6 @@ pub(super) fn put(document: &mut Value) {
     }
 }
 
-/// An example of a refusal, without places.
 fn problem(code: Code) -> Value {
     json!({
         "type": code.uri(),

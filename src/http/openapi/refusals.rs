@@ -12,10 +12,41 @@ use crate::http::error::{Code, form};
 /// Codes that any request may be refused with.
 pub(crate) const ANY: &[Code] = &[Code::InvalidHead, Code::Internal];
 
-/// Codes of requests that need a key.
 pub(crate) const KEYED: &[Code] = &[Code::Unauthorized, Code::RateLimited];
 
-/// Codes of all questions.
+/// Codes of bodies of JSON.
+pub(crate) const BODY: &[Code] = &[
+    Code::MalformedJson,
+    Code::InvalidField,
+    Code::OutOfRange,
+    Code::BodyTooLarge,
+    Code::UnsupportedMediaType,
+    Code::UnsupportedEncoding,
+    Code::RequestTimeout,
+];
+
+/// Codes of routes of one collection.
+pub(crate) const COLLECTION: &[Code] = &[
+    Code::NotFound,
+    Code::Forbidden,
+    Code::NotReady,
+    Code::DatabaseUnavailable,
+    Code::DeadlineExceeded,
+    Code::Overloaded,
+];
+
+/// Codes of changes of collections.
+pub(crate) const WRITE: &[Code] = &[
+    Code::Forbidden,
+    Code::ReadOnly,
+    Code::Draining,
+    Code::NotWritten,
+    Code::NotReady,
+    Code::DatabaseUnavailable,
+    Code::DeadlineExceeded,
+    Code::Overloaded,
+];
+
 pub(crate) const QUESTION: &[Code] = &[
     Code::MalformedJson,
     Code::InvalidField,
@@ -110,7 +141,6 @@ macro_rules! refusals {
         );
     };
     ($name:ident in $($dialect:expr),+; $($codes:expr),+) => {
-        /// The codes of the route.
         pub(crate) struct $name;
 
         impl utoipa::IntoResponses for $name {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "postgres")]
 use cognate_collections::PostgresHome;
 use cognate_collections::{
-    Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, EventChange, Home, Item,
+    Calls, Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, EventChange, Home, Item,
     ItemPatch, Limits, Opening, ReplicaHome, Settings as Kept, Totals,
 };
 
@@ -101,6 +101,21 @@ impl Collections {
     /// How many are not served because their logs are damaged.
     pub(crate) fn damaged(&self) -> usize {
         self.home.damaged().len()
+    }
+
+    /// How many take no changes any more.
+    pub(crate) fn unwritable(&self) -> usize {
+        self.home.unwritable()
+    }
+
+    /// How many found no room on the disk for their last change.
+    pub(crate) fn full(&self) -> usize {
+        self.home.full()
+    }
+
+    /// What was asked of a database, if they are in one.
+    pub(crate) fn calls(&self) -> Option<Calls> {
+        self.home.calls()
     }
 
     /// The collections that a caller reaches. A page that its reader did not mean to call this service

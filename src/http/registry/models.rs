@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use axum::body::Bytes;
 use axum::http::HeaderValue;
 use cognate::engine::{Engine, Query, QueryError};
+use cognate::model::format::Limits;
 use cognate::model::mapped::AUTO_COPY_BYTES;
 use cognate::model::{Model, ModelError, Storage};
 use rustix::fs::Access;
@@ -158,7 +159,7 @@ fn open(
     let failed = |source: ModelError| ModelsError::Model { name: name(), source: Box::new(source) };
     let model = if named.is_embedded() {
         let bytes = EMBEDDED.ok_or_else(|| ModelsError::NotEmbedded { name: name() })?;
-        check_memory(named, bytes.len() as u64, settings, true)?;
+        check_memory(named, bytes.len() as u64, true)?;
         Model::from_bytes(bytes, &settings.open_options()).map_err(failed)?
     } else {
         open_file(named, settings)?
@@ -193,19 +194,24 @@ fn open_file(named: &NamedModel, settings: &Settings) -> Result<Model, ModelsErr
         Storage::Copy => true,
         Storage::Auto => bytes <= AUTO_COPY_BYTES,
     };
-    check_memory(named, bytes, settings, copied)?;
+    check_memory(named, bytes, copied)?;
     Model::open(path, &settings.open_options())
         .map_err(|source| ModelsError::Model { name: named.name.clone(), source: Box::new(source) })
 }
 
+<<<<<<< HEAD
 fn check_memory(
     named: &NamedModel,
     bytes: u64,
     settings: &Settings,
     copied: bool,
 ) -> Result<(), ModelsError> {
+=======
+/// Refuses a model that there is no memory for.
+fn check_memory(named: &NamedModel, bytes: u64, copied: bool) -> Result<(), ModelsError> {
+>>>>>>> settings-cuts
     let lacking = models::lacking(bytes, if copied { bytes } else { 0 });
-    match lacking.filter(|_| bytes <= settings.model_bytes) {
+    match lacking.filter(|_| bytes <= Limits::DEFAULT.model_bytes) {
         Some(free) => Err(ModelsError::TooLarge { name: named.name.clone(), need: bytes, free }),
         None => Ok(()),
     }

@@ -15,7 +15,6 @@ const OTHER_FILES: u64 = 64;
 
 /// The facts about the machine that checks need.
 pub trait Environment {
-    /// Files that the process may have open at once.
     fn open_files(&self) -> u64;
 
     /// Whether a model file can be served. The settings name no other, and a digest only if it is
@@ -27,10 +26,8 @@ pub trait Environment {
     /// Whether collections can be stored in a folder, which may not exist yet.
     fn data(&self, path: &Path) -> Result<(), String>;
 
-    /// Whether collections can be read along in this folder.
     fn replica_of(&self, path: &Path) -> Result<(), String>;
 
-    /// Whether this is a filter for the log.
     fn log(&self, filter: &str) -> Result<(), String>;
 
     /// What a start with these settings would meet that may be otherwise at the next moment, where a check
@@ -40,10 +37,8 @@ pub trait Environment {
     }
 }
 
-/// What a start would meet.
 #[derive(Debug, Default)]
 pub struct Outlook {
-    /// Lines that are told.
     pub notes: Vec<String>,
     /// What would end it, by the settings.
     pub problems: Vec<(&'static str, String)>,
@@ -59,29 +54,20 @@ impl Loaded {
         let settings = self.settings.clone();
         self.check_addresses(&settings);
         self.check_models(&settings, around);
-        if let Some(path) = &settings.keys_file
-            && let Err(what) = around.keys(path)
-        {
-            self.wrong("keys_file", what);
-        }
-        if let Some(path) = &settings.data
-            && let Err(what) = around.data(path)
-        {
-            self.wrong("data", what);
-        }
-        if let Some(path) = &settings.replica_of
-            && let Err(what) = around.replica_of(path)
-        {
-            self.wrong("replica_of", what);
-        }
+        self.hold(
+            "keys_file",
+            settings.keys_file.as_deref().map_or(Ok(()), |path| around.keys(path)),
+        );
+        self.hold("data", settings.data.as_deref().map_or(Ok(()), |path| around.data(path)));
+        let replica_of = settings.replica_of.as_deref();
+        self.hold("replica_of", replica_of.map_or(Ok(()), |path| around.replica_of(path)));
         let homes = [
             ("data", settings.data.is_some()),
             ("replica_of", settings.replica_of.is_some()),
             ("postgres", settings.postgres.is_some()),
         ];
         for (home, _) in homes.into_iter().filter(|(_, is_given)| *is_given).skip(1) {
-            let one = "give one of `data`, `replica_of` and `postgres`".to_owned();
-            self.wrong(home, one);
+            self.wrong(home, "give one of `data`, `replica_of` and `postgres`".to_owned());
         }
         if settings.postgres.is_some() && !cfg!(feature = "postgres") {
             self.wrong("postgres", NO_POSTGRES.to_owned());
@@ -98,76 +84,64 @@ impl Loaded {
             self.wrong(quota, what.to_owned());
         }
         for host in &settings.allowed_hosts {
-            if let Err(what) = check_host(host) {
-                self.wrong("allowed_hosts", what);
-            }
+            self.hold("allowed_hosts", check_host(host));
         }
         for origin in &settings.cors_origins {
-            if let Err(what) = check_origin(origin, settings.keys_file.is_some()) {
-                self.wrong("cors_origins", what);
-            }
+            self.hold("cors_origins", check_origin(origin, settings.keys_file.is_some()));
         }
-        let spooled = settings.spool_files();
-        let needed =
-            (settings.max_connections as u64).saturating_add(spooled).saturating_add(OTHER_FILES);
+        let (connections, spooled) = (settings.max_connections, settings.spool_files());
+        let needed = (connections as u64).saturating_add(spooled).saturating_add(OTHER_FILES);
         let allowed = around.open_files();
         if needed > allowed {
-            self.wrong(
-                "max_connections",
-                format!(
-                    "{} connections, with {spooled} files for streams that are read late, need \
-                     {needed} open files and this process may have {allowed}: raise `ulimit -n` or \
-                     lower max_connections or max_streams",
-                    settings.max_connections
-                ),
+            let what = format!(
+                "{connections} connections, with {spooled} files for streams that are read late, need \
+                 {needed} open files and this process may have {allowed}: raise `ulimit -n` or lower \
+                 max_connections or max_streams"
             );
+            self.wrong("max_connections", what);
         }
-        if let Some(streams) = settings.max_streams
-            && streams >= settings.max_connections
-        {
-            self.wrong(
-                "max_streams",
-                format!(
-                    "{streams} streams could take all {} connections: lower it, or raise \
-                     max_connections",
-                    settings.max_connections
-                ),
+        if let Some(streams) = settings.max_streams.filter(|streams| *streams >= connections) {
+            let what = format!(
+                "{streams} streams could take all {connections} connections: lower it, or raise \
+                 max_connections"
             );
+            self.wrong("max_streams", what);
         }
-        let each = settings.stream_spool();
-        if each > settings.spool_bytes {
-            self.wrong(
-                "stream_spool_bytes",
-                format!(
-                    "{each} bytes of one stream are more than the {} of all streams: lower it, or \
-                     raise spool_bytes",
-                    settings.spool_bytes
-                ),
+        let (each, all) = (settings.stream_spool(), settings.spool_bytes);
+        if each > all {
+            let what = format!(
+                "{each} bytes of one stream are more than the {all} of all streams: lower it, or raise \
+                 spool_bytes"
             );
+            self.wrong("stream_spool_bytes", what);
         }
         let largest = settings.max_texts.max(settings.max_pairs).max(settings.max_candidates);
-        if settings.admission_units < largest {
-            self.wrong(
-                "admission_units",
-                format!(
-                    "{} is less than the {largest} items that one request may have, which could \
-                     then never be admitted: raise it, or lower max_texts, max_pairs and \
-                     max_candidates",
-                    settings.admission_units
-                ),
+        let units = settings.admission_units;
+        if units < largest {
+            let what = format!(
+                "{units} is less than the {largest} items that one request may have, which could then \
+                 never be admitted: raise it, or lower max_texts, max_pairs and max_candidates"
+            );
+            self.wrong("admission_units", what);
+        }
+        if let Some(endpoint) = &settings.otlp_endpoint {
+            let checked = trace::check_endpoint(endpoint);
+            self.hold(
+                "otlp_endpoint",
+                checked.map_err(|what| format!("{}: {what}", quoted(endpoint))),
             );
         }
-        if let Some(endpoint) = &settings.otlp_endpoint
-            && let Err(what) = trace::check_endpoint(endpoint)
-        {
-            self.wrong("otlp_endpoint", format!("{}: {what}", quoted(endpoint)));
-        }
-        if let Err(what) = around.log(&settings.log) {
-            self.wrong("log", what);
-        }
+        self.hold("log", around.log(&settings.log));
         let Outlook { notes, problems } = around.outlook(&settings);
         self.notes.extend(notes);
         for (key, what) in problems {
+            self.wrong(key, what);
+        }
+    }
+
+    /// Notes a problem with a setting, if a check found one.
+    fn hold(&mut self, key: &'static str, checked: Result<(), String>) {
+        if let Err(what) = checked {
             self.wrong(key, what);
         }
     }
@@ -178,13 +152,11 @@ impl Loaded {
         for (key, address) in listens {
             let Some(address) = address else { continue };
             if !protected && !address.ip().to_canonical().is_loopback() {
-                self.wrong(
-                    key,
-                    format!(
-                        "others can reach {address} and no keys are asked for: give keys_file (see \
-                         `cognate keygen`), listen on 127.0.0.1, or set allow_no_auth"
-                    ),
+                let what = format!(
+                    "others can reach {address} and no keys are asked for: give keys_file (see \
+                     `cognate keygen`), listen on 127.0.0.1, or set allow_no_auth"
                 );
+                self.wrong(key, what);
             }
         }
         if settings.admin_listen == Some(settings.listen) && settings.listen.port() != 0 {
@@ -202,18 +174,14 @@ impl Loaded {
         }
         let mut names = BTreeSet::new();
         for model in &settings.model {
-            if let Err(what) = check_model_name(&model.name) {
-                self.wrong("model", what);
-            }
+            self.hold("model", check_model_name(&model.name));
             if !names.insert(&model.name) {
                 self.wrong("model", format!("{} names two models", quoted(&model.name)));
             }
             // The digest is that of the first.
             let (model_digest, one) = (digest.take(), vec![model.clone()]);
             let alone = Settings { model_digest, model: one, ..settings.clone() };
-            if let Err(what) = around.model(model, &alone) {
-                self.wrong("model", what);
-            }
+            self.hold("model", around.model(model, &alone));
         }
     }
 }

@@ -61,7 +61,6 @@ pub struct Problem {
     /// The setting, as far as one is meant.
     pub key: Option<&'static str>,
     pub origin: Origin,
-    /// The problem, and how to solve it.
     pub what: String,
 }
 
@@ -78,7 +77,6 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The resulting settings, their origins, and the problems.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The settings; a value with a problem leaves that of the layer below.
@@ -86,9 +84,7 @@ pub struct Loaded {
     pub problems: Vec<Problem>,
     /// What a check found that is no problem, a line each.
     pub notes: Vec<String>,
-    /// The origin of each setting of the list.
     origins: Vec<Origin>,
-    /// Whether a settings file could not be read.
     pub(super) unread: bool,
 }
 
@@ -121,7 +117,6 @@ impl Loaded {
         self.problems.push(Problem { key: Some(key), origin, what });
     }
 
-    /// Notes that the settings file could not be read.
     pub fn note_unread(&mut self, what: String) {
         self.unread = true;
         self.problems.push(Problem { key: None, origin: Origin::Default, what });
@@ -212,10 +207,9 @@ impl Loaded {
         self.put(place, origin, written);
     }
 
-    /// Sets a value, or notes the problem.
     fn put(&mut self, place: usize, origin: Origin, written: Result<RawValue, String>) {
         let setting = &LIST[place];
-        match written.and_then(|written| setting.write(&mut self.settings, &written)) {
+        match written.and_then(|written| (setting.write)(&mut self.settings, &written)) {
             Ok(()) => self.origins[place] = origin,
             Err(what) => self.problems.push(Problem { key: Some(setting.key), origin, what }),
         }

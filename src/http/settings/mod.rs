@@ -34,19 +34,15 @@ const NAMED_COLLECTIONS: usize = 100;
 /// What a log that cannot be read stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damaged {
-    /// The start.
     Refuse,
-    /// Its own collection.
     ServeOthers,
 }
 
 impl Settings {
     pub(crate) fn open_options(&self) -> OpenOptions {
-        let limits = Limits { model_bytes: self.model_bytes, ..Limits::DEFAULT };
-        OpenOptions { verify: self.verify, storage: self.model_storage, limits }
+        OpenOptions { verify: self.verify, storage: self.model_storage, limits: Limits::DEFAULT }
     }
 
-    /// Most concurrent streams of lines.
     pub(crate) fn most_streams(&self) -> usize {
         self.max_streams.unwrap_or(self.max_connections / 4).max(1)
     }
@@ -69,7 +65,6 @@ impl Settings {
         if bytes == 0 { 0 } else { (bytes / self.spool_file_bytes()).saturating_add(streams) }
     }
 
-    /// Number of collections that have series of their own.
     pub(crate) fn named_collections(&self) -> usize {
         let usual = if self.admin_listen.is_some() { NAMED_COLLECTIONS } else { 0 };
         self.collection_series.unwrap_or(usual)

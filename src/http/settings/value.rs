@@ -18,14 +18,12 @@ pub struct NamedModel {
 }
 
 impl NamedModel {
-    /// The name of a model that is given without one.
     pub(crate) const UNNAMED: &str = "default";
 
     /// What stands in a file's place for the model within the program, in builds with the feature
     /// `embed-model`. A file of this name is `./embedded:`.
     pub const EMBEDDED: &str = "embedded:";
 
-    /// Whether this is the embedded model.
     pub fn is_embedded(&self) -> bool {
         self.path.as_os_str() == Self::EMBEDDED
     }
@@ -37,7 +35,6 @@ impl NamedModel {
         Self::parse(&list[..end])
     }
 
-    /// A name and a file, or a file alone.
     fn parse(text: &str) -> Result<Self, String> {
         let (name, path) = split(text);
         let name = name.unwrap_or(Self::UNNAMED);
@@ -95,7 +92,6 @@ fn whole(text: &str) -> Option<u64> {
     if digits { plain.parse().ok() } else { None }
 }
 
-/// A number of bytes, with or without a unit.
 fn bytes(text: &str) -> Option<u64> {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
@@ -146,35 +142,24 @@ macro_rules! numbers {
 
 numbers!(usize, u32, u64);
 
-impl Value for bool {
-    fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
-        match one(written)? {
-            "true" => Ok(true),
-            "false" => Ok(false),
-            other => Err(format!("{} is neither true nor false", quoted(other))),
-        }
-    }
+macro_rules! plain {
+    ($($kind:ty: $what:literal;)+) => {$(
+        impl Value for $kind {
+            fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
+                let text = one(written)?;
+                text.parse().map_err(|_| format!("{} is {}", quoted(text), $what))
+            }
 
-    fn write(&self, _: &Rule) -> RawValue {
-        RawValue::One(self.to_string())
-    }
+            fn write(&self, _: &Rule) -> RawValue {
+                RawValue::One(self.to_string())
+            }
+        }
+    )+};
 }
 
-impl Value for SocketAddr {
-    fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
-        let text = one(written)?;
-        let wrong = || {
-            format!(
-                "{} is not an address and a port, such as 127.0.0.1:8080 or [::1]:8080",
-                quoted(text)
-            )
-        };
-        text.parse().map_err(|_| wrong())
-    }
-
-    fn write(&self, _: &Rule) -> RawValue {
-        RawValue::One(self.to_string())
-    }
+plain! {
+    bool: "neither true nor false";
+    SocketAddr: "not an address and a port, such as 127.0.0.1:8080 or [::1]:8080";
 }
 
 impl Value for String {
@@ -200,73 +185,33 @@ impl Value for PathBuf {
     }
 }
 
-impl Value for Verify {
-    fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
-        one(written)?.parse()
-    }
+/// Settings that are one of a few words.
+macro_rules! words {
+    ($($type:ident { $($variant:ident = $word:literal),+ })+) => {$(
+        impl Value for $type {
+            fn parse(written: &RawValue, rule: &Rule) -> Result<Self, String> {
+                match one(written)? {
+                    $($word => Ok(Self::$variant),)+
+                    other => {
+                        let words = rule.range().unwrap_or_default();
+                        Err(format!("{} is not {words}", quoted(other)))
+                    }
+                }
+            }
 
-    fn write(&self, _: &Rule) -> RawValue {
-        let word = match self {
-            Self::Full => "full",
-            Self::Structure => "structure",
-        };
-        RawValue::One(word.to_owned())
-    }
-}
-
-impl Value for Storage {
-    fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
-        one(written)?.parse()
-    }
-
-    fn write(&self, _: &Rule) -> RawValue {
-        let word = match self {
-            Self::Map => "map",
-            Self::Copy => "copy",
-            Self::Auto => "auto",
-        };
-        RawValue::One(word.to_owned())
-    }
-}
-
-impl Value for StandIn {
-    fn parse(written: &RawValue, rule: &Rule) -> Result<Self, String> {
-        match one(written)? {
-            "auto" => Ok(Self::Auto),
-            "zero" => Ok(Self::Zero),
-            "hash" => Ok(Self::Hash),
-            "error" => Ok(Self::Error),
-            other => Err(format!("{} is not {}", quoted(other), rule.range().unwrap_or_default())),
+            fn write(&self, _: &Rule) -> RawValue {
+                RawValue::One(match self { $(Self::$variant => $word),+ }.to_owned())
+            }
         }
-    }
-
-    fn write(&self, _: &Rule) -> RawValue {
-        let word = match self {
-            Self::Auto => "auto",
-            Self::Zero => "zero",
-            Self::Hash => "hash",
-            Self::Error => "error",
-        };
-        RawValue::One(word.to_owned())
-    }
+    )+};
 }
 
-impl Value for Damaged {
-    fn parse(written: &RawValue, rule: &Rule) -> Result<Self, String> {
-        match one(written)? {
-            "refuse" => Ok(Self::Refuse),
-            "serve-others" => Ok(Self::ServeOthers),
-            other => Err(format!("{} is not {}", quoted(other), rule.range().unwrap_or_default())),
-        }
-    }
-
-    fn write(&self, _: &Rule) -> RawValue {
-        let word = match self {
-            Self::Refuse => "refuse",
-            Self::ServeOthers => "serve-others",
-        };
-        RawValue::One(word.to_owned())
-    }
+words! {
+    Verify { Full = "full", Structure = "structure" }
+    Storage { Map = "map", Copy = "copy", Auto = "auto" }
+    StandIn { Auto = "auto", Zero = "zero", Hash = "hash", Error = "error" }
+    Damaged { Refuse = "refuse", ServeOthers = "serve-others" }
+    LoggedRequests { All = "all", Refused = "refused", None = "none" }
 }
 
 impl Value for Vec<Dialect> {
@@ -297,17 +242,6 @@ impl Value for Vec<Dialect> {
             all if all == Dialect::others().count() => vec!["all".to_owned()],
             _ => self.iter().map(|dialect| dialect.name().to_owned()).collect(),
         })
-    }
-}
-
-impl Value for LoggedRequests {
-    fn parse(written: &RawValue, _: &Rule) -> Result<Self, String> {
-        let text = one(written)?;
-        text.parse().map_err(|what| format!("{} {what}", quoted(text)))
-    }
-
-    fn write(&self, _: &Rule) -> RawValue {
-        RawValue::One(self.name().to_owned())
     }
 }
 
@@ -391,35 +325,6 @@ pub struct Rule {
 }
 
 impl Rule {
-    pub(crate) const fn count(least: u64, most: u64) -> Self {
-        Self { shape: ValueShape::Count(least, most), unset: None }
-    }
-
-    pub(crate) const fn bytes(least: u64, most: u64) -> Self {
-        Self { shape: ValueShape::Bytes(least, most), unset: None }
-    }
-
-    pub(crate) const fn choice(words: &'static [&'static str]) -> Self {
-        Self { shape: ValueShape::Choice(words), unset: None }
-    }
-
-    pub(crate) const fn switch() -> Self {
-        Self { shape: ValueShape::Switch, unset: None }
-    }
-
-    pub(crate) const fn text(form: &'static str) -> Self {
-        Self { shape: ValueShape::Text(form), unset: None }
-    }
-
-    pub(crate) const fn list(form: &'static str) -> Self {
-        Self { shape: ValueShape::List(form), unset: None }
-    }
-
-    /// The same, or the word for no value.
-    pub(crate) const fn or(self, unset: &'static str) -> Self {
-        Self { unset: Some(unset), ..self }
-    }
-
     pub(crate) fn is_list(&self) -> bool {
         matches!(self.shape, ValueShape::List(_))
     }
@@ -446,24 +351,17 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// Prefix of our environment variables.
 pub(super) const VARIABLES: &str = "COGNATE_";
 
-/// Replaces a password in output.
 const HIDDEN: &str = "***";
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseUrl(String);
 
 impl DatabaseUrl {
-    /// The URL with its password.
     #[cfg_attr(not(feature = "postgres"), allow(dead_code))]
     pub(crate) fn secret(&self) -> &str {
         &self.0
-    }
-
-    fn shown(&self) -> String {
-        shown(&self.0)
     }
 }
 
@@ -490,7 +388,7 @@ fn shown(url: &str) -> String {
 
 impl fmt::Debug for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown())
+        f.write_str(&shown(&self.0))
     }
 }
 
@@ -505,7 +403,7 @@ impl Value for DatabaseUrl {
     }
 
     fn write(&self, _: &Rule) -> RawValue {
-        RawValue::One(self.shown())
+        RawValue::One(shown(&self.0))
     }
 }
 
@@ -546,6 +444,8 @@ mod tests {
 mod database_tests {
     use super::*;
 
+    const RULE: Rule = Rule { shape: ValueShape::Text("URL"), unset: None };
+
     #[test]
     fn no_password_is_shown() {
         for (written, shown) in [
@@ -554,11 +454,11 @@ mod database_tests {
             ("postgresql://me:s3:c@ret@host/db?x=1", "postgresql://me:***@host/db?x=1"),
             ("postgres:///db?password=secret&host=/run", "postgres:///db?password=***&host=/run"),
         ] {
-            let url = DatabaseUrl::parse(&RawValue::One(written.to_owned()), &Rule::text("URL"));
+            let url = DatabaseUrl::parse(&RawValue::One(written.to_owned()), &RULE);
             let url = url.unwrap();
             assert_eq!((url.secret(), &*format!("{url:?}")), (written, shown));
         }
-        let wrong = DatabaseUrl::parse(&RawValue::One("secret@host".into()), &Rule::text("URL"));
+        let wrong = DatabaseUrl::parse(&RawValue::One("secret@host".into()), &RULE);
         assert!(!wrong.unwrap_err().contains("secret"));
     }
 }

@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+use serde_json::Value;
+
 use crate::http::settings::value::RawValue;
 use crate::http::settings::{LIST, Loaded, Origin, Settings};
 
@@ -12,7 +14,7 @@ impl Loaded {
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         for setting in LIST {
-            let value = toml(&setting.read(&self.settings));
+            let value = toml(&(setting.read)(&self.settings));
             let origin = self.origin(setting.key);
             let layer = match origin {
                 Origin::Default | Origin::Found(_) => "",
@@ -43,19 +45,9 @@ fn single(text: &str) -> String {
     if number || text == "true" || text == "false" { text.to_owned() } else { string(text) }
 }
 
+/// A string of JSON is one of TOML, but for DEL.
 fn string(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            character if character.is_control() => {
-                let _ = write!(quoted, "\\u{:04x}", u32::from(character));
-            }
-            character => quoted.push(character),
-        }
-    }
-    quoted.push('"');
-    quoted
+    Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
 const WIDTH: usize = 100;
@@ -86,25 +78,23 @@ pub fn example() -> String {
         }
         let range = setting.rule.range().map(|range| format!(" Allowed: {range}."));
         let help = format!("{}{}", setting.help.trim(), range.unwrap_or_default());
-        let value = toml(&setting.read(&settings));
+        let value = toml(&(setting.read)(&settings));
         let _ = write!(text, "\n{}#{} = {value}\n", comment(&help), setting.key);
     }
     text + MODELS
 }
 
 fn comment(text: &str) -> String {
-    let mut lines = String::new();
-    let mut line = String::from("#");
+    let (mut lines, mut length) = (String::from("#"), 1);
     for word in text.split_whitespace() {
-        if line.len() + 1 + word.len() > WIDTH {
-            lines.push_str(&line);
-            lines.push('\n');
-            line.truncate(1);
+        if length + 1 + word.len() > WIDTH {
+            lines.push_str("\n#");
+            length = 1;
         }
-        line.push(' ');
-        line.push_str(word);
+        lines.extend([" ", word]);
+        length += 1 + word.len();
     }
-    lines + &line + "\n"
+    lines + "\n"
 }
 
 #[cfg(test)]

@@ -69,6 +69,7 @@ fn the_nearest_model_is_taken_and_check_says_which_and_why() {
     let found = "found in the user's data folder";
     let path = absolute("home/.local/share/cognate/default.safetensors");
     assert_eq!(check(&[]).1, taken(&path, found));
+    assert_eq!(check(&[("XDG_DATA_HOME", "../data")]).1, taken(&path, found), "a relative path");
     let path = absolute("data/cognate/default.safetensors");
     assert_eq!(check(&data_folder).1, taken(&path, found));
     for (path, shown, place) in [

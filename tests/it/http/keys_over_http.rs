@@ -7,7 +7,6 @@ use axum::http::Request;
 use cognate::model::format::Dtype;
 use cognate_server::http::Peer;
 use cognate_server::http::auth::keys::{Scope, line as line_of};
-use cognate_server::http::observe::metrics::Snapshot;
 use futures_util::stream;
 use http_body_util::BodyExt;
 use tower::ServiceExt;
@@ -352,7 +351,7 @@ async fn a_stream_that_waits_for_its_quota_hears_that_the_service_stops() {
     let ending = async {
         // Once both texts of the first five lines are counted, the stream waits for its quota: on this
         // one thread it does not yield in between.
-        while !app.app.metrics.render(&Snapshot::default()).contains("cognate_texts_total 10\n") {
+        while !app.app.metrics.render(&[]).contains("cognate_texts_total 10\n") {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
         app.app.streams.end();

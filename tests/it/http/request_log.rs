@@ -116,6 +116,8 @@ async fn a_line_says_who_asked_what_and_what_came_of_it() {
     }
     let spent = lines(&process).into_iter().find(|line| line["code"] == "rate_limited").unwrap();
     assert_eq!((&spent["level"], &spent["key"]), (&json!("INFO"), &json!("shop")));
+    let time = spent["timestamp"].as_str().unwrap();
+    assert!(time.ends_with('Z') && time.as_bytes()[10] == b'T', "{time}");
     assert!(spent["detail"].as_str().unwrap().contains("`rate_limit_per_key`"), "{spent}");
 
     // Of a stream, model and method are known when its answer begins.

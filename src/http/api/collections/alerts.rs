@@ -29,7 +29,7 @@ use crate::http::api::ways::Way;
 use crate::http::error::{ApiError, Code, Detail};
 use crate::http::observe::hand_over::HandOver;
 use crate::http::observe::streams::Outcome;
-use crate::http::openapi::refusals::refusals;
+use crate::http::openapi::refusals::{COLLECTION, refusals};
 use crate::http::request::fields::ModelName;
 use crate::http::request::query::Delivery;
 use crate::http::work::spool::Writer;
@@ -218,12 +218,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-refusals!(
-    StreamRefusals: &[
-        Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::UnknownModel, Code::Forbidden,
-        Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
-    ]
-);
+refusals!(StreamRefusals: &[Code::InvalidField, Code::OutOfRange, Code::UnknownModel], COLLECTION);
 
 /// Alerts of a collection's events as they come to be: begun, grown, bursting, merged.
 ///

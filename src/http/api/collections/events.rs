@@ -25,7 +25,12 @@ use crate::http::api::pipeline;
 use crate::http::api::stream::settings;
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
+<<<<<<< HEAD
 use crate::http::openapi::refusals::refusals;
+=======
+use crate::http::middleware::authorize;
+use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
+>>>>>>> settings-cuts
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::fields::{CandidateId, List, ModelName};
 use crate::http::request::json;
@@ -198,11 +203,9 @@ pub(crate) struct EventsParameters {
 }
 
 refusals!(
-    ListRefusals: &[
-        Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::UnknownModel, Code::Forbidden,
-        Code::ResponseTooLarge, Code::TooMuchWork, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded,
-        Code::Overloaded,
-    ]
+    ListRefusals:
+    &[Code::InvalidField, Code::OutOfRange, Code::UnknownModel, Code::ResponseTooLarge, Code::TooMuchWork],
+    COLLECTION
 );
 
 /// The events of a collection: what the texts that were matched belong to.
@@ -347,13 +350,9 @@ pub(crate) struct SplitRequest<'b> {
 }
 
 refusals!(
-    ChangeRefusals: &[
-        Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
-        Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyList, Code::TooManyItems,
-        Code::NotFound, Code::UnknownModel, Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::Draining,
-        Code::NotWritten, Code::ResponseTooLarge, Code::TooMuchWork, Code::NotReady, Code::DatabaseUnavailable,
-        Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
-    ]
+    ChangeRefusals: BODY,
+    &[Code::EmptyList, Code::TooManyItems, Code::UnknownModel, Code::CollectionFull],
+    &[Code::ResponseTooLarge, Code::TooMuchWork], WRITE, COLLECTION
 );
 
 /// The names of a list.
@@ -434,12 +433,7 @@ pub(crate) async fn split(
     page.answer(call, collection, made.await?).await
 }
 
-refusals!(
-    DeleteRefusals: &[
-        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::TooMuchWork, Code::ReadOnly, Code::Draining,
-        Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
-    ]
-);
+refusals!(DeleteRefusals: &[Code::CollectionFull, Code::TooMuchWork], WRITE, COLLECTION);
 
 /// Takes an event out of a collection: all items that belong to it.
 ///

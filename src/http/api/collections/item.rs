@@ -12,12 +12,17 @@ use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer};
+<<<<<<< HEAD
 use crate::http::openapi::refusals::refusals;
+=======
+use crate::http::middleware::authorize;
+use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
+>>>>>>> settings-cuts
 use crate::http::request::fields::described;
 use crate::http::request::json;
 use crate::http::work::admission::Permit;
 
-refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
+refusals!(LookRefusals: COLLECTION);
 
 /// An item of a collection.
 #[utoipa::path(
@@ -95,12 +100,7 @@ pub(crate) struct OneItemRequest {
 }
 
 refusals!(
-    PutRefusals: &[
-        Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
-        Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyText, Code::TextTooLong,
-        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
-        Code::RequestTimeout,
-    ]
+    PutRefusals: BODY, &[Code::EmptyText, Code::TextTooLong, Code::CollectionFull], WRITE, COLLECTION
 );
 
 /// Adds an item, in the place of another of its name.
@@ -153,14 +153,7 @@ struct ItemPatchFields {
 
 described!(ItemPatchRequest as ItemPatchFields);
 
-refusals!(
-    PatchRefusals: &[
-        Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
-        Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::TextTooLong,
-        Code::NotFound, Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
-        Code::RequestTimeout,
-    ]
-);
+refusals!(PatchRefusals: BODY, &[Code::TextTooLong, Code::CollectionFull], WRITE, COLLECTION);
 
 /// Changes attributes, data or time of an item; its text, its event and its place stay.
 ///
@@ -191,9 +184,7 @@ pub(crate) async fn patch(
     call.answer(0, &Changed::from(applied))
 }
 
-refusals!(
-    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]
-);
+refusals!(DeleteRefusals: WRITE, COLLECTION);
 
 /// Takes an item out of a collection.
 ///

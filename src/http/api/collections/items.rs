@@ -18,7 +18,12 @@ use crate::http::api::collections::{call, item};
 use crate::http::api::stream::settings;
 use crate::http::api::{pipeline, stream};
 use crate::http::error::{ApiError, Code, Pointer};
+<<<<<<< HEAD
 use crate::http::openapi::refusals::refusals;
+=======
+use crate::http::middleware::authorize;
+use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
+>>>>>>> settings-cuts
 use crate::http::request::fields::{CandidateId, List, described};
 use crate::http::request::{body, json};
 
@@ -88,12 +93,9 @@ pub(super) fn parse(
 }
 
 refusals!(
-    PutRefusals: &[
-        Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
-        Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::EmptyText, Code::TextTooLong,
-        Code::EmptyList, Code::TooManyItems, Code::NotFound, Code::Forbidden, Code::CollectionFull,
-        Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
-    ]
+    PutRefusals: BODY,
+    &[Code::EmptyText, Code::TextTooLong, Code::EmptyList, Code::TooManyItems, Code::CollectionFull],
+    WRITE, COLLECTION
 );
 
 /// Adds items to a collection.
@@ -158,10 +160,8 @@ pub(crate) struct ItemsParameters {
 }
 
 refusals!(
-    ListRefusals: &[
-        Code::InvalidField, Code::OutOfRange, Code::NotFound, Code::Forbidden, Code::ResponseTooLarge,
-        Code::TooMuchWork, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
-    ]
+    ListRefusals:
+    &[Code::InvalidField, Code::OutOfRange, Code::ResponseTooLarge, Code::TooMuchWork], COLLECTION
 );
 
 /// The items of a collection, in the order in which they were added.
@@ -217,12 +217,7 @@ pub(crate) struct DeleteParameters {
     all: bool,
 }
 
-refusals!(
-    DeleteRefusals: &[
-        Code::InvalidField, Code::NotFound, Code::Forbidden, Code::TooMuchWork, Code::ReadOnly, Code::Draining,
-        Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded,
-    ]
-);
+refusals!(DeleteRefusals: &[Code::InvalidField, Code::TooMuchWork], WRITE, COLLECTION);
 
 /// Takes items out of a collection: those that `GET` with the same parameters lists, all of them or none.
 ///

@@ -5,10 +5,12 @@ use cognate::window::stream::{AddPolicy, Settings};
 use cognate::window::usual;
 use cognate_collections::MatchOptions;
 
-use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::registry::models::Models;
 use crate::http::request::query::{Resolved, Selection};
+
+/// Most items that a text is matched against.
+const MAX_WINDOW: usize = 100_000;
 
 /// Products of bytes that take as long as one of numbers.
 const BYTES_A_NUMBER: u64 = 4;
@@ -24,12 +26,17 @@ impl Matching {
     pub(crate) fn new(
         model: Option<&str>,
         options: &Options<'_>,
+<<<<<<< HEAD
         (add, replace): (Option<AddPolicy>, Option<bool>),
         (app, models): (&App, &Models),
+=======
+        (add, replace): (Option<AddRule>, Option<bool>),
+        models: &Models,
+>>>>>>> settings-cuts
     ) -> Result<Self, ApiError> {
         let method = Some(options.method.unwrap_or(usual::METHOD));
         let resolved = Selection { model, method, ..Selection::default() }.resolve(models)?;
-        let stream = options.resolve(&resolved.model.engine, app.settings.max_window);
+        let stream = options.resolve(&resolved.model.engine, MAX_WINDOW);
         let how = MatchOptions {
             stream: stream.map_err(of_option)?,
             add: add.unwrap_or_default(),
@@ -46,10 +53,6 @@ fn of_option(OptionError { option, problem }: OptionError) -> ApiError {
         OptionProblem::Query(error) => {
             let error = ApiError::from(error);
             error.renamed(|at| if at == Pointer::from("/method") { pointer.clone() } else { at })
-        }
-        OptionProblem::OutOfRange { .. } if option == "last" => {
-            let detail = format!("{detail} (setting `max_window`)");
-            ApiError::at(Code::OutOfRange, pointer, detail)
         }
         OptionProblem::OutOfRange { .. } => ApiError::at(Code::OutOfRange, pointer, detail),
         OptionProblem::NoUsual { .. } | OptionProblem::NotCalibrated => {

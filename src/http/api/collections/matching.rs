@@ -27,7 +27,7 @@ use crate::http::api::question::{
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
-use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
+use crate::http::openapi::refusals::{COLLECTION, LIST, QUESTION, WRITE, refusals};
 use crate::http::request::fields::{
     Count, List, ModelName, OpposedPolicy, Pool, Score, Share, VectorMethod,
 };
@@ -163,7 +163,11 @@ impl Ask for MatchQuestion<'_> {
         pipeline::check_length("/items", "items", list.length, limit)?;
         let model = request.model.as_ref().map(AsRef::as_ref);
         let (options, kept) = (request.options()?, (request.add, request.replace));
+<<<<<<< HEAD
         let matching = Matching::new(model, &options, kept, (app, context.models))?;
+=======
+        let matching = Matching::new(model, &options, kept, desk.models)?;
+>>>>>>> settings-cuts
         against.check_adds(matching.how.add)?;
         let each = list.items.iter().enumerate().map(item_at);
         let text_bytes = against.collection().limits().text_bytes;
@@ -224,12 +228,9 @@ impl Planned for PlannedMatch {
 }
 
 refusals!(
-    MatchRefusals: QUESTION,
-    LIST,
-    &[
-        Code::MethodCannotEmbed, Code::MethodOnlyRanks, Code::NotCalibrated, Code::NotFound, Code::OtherText,
-        Code::Forbidden, Code::CollectionFull, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable,
-    ]
+    MatchRefusals: QUESTION, LIST, &[Code::MethodCannotEmbed],
+    &[Code::MethodOnlyRanks, Code::NotCalibrated, Code::OtherText, Code::CollectionFull],
+    WRITE, COLLECTION
 );
 
 /// For each text in turn its nearest items before it and its event; then it is added.

@@ -13,7 +13,12 @@ use crate::http::api::collections::answers::CollectionEntry;
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::{Call, Named};
 use crate::http::error::{ApiError, Code};
+<<<<<<< HEAD
 use crate::http::openapi::refusals::refusals;
+=======
+use crate::http::middleware::authorize;
+use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
+>>>>>>> settings-cuts
 use crate::http::request::fields::Items;
 use crate::http::request::json;
 
@@ -43,13 +48,7 @@ impl CollectionRequest {
     }
 }
 
-refusals!(
-    SetRefusals: &[
-        Code::MalformedJson, Code::InvalidField, Code::OutOfRange, Code::BodyTooLarge,
-        Code::UnsupportedMediaType, Code::UnsupportedEncoding, Code::Forbidden,
-        Code::CollectionFull, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded, Code::RequestTimeout,
-    ]
-);
+refusals!(SetRefusals: BODY, &[Code::CollectionFull], WRITE);
 
 /// Makes a collection, or gives the one of this name other settings.
 ///
@@ -93,7 +92,7 @@ pub(crate) async fn set(
     made.await.inspect_err(|error| app.metrics.write_refused(&asked, error))
 }
 
-refusals!(LookRefusals: &[Code::NotFound, Code::Forbidden, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]);
+refusals!(LookRefusals: COLLECTION);
 
 /// A collection: its settings, and how large it is.
 #[utoipa::path(
@@ -112,9 +111,7 @@ pub(crate) async fn look(Named { call, collection, .. }: Named) -> Result<Respon
     .await
 }
 
-refusals!(
-    DeleteRefusals: &[Code::NotFound, Code::Forbidden, Code::ReadOnly, Code::Draining, Code::NotWritten, Code::NotReady, Code::DatabaseUnavailable, Code::DeadlineExceeded, Code::Overloaded]
-);
+refusals!(DeleteRefusals: WRITE, COLLECTION);
 
 /// Deletes a collection with its items, and answers what it was.
 ///

@@ -32,17 +32,9 @@ use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::request::body;
 
 refusals!(
-    RankRefusals: QUESTION,
-    LIST,
-    &[
-        Code::MeasureNotSupported,
-        Code::MethodOnlyRanks,
-        Code::NotCalibrated,
-        Code::UnknownCollection,
-        Code::UnknownItem,
-        Code::Forbidden,
-        Code::DatabaseUnavailable,
-    ]
+    RankRefusals: QUESTION, LIST,
+    &[Code::MeasureNotSupported, Code::MethodOnlyRanks, Code::NotCalibrated, Code::UnknownCollection],
+    &[Code::UnknownItem, Code::Forbidden, Code::DatabaseUnavailable]
 );
 
 /// Candidates by how alike they are to a query, best first.

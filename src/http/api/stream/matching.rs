@@ -102,7 +102,7 @@ pub(crate) fn answer(against: Against, request: Request) -> Result<Response, Api
     };
     let (app, models) = (Arc::clone(&opening.app), opening.app.models());
     let kept = (asked.add, asked.replace);
-    let matching = Matching::new(asked.model.as_deref(), &options, kept, (&app, &models))?;
+    let matching = Matching::new(asked.model.as_deref(), &options, kept, &models)?;
     against.check_adds(matching.how.add)?;
     let place = opening.place()?;
     let items = Items { against, matching };

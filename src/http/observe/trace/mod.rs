@@ -29,9 +29,7 @@ use crate::http::observe::streams::StreamEnd;
 pub(crate) struct Answered<'a> {
     pub id: &'a str,
     pub status: StatusCode,
-    /// The code of the refusal, if it is one.
     pub code: Option<&'static str>,
-    /// What came of its stream, if it has one.
     pub stream: Option<StreamEnd>,
 }
 

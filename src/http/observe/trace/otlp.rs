@@ -22,7 +22,6 @@ use crate::http::observe::trace::{Answered, Parent, TraceId};
 /// Spans that wait to be sent, less than a KiB each; more are lost.
 const WAITING_SPANS: usize = 4096;
 const BATCH_SPANS: usize = 512;
-/// Longest wait before spans are sent.
 const EVERY: Duration = Duration::from_secs(1);
 /// Longest wait for the last spans at the end of the service.
 const LAST_WAIT: Duration = Duration::from_secs(2);
@@ -33,7 +32,6 @@ pub(crate) fn check_endpoint(endpoint: &str) -> Result<(), String> {
     target(endpoint).map(drop)
 }
 
-/// The address that batches are posted to.
 fn target(endpoint: &str) -> Result<Uri, String> {
     let target = format!("{}/v1/traces", endpoint.trim_end_matches('/')).parse::<Uri>();
     let plain = |uri: &Uri| {
@@ -53,7 +51,6 @@ fn target(endpoint: &str) -> Result<Uri, String> {
 pub struct Tracer(Option<(SdkTracerProvider, SdkTracer)>);
 
 impl Tracer {
-    /// Sends spans to a collector, if there is one.
     pub(crate) fn new(endpoint: Option<&str>) -> Result<Self, String> {
         let Some(endpoint) = endpoint else {
             return Ok(Self(None));
