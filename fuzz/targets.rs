@@ -19,7 +19,6 @@ use cognate_collections::{
 };
 use cognate_files::progress::Progress;
 use cognate_pack::counts::{self, Documents};
-use cognate_pack::readers;
 use cognate_pack::readers::fasttext_bin::FastTextReader;
 use cognate_pack::readers::finalfusion::FinalfusionReader;
 use cognate_pack::readers::input::Input;

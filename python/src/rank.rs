@@ -3,9 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use cognate::Engine;
+use cognate::engine::rank::{Asked, Partial, Question, Session};
 use cognate::engine::{
-    Boosts, Diversify, Liked, Likes, PageOptions, Parts, Place, Query, QueryError, RankOptions,
-    RankedFor, Ranking, Rankings, Strategy,
+    Diversify, Liked, Likes, PageOptions, Parts, Place, Query, QueryError, RankOptions, Strategy,
 };
 use pyo3::prelude::*;
 
@@ -110,10 +110,11 @@ impl AskedFor {
             let got = self.unlike_weight.to_string();
             return Err(Problem::setting("unlike_weight", "a number above 0", &got));
         }
-        let liked = self.like.iter().map(|(text, weight)| Liked { text, weight: *weight });
+        let liked = self.like.iter();
+        let liked = liked.map(|(text, weight)| Liked { text: text.into(), weight: *weight });
         Ok(Likes {
             liked: liked.collect(),
-            disliked: self.unlike.iter().map(String::as_str).collect(),
+            disliked: self.unlike.iter().map(Into::into).collect(),
             strategy,
             unlike_weight: self.unlike_weight,
         })
@@ -134,63 +135,53 @@ pub(crate) fn one(
         let got = asked.min_known.to_string();
         return Err(Problem::setting("min_known", "a number from 0 to 1", &got));
     }
-    let query = Query { min_known: asked.min_known as f32, ..options.query };
-    let guesses = asked.guesses && asked.min_known == 0.0 && !query.refuse_unscored;
-    let read_as = asked.query.as_deref().filter(|_| guesses);
-    let texts = || candidates.texts.iter().copied();
-    let read_as = read_as.and_then(|query| py.detach(|| engine.read_as(query, texts())));
-    let text = read_as.as_deref().or(asked.query.as_deref());
-    let ranked_for = text.map_or(RankedFor::Likes(&likes), RankedFor::Query);
+    if let Some(lambda) = asked.diversify.filter(|lambda| !(0.0..=1.0).contains(lambda)) {
+        let got = lambda.to_string();
+        return Err(Problem::setting("diversify", "a number from 0 to 1", &got));
+    }
     let diversify = |lambda| Diversify { lambda, ..Diversify::default() };
     let page = PageOptions {
         top_k: options.top_k,
         diversify: asked.diversify.map(diversify),
         ..PageOptions::default()
     };
-    let options = &RankOptions { query, top_k: page.needed(), ..*options };
-    let in_parts = engine.ranks_in_parts(options.query.method);
-    let per_part = if in_parts { PER_PART } else { candidates.texts.len().max(1) };
-    let mut parts: Vec<(usize, &[&str])> = candidates.texts.chunks(per_part).enumerate().collect();
-    if parts.is_empty() {
-        // A query that cannot be asked is refused whatever there is to rank.
-        parts.push((0, &[]));
+    let texts = asked.query.as_deref().map_or_else(|| likes.into(), Asked::from);
+    let query = Query { min_known: asked.min_known as f32, ..options.query };
+    let mut question =
+        Question { min_score: options.min_score, page, ..Question::new(texts, query) };
+    if asked.guesses {
+        py.detach(|| question.guess(engine, candidates.texts.iter().copied()));
     }
-    let (count, ranked) = (parts.len(), Mutex::new(Vec::new()));
-    work::each(py, crew, count, parts.into_iter(), |(number, texts), go_on| {
+    let list = cognate::engine::Candidates::of(&candidates.texts);
+    let all = candidates.texts.len();
+    let per_part = if question.is_in_parts(engine) { PER_PART } else { all.max(1) };
+    // A query that cannot be asked is refused whatever there is to rank.
+    let count = all.div_ceil(per_part).max(1);
+    let ranked = Mutex::new(Vec::new());
+    work::each(py, crew, count, 0..count, |number, go_on| {
         let first = number * per_part;
-        let part = match ranked_for {
-            RankedFor::Query(query) | RankedFor::QueryOf(_, query) => {
-                engine.rank_best(query, texts, options)
-            }
-            RankedFor::Likes(likes) => {
-                engine.rank_liked(likes, texts, &Boosts::default(), options, go_on)
-            }
-        };
+        let part = first..all.min(first + per_part);
+        let run = |session: &mut Session<'_>| session.run(part, go_on);
+        let part = engine.rank_session(&question, &list, run).and_then(|part| part);
         let part = part.map_err(|error| candidates.restore(error.moved(first)))?;
         ranked.lock().unwrap_or_else(PoisonError::into_inner).push((first, part));
         Ok(())
     })?;
     let mut ranked = ranked.into_inner().unwrap_or_else(PoisonError::into_inner);
     ranked.sort_unstable_by_key(|(first, _)| *first);
-    let mut all = Ranking::default();
+    let mut whole = Partial::default();
     for (first, part) in ranked {
-        all.append(part, first);
-    }
-    all.order(options);
-    if let Some(lambda) = asked.diversify.filter(|lambda| !(0.0..=1.0).contains(lambda)) {
-        let got = lambda.to_string();
-        return Err(Problem::setting("diversify", "a number from 0 to 1", &got));
+        whole.append(part, first);
     }
     let check = || Ok::<_, Problem>(Python::attach(|py| py.check_signals())?);
-    let texts = &candidates.texts;
-    let made = py.detach(|| engine.page(all, texts, ranked_for, (&page, options), check))?;
+    let made = py.detach(|| engine.pages(&question, &list, whole, check))?;
+    let Some(page) = made.one() else { return Ok(Found::default()) };
     let listed =
-        made.results().map(|result| (candidates.place(result.index), result.score, result.related));
+        page.results().map(|result| (candidates.place(result.index), result.score, result.related));
     let missing = candidates.missing().filter(|_| options.min_score.is_none());
-    let wanted = page.end().unwrap_or(usize::MAX);
+    let wanted = options.top_k.unwrap_or(usize::MAX);
     let found = listed.chain(missing.map(|at| (at, None, None))).take(wanted).collect();
-    let known = if read_as.is_some() { Some(0.0) } else { made.ranking.query_known };
-    Ok((found, known, read_as))
+    Ok((found, page.ranking.query_known, page.read_as.clone()))
 }
 
 /// The score of every query with every candidate, a row a query; `fill` where there is none.
@@ -238,6 +229,7 @@ pub(crate) fn best(
     fill: f32,
 ) -> Result<Best, Problem> {
     let width = options.top_k.unwrap_or(candidates.all).min(candidates.all);
+    let page = PageOptions { top_k: options.top_k, ..PageOptions::default() };
     let mut indexes = vec![NOBODY; queries.len() * width];
     let mut scores = vec![fill; queries.len() * width];
     let per_part = per_part(queries, crew.threads);
@@ -258,10 +250,17 @@ pub(crate) fn best(
             asked.texts.remove(at);
             asked.places.remove(at);
         }
-        let boosts = Boosts::default();
-        let ranked = engine.rank_each(&asked.texts, &candidates.texts, &boosts, options, go_on);
-        let Rankings(ranked) = ranked.map_err(|error| restore(error, &asked))?;
-        for (at, ranking) in ranked.iter().enumerate() {
+        let texts = Asked::Each(asked.texts.iter().map(|text| (*text).into()).collect());
+        let (min_score, page) = (options.min_score, page);
+        let question = Question { min_score, page, ..Question::new(texts, options.query) };
+        let list = cognate::engine::Candidates::of(&candidates.texts);
+        let run = |session: &mut Session<'_>| session.run(0..candidates.texts.len(), go_on);
+        let ranked = engine.rank_session(&question, &list, run).and_then(|ranked| ranked);
+        let ranked = ranked.map_err(|error| restore(error, &asked))?;
+        let made = engine.pages(&question, &list, ranked, || Ok::<_, QueryError>(()));
+        let made = made.map_err(|error| restore(error, &asked))?;
+        for (at, made) in made.pages.iter().enumerate() {
+            let ranking = &made.ranking;
             let first = asked.place(at) * width;
             let places = indexes.iter_mut().zip(&mut *scores).skip(first).take(width);
             for ((index, score), result) in places.zip(&ranking.results) {

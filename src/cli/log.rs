@@ -145,22 +145,6 @@ fn writing_to(
 mod tests {
     use super::*;
 
-<<<<<<< HEAD
-    struct Lines(mpsc::Sender<Vec<u8>>);
-
-    impl Write for Lines {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let _ = self.0.send(bytes.to_vec());
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-=======
->>>>>>> settings-cuts
     /// Logs far more lines than may wait, and gives the time that took, closing the log included.
     fn flood(writer: impl Write + Send + 'static) -> Duration {
         let begun = Instant::now();

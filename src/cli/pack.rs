@@ -108,26 +108,6 @@ pub(super) struct PackArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-<<<<<<< HEAD
-pub(super) enum RowType {
-    F32,
-    F16,
-    Int8,
-}
-
-impl RowType {
-    pub(super) fn dtype(self) -> Dtype {
-        match self {
-            Self::F32 => Dtype::F32,
-            Self::F16 => Dtype::F16,
-            Self::Int8 => Dtype::I8,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-=======
->>>>>>> settings-cuts
 enum UnknownKind {
     /// Leave the word out
     Skip,

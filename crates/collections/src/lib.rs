@@ -3,8 +3,8 @@
 //!
 //! Where they are kept is a [`Home`]: this process, with a log in a folder or as a replica of another one
 //! (`embedded`), or a database (`postgres`). What texts are matched against (`matcher`,
-//! `windows`) and which items a filter admits is the same for all of them. How items are ranked is not
-//! known here, nor who asks.
+//! `windows`), which items a filter admits and which of them a question ranks (`rank`) is the same for all of
+//! them. How texts are scored is not known here, nor who asks.
 
 mod alerts;
 mod attributes;
@@ -24,6 +24,7 @@ mod outcome;
 mod patch;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+pub mod rank;
 mod settings;
 mod shortlist;
 mod top_query;

@@ -109,7 +109,7 @@ pub(super) struct HeldWindow {
     revision: u64,
     /// The number in the collection of the next item that this does not hold.
     next: u64,
-    names: Names,
+    names: EventIds,
     /// Whether an item has the name of one that began an event of this window before it. Names then do
     /// not tell which of both events an item belongs to, so the next request makes the window anew.
     is_ambiguous: bool,
@@ -130,7 +130,7 @@ impl Paid {
 
 /// Ids of the items and events that the stream numbers.
 #[derive(Default)]
-struct Names {
+struct EventIds {
     /// Ids and times of the window's items, from number `first` on.
     ids: VecDeque<(Arc<str>, i64)>,
     first: u64,
@@ -145,7 +145,7 @@ struct Names {
     outside: u64,
 }
 
-impl Names {
+impl EventIds {
     fn of(&self, number: u64) -> Option<&Arc<str>> {
         let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.ids.get(place).map(|(id, _)| id)
@@ -226,7 +226,7 @@ impl HeldWindow {
         // Before the window itself takes the memory.
         paid.pay(stream::least_bytes(dims, &settings), turn)?;
         let stream = Stream::new(engine, settings)?;
-        let (revision, next, names) = (turn.revision(), 0, Names::default());
+        let (revision, next, names) = (turn.revision(), 0, EventIds::default());
         Ok(Self { stream, fingerprint, revision, next, names, is_ambiguous: false, paid })
     }
 

@@ -8,9 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use cognate::engine::{
-    Boosts, Engine, Liked, Likes, Measure, Query, QueryError, RankOptions, Strategy,
-};
+use cognate::engine::rank::Question;
+use cognate::engine::{Candidates, Engine, Likes, Measure, Query, QueryError, Strategy};
 use cognate_kernels::random::Random;
 use cognate_stats::page::table::{Better, Cell, Column, Mark, Table};
 use cognate_stats::ranking::JudgedRanking;
@@ -196,15 +195,14 @@ fn recommended(
             })?;
         } else {
             let liked = &reader.liked[..setting.several.map_or(1, |_| reader.liked.len())];
-            let liked = liked.iter().map(|&at| Liked { text: &library.texts[at], weight: 1.0 });
             let likes = Likes {
-                liked: liked.collect(),
-                disliked: Vec::new(),
                 strategy: setting.several.unwrap_or_default(),
-                unlike_weight: 0.0,
+                ..Likes::any_of(liked.iter().map(|&at| &*library.texts[at]))
             };
-            let (all, none) = (RankOptions::all(*query), Boosts::default());
-            order = engine.rank_liked(&likes, &texts, &none, &all, || true)?.results;
+            let question = Question::new(likes, *query);
+            let go_on = || Ok::<_, QueryError>(());
+            let mut made = engine.rank_pages(&question, &Candidates::of(&texts), go_on)?;
+            order = made.pages.remove(0).ranking.results;
         }
         let grade = |at: usize| reader.wanted.get(&candidates[at]).copied().unwrap_or(0);
         let ranked: Vec<u32> = order.iter().map(|ranked| grade(ranked.index)).collect();

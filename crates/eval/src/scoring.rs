@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cognate::engine::fuse::{FuseSession, Fusion, PartScores};
+use cognate::engine::fuse::Fusion;
 use cognate::engine::{Engine, Measure, QueryError, Scores as Answer};
 use cognate_files::progress::Progress;
 use rayon::prelude::*;
@@ -152,21 +152,13 @@ fn score_fused(
 ) -> Result<Scored, QueryError> {
     let columns = places.iter().map(|&place| topic.columns.get(place).cloned());
     let runs: Vec<Vec<f64>> = columns.map(Option::unwrap_or_default).collect();
-    let parts = match is_blank(&topic.query) {
-        // The query has no known word, but the columns have values.
-        true => PartScores::unread(fusion, topic.texts.len()),
-        false => {
-            let question = query(engine.auto(), Measure::Cosine);
-            let score = |session: &mut FuseSession<'_, '_>| session.score(&topic.texts, || true);
-            engine.fuse_session(&topic.query, fusion, &question, score)??
-        }
-    };
-    let scores = parts.fused(fusion, &runs);
-    Ok(Scored {
-        unscored: scores.iter().filter(|score| !score.is_finite()).count(),
-        truncated: parts.truncated().len(),
-        scores,
-    })
+    // A blank query has no known word, but the columns have values.
+    let text = Some(&*topic.query).filter(|query| !is_blank(query));
+    let question = query(engine.auto(), Measure::Cosine);
+    let (scores, truncated) =
+        engine.fused_scores(text, &topic.texts, (fusion, &runs), &question)?;
+    let unscored = scores.iter().filter(|score| !score.is_finite()).count();
+    Ok(Scored { unscored, truncated: truncated.len(), scores })
 }
 
 /// Applies `work` to each item in parallel; results keep the order of the items.

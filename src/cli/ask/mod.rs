@@ -16,7 +16,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::Args;
 use cognate::engine::fuse::{FusedProblem, Ranker};
-use cognate::engine::{Engine, Measure, Opposites, Oppositions, Place, Query, QueryError};
+use cognate::engine::{Engine, Measure, Opposites, Oppositions, Page, Place, Query, QueryError};
 
 use crate::cli::choices::choice;
 use crate::cli::{Failure, machine, serve, share, usage};
@@ -70,17 +70,11 @@ impl KnownQuery {
         let query = Query { min_known: self.min_known.unwrap_or(0.0) as f32, ..resolved.query };
         Resolved { query, ..resolved }
     }
-
-    /// The query, where nothing of it is known and it may be read as other words.
-    pub(super) fn unknown<'q>(&self, engine: &Engine, query: Option<&'q str>) -> Option<&'q str> {
-        let may_guess = self.min_known.is_none_or(|least| least <= 0.0);
-        query.filter(|query| may_guess && engine.is_unknown(query))
-    }
 }
 
 /// Tells whoever sees standard error how a query was read, and whether words of it are unknown.
-pub(super) fn tell_query(read_as: Option<&str>, known: Option<f32>) {
-    let told = match (read_as, known) {
+pub(super) fn tell_query(page: &Page) {
+    let told = match (&page.read_as, page.ranking.query_known) {
         (Some(read_as), _) => {
             format!("none of the query's words is known; it is read as: {read_as}")
         }

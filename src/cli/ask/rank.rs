@@ -1,21 +1,23 @@
 //! `cognate rank`: candidates by how alike they are to a text, or to liked texts and not to disliked
 //! ones; or those of every query of files.
 
+use std::fmt;
 use std::fmt::Write;
+use std::sync::Arc;
 
 use clap::Args;
+use cognate::engine::rank::{Asked, Pages, Question};
 use cognate::engine::{
-    BoostBy, Candidates, Diversify, Likes, Measure, Page, PageOptions, PageResult, RankQuestion,
-    RankedFor, UnscoredLikes, WordShare,
+    Candidates, Diversify, Likes, Measure, Oppositions, Page, PageOptions, PageResult, WordShare,
 };
 use cognate_rows::bulk::Task;
 
 use crate::cli::ask::bulk::Files;
 use crate::cli::ask::{
-    Asked, KnownQuery, OpposedResults, on_a_line, opposed, refused, tell_query, texts, verdict,
+    KnownQuery, OpposedResults, on_a_line, opposed, refused, tell_query, texts, verdict,
 };
 use crate::cli::choices::choice;
-use crate::cli::{Failure, count, print, usage};
+use crate::cli::{Failure, ask, count, print, usage};
 use crate::http::api::rank::{LikeStrategy, RankResponse, RankedCandidate};
 use crate::http::request::fields::Share;
 use crate::http::request::query::{Fused, Resolved};
@@ -69,7 +71,7 @@ pub(in crate::cli) struct RankArgs {
     #[command(flatten)]
     opposites: OpposedResults,
     #[command(flatten)]
-    asked: Asked,
+    asked: ask::Asked,
     #[command(flatten)]
     files: Files,
     /// Column of queries, by name or number: rows with the same query stand together [default: query,
@@ -118,36 +120,46 @@ impl RankArgs {
 
     fn likes(&self) -> Likes<'_> {
         Likes {
-            disliked: self.unlike.iter().map(String::as_str).collect(),
+            disliked: self.unlike.iter().map(Into::into).collect(),
             strategy: self.strategy.unwrap_or_default().into(),
-            unlike_weight: Likes::UNLIKE_WEIGHT,
             ..Likes::any_of(self.like.iter().map(String::as_str))
         }
     }
 }
 
-/// For people: the score, or a dash where there is none, and the text; below it what speaks for it
-/// and what it stands for.
+/// For people: the score, or a dash where there is none, and the text; below it what speaks for it and what
+/// it stands for.
+pub(in crate::cli) fn show_result<'t>(
+    out: &mut dyn Write,
+    (score, text): (Option<f32>, &str),
+    (related, opposes): (Option<bool>, Option<Oppositions>),
+    words: &[WordShare],
+    mut duplicates: impl Iterator<Item = &'t str>,
+) -> fmt::Result {
+    let score = score.map_or("-".to_owned(), |score| score.to_string());
+    writeln!(out, "{score:<12} {text}")?;
+    if let Some(related) = related {
+        writeln!(out, "{:<12}   {}", "", verdict(related))?;
+    }
+    if !words.is_empty() {
+        let words: Vec<String> = words.iter().map(|word| on_a_line(&word.to_string())).collect();
+        writeln!(out, "{:<12}   by {}", "", words.join(", "))?;
+    }
+    if let Some(kinds) = opposes.filter(|kinds| !kinds.is_empty()) {
+        writeln!(out, "{:<12}   opposed by {}", "", opposed(kinds))?;
+    }
+    duplicates.try_for_each(|same| writeln!(out, "{:<12}   like {}", "", on_a_line(same)))
+}
+
 fn told(page: &Page, candidates: &[String]) -> String {
     let mut told = String::new();
     let text = |index: usize| candidates.get(index).map_or("", String::as_str);
     for PageResult { index, score, duplicates, reason, opposes, related } in page.results() {
-        let score = score.map_or("-".to_owned(), |score| score.to_string());
+        let words = reason.map_or(&[][..], |reason| &reason.words);
+        let same = duplicates.iter().map(|duplicate| text(duplicate.ranked.index));
+        let text = on_a_line(text(index));
         // Writing to a string cannot fail.
-        let _ = writeln!(told, "{score:<12} {}", on_a_line(text(index)));
-        if let Some(related) = related {
-            let _ = writeln!(told, "{:<12}   {}", "", verdict(related));
-        }
-        if let Some(words) = reason.map(|reason| &reason.words).filter(|words| !words.is_empty()) {
-            let _ = writeln!(told, "{:<12}   by {}", "", shares(words));
-        }
-        if let Some(kinds) = opposes.filter(|kinds| !kinds.is_empty()) {
-            let _ = writeln!(told, "{:<12}   opposed by {}", "", opposed(kinds));
-        }
-        for duplicate in duplicates {
-            let same = on_a_line(text(duplicate.ranked.index));
-            let _ = writeln!(told, "{:<12}   like {same}", "");
-        }
+        let _ = show_result(&mut told, (score, &text), (related, opposes), words, same);
     }
     told
 }
@@ -158,12 +170,6 @@ pub(in crate::cli) fn judged(
     threshold: Option<Threshold>,
 ) -> Result<Resolved, Failure> {
     Cutoff::ask(threshold, resolved).map_err(|error| usage(error.detail))
-}
-
-/// Words and their shares of a score, on one line.
-pub(in crate::cli) fn shares(words: &[WordShare]) -> String {
-    let words: Vec<String> = words.iter().map(|word| on_a_line(&word.to_string())).collect();
-    words.join(", ")
 }
 
 pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
@@ -179,37 +185,40 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
     let model = args.asked.open()?;
     let resolved = args.opposites.of(args.asked.chosen.ranked_by(&model, args.measure)?);
     let resolved = judged(args.known.of(resolved), args.threshold)?;
-    let (page, likes) = (args.page(&resolved)?, args.likes());
-    let each = candidates.iter().map(String::as_str);
-    let unknown = args.known.unknown(&model.engine, asked.as_deref());
-    let read_as = unknown.and_then(|query| model.engine.read_as(query, each));
-    let asked = read_as.as_deref().or(asked.as_deref());
-    let asked = asked.map_or(RankedFor::Likes(&likes), RankedFor::Query);
-    let excludes = None::<fn(&String) -> bool>;
-    let ranked = Candidates::of(&candidates, excludes, |_| None, BoostBy::Add);
-    let (page, unscored) = rank(&resolved, asked, &page, &ranked)?;
+    let asked = asked.as_deref().map_or_else(|| args.likes().into(), Asked::from);
+    let mut question = question(&resolved, asked, args.page(&resolved)?)?;
+    question.guess(&model.engine, candidates.iter().map(String::as_str));
+    let made = rank(&resolved, &question, &Candidates::of(&candidates))?;
+    let Some(page) = made.one() else { return Ok(()) };
     if !args.asked.json {
-        tell_query(read_as.as_deref(), page.ranking.query_known);
-        return print(&told(&page, &candidates));
+        tell_query(page);
+        return print(&told(page, &candidates));
     }
-    let results = RankedCandidate::all(&page, &candidates);
-    let response = RankResponse::of(&page.ranking, results, &resolved);
-    print(&serde_json::to_string(&response.passing(&unscored).reading(read_as.as_deref()))?)
+    let text = |index: usize| (candidates.get(index).map(String::as_str), None);
+    let results = RankedCandidate::all(page, text);
+    let response = RankResponse::of(page, results, &made.unscored, &resolved);
+    print(&serde_json::to_string(&response)?)
 }
 
-/// A page of candidates for what is asked, and the liked and disliked texts that are part of no score.
+/// The question for a page, unless the method does not support it.
+pub(in crate::cli) fn question<'t>(
+    resolved: &Resolved,
+    asked: Asked<'t>,
+    page: PageOptions,
+) -> Result<Question<'t>, Failure> {
+    let has_likes = asked.likes().is_some();
+    resolved.check_page(has_likes, &page).map_err(|error| usage(error.detail))?;
+    let fusion = resolved.fused.as_ref().map(|fused| Arc::clone(&fused.fusion));
+    Ok(Question { fusion, page, ..Question::new(asked, resolved.query) })
+}
+
+/// A page of candidates.
 pub(in crate::cli) fn rank<T: AsRef<str>>(
     resolved: &Resolved,
-    asked: RankedFor<'_>,
-    page: &PageOptions,
+    question: &Question<'_>,
     candidates: &Candidates<'_, T>,
-) -> Result<(Page, UnscoredLikes), Failure> {
-    let has_likes = matches!(asked, RankedFor::Likes(_));
-    resolved.check_page(has_likes, page).map_err(|error| usage(error.detail))?;
-    let fusion = resolved.fused.as_ref().map(|fused| &*fused.fusion);
-    let question =
-        RankQuestion { asked, query: resolved.query, fusion, min_score: None, page: *page };
-    resolved.model.engine.rank_page(&question, candidates, || Ok(())).map_err(refused)
+) -> Result<Pages, Failure> {
+    resolved.model.engine.rank_pages(question, candidates, || Ok(())).map_err(refused)
 }
 
 /// Ranks the candidates of every query of files.

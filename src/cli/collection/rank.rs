@@ -3,21 +3,17 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 
 use clap::Args;
-use cognate::engine::{
-    BoostBy, Candidates, Duplicate, Likes, Measure, Oppositions, PageOptions, RankedFor, WordShare,
-};
-use cognate_collections::{
-    Attributes, Cancellation, Choice, Chosen as ChosenItems, Collection, Filter, Item, ItemBoosts,
-    ItemSelector, TopQuery,
-};
+use cognate::engine::rank::Asked;
+use cognate::engine::{Duplicate, Likes, Measure, Oppositions, PageOptions, WordShare};
+use cognate_collections::rank::{ItemSearch, NamedItems};
+use cognate_collections::{Attributes, Cancellation, Filter, ItemBoosts, ItemSelector, rank};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::cli::ask::rank::{judged, share, threshold};
-use crate::cli::ask::{Chosen, KnownQuery, OpposedResults, on_a_line, opposed, verdict};
+use crate::cli::ask::rank::{judged, share, show_result, threshold};
+use crate::cli::ask::{Chosen, KnownQuery, OpposedResults, on_a_line};
 use crate::cli::choices::choice;
 use crate::cli::collection::home::{HomeArgs, named};
 use crate::cli::events::duration;
@@ -114,12 +110,12 @@ struct Found<'f> {
     #[serde(skip_serializing_if = "Option::is_none")]
     query_known: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    query_read_as: Option<String>,
+    query_read_as: Option<&'f str>,
     /// Places of liked and disliked items that the collection does not have.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    like_missing: Vec<usize>,
+    like_missing: &'f [usize],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    unlike_missing: Vec<usize>,
+    unlike_missing: &'f [usize],
     /// Attributes that the filter asks for and no item has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     filter_unknown: Vec<&'f str>,
@@ -148,36 +144,12 @@ struct Line<'f> {
 impl fmt::Display for Found<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Line { id, score, text, words, opposes, related, duplicates, .. } in &self.results {
-            let score = score.to_string();
-            writeln!(f, "{score:<12} {}  {}", on_a_line(id), on_a_line(text))?;
-            if let Some(related) = *related {
-                writeln!(f, "{:<12}   {}", "", verdict(related))?;
-            }
-            if !words.is_empty() {
-                writeln!(f, "{:<12}   by {}", "", ask::rank::shares(words))?;
-            }
-            if let Some(kinds) = opposes.filter(|kinds| !kinds.is_empty()) {
-                writeln!(f, "{:<12}   opposed by {}", "", opposed(kinds))?;
-            }
-            for DuplicateItem { id, .. } in duplicates {
-                writeln!(f, "{:<12}   like {}", "", on_a_line(id))?;
-            }
+            let text = format!("{}  {}", on_a_line(id), on_a_line(text));
+            let same = duplicates.iter().map(|one| one.id);
+            show_result(f, (Some(*score), &text), (*related, *opposes), words, same)?;
         }
         Ok(())
     }
-}
-
-/// The items that are named, and the places of those that are not there: what somebody liked may be gone.
-fn items(
-    collection: &dyn Collection,
-    ids: &[String],
-    now: i64,
-) -> Result<(Vec<Arc<Item>>, Vec<usize>), Failure> {
-    let names: Vec<&str> = ids.iter().map(String::as_str).collect();
-    let found = collection.find(&names, now)?;
-    let missing = found.iter().enumerate().filter(|(_, item)| item.is_none());
-    let missing = missing.map(|(place, _)| place).collect();
-    Ok((found.into_iter().flatten().collect(), missing))
 }
 
 fn filter(args: &RankArgs) -> Result<Filter, Failure> {
@@ -189,18 +161,17 @@ fn filter(args: &RankArgs) -> Result<Filter, Failure> {
 }
 
 impl RankArgs {
-    /// The query, or the liked items, and the disliked ones.
-    fn likes<'t>(
-        &self,
-        query: Option<&'t str>,
-        (liked, disliked): (&'t [Arc<Item>], &'t [Arc<Item>]),
-    ) -> Likes<'t> {
-        Likes {
-            disliked: disliked.iter().map(|item| &*item.text).collect(),
-            strategy: self.strategy.unwrap_or_default().into(),
-            unlike_weight: Likes::UNLIKE_WEIGHT,
-            ..Likes::any_of(query.into_iter().chain(liked.iter().map(|item| &*item.text)))
+    /// The query, or the texts of the liked and disliked items.
+    fn asked<'t>(&'t self, [liked, disliked]: &'t [NamedItems; 2]) -> Asked<'t> {
+        if let Some(query) = &self.query {
+            return Asked::from(query.as_str());
         }
+        let texts = |named: &'t NamedItems, ids: &[String]| {
+            (0..ids.len()).filter_map(|place| named.text(place)).collect::<Vec<&'t str>>()
+        };
+        let disliked = texts(disliked, &self.unlike).into_iter().map(Cow::from).collect();
+        let strategy = self.strategy.unwrap_or_default().into();
+        Likes { disliked, strategy, ..Likes::any_of(texts(liked, &self.like)) }.into()
     }
 }
 
@@ -215,53 +186,25 @@ fn boosts(written: &[String]) -> Result<Option<ItemBoosts>, Failure> {
     item_boosts(&List { length: items.len(), items }).map_err(wrong)
 }
 
-/// An item that is ranked by its text.
-struct RankedItem<'i>(&'i Item);
-
-impl AsRef<str> for RankedItem<'_> {
-    fn as_ref(&self) -> &str {
-        &self.0.text
-    }
-}
-
-impl RankArgs {
-    /// The items as candidates, with their boosts and groups.
-    fn candidates<'r>(
-        &'r self,
-        items: &'r [RankedItem<'r>],
-        boosts: Option<&ItemBoosts>,
-        clock: i64,
-    ) -> Candidates<'r, RankedItem<'r>> {
-        let by = boosts.map_or(BoostBy::Add, |boosts| BoostBy::Share(boosts.rest()));
-        let boost = |one: &RankedItem<'_>| boosts.map(|boosts| boosts.of(one.0, clock));
-        let candidates = Candidates::of(items, None::<fn(&RankedItem<'_>) -> bool>, boost, by);
-        match &self.collapse_by {
-            Some(name) => candidates.grouped(|one| {
-                let value = one.0.attributes.get(name)?;
-                Some(value.to_string().into())
-            }),
-            None => candidates,
-        }
-    }
-}
-
 pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let (filter, boosts) = (filter(args)?, boosts(&args.boost)?);
     let collections = args.home.read()?;
     let collection = named(&*collections, &args.name)?;
     let now = cognate_collections::now();
-    let (liked, like_missing) = items(&*collection, &args.like, now)?;
-    let (disliked, unlike_missing) = items(&*collection, &args.unlike, now)?;
-    if liked.is_empty() && !args.like.is_empty() {
+    let named = |ids: &[String]| {
+        let ids: Vec<_> = ids.iter().map(|id| Some(Cow::from(id))).collect();
+        NamedItems::find(&*collection, &ids, now)
+    };
+    let named = [named(&args.like)?, named(&args.unlike)?];
+    if named[0].are_gone() {
         return Err(usage("the collection has none of the liked items"));
     }
     let filter_unknown = collection.lacking(&filter.names(), now, Cancellation::NEVER)?;
     let filter_unknown: Vec<String> = filter_unknown.into_iter().map(str::to_owned).collect();
-    let without = liked.iter().chain(&disliked).map(|item| Cow::from(&*item.id)).collect();
+    let without = named.iter().flat_map(NamedItems::ids).map(Cow::from).collect();
     let model = args.chosen.open()?;
     let resolved = args.opposites.of(args.chosen.ranked_by(&model, args.measure)?);
     let resolved = judged(args.known.of(resolved), args.threshold)?;
-    let engine = &model.engine;
     let page = PageOptions {
         offset: args.offset,
         top_k: Some(args.top_k),
@@ -269,44 +212,21 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
         drop_opposed: args.opposites.are_dropped(),
         ..ask::rank::varied(args.collapse, args.diversify, &resolved)?
     };
-    let told = || Ok::<_, Failure>(collection.told(now)?);
-    let length = match args.shortlist {
-        Some(shortlist) => shortlist.length(),
-        None => {
-            let results = page.end().unwrap_or(args.top_k).max(page.pool());
-            resolved.usual_shortlist(collections.is_remote(), results, || {
-                Ok::<_, Failure>(told()?.items)
-            })?
-        }
-    };
     let event = args.event.as_deref().map(Cow::Borrowed);
-    let which = ItemSelector { filter, event, within: args.within, without };
-    let choose = |query: Option<&str>| {
-        let choice = match length {
-            // Vectors that narrow the choice pay off from the second question on; this process has one.
-            None => Choice::All,
-            Some(length) => {
-                let likes = args.likes(query, (&liked, &disliked));
-                Choice::Shortlist(TopQuery::of_liked(engine, &likes, length))
-            }
-        };
-        collection.choose(&which, &choice, now, Cancellation::NEVER)
+    let search = ItemSearch {
+        collection: &*collection,
+        engine: &model.engine,
+        which: ItemSelector { filter, event, within: args.within, without },
+        now,
+        shortlist: args.shortlist.map(|shortlist| shortlist.length()),
+        is_remote: collections.is_remote(),
+        // Vectors that narrow the choice pay off from the second question on; this process has one.
+        narrows: false,
     };
-    let mut query = args.query.as_deref();
-    let mut chosen = choose(query)?;
-    let mut query_read_as = None;
-    if let Some(query) = args.known.unknown(engine, query) {
-        // Which words may be meant is told by all items, not by those of a shortlist.
-        let all = collection.choose(&which, &Choice::All, now, Cancellation::NEVER)?.items;
-        query_read_as = engine.read_as(query, all.iter().map(|(_, item)| &*item.text));
-    }
-    if query_read_as.is_some() {
-        query = query_read_as.as_deref();
-        chosen = choose(query)?;
-    }
-    let ChosenItems { items, meant } = chosen;
-    let ranked: Vec<RankedItem<'_>> = items.iter().map(|(_, item)| RankedItem(item)).collect();
-    for (ids, missing) in [(&args.like, &like_missing), (&args.unlike, &unlike_missing)] {
+    let mut question = ask::rank::question(&resolved, args.asked(&named), page)?;
+    let found = search.find(&mut question, |_| true, Cancellation::NEVER)?;
+    let [like_missing, unlike_missing] = named.each_ref().map(|named| &*named.missing);
+    for (ids, missing) in [(&args.like, like_missing), (&args.unlike, unlike_missing)] {
         for id in missing.iter().filter_map(|place| ids.get(*place)).filter(|_| !args.json) {
             ask::note(&format!("the collection has no item `{id}`, which is part of no score"));
         }
@@ -314,15 +234,16 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     for name in filter_unknown.iter().filter(|_| !args.json) {
         ask::note(&format!("no item of the collection has the attribute `{name}`"));
     }
-    if ranked.is_empty() {
+    if found.items.is_empty() {
         return Err(usage("no item of the collection is left to be ranked"));
     }
-    let likes = args.likes(query, (&liked, &disliked));
-    let asked = query.map_or(RankedFor::Likes(&likes), RankedFor::Query);
-    let clock = told()?.settings.clock(now);
-    let candidates = args.candidates(&ranked, boosts.as_ref(), clock);
-    let (page, _) = ask::rank::rank(&resolved, asked, &page, &candidates)?;
-    let item = |index: usize| items.get(index).map(|(_, item)| &**item);
+    let clock = collection.told(now)?.settings.clock(now);
+    let items = found.ranked();
+    let boosts = boosts.as_ref().map(|boosts| (boosts, clock));
+    let candidates = rank::candidates(&items, boosts, args.collapse_by.as_deref());
+    let made = ask::rank::rank(&resolved, &question, &candidates)?;
+    let Some(page) = made.one() else { return Ok(()) };
+    let item = |index: usize| items.get(index).map(|one| one.0);
     let duplicate = |one: &Duplicate| {
         let (id, score) = (&*item(one.ranked.index)?.id, one.ranked.score);
         Some(DuplicateItem { id, score, similarity: one.similarity })
@@ -343,21 +264,21 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
             related: result.related,
         })
     });
-    let found = Found {
+    let shown = Found {
         collection: &args.name,
-        items: meant,
-        shortlist: length,
+        items: found.meant,
+        shortlist: found.shortlist,
         results: lines.collect(),
         unscored: page.ranking.unscored.len(),
-        query_known: query_read_as.as_ref().map_or(page.ranking.query_known, |_| Some(0.0)),
-        query_read_as,
+        query_known: page.ranking.query_known,
+        query_read_as: page.read_as.as_deref(),
         like_missing,
         unlike_missing,
         filter_unknown: filter_unknown.iter().map(String::as_str).collect(),
     };
     if args.json {
-        return print(&serde_json::to_string(&found)?);
+        return print(&serde_json::to_string(&shown)?);
     }
-    ask::tell_query(found.query_read_as.as_deref(), found.query_known);
-    print(&found.to_string())
+    ask::tell_query(page);
+    print(&shown.to_string())
 }

@@ -31,7 +31,7 @@ pub struct Cost {
 
 impl Cost {
     /// Weighs a question of `items` items, or refuses one that would certainly be late.
-    pub(crate) fn new(
+    pub fn new(
         resolved: &Resolved,
         items: usize,
         bytes: usize,
@@ -72,6 +72,16 @@ impl Cost {
     ) -> Result<Self, ApiError> {
         app.unsent.check(bytes, self.items, pointer)?;
         Ok(Self { answer_bytes: bytes, ..self })
+    }
+
+    /// Adds bytes to the answer.
+    pub(crate) fn longer(
+        self,
+        bytes: usize,
+        pointer: &'static str,
+        app: &App,
+    ) -> Result<Self, ApiError> {
+        self.answering(self.answer_bytes.saturating_add(bytes), pointer, app)
     }
 
     /// Adds multiplications on one thread, or refuses a question that would certainly be late by

@@ -6,7 +6,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use cognate::engine;
 use cognate::engine::{
-    Counts, ExplainedWord, Explanation, OpposedWord, OppositionKind, Place, UnknownToken,
+    Counts, ExplainedWord, Explanation, OpposedWord, Opposites, OppositionKind, Place, UnknownToken,
 };
 use cognate::methods::Memberships;
 use cognate::methods::ranker::{Attended, Attention};
@@ -21,7 +21,7 @@ use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, PlanContext, Planned};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{QUESTION, refusals};
-use crate::http::request::fields::{ExplainMethod, MeasureName, ModelName, OppositesRule, Text};
+use crate::http::request::fields::{ExplainMethod, MeasureName, ModelName, Text};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, WRITING};
 use crate::http::request::{fields, json};
 use crate::http::work::pool::JobContext;
@@ -47,7 +47,7 @@ pub(crate) struct ExplainRequest<'b> {
     #[serde(borrow)]
     method: Option<ExplainMethod<'b>>,
     measure: Option<MeasureName>,
-    opposites: Option<OppositesRule>,
+    opposites: Option<Opposites>,
     oov: Option<OovPolicy>,
     /// Cut a text with too many tokens rather than refuse it.
     truncate: Option<bool>,

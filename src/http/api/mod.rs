@@ -6,7 +6,7 @@
 
 pub(crate) mod catalogue;
 pub mod collections;
-pub(crate) mod cost;
+pub mod cost;
 pub mod embed;
 pub(crate) mod envelope;
 pub(crate) mod explain;
@@ -18,7 +18,6 @@ pub(crate) mod question;
 pub mod rank;
 pub mod similarity;
 pub(crate) mod stream;
-pub(crate) mod unplanned;
 pub mod ways;
 
 use axum::routing::get;

@@ -17,7 +17,6 @@ pub(crate) use crate::http::api::cost::{
 use crate::http::api::question::{
     AnyAsk, AnyPlanned, Ask, BoxFuture, PlanContext, Planned, Threads,
 };
-pub use crate::http::api::unplanned::Plan;
 use crate::http::api::ways::Way;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;

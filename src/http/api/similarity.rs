@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use cognate::engine::{Counts, Oppositions, Place, QueryError, Reason, Scores, TextPair};
+use cognate::engine::{
+    Counts, Opposites, OppositionKind, Oppositions, Place, QueryError, Reason, Scores, TextPair,
+};
 use serde::Deserialize;
 use utoipa::openapi::{OneOfBuilder, Ref, RefOr, Schema};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
@@ -18,9 +20,7 @@ use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::registry::models::Models;
-use crate::http::request::fields::{
-    List, MeasureName, ModelName, OppositesRule, OppositionName, Pair, PairMethod, Text,
-};
+use crate::http::request::fields::{List, MeasureName, ModelName, Pair, PairMethod, Text};
 use crate::http::request::query::{OovPolicy, Resolved, Selection, estimate};
 use crate::http::request::threshold::{Cutoff, Threshold};
 use crate::http::request::{body, json};
@@ -55,7 +55,7 @@ pub struct SimilarityRequest<'b> {
     #[serde(borrow)]
     method: Option<PairMethod<'b>>,
     measure: Option<MeasureName>,
-    opposites: Option<OppositesRule>,
+    opposites: Option<Opposites>,
     oov: Option<OovPolicy>,
     /// Cut a text with too many tokens rather than refuse it.
     truncate: Option<bool>,
@@ -81,7 +81,7 @@ pub(crate) struct SimilarityParameters {
     #[param(value_type = Option<MeasureName>)]
     pub(crate) measure: Option<MeasureName>,
     /// `application/x-ndjson` only: whether opposites count.
-    pub(crate) opposites: Option<OppositesRule>,
+    pub(crate) opposites: Option<Opposites>,
     /// `application/x-ndjson` only: what to do with a pair of which a text cannot be scored. It is
     /// answered by score 0 and a reason, or by an error.
     pub(crate) oov: Option<OovPolicy>,
@@ -156,7 +156,7 @@ enveloped! {
         known: &'r [[f32; 2]],
         /// With `return_opposes`, how the texts of each pair are opposed; an empty list where they are not.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
-        #[schema(required = false, value_type = Vec<Vec<OppositionName>>)]
+        #[schema(required = false, value_type = Vec<Vec<OppositionKind>>)]
         opposes: &'r [Oppositions],
         /// The threshold that was used, if one was asked for.
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,12 +3,15 @@
 
 use std::marker::PhantomData;
 
-use cognate::engine::{Counts, Place, QueryError, RankOptions, Ranking, Scores};
+use cognate::engine::rank::Pages;
+use cognate::engine::{Counts, Scores};
 use serde::Deserialize;
 
+use crate::http::api::cost::Cost;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::{Endpoint, NUMBER_BYTES};
-use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Asked, Batch, Form, PlanContext};
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Batch, Form, PlanContext, Planned};
+use crate::http::api::rank::TextRanking;
 use crate::http::api::similarity::Scoring;
 use crate::http::app::App;
 use crate::http::compatible::address::{Address, Target};
@@ -17,7 +20,7 @@ use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::request::fields::{Text, Texts};
 use crate::http::request::query::{Resolved, Selection};
 use crate::http::request::{body, json};
-use crate::http::work::pool::PartQueue;
+use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
 /// How a dialect asks for scores of pairs, and how it writes them.
@@ -67,48 +70,43 @@ pub(super) struct Sides<'b> {
 /// A question of a dialect for the scores of pairs.
 pub(super) struct PairQuestion<'b, D: PairDialect> {
     sides: Sides<'b>,
-    dialect: PhantomData<D>,
+    dialect: PhantomData<fn() -> D>,
 }
 
 /// One text against others: it is read once, like the query of a ranking.
-struct Against<'b> {
-    resolved: Resolved,
-    text: Text<'b>,
+struct Against<'b, D> {
+    ranking: TextRanking<'b>,
+    fields: Fields<D>,
+    cost: Cost,
 }
 
-impl<T: AsRef<str> + Sync> Asked<T> for Against<'_> {
-    type Piece = Ranking;
-
+impl<D: PairDialect> Planned for Against<'_, D> {
     fn resolved(&self) -> &Resolved {
-        &self.resolved
+        &self.ranking.resolved
     }
 
-    fn work(&self, others: &[T], _: usize) -> [u64; 2] {
-        let (asked, texts) = ([self.text.as_ref()], others.iter().map(AsRef::as_ref));
-        self.resolved.multiplications_of_ranking(asked.into_iter(), texts, false)
+    fn cost(&self) -> Cost {
+        self.cost
     }
 
-    fn texts<'q>(&'q self, others: &'q [T]) -> impl Iterator<Item = (Place, &'q str)> + Clone {
-        let text = |(index, text): (usize, &'q T)| (Place::Candidate(index), text.as_ref());
-        let asked = [(Place::Query, self.text.as_ref())];
-        asked.into_iter().chain(others.iter().enumerate().map(text))
-    }
-
-    fn ask(&self, others: &[T]) -> Result<Ranking, QueryError> {
-        self.resolved.model.engine.rank(self.text.as_ref(), others, &self.resolved.query)
-    }
-
-    fn each(&self, others: &[T], parts: &mut PartQueue<'_, Ranking>) -> Result<(), QueryError> {
-        let options = RankOptions::all(self.resolved.query);
-        self.resolved.model.engine.rank_session(self.text.as_ref(), &options, |session| {
-            parts.each(|part| session.rank(others.get(part).unwrap_or_default()));
-        })
-    }
-
-    fn counts(ranking: &Ranking) -> Counts {
-        let mut counts = ranking.counts;
-        counts.add(Counts { texts: 1, ..Counts::default() });
-        counts
+    fn answer(
+        self: Box<Self>,
+        app: &App,
+        job: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError> {
+        let Self { ranking, fields, cost } = *self;
+        let made = ranking.pages(&cost, app, job);
+        let Pages { pages, counts, .. } =
+            made.map_err(|error| error.renamed(|pointer| fields.of_ranking(pointer)))?;
+        let mut scores = vec![0.0; ranking.texts.len()];
+        for result in pages.iter().flat_map(|page| &page.ranking.results) {
+            if let Some(score) = scores.get_mut(result.index) {
+                *score = result.score;
+            }
+        }
+        D::write(&PairScores { scores: &scores, counts }, &ranking.resolved, answer)?;
+        Ok(counts)
     }
 }
 
@@ -122,6 +120,11 @@ struct Fields<D> {
 impl<D: PairDialect> Fields<D> {
     fn named(pointer: Pointer) -> Pointer {
         if D::NAMES_MODEL { pointer.renamed("method", "/model") } else { pointer }
+    }
+
+    /// The place of a fault of a ranking.
+    fn of_ranking(&self, pointer: Pointer) -> Pointer {
+        Self::named(pointer.renamed("query", self.left).renamed("candidates", self.right))
     }
 }
 
@@ -143,29 +146,6 @@ impl<D: PairDialect> Form<Scoring, (Text<'_>, Text<'_>)> for Fields<D> {
     ) -> Result<(), ApiError> {
         let scored = PairScores { scores: &whole.scores, counts: whole.counts };
         D::write(&scored, &asked.resolved, answer)
-    }
-}
-
-impl<D: PairDialect> Form<Against<'_>, Text<'_>> for Fields<D> {
-    fn place(&self, pointer: Pointer, _: &[Text<'_>]) -> Pointer {
-        Self::named(pointer.renamed("query", self.left).renamed("candidates", self.right))
-    }
-
-    fn write(
-        &self,
-        asked: &Against<'_>,
-        _: &[Text<'_>],
-        whole: &Ranking,
-        answer: &mut Answer<'_>,
-    ) -> Result<(), ApiError> {
-        let mut scores = vec![0.0; whole.results.len() + whole.unscored.len()];
-        for result in &whole.results {
-            if let Some(score) = scores.get_mut(result.index) {
-                *score = result.score;
-            }
-        }
-        let counts = <Against<'_> as Asked<Text<'_>>>::counts(whole);
-        D::write(&PairScores { scores: &scores, counts }, &asked.resolved, answer)
     }
 }
 
@@ -229,8 +209,13 @@ impl<D: PairDialect> Ask for PairQuestion<'_, D> {
             let pairs = left.into_iter().zip(right).collect();
             return Ok(Box::new(Batch::new((asked, pairs, form), each, context.app)?));
         }
-        let text = left.pop().unwrap_or(Text("".into()));
-        let asked = Against { resolved: asked.resolved, text };
-        Ok(Box::new(Batch::new((asked, right, form), each, context.app)?))
+        let (query, bytes) = (left.pop().unwrap_or(Text("".into())), right.len() * D::SCORE_BYTES);
+        let resolved = asked.resolved;
+        let ranking =
+            TextRanking { query, texts: right, resolved, top_k: None, return_text: false };
+        let cost = ranking.cost(context.app);
+        let cost = cost.and_then(|cost| cost.longer(bytes, right_field, context.app));
+        let cost = cost.map_err(|error| error.renamed(|pointer| form.of_ranking(pointer)))?;
+        Ok(Box::new(Against { ranking, fields: form, cost }))
     }
 }

@@ -5,19 +5,20 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use cognate::engine::rank::Pages;
 use cognate::engine::{Counts, Place, Probability};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
+use crate::http::api::cost::Cost;
 use crate::http::api::explain::explaining;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::Endpoint;
-use crate::http::api::question::AnyAsk;
-use crate::http::api::rank::RankRequest;
-use crate::http::api::unplanned::{Plan, Question, unplanned};
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, PlanContext, Planned};
+use crate::http::api::rank::TextRanking;
 use crate::http::app::App;
-use crate::http::compatible::address::Address;
+use crate::http::compatible::address::{Address, Target};
 use crate::http::compatible::input::{Document, OnlyObject, Truncate, Whole, given, has_field};
 use crate::http::compatible::openai::Usage;
 use crate::http::compatible::spans::{RelevantSpans, Span};
@@ -25,9 +26,8 @@ use crate::http::compatible::with_names;
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
-use crate::http::registry::models::Models;
-use crate::http::request::fields::{Candidate, Count, List, ModelName, RankMethod, Text};
-use crate::http::request::query::Resolved;
+use crate::http::request::fields::{List, ModelName, Text};
+use crate::http::request::query::{Resolved, Selection};
 use crate::http::request::{body, fields, json};
 use crate::http::routes::Routes;
 use crate::http::work::pool::JobContext;
@@ -108,7 +108,21 @@ enum Form {
 }
 
 pub(super) struct RerankQuestion<'b> {
-    request: RankRequest<'b>,
+    query: Text<'b>,
+    documents: Vec<Text<'b>>,
+    target: Target<'b>,
+    /// Most results wanted.
+    top_k: Option<usize>,
+    truncate: bool,
+    return_text: bool,
+    /// Number of documents, of which those beyond the limit are not kept.
+    length: usize,
+    wording: Wording,
+}
+
+/// How documents are asked for, and how their answer is written.
+#[derive(Clone, Copy)]
+struct Wording {
     form: Form,
     raw_scores: bool,
     relevance: Option<Relevance>,
@@ -137,65 +151,146 @@ impl<'b> RerankRequest<'b> {
             }
         };
         let List { items, length } = documents;
-        let items = items.into_iter().map(|Document(text)| Candidate::Text(text)).collect();
         let Document(query) = self.query;
         let target = address.target(self.model.map(|ModelName(name)| name));
         let most = self.top_k.flatten().or(self.top_n).map(|Whole(most)| most);
         let most = most.filter(|&most| most > 0);
         let truncate = self.truncate.or(self.truncation);
-        let request = RankRequest {
-            model: target.model.map(ModelName),
-            method: target.method.map(RankMethod),
-            // Clients of text-embeddings-inference count the results.
-            top_k: most.filter(|_| form != Form::Bare).map(|most| Count(most.min(length.max(1)))),
-            return_text: self.return_documents.or(self.return_text),
-            truncate: Some(truncate.is_none_or(|Truncate(truncate)| truncate)),
-            ..RankRequest::of(query, List { items, length })
-        };
         Ok(RerankQuestion {
-            request,
-            form,
-            raw_scores: self.raw_scores.unwrap_or(false),
-            relevance: self.relevance,
-            spans: self
-                .relevant_spans
-                .map(|OnlyObject(spans)| spans)
-                .filter(|spans| spans.enabled() && form != Form::Bare),
+            query,
+            documents: items.into_iter().map(|Document(text)| text).collect(),
+            target,
+            // Clients of text-embeddings-inference count the results.
+            top_k: most.filter(|_| form != Form::Bare).map(|most| most.min(length.max(1))),
+            truncate: truncate.is_none_or(|Truncate(truncate)| truncate),
+            return_text: self.return_documents.or(self.return_text).unwrap_or(false),
+            length,
+            wording: Wording {
+                form,
+                raw_scores: self.raw_scores.unwrap_or(false),
+                relevance: self.relevance,
+                spans: self
+                    .relevant_spans
+                    .map(|OnlyObject(spans)| spans)
+                    .filter(|spans| spans.enabled() && form != Form::Bare),
+            },
         })
     }
 }
 
-impl RerankQuestion<'_> {
+impl Wording {
+    fn dialect(&self) -> Dialect {
+        if self.form == Form::Bare { Dialect::Tei } else { Dialect::Rerank }
+    }
+
     fn field(&self) -> &'static str {
         if self.form == Form::Bare { "/texts" } else { "/documents" }
     }
 
-    fn text(&self, index: usize) -> &str {
-        self.request.candidates().get(index).map_or("", AsRef::as_ref)
+    fn place(&self, pointer: Pointer) -> Pointer {
+        pointer.renamed("candidates", self.field()).renamed("method", "/model")
     }
 
-    fn wanted(&self) -> usize {
-        let all = self.request.candidates().len();
-        self.request.top_k.map_or(all, |Count(most)| most.min(all))
+    /// Weighs a ranking whose answer is written like this.
+    fn cost(&self, ranking: &TextRanking<'_>, app: &App) -> Result<Cost, ApiError> {
+        let (resolved, field) = (&ranking.resolved, self.field());
+        Scale::of(resolved, self.relevance)?;
+        let cost = ranking.cost(app)?;
+        let wanted = ranking.top_k.unwrap_or(usize::MAX).min(ranking.texts.len());
+        if self.spans.is_none() {
+            return cost.longer(wanted * MORE_BYTES, field, app);
+        }
+        if wanted > MOST_EXPLAINED {
+            let what = "documents with spans (`top_n` asks for fewer)";
+            let code = Code::TooManyItems;
+            return Err(ApiError::beyond(code, "/relevant_spans", what, MOST_EXPLAINED, wanted));
+        }
+        resolved.check_explains()?;
+        // The best documents are not known yet, so that of most words is assumed. The query is weighed with
+        // it alone: to read a long query for each document could take minutes.
+        let documents = ranking.texts.iter().map(AsRef::<str>::as_ref);
+        let longest = documents.max_by_key(|document| resolved.words(document));
+        let query = ranking.query.as_ref();
+        let most = longest.map_or(0, |longest| explaining(query, longest, resolved));
+        let cost = cost.heavier((wanted as u64).saturating_mul(most), app)?;
+        cost.longer(wanted * (MORE_BYTES + SPAN_BYTES), field, app)
     }
 
-    fn spans(&self, index: usize, plan: &Plan) -> Result<Option<Vec<Span>>, ApiError> {
+    fn spans(
+        &self,
+        ranking: &TextRanking<'_>,
+        index: usize,
+    ) -> Result<Option<Vec<Span>>, ApiError> {
         let Some(spans) = &self.spans else { return Ok(None) };
-        let (query, document) = (self.request.query_text(), self.text(index));
-        let engine = &plan.resolved.model.engine;
+        let (query, document) = (ranking.query.as_ref(), text(ranking, index));
+        let (engine, asked) = (&ranking.resolved.model.engine, &ranking.resolved.query);
         // A text that cannot be scored has no relevant span.
-        if engine.check_text(document, &plan.resolved.query, Place::Candidate(index)).is_err() {
+        if engine.check_text(document, asked, Place::Candidate(index)).is_err() {
             return Ok(Some(Vec::new()));
         }
-        let explained = engine.explain(query, document, &plan.resolved.query)?;
+        let explained = engine.explain(query, document, asked)?;
         if explained.shares.is_none() && !explained.unscored {
-            let method = plan.resolved.query.method.name();
+            let method = asked.method.name();
             let detail =
                 format!("what {method} scores does not divide into words, so it has no spans");
             return Err(ApiError::at(Code::MethodUnavailable, "/relevant_spans", detail));
         }
         Ok(Some(spans.of(&explained, document)))
     }
+
+    fn write(
+        &self,
+        (ranking, made): (&TextRanking<'_>, &Pages),
+        app: &App,
+        job: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), ApiError> {
+        let results = made.pages.iter().flat_map(|page| page.results());
+        let ranked = results.map(|result| (result.index, result.score));
+        let with_text = ranking.return_text;
+        let scale = Scale::of(&ranking.resolved, self.relevance)?;
+        if self.form == Form::Bare {
+            let rank = |(index, score): (usize, Option<f32>)| TeiRank {
+                index,
+                score: match self.raw_scores {
+                    true => TeiScore::Raw(score.unwrap_or(0.0)),
+                    false => TeiScore::Relevance(scale.relevance(score)),
+                },
+                text: with_text.then(|| text(ranking, index)),
+            };
+            return answer.write_json(&ranked.map(rank).collect::<Vec<_>>());
+        }
+        let mut results = Vec::new();
+        for (index, score) in ranked {
+            let text = || text(ranking, index);
+            let document = with_text.then(|| match self.form {
+                Form::Data | Form::Infinity | Form::Bare => RerankDocument::Bare(text()),
+                Form::Results => RerankDocument::Object { text: text() },
+            });
+            let relevant_spans = self.spans(ranking, index)?;
+            if relevant_spans.is_some() {
+                job.check()?;
+            }
+            let relevance_score = scale.relevance(score);
+            results.push(RerankResult { index, relevance_score, document, relevant_spans });
+        }
+        let (results, data) = match self.form {
+            Form::Data => (None, Some(results)),
+            Form::Results | Form::Infinity | Form::Bare => (Some(results), None),
+        };
+        answer.write_json(&RerankResponse {
+            id: format!("rerank-{}", app.ids.next().to_str().unwrap_or_default()),
+            object: "rerank",
+            model: &ranking.resolved.model.name,
+            results,
+            data,
+            usage: Usage::of(made.counts.tokens as usize),
+        })
+    }
+}
+
+fn text<'r>(ranking: &'r TextRanking<'_>, index: usize) -> &'r str {
+    ranking.texts.get(index).map_or("", AsRef::as_ref)
 }
 
 impl Endpoint for RerankQuestion<'_> {
@@ -208,7 +303,7 @@ impl Endpoint for RerankQuestion<'_> {
     fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>, ApiError> {
         let asked = json::read_object::<RerankRequest<'_>>(body).and_then(|body| body.ask(address));
         match asked {
-            Ok(question) => Ok(unplanned(question)),
+            Ok(question) => Ok(Box::new(question)),
             Err(error) => {
                 let of_tei = address.tei && (!address.rerank || has_field(body, "texts"));
                 Err(error.in_dialect(if of_tei { Dialect::Tei } else { Dialect::Rerank }))
@@ -217,95 +312,61 @@ impl Endpoint for RerankQuestion<'_> {
     }
 }
 
-impl Question for RerankQuestion<'_> {
+impl Ask for RerankQuestion<'_> {
     fn dialect(&self) -> Dialect {
-        if self.form == Form::Bare { Dialect::Tei } else { Dialect::Rerank }
+        self.wording.dialect()
     }
 
-    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
-        pointer.renamed("candidates", self.field()).renamed("method", "/model")
-    }
-
-    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
-        let field = self.field();
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    where
+        Self: 'q,
+    {
+        let Self { query, documents, target, top_k, truncate, return_text, length, wording } =
+            *self;
+        let (app, field) = (context.app, wording.field());
         let most = ("max_candidates", app.settings.max_candidates);
-        let length = self.request.candidates.as_ref().map_or(0, |list| list.length);
         pipeline::check_length(field, field.trim_start_matches('/'), length, most)?;
-        let plan = self.request.plan(app, models)?;
-        Scale::of(&plan.resolved, self.relevance)?;
-        let wanted = self.wanted();
-        if self.spans.is_none() {
-            return plan.longer(wanted * MORE_BYTES, field, app);
-        }
-        if wanted > MOST_EXPLAINED {
-            let what = "documents with spans (`top_n` asks for fewer)";
-            let code = Code::TooManyItems;
-            return Err(ApiError::beyond(code, "/relevant_spans", what, MOST_EXPLAINED, wanted));
-        }
-        plan.resolved.check_explains()?;
-        // The best documents are not known yet, so that of most words is assumed. The query is weighed with
-        // it alone: to read a long query for each document could take minutes.
-        let documents = self.request.candidates().iter().map(AsRef::<str>::as_ref);
-        let longest = documents.max_by_key(|document| plan.resolved.words(document));
-        let query = self.request.query_text();
-        let most = longest.map_or(0, |longest| explaining(query, longest, &plan.resolved));
-        plan.heavier((wanted as u64).saturating_mul(most), app)?.longer(
-            wanted * (MORE_BYTES + SPAN_BYTES),
-            field,
-            app,
-        )
+        let selection = Selection {
+            truncate: Some(truncate),
+            ..Selection::named(target.model.as_ref(), target.method.as_ref())
+        };
+        let planned = selection.resolve_ranking(context.models).and_then(|resolved| {
+            let ranking = TextRanking { query, texts: documents, resolved, top_k, return_text };
+            let cost = wording.cost(&ranking, app)?;
+            Ok(PlannedRerank { ranking, wording, cost })
+        });
+        let planned = planned.map_err(|error| error.renamed(|pointer| wording.place(pointer)))?;
+        Ok(Box::new(planned))
+    }
+}
+
+struct PlannedRerank<'b> {
+    ranking: TextRanking<'b>,
+    wording: Wording,
+    cost: Cost,
+}
+
+impl Planned for PlannedRerank<'_> {
+    fn resolved(&self) -> &Resolved {
+        &self.ranking.resolved
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost
     }
 
     fn answer(
-        &self,
-        plan: &Plan,
+        self: Box<Self>,
         app: &App,
-        work: &JobContext,
+        job: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
-        let (ranking, options, counts) = self.request.ranking(plan, app, work)?;
-        let with_text = self.request.return_text.unwrap_or(false);
-        let scale = Scale::of(&plan.resolved, self.relevance)?;
-        if self.form == Form::Bare {
-            let rank = |(index, score): (usize, Option<f32>)| TeiRank {
-                index,
-                score: match self.raw_scores {
-                    true => TeiScore::Raw(score.unwrap_or(0.0)),
-                    false => TeiScore::Relevance(scale.relevance(score)),
-                },
-                text: with_text.then(|| self.text(index)),
-            };
-            let ranks: Vec<_> = ranking.listed(&options).map(rank).collect();
-            answer.write_json(&ranks)?;
-            return Ok(counts);
-        }
-        let mut results = Vec::with_capacity(self.wanted());
-        for (index, score) in ranking.listed(&options) {
-            let text = || self.text(index);
-            let document = with_text.then(|| match self.form {
-                Form::Data | Form::Infinity | Form::Bare => RerankDocument::Bare(text()),
-                Form::Results => RerankDocument::Object { text: text() },
-            });
-            let relevant_spans = self.spans(index, plan)?;
-            if relevant_spans.is_some() {
-                work.check()?;
-            }
-            let relevance_score = scale.relevance(score);
-            results.push(RerankResult { index, relevance_score, document, relevant_spans });
-        }
-        let (results, data) = match self.form {
-            Form::Data => (None, Some(results)),
-            Form::Results | Form::Infinity | Form::Bare => (Some(results), None),
-        };
-        answer.write_json(&RerankResponse {
-            id: format!("rerank-{}", app.ids.next().to_str().unwrap_or_default()),
-            object: "rerank",
-            model: &plan.resolved.model.name,
-            results,
-            data,
-            usage: Usage::of(counts.tokens as usize),
-        })?;
-        Ok(counts)
+        let Self { ranking, wording, cost } = *self;
+        let answered = ranking.pages(&cost, app, job).and_then(|made| {
+            wording.write((&ranking, &made), app, job, answer)?;
+            Ok(made.counts)
+        });
+        answered.map_err(|error| error.renamed(|pointer| wording.place(pointer)))
     }
 }
 

@@ -33,14 +33,9 @@ const USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long clients that have begun to connect may take for the rest of it while the service stops:
 /// a round trip across the world. Connections without a request are kept for longer than that.
 const HANDSHAKE: Duration = Duration::from_millis(500);
-<<<<<<< HEAD
-const SPARE: usize = 8;
-=======
 /// Connections that the kernel queues until they are accepted.
 const BACKLOG: i32 = 1024;
-/// Number of spare descriptors.
-const RESERVED: usize = 8;
->>>>>>> settings-cuts
+const SPARE: usize = 8;
 /// Bytes of an answer that the kernel holds unsent. Without a bound it takes in megabytes and then
 /// nothing until a third has gone, so a slow reader looks like one that does not read at all.
 const UNSENT: u32 = 64 << 10;

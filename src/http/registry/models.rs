@@ -199,17 +199,7 @@ fn open_file(named: &NamedModel, settings: &Settings) -> Result<Model, ModelsErr
         .map_err(|source| ModelsError::Model { name: named.name.clone(), source: Box::new(source) })
 }
 
-<<<<<<< HEAD
-fn check_memory(
-    named: &NamedModel,
-    bytes: u64,
-    settings: &Settings,
-    copied: bool,
-) -> Result<(), ModelsError> {
-=======
-/// Refuses a model that there is no memory for.
 fn check_memory(named: &NamedModel, bytes: u64, copied: bool) -> Result<(), ModelsError> {
->>>>>>> settings-cuts
     let lacking = models::lacking(bytes, if copied { bytes } else { 0 });
     match lacking.filter(|_| bytes <= Limits::DEFAULT.model_bytes) {
         Some(free) => Err(ModelsError::TooLarge { name: named.name.clone(), need: bytes, free }),

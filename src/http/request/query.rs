@@ -7,15 +7,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use cognate::engine::fuse::{FusedProblem, Fusion, Ranker};
-use cognate::engine::{Measure, PageOptions, Place, Query, QueryError};
+use cognate::engine::{Measure, Opposites, PageOptions, Place, Query, QueryError};
 use cognate::methods::{Kind, Method};
-use cognate_collections::usual_shortlist;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::http::error::{ApiError, Code, Fault, MOST_ITEMS};
 use crate::http::registry::models::{LoadedModel, Models};
-use crate::http::request::fields::{OppositesRule, Share};
+use crate::http::request::fields::Share;
 
 /// Multiplications that take as long as beginning with a text: some 200 ns.
 const A_TEXT: u64 = 200 * MULTIPLICATIONS_PER_NANO;
@@ -42,7 +41,7 @@ pub(crate) struct Selection<'r> {
     pub model: Option<&'r str>,
     pub method: Option<&'r str>,
     pub measure: Option<Measure>,
-    pub opposites: Option<OppositesRule>,
+    pub opposites: Option<Opposites>,
     pub oov: Option<OovPolicy>,
     /// Whether a text with too many tokens is cut.
     pub truncate: Option<bool>,
@@ -156,31 +155,6 @@ impl Resolved {
         let fused = self.fused.iter().flat_map(|fused| fused.fusion.methods());
         let alone = self.fused.is_none().then_some(self.query.method);
         alone.into_iter().chain(fused.map(|(_, method, _)| method))
-    }
-
-    /// Whether items of a collection in this process are ranked by vectors that are kept.
-    pub(crate) fn ranks_kept(&self) -> bool {
-        self.fused.is_none() && self.model.engine.ranks_kept(&self.query)
-    }
-
-    /// Whether an index of the tokens of a collection's items can tell which of them are the best.
-    pub(crate) fn counts_tokens(&self) -> bool {
-        self.fused.is_none() && self.model.engine.counted(&self.query).is_some()
-    }
-
-    /// The length of the shortlist of which `results` items at least are needed, where nobody says; nothing
-    /// where all items are scored. A collection elsewhere keeps no vectors for rankings.
-    pub(crate) fn usual_shortlist<E>(
-        &self,
-        is_remote: bool,
-        results: usize,
-        items: impl FnOnce() -> Result<usize, E>,
-    ) -> Result<Option<usize>, E> {
-        if self.ranks_kept() && !is_remote {
-            return Ok(None);
-        }
-        let method = self.fused.is_none().then_some(self.query.method);
-        Ok(usual_shortlist(items()?, results, method))
     }
 
     /// Refuses a field that needs opposites told, where the model does not know them.

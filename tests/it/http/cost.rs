@@ -9,7 +9,7 @@ use cognate::methods::{Kind, Method};
 use cognate::model::Model;
 use cognate::text::{Tokens, tokenise};
 use cognate_server::http::Models;
-use cognate_server::http::api::pipeline::Plan;
+use cognate_server::http::api::cost::Cost;
 use cognate_server::http::request::query::{Resolved, estimate};
 use cognate_server::http::work::pool::INLINE_NANOS;
 use serde_json::json;
@@ -62,7 +62,7 @@ async fn what_cannot_be_done_in_time_is_refused_and_the_batch_that_can_is_named(
         let plan = |pairs: usize| {
             let resolved = resolved(method);
             let multiplications = resolved.multiplications(&a, &b) * pairs as u64;
-            Plan::new(resolved, pairs, (a.len() + b.len()) * pairs, multiplications, &app.app)
+            Cost::new(&resolved, pairs, (a.len() + b.len()) * pairs, [multiplications; 2], &app.app)
         };
         // What is named fits; what could be done on a machine half as fast again is tried.
         assert!(plan(named).is_ok() && plan(named * 3 / 2).is_ok() && plan(named * 5 / 2).is_err());
@@ -98,9 +98,8 @@ async fn only_what_is_certain_is_too_much() {
     assert_eq!(twice, [2 * least, 2 * most]);
     assert_eq!((all, same), (most, most));
     let bytes = texts().map(str::len).sum();
-    let again = || Resolved { model: resolved.model.clone(), query: resolved.query, fused: None };
-    assert!(Plan::at_least(again(), 700, bytes, [least, most], &app.app).is_ok());
-    assert!(Plan::at_least(again(), 700, bytes, [most, most], &app.app).is_err());
+    assert!(Cost::new(&resolved, 700, bytes, [least, most], &app.app).is_ok());
+    assert!(Cost::new(&resolved, 700, bytes, [most, most], &app.app).is_err());
 }
 
 /// Short words are as much work as long ones.

@@ -47,28 +47,17 @@ pub(super) fn number(at: u64, place: usize) -> u64 {
 }
 
 pub(super) trait Kept {
-    /// The items that were looked at.
     fn known(&self) -> &Bits;
 
     /// Whether its memory was granted; else it is used once.
     fn is_paid(&self) -> bool;
 }
 
-/// Blocks of one kind for a model, as they were at one moment.
-#[derive(Debug)]
-pub(super) struct Blocks<B> {
-    fingerprint: Arc<str>,
-    blocks: BTreeMap<u64, Arc<B>>,
-}
+type Blocks<B> = Arc<BTreeMap<u64, Arc<B>>>;
 
-impl<B> Clone for Blocks<B> {
-    fn clone(&self) -> Self {
-        Self { fingerprint: Arc::clone(&self.fingerprint), blocks: self.blocks.clone() }
-    }
-}
-
+/// Blocks of one kind for the model of this fingerprint, as they were at one moment.
 #[derive(Debug)]
-pub(super) struct BlockStore<B>(Mutex<Option<Arc<Blocks<B>>>>);
+pub(super) struct BlockStore<B>(Mutex<Option<(Arc<str>, Blocks<B>)>>);
 
 impl<B> Default for BlockStore<B> {
     fn default() -> Self {
@@ -86,8 +75,8 @@ impl<B> BlockStore<B> {
 pub(super) struct BlockMaker<'l, B> {
     collection: &'l EmbeddedCollection,
     store: &'l BlockStore<B>,
-    blocks: Arc<Blocks<B>>,
-    /// Blocks that are not shared yet.
+    fingerprint: Arc<str>,
+    blocks: Blocks<B>,
     fresh: Vec<u64>,
 }
 
@@ -98,10 +87,9 @@ impl<'l, B: Kept> BlockMaker<'l, B> {
         engine: &Engine,
     ) -> Self {
         let fingerprint = engine.model().fingerprint();
-        let kept = store.0.lock().clone().filter(|kept| &*kept.fingerprint == fingerprint);
-        let none = || Blocks { fingerprint: fingerprint.into(), blocks: BTreeMap::new() };
-        let blocks = kept.unwrap_or_else(|| Arc::new(none()));
-        Self { collection, store, blocks, fresh: Vec::new() }
+        let kept = store.0.lock().clone().filter(|(known, _)| **known == *fingerprint);
+        let (fingerprint, blocks) = kept.unwrap_or_else(|| (fingerprint.into(), Arc::default()));
+        Self { collection, store, fingerprint, blocks, fresh: Vec::new() }
     }
 
     /// A block in which these items are. One that lacks some is made anew by `make`, of what it holds and
@@ -113,7 +101,7 @@ impl<'l, B: Kept> BlockMaker<'l, B> {
         view: &View,
         make: impl FnOnce(Option<&B>, &[(usize, &Item)]) -> Result<B, ChooseError>,
     ) -> Result<Arc<B>, ChooseError> {
-        let kept = self.blocks.blocks.get(&at);
+        let kept = self.blocks.get(&at);
         let missing = kept.map_or(*wanted, |kept| without(wanted, kept.known()));
         if let Some(kept) = kept.filter(|_| missing == [0; TILES]) {
             return Ok(Arc::clone(kept));
@@ -122,7 +110,7 @@ impl<'l, B: Kept> BlockMaker<'l, B> {
         let missing: Vec<(usize, &Item)> = places(missing).filter_map(item).collect();
         let block = Arc::new(make(kept.map(Arc::as_ref), &missing)?);
         if block.is_paid() {
-            Arc::make_mut(&mut self.blocks).blocks.insert(at, Arc::clone(&block));
+            Arc::make_mut(&mut self.blocks).insert(at, Arc::clone(&block));
             self.fresh.push(at);
             if self.fresh.len() >= TOLD {
                 self.tell();
@@ -133,7 +121,6 @@ impl<'l, B: Kept> BlockMaker<'l, B> {
 }
 
 impl<B> BlockMaker<'_, B> {
-    /// Shares the blocks made so far with later questions.
     fn tell(&mut self) {
         if self.fresh.is_empty() {
             return;
@@ -141,17 +128,17 @@ impl<B> BlockMaker<'_, B> {
         // Drops blocks of which all items have left.
         let first = self.collection.first_number().map_or(0, |number| number / BLOCK);
         let mut kept = self.store.0.lock();
-        match kept.as_mut().filter(|kept| kept.fingerprint == self.blocks.fingerprint) {
-            Some(kept) => {
+        match kept.as_mut().filter(|(known, _)| *known == self.fingerprint) {
+            Some((_, kept)) => {
                 let kept = Arc::make_mut(kept);
                 for at in &self.fresh {
-                    if let Some(block) = self.blocks.blocks.get(at) {
-                        kept.blocks.insert(*at, Arc::clone(block));
+                    if let Some(block) = self.blocks.get(at) {
+                        kept.insert(*at, Arc::clone(block));
                     }
                 }
-                kept.blocks = kept.blocks.split_off(&first);
+                *kept = kept.split_off(&first);
             }
-            None => *kept = Some(Arc::clone(&self.blocks)),
+            None => *kept = Some((Arc::clone(&self.fingerprint), Arc::clone(&self.blocks))),
         }
         self.fresh.clear();
     }

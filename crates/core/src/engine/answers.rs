@@ -134,20 +134,6 @@ pub struct Ranking {
     pub counts: Counts,
 }
 
-impl Ranking {
-    /// What is listed of it: the results, then, with no score, the candidates that cannot be scored. A
-    /// least score leaves those out.
-    pub fn listed(
-        &self,
-        options: &RankOptions,
-    ) -> impl Iterator<Item = (usize, Option<f32>)> + use<'_> {
-        let scored = self.results.iter().map(|ranked| (ranked.index, Some(ranked.score)));
-        let everything = options.min_score.is_none();
-        let unscored = self.unscored.iter().filter(move |_| everything).map(|&index| (index, None));
-        scored.chain(unscored).take(options.top_k.unwrap_or(usize::MAX))
-    }
-}
-
 impl Ranked {
     /// The order of results: best first, equal scores by index.
     pub(crate) fn order(&self, other: &Self) -> Ordering {

@@ -19,7 +19,7 @@ use crate::model::{Model, ModelError, Section};
 const SECTION: &str = "calibration";
 
 /// Quantiles kept: 0 % to 100 %.
-pub const QUANTILES: usize = 101;
+const QUANTILES: usize = 101;
 /// Equal bins of the histograms.
 pub const BINS: usize = 100;
 

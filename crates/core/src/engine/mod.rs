@@ -9,7 +9,7 @@ mod open;
 
 mod similarity;
 
-mod rank;
+pub mod rank;
 
 mod embed;
 
@@ -39,9 +39,8 @@ pub use opposes::{OpposedWord, Opposition};
 pub use own::OwnMethod;
 pub use query::{Opposites, Query, RankOptions};
 pub use rank::{
-    BoostBy, Boosts, Candidates, Diversify, Duplicate, Fold, KeptText, Liked, Likes, Matrix, Page,
-    PageOptions, PageResult, PreparedText, RankQuestion, RankSession, RankedFor, Rankings,
-    ResultReason, Side, Strategy, UnscoredLikes, WordShare,
+    BoostBy, Candidates, Diversify, Duplicate, KeptText, Liked, Likes, Matrix, Page, PageOptions,
+    PageResult, PreparedText, ResultReason, Side, Strategy, UnscoredLikes, WordShare,
 };
 pub use served::{Missing, Served, auto_method};
 pub use similarity::TextPair;

@@ -74,7 +74,7 @@ impl Query {
     }
 
     /// The method whose scores answer: where opposites are ignored, the one without them.
-    pub fn scored_by(&self) -> Method {
+    pub(super) fn scored_by(&self) -> Method {
         let plain = self.method.info().ignoring_opposites;
         plain.filter(|_| self.opposites == Some(Opposites::Ignore)).unwrap_or(self.method)
     }

@@ -18,7 +18,7 @@ const LONG: usize = 5;
 
 impl Engine {
     /// Whether the model lists none of a query's few words, so that it may be read as others.
-    pub fn is_unknown(&self, query: &str) -> bool {
+    pub(super) fn is_unknown(&self, query: &str) -> bool {
         // Where vectors are made out of a word's letters, as fastText's are, misspelt words have fair ones.
         if matches!(self.model.unlisted(), UnlistedWords::NGrams { .. }) {
             return false;
@@ -32,7 +32,7 @@ impl Engine {
         is_unknown
     }
 
-    /// How a query was probably meant [of whose words the model lists none](Self::is_unknown): each as the
+    /// How a query was probably meant of whose words the model lists none: each as the
     /// listed word that some of the texts have, and that differs by a doubled letter, or in a word of five
     /// letters or more by a letter that is left out, put in, exchanged or swapped with its neighbour.
     /// Nothing where no word is read as another, or a text has one of the words, which then is no mistake.

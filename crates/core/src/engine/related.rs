@@ -16,7 +16,7 @@ impl Engine {
     /// Whether each of many texts is related to one that it has this score with; nothing without a
     /// threshold. By the scores alone where they are not those with one text, and where the model does not
     /// know opposites.
-    pub fn related_each(
+    pub(super) fn related_each(
         &self,
         text: Option<&str>,
         others: &[(f32, &str)],

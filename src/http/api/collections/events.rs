@@ -25,12 +25,7 @@ use crate::http::api::pipeline;
 use crate::http::api::stream::settings;
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
-<<<<<<< HEAD
-use crate::http::openapi::refusals::refusals;
-=======
-use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
->>>>>>> settings-cuts
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::fields::{CandidateId, List, ModelName};
 use crate::http::request::json;

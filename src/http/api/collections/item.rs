@@ -12,12 +12,7 @@ use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer};
-<<<<<<< HEAD
-use crate::http::openapi::refusals::refusals;
-=======
-use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
->>>>>>> settings-cuts
 use crate::http::request::fields::described;
 use crate::http::request::json;
 use crate::http::work::admission::Permit;

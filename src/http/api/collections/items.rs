@@ -18,12 +18,7 @@ use crate::http::api::collections::{call, item};
 use crate::http::api::stream::settings;
 use crate::http::api::{pipeline, stream};
 use crate::http::error::{ApiError, Code, Pointer};
-<<<<<<< HEAD
-use crate::http::openapi::refusals::refusals;
-=======
-use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
->>>>>>> settings-cuts
 use crate::http::request::fields::{CandidateId, List, described};
 use crate::http::request::{body, json};
 

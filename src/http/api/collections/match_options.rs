@@ -26,13 +26,8 @@ impl Matching {
     pub(crate) fn new(
         model: Option<&str>,
         options: &Options<'_>,
-<<<<<<< HEAD
         (add, replace): (Option<AddPolicy>, Option<bool>),
-        (app, models): (&App, &Models),
-=======
-        (add, replace): (Option<AddRule>, Option<bool>),
         models: &Models,
->>>>>>> settings-cuts
     ) -> Result<Self, ApiError> {
         let method = Some(options.method.unwrap_or(usual::METHOD));
         let resolved = Selection { model, method, ..Selection::default() }.resolve(models)?;

@@ -163,11 +163,7 @@ impl Ask for MatchQuestion<'_> {
         pipeline::check_length("/items", "items", list.length, limit)?;
         let model = request.model.as_ref().map(AsRef::as_ref);
         let (options, kept) = (request.options()?, (request.add, request.replace));
-<<<<<<< HEAD
-        let matching = Matching::new(model, &options, kept, (app, context.models))?;
-=======
-        let matching = Matching::new(model, &options, kept, desk.models)?;
->>>>>>> settings-cuts
+        let matching = Matching::new(model, &options, kept, context.models)?;
         against.check_adds(matching.how.add)?;
         let each = list.items.iter().enumerate().map(item_at);
         let text_bytes = against.collection().limits().text_bytes;

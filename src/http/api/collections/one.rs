@@ -13,12 +13,7 @@ use crate::http::api::collections::answers::CollectionEntry;
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::{Call, Named};
 use crate::http::error::{ApiError, Code};
-<<<<<<< HEAD
-use crate::http::openapi::refusals::refusals;
-=======
-use crate::http::middleware::authorize;
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
->>>>>>> settings-cuts
 use crate::http::request::fields::Items;
 use crate::http::request::json;
 

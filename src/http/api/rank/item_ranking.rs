@@ -1,16 +1,16 @@
 //! The answer to a question about the items of a collection.
 
-use cognate::engine::{Oppositions, Page, WordShare};
+use cognate::engine::rank::Pages;
+use cognate::engine::{OppositionKind, Oppositions, Page, WordShare};
 use cognate_collections::Attributes;
+use cognate_collections::rank::NamedItems;
 use cognate_files::instant;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::api::rank::held::Held;
-use crate::http::api::rank::plan::Computed;
-use crate::http::api::rank::read_as::{query_known, query_read_as};
 use crate::http::api::rank::response::SharedWord;
-use crate::http::request::fields::{CallersData, OppositionName};
+use crate::http::request::fields::CallersData;
 use crate::http::request::query::Resolved;
 
 /// Items of a collection by how alike they are to what is asked.
@@ -133,7 +133,7 @@ pub(super) struct RankedItem<'r> {
     words: Option<&'r [WordShare]>,
     /// With `return_opposes`, how it is opposed to the query; an empty list where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<OppositionName>>)]
+    #[schema(value_type = Option<Vec<OppositionKind>>)]
     opposes: Option<Oppositions>,
     /// With `threshold`, whether its score is at or above it and it is not opposed to the query.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,7 +154,7 @@ pub(crate) struct DuplicateItem<'r> {
 impl<'r> ItemRanking<'r> {
     /// The answer for the items of the collection of this name.
     pub(super) fn of(
-        told: &'r Computed,
+        told: &'r Pages,
         held: &'r Held,
         resolved: &'r Resolved,
         (name, return_text): (&'r str, bool),
@@ -162,31 +162,35 @@ impl<'r> ItemRanking<'r> {
     ) -> Self {
         let results = |page: &'r Page| ranked_items(page, held, return_text);
         let one = told.pages.first().filter(|_| !several);
-        let rankings = told.pages.iter().enumerate().map(|(place, page)| ItemResults {
+        let rankings = told.pages.iter().map(|page| ItemResults {
             results: results(page),
             unscored: page.ranking.unscored.len(),
             query_truncated: page.ranking.query_truncated,
-            query_known: query_known(page, &held.read_as, place),
-            query_read_as: query_read_as(&held.read_as, place),
+            query_known: page.ranking.query_known,
+            query_read_as: page.read_as.as_deref(),
         });
+        let [liked, disliked] = &held.named;
+        let places = |named: &NamedItems, of_found: &[usize]| {
+            of_found.iter().map(|place| named.place(*place)).collect()
+        };
         Self {
             model: &resolved.model.name,
             method: resolved.method_name(),
             measure: resolved.measure().name(),
             fingerprint: resolved.model.engine.model().fingerprint(),
             collection: name,
-            items: held.meant,
-            shortlist: held.shortlist,
+            items: held.found.meant,
+            shortlist: held.found.shortlist,
             results: one.map(results),
             unscored: one.map(|page| page.ranking.unscored.len()),
             rankings: several.then(|| rankings.collect()),
             query_truncated: one.is_some_and(|page| page.ranking.query_truncated),
-            query_known: one.and_then(|page| query_known(page, &held.read_as, 0)),
-            query_read_as: one.and_then(|_| query_read_as(&held.read_as, 0)),
-            like_unscored: held.liked.places(&told.passed.liked),
-            like_missing: &held.liked.missing,
-            unlike_unscored: held.disliked.places(&told.passed.disliked),
-            unlike_missing: &held.disliked.missing,
+            query_known: one.and_then(|page| page.ranking.query_known),
+            query_read_as: one.and_then(|page| page.read_as.as_deref()),
+            like_unscored: places(liked, &told.unscored.liked),
+            like_missing: &liked.missing,
+            unlike_unscored: places(disliked, &told.unscored.disliked),
+            unlike_missing: &disliked.missing,
             filter_unknown: &held.filter_unknown,
         }
     }
@@ -194,7 +198,7 @@ impl<'r> ItemRanking<'r> {
 
 /// The scored items of a page.
 fn ranked_items<'r>(page: &'r Page, held: &'r Held, return_text: bool) -> Vec<RankedItem<'r>> {
-    let item = |index: usize| held.items.get(index).map(|(_, item)| item.as_ref());
+    let item = |index: usize| held.found.items.get(index).map(|(_, item)| item.as_ref());
     let results = page.results().filter_map(|result| {
         let (of, score) = (item(result.index)?, result.score?);
         let duplicates = result.duplicates.iter().filter_map(|duplicate| {
@@ -211,7 +215,7 @@ fn ranked_items<'r>(page: &'r Page, held: &'r Held, return_text: bool) -> Vec<Ra
             data: of.data.as_deref().map(CallersData::stored),
             event: of.event.as_ref().map(|event| &*event.id),
             duplicates: duplicates.collect(),
-            like: result.reason.and_then(|reason| Some(held.liked.place(reason.like?))),
+            like: result.reason.and_then(|reason| Some(held.named[0].place(reason.like?))),
             words: result.reason.map(|reason| reason.words.as_slice()),
             opposes: result.opposes,
             related: result.related,

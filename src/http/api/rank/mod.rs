@@ -1,14 +1,14 @@
 //! `POST /rank`: candidates by how alike they are to a query.
 
 mod boosts;
+mod fused;
 mod held;
 mod item_ranking;
-mod page;
-mod plan;
 mod ranked;
-mod read_as;
 mod request;
 mod response;
+mod run;
+mod texts;
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use axum::response::Response;
 pub(crate) use boosts::{ItemBoostFields, item_boosts};
 pub(crate) use item_ranking::DuplicateItem;
 use item_ranking::ItemRanking;
-pub(crate) use plan::{NEGATIVE_BOOST, UNUSED_SCORES};
 use ranked::Ranked;
 pub use request::RankRequest;
-pub(crate) use request::{Asked, BoostRule, Diversify, LikeStrategy};
+pub(crate) use request::{LikeStrategy, NEGATIVE_BOOST, UNUSED_SCORES};
 use response::EitherRanking;
 pub(crate) use response::{RankResponse, RankedCandidate};
+pub(crate) use texts::TextRanking;
 
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;

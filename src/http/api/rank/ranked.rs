@@ -1,55 +1,50 @@
 //! A question to `/rank` about candidates of the request or about the items of a collection.
 
-use std::sync::OnceLock;
+use cognate::engine::rank::{Asked, Question};
+use cognate::engine::{Candidates, Counts};
+use cognate_collections::rank::RankedItem;
 
-use cognate::engine::Counts;
-use cognate_collections::Cancellation;
-
-use crate::http::api::collections::call;
-use crate::http::api::pipeline::Endpoint;
-use crate::http::api::question::AnyAsk;
+use crate::http::api::cost::Cost;
+use crate::http::api::pipeline::{Endpoint, NUMBER_BYTES};
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, PlanContext, Planned, Threads};
 use crate::http::api::rank::RankRequest;
+use crate::http::api::rank::fused::runs;
 use crate::http::api::rank::held::Held;
 use crate::http::api::rank::item_ranking::ItemRanking;
-use crate::http::api::rank::plan::Computed;
-use crate::http::api::rank::read_as::ReadAs;
-use crate::http::api::unplanned::{Plan, Question, unplanned};
+use crate::http::api::rank::response::{RankResponse, RankedCandidate, RankingsResponse};
+use crate::http::api::rank::run::{compute, guessing, weigh};
+use crate::http::api::rank::texts::TEXT_BYTES;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
 use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::observe::metrics::RankPart;
-use crate::http::registry::models::Models;
+use crate::http::request::fields::{Candidate, CandidateId};
 use crate::http::request::json;
+use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
+
+/// Bytes of an id beside itself: `"id":"",`.
+const ID_BYTES: usize = 8;
+/// Bytes of a candidate's data beside itself: `,"data":`.
+const DATA_BYTES: usize = 8;
 
 /// A question to `/rank`.
 pub(crate) struct Ranked<'b> {
     request: RankRequest<'b>,
     caller: Caller,
-    /// Whether some query for candidates of the request is read as other words, if there are any.
-    guesses: OnceLock<bool>,
-    /// The items found in the collection, once they were looked up.
-    held: OnceLock<Held>,
 }
 
-/// What is told by the vectors of the items, which are kept for the next question; by their texts where
-/// there is no memory for them.
-fn told_of_kept(
-    asked: &RankRequest<'_>,
-    held: &Held,
-    plan: &Plan,
-    (app, work): (&App, &JobContext),
-) -> Result<Computed, ApiError> {
-    let (engine, method) = (&plan.resolved.model.engine, plan.resolved.query.method);
-    let is_cancelled = || work.check().is_err();
-    let cancel = Cancellation::when(&is_cancelled);
-    let vectors = held.collection.vectors(engine, method, &held.items, cancel);
-    let vectors = vectors.map_err(|error| call::of_choice(error, call::of_named, work))?;
-    let kept = vectors.as_ref().and_then(|vectors| {
-        held.items.iter().map(|(number, _)| vectors.of(*number)).collect::<Option<Vec<_>>>()
-    });
-    asked.told(plan, app, work, kept.as_deref())
+/// A ranking that was looked up and weighed.
+struct PlannedRanking<'b> {
+    request: RankRequest<'b>,
+    question: Question<'b>,
+    resolved: Resolved,
+    cost: Cost,
+    /// Whether some query for candidates of the request is read as other words, if there are any.
+    guesses: bool,
+    /// The items, if they are those of a collection.
+    held: Option<Held>,
 }
 
 /// A fault of an item has no place in the body, so it is a fault of the collection.
@@ -66,106 +61,208 @@ impl Endpoint for Ranked<'_> {
     type Address = Caller;
 
     fn read<'b>(body: &'b [u8], caller: &Caller) -> Result<AnyAsk<'b>, ApiError> {
-        let (request, caller) = (json::read_object(body)?, caller.clone());
-        let (guesses, held) = (OnceLock::new(), OnceLock::new());
-        Ok(unplanned(Ranked { request, caller, guesses, held }))
+        Ok(Box::new(Ranked { request: json::read_object(body)?, caller: caller.clone() }))
     }
 }
 
-impl Question for Ranked<'_> {
-    fn waits(&self, app: &App) -> bool {
-        self.request.collection.is_some() && app.collections.is_remote()
-    }
-
-    /// Looking through a large collection holds a thread for longer than the runtime can spare.
-    fn is_long(&self) -> bool {
-        self.request.collection.is_some()
-    }
-
+impl Ask for Ranked<'_> {
     fn collection(&self) -> Option<&str> {
         self.request.collection.as_deref()
     }
 
-    fn look_up(&self, app: &App, models: &Models, work: &JobContext) -> Result<(), ApiError> {
-        let Some(name) = &self.request.collection else { return Ok(()) };
-        if self.request.candidates.is_some() {
-            let detail = "give either `candidates` or `collection`";
-            return Err(ApiError::at(Code::InvalidField, "/candidates", detail));
+    /// Looking through a large collection holds a thread for longer than the runtime can spare.
+    fn threads(&self, app: &App) -> Threads {
+        match (self.request.collection.is_some(), app.collections.is_remote()) {
+            (false, _) => Threads::Here,
+            (true, false) => Threads::Pool,
+            (true, true) => Threads::Waiting,
         }
-        if let Some(list) = &self.request.exclude {
-            let (most, length) = (app.settings.max_candidates, list.length);
-            if length > most {
-                let (code, what) = (Code::TooManyItems, "ids to exclude");
-                return Err(ApiError::beyond(code, "/exclude", what, most, length));
-            }
-        }
-        let held = Held::of(&self.request, (&self.caller, name), (app, models, work))?;
-        // A question is looked up once.
-        let _ = self.held.set(held);
-        Ok(())
     }
 
-    fn pointer_in_body(&self, pointer: Pointer) -> Pointer {
-        self.request.pointer_in_body(pointer)
+    fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
+    where
+        Self: 'q,
+    {
+        let Self { request, caller } = *self;
+        let planned = match &request.collection {
+            Some(name) => plan_items(&request, (&caller, name), context).map_err(of_items),
+            None => plan_candidates(&request, context),
+        };
+        let planned = planned.map_err(|error| error.renamed(|at| place(&request, at)));
+        let (question, resolved, cost, guesses, held) = planned?;
+        Ok(Box::new(PlannedRanking { request, question, resolved, cost, guesses, held }))
+    }
+}
+
+type Plan<'b> = (Question<'b>, Resolved, Cost, bool, Option<Held>);
+
+fn plan_items<'b>(
+    request: &RankRequest<'b>,
+    (caller, name): (&Caller, &str),
+    context: &PlanContext<'_>,
+) -> Result<Plan<'b>, ApiError> {
+    let app = context.app;
+    if request.candidates.is_some() {
+        let detail = "give either `candidates` or `collection`";
+        return Err(ApiError::at(Code::InvalidField, "/candidates", detail));
+    }
+    if let Some(list) = &request.exclude {
+        let (most, length) = (app.settings.max_candidates, list.length);
+        if length > most {
+            let (code, what) = (Code::TooManyItems, "ids to exclude");
+            return Err(ApiError::beyond(code, "/exclude", what, most, length));
+        }
+    }
+    let resolved = request.resolve(context.models)?;
+    let (question, held) = Held::of(request, &resolved, (caller, name), (app, context.job))?;
+    request.check_extras(&resolved, app)?;
+    let engine = &resolved.model.engine;
+    engine.check(&resolved.query)?;
+    let cost = {
+        let (items, kept) = (held.found.ranked(), held.ranks_kept(&question, engine));
+        let bytes_of = |RankedItem(item): &RankedItem<'_>| {
+            let data = item.data.as_deref().map(|data| data.get());
+            result_bytes(request, &item.text, Some(item.id.len()), data)
+        };
+        weigh(&question, &Candidates::of(&items), &resolved, (bytes_of, kept), app)?
+    };
+    Ok((question, resolved, cost, false, Some(held)))
+}
+
+fn plan_candidates<'b>(
+    request: &RankRequest<'b>,
+    context: &PlanContext<'_>,
+) -> Result<Plan<'b>, ApiError> {
+    let app = context.app;
+    request.check_candidates(app)?;
+    let asked = request.asked(None)?;
+    request.check_lengths(app)?;
+    let resolved = request.resolve(context.models)?;
+    request.check_extras(&resolved, app)?;
+    let engine = &resolved.model.engine;
+    engine.check(&resolved.query)?;
+    let question = request.question(asked, &resolved)?;
+    let texts = request.candidates().iter().map(AsRef::<str>::as_ref);
+    let guessing = guessing(&question, engine, || texts.map(str::len).sum(), app);
+    let bytes_of = |candidate: &Candidate<'_>| {
+        let id = candidate.id().map(|id| match id {
+            CandidateId::Text(id) => id.len(),
+            CandidateId::Number(_) => NUMBER_BYTES,
+        });
+        let data = candidate.data().map(|data| data.written());
+        result_bytes(request, candidate.as_ref(), id, data)
+    };
+    let candidates = request.ranked_candidates();
+    let cost = weigh(&question, &candidates, &resolved, (bytes_of, false), app)?;
+    let cost = guessing.map_or(Ok(cost), |work| cost.heavier(work, app))?;
+    drop(candidates);
+    Ok((question, resolved, cost, guessing.is_some(), None))
+}
+
+/// Bytes of the text of a result beside its numbers, of its id and of its data.
+fn result_bytes(
+    request: &RankRequest<'_>,
+    text: &str,
+    id: Option<usize>,
+    data: Option<&str>,
+) -> usize {
+    let with_text = request.return_text.unwrap_or(false);
+    let text = if with_text { TEXT_BYTES + text.len() } else { 0 };
+    let data = data.map_or(0, |data| DATA_BYTES + data.len());
+    text + data + id.map_or(0, |id| ID_BYTES + id)
+}
+
+/// The text of a candidate or a liked text given as an object is in the field `text`.
+fn place(request: &RankRequest<'_>, pointer: Pointer) -> Pointer {
+    let is_object = match *pointer.segments() {
+        [Segment::Field("candidates"), Segment::Index(index)] => {
+            matches!(request.candidates().get(index), Some(Candidate::Named(_)))
+        }
+        [Segment::Field("like"), Segment::Index(index)] => {
+            request.liked().get(index).is_some_and(|liked| liked.named)
+        }
+        _ => false,
+    };
+    if is_object { pointer.field("text") } else { pointer }
+}
+
+impl Planned for PlannedRanking<'_> {
+    fn resolved(&self) -> &Resolved {
+        &self.resolved
     }
 
-    fn plan(&self, app: &App, models: &Models) -> Result<Plan, ApiError> {
-        match self.held.get() {
-            Some(held) => self.request.over(held).plan(app, models).map_err(of_items),
-            None => {
-                let plan = self.request.plan(app, models)?;
-                let texts = self.request.candidates().iter().map(AsRef::<str>::as_ref);
-                let bytes = || texts.map(str::len).sum();
-                let guessing = self.request.guessing(&plan.resolved, bytes, app);
-                // A question is planned once.
-                let _ = self.guesses.set(guessing.is_some());
-                match guessing {
-                    Some(work) => plan.heavier(work, app),
-                    None => Ok(plan),
-                }
-            }
-        }
+    fn cost(&self) -> Cost {
+        self.cost
     }
 
     fn answer(
-        &self,
-        plan: &Plan,
+        mut self: Box<Self>,
         app: &App,
-        work: &JobContext,
+        job: &JobContext,
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
-        let Some(held) = self.held.get() else {
-            let candidates = self.request.candidates().iter().map(AsRef::as_ref);
-            let read_as = match self.guesses.get() {
-                Some(true) => self.request.read_as(&plan.resolved, candidates),
-                _ => ReadAs::new(),
-            };
-            let told = match &*read_as {
-                [] => self.request.told(plan, app, work, None)?,
-                read_as => self.request.reading(read_as).told(plan, app, work, None)?,
-            };
-            return self.request.tell(&told, &read_as, plan, answer);
+        self.request.parts().for_each(|part| app.metrics.ranked_with(part));
+        let answered = match &self.held {
+            Some(held) => self.answer_items(held, app, job, answer).map_err(of_items),
+            None => {
+                if self.guesses {
+                    let texts = self.request.candidates().iter().map(AsRef::as_ref);
+                    self.question.guess(&self.resolved.model.engine, texts);
+                }
+                self.answer_candidates(app, job, answer)
+            }
         };
+        answered.map_err(|error| error.renamed(|at| place(&self.request, at)))
+    }
+}
+
+impl PlannedRanking<'_> {
+    fn answer_items(
+        &self,
+        held: &Held,
+        app: &App,
+        job: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError> {
+        let Self { request, question, resolved, cost, .. } = self;
         app.metrics.ranked_with(RankPart::Collection);
-        if held.shortlist.is_some() {
+        if held.found.shortlist.is_some() {
             app.metrics.ranked_with(RankPart::Shortlist);
         }
-        let asked = self.request.over(held);
-        let told = match asked.keeps_vectors(&plan.resolved) {
-            false => asked.told(plan, app, work, None),
-            true => told_of_kept(&asked, held, plan, (app, work)),
+        let made = held.pages(request, question, (resolved, cost), (app, job))?;
+        let name = request.collection.as_deref().unwrap_or_default();
+        let shown = (name, request.return_text.unwrap_or(false));
+        let several = matches!(question.asked, Asked::Each(_));
+        answer.write_json(&ItemRanking::of(&made, held, resolved, shown, several))?;
+        Ok(made.counts)
+    }
+
+    fn answer_candidates(
+        &self,
+        app: &App,
+        job: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError> {
+        let Self { request, question, resolved, cost, .. } = self;
+        let mut candidates = request.ranked_candidates();
+        if let Some(fusion) = &question.fusion {
+            let runs = runs(fusion, &candidates)?;
+            candidates = candidates.with_runs(runs);
+        }
+        let planned = (resolved, cost, app.settings.tokens_total);
+        let made = compute(question, &candidates, planned, app, job)?;
+        let (all, with_text) = (request.candidates(), request.return_text.unwrap_or(false));
+        let candidate = |index: usize| {
+            let candidate = all.get(index);
+            (candidate.filter(|_| with_text).map(AsRef::as_ref), candidate)
         };
-        let told = told.map_err(of_items)?;
-        let return_text = asked.return_text.unwrap_or(false);
-        let name = self.request.collection.as_deref().unwrap_or_default();
-        let ranking = ItemRanking::of(
-            &told,
-            held,
-            &plan.resolved,
-            (name, return_text),
-            asked.queries.is_some(),
-        );
-        answer.write_json(&ranking)?;
-        Ok(told.counts)
+        if matches!(question.asked, Asked::Each(_)) {
+            let each = made.pages.iter().map(|page| (page, RankedCandidate::all(page, candidate)));
+            answer.write_json(&RankingsResponse::of(each, resolved))?;
+        } else if let Some(page) = made.one() {
+            let results = RankedCandidate::all(page, candidate);
+            answer.write_json(&RankResponse::of(page, results, &made.unscored, resolved))?;
+        }
+        Ok(made.counts)
     }
 }

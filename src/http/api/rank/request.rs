@@ -1,8 +1,13 @@
 //! The body of `POST /rank`, as it is read.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
 
-use cognate::engine::{BoostBy, Liked, Likes, Place, Strategy};
+use cognate::engine;
+use cognate::engine::rank::{Asked, Question};
+use cognate::engine::{BoostBy, Candidates, Liked, Likes, Opposites, PageOptions, Strategy};
+use cognate_collections::rank::{NamedItems, RESULTS};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -11,17 +16,24 @@ use crate::http::api::pipeline;
 use crate::http::api::rank::ItemBoostFields;
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::observe::metrics::RankPart;
+use crate::http::registry::models::Models;
 use crate::http::request::fields;
 use crate::http::request::fields::{
     Candidate, CandidateId, Count, DislikedText, FusePart, FuseRule, LikedText, List, MeasureName,
-    ModelName, Offset, OpposedPolicy, OppositesRule, Pool, RankMethod, Share, ShortlistLength,
-    Text, Weight,
+    ModelName, Offset, OpposedPolicy, Pool, RankMethod, Share, ShortlistLength, Text, Weight,
 };
-use crate::http::request::query::{OovPolicy, Resolved};
-use crate::http::request::threshold::Threshold;
+use crate::http::request::query::{OovPolicy, Resolved, Selection};
+use crate::http::request::threshold::{Cutoff, Threshold};
+
+/// The refusal of a negative boost that would multiply a score.
+pub(crate) const NEGATIVE_BOOST: &str =
+    "a score is multiplied by a boost of 0 or more; `boost_by` may also be `add`";
+/// The refusal of scores that no part of the fusion uses.
+pub(crate) const UNUSED_SCORES: &str = "nothing in the question uses `scores`";
 
 /// The body of `POST /rank`.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RankRequest<'b> {
     /// What the candidates are compared with. Give one of `query`, `queries` and `like`.
@@ -81,7 +93,7 @@ pub struct RankRequest<'b> {
     #[serde(borrow)]
     pub(crate) method: Option<RankMethod<'b>>,
     pub(crate) measure: Option<MeasureName>,
-    pub(crate) opposites: Option<OppositesRule>,
+    pub(crate) opposites: Option<Opposites>,
     /// Most results wanted; of a collection ten unless this says otherwise.
     pub(crate) top_k: Option<Count>,
     /// How many of the first results are passed over: `top_k` results come after them.
@@ -113,10 +125,6 @@ pub struct RankRequest<'b> {
     #[serde(borrow)]
     #[schema(value_type = Option<Vec<ItemBoostFields<'b>>>, max_items = 8)]
     pub(crate) boosts: Option<List<ItemBoostFields<'b>>>,
-    /// What the boosts of items leave of the similarity.
-    #[serde(skip)]
-    #[schema(ignore)]
-    pub(crate) similarity_share: Option<f32>,
     /// Several rankings made one, instead of `method`: by methods, and by numbers that the candidates
     /// bring under `scores`.
     #[serde(borrow)]
@@ -198,103 +206,54 @@ impl From<BoostRule> for BoostBy {
 }
 
 impl<'b> RankRequest<'b> {
-    /// The candidates; those of a collection once it was looked at.
+    /// The candidates of the request; none where a collection is ranked.
     pub(crate) fn candidates(&self) -> &[Candidate<'b>] {
         self.candidates.as_ref().map_or(&[], |list| &list.items)
     }
 
-    /// A request without options: the default model and method, all candidates.
-    pub(crate) fn of(query: Text<'b>, candidates: List<Candidate<'b>>) -> Self {
-        Self {
-            query: Some(query),
-            queries: None,
-            like: None,
-            unlike: None,
-            strategy: None,
-            unlike_weight: None,
-            collapse: None,
-            collapse_by: None,
-            diversify: None,
-            explain: None,
-            return_opposes: None,
-            opposes: None,
-            candidates: Some(candidates),
-            collection: None,
-            filter: None,
-            event: None,
-            within: None,
-            shortlist: None,
-            model: None,
-            method: None,
-            measure: None,
-            opposites: None,
-            top_k: None,
-            min_score: None,
-            threshold: None,
-            return_text: None,
-            oov: None,
-            truncate: None,
-            coverage: None,
-            min_known: None,
-            offset: None,
-            exclude: None,
-            boost_by: None,
-            boosts: None,
-            similarity_share: None,
-            fuse: None,
-            fuse_by: None,
-        }
-    }
-}
-
-/// What candidates are compared with.
-pub(crate) enum Asked<'r, 'b> {
-    Query(&'r Text<'b>),
-    /// Several, a ranking each.
-    Queries(&'r [Text<'b>]),
-    /// Liked texts and disliked ones.
-    Likes(Likes<'r>),
-}
-
-impl<'b> RankRequest<'b> {
-    /// The text that candidates are compared with, where it is one.
-    pub(crate) fn query_text(&self) -> &str {
-        self.query.as_ref().map_or("", AsRef::as_ref)
+    /// Finds the model, and the method or fusion that ranks.
+    pub(crate) fn resolve(&self, models: &Models) -> Result<Resolved, ApiError> {
+        let selection = Selection {
+            measure: self.measure.map(|MeasureName(measure)| measure),
+            opposites: self.opposites,
+            oov: self.oov,
+            truncate: self.truncate,
+            coverage: self.coverage,
+            min_known: self.min_known,
+            return_opposes: self.return_opposes,
+            ..Selection::named(self.model.as_ref(), self.method.as_ref())
+        };
+        Cutoff::ask(self.threshold, self.fused(selection.resolve_ranking(models)?)?)
     }
 
-    /// The query, queries or liked texts, or the refusal of fields that exclude each other.
-    pub(crate) fn asked(&self) -> Result<Asked<'_, 'b>, ApiError> {
+    /// The texts that candidates are ranked for, of which some may be those of items; or the refusal of
+    /// fields that exclude each other.
+    pub(crate) fn asked(&self, named: Option<&[NamedItems; 2]>) -> Result<Asked<'b>, ApiError> {
         let wrong = |pointer: &'static str, detail: &'static str| {
             Err(ApiError::at(Code::InvalidField, pointer, detail))
         };
         if self.like.is_none() {
-            for (field, is_given) in [
+            let beside = [
                 ("/unlike", self.unlike.is_some()),
                 ("/strategy", self.strategy.is_some()),
                 ("/unlike_weight", self.unlike_weight.is_some()),
-            ] {
-                if is_given {
-                    return wrong(field, "this stands beside `like` alone");
-                }
-            }
+            ];
+            refuse_given(beside, "this stands beside `like` alone")?;
         }
-        let unlike = self.unlike.iter().flat_map(|list| &list.items).map(|one| &one.0);
-        let like = self.like.iter().flat_map(|list| &list.items);
-        for (field, place, one) in like
-            .enumerate()
-            .map(|(place, one)| ("/like", place, one))
-            .chain(unlike.enumerate().map(|(place, one)| ("/unlike", place, one)))
-        {
-            if one.id.is_some() {
+        let sides = [("/like", self.liked()), ("/unlike", self.disliked())];
+        for (field, side) in sides.into_iter().filter(|_| named.is_none()) {
+            if let Some(place) = side.iter().position(|one| one.id.is_some()) {
                 let pointer = Pointer::from(field).index(place).field("id");
                 let detail = "items are named where `collection` is given";
                 return Err(ApiError::at(Code::InvalidField, pointer, detail));
             }
         }
         match (&self.query, &self.queries, &self.like) {
-            (Some(query), None, None) => Ok(Asked::Query(query)),
-            (None, Some(queries), None) => Ok(Asked::Queries(&queries.items)),
-            (None, None, Some(like)) => Ok(Asked::Likes(self.likes(&like.items))),
+            (Some(Text(query)), None, None) => Ok(Asked::One(query.clone())),
+            (None, Some(queries), None) => {
+                Ok(Asked::Each(queries.items.iter().map(|Text(text)| text.clone()).collect()))
+            }
+            (None, None, Some(_)) => Ok(Asked::Likes(self.likes(named))),
             (None, None, None) => wrong(
                 "",
                 "the field `query` is missing; `queries` or `like` may stand in its place",
@@ -304,13 +263,31 @@ impl<'b> RankRequest<'b> {
         }
     }
 
-    fn likes<'r>(&'r self, like: &'r [LikedText<'b>]) -> Likes<'r> {
-        let weight = |liked: &LikedText<'_>| liked.weight.map_or(1.0, |Weight(weight)| weight);
-        let liked = |one: &'r LikedText<'b>| Liked { text: one.as_ref(), weight: weight(one) };
-        let disliked = self.unlike.iter().flat_map(|list| &list.items);
+    pub(super) fn liked(&self) -> Vec<&LikedText<'b>> {
+        self.like.iter().flat_map(|list| &list.items).collect()
+    }
+
+    pub(super) fn disliked(&self) -> Vec<&LikedText<'b>> {
+        let list = self.unlike.iter().flat_map(|list| &list.items);
+        list.map(|DislikedText(one)| one).collect()
+    }
+
+    /// The liked and disliked texts; items that are gone are part of no score.
+    fn likes(&self, named: Option<&[NamedItems; 2]>) -> Likes<'b> {
+        let text = |side: usize, place: usize, one: &LikedText<'b>| match &one.id {
+            None => Some(one.text.0.clone()),
+            Some(_) => Some(named?.get(side)?.text(place)?.to_owned().into()),
+        };
+        let weight = |one: &LikedText<'_>| one.weight.map_or(1.0, |Weight(weight)| weight);
+        let liked = self.liked().into_iter().enumerate();
+        let disliked = self.disliked().into_iter().enumerate();
         Likes {
-            liked: like.iter().map(liked).collect(),
-            disliked: disliked.map(AsRef::as_ref).collect(),
+            liked: liked
+                .filter_map(|(at, one)| {
+                    Some(Liked { text: text(0, at, one)?, weight: weight(one) })
+                })
+                .collect(),
+            disliked: disliked.filter_map(|(at, one)| text(1, at, one)).collect(),
             strategy: self.strategy.unwrap_or_default().into(),
             unlike_weight: self.unlike_weight.map_or(Likes::UNLIKE_WEIGHT, |Weight(weight)| weight),
         }
@@ -331,43 +308,147 @@ impl<'b> RankRequest<'b> {
         Ok(())
     }
 
-    /// Refuses options that the method does not support.
-    pub(crate) fn check_method(&self, resolved: &Resolved) -> Result<(), ApiError> {
+    /// The question of these texts, or the refusal of options that the method does not support.
+    pub(crate) fn question<'t>(
+        &self,
+        asked: Asked<'t>,
+        resolved: &Resolved,
+    ) -> Result<Question<'t>, ApiError> {
         if resolved.fused.is_some() && self.queries.is_some() {
             let detail = "rankings are made one for one query: send several queries by themselves";
             return Err(ApiError::at(Code::InvalidField, "/queries", detail));
         }
-        resolved.check_page(self.like.is_some(), &self.page_options(resolved)?)?;
-        self.least(resolved)?;
+        let least = |threshold: Option<Threshold>, pointer| {
+            let cutoff = threshold.map(|threshold| threshold.resolve(resolved, pointer));
+            Ok::<_, ApiError>(cutoff.transpose()?.map(|cutoff| cutoff.least))
+        };
+        let diversify = |asked: &Diversify| engine::Diversify {
+            lambda: asked.lambda.map_or(engine::Diversify::LAMBDA, |Share(lambda)| lambda),
+            pool: asked.pool.map(|Pool(pool)| pool),
+        };
+        let usual = self.collection.as_ref().map(|_| RESULTS);
+        let page = PageOptions {
+            offset: self.offset.map_or(0, |Offset(offset)| offset),
+            top_k: self.top_k.map(|Count(most)| most).or(usual),
+            collapse: least(self.collapse, "/collapse")?,
+            diversify: self.diversify.as_ref().map(diversify),
+            explain: self.explain == Some(true),
+            drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
+        };
+        resolved.check_page(self.like.is_some(), &page)?;
+        Ok(Question {
+            fusion: resolved.fused.as_ref().map(|fused| Arc::clone(&fused.fusion)),
+            min_score: least(self.min_score, "/min_score")?,
+            page,
+            ..Question::new(asked, resolved.query)
+        })
+    }
+
+    /// Refuses fields of candidates that cannot be used.
+    pub(super) fn check_extras(&self, resolved: &Resolved, app: &App) -> Result<(), ApiError> {
+        let (excluded, limit) =
+            (self.exclude.as_ref().map_or(0, |list| list.length), app.settings.max_candidates);
+        if excluded > limit {
+            let most = ("max_candidates", limit);
+            pipeline::check_length("/exclude", "ids to exclude", excluded, most)?;
+        }
+        let mut runs = resolved.fused.iter().flat_map(|fused| fused.fusion.runs());
+        let uses_scores = runs.next().is_some();
+        if uses_scores && self.collection.is_some() {
+            let detail = "items of a collection bring no `scores`";
+            return Err(ApiError::at(Code::InvalidField, "/fuse", detail));
+        }
+        let multiplied = self.boost_by == Some(BoostRule::Multiply);
+        for (index, candidate) in self.candidates().iter().enumerate() {
+            let pointer = |field| Pointer::from("/candidates").index(index).field(field);
+            if multiplied && candidate.boost().is_some_and(|boost| boost < 0.0) {
+                return Err(ApiError::at(Code::OutOfRange, pointer("boost"), NEGATIVE_BOOST));
+            }
+            if candidate.scores().is_some() && !uses_scores {
+                return Err(ApiError::at(Code::InvalidField, pointer("scores"), UNUSED_SCORES));
+            }
+        }
         Ok(())
     }
 
-    /// The least similarity at which a candidate is a duplicate of a better one.
-    pub(super) fn sameness(&self, resolved: &Resolved) -> Result<Option<f32>, ApiError> {
-        let cutoff = self.collapse.map(|threshold| threshold.resolve(resolved, "/collapse"));
-        Ok(cutoff.transpose()?.map(|cutoff| cutoff.least))
+    /// Refuses candidates that are missing, none or too many.
+    pub(super) fn check_candidates(&self, app: &App) -> Result<(), ApiError> {
+        refuse_given(self.of_collections(), "this stands beside `collection` alone")?;
+        let Some(candidates) = &self.candidates else {
+            let detail = "the field `candidates` is missing; `collection` may stand in its place";
+            return Err(ApiError::at(Code::InvalidField, "", detail));
+        };
+        let limit = ("max_candidates", app.settings.max_candidates);
+        pipeline::check_length("/candidates", "candidates", candidates.length, limit)
     }
 
-    /// The texts that candidates are compared with, with their places.
-    pub(super) fn asked_places(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
-        let query = self.query.iter().map(|text| (Place::Query, text.as_ref()));
-        let queries = self.queries.iter().flat_map(|list| list.items.iter().enumerate());
-        let queries = queries.map(|(index, text)| (Place::QueryOf(index), text.as_ref()));
-        let like = self.like.iter().flat_map(|list| list.items.iter().enumerate());
-        let like = like.map(|(index, text)| (Place::Liked(index), text.as_ref()));
-        let unlike = self.unlike.iter().flat_map(|list| list.items.iter().enumerate());
-        let unlike = unlike.map(|(index, text)| (Place::Disliked(index), text.as_ref()));
-        query.chain(queries).chain(like).chain(unlike)
-    }
-
-    /// Number of texts that candidates are compared with.
-    pub(super) fn asked_length(&self) -> usize {
-        let lengths = [
-            self.query.iter().len(),
-            self.queries.as_ref().map_or(0, |list| list.items.len()),
-            self.like.as_ref().map_or(0, |list| list.items.len()),
-            self.unlike.as_ref().map_or(0, |list| list.items.len()),
+    /// Refuses what does not stand in the first line of a stream.
+    pub(crate) fn check_first_line(&self) -> Result<(), ApiError> {
+        if self.queries.is_some() {
+            let detail =
+                "a stream ranks for one query, or by liked texts: send several queries as JSON";
+            return Err(ApiError::at(Code::InvalidField, "/queries", detail));
+        }
+        let others = [
+            ("/candidates", self.candidates.is_some()),
+            ("/collection", self.collection.is_some()),
+            ("/coverage", self.coverage.is_some()),
+            ("/fuse", self.fuse.is_some()),
+            ("/fuse_by", self.fuse_by.is_some()),
         ];
-        lengths.into_iter().sum()
+        let detail = "this does not stand in a stream: send the question as JSON";
+        refuse_given(others.into_iter().chain(self.of_collections()), detail)
+    }
+
+    /// The fields that only rankings of collections have, and whether they are given.
+    fn of_collections(&self) -> [(&'static str, bool); 6] {
+        [
+            ("/filter", self.filter.is_some()),
+            ("/event", self.event.is_some()),
+            ("/within", self.within.is_some()),
+            ("/shortlist", self.shortlist.is_some()),
+            ("/boosts", self.boosts.is_some()),
+            ("/collapse_by", self.collapse_by.is_some()),
+        ]
+    }
+
+    /// The parts of a ranking that the request uses, for metrics.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = RankPart> {
+        let boosted = || self.candidates().iter().any(|one| one.boost().is_some());
+        let parts = [
+            (RankPart::Queries, self.queries.is_some()),
+            (RankPart::Like, self.like.is_some()),
+            // The items of a collection are excluded when they are looked up.
+            (RankPart::Exclude, self.exclude.is_some() && self.collection.is_none()),
+            (RankPart::Boost, self.boosts.is_some() || boosted()),
+            (RankPart::Collapse, self.collapse.is_some()),
+            (RankPart::Diversify, self.diversify.is_some()),
+            (RankPart::Explain, self.explain == Some(true)),
+            (RankPart::Offset, self.offset.is_some()),
+        ];
+        parts.into_iter().filter(|(_, is_asked)| *is_asked).map(|(part, _)| part)
+    }
+
+    /// The candidates of the request that are ranked.
+    pub(super) fn ranked_candidates(&self) -> Candidates<'_, Candidate<'b>> {
+        let exclude = self.exclude.as_ref().map_or(&[][..], |list| &list.items);
+        let names: HashSet<&CandidateId<'_>> = exclude.iter().collect();
+        let all = Candidates::of(self.candidates());
+        let ranked = match names.is_empty() {
+            true => all,
+            false => all.without(|one| one.id().is_some_and(|id| names.contains(id))),
+        };
+        ranked.boosted(self.boost_by.unwrap_or_default().into(), Candidate::boost)
+    }
+}
+
+/// Refuses the first of some fields that is given.
+fn refuse_given(
+    fields: impl IntoIterator<Item = (&'static str, bool)>,
+    detail: &'static str,
+) -> Result<(), ApiError> {
+    match fields.into_iter().find(|(_, is_given)| *is_given) {
+        Some((field, _)) => Err(ApiError::at(Code::InvalidField, field, detail)),
+        None => Ok(()),
     }
 }

@@ -38,8 +38,6 @@ struct More<'b> {
     boost: Option<f32>,
     data: Option<CallersData<'b>>,
     scores: Option<CallersScores<'b>>,
-    /// What a stored item shares with others of which one alone is wanted.
-    group: Option<&'b str>,
 }
 
 /// A text and what comes with it.
@@ -64,25 +62,12 @@ impl<'b> From<CandidateFields<'b>> for NamedCandidate<'b> {
     fn from(fields: CandidateFields<'b>) -> Self {
         let CandidateFields { id, text, boost, data, scores } = fields;
         let boost = boost.map(|Score(boost)| boost as f32);
-        let more = More { boost, data, scores, group: None };
+        let more = More { boost, data, scores };
         Self { id, text, more: (more != More::default()).then(|| Box::new(more)) }
     }
 }
 
 impl<'b> Candidate<'b> {
-    /// A stored item, with its id, data, boost and group.
-    pub(crate) fn stored(
-        (id, text): (&'b str, &'b str),
-        data: Option<&'b RawValue>,
-        boost: Option<f32>,
-        group: Option<&'b str>,
-    ) -> Self {
-        let more = More { boost, data: data.map(CallersData::stored), scores: None, group };
-        let more = (more != More::default()).then(|| Box::new(more));
-        let id = Some(CandidateId::Text(Cow::Borrowed(id)));
-        Self::Named(NamedCandidate { id, text: Text(Cow::Borrowed(text)), more })
-    }
-
     pub(crate) fn id(&self) -> Option<&CandidateId<'b>> {
         match self {
             Self::Text(_) => None,
@@ -95,11 +80,6 @@ impl<'b> Candidate<'b> {
             Self::Text(_) => None,
             Self::Named(named) => named.more.as_deref(),
         }
-    }
-
-    /// What it shares with others of which one alone is wanted.
-    pub(crate) fn group(&self) -> Option<&str> {
-        self.more()?.group
     }
 
     /// The change of its score.

@@ -16,7 +16,6 @@ mod shortlist;
 mod texts;
 
 pub(crate) use candidate::{CallersData, CallersScores, Candidate, CandidateId};
-pub(crate) use cognate::engine::{Opposites as OppositesRule, OppositionKind as OppositionName};
 pub(crate) use forms::{described, forms};
 pub(crate) use fuse::{FusePart, FuseRule};
 pub(crate) use liked::{DislikedText, LikedText};

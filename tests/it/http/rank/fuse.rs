@@ -1,8 +1,11 @@
 //! `fuse` in `POST /rank`, and fused methods of the model: the engine's answers, what is refused and
 //! where it stands.
 
+use std::sync::Arc;
+
 use cognate::engine::fuse::{FuseBy, Fusion, Part, Source};
-use cognate::engine::{Engine, Query, RankOptions};
+use cognate::engine::rank::Question;
+use cognate::engine::{Candidates, Engine, PageOptions, Query, QueryError};
 use cognate::methods::Method;
 use cognate::model::Model;
 use cognate::model::writer::Draft;
@@ -51,10 +54,24 @@ fn results(answer: &Value) -> Vec<(u64, f32)> {
 
 /// The same of a fusion by the engine itself.
 fn expected(engine: &Engine, by: FuseBy, parts: Vec<Part>, runs: &[Vec<f64>]) -> Vec<(u64, f32)> {
-    let fusion = Fusion::new(by, parts).unwrap();
-    let options = RankOptions::all(Query::new(engine.auto()));
-    let ranking = engine.fuse(QUERY, &TEXTS, (&fusion, runs), &options).unwrap();
-    ranking.results.iter().map(|one| (one.index as u64, one.score)).collect()
+    let candidates = Candidates::of(&TEXTS).with_runs(runs.to_vec());
+    made(engine, by, parts, &candidates, engine.auto(), None)
+}
+
+fn made<T: AsRef<str>>(
+    engine: &Engine,
+    by: FuseBy,
+    parts: Vec<Part>,
+    candidates: &Candidates<'_, T>,
+    reads: Method,
+    top_k: Option<usize>,
+) -> Vec<(u64, f32)> {
+    let fusion = Some(Arc::new(Fusion::new(by, parts).unwrap()));
+    let page = PageOptions { top_k, ..PageOptions::default() };
+    let question = Question { fusion, page, ..Question::new(QUERY, Query::new(reads)) };
+    let made = engine.rank_pages(&question, candidates, || Ok::<_, QueryError>(())).unwrap();
+    let results = made.pages[0].ranking.results.iter();
+    results.map(|one| (one.index as u64, one.score)).collect()
 }
 
 #[tokio::test]
@@ -85,17 +102,14 @@ async fn a_long_list_has_the_same_bits_in_parts() {
         .map(|at| format!("{} {} n{at}", TEXTS[at % 6], support::WORDS[at * 7 % 12]))
         .collect();
     let parts = vec![part(Method::Wmd, 1.0), part(Method::Bm25, 1.0)];
-    let fusion = Fusion::new(FuseBy::Zscore, parts).unwrap();
-    let options = RankOptions { top_k: Some(50), ..RankOptions::all(Query::new(Method::AvgCos)) };
-    let none: &[Vec<f64>] = &[];
-    let ranking = engine.fuse(QUERY, &texts, (&fusion, none), &options).unwrap();
+    let list = Candidates::of(&texts);
+    let wanted = made(&engine, FuseBy::Zscore, parts, &list, Method::AvgCos, Some(50));
     let fuse = json!([{"method": "wmd"}, {"method": "bm25"}]);
     let body = json!({
         "query": QUERY, "candidates": texts, "fuse": fuse, "fuse_by": "zscore", "top_k": 50,
     });
     let answer = app.ask("/rank", body).await;
-    let wanted = ranking.results.iter().map(|one| (one.index as u64, one.score));
-    assert_eq!(results(&answer), wanted.collect::<Vec<_>>());
+    assert_eq!(results(&answer), wanted);
 }
 
 #[tokio::test]

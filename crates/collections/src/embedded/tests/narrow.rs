@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cognate::engine::{Boosts, Liked, Likes, Query, RankOptions, Ranking, Strategy};
+use cognate::engine::rank::Question;
+use cognate::engine::{
+    Candidates, Liked, Likes, PageOptions, Query, QueryError, RankOptions, Ranking, Strategy,
+};
 use serde_json::json;
 
 use super::shortlists::{ENGINE, real, with};
@@ -96,13 +99,15 @@ fn the_best_of_few_are_the_best_of_all() {
                         continue;
                     };
                     let few: Vec<&Item> = few.items.iter().map(|(_, item)| item.as_ref()).collect();
-                    let liked = liked.map(|(text, weight)| Liked { text, weight }).to_vec();
-                    let likes = Likes { liked, strategy, ..Likes::default() };
+                    let liked = liked.map(|(text, weight)| Liked { text: text.into(), weight });
+                    let likes = Likes { liked: liked.to_vec(), strategy, ..Likes::default() };
+                    let page = PageOptions { top_k: Some(length), ..PageOptions::default() };
+                    let question = Question { page, ..Question::new(likes, options.query) };
                     let rank = |texts: &[String]| {
-                        ENGINE.rank_liked(&likes, texts, &Boosts::default(), &options, || true)
+                        let (texts, go_on) = (Candidates::of(texts), || Ok::<_, QueryError>(()));
+                        ENGINE.rank_pages(&question, &texts, go_on).unwrap().pages.remove(0).ranking
                     };
                     let (found, expected) = (rank(&texts_of(&few)), rank(&of_all));
-                    let (found, expected) = (found.unwrap(), expected.unwrap());
                     assert_eq!(told(&found, &few), told(&expected, &all), "{strategy:?} {length}");
                 }
             }

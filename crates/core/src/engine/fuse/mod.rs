@@ -3,8 +3,7 @@
 //!
 //! What a candidate's place or score with each part comes to is in [`combine`]; weights are shares:
 //! each is divided by their sum. Scores of a fusion depend on the whole list of candidates, but what
-//! the parts score mostly does not, so a long list can be scored in parts ([`FuseSession`]) and put
-//! together at the end ([`PartScores`]). Which fusions are worth having, and how weights are learned,
+//! the parts score mostly does not, so a long list can be scored in parts and put together at the end. Which fusions are worth having, and how weights are learned,
 //! is not known here.
 
 mod combine;
@@ -13,9 +12,7 @@ mod session;
 pub mod stored;
 
 pub use combine::{combine, standardised};
-pub use scores::PartScores;
 use serde::{Deserialize, Serialize};
-pub use session::FuseSession;
 pub use stored::{FusedMethod, FusedProblem, Fusions, Ranker};
 
 use crate::engine::{Engine, Query, QueryError};
@@ -162,12 +159,6 @@ impl Fusion {
 }
 
 impl Engine {
-    /// Whether the methods of a fusion may be asked in parts of the list: see
-    /// [`Engine::ranks_in_parts`].
-    pub fn fuses_in_parts(&self, fusion: &Fusion) -> bool {
-        fusion.methods().all(|(_, method, _)| self.ranks_in_parts(method))
-    }
-
     /// Whether every part of a fusion can be asked at all; if not, which part cannot and why.
     pub fn check_fusion(&self, fusion: &Fusion, query: &Query) -> Result<(), (usize, QueryError)> {
         fusion.methods().try_for_each(|(place, method, measure)| {

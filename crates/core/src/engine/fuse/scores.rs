@@ -1,86 +1,58 @@
-//! What the parts of a fusion score, one after the other for parts of a long list, and the ranking
-//! that they make together.
+//! What the parts of a fusion score, a ranking each of which the order does not matter, and the ranking that
+//! they make together.
 
 use std::cmp::Ordering;
 
-use crate::engine::fuse::{Fusion, Source, combine};
-use crate::engine::{BoostBy, Boosts, Counts, Parts, RankOptions, Ranked, Ranking, Reason};
+use crate::engine::fuse::{Fusion, Part, Source, combine};
+use crate::engine::rank::{BoostBy, Boosts};
+use crate::engine::{RankOptions, Ranked, Ranking, Reason};
 
-/// The scores of candidates by the methods of a fusion.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct PartScores {
-    pub(super) candidates: usize,
-    /// A column for each method, in the order of the fusion; negative infinity for no score.
-    pub(super) columns: Vec<Vec<f64>>,
-    /// Candidates that could not be read, by index, and why.
-    pub(super) left: Vec<(usize, Reason)>,
-    /// Candidates that were cut short.
-    pub(super) truncated: Vec<usize>,
-    /// Whether the query was cut short.
-    pub(super) query_truncated: bool,
-    /// The share of listed words of each candidate, if requested.
-    pub(super) known: Vec<f32>,
-    /// The share of listed words of the query, if requested.
-    pub(super) query_known: Option<f32>,
-    /// Counts of what was read, without the query.
-    pub counts: Counts,
-}
-
-impl Parts for PartScores {
-    fn append(&mut self, part: Self, first: usize) {
-        self.candidates += part.candidates;
-        self.columns.resize_with(self.columns.len().max(part.columns.len()), Vec::new);
-        for (column, more) in self.columns.iter_mut().zip(part.columns) {
-            column.extend(more);
-        }
-        self.left.extend(part.left.into_iter().map(|(index, reason)| (index + first, reason)));
-        self.truncated.extend(part.truncated.into_iter().map(|index| index + first));
-        self.query_truncated = part.query_truncated;
-        self.known.extend(part.known);
-        self.query_known = part.query_known;
-        self.counts.add(part.counts);
-    }
-}
-
-impl PartScores {
-    /// The scores of candidates when no method reads them.
-    pub fn unread(fusion: &Fusion, candidates: usize) -> Self {
-        let columns = fusion.methods().map(|_| vec![f64::NEG_INFINITY; candidates]);
-        Self { candidates, columns: columns.collect(), ..Self::default() }
-    }
-
-    /// Candidates that were cut short.
-    pub fn truncated(&self) -> &[usize] {
-        &self.truncated
-    }
-
-    /// The fused score of each candidate; negative infinity for one that no part scores. `runs` are
-    /// the caller's numbers in the order in which the fusion names them: one that is missing or too
+impl Fusion {
+    /// The fused score of each of so many candidates; negative infinity for one that no part scores. `runs`
+    /// are the caller's numbers in the order in which the fusion names them: one that is missing or too
     /// short scores nothing there.
-    pub fn fused<R: AsRef<[f64]>>(&self, fusion: &Fusion, runs: &[R]) -> Vec<f64> {
-        let mut methods = self.columns.iter().map(Vec::as_slice);
-        let mut runs = runs.iter().map(AsRef::as_ref);
-        let column = |source: &Source| match source {
-            Source::Method(..) => methods.next(),
-            Source::Run(_) => runs.next(),
+    pub(in crate::engine) fn scores(
+        &self,
+        parts: &[Ranking],
+        runs: &[Vec<f64>],
+        candidates: usize,
+    ) -> Vec<f64> {
+        let column = |part: &Ranking| {
+            let mut column = vec![f64::NEG_INFINITY; candidates];
+            for one in &part.results {
+                if let Some(place) = column.get_mut(one.index) {
+                    *place = f64::from(one.score);
+                }
+            }
+            column
         };
-        let parts = fusion.parts();
-        let columns: Vec<&[f64]> = parts
-            .iter()
-            .map(|part| &part.source)
-            .map(column)
-            .map(Option::unwrap_or_default)
-            .collect();
-        let weights: Vec<f64> = parts.iter().map(|part| part.weight).collect();
-        let mut fused = combine(fusion.by(), &columns, &weights);
-        fused.resize(self.candidates, f64::NEG_INFINITY);
+        let methods: Vec<Vec<f64>> = parts.iter().map(column).collect();
+        let (mut methods, mut runs) = (methods.iter(), runs.iter());
+        let column = |part: &Part| {
+            let column = match part.source {
+                Source::Method(..) => methods.next(),
+                Source::Run(_) => runs.next(),
+            };
+            column.map_or(&[][..], Vec::as_slice)
+        };
+        let columns: Vec<&[f64]> = self.parts.iter().map(column).collect();
+        let weights: Vec<f64> = self.parts.iter().map(|part| part.weight).collect();
+        let mut fused = combine(self.by, &columns, &weights);
+        fused.resize(candidates, f64::NEG_INFINITY);
         fused
     }
+}
 
-    /// Candidates by these scores, which have double precision so that none becomes equal to another
-    /// by being rounded. Boosts change fused scores, standardised ones where that is how they are
+impl Ranking {
+    /// Candidates by fused scores, with what was noted of them when they were read. Scores have double
+    /// precision so that none becomes equal to another by being rounded. Boosts change fused scores, standardised ones where that is how they are
     /// fused. Best first, equal scores by index; what has none is unscored.
-    pub fn ranking(self, scores: &[f64], options: &RankOptions, boosts: &Boosts<'_>) -> Ranking {
+    pub(in crate::engine) fn fused(
+        self,
+        scores: &[f64],
+        options: &RankOptions,
+        boosts: &Boosts<'_>,
+    ) -> Self {
         let boosted = |(index, &score): (usize, &f64)| match boosts.of.get(index) {
             Some(&Some(boost)) => match boosts.by {
                 BoostBy::Add => (index, score + f64::from(boost)),
@@ -108,21 +80,11 @@ impl PartScores {
         let single = |(index, score): (usize, f64)| Ranked { index, score: score as f32 };
         let wanted = order.into_iter().map(single).filter(|ranked| options.wants(ranked.score));
         let reason = |index: &usize| {
-            let left = self.left.binary_search_by_key(index, |(left, _)| *left);
-            let left = left.ok().and_then(|at| self.left.get(at));
-            left.map_or(Reason::Unknown, |(_, reason)| *reason)
+            let left = self.unscored.binary_search(index).ok();
+            left.and_then(|at| self.reasons.get(at)).copied().unwrap_or(Reason::Unknown)
         };
-        Ranking {
-            results: wanted.take(options.top_k.unwrap_or(usize::MAX)).collect(),
-            reasons: unscored.iter().map(reason).collect(),
-            unscored,
-            truncated: self.truncated,
-            query_truncated: self.query_truncated,
-            known: self.known,
-            query_known: self.query_known,
-            scored,
-            counts: self.counts,
-            ..Ranking::default()
-        }
+        let reasons = unscored.iter().map(reason).collect();
+        let results = wanted.take(options.top_k.unwrap_or(usize::MAX)).collect();
+        Self { results, unscored, reasons, scored, ..self }
     }
 }

@@ -1,9 +1,9 @@
 //! A text at work against which every method of a fusion scores: candidates are read once, whatever
 //! the number of methods.
 
-use crate::engine::fuse::{Fusion, PartScores};
+use crate::engine::fuse::Fusion;
 use crate::engine::workspace::Workspace;
-use crate::engine::{Boosts, Engine, Item, Place, Query, QueryError, RankOptions, Ranking, finite};
+use crate::engine::{Engine, Item, Place, Query, QueryError, Ranked, Ranking, finite};
 use crate::methods::{Against, Info, Posts, Reads, Scorer, Scratch};
 use crate::model::Phrase;
 
@@ -11,26 +11,28 @@ use crate::model::Phrase;
 const BLOCK: usize = 32;
 
 impl Engine {
-    /// Candidates by several rankings of them made one, best first, equal scores by index. `runs`
-    /// are the caller's numbers in the order in which the fusion names them. Of the question's
-    /// settings its method and measure play no part.
-    pub fn fuse<T: AsRef<str>, R: AsRef<[f64]>>(
+    /// The fused score of each candidate, in the double precision that they are ranked by, negative infinity
+    /// for one that no part scores; and the candidates that were cut short. Without a text the caller's
+    /// numbers alone score. `runs` are these in the order in which the fusion names them.
+    pub fn fused_scores<T: AsRef<str>>(
         &self,
-        text: &str,
+        text: Option<&str>,
         candidates: &[T],
-        (fusion, runs): (&Fusion, &[R]),
-        options: &RankOptions,
-    ) -> Result<Ranking, QueryError> {
-        let scores = self.fuse_session(text, fusion, &options.query, |session| {
-            session.score(candidates, || true)
-        })??;
-        let fused = scores.fused(fusion, runs);
-        Ok(scores.ranking(&fused, options, &Boosts::default()))
+        (fusion, runs): (&Fusion, &[Vec<f64>]),
+        query: &Query,
+    ) -> Result<(Vec<f64>, Vec<usize>), QueryError> {
+        let score = |session: &mut FuseSession<'_, '_>| session.score(candidates, || true);
+        let parts = match text {
+            Some(text) => self.fuse_session(text, fusion, query, score)??,
+            None => Vec::new(),
+        };
+        let scores = fusion.scores(&parts, runs, candidates.len());
+        let notes = parts.into_iter().next().unwrap_or_default();
+        Ok((scores, notes.truncated))
     }
 
-    /// Prepares a text for the methods of a fusion, to score any number of lists of candidates, such
-    /// as the parts of a long one where [`Engine::fuses_in_parts`].
-    pub fn fuse_session<R>(
+    /// Prepares a text for the methods of a fusion, to score any number of lists of candidates.
+    pub(in crate::engine) fn fuse_session<R>(
         &self,
         text: &str,
         fusion: &Fusion,
@@ -74,7 +76,7 @@ impl Engine {
 }
 
 /// See [`Engine::fuse_session`].
-pub struct FuseSession<'s, 'e> {
+pub(in crate::engine) struct FuseSession<'s, 'e> {
     engine: &'e Engine,
     /// How texts are read.
     query: Query,
@@ -113,38 +115,39 @@ struct Read<'e> {
 }
 
 impl<'e> FuseSession<'_, 'e> {
-    /// Scores a list of candidates by every method of the fusion. Before each block of candidates
-    /// `go_on` is asked; once that says no, what is answered is not whole.
-    pub fn score<T: AsRef<str>>(
+    /// Scores a list of candidates by every method of the fusion: a ranking each, of which the first notes
+    /// what was read. Before each block of candidates `go_on` is asked; once that says no, what is answered
+    /// is not whole.
+    pub(in crate::engine) fn score<T: AsRef<str>>(
         &mut self,
         candidates: &[T],
         mut go_on: impl FnMut() -> bool,
-    ) -> Result<PartScores, QueryError> {
-        let mut answer = PartScores {
-            candidates: candidates.len(),
-            columns: vec![vec![f64::NEG_INFINITY; candidates.len()]; self.scorings.len()],
+    ) -> Result<Vec<Ranking>, QueryError> {
+        let mut notes = Ranking {
             query_truncated: self.query_truncated,
             query_known: self.query_share,
-            ..PartScores::default()
+            ..Ranking::default()
         };
         if self.scorings.is_empty() {
             // The caller's numbers alone: no text has to be read.
-            return Ok(answer);
+            return Ok(vec![notes]);
         }
+        let mut scored: Vec<Vec<Ranked>> = Vec::with_capacity(self.scorings.len());
+        scored.resize_with(self.scorings.len(), || Vec::with_capacity(candidates.len()));
         // For methods that score candidates as a list, only the tokens are stored.
         let (mut posts, mut places) = (Posts::default(), Vec::new());
         let keeps = self.scorings.iter().any(|scoring| scoring.whole);
         for (number, chunk) in candidates.chunks(BLOCK).enumerate() {
             if !go_on() {
-                return Ok(answer);
+                break;
             }
-            let read = self.read_block(chunk, number * BLOCK, &mut answer)?;
-            for (scoring, column) in self.scorings.iter_mut().zip(&mut answer.columns) {
+            let read = self.read_block(chunk, number * BLOCK, &mut notes)?;
+            for (scoring, scored) in self.scorings.iter_mut().zip(&mut scored) {
                 if !scoring.whole {
                     let Read { worded, bare } = &read;
-                    scoring.score(&worded.phrases, &worded.indexes, column)?;
+                    scoring.score(&worded.phrases, &worded.indexes, scored)?;
                     if scoring.info.reads == Reads::Tokens {
-                        scoring.score(&bare.phrases, &bare.indexes, column)?;
+                        scoring.score(&bare.phrases, &bare.indexes, scored)?;
                     }
                 }
             }
@@ -156,11 +159,14 @@ impl<'e> FuseSession<'_, 'e> {
                 self.free.extend(phrases);
             }
         }
-        let scorings = self.scorings.iter_mut().zip(&mut answer.columns);
-        for (scoring, column) in scorings.filter(|(scoring, _)| scoring.whole) {
-            scoring.score_list(&posts, &places, column)?;
+        let scorings = self.scorings.iter_mut().zip(&mut scored);
+        for (scoring, scored) in scorings.filter(|(scoring, _)| scoring.whole) {
+            scoring.score_list(&posts, &places, scored)?;
         }
-        Ok(answer)
+        let mut notes = Some(notes);
+        let ranking =
+            |results: Vec<Ranked>| Ranking { results, ..notes.take().unwrap_or_default() };
+        Ok(scored.into_iter().map(ranking).collect())
     }
 
     /// Hands memory back to the workspace.
@@ -173,7 +179,7 @@ impl<'e> FuseSession<'_, 'e> {
         &mut self,
         block: &[T],
         first: usize,
-        answer: &mut PartScores,
+        answer: &mut Ranking,
     ) -> Result<Read<'e>, QueryError> {
         let query = self.query;
         let needs_words = self.scorings.iter().any(|scoring| scoring.info.reads == Reads::Words);
@@ -191,7 +197,8 @@ impl<'e> FuseSession<'_, 'e> {
                 answer.known.push(phrase.known_share());
             }
             if let Item::Left(reason) = item {
-                answer.left.push((index, reason));
+                answer.unscored.push(index);
+                answer.reasons.push(reason);
                 self.free.push(phrase);
                 continue;
             }
@@ -221,14 +228,14 @@ impl Scoring<'_> {
         &mut self,
         phrases: &[Phrase<'_>],
         indexes: &[usize],
-        column: &mut [f64],
+        scored: &mut Vec<Ranked>,
     ) -> Result<(), QueryError> {
         let Some(against) = self.against.as_mut().filter(|_| !phrases.is_empty()) else {
             return Ok(());
         };
         let mut scores = vec![0.0; phrases.len()];
         against.score(phrases, &mut scores, &mut self.scratch);
-        self.note(&scores, indexes, column)
+        self.note(&scores, indexes, scored)
     }
 
     /// Scores candidates of which the tokens were stored.
@@ -236,27 +243,24 @@ impl Scoring<'_> {
         &mut self,
         posts: &Posts,
         indexes: &[usize],
-        column: &mut [f64],
+        scored: &mut Vec<Ranked>,
     ) -> Result<(), QueryError> {
         let Some(against) = self.against.as_mut().filter(|_| !posts.is_empty()) else {
             return Ok(());
         };
         let mut scores = vec![0.0; posts.len()];
         against.score_list(posts, &mut scores);
-        self.note(&scores, indexes, column)
+        self.note(&scores, indexes, scored)
     }
 
     fn note(
         &self,
         scores: &[f32],
         indexes: &[usize],
-        column: &mut [f64],
+        scored: &mut Vec<Ranked>,
     ) -> Result<(), QueryError> {
         for (&index, &score) in indexes.iter().zip(scores) {
-            let score = f64::from(finite(score, self.info)?);
-            if let Some(place) = column.get_mut(index) {
-                *place = score;
-            }
+            scored.push(Ranked { index, score: finite(score, self.info)? });
         }
         Ok(())
     }

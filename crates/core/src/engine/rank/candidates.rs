@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::engine::{BoostBy, Boosts, Ranking};
+use crate::engine::rank::{BoostBy, Boosts, KeptText};
+use crate::engine::{Place, QueryError, Ranking};
 
 /// The candidates of a list that are ranked.
 #[derive(Debug)]
@@ -18,34 +19,57 @@ pub struct Candidates<'c, T> {
     boosts: Vec<Option<f32>>,
     /// The group of each of the whole list that has one; empty if they are not grouped.
     groups: Vec<Option<Cow<'c, str>>>,
+    /// The caller's numbers of the ranked candidates.
+    runs: Vec<Vec<f64>>,
+    /// The vector of each ranked candidate, if these were made before.
+    kept: Option<Vec<KeptText<'c>>>,
 }
 
 impl<'c, T> Candidates<'c, T> {
-    /// The candidates of a list that `excludes` does not name, with their boosts.
-    pub fn of(
-        all: &'c [T],
-        excludes: Option<impl Fn(&T) -> bool>,
-        boost: impl Fn(&T) -> Option<f32>,
-        by: BoostBy,
-    ) -> Self {
-        let (ranked, places): (Vec<&T>, _) = match excludes {
-            None => (all.iter().collect(), None),
-            Some(excludes) => {
-                let stays = all.iter().enumerate().filter(|(_, candidate)| !excludes(candidate));
-                let (places, ranked) = stays.unzip();
-                (ranked, Some(places))
-            }
-        };
-        let mut boosts: Vec<_> = ranked.iter().map(|candidate| boost(candidate)).collect();
+    /// All candidates of a list.
+    pub fn of(all: &'c [T]) -> Self {
+        Self {
+            all,
+            ranked: all.iter().collect(),
+            places: None,
+            by: BoostBy::Add,
+            boosts: Vec::new(),
+            groups: Vec::new(),
+            runs: Vec::new(),
+            kept: None,
+        }
+    }
+
+    /// The candidates that are not excluded; to be said before what their boosts, numbers and vectors are.
+    pub fn without(self, excludes: impl Fn(&T) -> bool) -> Self {
+        let stays = self.all.iter().enumerate().filter(|(_, candidate)| !excludes(candidate));
+        let (places, ranked) = stays.unzip();
+        Self { ranked, places: Some(places), ..self }
+    }
+
+    /// The same candidates with their boosts.
+    pub fn boosted(self, by: BoostBy, boost: impl Fn(&T) -> Option<f32>) -> Self {
+        let mut boosts: Vec<_> = self.ranked.iter().map(|candidate| boost(candidate)).collect();
         if boosts.iter().all(Option::is_none) {
             boosts = Vec::new();
         }
-        Self { all, ranked, places, by, boosts, groups: Vec::new() }
+        Self { by, boosts, ..self }
     }
 
     /// The same candidates, of which the best of each group alone is a result.
     pub fn grouped(self, group: impl Fn(&'c T) -> Option<Cow<'c, str>>) -> Self {
         Self { groups: self.all.iter().map(group).collect(), ..self }
+    }
+
+    /// The same candidates with numbers of the caller's, a list for each run that a fusion names.
+    pub fn with_runs(self, runs: Vec<Vec<f64>>) -> Self {
+        Self { runs, ..self }
+    }
+
+    /// The same candidates with vectors that were made before and [stand for
+    /// them](crate::Engine::ranks_kept).
+    pub fn with_vectors(self, kept: Option<Vec<KeptText<'c>>>) -> Self {
+        Self { kept, ..self }
     }
 
     /// Whether some of them are left out for a better one of their group.
@@ -56,6 +80,19 @@ impl<'c, T> Candidates<'c, T> {
     /// The group of one of the whole list.
     pub(super) fn group(&self, index: usize) -> Option<&str> {
         self.groups.get(index)?.as_deref()
+    }
+
+    /// Whether vectors stand for them.
+    pub fn have_vectors(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    pub(super) fn runs(&self) -> &[Vec<f64>] {
+        &self.runs
+    }
+
+    pub(super) fn kept(&self) -> Option<&[KeptText<'c>]> {
+        self.kept.as_deref()
     }
 
     /// The whole list.
@@ -69,13 +106,13 @@ impl<'c, T> Candidates<'c, T> {
     }
 
     /// Some of those that are ranked, and their boosts.
-    pub fn part(&self, part: Range<usize>) -> (&[&'c T], Boosts<'_>) {
+    pub(super) fn part(&self, part: Range<usize>) -> (&[&'c T], Boosts<'_>) {
         let of = self.boosts.get(part.clone()).unwrap_or_default();
         (self.ranked.get(part).unwrap_or_default(), Boosts { by: self.by, of })
     }
 
     /// The boosts of all that are ranked.
-    pub fn boosts(&self) -> Boosts<'_> {
+    pub(super) fn boosts(&self) -> Boosts<'_> {
         Boosts { by: self.by, of: &self.boosts }
     }
 
@@ -84,8 +121,16 @@ impl<'c, T> Candidates<'c, T> {
         self.places.as_ref().and_then(|places| places.get(index)).copied().unwrap_or(index)
     }
 
+    /// Gives an error the place in the whole list of the candidate at fault.
+    pub(super) fn restored(&self, error: QueryError) -> QueryError {
+        match error.place() {
+            Some(Place::Candidate(index)) => error.placed(Place::Candidate(self.place(index))),
+            _ => error,
+        }
+    }
+
     /// Gives the candidates of a ranking their places in the whole list.
-    pub fn restore(&self, ranking: &mut Ranking) {
+    pub(super) fn restore(&self, ranking: &mut Ranking) {
         let Some(places) = &self.places else { return };
         let listed = ranking.unscored.iter_mut().chain(&mut ranking.truncated);
         listed.for_each(|index| *index = self.place(*index));

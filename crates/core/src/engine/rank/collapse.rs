@@ -16,12 +16,11 @@ const LEAST_BLOCK: usize = 32;
 const MOST_BLOCK: usize = 1024;
 
 /// A candidate and its duplicates.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Fold {
+pub(super) struct Fold {
     /// The best of them.
-    pub best: Ranked,
+    pub(super) best: Ranked,
     /// The others, best first.
-    pub duplicates: Vec<Duplicate>,
+    pub(super) duplicates: Vec<Duplicate>,
 }
 
 /// A candidate that is nearly the same as a better one.
@@ -37,7 +36,7 @@ impl Engine {
     /// Folds scored candidates, best first: one that is at least so much like a better one that stands
     /// for itself is a duplicate of the best such. At most `wanted` stand for themselves; candidates
     /// after the last of them are not looked at. `check` is asked again and again.
-    pub fn collapse<T: AsRef<str>, E: From<QueryError>>(
+    pub(super) fn collapse<T: AsRef<str>, E: From<QueryError>>(
         &self,
         ranked: &[Ranked],
         candidates: &[T],
@@ -95,7 +94,7 @@ impl Engine {
 
 impl Ranking {
     /// Leaves the best result of each group, and those of none; at most so many.
-    pub fn leave_best_of_groups<G: Eq + Hash>(
+    pub(super) fn leave_best_of_groups<G: Eq + Hash>(
         &mut self,
         group_of: impl Fn(usize) -> Option<G>,
         most: usize,

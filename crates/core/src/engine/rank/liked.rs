@@ -2,18 +2,20 @@
 //! text are those of a ranking for it alone. Texts are added up in the order of their bytes, not as given,
 //! so that sums have the same bits.
 
-use crate::engine::rank::many::{Asked, blocks};
+use std::borrow::Cow;
+
+use crate::engine::rank::many::{AskedText, blocks};
 use crate::engine::rank::panel::Panel;
 use crate::engine::rank::session::Reader;
 use crate::engine::workspace::Workspace;
-use crate::engine::{Engine, Place, QueryError, RankOptions, Ranked, Ranking, finite};
-use crate::methods::Kind;
+use crate::engine::{Engine, Place, Query, QueryError, RankOptions, Ranked, Ranking, finite};
+use crate::methods::{Info, Kind, Measure};
 
 /// A liked text.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Liked<'t> {
     /// The text.
-    pub text: &'t str,
+    pub text: Cow<'t, str>,
     /// The factor of its scores; above 0.
     pub weight: f32,
 }
@@ -36,7 +38,7 @@ pub struct Likes<'t> {
     /// Texts that a candidate should be like.
     pub liked: Vec<Liked<'t>>,
     /// Texts that it should not be like.
-    pub disliked: Vec<&'t str>,
+    pub disliked: Vec<Cow<'t, str>>,
     /// How the scores with the liked texts are combined.
     pub strategy: Strategy,
     /// The factor of the best score with a disliked text, which is then subtracted.
@@ -46,12 +48,24 @@ pub struct Likes<'t> {
 impl<'t> Likes<'t> {
     /// Texts that count alike, of which the best score counts.
     pub fn any_of(texts: impl IntoIterator<Item = &'t str>) -> Self {
-        let liked = texts.into_iter().map(|text| Liked { text, weight: 1.0 });
+        let liked = texts.into_iter().map(|text| Liked { text: text.into(), weight: 1.0 });
         Self { liked: liked.collect(), ..Self::default() }
     }
 
     /// The factor of the best score with a disliked text where nothing else is asked.
     pub const UNLIKE_WEIGHT: f32 = 0.5;
+}
+
+impl Default for Likes<'_> {
+    /// No liked text; the best score counts.
+    fn default() -> Self {
+        Self {
+            liked: Vec::new(),
+            disliked: Vec::new(),
+            strategy: Strategy::default(),
+            unlike_weight: Self::UNLIKE_WEIGHT,
+        }
+    }
 }
 
 /// Places of the liked and disliked texts that have nothing to be scored by.
@@ -65,9 +79,9 @@ pub struct UnscoredLikes {
 
 impl Engine {
     /// Refuses a method whose scores do not say how alike two texts are.
-    pub fn check_likes(&self, options: &RankOptions) -> Result<(), QueryError> {
-        let info = options.query.method.info();
-        self.check(&options.query)?;
+    pub(super) fn check_likes(&self, query: &Query) -> Result<(), QueryError> {
+        let info = query.method.info();
+        self.check(query)?;
         match info.kind {
             Kind::Similarity => Ok(()),
             Kind::Ranker => Err(QueryError::OnlyRanks { method: info.name }),
@@ -76,24 +90,17 @@ impl Engine {
 
     /// The best candidates by how alike they are to liked texts and not to disliked ones. Before each
     /// text and block of candidates `go_on` is asked; once that says no, what is answered is not whole.
-    pub fn rank_liked<T: AsRef<str>>(
+    pub(super) fn rank_liked<T: AsRef<str>>(
         &self,
-        likes: &Likes<'_>,
+        (sides, likes): (&Sides<'_>, &Likes<'_>),
         candidates: &[T],
         boosts: &Boosts<'_>,
         options: &RankOptions,
         mut go_on: impl FnMut() -> bool,
     ) -> Result<Ranking, QueryError> {
-        self.check_likes(options)?;
         let mut panel = Panel::of(self, &options.query)?;
-        let sides = Sides::read(self, likes, options)?;
         let known = sides.liked.iter().any(|(one, _)| one.known);
-        let asked = sides.liked.iter().map(|(one, _)| one).chain(&sides.disliked);
-        let mut ranking = Ranking {
-            measure: panel.measure,
-            query_truncated: asked.clone().any(|one| one.truncated),
-            ..Ranking::default()
-        };
+        let mut ranking = sides.ranking(panel.measure);
         let mut workspace = Workspace::of(&self.model);
         let mut reader = Reader::of(self, &options.query, panel.info);
         let (mut scores, mut sums) = (Vec::new(), Sums::default());
@@ -107,9 +114,7 @@ impl Engine {
             }
             panel.seat(phrases);
             sums.begin(indexes.len());
-            let liked = sides.liked.iter().map(|(one, weight)| (one, Some(*weight)));
-            let disliked = sides.disliked.iter().map(|one| (one, None));
-            let visitors = liked.chain(disliked).filter(|(one, _)| one.known);
+            let visitors = sides.known();
             let seats = panel.seats(phrases, visitors.clone().count(), workspace.scratch());
             for (one, weight) in visitors {
                 if !go_on() {
@@ -124,63 +129,93 @@ impl Engine {
             if let Some(seats) = seats {
                 seats.give_back(workspace.scratch());
             }
-            for (place, &index) in indexes.iter().enumerate() {
-                let score = finite(sums.score(place, likes), panel.info)?;
-                let score = finite(boosts.apply(index, score), panel.info)?;
-                ranking.results.push(Ranked { index, score });
-            }
-            ranking.scored += indexes.len();
+            ranking.add_sums(&sums, indexes, (likes, boosts), panel.info)?;
         }
         reader.end(&mut workspace);
         ranking.order(options);
         Ok(ranking)
     }
-
-    /// The liked and disliked texts that have nothing to be scored by, or an error of one.
-    pub fn passed_likes(
-        &self,
-        likes: &Likes<'_>,
-        options: &RankOptions,
-    ) -> Result<UnscoredLikes, QueryError> {
-        let liked: Vec<&str> = likes.liked.iter().map(|one| one.text).collect();
-        let unknown = |asked: &[Asked<'_>]| {
-            let places = asked.iter().enumerate().filter(|(_, one)| !one.known);
-            places.map(|(place, _)| place).collect()
-        };
-        Ok(UnscoredLikes {
-            liked: unknown(&self.read_asked(&liked, &options.query, Place::Liked)?),
-            disliked: unknown(&self.read_asked(
-                &likes.disliked,
-                &options.query,
-                Place::Disliked,
-            )?),
-        })
-    }
 }
 
 /// The liked and disliked texts, read, in the order of their bytes.
 pub(super) struct Sides<'e> {
-    pub(super) liked: Vec<(Asked<'e>, f32)>,
-    pub(super) disliked: Vec<Asked<'e>>,
+    pub(super) liked: Vec<(AskedText<'e>, f32)>,
+    pub(super) disliked: Vec<AskedText<'e>>,
+    /// Those that have nothing to be scored by.
+    pub(super) unscored: UnscoredLikes,
+    /// The share of listed words of one text, if requested.
+    pub(super) query_known: Option<f32>,
 }
 
 impl<'e> Sides<'e> {
     pub(super) fn read(
         engine: &'e Engine,
         likes: &Likes<'_>,
-        options: &RankOptions,
+        query: &Query,
     ) -> Result<Self, QueryError> {
-        let query = &options.query;
-        let texts: Vec<&str> = likes.liked.iter().map(|one| one.text).collect();
+        let texts: Vec<&str> = likes.liked.iter().map(|one| &*one.text).collect();
         let asked = engine.read_asked(&texts, query, Place::Liked)?;
-        let mut liked: Vec<_> = asked.into_iter().zip(&likes.liked).collect();
-        liked.sort_by(|(_, a), (_, b)| {
-            a.text.cmp(b.text).then_with(|| a.weight.total_cmp(&b.weight))
-        });
-        let liked = liked.into_iter().map(|(one, liked)| (one, liked.weight)).collect();
         // The best of them is the same in any order.
         let disliked = engine.read_asked(&likes.disliked, query, Place::Disliked)?;
-        Ok(Self { liked, disliked })
+        let unknown = |asked: &[AskedText<'_>]| {
+            let places = asked.iter().enumerate().filter(|(_, one)| !one.known);
+            places.map(|(place, _)| place).collect()
+        };
+        let unscored = UnscoredLikes { liked: unknown(&asked), disliked: unknown(&disliked) };
+        let mut liked: Vec<_> = asked.into_iter().zip(&likes.liked).collect();
+        liked.sort_by(|(_, a), (_, b)| {
+            a.text.cmp(&b.text).then_with(|| a.weight.total_cmp(&b.weight))
+        });
+        let liked = liked.into_iter().map(|(one, liked)| (one, liked.weight)).collect();
+        Ok(Self { liked, disliked, unscored, query_known: None })
+    }
+
+    /// A text as the only liked one.
+    pub(super) fn one(
+        engine: &'e Engine,
+        text: &str,
+        query: &Query,
+        place: Place,
+    ) -> Result<Self, QueryError> {
+        let asked = engine.read_asked(&[text], query, |_| place)?;
+        let query_known = asked.first().and_then(|one| query.told_share(&one.phrase));
+        let liked = asked.into_iter().map(|one| (one, 1.0)).collect();
+        Ok(Self { liked, disliked: vec![], unscored: UnscoredLikes::default(), query_known })
+    }
+}
+
+impl Sides<'_> {
+    /// The texts that have what the method needs, and the weights of the liked ones.
+    pub(super) fn known(&self) -> impl Iterator<Item = (&AskedText<'_>, Option<f32>)> + Clone {
+        let liked = self.liked.iter().map(|(one, weight)| (one, Some(*weight)));
+        let disliked = self.disliked.iter().map(|one| (one, None));
+        liked.chain(disliked).filter(|(one, _)| one.known)
+    }
+
+    /// A ranking without a candidate.
+    pub(super) fn ranking(&self, measure: Measure) -> Ranking {
+        let mut all = self.liked.iter().map(|(one, _)| one).chain(&self.disliked);
+        let (query_truncated, query_known) = (all.any(|one| one.truncated), self.query_known);
+        Ranking { measure, query_truncated, query_known, ..Ranking::default() }
+    }
+}
+
+impl Ranking {
+    /// Adds the candidates of a block by what their scores came to.
+    pub(super) fn add_sums(
+        &mut self,
+        sums: &Sums,
+        indexes: &[usize],
+        (likes, boosts): (&Likes<'_>, &Boosts<'_>),
+        info: &Info,
+    ) -> Result<(), QueryError> {
+        for (place, &index) in indexes.iter().enumerate() {
+            let score = finite(sums.score(place, likes), info)?;
+            let score = finite(boosts.apply(index, score), info)?;
+            self.results.push(Ranked { index, score });
+        }
+        self.scored += indexes.len();
+        Ok(())
     }
 }
 
@@ -255,7 +290,7 @@ pub enum BoostBy {
 impl BoostBy {
     /// A score with its boost. It never falls where the score rises, so a bound of the score with the
     /// boost is one of the score that comes of it.
-    pub fn boosted(self, score: f32, boost: Option<f32>) -> f32 {
+    pub(crate) fn boosted(self, score: f32, boost: Option<f32>) -> f32 {
         match (self, boost) {
             (_, None) => score,
             (Self::Add, Some(boost)) => score + boost,
@@ -267,11 +302,11 @@ impl BoostBy {
 
 /// The boosts of a list of candidates.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Boosts<'b> {
+pub(crate) struct Boosts<'b> {
     /// How boosts change scores.
-    pub by: BoostBy,
+    pub(crate) by: BoostBy,
     /// One for each candidate, in order; empty if no candidate has one.
-    pub of: &'b [Option<f32>],
+    pub(crate) of: &'b [Option<f32>],
 }
 
 impl Boosts<'_> {

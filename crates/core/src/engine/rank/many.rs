@@ -1,12 +1,13 @@
 //! The same candidates ranked for several texts: each candidate is looked up once, and where the method
 //! has vectors its vector is made once.
 
+use crate::engine::rank::Boosts;
 use crate::engine::rank::best::best_of_bounded;
 use crate::engine::rank::panel::Panel;
 use crate::engine::rank::session::Reader;
 use crate::engine::workspace::Workspace;
 use crate::engine::{
-    Boosts, Engine, Parts, Place, Query, QueryError, RankOptions, Ranked, Ranking, Reason, finite,
+    Engine, Place, Query, QueryError, RankOptions, Ranked, Ranking, Reason, finite,
 };
 use crate::methods::{Posts, Seats};
 use crate::model::Phrase;
@@ -15,21 +16,8 @@ use crate::model::Phrase;
 /// words that are not listed, which may be a kilobyte each, are held for no more than these.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Rankings of the same candidates, one a text.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Rankings(pub Vec<Ranking>);
-
-impl Parts for Rankings {
-    fn append(&mut self, part: Self, first: usize) {
-        self.0.resize_with(self.0.len().max(part.0.len()), Ranking::default);
-        for (whole, part) in self.0.iter_mut().zip(part.0) {
-            whole.append(part, first);
-        }
-    }
-}
-
 /// A text that candidates are ranked for.
-pub(super) struct Asked<'e> {
+pub(super) struct AskedText<'e> {
     pub(super) phrase: Phrase<'e>,
     /// Whether it has what the method needs.
     pub(super) known: bool,
@@ -40,18 +28,17 @@ impl Engine {
     /// Rankings of the same candidates for each of several texts, each as [`Engine::rank_best`]
     /// answers, bit for bit. Before each text and block of candidates `go_on` is asked; once that says
     /// no, what is answered is not whole.
-    pub fn rank_each<Q: AsRef<str>, T: AsRef<str>>(
+    pub(super) fn rank_each<T: AsRef<str>>(
         &self,
-        texts: &[Q],
+        asked: &[AskedText<'_>],
         candidates: &[T],
         boosts: &Boosts<'_>,
         options: &RankOptions,
         mut go_on: impl FnMut() -> bool,
-    ) -> Result<Rankings, QueryError> {
+    ) -> Result<Vec<Ranking>, QueryError> {
         let query = &options.query;
         let mut panel = Panel::of(self, query)?;
-        let asked = self.read_asked(texts, query, Place::QueryOf)?;
-        let start = |one: &Asked<'_>| Ranking {
+        let start = |one: &AskedText<'_>| Ranking {
             measure: panel.measure,
             query_truncated: one.truncated,
             query_known: query.told_share(&one.phrase),
@@ -76,7 +63,7 @@ impl Engine {
             let seats = panel.seats(phrases, known, workspace.scratch());
             for (one, ranking) in asked.iter().zip(&mut rankings) {
                 if !go_on() {
-                    return Ok(Rankings(rankings));
+                    return Ok(rankings);
                 }
                 ranking.note(&read, first..first + block.len(), one.known);
                 if one.known && !panel.scores_lists() {
@@ -98,7 +85,7 @@ impl Engine {
             let scored = RankedBlock { panel: &panel, seats: None, options, boosts };
             scored.add_list(&one.phrase, (&posts, &places), ranking, &mut workspace)?;
         }
-        Ok(Rankings(rankings))
+        Ok(rankings)
     }
 
     /// Looks up the texts that candidates are ranked for.
@@ -107,7 +94,7 @@ impl Engine {
         texts: &[Q],
         query: &Query,
         place: impl Fn(usize) -> Place,
-    ) -> Result<Vec<Asked<'_>>, QueryError> {
+    ) -> Result<Vec<AskedText<'_>>, QueryError> {
         let read = |(index, text): (usize, &Q)| {
             let mut phrase = Phrase::new(&self.model);
             let truncated = self.read(&mut phrase, text.as_ref(), query, place(index))?;
@@ -115,7 +102,7 @@ impl Engine {
             if !known {
                 query.accepts_unknown(place(index))?;
             }
-            Ok(Asked { phrase, known, truncated })
+            Ok(AskedText { phrase, known, truncated })
         };
         texts.iter().enumerate().map(read).collect()
     }

@@ -11,19 +11,23 @@ mod many;
 mod matrix;
 mod page;
 mod panel;
+mod parts;
 mod prepared;
+mod question;
 mod session;
 
 pub use candidates::Candidates;
-pub use collapse::{Duplicate, Fold};
+pub use collapse::Duplicate;
 pub use diversify::Diversify;
-pub use kept::{KeptText, RankedFor};
-pub use liked::{BoostBy, Boosts, Liked, Likes, Strategy, UnscoredLikes};
-pub use many::Rankings;
+pub use kept::KeptText;
+pub(super) use liked::Boosts;
+pub use liked::{BoostBy, Liked, Likes, Strategy, UnscoredLikes};
 pub use matrix::Matrix;
-pub use page::{Page, PageOptions, PageResult, RankQuestion, ResultReason, Side, WordShare};
+pub use page::{Page, PageOptions, PageResult, ResultReason, Side, WordShare};
+pub use parts::{Pages, Partial, Session};
 pub use prepared::PreparedText;
-pub use session::RankSession;
+pub use question::{Asked, Question};
+pub(super) use session::RankSession;
 
 use crate::engine::rank::session::Reader;
 use crate::engine::workspace::Workspace;
@@ -77,27 +81,12 @@ impl Engine {
         candidates: &[T],
         options: &RankOptions,
     ) -> Result<Ranking, QueryError> {
-        self.rank_session(text, options, |session| session.rank(candidates))?
+        self.text_session(text, options, |session| session.rank(candidates))?
     }
 
-    /// Prepares a text for ranking any number of lists of candidates, such as the parts of a long
-    /// one where [`Engine::ranks_in_parts`]. What was learnt of the text for one list serves the next,
-    /// and changes no bit of a score. A text that is kept in a struct is a [`PreparedText`].
-    ///
-    /// ```
-    /// use cognate::engine::RankOptions;
-    ///
-    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
-    /// # let engine = cognate::Engine::open("models/default.safetensors".as_ref(), &Default::default())?;
-    /// let options = RankOptions::all(cognate::Query::new(engine.method("auto")?));
-    /// let lists = [["quake hits city", "football results"], ["a tremor", "cat naps"]];
-    /// let best = engine.rank_session("earthquake", &options, |session| {
-    ///     lists.map(|list| session.rank(&list).map(|ranking| ranking.results[0].index))
-    /// })?;
-    /// assert_eq!(best, [Ok(0), Ok(0)]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn rank_session<R>(
+    /// Prepares a text for ranking any number of lists of candidates. What was learnt of the text for one
+    /// list serves the next, and changes no bit of a score.
+    pub(crate) fn text_session<R>(
         &self,
         text: &str,
         options: &RankOptions,
@@ -107,7 +96,7 @@ impl Engine {
         self.rank_by((self.scorer_of(query)?, query.method.info()), text, options, run)
     }
 
-    /// [`Engine::rank_session`] by a scorer that need not be one of the methods.
+    /// [`Engine::text_session`] by a scorer that need not be one of the methods.
     pub(super) fn rank_by<R>(
         &self,
         (scorer, info): (&Scorer, &Info),

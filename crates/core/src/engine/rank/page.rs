@@ -4,12 +4,8 @@
 use std::collections::HashMap;
 
 use crate::engine::explain::{ExplainedWord, Explanation, UnknownToken};
-use crate::engine::fuse::{FuseSession, Fusion};
-use crate::engine::rank::{BLOCK, RankedFor};
-use crate::engine::{
-    Candidates, Diversify, Duplicate, Engine, Likes, Oppositions, Query, QueryError, RankOptions,
-    RankSession, Ranked, Ranking, UnscoredLikes,
-};
+use crate::engine::rank::{Asked, BLOCK, Diversify, Duplicate, Likes, Question};
+use crate::engine::{Engine, Oppositions, Query, QueryError, Ranked, Ranking};
 
 /// What a page is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -92,7 +88,7 @@ impl Explanation {
     /// The words with the largest shares, the largest first; of equals those of the query, in the order
     /// of the text. A word in small and in capital letters, or in the singular and the plural, is one
     /// word. What has no letter, such as a number, is not the first of them where there is a word.
-    pub fn largest_shares(&self, most: usize) -> Vec<WordShare> {
+    pub(super) fn largest_shares(&self, most: usize) -> Vec<WordShare> {
         let tokens = |words: &'_ [ExplainedWord], unknown: &'_ [UnknownToken], of: Side| {
             let words = words.iter().map(|word| (word.token.clone(), word.share));
             let unknown = unknown.iter().map(|token| (token.token.clone(), token.share));
@@ -156,8 +152,13 @@ pub struct ResultReason {
 pub struct Page {
     /// The ranking up to the end of the page.
     pub ranking: Ranking,
+    /// What the query was read as, where none of its words is known.
+    pub read_as: Option<String>,
     offset: usize,
-    options: RankOptions,
+    /// Where the page ends.
+    end: usize,
+    /// Whether candidates without a score are listed: not where a least score is asked for.
+    lists_unscored: bool,
     /// The duplicates of results, by the index of the result.
     duplicates: HashMap<usize, Vec<Duplicate>>,
     /// Reasons of the first results of the page.
@@ -188,8 +189,12 @@ pub struct PageResult<'p> {
 impl Page {
     /// The results of the page, best first; the unscored last, where no least score was asked for.
     pub fn results(&self) -> impl Iterator<Item = PageResult<'_>> {
-        let listed = self.ranking.listed(&self.options).skip(self.offset).enumerate();
-        listed.map(|(place, (index, score))| PageResult {
+        let Self { ranking, lists_unscored, .. } = self;
+        let scored = ranking.results.iter().map(|ranked| (ranked.index, Some(ranked.score)));
+        let unscored = ranking.unscored.iter().filter(|_| *lists_unscored);
+        let listed = scored.chain(unscored.map(|&index| (index, None)));
+        let listed = listed.take(self.end).skip(self.offset);
+        listed.enumerate().map(|(place, (index, score))| PageResult {
             index,
             score,
             duplicates: self.duplicates.get(&index).map_or(&[], Vec::as_slice),
@@ -200,95 +205,38 @@ impl Page {
     }
 }
 
-/// A whole question: what is asked, what scores the candidates, and which page of them is wanted.
-#[derive(Debug, Clone, Copy)]
-pub struct RankQuestion<'q> {
-    /// What candidates are ranked for.
-    pub asked: RankedFor<'q>,
-    /// Method, measure, and what to do with unknown and overlong texts.
-    pub query: Query,
-    /// Several rankings fused, by methods alone; it scores in the place of the method.
-    pub fusion: Option<&'q Fusion>,
-    /// The least score wanted; none means any.
-    pub min_score: Option<f32>,
-    /// Which page is wanted, and what it is made of.
-    pub page: PageOptions,
-}
-
 impl Engine {
-    /// Ranks candidates and makes the page that is asked for; also tells which liked and disliked texts
-    /// are part of no score. `check` is asked again and again, and ends the work by its error.
-    pub fn rank_page<T: AsRef<str>, E: From<QueryError>>(
-        &self,
-        question: &RankQuestion<'_>,
-        candidates: &Candidates<'_, T>,
-        mut check: impl FnMut() -> Result<(), E>,
-    ) -> Result<(Page, UnscoredLikes), E> {
-        let RankQuestion { asked, query, fusion, min_score, page } = *question;
-        // The best of another group may stand anywhere.
-        let top_k = page.needed().filter(|_| !candidates.are_grouped());
-        let options = RankOptions { query, top_k, min_score };
-        let (ranked, boosts) = candidates.part(0..candidates.ranked().len());
-        let mut unscored = UnscoredLikes::default();
-        let mut go_on = || check().is_ok();
-        let mut ranking = match (asked, fusion) {
-            (RankedFor::Likes(likes), None) => {
-                unscored = self.passed_likes(likes, &options)?;
-                self.rank_liked(likes, ranked, &boosts, &options, &mut go_on)?
-            }
-            (RankedFor::Likes(_), Some(_)) => {
-                return Err(QueryError::OnlyRanks { method: "a fusion" }.into());
-            }
-            (RankedFor::Query(text) | RankedFor::QueryOf(_, text), None) => {
-                let rank = |session: &mut RankSession<'_, '_, '_>| {
-                    session.rank_boosted(ranked, &boosts, &mut go_on)
-                };
-                self.rank_session(text, &options, rank)??
-            }
-            (RankedFor::Query(text) | RankedFor::QueryOf(_, text), Some(fusion)) => {
-                let score = |session: &mut FuseSession<'_, '_>| session.score(ranked, &mut go_on);
-                let scores = self.fuse_session(text, fusion, &query, score)??;
-                let none: &[Vec<f64>] = &[];
-                let fused = scores.fused(fusion, none);
-                scores.ranking(&fused, &options, &boosts)
-            }
-        };
-        // A ranking that was given up is incomplete.
-        check()?;
-        candidates.restore(&mut ranking);
-        if candidates.are_grouped() {
-            let group_of = |index| candidates.group(index);
-            ranking.leave_best_of_groups(group_of, page.needed().unwrap_or(usize::MAX));
-        }
-        let page = self.page(ranking, candidates.all(), asked, (&page, &options), check)?;
-        Ok((page, unscored))
-    }
-
-    /// Makes a page of a ranking of these candidates for what was asked. `check` is asked again and
+    /// Makes a page of the ranking of this place among those of a question. `check` is asked again and
     /// again, and ends the work by its error.
-    pub fn page<T: AsRef<str>, E: From<QueryError>>(
+    pub(super) fn page<T: AsRef<str>, E: From<QueryError>>(
         &self,
         ranking: Ranking,
         candidates: &[T],
-        asked: RankedFor<'_>,
-        (page, options): (&PageOptions, &RankOptions),
+        (question, place): (&Question<'_>, usize),
         mut check: impl FnMut() -> Result<(), E>,
     ) -> Result<Page, E> {
+        let Question { asked, query, page, .. } = question;
+        // None where texts are liked.
+        let text = asked.queries().get(place).map(AsRef::as_ref);
+        let read_as = question.read_as.get(place).cloned().flatten();
+        let known = ranking.query_known;
+        let end = page.end().unwrap_or(usize::MAX);
+        // None of the words of a query that is read as others is known.
+        let query_known = read_as.as_ref().map_or(known, |_| Some(0.0));
         let mut made = Page {
-            ranking,
+            ranking: Ranking { query_known, ..ranking },
+            read_as,
             offset: page.offset,
-            options: RankOptions { top_k: page.end(), ..*options },
+            end,
+            lists_unscored: question.min_score.is_none(),
             duplicates: HashMap::new(),
             reasons: Vec::new(),
             opposes: None,
             related: None,
         };
-        let (results, query) = (&mut made.ranking.results, &options.query);
-        let end = page.end().unwrap_or(usize::MAX);
+        let results = &mut made.ranking.results;
         let most = end.max(page.pool());
-        if page.drop_opposed
-            && let Some(text) = asked.text()
-        {
+        if let Some(text) = text.filter(|_| page.drop_opposed) {
             // Duplicates may stand anywhere.
             let most = if page.collapse.is_some() { usize::MAX } else { most };
             self.drop_opposed(results, candidates, text, most, query, &mut check)?;
@@ -314,23 +262,24 @@ impl Engine {
             for &Ranked { index, .. } in explained {
                 check()?;
                 let candidate = candidates.get(index).map_or("", AsRef::as_ref);
-                made.reasons.push(self.reason(asked, candidate, query)?);
+                made.reasons.push(self.reason((asked, text), candidate, query)?);
             }
         }
-        let told = query.opposes.then(|| asked.text()).flatten();
+        let told = text.filter(|_| query.opposes);
         made.opposes = told.map(|_| Vec::new());
         made.related = query.threshold.map(|_| Vec::new());
         if told.is_some() || made.related.is_some() {
             for block in results.get(page.offset..).unwrap_or_default().chunks(BLOCK) {
                 check()?;
-                let text = |one: &Ranked| candidates.get(one.index).map_or("", AsRef::as_ref);
-                let texts: Vec<&str> = block.iter().map(text).collect();
+                let texts = block.iter();
+                let texts = texts.map(|one| candidates.get(one.index).map_or("", AsRef::as_ref));
+                let texts: Vec<&str> = texts.collect();
                 if let (Some(text), Some(opposes)) = (told, &mut made.opposes) {
                     opposes.extend(self.opposes_each(text, &texts, query)?);
                 }
                 let scored: Vec<_> = block.iter().map(|one| one.score).zip(texts).collect();
                 if let Some(related) = &mut made.related {
-                    let more = self.related_each(asked.text(), &scored, query)?;
+                    let more = self.related_each(text, &scored, query)?;
                     related.extend(more.unwrap_or_default());
                 }
             }
@@ -340,7 +289,7 @@ impl Engine {
 
     /// Leaves out results that are opposed to a text, until so many of the others are found. `check` is
     /// asked again and again, and ends the work by its error.
-    pub fn drop_opposed<T: AsRef<str>, E: From<QueryError>>(
+    fn drop_opposed<T: AsRef<str>, E: From<QueryError>>(
         &self,
         results: &mut Vec<Ranked>,
         candidates: &[T],
@@ -368,13 +317,13 @@ impl Engine {
     /// Why a candidate has its score.
     fn reason(
         &self,
-        asked: RankedFor<'_>,
+        (asked, text): (&Asked<'_>, Option<&str>),
         candidate: &str,
         query: &Query,
     ) -> Result<ResultReason, QueryError> {
-        let (text, like) = match asked {
-            RankedFor::Query(text) | RankedFor::QueryOf(_, text) => (text, None),
-            RankedFor::Likes(likes) => self.nearest_liked(likes, candidate, query)?,
+        let (text, like) = match asked.likes() {
+            Some(likes) => self.nearest_liked(likes, candidate, query)?,
+            None => (text.unwrap_or_default(), None),
         };
         let explained = self.explain(text, candidate, query)?;
         if explained.shares.is_none() && !explained.unscored {
@@ -384,18 +333,18 @@ impl Engine {
     }
 
     /// The liked text with the best weighted score, and its place.
-    fn nearest_liked<'t>(
+    fn nearest_liked<'l>(
         &self,
-        likes: &Likes<'t>,
+        likes: &'l Likes<'_>,
         candidate: &str,
         query: &Query,
-    ) -> Result<(&'t str, Option<usize>), QueryError> {
-        let texts: Vec<&str> = likes.liked.iter().map(|liked| liked.text).collect();
+    ) -> Result<(&'l str, Option<usize>), QueryError> {
+        let texts: Vec<&str> = likes.liked.iter().map(|liked| &*liked.text).collect();
         // Scores are the same in either order of the texts.
         let ranking = self.rank(candidate, &texts, query)?;
         let weighted = ranking.results.iter().filter_map(|ranked| {
             let liked = likes.liked.get(ranked.index)?;
-            Some((f64::from(liked.weight) * f64::from(ranked.score), ranked.index, liked.text))
+            Some((f64::from(liked.weight) * f64::from(ranked.score), ranked.index, &*liked.text))
         });
         let better =
             |a: &(f64, usize, &str), b: &(f64, usize, &str)| b.0 > a.0 || (b.0 == a.0 && b.1 < a.1);
@@ -408,6 +357,7 @@ impl Engine {
 mod tests {
     use super::*;
     use crate::engine::BoostBy;
+    use crate::engine::rank::Candidates;
     use crate::methods::Method;
 
     const TEXTS: [&str; 8] = [
@@ -426,21 +376,18 @@ mod tests {
         Engine::open(path.as_ref(), &Default::default()).unwrap()
     }
 
-    fn all() -> Candidates<'static, &'static str> {
-        Candidates::of(&TEXTS, None::<fn(&&str) -> bool>, |_| None, BoostBy::Add)
-    }
-
     fn go_on() -> Result<(), QueryError> {
         Ok(())
     }
 
     fn page_of(engine: &Engine, page: &PageOptions) -> Page {
         let query = Query::new(Method::AvgCos);
-        let asked = RankedFor::Query("earthquake in Lima");
-        let question = RankQuestion { asked, query, fusion: None, min_score: None, page: *page };
-        let (made, unscored) = engine.rank_page(&question, &all(), go_on).unwrap();
-        assert_eq!(unscored, UnscoredLikes::default());
-        made
+        let question = Question { page: *page, ..Question::new("earthquake in Lima", query) };
+        made_of(engine, &question, &Candidates::of(&TEXTS))
+    }
+
+    fn made_of(engine: &Engine, question: &Question<'_>, texts: &Candidates<'_, &str>) -> Page {
+        engine.rank_pages(question, texts, go_on).unwrap().pages.remove(0)
     }
 
     fn indexes(page: &Page) -> Vec<usize> {
@@ -556,35 +503,29 @@ mod tests {
     #[test]
     fn liked_texts_explain_and_a_check_ends_the_work() {
         let engine = engine();
-        let liked = |text, weight| crate::engine::Liked { text, weight };
-        let likes = Likes {
-            liked: vec![liked("cats and keyboards", 1.0), liked("earthquake", 1.0)],
-            unlike_weight: Likes::UNLIKE_WEIGHT,
-            ..Likes::default()
-        };
-        let (asked, query) = (RankedFor::Likes(&likes), Query::new(Method::AvgCos));
+        let likes = Likes::any_of(["cats and keyboards", "earthquake"]);
         let page = PageOptions { explain: true, top_k: Some(5), ..PageOptions::default() };
-        let question = RankQuestion { asked, query, fusion: None, min_score: None, page };
-        let (made, _) = engine.rank_page(&question, &all(), go_on).unwrap();
+        let question = Question { page, ..Question::new(likes, Query::new(Method::AvgCos)) };
+        let all = Candidates::of(&TEXTS);
+        let made = made_of(&engine, &question, &all);
         for result in made.results() {
             let expected = if result.index == 3 { 0 } else { 1 };
             assert_eq!(result.reason.unwrap().like, Some(expected), "{result:?}");
         }
         let stop = || Err(QueryError::NoShares { method: "stopped" });
-        let stopped = engine.rank_page(&question, &all(), stop);
+        let stopped = engine.rank_pages(&question, &all, stop);
         assert_eq!(stopped.unwrap_err(), QueryError::NoShares { method: "stopped" });
     }
 
     #[test]
     fn who_is_excluded_keeps_its_place_and_boosts_count() {
         let engine = engine();
-        let excludes = Some(|text: &&str| text.starts_with("strong"));
-        let boost = |text: &&str| text.contains("cat").then_some(2.0);
-        let candidates = Candidates::of(&TEXTS, excludes, boost, BoostBy::Add);
-        let asked = RankedFor::Query("earthquake in Lima");
+        let candidates = Candidates::of(&TEXTS)
+            .without(|text| text.starts_with("strong"))
+            .boosted(BoostBy::Add, |text| text.contains("cat").then_some(2.0));
         let (query, page) = (Query::new(Method::AvgCos), PageOptions::default());
-        let question = RankQuestion { asked, query, fusion: None, min_score: None, page };
-        let (made, _) = engine.rank_page(&question, &candidates, go_on).unwrap();
+        let question = Question::new("earthquake in Lima", query);
+        let made = made_of(&engine, &question, &candidates);
         let indexes = indexes(&made);
         assert_eq!((indexes[0], indexes.len()), (3, TEXTS.len() - 1));
         assert!(!indexes.contains(&1) && indexes.last() == Some(&4));

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use self_cell::self_cell;
 
+use crate::engine::rank::RankSession;
 use crate::engine::rank::session::Reader;
 use crate::engine::workspace::Workspace;
-use crate::engine::{Engine, Place, QueryError, RankOptions, RankSession, Ranking};
+use crate::engine::{Engine, Place, QueryError, RankOptions, Ranking};
 use crate::methods::{Against, Measure, Scorer};
 use crate::model::Phrase;
 
@@ -30,7 +31,7 @@ self_cell! {
 }
 
 /// A text for which any number of lists is ranked, kept with its engine: what was learnt of it is learnt
-/// once, as in [`Engine::rank_session`].
+/// once, and serves the next.
 ///
 /// ```
 /// use std::sync::Arc;

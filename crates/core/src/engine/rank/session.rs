@@ -1,16 +1,17 @@
 //! One text at work, against which lists of candidates are ranked block by block.
 
 use crate::engine::rank::BLOCK;
+use crate::engine::rank::Boosts;
 use crate::engine::rank::best::best_of_bounded;
 use crate::engine::workspace::Workspace;
 use crate::engine::{
-    Boosts, Engine, Place, Query, QueryError, RankOptions, Ranked, Ranking, finite, scorable,
+    Engine, Place, Query, QueryError, RankOptions, Ranked, Ranking, finite, scorable,
 };
 use crate::methods::{Against, Info, Measure, Posts, Reads};
 use crate::model::Phrase;
 
-/// A text at work, against which lists of candidates are ranked: see [`crate::Engine::rank_session`].
-pub struct RankSession<'s, 'e, 't> {
+/// A text at work, against which lists of candidates are ranked: see [`Engine::text_session`].
+pub(crate) struct RankSession<'s, 'e, 't> {
     pub(super) options: &'s RankOptions,
     pub(super) info: &'s Info,
     pub(super) measure: Measure,
@@ -26,15 +27,15 @@ pub struct RankSession<'s, 'e, 't> {
 }
 
 impl<'t> RankSession<'_, '_, 't> {
-    /// The best of a list of candidates, as [`crate::Engine::rank_best`] answers.
-    pub fn rank<T: AsRef<str>>(&mut self, candidates: &[T]) -> Result<Ranking, QueryError> {
+    /// The best of a list of candidates, as [`Engine::rank_best`] answers.
+    pub(crate) fn rank<T: AsRef<str>>(&mut self, candidates: &[T]) -> Result<Ranking, QueryError> {
         self.rank_boosted(candidates, &Boosts::default(), || true)
     }
 
     /// The best of a list of candidates whose scores are boosted: what is wanted of the scores is
     /// wanted of the boosted ones. Before each block of candidates of a method that scores whole lists
     /// `go_on` is asked; once that says no, what is answered is not whole.
-    pub fn rank_boosted<T: AsRef<str>>(
+    pub(super) fn rank_boosted<T: AsRef<str>>(
         &mut self,
         candidates: &[T],
         boosts: &Boosts<'_>,

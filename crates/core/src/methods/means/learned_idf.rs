@@ -64,7 +64,8 @@ pub fn settings(model: &Model) -> Result<Option<Settings>, ModelError> {
     model.section(SECTION).map(|section| section.parse_settings()).transpose()
 }
 
-pub(crate) fn load(model: &Model) -> Loaded {
+/// The method over a model, or what the model lacks.
+pub fn load(model: &Model) -> Loaded {
     if let Some(reason) = without_ranks(model) {
         return Ok(Err(reason));
     }

@@ -1,10 +1,13 @@
 //! What holds for every fusion of rankings, whatever its parts.
 
+use std::sync::Arc;
+
 use cognate::engine::fuse::{
-    FuseBy, FuseError, Fusion, MOST_PARTS, Part, PartScores, Source, combine, standardised,
+    FuseBy, FuseError, Fusion, MOST_PARTS, Part, Source, combine, standardised,
 };
+use cognate::engine::rank::{Partial, Question};
 use cognate::engine::{
-    Boosts, Engine, Measure, Parts, Place, Query, QueryError, RankOptions, Ranking, Reason,
+    Candidates, Measure, PageOptions, Parts, Place, Query, QueryError, Ranking, Reason,
 };
 use cognate::methods::{Kind, Method};
 use cognate_testing as support;
@@ -34,13 +37,23 @@ fn run(name: &str) -> Part {
     Part { source: Source::Run(name.to_owned()), weight: 1.0 }
 }
 
-fn everything() -> RankOptions {
-    RankOptions::all(Query::new(Method::AvgCos))
+fn question(by: FuseBy, parts: Vec<Part>) -> Question<'static> {
+    let fusion = Some(Arc::new(Fusion::new(by, parts).unwrap()));
+    Question { fusion, ..Question::new(QUERY, Query::new(Method::AvgCos)) }
 }
 
-fn fuse(engine: &Engine, by: FuseBy, parts: &[Part], runs: &[Vec<f64>]) -> Ranking {
-    let fusion = Fusion::new(by, parts.to_vec()).unwrap();
-    engine.fuse(QUERY, &candidates(), (&fusion, runs), &everything()).unwrap()
+fn ranked<T: AsRef<str>>(
+    question: &Question<'_>,
+    candidates: &[T],
+    runs: &[Vec<f64>],
+) -> Result<Ranking, QueryError> {
+    let candidates = Candidates::of(candidates).with_runs(runs.to_vec());
+    let made = support::engine().rank_pages(question, &candidates, || Ok(()));
+    made.map(|made| made.one().unwrap().ranking.clone())
+}
+
+fn fuse(by: FuseBy, parts: &[Part], runs: &[Vec<f64>]) -> Ranking {
+    ranked(&question(by, parts.to_vec()), &candidates(), runs).unwrap()
 }
 
 fn order(ranking: &Ranking) -> Vec<usize> {
@@ -64,7 +77,7 @@ fn a_fusion_of_one_part_keeps_its_order() {
         seen += 1;
         let alone = engine.rank(QUERY, &candidates(), &Query::new(each)).unwrap();
         for by in FuseBy::ALL {
-            let fused = fuse(engine, by, &[method(each.name())], &[]);
+            let fused = fuse(by, &[method(each.name())], &[]);
             assert_eq!(order(&fused), order(&alone), "{} by {}", each.name(), by.name());
             assert_eq!((&fused.unscored, &fused.reasons), (&alone.unscored, &alone.reasons));
             assert_eq!(fused.counts, alone.counts, "{}", each.name());
@@ -97,7 +110,7 @@ fn every_part_scores_as_it_does_alone() {
     let weights = vec![1.0; parts.len()];
     for by in FuseBy::ALL {
         let expected = combine(by, &columns, &weights);
-        let fused = fuse(engine, by, &parts, &[]);
+        let fused = fuse(by, &parts, &[]);
         assert_eq!(fused.results.len(), expected.iter().filter(|score| score.is_finite()).count());
         for ranked in &fused.results {
             assert_eq!(ranked.score.to_bits(), (expected[ranked.index] as f32).to_bits());
@@ -107,21 +120,20 @@ fn every_part_scores_as_it_does_alone() {
 
 #[test]
 fn the_order_of_parts_changes_no_bit() {
-    let engine = support::engine();
     let noise: Vec<f64> = (0..90).map(|at| f64::from((at * 37) % 23) / 7.0).collect();
     let weights = [0.3, 0.7, 0.1, 0.9];
     let parts = [method("bm25"), method("avg-cos"), run("noise"), method("rm3")];
     let parts: Vec<Part> =
         parts.into_iter().zip(weights).map(|(part, weight)| Part { weight, ..part }).collect();
     for by in FuseBy::ALL {
-        let expected = fuse(engine, by, &parts, std::slice::from_ref(&noise));
+        let expected = fuse(by, &parts, std::slice::from_ref(&noise));
         let mut turned = parts.clone();
         for _ in 0..parts.len() {
             turned.rotate_left(1);
-            assert_eq!(fuse(engine, by, &turned, std::slice::from_ref(&noise)), expected);
+            assert_eq!(fuse(by, &turned, std::slice::from_ref(&noise)), expected);
         }
         turned.swap(0, 2);
-        assert_eq!(fuse(engine, by, &turned, std::slice::from_ref(&noise)), expected);
+        assert_eq!(fuse(by, &turned, std::slice::from_ref(&noise)), expected);
     }
 }
 
@@ -129,56 +141,53 @@ fn the_order_of_parts_changes_no_bit() {
 fn a_list_in_parts_has_the_same_bits_as_the_list() {
     let engine = support::engine();
     let parts = vec![method("bm25"), method("avg-cos"), method("jaccard"), run("noise")];
-    let fusion = Fusion::new(FuseBy::Zscore, parts).unwrap();
-    assert!(engine.fuses_in_parts(&fusion));
-    let (texts, options) = (candidates(), everything());
-    let runs = [(0..90).map(f64::from).collect::<Vec<f64>>()];
-    let query = Query { coverage: true, ..options.query };
-    let whole = engine
-        .fuse_session(QUERY, &fusion, &query, |of| of.score(&texts, || true))
-        .unwrap()
-        .unwrap();
+    let mut asked = question(FuseBy::Zscore, parts);
+    asked.query.coverage = true;
+    assert!(asked.is_in_parts(engine));
+    let texts = candidates();
+    let runs = vec![(0..90).map(f64::from).collect::<Vec<f64>>()];
+    let list = Candidates::of(&texts).with_runs(runs.clone());
+    let run = |part| {
+        let ran = engine.rank_session(&asked, &list, |session| session.run(part, || true));
+        ran.unwrap().unwrap()
+    };
+    let whole = run(0..90);
     for size in [1, 7, 32, 64] {
-        let mut all = PartScores::default();
-        for (number, part) in texts.chunks(size).enumerate() {
-            let scores = engine.fuse_session(QUERY, &fusion, &query, |of| of.score(part, || true));
-            all.append(scores.unwrap().unwrap(), number * size);
+        let mut all = Partial::default();
+        for first in (0..90).step_by(size) {
+            all.append(run(first..90.min(first + size)), first);
         }
         assert_eq!(all, whole, "{size}");
     }
-    let scores = whole.fused(&fusion, &runs);
-    let whole = whole.ranking(&scores, &options, &Boosts::default());
+    let made = engine.pages(&asked, &list, whole, || Ok::<_, QueryError>(())).unwrap();
+    let whole = &made.pages[0].ranking;
     assert_eq!((whole.known.len(), whole.query_known.is_some()), (90, true));
-    let expected = engine.fuse(QUERY, &texts, (&fusion, &runs[..]), &options).unwrap();
-    assert_eq!(bits(&whole), bits(&expected));
-    let rm3 = Fusion::new(FuseBy::Rrf, vec![method("rm3")]).unwrap();
-    assert!(!engine.fuses_in_parts(&rm3));
+    assert_eq!(bits(whole), bits(&ranked(&asked, &texts, &runs).unwrap()));
+    assert!(!question(FuseBy::Rrf, vec![method("rm3")]).is_in_parts(engine));
 }
 
 #[test]
 fn what_no_part_scores_is_unscored_and_what_one_does_is_not() {
-    let engine = support::engine();
     let texts = ["the city", "", "!!!", "the town"];
-    let ask = |parts: Vec<Part>, runs: &[Vec<f64>], options: &RankOptions| {
-        let fusion = Fusion::new(FuseBy::Zscore, parts).unwrap();
-        engine.fuse(QUERY, &texts, (&fusion, runs), options)
-    };
-    let both = ask(vec![method("avg-cos"), method("jaccard")], &[], &everything()).unwrap();
+    let of = |parts: Vec<Part>| question(FuseBy::Zscore, parts);
+    let ask = |parts: Vec<Part>, runs: &[Vec<f64>]| ranked(&of(parts), &texts, runs);
+    let both = ask(vec![method("avg-cos"), method("jaccard")], &[]).unwrap();
     assert_eq!(both.unscored, [1, 2]);
     assert_eq!(both.reasons, [Reason::Empty, Reason::Unknown]);
     let numbers = [vec![1.0, 5.0, f64::NEG_INFINITY, 2.0]];
-    let with = ask(vec![method("avg-cos"), run("mine")], &numbers, &everything()).unwrap();
+    let with = ask(vec![method("avg-cos"), run("mine")], &numbers).unwrap();
     assert_eq!(with.unscored, [2], "the caller knows the empty one");
-    let alone = ask(vec![run("mine")], &numbers, &everything()).unwrap();
+    let alone = ask(vec![run("mine")], &numbers).unwrap();
     assert_eq!((order(&alone), alone.counts.texts), (vec![1, 3, 0], 0), "no text is read");
-    let best = RankOptions { top_k: Some(1), min_score: Some(0.0), ..everything() };
-    let best = ask(vec![run("mine")], &numbers, &best).unwrap();
+    let page = PageOptions { top_k: Some(1), ..PageOptions::default() };
+    let best = Question { page, min_score: Some(0.0), ..of(vec![run("mine")]) };
+    let best = ranked(&best, &texts, &numbers).unwrap();
     assert_eq!((order(&best), best.scored), (vec![1], 3));
-    let query = Query { refuse_unscored: true, ..everything().query };
-    let strict = RankOptions { query, ..everything() };
-    let refused = ask(vec![method("avg-cos")], &[], &strict).unwrap_err();
+    let mut strict = of(vec![method("avg-cos")]);
+    strict.query.refuse_unscored = true;
+    let refused = ranked(&strict, &texts, &[]).unwrap_err();
     assert_eq!(refused, QueryError::EmptyText { place: Place::Candidate(1) });
-    let missing = ask(vec![run("mine")], &[], &everything()).unwrap();
+    let missing = ask(vec![run("mine")], &[]).unwrap();
     assert_eq!((missing.results.len(), missing.unscored.len()), (0, 4));
 }
 
@@ -196,7 +205,7 @@ fn parts_that_cannot_be_fused_are_refused_by_their_place() {
     let measured = Source::Method(Method::Bm25, Some(Measure::Euclidean));
     let parts = vec![method("avg-cos"), Part { source: measured, weight: 1.0 }];
     let fusion = Fusion::new(FuseBy::Rrf, parts).unwrap();
-    let (part, error) = engine.check_fusion(&fusion, &everything().query).unwrap_err();
+    let (part, error) = engine.check_fusion(&fusion, &Query::new(Method::AvgCos)).unwrap_err();
     let asked = QueryError::MeasureNotSupported { method: "bm25", measure: Measure::Euclidean };
     assert_eq!((part, error), (1, asked));
 }

@@ -6,9 +6,10 @@
 
 use std::sync::LazyLock;
 
+use cognate::engine::rank::{Asked, Partial, Question, Session};
 use cognate::engine::{
-    Boosts, Engine, Likes, Measure, Opposites, Parts, Query, RankOptions, RankSession, Ranked,
-    Ranking, Rankings, Reason,
+    Candidates, Engine, Likes, Measure, Opposites, Parts, Query, QueryError, Ranked, Ranking,
+    Reason,
 };
 use cognate::methods::{Kind, Method, Reads};
 use cognate_testing as support;
@@ -111,16 +112,20 @@ fn the_model_of_the_tests_serves_every_method() {
 /// A ranking put together from parts of three, by one session: before it learnt anything of the
 /// candidates, and after.
 fn in_parts(engine: &Engine, text: &str, candidates: &[String], query: &Query) -> [Ranking; 2] {
-    let options = RankOptions::all(*query);
-    let rank = |session: &mut RankSession<'_, '_, '_>| {
-        let mut whole = Ranking::default();
-        for (number, part) in candidates.chunks(3).enumerate() {
-            whole.append(session.rank(part).unwrap(), 3 * number);
+    let (question, list) = (Question::new(text, *query), Candidates::of(candidates));
+    let rank = |session: &mut Session<'_>| {
+        let mut whole = Partial::default();
+        for first in (0..candidates.len()).step_by(3) {
+            let part = first..candidates.len().min(first + 3);
+            whole.append(session.run(part, || true).unwrap(), first);
         }
-        whole.order(&options);
         whole
     };
-    engine.rank_session(text, &options, |session| [rank(session), rank(session)]).unwrap()
+    let ranked = engine.rank_session(&question, &list, |session| [rank(session), rank(session)]);
+    ranked.unwrap().map(|ranked| {
+        let made = engine.pages(&question, &list, ranked, || Ok::<_, QueryError>(())).unwrap();
+        made.one().unwrap().ranking.clone()
+    })
 }
 
 fn exact_results(ranking: &Ranking) -> Vec<(usize, u32)> {
@@ -217,10 +222,13 @@ proptest! {
         candidates.push(texts[0].clone());
         for engine in [support::engine(), english()] {
             for query in questions(engine).into_iter().chain(rankers(engine)) {
-                let (name, options) = (query.method.name(), RankOptions::all(query));
-                let none = Boosts::default();
-                let Rankings(each) =
-                    engine.rank_each(&texts, &candidates, &none, &options, || true).unwrap();
+                let name = query.method.name();
+                let rank = |asked: Asked<'_>| {
+                    let question = Question::new(asked, query);
+                    let go_on = || Ok::<_, QueryError>(());
+                    engine.rank_pages(&question, &Candidates::of(&candidates), go_on).unwrap()
+                };
+                let each = rank(Asked::Each(texts.iter().map(Into::into).collect()));
                 let with_empty: Vec<&str> =
                     texts.iter().map(String::as_str).chain([""]).collect();
                 let matrix =
@@ -229,8 +237,9 @@ proptest! {
                 let rows = matrix.scores.chunks(candidates.len());
                 prop_assert!(rows.clone().next_back().unwrap().iter().all(|score| score.is_nan()));
                 let mut best: Vec<Option<f32>> = vec![None; candidates.len()];
-                for ((text, ranking), row) in texts.iter().zip(&each).zip(rows) {
+                for ((text, ranking), row) in texts.iter().zip(&each.pages).zip(rows) {
                     let alone = engine.rank(text, &candidates, &query).unwrap();
+                    let ranking = &ranking.ranking;
                     prop_assert_eq!(exact_results(ranking), exact_results(&alone), "{}", name);
                     for (index, score) in row.iter().enumerate() {
                         let found = alone.results.iter().find(|found| found.index == index);
@@ -246,8 +255,7 @@ proptest! {
                     continue;
                 }
                 let likes = Likes::any_of(texts.iter().map(String::as_str));
-                let liked =
-                    engine.rank_liked(&likes, &candidates, &none, &options, || true).unwrap();
+                let liked = &rank(likes.into()).pages[0].ranking;
                 for found in &liked.results {
                     prop_assert_eq!(bits(Some(found.score)), bits(best[found.index]), "{}", name);
                 }

@@ -2,10 +2,8 @@
 
 use std::sync::LazyLock;
 
-use cognate::engine::{
-    BoostBy, Candidates, Likes, Opposites, OppositionKind, PageOptions, QueryError, RankQuestion,
-    RankedFor,
-};
+use cognate::engine::rank::{Pages, Question};
+use cognate::engine::{Candidates, Likes, Opposites, OppositionKind, PageOptions, QueryError};
 use cognate::methods::polarity::{SECTION, fit};
 use cognate::methods::{Auto, Fitted, Method};
 use cognate::{Engine, Model, Query};
@@ -100,6 +98,10 @@ fn texts_that_agree_are_not_opposed() {
     }
 }
 
+fn pages(engine: &Engine, question: &Question<'_>, texts: &[&str]) -> Pages {
+    engine.rank_pages(question, &Candidates::of(texts), || Ok::<_, QueryError>(())).unwrap()
+}
+
 /// What `similarity` and a page of a ranking tell of two texts, by a question that also asks for more or
 /// not.
 fn related(engine: &Engine, (a, b): (&str, &str), query: Query) -> Option<bool> {
@@ -108,12 +110,9 @@ fn related(engine: &Engine, (a, b): (&str, &str), query: Query) -> Option<bool> 
             Query { opposes: more && engine.knows_opposites().is_ok(), coverage: more, ..query };
         let scores = engine.similarity(&[("a dog", "a cat"), (a, b)], &query).unwrap();
         let page = PageOptions { explain: more, ..PageOptions::default() };
-        let asked = RankedFor::Query(a);
-        let question = RankQuestion { asked, query, fusion: None, min_score: None, page };
-        let texts = [b, "a cat"];
-        let texts = Candidates::of(&texts, None::<fn(&&str) -> bool>, |_| None, BoostBy::Add);
-        let (page, _) = engine.rank_page(&question, &texts, || Ok::<_, QueryError>(())).unwrap();
-        let ranked = page.results().find(|result| result.index == 0).unwrap();
+        let question = Question { page, ..Question::new(a, query) };
+        let made = pages(engine, &question, &[b, "a cat"]);
+        let ranked = made.pages[0].results().find(|result| result.index == 0).unwrap();
         assert_eq!(ranked.related, scores.related.get(1).copied(), "{a} | {b}");
         ranked.related
     });
@@ -155,17 +154,8 @@ fn texts_are_related_by_their_score_alone_where_opposites_cannot_be_told() {
     let query = Query { threshold: Some(0.0), ..Query::new(Method::AvgCos) };
     assert_eq!(related(&lacking, ("new york", "not new york"), query), Some(true));
     let likes = Likes::any_of(["turn on dark mode"]);
-    let question = RankQuestion {
-        asked: RankedFor::Likes(&likes),
-        query,
-        fusion: None,
-        min_score: None,
-        page: PageOptions::default(),
-    };
-    let texts = ["turn off dark mode", ""];
-    let texts = Candidates::of(&texts, None::<fn(&&str) -> bool>, |_| None, BoostBy::Add);
-    let (page, _) = engine().rank_page(&question, &texts, || Ok::<_, QueryError>(())).unwrap();
-    let told: Vec<_> = page.results().map(|result| result.related).collect();
+    let made = pages(engine(), &Question::new(likes, query), &["turn off dark mode", ""]);
+    let told: Vec<_> = made.pages[0].results().map(|result| result.related).collect();
     assert_eq!(
         told,
         [Some(true), None],

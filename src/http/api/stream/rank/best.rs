@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::vec;
 
-use cognate::engine::{Oppositions, RankOptions, Reason, WordShare};
+use cognate::engine::{Oppositions, Reason, WordShare};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -133,10 +133,10 @@ pub(super) struct Best {
 }
 
 impl Best {
-    pub(super) fn new(options: RankOptions, memory: Growing) -> Self {
+    pub(super) fn new(most: usize, least: Option<f32>, memory: Growing) -> Self {
         Self {
-            most: options.top_k.unwrap_or(usize::MAX),
-            least: options.min_score,
+            most,
+            least,
             worst: None,
             held: Vec::new(),
             bytes: 0,

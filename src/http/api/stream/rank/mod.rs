@@ -10,7 +10,8 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
-use cognate::engine::{Boosts, Counts, RankOptions, Reason, UnscoredLikes};
+use cognate::engine::rank::{Pages, Session};
+use cognate::engine::{Candidates, Counts, Ranking, Reason, UnscoredLikes};
 use http_body_util::BodyExt;
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
@@ -33,7 +34,7 @@ use crate::http::work::pool::items_per_part;
 const PIECE: usize = 32 << 10;
 
 /// The question, and the best candidates so far.
-struct Candidates {
+struct Ranker {
     first: Arc<FirstQuestion>,
     /// Liked and disliked texts that are part of no score.
     passed: UnscoredLikes,
@@ -49,7 +50,7 @@ pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, 
     let patience = Duration::from_secs(opening.app.settings.body_timeout_s);
     let first = first_line(&mut body, &mut lines, Instant::now() + patience).await?;
     let client = &opening.caller.client;
-    let question = Candidates::of(&opening.app, client, first).await.map_err(of_first_line)?;
+    let question = Ranker::of(&opening.app, client, first).await.map_err(of_first_line)?;
     Ok(opening.answer(question, place, body, lines))
 }
 
@@ -91,27 +92,25 @@ fn of_first_line(error: ApiError) -> ApiError {
     }
 }
 
-impl Candidates {
+impl Ranker {
     /// The question of the first line, unless it cannot be asked.
     async fn of(app: &App, client: &Client, first: Line) -> Result<Self, ApiError> {
         // A first line that is too long is refused like any other.
         let bytes = first.bytes.map_or_else(|| parse(None), Ok)?;
-        let first = Arc::new(FirstQuestion::read(app, bytes)?);
+        let first = Arc::new(FirstQuestion::read(app, &bytes)?);
         let patience = Duration::from_millis(app.settings.compute_deadline_ms);
         let deadline = std::time::Instant::now() + patience;
         let asked = Arc::clone(&first);
         // Texts that cannot be asked are refused before anything is answered.
         let check = move |_: &pool::JobContext| {
-            let engine = &asked.resolved.model.engine;
-            if let Some(likes) = asked.likes() {
-                return Ok(engine.passed_likes(&likes, &asked.options)?);
-            }
-            engine.rank_session(&asked.query, &asked.options, |_| ())?;
-            Ok(UnscoredLikes::default())
+            let (engine, none) = (&asked.resolved.model.engine, Candidates::<&str>::of(&[]));
+            let nothing = |session: &mut Session<'_>| session.run(0..0, || true);
+            Ok(engine.rank_session(&asked.question, &none, nothing)??.unscored().clone())
         };
         let checked = app.compute.run(client, deadline, &app.metrics, check).await;
         let passed = checked.unwrap_or_else(Err)?;
-        let best = Mutex::new(Best::new(first.options, app.unsent.of(client).growing()));
+        let memory = app.unsent.of(client).growing();
+        let best = Mutex::new(Best::new(first.most, first.question.min_score, memory));
         Ok(Self { first, passed, best })
     }
 
@@ -134,10 +133,7 @@ enum Standing {
 /// The engine's answers to some candidates.
 struct Standings {
     each: Vec<Standing>,
-    truncated: Vec<usize>,
-    query_truncated: bool,
-    query_known: Option<f32>,
-    counts: Counts,
+    ranking: Ranking,
 }
 
 /// What candidates leave for the end of the answer.
@@ -186,7 +182,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl LineQuestion for Candidates {
+impl LineQuestion for Ranker {
     type Item<'b> = CandidateLine<'b>;
     type Answers = Standings;
     type Kept = Kept;
@@ -197,7 +193,7 @@ impl LineQuestion for Candidates {
 
     fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<CandidateLine<'b>, ApiError> {
         let mut line: CandidateLine<'b> = parse(line)?;
-        line.check(self.first.by)?;
+        self.first.check(&line)?;
         line.is_excluded = self.first.excludes(line.id);
         Ok(line)
     }
@@ -221,51 +217,33 @@ impl LineQuestion for Candidates {
     ) -> Result<Standings, ApiError> {
         let first = &self.first;
         let engine = &first.resolved.model.engine;
-        let floor = self.best().floor();
-        // Of candidates that are opposed, others may take the places.
-        let top_k = first.options.top_k.filter(|_| !first.drop_opposed);
-        let options = RankOptions { min_score: floor, top_k, ..first.options };
-        let asked = items.iter().enumerate().filter(|(_, item)| !item.is_excluded);
-        let (places, asked): (Vec<usize>, Vec<&CandidateLine<'_>>) = asked.unzip();
-        let is_boosted = asked.iter().any(|item| item.boost.is_some());
-        let boosts: Vec<_> = asked.iter().map(|item| item.boost).filter(|_| is_boosted).collect();
-        let boosts = Boosts { by: first.by, of: &boosts };
-        let mut ranking = match first.likes() {
-            Some(likes) => engine.rank_liked(&likes, &asked, &boosts, &options, || true)?,
-            None => engine.rank_session(&first.query, &options, |session| {
-                session.rank_boosted(&asked, &boosts, || true)
-            })??,
-        };
-        if first.drop_opposed {
-            let (results, query) = (&mut ranking.results, &first.resolved.query);
-            engine
-                .drop_opposed(results, &asked, &first.query, usize::MAX, query, || work.check())?;
-        }
+        let question = first.of_some(self.best().floor());
+        let candidates = first.candidates(items);
+        let all = 0..candidates.ranked().len();
+        let run = |session: &mut Session<'_>| session.run(all, || true);
+        let ranked = engine.rank_session(&question, &candidates, run)??;
+        let Pages { mut pages, .. } =
+            engine.pages(&question, &candidates, ranked, || work.check())?;
+        let ranking = pages.pop().map(|page| page.ranking).unwrap_or_default();
         let standing = |item: &&CandidateLine<'_>| match item.is_excluded {
             true => Standing::Excluded,
             false => Standing::Beaten,
         };
         let mut each: Vec<Standing> = items.iter().map(standing).collect();
-        let place = |index: usize| places.get(index).copied().unwrap_or(usize::MAX);
-        let mut set = |index: usize, standing| {
-            if let Some(place) = each.get_mut(place(index)) {
+        let results = ranking.results.iter();
+        let scored = results.map(|one| (one.index, Standing::Scored(one.score)));
+        let unscored = ranking.unscored.iter().zip(&ranking.reasons);
+        let unscored = unscored.map(|(&index, &reason)| (index, Standing::Unscored(reason)));
+        for (index, standing) in scored.chain(unscored) {
+            if let Some(place) = each.get_mut(index) {
                 *place = standing;
             }
-        };
-        ranking.results.iter().for_each(|one| set(one.index, Standing::Scored(one.score)));
-        let unscored = ranking.unscored.iter().zip(&ranking.reasons);
-        unscored.for_each(|(&index, &reason)| set(index, Standing::Unscored(reason)));
-        Ok(Standings {
-            each,
-            truncated: ranking.truncated.iter().map(|&index| place(index)).collect(),
-            query_truncated: ranking.query_truncated,
-            query_known: ranking.query_known,
-            counts: ranking.counts,
-        })
+        }
+        Ok(Standings { each, ranking })
     }
 
     fn counts(answers: &Standings) -> Counts {
-        answers.counts
+        answers.ranking.counts
     }
 
     fn write(
@@ -276,16 +254,16 @@ impl LineQuestion for Candidates {
         place: usize,
         part: &mut Part<Kept>,
     ) {
-        let kept = &mut part.kept;
-        kept.query_truncated = answers.query_truncated;
-        kept.query_known = answers.query_known;
-        kept.truncated += u64::from(answers.truncated.binary_search(&place).is_ok());
+        let (kept, ranking) = (&mut part.kept, &answers.ranking);
+        kept.query_truncated = ranking.query_truncated;
+        kept.query_known = ranking.query_known;
+        kept.truncated += u64::from(ranking.truncated.binary_search(&place).is_ok());
         let (score, reason) = match answers.each.get(place) {
             Some(&Standing::Scored(score)) => (Some(score), None),
             Some(&Standing::Unscored(reason)) => {
                 kept.unscored += 1;
                 // As in a list, a least score leaves out unscored candidates.
-                if self.first.options.min_score.is_some() {
+                if self.first.question.min_score.is_some() {
                     return;
                 }
                 (None, Some(reason))
@@ -345,7 +323,7 @@ impl LineQuestion for Candidates {
         let mut best = self.best();
         let mut piece = Vec::new();
         while piece.len() < PIECE {
-            match best.next(self.first.offset) {
+            match best.next(self.first.question.page.offset) {
                 Some(held) => held.write(self.first.return_text, &mut piece),
                 None if best.is_told => break,
                 None => {

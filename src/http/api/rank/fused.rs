@@ -1,76 +1,12 @@
-//! A page of a ranking and several rankings fused, as a request asks for them.
+//! Several rankings fused, as a request asks for them.
 
-use cognate::engine;
 use cognate::engine::fuse::{FuseError, Fusion, MOST_PARTS, Part, Source};
-use cognate::engine::{
-    Candidates, Counts, Engine, Page, PageOptions, PageResult, QueryError, RankOptions, RankedFor,
-    Ranking,
-};
+use cognate::engine::{Candidates, Engine, QueryError};
 
-use crate::http::api::pipeline::Plan;
-use crate::http::api::rank::request::Diversify;
-use crate::http::api::rank::response::{DuplicateCandidate, restored};
-use crate::http::api::rank::{RankRequest, RankedCandidate};
-use crate::http::app::App;
+use crate::http::api::rank::RankRequest;
 use crate::http::error::{ApiError, Code, Fault, MOST_ITEMS, Pointer, Segment};
-use crate::http::request::fields::{
-    Candidate, Count, FusePart, MeasureName, Offset, OpposedPolicy, Pool, Score, Share,
-};
+use crate::http::request::fields::{Candidate, FusePart, MeasureName, Score};
 use crate::http::request::query::{Fused, Resolved};
-use crate::http::work::pool::JobContext;
-
-impl RankRequest<'_> {
-    /// The options of the page.
-    pub(crate) fn page_options(&self, resolved: &Resolved) -> Result<PageOptions, ApiError> {
-        let diversify = |asked: &Diversify| engine::Diversify {
-            lambda: asked.lambda.map_or(engine::Diversify::LAMBDA, |Share(lambda)| lambda),
-            pool: asked.pool.map(|Pool(pool)| pool),
-        };
-        Ok(PageOptions {
-            offset: self.offset.map_or(0, |Offset(offset)| offset),
-            top_k: self.top_k.map(|Count(most)| most),
-            collapse: self.sameness(resolved)?,
-            diversify: self.diversify.as_ref().map(diversify),
-            explain: self.explain == Some(true),
-            drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
-        })
-    }
-
-    /// Makes a page of a ranking.
-    pub(crate) fn page(
-        &self,
-        mut ranking: Ranking,
-        options: &RankOptions,
-        asked: RankedFor<'_>,
-        resolved: &Resolved,
-        work: &JobContext,
-    ) -> Result<Page, ApiError> {
-        let page = self.page_options(resolved)?;
-        if self.collapse_by.is_some() {
-            let group_of = |index: usize| self.candidates().get(index).and_then(Candidate::group);
-            ranking.leave_best_of_groups(group_of, page.needed().unwrap_or(usize::MAX));
-        }
-        let check = || work.check();
-        resolved.model.engine.page(ranking, self.candidates(), asked, (&page, options), check)
-    }
-
-    /// The results of a page as they are answered; the unscored come last if all are listed.
-    pub(crate) fn results<'r>(&'r self, page: &'r Page) -> Vec<RankedCandidate<'r>> {
-        let with_text = self.return_text.unwrap_or(false);
-        let id = |index: usize| self.candidates().get(index).and_then(Candidate::id);
-        let result = |result: PageResult<'r>| {
-            let candidate = self.candidates().get(result.index)?;
-            let duplicates = result.duplicates.iter();
-            let duplicates = duplicates
-                .map(|duplicate| DuplicateCandidate::of(duplicate, id(duplicate.ranked.index)));
-            let text = with_text.then_some(candidate.as_ref());
-            let known = page.ranking.known.get(result.index).copied();
-            let ranked = RankedCandidate::of(&result, text).with(candidate, known);
-            Some(ranked.stands_for(duplicates.collect()))
-        };
-        page.results().filter_map(result).collect()
-    }
-}
 
 impl<'b> RankRequest<'b> {
     /// The question as it is once the parts that it names are fused.
@@ -119,44 +55,6 @@ impl<'b> RankRequest<'b> {
         })?;
         resolved.by(fused)
     }
-
-    /// The candidates ordered by the fused scores, the options, and the counts of what was read.
-    pub(super) fn fused_ranking(
-        &self,
-        fusion: &Fusion,
-        plan: &Plan,
-        app: &App,
-        work: &JobContext,
-    ) -> Result<(Ranking, RankOptions, Counts), ApiError> {
-        let resolved = &plan.resolved;
-        let (engine, candidates) = (&resolved.model.engine, self.ranked_candidates());
-        let runs = runs(fusion, &candidates)?;
-        let places = self.places(&candidates);
-        let reads = fusion.methods().next().is_some();
-        if reads {
-            resolved.check_total(places.clone(), self.most_tokens(app), || work.check())?;
-        }
-        let options = self.options(resolved)?;
-        let in_parts = engine.fuses_in_parts(fusion);
-        let per_part = if in_parts { plan.per_part() } else { candidates.ranked().len() };
-        let go_on = || work.check().is_ok();
-        let scores = work.in_parts_by(candidates.ranked().len(), per_part, |parts| {
-            engine.fuse_session(self.query_text(), fusion, &resolved.query, |session| {
-                parts.each(|part| session.score(candidates.part(part).0, go_on));
-            })
-        });
-        let scores =
-            scores.map_err(|error| resolved.explain(restored(&candidates, error), places))?;
-        // A part that was given up is not whole, and by then the job is late.
-        work.check()?;
-        Resolved::check_read(scores.counts.tokens as usize, self.most_tokens(app))?;
-        let fused = scores.fused(fusion, &runs);
-        let mut ranking = scores.ranking(&fused, &options, &candidates.boosts());
-        candidates.restore(&mut ranking);
-        let mut counts = ranking.counts;
-        counts.add(Counts { texts: 1, ..Counts::default() });
-        Ok((ranking, options, counts))
-    }
 }
 
 /// A part as the engine has it.
@@ -190,7 +88,7 @@ fn part_of(part: &FusePart<'_>, place: usize, engine: &Engine) -> Result<Part, A
 
 /// The numbers that candidates bring, for each name that the fusion wants; or each place where one is
 /// missing, as many as are told.
-fn runs(
+pub(super) fn runs(
     fusion: &Fusion,
     candidates: &Candidates<'_, Candidate<'_>>,
 ) -> Result<Vec<Vec<f64>>, ApiError> {

@@ -1,0 +1,210 @@
+//! Which items of a collection a question ranks, and as what: those that are selected, or the ones among
+//! them that can be the best, or a shortlist; for liked items, and for queries as they are probably meant.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use cognate::engine::rank::Question;
+use cognate::engine::{BoostBy, Candidates, Engine};
+
+use crate::{
+    Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, Item, ItemBoosts,
+    ItemSelector, TopQuery, usual_shortlist,
+};
+
+/// Results of a collection unless a question says otherwise.
+pub const RESULTS: usize = 10;
+
+/// Liked or disliked items that a question names, by their places in the question.
+#[derive(Debug, Default)]
+pub struct NamedItems {
+    items: Vec<Option<Arc<Item>>>,
+    /// The places of those that the collection does not have: what somebody liked may be gone.
+    pub missing: Vec<usize>,
+}
+
+impl NamedItems {
+    /// Finds the items of these ids; none stands in the place of a text.
+    pub fn find(
+        collection: &dyn Collection,
+        named: &[Option<Cow<'_, str>>],
+        now: i64,
+    ) -> Result<Self, CollectionError> {
+        let ids: Vec<&str> = named.iter().flatten().map(AsRef::as_ref).collect();
+        if ids.is_empty() {
+            return Ok(Self { items: vec![None; named.len()], missing: Vec::new() });
+        }
+        let mut found = collection.find(&ids, now)?.into_iter();
+        let item = |id: &Option<Cow<'_, str>>| id.as_ref().and_then(|_| found.next()?);
+        let items: Vec<Option<Arc<Item>>> = named.iter().map(item).collect();
+        let places = named.iter().zip(&items).enumerate();
+        let missing = places.filter(|(_, (id, item))| id.is_some() && item.is_none());
+        Ok(Self { missing: missing.map(|(place, _)| place).collect(), items })
+    }
+
+    /// Whether the collection has none of them, and no text stands among them.
+    pub fn are_gone(&self) -> bool {
+        !self.items.is_empty() && self.missing.len() == self.items.len()
+    }
+
+    /// The text of the item at a place of the question, if the collection has it.
+    pub fn text(&self, place: usize) -> Option<&str> {
+        Some(&self.items.get(place)?.as_ref()?.text)
+    }
+
+    /// The ids of those that the collection has.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.items.iter().flatten().map(|item| &*item.id)
+    }
+
+    /// The place in the question of one of those that are not missing.
+    pub fn place(&self, of_found: usize) -> usize {
+        self.missing.iter().fold(of_found, |place, missing| place + usize::from(*missing <= place))
+    }
+}
+
+/// The items that a question ranks.
+#[derive(Debug)]
+pub struct FoundItems {
+    /// The items with their numbers.
+    pub items: Vec<(u64, Arc<Item>)>,
+    /// Number of items selected; `items` may be the ones among them that can be best.
+    pub meant: usize,
+    /// Length of the shortlist for each text, if there is one.
+    pub shortlist: Option<usize>,
+}
+
+/// An item that is ranked by its text.
+#[derive(Debug, Clone, Copy)]
+pub struct RankedItem<'i>(pub &'i Item);
+
+impl AsRef<str> for RankedItem<'_> {
+    fn as_ref(&self) -> &str {
+        &self.0.text
+    }
+}
+
+impl FoundItems {
+    /// The items as they are ranked.
+    pub fn ranked(&self) -> Vec<RankedItem<'_>> {
+        self.items.iter().map(|(_, item)| RankedItem(item)).collect()
+    }
+}
+
+/// Items as candidates, with their boosts at a clock, and grouped by an attribute.
+pub fn candidates<'c>(
+    items: &'c [RankedItem<'c>],
+    boosts: Option<(&ItemBoosts, i64)>,
+    group_by: Option<&str>,
+) -> Candidates<'c, RankedItem<'c>> {
+    let mut candidates = Candidates::of(items);
+    if let Some((boosts, clock)) = boosts {
+        let by = BoostBy::Share(boosts.rest());
+        candidates = candidates.boosted(by, |one| Some(boosts.of(one.0, clock)));
+    }
+    match group_by {
+        None => candidates,
+        Some(name) => candidates.grouped(|one| {
+            let value = one.0.attributes.get(name)?;
+            Some(value.to_string().into())
+        }),
+    }
+}
+
+/// Whether vectors that a collection in this process keeps stand for its items. The few of a shortlist are
+/// read: kept vectors lie in blocks, of which these would take nearly all.
+pub fn ranks_kept(engine: &Engine, question: &Question<'_>) -> bool {
+    question.fusion.is_none() && engine.ranks_kept(&question.query)
+}
+
+/// A search for the items that a question ranks.
+pub struct ItemSearch<'s> {
+    pub collection: &'s dyn Collection,
+    pub engine: &'s Engine,
+    /// Which items are selected.
+    pub which: ItemSelector<'s>,
+    pub now: i64,
+    /// The length of the shortlist, none for all items; as usual where nothing is said.
+    pub shortlist: Option<Option<usize>>,
+    /// Whether the collection is kept elsewhere, where no vectors are kept for rankings.
+    pub is_remote: bool,
+    /// Whether the items are narrowed to those that may be among the best, if the collection can tell: by
+    /// bounds of their vectors, or by their tokens. It cannot where boosts or groups count.
+    pub narrows: bool,
+}
+
+impl ItemSearch<'_> {
+    /// Finds the items. Queries without a known word are read as others if `may_guess` says so.
+    pub fn find(
+        &self,
+        question: &mut Question<'_>,
+        may_guess: impl FnOnce(&Question<'_>) -> bool,
+        cancel: Cancellation<'_>,
+    ) -> Result<FoundItems, ChooseError> {
+        let found = self.choose(question, cancel)?;
+        if question.unknown_queries(self.engine) == 0 || !may_guess(question) {
+            return Ok(found);
+        }
+        // Which words may be meant is told by all items that are selected, not by those of a shortlist.
+        let all = match self.collection.choose(&self.which, &Choice::All, self.now, cancel) {
+            Err(ChooseError::Collection(CollectionError::TooManyChosen { .. })) => Vec::new(),
+            all => all?.items,
+        };
+        let texts = all.iter().take_while(|_| cancel.check().is_ok());
+        let is_guessed = question.guess(self.engine, texts.map(|(_, item)| &*item.text));
+        cancel.check()?;
+        if is_guessed { self.choose(question, cancel) } else { Ok(found) }
+    }
+
+    fn choose(
+        &self,
+        question: &Question<'_>,
+        cancel: Cancellation<'_>,
+    ) -> Result<FoundItems, ChooseError> {
+        let best = self.best(question);
+        let shortlist = match self.shortlist {
+            Some(said) => said,
+            None if best.is_some() => None,
+            None if ranks_kept(self.engine, question) && !self.is_remote => None,
+            None => {
+                let page = &question.page;
+                let results = page.end().unwrap_or(RESULTS).max(page.pool());
+                let method = question.fusion.is_none().then_some(question.query.method);
+                usual_shortlist(self.collection.told(self.now)?.items, results, method)
+            }
+        };
+        let choice = match shortlist {
+            Some(length) => Choice::Shortlist(self.top_query(question, length)),
+            None => best.unwrap_or(Choice::All),
+        };
+        let Chosen { items, meant } =
+            self.collection.choose(&self.which, &choice, self.now, cancel)?;
+        Ok(FoundItems { items, meant, shortlist })
+    }
+
+    /// The items that may be among the best. Where any two of them have to be looked at together that cannot
+    /// be told.
+    fn best<'q>(&'q self, question: &'q Question<'_>) -> Option<Choice<'q>> {
+        let likes = question.asked.likes();
+        let is_plain = likes.is_none_or(|likes| likes.disliked.is_empty());
+        if !self.narrows || self.is_remote || !is_plain || question.fusion.is_some() {
+            return None;
+        }
+        let (top, query) = (self.top_query(question, question.page.needed()?), question.query);
+        if self.engine.counted(&query).is_some() {
+            return Some(Choice::TopByTokens(top, query));
+        }
+        top.is_bounded(&query).then_some(Choice::TopQuery(top))
+    }
+
+    /// The `length` best items by the vectors of what is asked about; disliked texts say nothing of them.
+    fn top_query<'q>(&'q self, question: &'q Question<'_>, length: usize) -> TopQuery<'q> {
+        match question.asked.likes() {
+            Some(likes) => TopQuery::of_liked(self.engine, likes, length),
+            None => {
+                let texts = question.asked.queries().iter().map(AsRef::as_ref);
+                TopQuery::of_each(self.engine, texts, length)
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What is asked of a ranking, as a value: whoever asks translates into it, and no rule of a ranking
+//! stands elsewhere.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::engine::fuse::Fusion;
+use crate::engine::rank::{Liked, Likes, PageOptions};
+use crate::engine::{Engine, Place, Query, RankOptions};
+
+/// The texts that candidates are ranked for.
+#[derive(Debug, Clone)]
+pub enum Asked<'t> {
+    /// One text.
+    One(Cow<'t, str>),
+    /// Several: a ranking for each, as each alone would have it.
+    Each(Vec<Cow<'t, str>>),
+    /// Liked texts and disliked ones.
+    Likes(Likes<'t>),
+}
+
+impl<'t> From<&'t str> for Asked<'t> {
+    fn from(text: &'t str) -> Self {
+        Self::One(Cow::Borrowed(text))
+    }
+}
+
+impl<'t> From<Likes<'t>> for Asked<'t> {
+    fn from(likes: Likes<'t>) -> Self {
+        Self::Likes(likes)
+    }
+}
+
+impl<'t> Asked<'t> {
+    /// The queries; none where texts are liked.
+    pub fn queries(&self) -> &[Cow<'t, str>] {
+        match self {
+            Self::One(text) => std::slice::from_ref(text),
+            Self::Each(texts) => texts,
+            Self::Likes(_) => &[],
+        }
+    }
+
+    /// The liked and disliked texts, if there are any.
+    pub fn likes(&self) -> Option<&Likes<'t>> {
+        match self {
+            Self::Likes(likes) => Some(likes),
+            Self::One(_) | Self::Each(_) => None,
+        }
+    }
+
+    /// All texts, and where they stand in the question.
+    pub fn texts(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
+        let is_one = matches!(self, Self::One(_));
+        let of_query = move |index| if is_one { Place::Query } else { Place::QueryOf(index) };
+        let queries = self.queries().iter().enumerate();
+        let queries = queries.map(move |(index, text)| (of_query(index), &**text));
+        let likes = self.likes();
+        let liked = likes.map_or(&[][..], |likes| &likes.liked).iter().enumerate();
+        let liked = liked.map(|(index, one)| (Place::Liked(index), &*one.text));
+        let disliked = likes.map_or(&[][..], |likes| &likes.disliked).iter().enumerate();
+        let disliked = disliked.map(|(index, text)| (Place::Disliked(index), &**text));
+        queries.chain(liked).chain(disliked)
+    }
+
+    /// The same texts, borrowed.
+    pub fn borrowed(&self) -> Asked<'_> {
+        self.map(Cow::Borrowed)
+    }
+
+    /// The same texts, owned.
+    pub fn owned(&self) -> Asked<'static> {
+        self.map(|text| Cow::Owned(text.to_owned()))
+    }
+
+    fn map<'s, 'o>(&'s self, of: impl Fn(&'s str) -> Cow<'o, str>) -> Asked<'o> {
+        match self {
+            Self::One(text) => Asked::One(of(text)),
+            Self::Each(texts) => Asked::Each(texts.iter().map(|text| of(text)).collect()),
+            Self::Likes(likes) => {
+                let liked = |one: &'s Liked<'t>| Liked { text: of(&one.text), weight: one.weight };
+                Asked::Likes(Likes {
+                    liked: likes.liked.iter().map(liked).collect(),
+                    disliked: likes.disliked.iter().map(|text| of(text)).collect(),
+                    strategy: likes.strategy,
+                    unlike_weight: likes.unlike_weight,
+                })
+            }
+        }
+    }
+}
+
+/// A ranking that is asked for.
+#[derive(Debug, Clone)]
+pub struct Question<'t> {
+    /// The texts that candidates are ranked for.
+    pub asked: Asked<'t>,
+    /// Method, measure, and what to do with unknown and overlong texts.
+    pub query: Query,
+    /// Several rankings fused; they score in the place of the method.
+    pub fusion: Option<Arc<Fusion>>,
+    /// The least score wanted, boosts included; none means any.
+    pub min_score: Option<f32>,
+    /// Which page is wanted, and what it is made of.
+    pub page: PageOptions,
+    /// What each query is [read as](Self::guess); empty where all are read as they are written.
+    pub read_as: Vec<Option<String>>,
+}
+
+impl<'t> Question<'t> {
+    /// A question for all candidates, by a method.
+    pub fn new(asked: impl Into<Asked<'t>>, query: Query) -> Self {
+        Self {
+            asked: asked.into(),
+            query,
+            fusion: None,
+            min_score: None,
+            page: PageOptions::default(),
+            read_as: Vec::new(),
+        }
+    }
+
+    /// Number of queries without a known word, which may be read as others: none where such a query is to
+    /// be refused, or a least share of known words is asked for.
+    pub fn unknown_queries(&self, engine: &Engine) -> usize {
+        let guesses = !self.query.refuse_unscored && self.query.min_known <= 0.0;
+        let queries = self.asked.queries().iter();
+        queries.filter(|query| guesses && engine.is_unknown(query)).count()
+    }
+
+    /// Reads the queries without a known word as words of these texts, where they are [probably
+    /// meant](Engine::read_as); tells whether any is.
+    pub fn guess<'c>(
+        &mut self,
+        engine: &Engine,
+        texts: impl Iterator<Item = &'c str> + Clone,
+    ) -> bool {
+        if self.unknown_queries(engine) == 0 {
+            return false;
+        }
+        let queries = match &mut self.asked {
+            Asked::One(text) => std::slice::from_mut(text),
+            Asked::Each(texts) => texts,
+            Asked::Likes(_) => &mut [],
+        };
+        let read = queries.iter().map(|query| engine.read_as(query, texts.clone()));
+        let read: Vec<Option<String>> = read.collect();
+        if read.iter().all(Option::is_none) {
+            return false;
+        }
+        for (query, read_as) in queries.iter_mut().zip(&read) {
+            if let Some(read_as) = read_as {
+                *query = Cow::Owned(read_as.clone());
+            }
+        }
+        self.read_as = read;
+        true
+    }
+
+    /// Whether candidates may be ranked in parts: not where a candidate's score depends on the others.
+    pub fn is_in_parts(&self, engine: &Engine) -> bool {
+        match &self.fusion {
+            Some(fusion) => fusion.methods().all(|(_, method, _)| engine.ranks_in_parts(method)),
+            None => engine.ranks_in_parts(self.query.method),
+        }
+    }
+
+    /// What is wanted of the scores, of candidates of which the best of each group alone is a result or not.
+    pub(super) fn options(&self, are_grouped: bool) -> RankOptions {
+        // The best of another group may stand anywhere.
+        let top_k = self.page.needed().filter(|_| !are_grouped);
+        RankOptions { query: self.query, top_k, min_score: self.min_score }
+    }
+}

@@ -1,0 +1,207 @@
+//! A ranking at work: weighed before it begins, and computed in parts over the threads that are free.
+
+use cognate::engine::rank::{Asked, Pages, Question};
+use cognate::engine::{Candidates, Engine, PageOptions, Place};
+
+use crate::http::api::cost::Cost;
+use crate::http::api::explain::explaining;
+use crate::http::api::pipeline::{ANSWER_HEAD, INDEX_BYTES, NUMBER_BYTES};
+use crate::http::app::App;
+use crate::http::error::{ApiError, Pointer, Segment};
+use crate::http::request::query::{MULTIPLICATIONS_PER_NANO, Resolved, reading};
+use crate::http::work::pool::JobContext;
+
+/// Bytes of a result beside its numbers: `{"index":,"score":},`.
+const RESULT_BYTES: usize = 20;
+/// Bytes of `"known":,` and a share.
+const SHARE_BYTES: usize = 9 + NUMBER_BYTES;
+/// Bytes of `"opposes":[],` and the names of two kinds: hardly a text has more.
+const OPPOSES_BYTES: usize = 13 + 22;
+/// Bytes of `"related":false,`.
+const RELATED_BYTES: usize = 16;
+/// Bytes of a word with its share.
+const WORD_BYTES: usize = 60;
+/// Nanoseconds that a look at a listed word takes for each word of a query.
+const NANOS_PER_LISTED: u64 = 100;
+/// The share of the time for an answer that looking for other words may take.
+const GUESSING_SHARE: u64 = 4;
+/// Fewest candidates that are compared with several texts at once.
+const LEAST_PART: usize = 64;
+/// Stored vectors in a part: some hundred microseconds for each text of the query.
+const KEPT_PART: usize = 4096;
+/// Parts that a list is cut into for each thread.
+const PARTS_PER_THREAD: usize = 2;
+
+/// Weighs the ranking of candidates of which a result has so many bytes beside its numbers; by their vectors,
+/// if these are kept.
+pub(crate) fn weigh<T: AsRef<str>>(
+    question: &Question<'_>,
+    candidates: &Candidates<'_, T>,
+    resolved: &Resolved,
+    (bytes_of, by_vectors): (impl Fn(&T) -> usize, bool),
+    app: &App,
+) -> Result<Cost, ApiError> {
+    let (ranked, page) = (candidates.ranked().len(), &question.page);
+    let texts = candidates.ranked().iter().map(|candidate| (*candidate).as_ref());
+    let asked = question.asked.texts().map(|(_, text)| text);
+    let count = asked.clone().count();
+    let bytes = asked.clone().chain(texts.clone()).map(str::len).sum::<usize>();
+    let only_best = page.needed().is_some() || question.min_score.is_some();
+    let work = if by_vectors {
+        // Only the texts of the query are read.
+        let dims = resolved.model.engine.model().dims() as u64;
+        [dims.saturating_mul((ranked * count) as u64); 2]
+    } else {
+        resolved.multiplications_of_ranking(asked, texts, only_best)
+    };
+    let more = comparing(question, ranked, work[1]);
+    // To see who is opposed, texts are read again.
+    let query = &question.query;
+    let looks = page.drop_opposed || query.opposes || query.threshold.is_some();
+    let again = if looks { reading(bytes) } else { 0 };
+    let most = work[1].saturating_add(more[1]).saturating_add(again);
+    let work = [work[0].saturating_add(more[0]), most];
+    let explained = explaining_results(question, candidates.all(), resolved);
+    let items = candidates.all().len().saturating_mul(count);
+    let cost = Cost::new(resolved, items, bytes, work, app)?;
+    let cost = if explained > 0 { cost.heavier(explained, app)? } else { cost };
+    cost.answering(answer_bytes(question, candidates.all(), bytes_of), "/candidates", app)
+}
+
+/// The number of rankings.
+fn rankings(question: &Question<'_>) -> usize {
+    question.asked.likes().map_or(question.asked.queries().len(), |_| 1)
+}
+
+/// Bytes of the answer, roughly: texts and ids as they stand, escapes aside. Which candidates are the best is
+/// not known yet, so of fewer than all the longest count.
+fn answer_bytes<T>(question: &Question<'_>, all: &[T], bytes_of: impl Fn(&T) -> usize) -> usize {
+    let (page, query) = (&question.page, &question.query);
+    // Duplicates are listed with the results.
+    let most = page.top_k.filter(|_| page.collapse.is_none());
+    let wanted = most.map_or(all.len(), |most| most.min(all.len()));
+    let bytes = all.iter().map(bytes_of);
+    let (all, longest) =
+        bytes.fold((0, 0), |(all, longest), bytes| (all + bytes, bytes.max(longest)));
+    let share = if query.coverage { SHARE_BYTES } else { 0 };
+    let alike = if page.collapse.is_some() { SHARE_BYTES } else { 0 };
+    let opposes = if query.opposes { OPPOSES_BYTES } else { 0 };
+    let related = query.threshold.map_or(0, |_| RELATED_BYTES);
+    let each = RESULT_BYTES + NUMBER_BYTES + INDEX_BYTES + share + alike + opposes + related;
+    let explained = if page.explain { wanted.min(PageOptions::MOST_EXPLAINED) } else { 0 };
+    let ranking = ANSWER_HEAD
+        .saturating_add(wanted.saturating_mul(each))
+        .saturating_add(longest.saturating_mul(wanted).min(all))
+        .saturating_add(explained * PageOptions::WORDS * WORD_BYTES);
+    ranking.saturating_mul(rankings(question))
+}
+
+/// Multiplications that comparing candidates with each other takes, at least and at most, where comparing
+/// them with what is asked takes so many.
+fn comparing(question: &Question<'_>, candidates: usize, asked: u64) -> [u64; 2] {
+    let (texts, all) = (question.asked.texts().count().max(1) as u64, candidates as u64);
+    let each = asked / texts.saturating_mul(all).max(1);
+    let page = &question.page;
+    let wanted = page.end().map_or(all, |wanted| (wanted as u64).min(all));
+    let pool = (page.pool() as u64).min(all);
+    let diversified = pool.saturating_mul(wanted.min(pool)) / 2;
+    let (least, most) = match page.collapse {
+        // Each candidate up to the last result is compared with all results before it.
+        Some(_) => (wanted.max(pool), all.saturating_mul(wanted.max(pool))),
+        None => (0, 0),
+    };
+    let rankings = rankings(question) as u64;
+    [least, most].map(|collapsed| {
+        collapsed.saturating_add(diversified).saturating_mul(each).saturating_mul(rankings)
+    })
+}
+
+/// Multiplications that explaining the first results takes.
+fn explaining_results<T: AsRef<str>>(
+    question: &Question<'_>,
+    candidates: &[T],
+    resolved: &Resolved,
+) -> u64 {
+    if !question.page.explain {
+        return 0;
+    }
+    let longest = |texts: &mut dyn Iterator<Item = &str>| {
+        texts.max_by_key(|text| text.len()).unwrap_or_default().to_owned()
+    };
+    let asked = longest(&mut question.asked.texts().map(|(_, text)| text));
+    let candidate = longest(&mut candidates.iter().map(AsRef::as_ref));
+    let most = PageOptions::MOST_EXPLAINED;
+    let wanted = question.page.top_k.map_or(most, |wanted| wanted.min(most));
+    let likes = question.asked.likes().map_or(1, |likes| likes.liked.len() as u64);
+    explaining(&asked, &candidate, resolved)
+        .saturating_mul(wanted as u64)
+        .saturating_mul((rankings(question) as u64).saturating_mul(likes))
+}
+
+/// Multiplications that it takes to find how queries are meant, by a look at each listed word and at texts of
+/// so many bytes; nothing where that is not looked for, because all queries have a known word, or it takes
+/// too long.
+pub(super) fn guessing(
+    question: &Question<'_>,
+    engine: &Engine,
+    bytes: impl FnOnce() -> usize,
+    app: &App,
+) -> Option<u64> {
+    let unknown = question.unknown_queries(engine) as u64;
+    if unknown == 0 {
+        return None;
+    }
+    let listed = engine.model().vocabulary().len() as u64;
+    let each = listed.saturating_mul(NANOS_PER_LISTED * MULTIPLICATIONS_PER_NANO);
+    let all = each.saturating_add(reading(bytes())).saturating_mul(unknown);
+    let most = app.settings.compute_deadline_ms.saturating_mul(1_000_000) / GUESSING_SHARE;
+    Some(all).filter(|all| all / MULTIPLICATIONS_PER_NANO <= most)
+}
+
+/// Ranks the candidates and makes the pages that are asked for. All texts together may have so many tokens.
+pub(crate) fn compute<T: AsRef<str> + Sync>(
+    question: &Question<'_>,
+    candidates: &Candidates<'_, T>,
+    (resolved, cost, most_tokens): (&Resolved, &Cost, usize),
+    app: &App,
+    work: &JobContext,
+) -> Result<Pages, ApiError> {
+    let length = candidates.ranked().len();
+    let (engine, by_vectors) = (&resolved.model.engine, candidates.have_vectors());
+    let texts = candidates.ranked().iter().enumerate().filter(|_| !by_vectors);
+    let texts = texts.map(|(index, candidate)| {
+        (Place::Candidate(candidates.place(index)), (*candidate).as_ref())
+    });
+    let places = question.asked.texts().chain(texts);
+    let reads = resolved.methods().next().is_some();
+    if reads {
+        resolved.check_total(places.clone(), most_tokens, || work.check())?;
+    }
+    let per_part = match &question.asked {
+        _ if by_vectors => KEPT_PART,
+        _ if !question.is_in_parts(engine) => length,
+        Asked::One(_) => cost.per_part(),
+        // Enough that preparing the texts takes little, few enough that every thread gets some.
+        Asked::Each(_) | Asked::Likes(_) => {
+            length.div_ceil(PARTS_PER_THREAD * app.compute.threads()).max(LEAST_PART)
+        }
+    };
+    let ranked = work.in_parts_by(length, per_part, |parts| {
+        engine.rank_session(question, candidates, |session| {
+            parts.each(|part| session.run(part, || work.check().is_ok()));
+        })
+    });
+    let ranked = ranked.map_err(|error| resolved.explain(restored(candidates, error), places))?;
+    Resolved::check_read(ranked.counts().tokens as usize, most_tokens)?;
+    engine.pages(question, candidates, ranked, || work.check())
+}
+
+/// Gives a fault of a candidate the place that it has in the request.
+fn restored<T>(candidates: &Candidates<'_, T>, error: ApiError) -> ApiError {
+    error.renamed(|pointer| match *pointer.segments() {
+        [Segment::Field("candidates"), Segment::Index(index)] => {
+            Pointer::from("/candidates").index(candidates.place(index))
+        }
+        _ => pointer,
+    })
+}
