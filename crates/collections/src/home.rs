@@ -89,6 +89,9 @@ pub trait Home: Debug + Send + Sync {
     }
 }
 
+/// An item and its number in the order in which they were added.
+pub type Numbered = (u64, Arc<Item>);
+
 pub trait Collection: Debug + Send + Sync {
     fn name(&self) -> &str;
 
@@ -102,11 +105,7 @@ pub trait Collection: Debug + Send + Sync {
     }
 
     /// The items of these names with their numbers, where they are there.
-    fn numbered(
-        &self,
-        ids: &[&str],
-        now: i64,
-    ) -> Result<Vec<Option<(u64, Arc<Item>)>>, CollectionError>;
+    fn numbered(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Numbered>>, CollectionError>;
 
     /// The items of these names, where they are there.
     fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {

@@ -101,7 +101,7 @@ async fn listings_hold_up_no_write() {
 
 #[tokio::test]
 async fn a_ranking_whose_memory_is_not_there_is_refused() {
-    let app = TestApp::with(|settings| settings.unsent_bytes = Some(1 << 20));
+    let app = TestApp::with(|settings| settings.unsent_bytes = Some(1 << 19));
     with_numbers(&app, 10_000).await;
     let rank = |more: Value| {
         let mut rank = json!({"collection": "news", "query": "quake", "method": "dynamax",

@@ -84,6 +84,10 @@ impl Ask for Ranked<'_> {
         Self: 'q,
     {
         let Self { request, caller } = *self;
+        if request.collection.is_some() && request.candidates.is_some() {
+            let detail = "give either `candidates` or `collection`";
+            return Err(ApiError::at(Code::InvalidField, "/candidates", detail));
+        }
         let planned = match &request.collection {
             Some(name) => plan_items(&request, (&caller, name), context).map_err(of_items),
             None => plan_candidates(&request, context),
@@ -102,10 +106,6 @@ fn plan_items<'b>(
     context: &PlanContext<'_>,
 ) -> Result<Plan<'b>, ApiError> {
     let app = context.app;
-    if request.candidates.is_some() {
-        let detail = "give either `candidates` or `collection`";
-        return Err(ApiError::at(Code::InvalidField, "/candidates", detail));
-    }
     if let Some(list) = &request.exclude {
         let (most, length) = (app.settings.max_candidates, list.length);
         if length > most {

@@ -100,7 +100,7 @@ pub(crate) fn answer(against: Against, request: Request) -> Result<Response, Api
         duplicate_score: asked.duplicate_score,
         drop_opposed: asked.opposes == Some(OpposedPolicy::Drop),
     };
-    let (app, models) = (Arc::clone(&opening.app), opening.app.models());
+    let models = opening.app.models();
     let kept = (asked.add, asked.replace);
     let matching = Matching::new(asked.model.as_deref(), &options, kept, &models)?;
     against.check_adds(matching.how.add)?;
