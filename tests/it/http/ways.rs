@@ -121,7 +121,7 @@ impl Size {
             "PUT /collections/{name}" => (news(""), json!({ "max_items": 100_000 })),
             "PUT /collections/{name}/items/{id}" => (news("/items/i1"), json!({ "text": text })),
             "GET /collections/{name}/events/stream" => {
-                (news("/events/stream?follow=false&least=1&after=start"), Value::Null)
+                (news("/events/stream?follow=false&least=1"), Value::Null)
             }
             "POST /collections/{name}/items as lines" => {
                 return (news("/items"), self.lines(|at| self.items("l")[at].clone()));
@@ -269,8 +269,11 @@ fn the_dearest_request_of_each_route_is_bounded_in_memory_and_time() {
     limit_data(&process, 480 * MIB);
     let before = memory(&process, "VmRSS:");
     for (_, route) in routes() {
-        for size in [Size { texts: 1800, words: 700 }, Size { texts: 10_000, words: 8 }] {
-            let status = send(&process, route, size.request(route));
+        let sizes = [Size { texts: 1800, words: 700 }, Size { texts: 10_000, words: 8 }];
+        let mut requests = sizes.map(|size| size.request(route)).to_vec();
+        requests.dedup();
+        for request in requests {
+            let status = send(&process, route, request);
             let status = status.unwrap_or_else(|| panic!("{route}: no answer\n{}", process.log()));
             assert_ne!(status, "500", "{route}: {}", process.log());
             let (begun, most) = (Instant::now(), DEADLINE + Duration::from_secs(1));
