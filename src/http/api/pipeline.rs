@@ -294,7 +294,8 @@ pub(crate) async fn read(
     Ok(body)
 }
 
-/// Does a step of a request on one of these threads, until its deadline or until its client has gone.
+/// Does a step of a request on one of these threads: on a pool until its deadline or until its client has
+/// gone. Writers are waited for [`DISK_PATIENCE`], the others to their end.
 pub(crate) async fn run<T: Send + 'static>(
     (app, client): (&App, &Client),
     threads: Threads,

@@ -11,7 +11,7 @@ use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Pointer};
 use crate::http::registry::models::Models;
 use crate::http::request::query::{Resolved, estimate};
-use crate::http::work::pool::{JobContext, PartQueue, items_per_part};
+use crate::http::work::pool::{JobContext, items_per_part};
 use crate::http::work::turns::Turn;
 use crate::http::work::unsent::Answer;
 
@@ -104,12 +104,6 @@ pub(crate) trait Asked<I>: Send + Sync {
 
     fn ask(&self, items: &[I]) -> Result<Self::Piece, QueryError>;
 
-    /// Answers parts on one thread; what all of them need is made before the first.
-    fn each(&self, items: &[I], parts: &mut PartQueue<'_, Self::Piece>) -> Result<(), QueryError> {
-        parts.each(|part| self.ask(items.get(part).unwrap_or_default()));
-        Ok(())
-    }
-
     fn counts(piece: &Self::Piece) -> Counts;
 
     /// Items of a stream that are asked together.
@@ -174,11 +168,13 @@ impl<A: Asked<I>, I: Send + Sync, F: Form<A, I>> Batch<A, I, F> {
         let (resolved, most) = (asked.resolved(), app.settings.tokens_total);
         resolved.check_total(asked.texts(items), most, || job.check())?;
         let whole = job
-            .in_parts_by(items.len(), cost.per_part(), |parts| asked.each(items, parts))
+            .in_parts(items.len(), cost.per_part(), |part| {
+                asked.ask(items.get(part).unwrap_or_default())
+            })
             .map_err(|error| resolved.explain(error, asked.texts(items)))?;
         let counts = A::counts(&whole);
         Resolved::check_read(counts.tokens as usize, most)?;
-        // A part that was given up is missing.
+        // What is late by now is not written.
         job.check()?;
         form.write(asked, items, &whole, answer)?;
         Ok(counts)

@@ -9,11 +9,13 @@ pub enum Way {
     /// A unit an item, and before that by the bytes of the body; computed where it was read or on the pool,
     /// in parts that look at the deadline. The answer is charged before it is computed.
     Question,
-    /// One unit, held until the answer is written; on the pool, until the deadline.
+    /// One unit, held until the answer is written; on the pool, until the deadline. Those with a body pay for
+    /// it and write in a turn first.
     Listing,
     /// No unit: one look in memory, on threads that wait for nothing, or in a database.
     Look,
-    /// A unit, and more by the bytes of the body; in its turn, on threads that wait for a disk.
+    /// Units by the bytes of the body, and one where many items may be looked at; in its turn, on threads that
+    /// wait for a disk. Taking out one item, or a collection, takes none.
     Write,
     /// A place among streams. Each chunk is a question, and its answers are charged or on a disk.
     Stream,

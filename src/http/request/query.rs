@@ -326,7 +326,11 @@ impl Resolved {
             Code::EmptyText | Code::TextTooLong | Code::TooManyTokens | Code::AllOov
         );
         if of_text {
-            let faults = self.faults(texts);
+            let mut faults = self.faults(texts);
+            if !self.query.refuse_unscored {
+                // Where only texts of this kind are refused, the others have no fault.
+                faults.retain(|fault| fault.code == error.code);
+            }
             if !faults.is_empty() {
                 error.faults = faults;
             }

@@ -282,7 +282,7 @@ fn files_say_what_they_are() {
     }
 }
 
-/// Lines that a room may have beyond or below its budget before the budget is wrong.
+/// The share of its budget that a room may be below it before the budget is to be lowered.
 const ROOM_SLACK: f64 = 0.1;
 
 /// A feature pays by a cut: who raises a budget says in the commit which user is worth it, and who makes a

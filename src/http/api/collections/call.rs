@@ -233,10 +233,20 @@ impl Call {
             drop(turn);
             let (applied, pending) = begun?;
             written.wait_durable(pending).map_err(|error| of(&error, items))?;
-            Ok(applied)
+            Ok((applied, call.permit))
         };
-        let written = self.again().aside(work).await;
-        written.inspect_err(|error| self.app.metrics.write_refused(collection.name(), error))
+        // The units are held for as long as the work goes on, whoever waits for it.
+        let held = Self { permit: self.permit.take(), ..self.again() };
+        match held.aside(work).await {
+            Ok((applied, permit)) => {
+                self.permit = permit;
+                Ok(applied)
+            }
+            Err(error) => {
+                self.app.metrics.write_refused(collection.name(), &error);
+                Err(error)
+            }
+        }
     }
 
     /// Takes items out of a collection, however many are looked at.

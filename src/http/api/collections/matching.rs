@@ -144,13 +144,16 @@ impl Ask for MatchQuestion<'_> {
         if app.collections.is_remote() { Threads::Waiting } else { Threads::Pool }
     }
 
-    /// Who only looks waits for nobody.
+    /// Who only looks waits for nobody, and who may not write holds nobody up.
     fn turn(&self) -> Option<BoxFuture<Result<Turn, ApiError>>> {
         if self.request.add == Some(AddPolicy::None) {
             return None;
         }
-        let against = Arc::clone(&self.against);
-        Some(Box::pin(async move { against.turn().await }))
+        let (against, add) = (Arc::clone(&self.against), self.request.add.unwrap_or_default());
+        Some(Box::pin(async move {
+            against.check_adds(add)?;
+            against.turn().await
+        }))
     }
 
     fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>

@@ -114,10 +114,10 @@ fn plan_items<'b>(
         }
     }
     let resolved = request.resolve(context.models)?;
-    let (question, held) = Held::of(request, &resolved, (caller, name), (app, context.job))?;
     request.check_extras(&resolved, app)?;
     let engine = &resolved.model.engine;
     engine.check(&resolved.query)?;
+    let (question, held) = Held::of(request, &resolved, (caller, name), (app, context.job))?;
     let cost = {
         let (items, kept) = (held.found.ranked(), held.ranks_kept(&question, engine));
         let bytes_of = |RankedItem(item): &RankedItem<'_>| {
