@@ -164,12 +164,13 @@ fn told(page: &Page, candidates: &[String]) -> String {
     told
 }
 
-/// The question with a threshold.
+/// The question with a threshold, and what that comes to.
 pub(in crate::cli) fn judged(
-    resolved: Resolved,
+    mut resolved: Resolved,
     threshold: Option<Threshold>,
-) -> Result<Resolved, Failure> {
-    Cutoff::ask(threshold, resolved).map_err(|error| usage(error.detail))
+) -> Result<(Resolved, Option<Cutoff>), Failure> {
+    let cutoff = Cutoff::ask(threshold, &mut resolved).map_err(|error| usage(error.detail))?;
+    Ok((resolved, cutoff))
 }
 
 pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
@@ -184,7 +185,7 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
     let candidates = texts(given)?;
     let model = args.asked.open()?;
     let resolved = args.opposites.of(args.asked.chosen.ranked_by(&model, args.measure)?);
-    let resolved = judged(args.known.of(resolved), args.threshold)?;
+    let (resolved, _) = judged(args.known.of(resolved), args.threshold)?;
     let asked = asked.as_deref().map_or_else(|| args.likes().into(), Asked::from);
     let mut question = question(&resolved, asked, args.page(&resolved)?)?;
     question.guess(&model.engine, candidates.iter().map(String::as_str));

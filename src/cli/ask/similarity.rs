@@ -10,10 +10,10 @@ use crate::cli::ask::bulk::Files;
 use crate::cli::ask::rank::{judged, threshold};
 use crate::cli::ask::{Asked, CountedOpposites, note_files, opposed, pair_refused, verdict};
 use crate::cli::choices::choice;
-use crate::cli::{Failure, print, usage};
+use crate::cli::{Failure, print};
 use crate::http::api::similarity::SimilarityResponse;
 use crate::http::request::query::Resolved;
-use crate::http::request::threshold::{Cutoff, Threshold};
+use crate::http::request::threshold::Threshold;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SimilarityArgs {
@@ -60,10 +60,9 @@ pub(in crate::cli) fn run(args: SimilarityArgs) -> Result<(), Failure> {
     note_files(&pair);
     let pairs = [<(String, String)>::from(pair)];
     let resolved = Resolved { model: Arc::clone(&model), query, fused: None };
-    let resolved = judged(resolved, args.threshold)?;
+    let (resolved, cutoff) = judged(resolved, args.threshold)?;
     let scored = model.engine.similarity(&pairs, &resolved.query).map_err(pair_refused)?;
     if args.asked.json {
-        let cutoff = Cutoff::of(args.threshold, &resolved).map_err(|error| usage(error.detail))?;
         let response = SimilarityResponse::new(&scored, &resolved, cutoff.map(|it| it.number));
         return print(&serde_json::to_string(&response)?);
     }

@@ -204,7 +204,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let without = named.iter().flat_map(NamedItems::ids).map(Cow::from).collect();
     let model = args.chosen.open()?;
     let resolved = args.opposites.of(args.chosen.ranked_by(&model, args.measure)?);
-    let resolved = judged(args.known.of(resolved), args.threshold)?;
+    let (resolved, _) = judged(args.known.of(resolved), args.threshold)?;
     let page = PageOptions {
         offset: args.offset,
         top_k: Some(args.top_k),

@@ -199,10 +199,9 @@ impl Scoring {
         threshold: Option<Threshold>,
         models: &Models,
     ) -> Result<Self, ApiError> {
-        let resolved = selection.resolve(models)?;
+        let mut resolved = selection.resolve(models)?;
         resolved.check_scores()?;
-        let cutoff = Cutoff::of(threshold, &resolved)?;
-        let resolved = Cutoff::ask(threshold, resolved)?;
+        let cutoff = Cutoff::ask(threshold, &mut resolved)?;
         Ok(Self { resolved, threshold: cutoff.map(|cutoff| cutoff.number) })
     }
 

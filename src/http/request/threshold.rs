@@ -122,20 +122,14 @@ pub(crate) struct Cutoff {
 }
 
 impl Cutoff {
-    /// What the `threshold` of a question comes to, if it has one: from there on texts are related.
-    pub(crate) fn of(
-        threshold: Option<Threshold>,
-        resolved: &Resolved,
-    ) -> Result<Option<Self>, ApiError> {
-        threshold.map(|threshold| threshold.resolve(resolved, "/threshold")).transpose()
-    }
-
-    /// The question, which asks whether texts are related if it has a `threshold`.
+    /// Has a question ask whether texts are related, if it has a `threshold`; what that comes to.
     pub(crate) fn ask(
         threshold: Option<Threshold>,
-        mut resolved: Resolved,
-    ) -> Result<Resolved, ApiError> {
-        resolved.query.threshold = Self::of(threshold, &resolved)?.map(|cutoff| cutoff.least);
-        Ok(resolved)
+        resolved: &mut Resolved,
+    ) -> Result<Option<Self>, ApiError> {
+        let cutoff = threshold.map(|threshold| threshold.resolve(resolved, "/threshold"));
+        let cutoff = cutoff.transpose()?;
+        resolved.query.threshold = cutoff.map(|cutoff| cutoff.least);
+        Ok(cutoff)
     }
 }

@@ -223,7 +223,9 @@ impl<'b> RankRequest<'b> {
             return_opposes: self.return_opposes,
             ..Selection::named(self.model.as_ref(), self.method.as_ref())
         };
-        Cutoff::ask(self.threshold, self.fused(selection.resolve_ranking(models)?)?)
+        let mut resolved = self.fused(selection.resolve_ranking(models)?)?;
+        Cutoff::ask(self.threshold, &mut resolved)?;
+        Ok(resolved)
     }
 
     /// The texts that candidates are ranked for, of which some may be those of items; or the refusal of
