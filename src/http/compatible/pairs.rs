@@ -10,8 +10,8 @@ use serde::Deserialize;
 use crate::http::api::cost::Cost;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::{Endpoint, NUMBER_BYTES};
-use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Batch, Form, PlanContext, Planned};
-use crate::http::api::rank::TextRanking;
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, Batch, Form, PlanContext};
+use crate::http::api::rank::{PlannedTexts, TextForm, TextRanking};
 use crate::http::api::similarity::Scoring;
 use crate::http::app::App;
 use crate::http::compatible::address::{Address, Target};
@@ -73,43 +73,6 @@ pub(super) struct PairQuestion<'b, D: PairDialect> {
     dialect: PhantomData<fn() -> D>,
 }
 
-/// One text against others: it is read once, like the query of a ranking.
-struct Against<'b, D> {
-    ranking: TextRanking<'b>,
-    fields: Fields<D>,
-    cost: Cost,
-}
-
-impl<D: PairDialect> Planned for Against<'_, D> {
-    fn resolved(&self) -> &Resolved {
-        &self.ranking.resolved
-    }
-
-    fn cost(&self) -> Cost {
-        self.cost
-    }
-
-    fn answer(
-        self: Box<Self>,
-        app: &App,
-        job: &JobContext,
-        answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
-        let Self { ranking, fields, cost } = *self;
-        let made = ranking.pages(&cost, app, job);
-        let Pages { pages, counts, .. } =
-            made.map_err(|error| error.renamed(|pointer| fields.of_ranking(pointer)))?;
-        let mut scores = vec![0.0; ranking.texts.len()];
-        for result in pages.iter().flat_map(|page| &page.ranking.results) {
-            if let Some(score) = scores.get_mut(result.index) {
-                *score = result.score;
-            }
-        }
-        D::write(&PairScores { scores: &scores, counts }, &ranking.resolved, answer)?;
-        Ok(counts)
-    }
-}
-
 /// The fields of a dialect's body that hold the texts.
 struct Fields<D> {
     left: &'static str,
@@ -121,10 +84,34 @@ impl<D: PairDialect> Fields<D> {
     fn named(pointer: Pointer) -> Pointer {
         if D::NAMES_MODEL { pointer.renamed("method", "/model") } else { pointer }
     }
+}
 
-    /// The place of a fault of a ranking.
-    fn of_ranking(&self, pointer: Pointer) -> Pointer {
+/// One text against others: it is read once, like the query of a ranking.
+impl<D: PairDialect> TextForm for Fields<D> {
+    fn place(&self, pointer: Pointer) -> Pointer {
         Self::named(pointer.renamed("query", self.left).renamed("candidates", self.right))
+    }
+
+    fn cost(&self, ranking: &TextRanking<'_>, app: &App) -> Result<Cost, ApiError> {
+        let scores = ranking.texts.len() * D::SCORE_BYTES;
+        ranking.cost(app)?.longer(scores, self.right, app)
+    }
+
+    fn write(
+        &self,
+        (ranking, made): (&TextRanking<'_>, &Pages),
+        _: &App,
+        _: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), ApiError> {
+        let mut scores = vec![0.0; ranking.texts.len()];
+        for result in made.pages.iter().flat_map(|page| &page.ranking.results) {
+            if let Some(score) = scores.get_mut(result.index) {
+                *score = result.score;
+            }
+        }
+        let counts = made.counts;
+        D::write(&PairScores { scores: &scores, counts }, &ranking.resolved, answer)
     }
 }
 
@@ -209,13 +196,9 @@ impl<D: PairDialect> Ask for PairQuestion<'_, D> {
             let pairs = left.into_iter().zip(right).collect();
             return Ok(Box::new(Batch::new((asked, pairs, form), each, context.app)?));
         }
-        let (query, bytes) = (left.pop().unwrap_or(Text("".into())), right.len() * D::SCORE_BYTES);
-        let resolved = asked.resolved;
+        let (query, resolved) = (left.pop().unwrap_or(Text("".into())), asked.resolved);
         let ranking =
             TextRanking { query, texts: right, resolved, top_k: None, return_text: false };
-        let cost = ranking.cost(context.app);
-        let cost = cost.and_then(|cost| cost.longer(bytes, right_field, context.app));
-        let cost = cost.map_err(|error| error.renamed(|pointer| form.of_ranking(pointer)))?;
-        Ok(Box::new(Against { ranking, fields: form, cost }))
+        Ok(Box::new(PlannedTexts::new(ranking, form, context.app)?))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use cognate::engine::rank::Pages;
-use cognate::engine::{Counts, Place, Probability};
+use cognate::engine::{Place, Probability};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
@@ -15,8 +15,8 @@ use crate::http::api::cost::Cost;
 use crate::http::api::explain::explaining;
 use crate::http::api::pipeline;
 use crate::http::api::pipeline::Endpoint;
-use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, PlanContext, Planned};
-use crate::http::api::rank::TextRanking;
+use crate::http::api::question::{AnyAsk, AnyPlanned, Ask, PlanContext};
+use crate::http::api::rank::{PlannedTexts, TextForm, TextRanking};
 use crate::http::app::App;
 use crate::http::compatible::address::{Address, Target};
 use crate::http::compatible::input::{Document, OnlyObject, Truncate, Whole, given, has_field};
@@ -187,11 +187,34 @@ impl Wording {
         if self.form == Form::Bare { "/texts" } else { "/documents" }
     }
 
+    fn spans(
+        &self,
+        ranking: &TextRanking<'_>,
+        index: usize,
+    ) -> Result<Option<Vec<Span>>, ApiError> {
+        let Some(spans) = &self.spans else { return Ok(None) };
+        let (query, document) = (ranking.query.as_ref(), text(ranking, index));
+        let (engine, asked) = (&ranking.resolved.model.engine, &ranking.resolved.query);
+        // A text that cannot be scored has no relevant span.
+        if engine.check_text(document, asked, Place::Candidate(index)).is_err() {
+            return Ok(Some(Vec::new()));
+        }
+        let explained = engine.explain(query, document, asked)?;
+        if explained.shares.is_none() && !explained.unscored {
+            let method = asked.method.name();
+            let detail =
+                format!("what {method} scores does not divide into words, so it has no spans");
+            return Err(ApiError::at(Code::MethodUnavailable, "/relevant_spans", detail));
+        }
+        Ok(Some(spans.of(&explained, document)))
+    }
+}
+
+impl TextForm for Wording {
     fn place(&self, pointer: Pointer) -> Pointer {
         pointer.renamed("candidates", self.field()).renamed("method", "/model")
     }
 
-    /// Weighs a ranking whose answer is written like this.
     fn cost(&self, ranking: &TextRanking<'_>, app: &App) -> Result<Cost, ApiError> {
         let (resolved, field) = (&ranking.resolved, self.field());
         Scale::of(resolved, self.relevance)?;
@@ -214,28 +237,6 @@ impl Wording {
         let most = longest.map_or(0, |longest| explaining(query, longest, resolved));
         let cost = cost.heavier((wanted as u64).saturating_mul(most), app)?;
         cost.longer(wanted * (MORE_BYTES + SPAN_BYTES), field, app)
-    }
-
-    fn spans(
-        &self,
-        ranking: &TextRanking<'_>,
-        index: usize,
-    ) -> Result<Option<Vec<Span>>, ApiError> {
-        let Some(spans) = &self.spans else { return Ok(None) };
-        let (query, document) = (ranking.query.as_ref(), text(ranking, index));
-        let (engine, asked) = (&ranking.resolved.model.engine, &ranking.resolved.query);
-        // A text that cannot be scored has no relevant span.
-        if engine.check_text(document, asked, Place::Candidate(index)).is_err() {
-            return Ok(Some(Vec::new()));
-        }
-        let explained = engine.explain(query, document, asked)?;
-        if explained.shares.is_none() && !explained.unscored {
-            let method = asked.method.name();
-            let detail =
-                format!("what {method} scores does not divide into words, so it has no spans");
-            return Err(ApiError::at(Code::MethodUnavailable, "/relevant_spans", detail));
-        }
-        Ok(Some(spans.of(&explained, document)))
     }
 
     fn write(
@@ -330,43 +331,10 @@ impl Ask for RerankQuestion<'_> {
             truncate: Some(truncate),
             ..Selection::named(target.model.as_ref(), target.method.as_ref())
         };
-        let planned = selection.resolve_ranking(context.models).and_then(|resolved| {
-            let ranking = TextRanking { query, texts: documents, resolved, top_k, return_text };
-            let cost = wording.cost(&ranking, app)?;
-            Ok(PlannedRerank { ranking, wording, cost })
-        });
-        let planned = planned.map_err(|error| error.renamed(|pointer| wording.place(pointer)))?;
-        Ok(Box::new(planned))
-    }
-}
-
-struct PlannedRerank<'b> {
-    ranking: TextRanking<'b>,
-    wording: Wording,
-    cost: Cost,
-}
-
-impl Planned for PlannedRerank<'_> {
-    fn resolved(&self) -> &Resolved {
-        &self.ranking.resolved
-    }
-
-    fn cost(&self) -> Cost {
-        self.cost
-    }
-
-    fn answer(
-        self: Box<Self>,
-        app: &App,
-        job: &JobContext,
-        answer: &mut Answer<'_>,
-    ) -> Result<Counts, ApiError> {
-        let Self { ranking, wording, cost } = *self;
-        let answered = ranking.pages(&cost, app, job).and_then(|made| {
-            wording.write((&ranking, &made), app, job, answer)?;
-            Ok(made.counts)
-        });
-        answered.map_err(|error| error.renamed(|pointer| wording.place(pointer)))
+        let resolved = selection.resolve_ranking(context.models);
+        let resolved = resolved.map_err(|error| error.renamed(|pointer| wording.place(pointer)))?;
+        let ranking = TextRanking { query, texts: documents, resolved, top_k, return_text };
+        Ok(Box::new(PlannedTexts::new(ranking, wording, app)?))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use cognate::window::options::Least;
+use cognate::window::options::{Least, OptionProblem};
 use utoipa::openapi::schema::RefBuilder;
 use utoipa::openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -101,8 +101,7 @@ impl Threshold {
                     .then(|| engine.calibration(resolved.query.method, resolved.measure()));
                 let known = known.flatten();
                 let known = known.ok_or_else(|| {
-                    let detail = "the model has no threshold for this method and measure; \
-                                  `cognate eval calibrate` finds one";
+                    let detail = OptionProblem::NotCalibrated.to_string();
                     ApiError::at(Code::NotCalibrated, pointer, detail)
                 })?;
                 let threshold = &known.threshold;

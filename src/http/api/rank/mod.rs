@@ -22,7 +22,7 @@ pub use request::RankRequest;
 pub(crate) use request::{LikeStrategy, NEGATIVE_BOOST, UNUSED_SCORES};
 use response::EitherRanking;
 pub(crate) use response::{RankResponse, RankedCandidate};
-pub(crate) use texts::TextRanking;
+pub(crate) use texts::{PlannedTexts, TextForm, TextRanking};
 
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;

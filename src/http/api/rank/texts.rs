@@ -1,15 +1,17 @@
 //! Texts ranked for one text, as other dialects ask for it: all by the default of everything that is not said.
 
 use cognate::engine::rank::{Pages, Question};
-use cognate::engine::{Candidates, PageOptions};
+use cognate::engine::{Candidates, Counts, PageOptions};
 
 use crate::http::api::cost::Cost;
+use crate::http::api::question::Planned;
 use crate::http::api::rank::run;
 use crate::http::app::App;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Pointer};
 use crate::http::request::fields::Text;
 use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
+use crate::http::work::unsent::Answer;
 
 /// Bytes of a text in an answer beside itself: `,"text":""`.
 pub(super) const TEXT_BYTES: usize = 10;
@@ -49,5 +51,61 @@ impl TextRanking<'_> {
     ) -> Result<Pages, ApiError> {
         let planned = (&self.resolved, cost, app.settings.tokens_total);
         run::compute(&self.question(), &Candidates::of(&self.texts), planned, app, work)
+    }
+}
+
+/// How a dialect words a ranking of texts, and how it writes the answer.
+pub(crate) trait TextForm: Send {
+    /// The place in the body of a fault that the ranking has at `pointer`.
+    fn place(&self, pointer: Pointer) -> Pointer;
+
+    /// Weighs a ranking whose answer is written like this.
+    fn cost(&self, ranking: &TextRanking<'_>, app: &App) -> Result<Cost, ApiError>;
+
+    fn write(
+        &self,
+        ranked: (&TextRanking<'_>, &Pages),
+        app: &App,
+        job: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<(), ApiError>;
+}
+
+/// A ranking of texts that was weighed.
+pub(crate) struct PlannedTexts<'b, F> {
+    ranking: TextRanking<'b>,
+    form: F,
+    cost: Cost,
+}
+
+impl<'b, F: TextForm> PlannedTexts<'b, F> {
+    pub(crate) fn new(ranking: TextRanking<'b>, form: F, app: &App) -> Result<Self, ApiError> {
+        let cost = form.cost(&ranking, app);
+        let cost = cost.map_err(|error| error.renamed(|pointer| form.place(pointer)))?;
+        Ok(Self { ranking, form, cost })
+    }
+}
+
+impl<F: TextForm> Planned for PlannedTexts<'_, F> {
+    fn resolved(&self) -> &Resolved {
+        &self.ranking.resolved
+    }
+
+    fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    fn answer(
+        self: Box<Self>,
+        app: &App,
+        job: &JobContext,
+        answer: &mut Answer<'_>,
+    ) -> Result<Counts, ApiError> {
+        let Self { ranking, form, cost } = *self;
+        let answered = ranking.pages(&cost, app, job).and_then(|made| {
+            form.write((&ranking, &made), app, job, answer)?;
+            Ok(made.counts)
+        });
+        answered.map_err(|error| error.renamed(|pointer| form.place(pointer)))
     }
 }
