@@ -3,11 +3,16 @@
 //! A body panics where a law is broken; that bytes are refused is never a failure. How inputs are
 //! found, changed and kept is not known here.
 
-use std::fs;
+use std::cell::RefCell;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+use std::{fs, io};
 
+use axum::http::request::Parts;
+use axum::http::{Request, Response};
 use cognate::model::phrase::Found;
 use cognate::model::{Model, OpenOptions, Phrase, Verify};
 use cognate::text;
@@ -35,14 +40,20 @@ use cognate_server::http::auth::keys;
 use cognate_server::http::auth::keys::Keys;
 use cognate_server::http::compatible;
 use cognate_server::http::error::ApiError;
+use cognate_server::http::net::gate;
 use cognate_server::http::request::json;
+use http_body_util::BodyExt;
+use hyper::body;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What a target does with the fuzzer's bytes.
 pub type Body = fn(&[u8]);
 
 /// Every target, under the name of its folder in `corpus`.
-pub const TARGETS: [(&str, Body); 19] = [
+pub const TARGETS: [(&str, Body); 20] = [
     ("tokenizer", tokenizer),
     ("import_w2v_text", import_w2v_text),
     ("import_w2v_bin", import_w2v_bin),
@@ -61,6 +72,7 @@ pub const TARGETS: [(&str, Body); 19] = [
     ("json_collections", json_collections),
     ("collection_filter", collection_filter),
     ("collection_log", collection_log),
+    ("gate", gate),
     ("auth_header", auth_header),
 ];
 
@@ -486,6 +498,83 @@ fn with_true_heads(bytes: &[u8]) -> Vec<u8> {
         head[32..].copy_from_slice(&sum.to_le_bytes());
     }
     log
+}
+
+/// Bytes of a connection: where they begin with a request that may be refused by its head and skipped, hyper
+/// reads the same request, and finds the next one behind it.
+pub fn gate(bytes: &[u8]) {
+    const NEXT: &[u8] = b"POST /next HTTP/1.1\r\nhost: h\r\ncontent-length: 0\r\n\r\n";
+    let Some((expected, whole)) = gate::skippable(bytes) else { return };
+    let whole = whole as usize;
+    // What follows the request is another one; only a request that nothing follows is refused.
+    let mut sent = bytes.to_vec();
+    sent.resize(whole, b'x');
+    sent.extend_from_slice(NEXT);
+    let seen = requests_of(&sent);
+    assert_eq!(seen.len(), 2, "requests seen: {seen:?}");
+    let (first, body) = &seen[0];
+    assert_eq!(first.method, *expected.method());
+    assert_eq!(first.uri, *expected.uri());
+    assert_eq!(first.headers, *expected.headers());
+    let length = expected.headers()["content-length"].to_str().expect("digits alone");
+    assert_eq!(length.parse(), Ok(*body), "bytes of the body");
+    assert_eq!(seen[1].0.uri, "/next");
+}
+
+/// The heads of the requests that hyper reads of these bytes, and how long the bodies are.
+fn requests_of(bytes: &[u8]) -> Vec<(Parts, usize)> {
+    let (seen, wire) = (RefCell::new(Vec::new()), Wire { unread: bytes });
+    let service = service_fn(async |request: Request<body::Incoming>| {
+        let (head, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        seen.borrow_mut().push((head, body.len()));
+        Ok::<_, hyper::Error>(Response::new(String::new()))
+    });
+    {
+        let served = http1::Builder::new().half_close(true).serve_connection(wire, service);
+        let mut served = std::pin::pin!(served);
+        let mut context = Context::from_waker(Waker::noop());
+        // Nothing is waited for, so that each look gets on.
+        let ended = (0..1000).any(|_| served.as_mut().poll(&mut context).is_ready());
+        assert!(ended, "hyper waits for more");
+    }
+    seen.into_inner()
+}
+
+/// A connection whose bytes have all arrived, and which takes whatever is answered.
+struct Wire<'b> {
+    unread: &'b [u8],
+}
+
+impl Read for Wire<'_> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        mut into: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let (now, later) = self.unread.split_at(self.unread.len().min(into.remaining()));
+        into.put_slice(now);
+        self.unread = later;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Write for Wire<'_> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
 }
 
 /// What a client sends as its key: only the one key there is lets it in.

@@ -21,9 +21,11 @@ use crate::http::app::{App, AppError};
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Code};
 use crate::http::middleware::authorize::AuthorizeLayer;
+use crate::http::middleware::gate::QuestionGate;
 use crate::http::middleware::request_context::RequestContextLayer;
+use crate::http::net::gate::Gate;
 use crate::http::registry::models::Models;
-use crate::http::routes::Routes;
+use crate::http::routes::{RouteName, Routes};
 use crate::http::settings::Settings;
 use crate::http::{api, compatible, openapi};
 
@@ -53,6 +55,14 @@ impl App {
         let app = Self::new(settings)?;
         app.set_models(models);
         Ok(app)
+    }
+
+    /// The gate before the questions of the public address.
+    pub fn gate(self: &Arc<Self>) -> Arc<dyn Gate> {
+        let asked = |route: &RouteName| route.verb == Verb::POST && !route.path.contains('{');
+        let routes = questions(&self.settings.dialects).into_iter().flat_map(Routes::names);
+        let paths = routes.filter(asked).map(|route| route.path.into()).collect();
+        Arc::new(QuestionGate::new(Arc::clone(self), paths))
     }
 
     pub fn router(self: &Arc<Self>) -> Router {

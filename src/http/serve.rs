@@ -153,7 +153,7 @@ fn open_listeners(app: &Arc<App>, stop: &Shutdown) -> Result<JoinSet<Drained>, S
         listeners.spawn(admin.serve(app.admin_router(), stop.clone()));
     }
     tracing::info!(address = %public.local_addr(), kernels = simd::name(), "listening");
-    listeners.spawn(public.serve(app.router(), stop.clone()));
+    listeners.spawn(public.behind(app.gate()).serve(app.router(), stop.clone()));
     Ok(listeners)
 }
 

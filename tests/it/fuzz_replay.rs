@@ -121,5 +121,5 @@ replays! {
     tokenizer, import_w2v_text, import_w2v_bin, import_glove, import_fasttext, import_npy,
     import_safetensors, import_finalfusion, counts, model_open, phrase,
     json_similarity, json_embed, json_rank, json_dialects, json_collections,
-    collection_filter, collection_log, auth_header,
+    collection_filter, collection_log, gate, auth_header,
 }

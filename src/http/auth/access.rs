@@ -103,6 +103,11 @@ impl Access {
         caller.key.as_ref().is_some_and(|key| self.keys.include(key))
     }
 
+    /// The client that a request counts for, without checking its quota.
+    pub(crate) fn client(&self, authorization: Option<&HeaderValue>) -> Client {
+        self.key(authorization).map(|(_, of_key)| self.counted(of_key)).unwrap_or_default()
+    }
+
     fn key(&self, authorization: Option<&HeaderValue>) -> Option<(&Key, &OfKey)> {
         let key = self.keys.check(authorization.map(HeaderValue::as_bytes))?;
         Some((key, self.of_keys.get(key.index)?))

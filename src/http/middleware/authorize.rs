@@ -64,7 +64,7 @@ impl Service<Request> for AuthorizeService {
 }
 
 /// Checks the key and the quota of a request, and adds its caller.
-fn authorise(app: &App, request: &mut Request) -> Result<(), ApiError> {
+pub(super) fn authorise<B>(app: &App, request: &mut Request<B>) -> Result<(), ApiError> {
     let facts = Facts::of(request);
     match app.access().as_ref() {
         Some(access) => {
@@ -81,8 +81,16 @@ fn authorise(app: &App, request: &mut Request) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// The client that a request would count for.
+pub(super) fn client<B>(app: &App, request: &Request<B>) -> Client {
+    match app.access().as_ref() {
+        Some(access) => access.client(request.headers().get(header::AUTHORIZATION)),
+        None => client_at(app, request),
+    }
+}
+
 /// Without keys clients are told apart by their addresses.
-fn client_at(app: &App, request: &Request) -> Client {
+fn client_at<B>(app: &App, request: &Request<B>) -> Client {
     let peer = request.extensions().get::<Peer>();
     peer.map(|Peer(address)| app.peers.client(address.ip())).unwrap_or_default()
 }

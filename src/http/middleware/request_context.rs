@@ -22,7 +22,7 @@ use tower::{Layer, Service};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::net::Peer;
-use crate::http::net::head::FaultyHead;
+use crate::http::net::gate::FaultyHead;
 use crate::http::observe::hand_over::HandOver;
 use crate::http::observe::metrics::UNMATCHED;
 use crate::http::observe::request_log::{Facts, Ids, Line, OpenRequest, Outcome};
@@ -68,8 +68,8 @@ impl Service<Request> for RequestContextService {
     }
 
     fn call(&mut self, mut request: Request) -> RequestContextFuture {
-        let matched = request.extensions().get::<MatchedPath>().cloned();
-        let record = RequestRecord::new(&self.app, &mut request, matched);
+        let matched = request.extensions().get::<MatchedPath>().cloned().map(Matched::Route);
+        let record = RequestRecord::of(&self.app, &mut request, matched);
         let answer = match request.extensions_mut().remove::<FaultyHead>() {
             Some(FaultyHead(error)) => Either::Left(ready(Ok(Ok(error.into_response())))),
             // A route begins its work when it is polled, so no panic gets past the net here.
@@ -117,24 +117,48 @@ impl Future for RequestContextFuture {
     }
 }
 
-struct RequestRecord {
+enum Matched {
+    Route(MatchedPath),
+    /// The path of a request that the router did not see.
+    Path(Arc<str>),
+}
+
+impl Matched {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Route(route) => route.as_str(),
+            Self::Path(path) => path,
+        }
+    }
+}
+
+pub(super) struct RequestRecord {
     in_flight: InFlight,
     started: Instant,
     id: HeaderValue,
     verb: Verb,
-    matched: Option<MatchedPath>,
+    matched: Option<Matched>,
     peer: Option<Peer>,
     facts: Arc<Facts>,
     span: Span,
 }
 
 impl RequestRecord {
-    fn new(app: &Arc<App>, request: &mut Request, matched: Option<MatchedPath>) -> Self {
+    /// The record of a request that no router sees, for the route of this path.
+    pub fn at<B>(app: &Arc<App>, request: &mut axum::http::Request<B>, path: Arc<str>) -> Self {
+        Self::of(app, request, Some(Matched::Path(path)))
+    }
+
+    fn of<B>(
+        app: &Arc<App>,
+        request: &mut axum::http::Request<B>,
+        matched: Option<Matched>,
+    ) -> Self {
         let started = Instant::now();
         let id = request_id(request.headers().get(REQUEST_ID), &app.ids);
         let verb = request.method().clone();
         let parent = Parent::of(request.headers());
-        let span = app.tracer.begin(&verb, matched.as_ref().map(MatchedPath::as_str), parent);
+        let span = app.tracer.begin(&verb, matched.as_ref().map(Matched::as_str), parent);
         let peer = request.extensions().get::<Peer>().copied();
         let facts = Arc::<Facts>::default();
         let is_of_collection =
@@ -147,7 +171,7 @@ impl RequestRecord {
     }
 
     fn route(&self) -> &str {
-        self.matched.as_ref().map_or(UNMATCHED, MatchedPath::as_str)
+        self.matched.as_ref().map_or(UNMATCHED, Matched::as_str)
     }
 
     fn tell(&self, outcome: &Outcome<'_>, ended: Instant) {
@@ -184,7 +208,7 @@ impl RequestRecord {
     }
 
     /// Ends a request: counts and logs it, and adds the headers that every answer has.
-    fn finish(self, mut response: Response) -> Response {
+    pub fn finish(self, mut response: Response) -> Response {
         let app = &self.in_flight.0;
         let refusal = response.extensions_mut().remove::<ApiError>();
         if let Some(error) = &refusal {

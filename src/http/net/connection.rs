@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::http::header::{CONNECTION, EXPECT};
+use axum::http::header::{CONNECTION, CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING, UPGRADE};
 use axum::http::{HeaderMap, HeaderValue, Request, Response};
 use axum::{Error, Router};
 use http_body_util::BodyExt;
@@ -24,12 +24,12 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout_at};
 use tower::Service;
 
-use crate::http::net::head;
-use crate::http::net::head::FaultyHead;
+use crate::http::net::gate;
+use crate::http::net::gate::{FaultyHead, Framing, Gate};
 use crate::http::net::kernel;
 use crate::http::net::shutdown::{Phase, Shutdown};
-use crate::http::net::socket::Socket;
-use crate::http::net::state::{ConnectionState, Peer};
+use crate::http::net::socket::{Door, Socket};
+use crate::http::net::state::{ConnectionState, Peer, SKIPPED_BYTES};
 use crate::http::observe::streams::{EarlyEnds, EndReason};
 use crate::http::request::body;
 use crate::http::settings::Settings;
@@ -39,9 +39,6 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long the head of a request on a spare descriptor may take. It waited in the kernel's queue already, so
 /// mostly it is there.
 const HURRY: Duration = Duration::from_millis(100);
-/// Bodies up to this size are read to their end when a request is answered without them: what a
-/// thousand pairs take. For a longer one it costs less to end the connection and make another.
-const SKIPPED_BYTES: u64 = 256 << 10;
 /// Below this hyper's reader panics; the settings keep above it, tests may not.
 const LEAST_HEADER_BYTES: usize = 8 << 10;
 
@@ -49,6 +46,8 @@ const LEAST_HEADER_BYTES: usize = 8 << 10;
 #[derive(Clone)]
 pub(crate) struct ConnectionOptions {
     pub(super) protocol: http1::Builder,
+    gate: Option<Arc<dyn Gate>>,
+    header_timeout: Duration,
     pub(super) write_timeout: Duration,
     pub(super) body_timeout: Duration,
     pub(super) requests: u64,
@@ -70,10 +69,29 @@ impl ConnectionOptions {
             .keep_alive(true);
         Self {
             protocol,
+            gate: None,
+            header_timeout: Duration::from_secs(settings.header_timeout_s),
             write_timeout: Duration::from_secs(settings.write_timeout_s),
             body_timeout: Duration::from_secs(settings.body_timeout_s),
             requests: settings.requests_per_connection,
         }
+    }
+
+    pub(crate) fn behind(self, gate: Arc<dyn Gate>) -> Self {
+        Self { gate: Some(gate), ..self }
+    }
+
+    pub(super) fn door(&self, peer: SocketAddr, stop: &Shutdown) -> Option<Door> {
+        Some(Door {
+            gate: self.gate.clone()?,
+            peer: Peer(peer),
+            stop: stop.clone(),
+            requests: self.requests,
+            body_timeout: self.body_timeout,
+            header_timeout: self.header_timeout,
+            waits: None,
+            framing: Framing::default(),
+        })
     }
 
     /// One request at once: the options of a connection that all others wait behind.
@@ -81,6 +99,7 @@ impl ConnectionOptions {
         let mut options = self.clone();
         options.protocol.header_read_timeout(HURRY);
         options.requests = 1;
+        options.gate = None;
         options
     }
 }
@@ -107,7 +126,8 @@ pub(crate) async fn serve_connection(
 ) -> ConnectionEnd {
     let state = Arc::new(ConnectionState::default());
     let stream = Arc::new(stream);
-    let socket = Socket::new(stream.clone(), state.clone(), options.write_timeout);
+    let socket = Socket::new(stream.clone(), state.clone(), options.write_timeout)
+        .behind(options.door(peer, &stop));
     let requests = RequestService {
         router,
         stream: stream.clone(),
@@ -197,8 +217,9 @@ impl RequestService {
         let pending = self.state.begin();
         let last = self.state.asked() >= self.most;
         let declared = body::declared(request.headers());
+        self.state.set_body_bytes(framed_bytes(request.headers(), declared));
         let (stop, state) = (self.stop.clone(), self.state.clone());
-        if let Err(fault) = head::check(&request) {
+        if let Err(fault) = gate::check(&request) {
             request.extensions_mut().insert(FaultyHead(fault));
         }
         request.extensions_mut().insert(self.peer);
@@ -228,6 +249,14 @@ impl RequestService {
             }))
         }
     }
+}
+
+/// The length of a request's body if the head states it in bytes; none for an upgrade.
+fn framed_bytes(headers: &HeaderMap, declared: Option<u64>) -> Option<u64> {
+    if headers.contains_key(TRANSFER_ENCODING) || headers.contains_key(UPGRADE) {
+        return None;
+    }
+    if headers.contains_key(CONTENT_LENGTH) { declared } else { Some(0) }
 }
 
 /// Whether the body of a request that is answered without it is short enough to be read all the

@@ -20,6 +20,7 @@ use tokio::time::sleep;
 
 use crate::http::net::ConnectionMetrics;
 use crate::http::net::connection::{ConnectionEnd, ConnectionOptions, serve_connection};
+use crate::http::net::gate::Gate;
 use crate::http::net::kernel;
 use crate::http::net::shutdown::{Drained, Phase, Shutdown};
 use crate::http::observe::series::Gauge;
@@ -76,6 +77,10 @@ impl Listener {
             options: ConnectionOptions::of(settings),
             metrics,
         })
+    }
+
+    pub fn behind(self, gate: Arc<dyn Gate>) -> Self {
+        Self { options: self.options.behind(gate), ..self }
     }
 
     pub fn local_addr(&self) -> SocketAddr {

@@ -2,13 +2,14 @@
 //! there are is not known here.
 
 pub(crate) mod connection;
-pub(crate) mod head;
+pub mod gate;
 mod kernel;
 pub(crate) mod listener;
 pub mod shutdown;
 mod socket;
 mod state;
 
+pub use gate::Gate;
 pub use listener::Listener;
 pub use state::Peer;
 

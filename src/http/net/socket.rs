@@ -10,11 +10,14 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::http::net::state::ConnectionState;
+use crate::http::net::gate;
+use crate::http::net::gate::{Framing, Gate, Refused};
+use crate::http::net::shutdown::{Phase, Shutdown};
+use crate::http::net::state::{ConnectionState, Peer, PendingAnswer};
 
 /// What a reader must take within the write timeout. Kernels hand over in bursts of the window
 /// that the reader opened, so a client that reads a byte a second lets some hundred kilobytes
@@ -32,7 +35,7 @@ pub(crate) const QUIET: Duration = Duration::from_secs(1);
 pub(crate) const LINGER: Duration = Duration::from_secs(2);
 
 /// Most bytes that are thrown away at once.
-const MAX_DISCARDED: usize = 16 << 10;
+const UNWANTED: usize = 128 << 10;
 
 pub(crate) struct Socket {
     stream: Arc<TcpStream>,
@@ -41,6 +44,8 @@ pub(crate) struct Socket {
     pace: Option<Pace>,
     moved: Instant,
     parting: Option<Pin<Box<Sleep>>>,
+    door: Option<Door>,
+    refusal: Option<Refusal>,
 }
 
 /// The progress of a write that the client holds up.
@@ -59,7 +64,12 @@ impl Socket {
         write_timeout: Duration,
     ) -> Self {
         let (moved, pace, parting) = (Instant::now(), None, None);
-        Self { stream, state, write_timeout, pace, moved, parting }
+        Self { stream, state, write_timeout, pace, moved, parting, door: None, refusal: None }
+    }
+
+    /// Sets the gate, which may refuse a request by its head.
+    pub(super) fn behind(self, door: Option<Door>) -> Self {
+        Self { door, ..self }
     }
 
     /// Whether nothing is under way and nothing has arrived. Readiness as the runtime knows it may
@@ -129,6 +139,32 @@ fn when_ready<T>(
     }
 }
 
+/// Throws away at most `most` bytes that have arrived, and says how many. Linux need not even copy
+/// them.
+fn throw_away(stream: &TcpStream, most: u64) -> io::Result<usize> {
+    let mut scratch = [MaybeUninit::uninit(); UNWANTED];
+    let most = usize::try_from(most).unwrap_or(UNWANTED).min(UNWANTED);
+    let flags = if cfg!(target_os = "linux") { libc::MSG_TRUNC } else { 0 };
+    let scratch = scratch.get_mut(..most).unwrap_or_default();
+    SockRef::from(stream).recv_with_flags(scratch, flags)
+}
+
+impl Socket {
+    fn read_some(&self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let read = when_ready(
+            || self.stream.poll_read_ready(context),
+            || self.stream.try_read_buf(&mut *into),
+        );
+        read.map(|outcome| outcome.map(drop))
+    }
+
+    fn write_some(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let outcome =
+            when_ready(|| self.stream.poll_write_ready(context), || self.stream.try_write(bytes));
+        self.paced(context, outcome)
+    }
+}
+
 impl AsyncRead for Socket {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -136,18 +172,34 @@ impl AsyncRead for Socket {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = into.filled().len();
-        let read = when_ready(
-            || self.stream.poll_read_ready(context),
-            || self.stream.try_read_buf(&mut *into),
-        );
-        match read {
-            Poll::Ready(Ok(_)) if into.filled().len() > before => {
-                self.moved = Instant::now();
-                self.state.partial.set(true);
-                Poll::Ready(Ok(()))
+        while ready!(self.poll_refusal(context))? {
+            let may_refuse = self.may_refuse();
+            let read = self.read_some(context, into);
+            let bytes = into.filled().get(before..).unwrap_or_default();
+            match read {
+                Poll::Ready(Ok(())) if !bytes.is_empty() => {
+                    self.moved = Instant::now();
+                    self.state.partial.set(true);
+                    if !self.refuses(bytes, may_refuse) {
+                        return Poll::Ready(Ok(()));
+                    }
+                    // hyper is given nothing of it.
+                    into.set_filled(before);
+                }
+                other => return self.without_bytes(other),
             }
+        }
+        // The connection ends, as if the client had ended it.
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Socket {
+    /// The result of a read without bytes, as hyper is to see it.
+    fn without_bytes(&self, read: Poll<io::Result<()>>) -> Poll<io::Result<()>> {
+        match read {
             // The client ended its side, so nothing of it can be left unread.
-            Poll::Ready(Ok(_)) => {
+            Poll::Ready(Ok(())) => {
                 self.state.partial.set(false);
                 Poll::Ready(Ok(()))
             }
@@ -157,7 +209,7 @@ impl AsyncRead for Socket {
                 self.state.partial.set(false);
                 Poll::Ready(Ok(()))
             }
-            other => other.map_ok(drop),
+            other => other,
         }
     }
 }
@@ -168,9 +220,7 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let outcome =
-            when_ready(|| self.stream.poll_write_ready(context), || self.stream.try_write(bytes));
-        self.paced(context, outcome)
+        self.write_some(context, bytes)
     }
 
     fn poll_write_vectored(
@@ -220,12 +270,148 @@ impl AsyncWrite for Socket {
             }
             let read = when_ready(
                 || this.stream.poll_read_ready(context),
-                || this.stream.try_read(&mut [0; MAX_DISCARDED]),
+                || this.stream.try_io(Interest::READABLE, || throw_away(&this.stream, u64::MAX)),
             );
             if !matches!(ready!(read), Ok(1..)) {
                 return Poll::Ready(Ok(()));
             }
         }
+    }
+}
+
+/// How long the answer waits for a body that is on its way. Many clients read only after they have sent
+/// all, and give a connection up whose answer comes earlier; to make another costs both sides more.
+const GRACE: Duration = Duration::from_millis(5);
+
+pub(in crate::http::net) struct Door {
+    pub gate: Arc<dyn Gate>,
+    pub peer: Peer,
+    pub stop: Shutdown,
+    pub requests: u64,
+    /// How long the rest of a refused body is waited for.
+    pub body_timeout: Duration,
+    /// How long hyper may wait for a head that it can see. What is refused here it does not see, so
+    /// that its clock runs on.
+    pub header_timeout: Duration,
+    /// When the wait began, if the client waits.
+    pub waits: Option<Instant>,
+    pub framing: Framing,
+}
+
+impl Door {
+    /// Whether the next bytes begin a request, which may be refused.
+    fn is_before_request(&mut self, state: &ConnectionState) -> bool {
+        if !self.framing.is_between(state) {
+            self.waits = None;
+            return false;
+        }
+        let since = *self.waits.get_or_insert_with(Instant::now);
+        // Half of the time is left for the body; hyper closes the connection.
+        self.gate.may_refuse()
+            && !self.stop.is(Phase::Leaving)
+            && state.asked().saturating_add(1) < self.requests
+            && since.elapsed() < self.header_timeout / 2
+    }
+}
+
+struct Refusal {
+    refused: Refused,
+    written: usize,
+    /// Until when the answer waits for the body, and then, until when the body is waited for.
+    until: Option<Pin<Box<Sleep>>>,
+    waited: bool,
+    pending: Option<PendingAnswer>,
+}
+
+impl Socket {
+    /// Whether the next bytes begin a request that may be refused by its head.
+    fn may_refuse(&mut self) -> bool {
+        self.door.as_mut().is_some_and(|door| door.is_before_request(&self.state))
+    }
+
+    /// Refuses the request that these bytes begin with, or passes them on.
+    fn refuses(&mut self, bytes: &[u8], may_refuse: bool) -> bool {
+        let Some(door) = &mut self.door else { return false };
+        let refused = may_refuse.then(|| gate::consider(&*door.gate, door.peer, bytes)).flatten();
+        let Some(refused) = refused else {
+            door.framing.give(bytes, &self.state);
+            return false;
+        };
+        let pending = Some(self.state.begin());
+        self.state.delivery.set_answer_bytes(refused.answer.len() as u64);
+        let (written, until, waited) = (0, None, false);
+        self.refusal = Some(Refusal { refused, written, until, waited, pending });
+        true
+    }
+
+    /// Completes the present refusal, if there is one. Returns whether the connection continues.
+    fn poll_refusal(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let Some(mut refusal) = self.refusal.take() else { return Poll::Ready(Ok(true)) };
+        let outcome = self.poll_present(&mut refusal, context);
+        if outcome.is_pending() {
+            self.refusal = Some(refusal);
+        }
+        outcome
+    }
+
+    fn poll_present(
+        &mut self,
+        refusal: &mut Refusal,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<bool>> {
+        let mut ended = false;
+        while refusal.refused.left > 0 && !ended {
+            let read = when_ready(
+                || self.stream.poll_read_ready(context),
+                || {
+                    self.stream.try_io(Interest::READABLE, || {
+                        throw_away(&self.stream, refusal.refused.left)
+                    })
+                },
+            );
+            let Poll::Ready(read) = read else { break };
+            let read = read?;
+            self.moved = Instant::now();
+            refusal.refused.left = refusal.refused.left.saturating_sub(read as u64);
+            ended = read == 0;
+        }
+        if ended || refusal.refused.left == 0 {
+            self.state.partial.set(false);
+        } else {
+            ended = self.is_over(refusal, context);
+        }
+        if ended || refusal.refused.left == 0 || refusal.waited {
+            while let Some(rest) =
+                refusal.refused.answer.get(refusal.written..).filter(|r| !r.is_empty())
+            {
+                match ready!(self.write_some(context, rest))? {
+                    0 => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
+                    written => refusal.written += written,
+                }
+            }
+            self.pace = None;
+            self.state.stalled.set(false);
+            refusal.pending = None;
+            if ended || refusal.refused.closes {
+                return Poll::Ready(Ok(false));
+            }
+        }
+        if refusal.refused.left == 0 { Poll::Ready(Ok(true)) } else { Poll::Pending }
+    }
+
+    /// Whether the rest of a body is not waited for any more.
+    fn is_over(&self, refusal: &mut Refusal, context: &mut Context<'_>) -> bool {
+        let until = refusal.until.get_or_insert_with(|| Box::pin(sleep(GRACE)));
+        while until.as_mut().poll(context).is_ready() {
+            if refusal.waited {
+                return true;
+            }
+            refusal.waited = true;
+            let timeouts = self.door.as_ref().map(|door| (door.body_timeout, door.header_timeout));
+            let rest = timeouts.map_or(GRACE, |(body, header)| body.min(header / 2));
+            until.as_mut().reset(Instant::now() + rest);
+        }
+        self.state.closing.get() && self.is_quiet()
     }
 }
 

@@ -8,6 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::http::request::query::Delivery;
 
+/// Bodies up to this size are read to their end when a request is answered without them: what a
+/// thousand pairs take. For a longer one it costs less to end the connection and make another.
+pub(super) const SKIPPED_BYTES: u64 = 256 << 10;
+/// The length of a body that does not say how long it is.
+const UNKNOWN: u64 = u64::MAX;
+
 /// The client's address, as an extension of its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub SocketAddr);
@@ -43,6 +49,7 @@ pub(crate) struct ConnectionState {
     pub(super) hurried: Flag,
     pub(super) too_slow: Flag,
     asked: AtomicU64,
+    body_bytes: AtomicU64,
     pub(super) delivery: Arc<Delivery>,
 }
 
@@ -56,6 +63,15 @@ impl ConnectionState {
 
     pub(super) fn asked(&self) -> u64 {
         self.asked.load(Relaxed)
+    }
+
+    /// Sets the length of the present request's body, if its head states it.
+    pub(super) fn set_body_bytes(&self, bytes: Option<u64>) {
+        self.body_bytes.store(bytes.unwrap_or(UNKNOWN), Relaxed);
+    }
+
+    pub(super) fn body_bytes(&self) -> Option<u64> {
+        Some(self.body_bytes.load(Relaxed)).filter(|&bytes| bytes != UNKNOWN)
     }
 
     /// Whether an answer is owed or not yet handed to the kernel.

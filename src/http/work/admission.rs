@@ -143,6 +143,19 @@ impl Admission {
         permit.units = units;
     }
 
+    pub(crate) fn is_crowded(&self) -> bool {
+        let state = self.0.state();
+        state.is_waited_for() || state.used() > (self.0.all - self.0.reserved) / 2
+    }
+
+    /// Why a request of `items` items would be refused now: there is no room, and it may not wait.
+    pub(crate) fn refusal(&self, client: &Client, items: usize) -> Option<ApiError> {
+        let (shared, mut state) = (&self.0, self.0.state());
+        let units = shared.weight(client, items).max(1);
+        let fits = shared.may_have(&state, units) && shared.fits(&state, client, units);
+        if fits { None } else { shared.check_wait(&mut state, client, 0, units).err() }
+    }
+
     /// Units in use. More than there are while large requests are computed whose bodies were short.
     pub fn in_use(&self) -> usize {
         self.0.state().used()

@@ -27,7 +27,8 @@ pub(super) fn request(verb_and_path: &str, fields: &str, body: &str) -> (String,
 /// The app behind a listener, with settings that both share.
 fn serve(change: impl Fn(&mut Settings)) -> (TestApp, Served) {
     let app = TestApp::with(&change);
-    let served = Served::start(&settings(&change), app.app.router());
+    let gate = Some(app.app.gate());
+    let served = Served::behind(&settings(&change), app.app.router(), gate);
     (app, served)
 }
 

@@ -30,10 +30,10 @@ fn key_file(folder: &tempfile::TempDir, ids: &[&str]) -> PathBuf {
     path
 }
 
-/// The app behind a listener, with settings that both share.
+/// A service behind its gate, with settings that both share.
 fn serve(change: impl Fn(&mut Settings)) -> (TestApp, Served) {
     let app = TestApp::with(&change);
-    let served = Served::start(&settings(change), app.app.router());
+    let served = Served::behind(&settings(change), app.app.router(), Some(app.app.gate()));
     (app, served)
 }
 
@@ -142,6 +142,48 @@ async fn a_key_with_requests_under_way_leaves_units_to_another() {
         let (head, _) = answer(&mut client).await.unwrap();
         assert!(head.starts_with("http/1.1 200"), "{head}");
     }
+    drop(holder);
+}
+
+/// What the gate says of a client that has its share, the route says as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_gate_says_what_the_route_says_to_a_client_that_has_its_share() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = key_file(&folder, &["greedy", "other"]);
+    let (app, served) = serve(|settings| {
+        settings.keys_file = Some(keys.clone());
+        (settings.admission_units, settings.admission_wait_ms) = (20_000, 0);
+        settings.body_timeout_s = 300;
+    });
+    let mut holder = served.connect().await;
+    let long = question("/similarity", "greedy", &" ".repeat(8 << 20));
+    let head = long.find("\r\n\r\n").unwrap() + 4;
+    holder.write_all(&long.as_bytes()[..head]).await.unwrap();
+    // One more unit than half of those that large requests may have: the gate looks at each question.
+    let begun = Instant::now();
+    while app.app.admission.in_use() < 10_000 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{}", app.app.admission.in_use());
+        sleep(Duration::from_millis(5)).await;
+    }
+    assert!(app.app.gate().may_refuse());
+    let refuse = |key: &str| {
+        let request = Request::post("/similarity")
+            .header("host", "h")
+            .header("authorization", format!("Bearer {key}-key"))
+            .header("content-type", JSON)
+            .header("content-length", 24);
+        app.app.gate().refuse(request.body(()).unwrap())
+    };
+    let by_head = refuse("greedy").expect("it has its share");
+    let body = by_head.into_body();
+    let by_head: Value = serde_json::from_slice(&body).unwrap();
+    let request = Request::post("/similarity")
+        .header("authorization", "Bearer greedy-key")
+        .header("content-type", JSON);
+    let usual = app.send(request.body(Body::from("{\"a\":\"quake\",\"b\":\"b\"}")).unwrap()).await;
+    assert_eq!(usual.refusal(503, "overloaded")["detail"], by_head["detail"]);
+    assert!(refuse("other").is_none(), "another key has its own");
+    assert!(refuse("unknown").is_none(), "who has no key is told so by the route");
     drop(holder);
 }
 

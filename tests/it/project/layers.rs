@@ -77,7 +77,7 @@ const MAY_USE_IN_HTTP: [Rule; 18] = [
     ),
     ("serve", &["settings", "net", "app"]),
     // A test of the whole.
-    ("seeded", &["auth", "registry", "settings", "work", "net", "app", "router"]),
+    ("seeded", &["error", "auth", "registry", "settings", "work", "net", "app", "router"]),
 ];
 
 fn root() -> &'static Path {

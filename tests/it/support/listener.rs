@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use cognate_server::http::net::Gate;
 use cognate_server::http::net::shutdown::{Drained, Phase, ShutdownTrigger};
 use cognate_server::http::observe::series::{Counter, Gauge};
 use cognate_server::http::observe::streams::{EarlyEnds, EndReason};
@@ -37,6 +38,11 @@ pub struct Served {
 
 impl Served {
     pub fn start(settings: &Settings, router: Router) -> Self {
+        Self::behind(settings, router, None)
+    }
+
+    /// A listener with a gate before it.
+    pub fn behind(settings: &Settings, router: Router, gate: Option<Arc<dyn Gate>>) -> Self {
         let (open, refused) = (Gauge::default(), Counter::default());
         let early: [Counter; 5] = Default::default();
         let counter = |reason: EndReason| {
@@ -49,6 +55,10 @@ impl Served {
             ended: EarlyEnds::new(counter, Arc::default()),
         };
         let listener = Listener::bind(settings.listen, settings, metrics).unwrap();
+        let listener = match gate {
+            Some(gate) => listener.behind(gate),
+            None => listener,
+        };
         let address = listener.local_addr();
         let (orders, stop) = ShutdownTrigger::new();
         let served = tokio::spawn(listener.serve(router, stop));

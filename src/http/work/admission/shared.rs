@@ -52,6 +52,10 @@ impl State {
         self.waiting.iter().filter(|waiting| waiting.is_there()).count()
     }
 
+    pub(super) fn is_waited_for(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     pub(super) fn charge(&mut self, shared: &Shared, client: &Client, before: usize, units: usize) {
         client.charge_unchecked(Resource::Units, units);
         client.give_back(Resource::Units, before);
@@ -158,6 +162,31 @@ impl Shared {
         held: usize,
         units: usize,
     ) -> Result<Place, ApiError> {
+        self.check_wait(state, client, held, units)?;
+        // The first in the queue waits whatever the estimate: its wait improves the estimate.
+        if state.waiting.is_empty() {
+            state.seen_until = Instant::now();
+        }
+        let (admitted, receiver) = oneshot::channel();
+        let client = client.clone();
+        let place = Place {
+            shared: Arc::clone(self),
+            client: client.clone(),
+            units,
+            receiver: Some(receiver),
+        };
+        state.waiting.push_back(Waiting { client, units, admitted });
+        Ok(place)
+    }
+
+    /// Refuses a request of `units` units that may not wait for them.
+    pub(super) fn check_wait(
+        &self,
+        state: &mut State,
+        client: &Client,
+        held: usize,
+        units: usize,
+    ) -> Result<(), ApiError> {
         let refused = |reason| Err(self.refusal(reason, client, units.saturating_sub(held)));
         if self.patience.is_zero() {
             return refused(Reason::Busy);
@@ -172,6 +201,7 @@ impl Shared {
         if own_waiting >= self.waiting_share && client.is_counted() {
             return Err(Reason::Crowded.refusal(true));
         }
+        let first = state.waiting.is_empty();
         // Requests that wait for their own client's share do not make others wait longer.
         let passed = |waiting: &&Waiting| self.has_share(&waiting.client, waiting.units);
         let before: usize = state.waiting.iter().filter(passed).map(|waiting| waiting.units).sum();
@@ -183,22 +213,10 @@ impl Shared {
             true => own_units.saturating_add(units).saturating_sub(own_free),
             false => 0,
         };
-        if state.waiting.is_empty() {
-            // The first in the queue waits whatever the estimate: its wait improves the estimate.
-            state.seen_until = Instant::now();
-        } else if units > self.small && state.is_hopeless(self, ahead.max(own_ahead)) {
+        if !first && units > self.small && state.is_hopeless(self, ahead.max(own_ahead)) {
             return refused(Reason::Slow);
         }
-        let (admitted, receiver) = oneshot::channel();
-        let client = client.clone();
-        let place = Place {
-            shared: Arc::clone(self),
-            client: client.clone(),
-            units,
-            receiver: Some(receiver),
-        };
-        state.waiting.push_back(Waiting { client, units, admitted });
-        Ok(place)
+        Ok(())
     }
 
     /// The refusal of more units to a client: its own share is used up, or all units are.

@@ -213,7 +213,10 @@ async fn a_client_leaves_half_of_the_units_and_of_the_places_to_wait_to_others()
     assert_eq!((admission.in_use(), admission.waiting()), (300, 4));
     let detail = refused(&mut ask_as(&admission, &greedy, 300));
     assert!(detail.contains("`compute_queue`") && detail.contains("`client_share`"), "{detail}");
+    let error = admission.refusal(&greedy, 300).expect("the gate agrees");
+    assert_eq!(error.detail.to_string(), detail);
     // Others pass those that wait for their own share alone, and have their half.
+    assert!(admission.refusal(&other, 512).is_none());
     let others = admitted(&mut ask_as(&admission, &other, 512));
     assert_eq!(admission.in_use(), 812);
     let beyond = admission.admit_for(&other).unwrap_err();

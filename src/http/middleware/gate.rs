@@ -1,0 +1,65 @@
+//! Questions that an overloaded service refuses by their head alone: those that their route would
+//! refuse now, in the same words, with the same id, counters and line in the log. What a route would say
+//! before it looks for room, it says itself.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::http::{Request, Response, header};
+use axum::response::IntoResponse;
+use futures_util::FutureExt;
+use http_body_util::BodyExt;
+
+use crate::http::app::App;
+use crate::http::error::ApiError;
+use crate::http::middleware::authorize;
+use crate::http::middleware::authorize::authorise;
+use crate::http::middleware::request_context::RequestRecord;
+use crate::http::net::gate::Gate;
+use crate::http::request::body;
+
+pub(crate) struct QuestionGate {
+    app: Arc<App>,
+    /// Their paths, all of them behind the keys.
+    questions: HashSet<Arc<str>>,
+}
+
+impl QuestionGate {
+    pub(crate) fn new(app: Arc<App>, questions: HashSet<Arc<str>>) -> Self {
+        Self { app, questions }
+    }
+
+    /// Why there is no room for a question, where nothing else is wrong with its head.
+    fn refusal(&self, request: &Request<()>) -> Option<ApiError> {
+        let (app, headers) = (&self.app, request.headers());
+        body::check_json(headers).ok()?;
+        body::no_settings(request.uri()).ok()?;
+        let bytes = body::announced(headers, &app.settings).ok()??;
+        // Answers to other origins need the CORS layer, which the gate bypasses.
+        let crosses = !app.settings.cors_origins.is_empty() && headers.contains_key(header::ORIGIN);
+        if crosses {
+            return None;
+        }
+        let client = authorize::client(app, request);
+        app.admission.refusal(&client, app.settings.items_in(bytes))
+    }
+}
+
+impl Gate for QuestionGate {
+    fn may_refuse(&self) -> bool {
+        self.app.admission.is_crowded()
+    }
+
+    fn refuse(&self, mut request: Request<()>) -> Option<Response<Bytes>> {
+        let route = self.questions.get(request.uri().path())?;
+        let refusal = self.refusal(&request)?;
+        let record = RequestRecord::at(&self.app, &mut request, Arc::clone(route));
+        // A caller without a valid key gets 401, and is not told to retry.
+        let refusal = authorise(&self.app, &mut request).err().unwrap_or(refusal);
+        let (head, body) = record.finish(refusal.into_response()).into_parts();
+        // A refusal is written already.
+        let body = body.collect().now_or_never()?.ok()?.to_bytes();
+        Some(Response::from_parts(head, body))
+    }
+}
