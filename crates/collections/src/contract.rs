@@ -397,6 +397,7 @@ pub(super) fn hold(
         assert_eq!(seen(&*news, engine, now), expected, "step {place}");
     }
     show_alike(&model, &*home, engine, now);
+    hold_spans(&*home, engine, now);
     hold_names(&*home, now);
 }
 
@@ -419,6 +420,22 @@ pub(super) fn show_alike(model: &dyn Home, home: &dyn Home, engine: &SharedEngin
         found.iter().map(|item| item.as_ref().map(written)).collect::<Vec<_>>()
     };
     assert_eq!(found(home), found(model));
+}
+
+/// What is added late joins no event of much later, nor what follows a wrong clock one of much earlier.
+fn hold_spans(home: &dyn Home, engine: &SharedEngine, now: i64) {
+    let news = home.set("spans", Settings::default(), now).unwrap().0;
+    let mut how = how();
+    how.stream.limits.within = Some(1000);
+    let late = [(0, 0, true), (1, -1001, true), (2, -500, false), (3, 1501, true), (4, 400, false)];
+    for (id, after, is_new) in late {
+        let item = items(&[(id, 0, -after, 0)], now);
+        let matched = news.follow(engine.clone(), &how, item, now, Cancellation::NEVER);
+        let (matched, pending) = matched.unwrap();
+        news.wait_durable(pending).unwrap();
+        assert_eq!(matched[0].new, is_new, "{id}: {matched:?}");
+    }
+    home.delete("spans").unwrap();
 }
 
 /// Collections come and go, and are refused, in every home alike.

@@ -48,7 +48,7 @@ class Events(NamedTuple):
 class EventDetector:
     """Joins each text to its event among the texts before it, as `cognate events` does.
 
-    `last` texts are looked back at, and none that is older by more than `within`, as `"24h"` or a
+    `last` texts are looked back at, and none that is earlier or later by more than `within`, as `"24h"` or a
     `timedelta`. Vectors of `method` find the nearest, the method `second` scores them once more
     (`None`: none does), and an event is joined where its `votes` nearest texts score `threshold` on
     average; without a threshold it is the one that was found for the method, and with `"calibrated"` the

@@ -55,7 +55,7 @@ pub(in crate::cli) struct EventsArgs {
     #[arg(long, value_name = "N", default_value_t = usual::LAST,
           value_parser = count::<usize>(1, 10_000_000))]
     last: usize,
-    /// How far is looked back in time, as 30s, 15m, 24h or 7d [default: as far as --last reaches]
+    /// How much earlier or later near texts may be, as 30s, 15m, 24h or 7d [default: at any time]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     within: Option<i64>,
     /// How many of the nearest are asked

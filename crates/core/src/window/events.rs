@@ -10,6 +10,7 @@
 //! of which the window holds no text any more are forgotten.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::RangeInclusive;
 
 use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
@@ -129,13 +130,13 @@ impl Events {
     }
 
     /// Decides the event of a text that would be the next, given its nearest among the earlier texts of its
-    /// window, which reaches back to the time `since`, the best first. Vectors, of which `vector_of` gives
-    /// those of the window's texts, are looked at for centres alone.
+    /// window, whose times it may `reach`, the best first. Vectors, of which `vector_of` gives those of the
+    /// window's texts, are looked at for centres alone.
     pub fn decide<'v>(
         &self,
         vector: Option<&[f32]>,
         near: &[Near],
-        since: i64,
+        reach: &RangeInclusive<i64>,
         rule: &Rule,
         vector_of: impl Fn(u64) -> Option<&'v [f32]>,
     ) -> Decision {
@@ -151,10 +152,10 @@ impl Events {
             let score = match nearest.score >= rule.duplicate {
                 true => nearest.score,
                 false => {
-                    let votes = self.votes(event, of_event, since, rule);
+                    let votes = self.votes(event, of_event, reach, rule);
                     match vector.filter(|_| rule.centre != 0.0) {
                         Some(vector) => {
-                            let centre = self.centre(event, vector, since, &vector_of);
+                            let centre = self.centre(event, vector, reach, &vector_of);
                             (1.0 - rule.centre) * votes + rule.centre * centre
                         }
                         None => (1.0 - rule.centre) * votes,
@@ -181,8 +182,14 @@ impl Events {
 
     /// The mean score of an event's votes for a text, of which `near` begins with the nearest that belongs to
     /// it.
-    fn votes(&self, event: u64, near: &[Near], since: i64, rule: &Rule) -> f32 {
-        let wanted = self.within(event, since).take(rule.votes.max(1)).count();
+    fn votes(
+        &self,
+        event: u64,
+        near: &[Near],
+        reach: &RangeInclusive<i64>,
+        rule: &Rule,
+    ) -> f32 {
+        let wanted = self.within(event, reach).take(rule.votes.max(1)).count();
         let of_event = near.iter().filter(|near| self.of(near.number) == Some(event));
         let sum: f32 = of_event.take(wanted).map(|near| near.score).sum();
         sum / wanted.max(1) as f32
@@ -193,11 +200,11 @@ impl Events {
         &self,
         event: u64,
         vector: &[f32],
-        since: i64,
+        reach: &RangeInclusive<i64>,
         vector_of: impl Fn(u64) -> Option<&'v [f32]>,
     ) -> f32 {
         let mut sum = vec![0.0; vector.len()];
-        for other in self.within(event, since).take(CENTRE_TEXTS).filter_map(vector_of) {
+        for other in self.within(event, reach).take(CENTRE_TEXTS).filter_map(vector_of) {
             let length = vector::norm(Row::F32(other));
             if length.is_finite() && length > 0.0 {
                 vector::add_scaled(&mut sum, 1.0 / length, Row::F32(other));
@@ -207,11 +214,11 @@ impl Events {
         if cosine.is_finite() { cosine } else { 0.0 }
     }
 
-    /// The numbers of an event's texts that are remembered and not from before a time, the last first.
-    fn within(&self, event: u64, since: i64) -> impl Iterator<Item = u64> {
+    /// The numbers of an event's texts that are remembered and of these times, the last first.
+    fn within(&self, event: u64, reach: &RangeInclusive<i64>) -> impl Iterator<Item = u64> {
         let newest = self.known.get(&event).map_or(NONE, |event| event.newest);
         self.back_from(newest)
-            .filter(move |(_, member)| member.time >= since)
+            .filter(|(_, member)| reach.contains(&member.time))
             .map(|(number, _)| number)
     }
 
@@ -323,7 +330,7 @@ mod tests {
 
     /// Decides on a text without a vector and adds it.
     fn join_at(events: &mut Events, time: i64, near: &[Near], since: i64, rule: &Rule) -> Decision {
-        let decision = events.decide(None, near, since, rule, |_| None);
+        let decision = events.decide(None, near, &(since..=i64::MAX), rule, |_| None);
         events.add(decision.event, time);
         decision
     }
@@ -367,6 +374,16 @@ mod tests {
         events.forget_before(3);
         let found = join_at(&mut events, 101, &near(&[(3, 0.8)]), 90, &RULE);
         assert_eq!((found.event, found.new), (6, true), "another text joined meanwhile");
+    }
+
+    #[test]
+    fn texts_that_are_much_later_have_no_say() {
+        let mut events = Events::default();
+        for time in [0, 100, 100, 100] {
+            events.add(0, time);
+        }
+        let decide = |reach| events.decide(None, &near(&[(0, 0.6)]), &reach, &RULE, |_| None).score;
+        assert_eq!((decide(-50..=50), decide(-50..=100)), (Some(0.6), Some(0.3)));
     }
 
     #[test]
@@ -456,7 +473,8 @@ mod tests {
         let score = |since| {
             let vector_of = |number: u64| Some(vectors[number as usize]);
             let near = near(&[(0, 0.8), (1, 0.8)]);
-            events.decide(Some(&[1.0, 1.0]), &near, since, &rule, vector_of).score.unwrap()
+            let reach = since..=1;
+            events.decide(Some(&[1.0, 1.0]), &near, &reach, &rule, vector_of).score.unwrap()
         };
         assert!((score(0) - 0.9).abs() < 1e-6, "{}", score(0));
         // What is out of the window by its time is out of the centre.

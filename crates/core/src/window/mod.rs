@@ -16,6 +16,8 @@ pub mod stream;
 mod tests;
 pub mod usual;
 
+use std::ops::RangeInclusive;
+
 use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 use cognate_kernels::vector;
 use cognate_kernels::vector::Row;
@@ -30,8 +32,17 @@ pub const BATCH: usize = 64;
 pub struct Limits {
     /// Number of texts before each.
     pub last: usize,
-    /// Maximum age difference to the text, in milliseconds; older texts are ignored.
+    /// How much earlier or later than the text those may be that are near to it, in milliseconds.
     pub within: Option<i64>,
+}
+
+impl Limits {
+    /// The times of the texts that one of this time may be near to: a text that comes late joins no event
+    /// that began long after it.
+    pub fn reach(self, time: i64) -> RangeInclusive<i64> {
+        let within = self.within.unwrap_or(i64::MAX);
+        time.saturating_sub(within)..=time.saturating_add(within)
+    }
 }
 
 /// A text of a stream.
@@ -259,13 +270,13 @@ impl Window {
     /// Whether the window before a text holds an earlier one.
     fn keeps(&self, (number, place): (u64, usize), before: &Question) -> bool {
         before.number - number <= self.limits.last as u64
-            && self.times[place] >= self.since(self.times[before.place])
+            && self.reach(self.times[before.place]).contains(&self.times[place])
     }
 
-    /// The time back to which the window of a text of this time reaches.
-    pub fn since(&self, time: i64) -> i64 {
-        let within = self.limits.within;
-        self.oldest.max(within.map_or(i64::MIN, |most| time.saturating_sub(most)))
+    /// The times of the texts of the window that one of this time may be near to.
+    pub fn reach(&self, time: i64) -> RangeInclusive<i64> {
+        let (since, until) = self.limits.reach(time).into_inner();
+        self.oldest.max(since)..=until
     }
 
     /// The score of two texts that have vectors: their cosine, and 1 where both vectors are the same,

@@ -23,7 +23,7 @@ pub struct Options<'o> {
     pub second: Option<&'o str>,
     /// Number of texts that are looked back at.
     pub last: Option<usize>,
-    /// How far is looked back in time, in milliseconds; as far as `last` reaches where this is left out.
+    /// How much earlier or later near texts may be, in milliseconds; at any time where this is left out.
     pub within: Option<i64>,
     /// The least score at which a text is near another and belongs to its event.
     pub threshold: Option<Least>,

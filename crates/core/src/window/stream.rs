@@ -187,9 +187,9 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                     return Ok(());
                 }
                 self.forget(number);
-                let (since, vector_of) =
-                    (self.window.since(entry.time), |number| self.window.vector(number));
-                let mut decision = self.events.decide(entry.vector, &near, since, &rule, vector_of);
+                let vector_of = |number| self.window.vector(number);
+                let reach = &self.window.reach(entry.time);
+                let mut decision = self.events.decide(entry.vector, &near, reach, &rule, vector_of);
                 if policy.adds(&decision) {
                     // Of those that are followed together the window has all.
                     if policy != AddPolicy::All {

@@ -81,7 +81,7 @@ pub struct EventsReport {
     pub alone: usize,
     /// Size of the window: the number of earlier texts that are searched.
     pub last: usize,
-    /// How much older than a text those may be, in milliseconds.
+    /// How much earlier or later than a text those may be, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<i64>,
     /// Number of nearest texts considered.
@@ -141,8 +141,8 @@ impl PreparedStream<'_> {
         let texts = (0_u64..).zip(self.vectors).zip(&self.near).zip(&self.stream.times);
         let each = texts.map(|(((number, vector), near), &time)| {
             events.forget_before(number.saturating_sub(self.limits.last as u64));
-            let since = self.limits.within.map_or(i64::MIN, |within| time.saturating_sub(within));
-            let decision = events.decide(vector.as_deref(), near, since, rule, vector_of);
+            let reach = self.limits.reach(time);
+            let decision = events.decide(vector.as_deref(), near, &reach, rule, vector_of);
             events.add(decision.event, time);
             decision.event
         });
@@ -310,7 +310,7 @@ impl EventsReport {
         let opposed = if self.drop_opposed { ", without opposed ones" } else { "" };
         let within = self.within.map(instant::written_span);
         let within =
-            within.map_or_else(String::new, |within| format!(", none older than {within},"));
+            within.map_or_else(String::new, |within| format!(", none further away than {within},"));
         let window = format!(
             "Of the last {} texts{within} the {} nearest are asked{opposed}. F1 is the mean over events \
              of the best match.",

@@ -62,7 +62,7 @@ pub(crate) struct MatchRequest<'b> {
     second: Option<std::borrow::Cow<'b, str>>,
     /// How many items before a text it is matched against; 2000 unless this says otherwise.
     last: Option<Count>,
-    /// None of them that is older than the text by more than this, as `24h`.
+    /// None of them that is earlier or later than the text by more than this, as `24h`.
     within: Option<String>,
     /// The least score at which a text is near an item and belongs to its event; `min_score` is the same.
     #[serde(alias = "min_score")]

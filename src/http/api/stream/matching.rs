@@ -49,7 +49,8 @@ pub(crate) struct MatchParameters {
     /// `application/x-ndjson` only: how many items before a text it is matched against.
     #[param(minimum = 1, maximum = 100000)]
     last: Option<usize>,
-    /// `application/x-ndjson` only: none of them that is older than the text by more than this.
+    /// `application/x-ndjson` only: none of them that is earlier or later than the text by more
+    /// than this.
     within: Option<String>,
     /// `application/x-ndjson` only: a number or `calibrated`; `min_score` is the same.
     #[serde(alias = "min_score")]
