@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use crate::{
     Alert, AlertReader, AlertRule, Applied, Cancellation, Choice, Collection, CollectionError,
     Cursor, EmbeddedHome, EventChange, Filter, Home, Incoming, Item, ItemPatch, ItemSelector,
-    Limits, MatchError, MatchOptions, Matched, Outgoing, Page, Settings, SharedEngine, Start,
-    Write,
+    Limits, MatchError, MatchOptions, Matched, Outgoing, Page, Settings, SettingsChange,
+    SharedEngine, Start, Write,
 };
 
 /// Few items, so that steps of chance meet the limit.
@@ -51,7 +51,8 @@ pub(super) enum Step {
     Merge(usize, Vec<usize>),
     /// These items leave the event of this number.
     Split(usize, Vec<usize>),
-    Set(Option<usize>, Option<i64>),
+    /// Most items and the time that they stay, and whether others may go for it.
+    Set(Option<usize>, Option<i64>, bool),
     Tidy,
     Wait(i64),
 }
@@ -78,8 +79,8 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(into, events)| Step::Merge(into, events)),
         2 => (0usize..24, prop::collection::vec(0usize..24, 1..3))
             .prop_map(|(event, ids)| Step::Split(event, ids)),
-        1 => (prop::option::of(3usize..20), prop::option::of(20i64..90))
-            .prop_map(|(most, ttl)| Step::Set(most, ttl)),
+        1 => (prop::option::of(3usize..20), prop::option::of(20i64..90), any::<bool>())
+            .prop_map(|(most, ttl, drop)| Step::Set(most, ttl, drop)),
         1 => Just(Step::Tidy),
         1 => (0i64..40).prop_map(Step::Wait),
     ];
@@ -329,11 +330,17 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
         Step::Remove(ids) => {
             write(Write::Remove(ids.iter().map(|id| format!("n{id}").into()).collect()))
         }
-        Step::Set(max_items, ttl_ms) => {
+        Step::Set(max_items, ttl_ms, drop) => {
             let settings =
                 Settings { max_items: *max_items, ttl_ms: *ttl_ms, ..Settings::default() };
-            home.set("news", settings, now).unwrap();
-            Came::Nothing
+            let change = SettingsChange { drop: *drop, ..settings.into() };
+            match home.set("news", change, now) {
+                Ok(_) => Came::Nothing,
+                Err(error @ CollectionError::WouldDrop { .. }) => {
+                    Came::Refused(format!("{error:?}"))
+                }
+                Err(error) => panic!("{error}"),
+            }
         }
         Step::Tidy => {
             news.tidy(now).unwrap();
@@ -380,7 +387,7 @@ pub(super) fn hold(
     let mut home = open(LIMITS);
     let mut now = 1_000_000;
     for home in [&model as &dyn Home, &*home] {
-        assert!(home.set("news", Settings::default(), now).unwrap().1);
+        assert!(home.set("news", Settings::default().into(), now).unwrap().1);
     }
     for (place, step) in steps.iter().enumerate() {
         if place % 5 == 4 {
@@ -424,7 +431,7 @@ pub(super) fn show_alike(model: &dyn Home, home: &dyn Home, engine: &SharedEngin
 
 /// What is added late joins no event of much later, nor what follows a wrong clock one of much earlier.
 fn hold_spans(home: &dyn Home, engine: &SharedEngine, now: i64) {
-    let news = home.set("spans", Settings::default(), now).unwrap().0;
+    let news = home.set("spans", Settings::default().into(), now).unwrap().0;
     let mut how = how();
     how.stream.limits.within = Some(1000);
     let late = [(0, 0, true), (1, -1001, true), (2, -500, false), (3, 1501, true), (4, 400, false)];
@@ -440,14 +447,14 @@ fn hold_spans(home: &dyn Home, engine: &SharedEngine, now: i64) {
 
 /// Collections come and go, and are refused, in every home alike.
 fn hold_names(home: &dyn Home, now: i64) {
-    assert!(!home.set("news", Settings::default(), now).unwrap().1);
-    assert!(home.set("more", Settings::default(), now).unwrap().1);
-    let refused = home.set("third", Settings::default(), now).unwrap_err();
+    assert!(!home.set("news", Settings::default().into(), now).unwrap().1);
+    assert!(home.set("more", Settings::default().into(), now).unwrap().1);
+    let refused = home.set("third", Settings::default().into(), now).unwrap_err();
     assert!(matches!(refused, CollectionError::TooMany { limit: 2 }), "{refused}");
-    let refused = home.set("Bad name", Settings::default(), now).unwrap_err();
+    let refused = home.set("Bad name", Settings::default().into(), now).unwrap_err();
     assert!(matches!(refused, CollectionError::BadName), "{refused}");
     let wide = Settings { max_items: Some(LIMITS.items + 1), ttl_ms: None, ..Settings::default() };
-    let refused = home.set("news", wide, now).unwrap_err();
+    let refused = home.set("news", wide.into(), now).unwrap_err();
     assert!(matches!(refused, CollectionError::TooManyItems { .. }), "{refused}");
     let names = |home: &dyn Home| {
         home.all().unwrap().iter().map(|one| one.name().to_owned()).collect::<Vec<_>>()

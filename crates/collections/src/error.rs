@@ -21,6 +21,9 @@ pub enum CollectionError {
     TooMany { limit: usize },
     #[error("the collection would have {wanted} items; the limit is {limit}")]
     TooManyItems { wanted: usize, limit: usize },
+    /// Other settings would delete items, and nobody said that they may.
+    #[error("by these settings {items} items would be deleted")]
+    WouldDrop { items: usize },
     #[error("{problem}")]
     Item { index: usize, problem: ItemProblem },
     #[error("the collection has another text of this name")]

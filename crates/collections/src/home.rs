@@ -12,7 +12,7 @@ use cognate::methods::Method;
 use crate::embedded::Lasting;
 use crate::{
     CollectionError, Cut, EventChange, Filter, Item, ItemPatch, Limits, MatchError, MatchOptions,
-    Matched, Merged, Settings, SharedEngine, TopQuery, Vectors,
+    Matched, Merged, Settings, SettingsChange, SharedEngine, TopQuery, Vectors,
 };
 
 /// A write that may not outlive a crash yet. Nobody may be told of it before
@@ -35,11 +35,11 @@ pub trait Home: Debug + Send + Sync {
 
     fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError>;
 
-    /// Makes a collection, or gives the one of this name other settings; whether it is new.
+    /// Makes a collection, or changes the settings of the one of this name; whether it is new.
     fn set(
         &self,
         name: &str,
-        settings: Settings,
+        change: SettingsChange,
         now: i64,
     ) -> Result<(Arc<dyn Collection>, bool), CollectionError>;
 
@@ -319,7 +319,7 @@ pub enum Write {
     Remove(Vec<Box<str>>),
     RemoveSelected(ItemSelector<'static>),
     Move(EventChange),
-    Set(Settings),
+    Set(SettingsChange),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -54,7 +54,7 @@ pub use matcher::{MatchError, MatchOptions, Matched, SharedEngine};
 pub use patch::ItemPatch;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresHome;
-pub use settings::{Budget, Limits, NAME_BYTES, Settings, check_name};
+pub use settings::{Budget, Limits, NAME_BYTES, Settings, SettingsChange, check_name};
 pub use shortlist::{LONGEST_SHORTLIST, SHORTLIST_LENGTH, usual_shortlist};
 pub use top_query::{Several, TopQuery};
 pub use vectors::Vectors;

@@ -29,12 +29,45 @@ pub struct Settings {
     pub lag_ms: Option<i64>,
 }
 
-impl Settings {
-    /// What a caller sets, for a collection that keeps its own clock.
-    pub(super) fn with_clock_of(self, other: Self) -> Self {
-        Self { lag_ms: other.lag_ms, ..self }
-    }
+/// What a caller changes of a collection's settings; what is left out stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SettingsChange {
+    pub max_items: Option<Option<usize>>,
+    pub ttl_ms: Option<Option<i64>>,
+    /// Whether items that are beyond the new settings may go.
+    pub drop: bool,
+}
 
+impl From<Settings> for SettingsChange {
+    /// These settings and no others, whatever goes.
+    fn from(Settings { max_items, ttl_ms, .. }: Settings) -> Self {
+        Self { max_items: Some(max_items), ttl_ms: Some(ttl_ms), drop: true }
+    }
+}
+
+impl SettingsChange {
+    /// The settings after the change of a collection that has these. `count` tells how many items stay by
+    /// some settings and their time alone.
+    pub(super) fn apply<E: From<CollectionError>>(
+        self,
+        own: Settings,
+        mut count: impl FnMut(Settings) -> Result<usize, E>,
+    ) -> Result<Settings, E> {
+        let (max_items, ttl_ms) =
+            (self.max_items.unwrap_or(own.max_items), self.ttl_ms.unwrap_or(own.ttl_ms));
+        let after = Settings { max_items, ttl_ms, ..own };
+        if !self.drop && after != own {
+            let stay = count(after)?.min(max_items.unwrap_or(usize::MAX));
+            let items = count(own)?.saturating_sub(stay);
+            if items > 0 {
+                return Err(CollectionError::WouldDrop { items }.into());
+            }
+        }
+        Ok(after)
+    }
+}
+
+impl Settings {
     /// The settings once an item of this time is added to a collection that may be empty, and then has no
     /// clock of its own.
     pub(super) fn with_item(self, is_empty: bool, time: i64, now: i64) -> Self {
@@ -89,9 +122,9 @@ impl Limits {
         })
     }
 
-    pub(super) fn check_kept(&self, settings: Settings) -> Result<(), CollectionError> {
+    pub(super) fn check_kept(&self, change: SettingsChange) -> Result<(), CollectionError> {
         let limit = self.items;
-        match settings.max_items.filter(|most| *most > limit) {
+        match change.max_items.flatten().filter(|most| *most > limit) {
             Some(wanted) => Err(CollectionError::TooManyItems { wanted, limit }),
             None => Ok(()),
         }
@@ -216,5 +249,29 @@ pub(super) fn allocated(bytes: usize) -> usize {
     match bytes {
         0 => 0,
         _ => bytes.saturating_add(8).next_multiple_of(16).max(32),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_change_by_what_is_named() {
+        let own = Settings { max_items: Some(9), ttl_ms: Some(50), lag_ms: Some(3) };
+        let change = |max_items, ttl_ms, drop| SettingsChange { max_items, ttl_ms, drop };
+        // Of ten items a time of 50 ms leaves eight, one of 20 ms five.
+        let count = |by: Settings| Ok(by.ttl_ms.map_or(10, |ttl| if ttl < 50 { 5 } else { 8 }));
+        let apply = |change: SettingsChange| change.apply::<CollectionError>(own, count);
+        assert_eq!(apply(SettingsChange::default()).unwrap(), own);
+        let free = apply(change(Some(None), None, false)).unwrap();
+        assert_eq!(free, Settings { max_items: None, ..own });
+        for (refused, gone) in
+            [(change(Some(Some(7)), None, false), 1), (change(None, Some(Some(20)), false), 3)]
+        {
+            let told = apply(refused);
+            assert!(matches!(told, Err(CollectionError::WouldDrop { items }) if items == gone));
+            apply(SettingsChange { drop: true, ..refused }).unwrap();
+        }
     }
 }

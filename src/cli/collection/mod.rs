@@ -19,7 +19,7 @@ use clap::{Args, Subcommand};
 use cognate::engine::TextLimits;
 use cognate_collections::{
     BackedUp, Cancellation, Choice, CollectionError, CollectionInfo, Incoming, Item, ItemSelector,
-    Outgoing, Settings, back_up,
+    Outgoing, SettingsChange, back_up,
 };
 use cognate_files::input::Input;
 use cognate_files::instant;
@@ -28,7 +28,7 @@ use serde::Serialize;
 
 use crate::cli::collection::home::{FolderArgs, HomeArgs, named};
 use crate::cli::events::stop_at_signals;
-use crate::cli::{Failure, count, show, usage};
+use crate::cli::{Failure, show, usage};
 
 /// Items that are written to the log together.
 const BATCH: usize = 1000;
@@ -74,12 +74,28 @@ pub(super) struct CreateArgs {
     name: String,
     #[command(flatten)]
     home: HomeArgs,
-    /// Most items: of more the oldest leave
-    #[arg(long, value_name = "N", value_parser = count::<usize>(1, MOST_ITEMS))]
-    max_items: Option<usize>,
-    /// Items whose time is further back leave: 30s, 15m, 24h, 7d
-    #[arg(long, value_name = "TIME", value_parser = ttl)]
-    ttl: Option<i64>,
+    /// Most items: of more the oldest leave; `none` takes the bound away [default: as it is]
+    #[arg(long, value_name = "N", value_parser = |text: &str| bound(text, most_items))]
+    max_items: Option<Bound<usize>>,
+    /// Items whose time is further back leave: 30s, 15m, 24h, 7d; `none` lets them stay [default: as it is]
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| bound(text, ttl))]
+    ttl: Option<Bound<i64>>,
+    /// Delete the items that are beyond these bounds
+    #[arg(long)]
+    drop: bool,
+}
+
+/// A bound, or none.
+#[derive(Debug, Clone, Copy)]
+struct Bound<T>(Option<T>);
+
+fn bound<T>(text: &str, read: fn(&str) -> Result<T, String>) -> Result<Bound<T>, String> {
+    if text == "none" { Ok(Bound(None)) } else { read(text).map(|it| Bound(Some(it))) }
+}
+
+fn most_items(text: &str) -> Result<usize, String> {
+    let most = text.parse().ok().filter(|most| (1..=MOST_ITEMS as usize).contains(most));
+    most.ok_or_else(|| format!("expected `none`, or a number from 1 to {MOST_ITEMS}"))
 }
 
 #[derive(Debug, Args)]
@@ -136,7 +152,8 @@ pub(super) struct BackupArgs {
 }
 
 fn ttl(text: &str) -> Result<i64, String> {
-    let wrong = || "expected a number from 1 with s, m, h or d, such as 30s or 24h".to_owned();
+    let wrong =
+        || "expected `none`, or a number from 1 with s, m, h or d, such as 30s or 24h".to_owned();
     instant::span(text).filter(|ttl| *ttl > 0).ok_or_else(wrong)
 }
 
@@ -159,11 +176,18 @@ pub(super) fn run(command: CollectionCommand) -> Result<(), Failure> {
 }
 
 fn create(args: &CreateArgs) -> Result<(), Failure> {
-    let settings = Settings { max_items: args.max_items, ttl_ms: args.ttl, ..Settings::default() };
+    let change = SettingsChange {
+        max_items: args.max_items.map(|Bound(most)| most),
+        ttl_ms: args.ttl.map(|Bound(ttl)| ttl),
+        drop: args.drop,
+    };
     let collections = args.home.make()?;
-    match collections.set(&args.name, settings, cognate_collections::now()) {
+    match collections.set(&args.name, change, cognate_collections::now()) {
         Ok(_) => Ok(()),
         Err(error @ CollectionError::BadName) => Err(usage(error)),
+        Err(error @ CollectionError::WouldDrop { .. }) => {
+            Err(usage(format!("{error}; --drop does")))
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -13,8 +13,8 @@ use cognate::engine::Likes;
 use cognate::model::disk;
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
-    Cancellation, Choice, Home, Item, ItemSelector, MatchOptions, Settings, SharedEngine, TopQuery,
-    Write,
+    Cancellation, Choice, Home, Item, ItemSelector, MatchOptions, SettingsChange, SharedEngine,
+    TopQuery, Write,
 };
 use serde::Serialize;
 
@@ -141,7 +141,7 @@ pub(super) fn run(args: &PlanArgs) -> Result<(), Failure> {
     let now = cognate_collections::now();
 
     let collections = home()?;
-    collections.set(NAME, Settings::default(), now)?;
+    collections.set(NAME, SettingsChange::default(), now)?;
     let collection = named(&collections, NAME)?;
     for part in items.chunks(BATCH) {
         let (_, pending) = collection.write(Write::Put(part.to_vec()), now)?;

@@ -132,15 +132,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OnlyObject<T> {
     }
 }
 
-/// A field that says something even if it is null.
-pub(super) fn given<'de, T, D>(from: D) -> Result<Option<Option<T>>, D::Error>
-where
-    T: Deserialize<'de>,
-    D: Deserializer<'de>,
-{
-    Option::deserialize(from).map(Some)
-}
-
 /// The field that no body of ours has.
 const FIELD: &str = "inputs";
 

@@ -82,6 +82,8 @@ codes! {
     UnknownItem = 422 "unknown_item" "Unknown item",
     /// The collection has another text under the name of one that is to be matched.
     OtherText = 422 "other_text" "Other text",
+    /// Other settings of the collection would delete items; `drop=true` lets them.
+    WouldDrop = 422 "would_drop" "Would drop items",
     /// There is no method of that name.
     UnknownMethod = 422 "unknown_method" "Unknown method",
     /// The method has no vector for a single text.

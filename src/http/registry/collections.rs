@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use cognate_collections::PostgresHome;
 use cognate_collections::{
     Calls, Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, EventChange, Home, Item,
-    ItemPatch, Limits, Opening, ReplicaHome, Settings as Kept, Totals,
+    ItemPatch, Limits, Opening, ReplicaHome, SettingsChange, Totals,
 };
 
 use crate::http::auth::access::Caller;
@@ -164,15 +164,15 @@ impl Reachable<'_> {
         })
     }
 
-    /// Makes a collection, or gives the one of this name other settings; whether it is new.
+    /// Makes a collection, or changes the settings of the one of this name; whether it is new.
     pub(crate) fn set(
         &self,
         name: &str,
-        settings: Kept,
+        change: SettingsChange,
         now: i64,
     ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
         self.check(name)?;
-        self.home.set(name, settings, now)
+        self.home.set(name, change, now)
     }
 
     pub(crate) fn delete(&self, name: &str) -> Result<(), CollectionError> {

@@ -5,12 +5,21 @@ mod trace;
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::http::error::{ApiError, Code};
 use crate::http::request::json::trace::{Kind, Problem, Trace, Traced};
+
+/// A field that says something even if it is null.
+pub(crate) fn given<'de, T, D>(from: D) -> Result<Option<Option<T>>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Option::deserialize(from).map(Some)
+}
 
 /// Reads a body that must be an object. The parser would also take a list of its fields' values.
 pub fn read_object<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {

@@ -36,7 +36,7 @@ fn refuses_changes(process: &Process, items: usize) {
         ("PUT", "/collections/news/items/later", r#"{"text":"the flood"}"#),
         ("POST", "/collections/news/match", r#"{"items":[{"id":"later","text":"a flood"}]}"#),
         ("DELETE", "/collections/news/items/n0", ""),
-        ("PUT", NEWS, r#"{"max_items":3}"#),
+        ("PUT", "/collections/news?drop=true", r#"{"max_items":3}"#),
         ("DELETE", NEWS, ""),
     ] {
         let (status, answer) = send(process.address, verb, path, body).unwrap();

@@ -143,11 +143,21 @@ async fn what_is_wrong_is_told_with_its_place() {
     ] {
         call(&app, "PUT", &format!("/collections/{name}"), Some(&body)).await.refusal(422, code);
     }
-    // With a number of its own the oldest leave.
-    done(&app, "PUT", "/collections/news", Some(&json!({"max_items": 2.0, "ttl": "7d"}))).await;
-    let told = done(&app, "GET", "/collections/news", None).await;
-    assert_eq!((&told["items"], &told["max_items"]), (&json!(2), &json!(2)));
-    assert_eq!(told["ttl"], "7d");
+    // With a number of its own the oldest leave, once that is said.
+    let bounds = json!({"max_items": 2.0, "ttl": "7d"});
+    let refused = call(&app, "PUT", "/collections/news", Some(&bounds)).await;
+    let told = refused.refusal(422, "would_drop");
+    assert!(told["detail"].as_str().unwrap().contains("2 items"), "{told}");
+    let told = done(&app, "PUT", "/collections/news?drop=true", Some(&bounds)).await;
+    assert_eq!(
+        (&told["items"], &told["max_items"], &told["ttl"]),
+        (&json!(2), &json!(2), &json!("7d"))
+    );
+    // What is not named stays, and `null` takes a bound away.
+    for (change, most) in [(json!({}), json!(2)), (json!({"max_items": null}), json!(null))] {
+        let told = done(&app, "PUT", "/collections/news", Some(&change)).await;
+        assert_eq!((&told["max_items"], &told["ttl"]), (&most, &json!("7d")), "{change}");
+    }
     for path in [
         "items?limit=1001",
         "items?filter=x",

@@ -19,7 +19,8 @@ use crate::embedded::reserve::Reserve;
 use crate::embedded::storage::{LocalStorage, Storage, Stored};
 use crate::embedded::{Cut, EmbeddedCollection, log, replay};
 use crate::{
-    Applied, Budget, Collection, CollectionError, Home, Item, Limits, Settings, Totals, check_name,
+    Applied, Budget, Collection, CollectionError, Home, Item, Limits, Settings, SettingsChange,
+    Totals, check_name,
 };
 
 #[derive(Debug)]
@@ -177,19 +178,20 @@ impl EmbeddedHome {
         self.registry.each()
     }
 
-    /// Makes a collection, or gives the one of this name other settings; whether it is new.
+    /// Makes a collection, or changes the settings of the one of this name; whether it is new.
     pub fn make(
         &self,
         name: &str,
-        settings: Settings,
+        change: impl Into<SettingsChange>,
         now: i64,
     ) -> Result<(Arc<EmbeddedCollection>, bool), CollectionError> {
+        let change = change.into();
         check_name(name)?;
-        self.registry.limits.check_kept(settings)?;
+        self.registry.limits.check_kept(change)?;
         let _one = self.changing.lock();
         match self.named(name) {
             Ok(known) => {
-                known.set(settings, now)?;
+                known.set(change, now)?;
                 return Ok((known, false));
             }
             Err(CollectionError::Unknown) => {}
@@ -200,6 +202,7 @@ impl EmbeddedHome {
             return Err(CollectionError::TooMany { limit });
         }
         self.check_folder()?;
+        let settings = change.apply(Settings::default(), |_| Ok::<_, CollectionError>(0))?;
         let folder = self.folder.as_ref();
         let kept = folder.map(|folder| {
             let log = folder.create(name, settings);
@@ -391,10 +394,10 @@ impl Home for EmbeddedHome {
     fn set(
         &self,
         name: &str,
-        settings: Settings,
+        change: SettingsChange,
         now: i64,
     ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
-        let (collection, is_new) = self.make(name, settings, now)?;
+        let (collection, is_new) = self.make(name, change, now)?;
         Ok((collection, is_new))
     }
 

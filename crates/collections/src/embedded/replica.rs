@@ -15,7 +15,7 @@ use crate::embedded::storage::{LocalStorage, Storage, is_nothing, modified};
 use crate::embedded::tail::{Stamp, Tail};
 use crate::embedded::{EmbeddedCollection, replay};
 use crate::{
-    Applied, Behind, Collection, CollectionError, Home, Limits, Settings, Totals, check_name,
+    Applied, Behind, Collection, CollectionError, Home, Limits, SettingsChange, Totals, check_name,
 };
 
 const EVERY: Duration = Duration::from_millis(100);
@@ -301,7 +301,7 @@ impl Home for ReplicaHome {
     fn set(
         &self,
         _name: &str,
-        _settings: Settings,
+        _change: SettingsChange,
         _now: i64,
     ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
         Err(CollectionError::ReadOnly)

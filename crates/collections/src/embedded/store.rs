@@ -23,7 +23,7 @@ use crate::windows::{Following, Windows};
 use crate::{
     Activity, Added, Applied, Budget, Cancellation, Choice, ChooseError, Chosen, Collection,
     CollectionError, CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched,
-    Merged, Page, Pending, Settings, SharedEngine, Vectors, Write, alerts, matcher,
+    Merged, Page, Pending, Settings, SettingsChange, SharedEngine, Vectors, Write, alerts, matcher,
 };
 
 /// Items whose vectors are made, or that are looked at, between two checks for cancellation.
@@ -186,8 +186,12 @@ impl EmbeddedCollection {
         self.change(Write::Remove(ids.iter().map(|id| (*id).into()).collect()), now)
     }
 
-    pub fn set(&self, settings: Settings, now: i64) -> Result<Applied, CollectionError> {
-        self.change(Write::Set(settings), now)
+    pub fn set(
+        &self,
+        change: impl Into<SettingsChange>,
+        now: i64,
+    ) -> Result<Applied, CollectionError> {
+        self.change(Write::Set(change.into()), now)
     }
 
     fn change(&self, wanted: Write, now: i64) -> Result<Applied, CollectionError> {
@@ -240,9 +244,14 @@ impl EmbeddedCollection {
                 moves.into_iter().map(Change::Move).collect()
             }
             // What is as it should be is waited for until it lasts, like any other change.
-            Write::Set(settings) => {
+            Write::Set(change) => {
                 let own = self.settings();
-                let settings = settings.with_clock_of(own);
+                let view = |settings: Settings| View {
+                    table: Arc::clone(&self.held.read().table),
+                    oldest: settings.oldest(now),
+                };
+                let count = |settings| Ok::<_, CollectionError>(view(settings).iter().count());
+                let settings = change.apply(own, count)?;
                 if settings == own { Vec::new() } else { vec![Change::Set(settings)] }
             }
         })

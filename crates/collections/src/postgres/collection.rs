@@ -234,7 +234,7 @@ impl Collection for PostgresCollection {
             Write::Patch { id, patch } => turn.patch(id, patch, now),
             Write::RemoveSelected(which) => turn.remove_selected(which, now),
             Write::Move(wanted) => turn.move_items(wanted, now),
-            Write::Set(settings) => turn.set(*settings, now),
+            Write::Set(change) => turn.set(*change, now),
         })?;
         Ok((applied, Pending::default()))
     }

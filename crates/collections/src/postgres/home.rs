@@ -16,8 +16,8 @@ use crate::postgres::transaction::WriteTransaction;
 use crate::postgres::vectors;
 use crate::postgres::vectors::{IndexKind, Indexed};
 use crate::{
-    Budget, Calls, ChooseError, Collection, CollectionError, Home, Limits, Settings, Totals,
-    check_name,
+    Budget, Calls, ChooseError, Collection, CollectionError, Home, Limits, Settings,
+    SettingsChange, Totals, check_name,
 };
 
 const CONNECTIONS: usize = 16;
@@ -111,11 +111,12 @@ impl Home for PostgresHome {
     fn set(
         &self,
         name: &str,
-        settings: Settings,
+        change: SettingsChange,
         now: i64,
     ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
         check_name(name)?;
-        self.shared.limits.check_kept(settings)?;
+        self.shared.limits.check_kept(change)?;
+        let settings = change.apply(Settings::default(), |_| Ok::<_, CollectionError>(0))?;
         let most = self.shared.limits.collections;
         let shared = &self.shared;
         let is_new = shared.pool.ask(|session| {
@@ -123,7 +124,7 @@ impl Home for PostgresHome {
             session.run(MAKING)?;
             match WriteTransaction::lock(session, name) {
                 Ok(entry) => {
-                    shared.change(session, entry, &mut |turn| turn.set(settings, now))?;
+                    shared.change(session, entry, &mut |turn| turn.set(change, now))?;
                     return Ok(false);
                 }
                 Err(error) => match CollectionError::from(error) {

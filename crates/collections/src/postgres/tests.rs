@@ -51,7 +51,7 @@ fn a_shortlist_has_the_nearest_with_and_without_an_index() {
     let _one = DATABASE.lock();
     empty();
     let (home, engine) = (open(Limits::DEFAULT), contract::engine());
-    let (news, _) = home.set("news", Settings::default(), 0).unwrap();
+    let (news, _) = home.set("news", Settings::default().into(), 0).unwrap();
     let places = ["Lima", "Passau", "Tokyo", "the garden", "a small town", "the parliament"];
     let doings = ["strong earthquake in", "river floods", "my cat sleeps in", "prices rise in"];
     let texts = doings.iter().flat_map(|doing| places.map(|place| format!("{doing} {place}")));

@@ -16,6 +16,7 @@ use crate::postgres::session::Session;
 use crate::windows::{Following, Numbered, Windows};
 use crate::{
     Applied, Budget, CollectionError, EventChange, Item, ItemPatch, ItemSelector, Limits, Settings,
+    SettingsChange,
 };
 
 pub(super) const ENTRY: &str = "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items, c.lag_ms";
@@ -261,9 +262,11 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Ok(Applied::default())
     }
 
-    pub(super) fn set(&mut self, settings: Settings, now: i64) -> Result<Applied, Failed> {
+    pub(super) fn set(&mut self, change: SettingsChange, now: i64) -> Result<Applied, Failed> {
         self.expire(now)?;
-        let settings = settings.with_clock_of(self.entry.settings);
+        let (session, entry) = (&mut *self.session, self.entry);
+        let count = |settings| Entry { settings, ..entry }.live(session, now);
+        let settings = change.apply(entry.settings, count)?;
         if settings == self.entry.settings {
             return Ok(Applied::default());
         }

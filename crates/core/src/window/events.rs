@@ -182,13 +182,7 @@ impl Events {
 
     /// The mean score of an event's votes for a text, of which `near` begins with the nearest that belongs to
     /// it.
-    fn votes(
-        &self,
-        event: u64,
-        near: &[Near],
-        reach: &RangeInclusive<i64>,
-        rule: &Rule,
-    ) -> f32 {
+    fn votes(&self, event: u64, near: &[Near], reach: &RangeInclusive<i64>, rule: &Rule) -> f32 {
         let wanted = self.within(event, reach).take(rule.votes.max(1)).count();
         let of_event = near.iter().filter(|near| self.of(near.number) == Some(event));
         let sum: f32 = of_event.take(wanted).map(|near| near.score).sum();

@@ -361,6 +361,13 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
             );
             ApiError::new(Code::CollectionFull, detail)
         }
+        CollectionError::WouldDrop { items } => {
+            let detail = format!(
+                "by these settings {items} items would be deleted, so nothing was changed; with \
+                 `?drop=true` they are"
+            );
+            ApiError::new(Code::WouldDrop, detail)
+        }
         // Without a list the body is the item.
         CollectionError::Item { problem, .. } if items.is_empty() => of_item(problem, ""),
         CollectionError::Item { index, problem } => {

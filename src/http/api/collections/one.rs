@@ -5,47 +5,65 @@ use std::sync::Arc;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request};
 use axum::response::Response;
-use cognate_collections::{CollectionError, Settings};
+use cognate_collections::{CollectionError, SettingsChange};
 use serde::Deserialize;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::http::api::collections::answers::CollectionEntry;
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::{Call, Named};
+use crate::http::api::stream::settings;
 use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
 use crate::http::request::fields::Items;
 use crate::http::request::json;
+use crate::http::request::json::given;
 
 /// The body of `PUT /collections/{name}`.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CollectionRequest {
-    /// Most items: of more the oldest leave. Without it a full collection takes no more.
-    max_items: Option<Items>,
+    /// Most items: of more the oldest leave. Without one a full collection takes no more.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<Items>)]
+    max_items: Option<Option<Items>>,
     /// Items of which the time is further back than this leave: `30s`, `15m`, `24h`, `7d`, by the
     /// collection's clock, which is as far behind the server's as the item that was least so when it was
     /// added.
-    #[schema(pattern = "^[0-9]+[smhd]$")]
-    ttl: Option<String>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<String>, pattern = "^[0-9]+[smhd]$")]
+    ttl: Option<Option<String>>,
 }
 
 impl CollectionRequest {
-    fn settings(&self) -> Result<Settings, ApiError> {
-        let ttl = self.ttl.as_deref().map(|ttl| {
+    fn change(&self, drop: bool) -> Result<SettingsChange, ApiError> {
+        let span = |ttl: &String| {
             cognate_collections::span(ttl).filter(|ttl| *ttl > 0).ok_or_else(|| {
                 let detail = "expected a number from 1 with s, m, h or d, such as 30s or 24h";
                 ApiError::at(Code::InvalidField, "/ttl", detail)
             })
-        });
-        let max_items = self.max_items.map(|Items(most)| most);
-        Ok(Settings { max_items, ttl_ms: ttl.transpose()?, ..Settings::default() })
+        };
+        let ttl = self.ttl.as_ref().map(|ttl| ttl.as_ref().map(span).transpose());
+        let max_items = self.max_items.map(|most| most.map(|Items(most)| most));
+        Ok(SettingsChange { max_items, ttl_ms: ttl.transpose()?, drop })
     }
 }
 
-refusals!(SetRefusals: BODY, &[Code::CollectionFull], WRITE);
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SetParameters {
+    /// Whether items may be deleted that are beyond the new settings.
+    #[serde(default)]
+    drop: bool,
+}
 
-/// Makes a collection, or gives the one of this name other settings.
+refusals!(SetRefusals: BODY, &[Code::CollectionFull, Code::WouldDrop], WRITE);
+
+/// Makes a collection, or changes what the one of this name keeps.
+///
+/// What the body does not name stays, so that `{}` changes nothing; `null` takes a bound away. What would
+/// delete items is refused and tells how many, unless `drop=true` says that they may go.
 ///
 /// Needs a key of the scope `collection`, where keys are set.
 #[utoipa::path(
@@ -53,7 +71,10 @@ refusals!(SetRefusals: BODY, &[Code::CollectionFull], WRITE);
     path = "/collections/{name}",
     tag = "collections",
     operation_id = "set_collection",
-    params(("name" = String, Path, description = "At most 64 of a-z, 0-9, `.`, `_` and `-`, the first a letter or digit")),
+    params(
+        ("name" = String, Path, description = "At most 64 of a-z, 0-9, `.`, `_` and `-`, the first a letter or digit"),
+        SetParameters,
+    ),
     request_body = CollectionRequest,
     responses((status = 200, description = "The collection", body = CollectionEntry), SetRefusals),
 )]
@@ -65,22 +86,22 @@ pub(crate) async fn set(
     let Path(name) = name.map_err(|_| call::no_collection())?;
     let app = Arc::clone(&call.app);
     app.collections.of(&call.caller)?.check_name(&name)?;
+    let SetParameters { drop } = settings(request.uri(), "drop")?;
     let body = call.json_body(request).await?;
-    let settings = json::read_object::<CollectionRequest>(&body)?.settings()?;
+    let change = json::read_object::<CollectionRequest>(&body)?.change(drop)?;
     let (now, asked) = (cognate_collections::now(), name.clone());
     let turn = call.turn(&name).await?;
     let made = call.aside(move |call| {
         let _turn = turn;
         let collections = call.app.collections.of(&call.caller)?;
         collections.check_another(&name)?;
-        let (collection, _) =
-            collections.set(&name, settings, now).map_err(|error| match error {
-                CollectionError::TooManyItems { wanted, limit } => {
-                    let what = "items (setting `collection_items`)";
-                    ApiError::beyond(Code::OutOfRange, "/max_items", what, limit, wanted)
-                }
-                error => call::of(&error, ""),
-            })?;
+        let (collection, _) = collections.set(&name, change, now).map_err(|error| match error {
+            CollectionError::TooManyItems { wanted, limit } => {
+                let what = "items (setting `collection_items`)";
+                ApiError::beyond(Code::OutOfRange, "/max_items", what, limit, wanted)
+            }
+            error => call::of(&error, ""),
+        })?;
         let told = collection.told(now).map_err(|error| call::of(&error, ""))?;
         call.answer(0, &CollectionEntry::from(told))
     });

@@ -38,13 +38,14 @@ fn change(news: &EmbeddedCollection) {
     let patch = json!({"time": "1970-01-01T00:00:02.5Z", "attributes": {"n": null, "lang": "en"}, "data": {"k": [1]}});
     let patch: ItemPatch = serde_json::from_value(patch).unwrap();
     let events = vec!["n3".into()];
+    let bounds = Settings { ttl_ms: Some(2000), max_items: Some(9), lag_ms: None };
     news.put(vec![item(0, "old", 0), item(1, "a river", 3000)], 3500).unwrap();
     news.put(vec![matched(2, "n2", 1), matched(3, "n3", 1), matched(4, "n3", 2)], 4100).unwrap();
     for (wanted, now) in [
         (Write::Patch { id: "n1".into(), patch }, 4200),
         (Write::Move(EventChange::Merge { into: "n2".into(), events }), 4300),
         (Write::Remove(vec!["n4".into()]), 4400),
-        (Write::Set(Settings { ttl_ms: Some(2000), max_items: Some(9), lag_ms: None }), 4500),
+        (Write::Set(bounds.into()), 4500),
         (Write::Put(vec![item(5, "a lake", 4600)]), 4600),
     ] {
         let (_, pending) = news.write(wanted, now).unwrap();

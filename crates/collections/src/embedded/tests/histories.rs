@@ -44,7 +44,7 @@ fn live(engine: &SharedEngine, seed: u64, happened: &mut Happened) {
     let mut home = open(&disk);
     let mut now = 1_000_000;
     for home in [&model, &home] {
-        assert!(home.set("news", Settings::default(), now).unwrap().1);
+        assert!(home.set("news", Settings::default().into(), now).unwrap().1);
     }
     let seen = |home: &EmbeddedHome, now| contract::seen(&*home.get("news").unwrap(), engine, now);
     let end = happened.steps + STEPS;

@@ -245,7 +245,7 @@ fn an_event_of_which_most_is_too_old_needs_what_is_left() {
     let all = cognate::window::stream::AddPolicy::All;
     let put = |choice| Step::Put(vec![(0, 0, 0, choice)]);
     let steps = [
-        Step::Set(None, Some(20)),
+        Step::Set(None, Some(20), true),
         put(0),
         put(1),
         Step::Match(
