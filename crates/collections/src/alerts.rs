@@ -28,12 +28,16 @@ const BEFORE: u64 = 2000;
 const TOLD_BY: usize = 256;
 const ALL: u8 = 9;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AlertRule {
     /// How many items an event has when it is told to have begun.
     pub least: u64,
     /// How many it has when it is told to have grown.
     pub grown: Vec<u64>,
+    /// What is told of it.
+    pub kinds: Vec<AlertKind>,
+    /// How much of an event may be chatter, as it is rounded to hundredths; a merge is told whatever it is.
+    pub chatter: Option<f64>,
 }
 
 /// What is told, in the order of alerts about one item.
@@ -43,6 +47,19 @@ pub enum AlertKind {
     Grown,
     Bursting,
     Merged,
+}
+
+impl AlertKind {
+    pub const ALL: [Self; 4] = [Self::Begun, Self::Grown, Self::Bursting, Self::Merged];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Begun => "begun",
+            Self::Grown => "grown",
+            Self::Bursting => "bursting",
+            Self::Merged => "merged",
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -232,6 +249,9 @@ impl AlertReader {
         }
         self.tell_chatter(&mut numbered, (collection, now), engine, cancel)?;
         let mut alerts: Vec<Alert> = numbered.into_iter().map(|(_, alert)| alert).collect();
+        let most = self.rule.chatter.unwrap_or(f64::INFINITY);
+        alerts
+            .retain(|alert| alert.chatter.is_none_or(|own| (100.0 * own).round() <= 100.0 * most));
         if more {
             return Ok((alerts, true));
         }
@@ -245,7 +265,9 @@ impl AlertReader {
                 self.cursor.merges = at;
                 let (kind, cursor) = (AlertKind::Merged, self.cursor.clone());
                 let (item, chatter) = (None, None);
-                alerts.push(Alert { kind, event, size, item, chatter, from, cursor });
+                if self.rule.kinds.contains(&kind) {
+                    alerts.push(Alert { kind, event, size, item, chatter, from, cursor });
+                }
             }
             self.cursor.merges = reached;
         }
@@ -263,7 +285,8 @@ impl AlertReader {
             (AlertKind::Grown, self.rule.grown.contains(&event.size)),
             (AlertKind::Bursting, event.bursts),
         ];
-        kinds.into_iter().filter(|(_, is_told)| *is_told).map(|(kind, _)| kind).collect()
+        let is_told = |(kind, is_so): &(AlertKind, bool)| *is_so && self.rule.kinds.contains(kind);
+        kinds.into_iter().filter(is_told).map(|(kind, _)| kind).collect()
     }
 
     fn alert(&self, kind: AlertKind, item: &Arc<Item>) -> Option<Alert> {
@@ -394,6 +417,36 @@ mod tests {
         serde_json::from_str::<Incoming>(&written).unwrap().into_item(time)
     }
 
+    fn rule(grown: Vec<u64>) -> AlertRule {
+        AlertRule { least: 2, grown, kinds: AlertKind::ALL.to_vec(), chatter: None }
+    }
+
+    #[test]
+    fn a_reader_is_told_the_kinds_and_the_chatter_that_it_wants() {
+        let engine = contract::engine();
+        let home = EmbeddedHome::in_memory(Limits::DEFAULT);
+        let (news, _) = home.make("news", Settings::default(), 0).unwrap();
+        let items = (1..=3).map(|size| item(&format!("i{size}"), 1, "i1", size, true));
+        news.put(items.collect(), 9).unwrap();
+        let told = |rule| {
+            let mut reader = AlertReader::open(&*news, rule, Start::First, 9).unwrap();
+            let (alerts, _) = reader.read(&*news, &engine, 9, Cancellation::NEVER).unwrap();
+            assert_eq!(reader.cursor().to_string(), "0.9.1.i3", "what is not told is passed");
+            alerts
+        };
+        let all = told(rule(vec![3]));
+        let kinds = |alerts: &[Alert]| alerts.iter().map(|alert| alert.kind).collect::<Vec<_>>();
+        assert_eq!(kinds(&all), [AlertKind::Begun, AlertKind::Grown, AlertKind::Bursting]);
+        let grown = told(AlertRule { kinds: vec![AlertKind::Grown], ..rule(vec![3]) });
+        assert_eq!(kinds(&grown), [AlertKind::Grown]);
+        let shown = all.iter().filter_map(|alert| alert.chatter);
+        let shown = shown.map(|chatter| (100.0 * chatter).round() / 100.0).fold(0.0, f64::max);
+        for (most, count) in [(shown, 3), (shown - 0.01, 0), (1.0, 3)] {
+            let told = told(AlertRule { chatter: Some(most), ..rule(vec![3]) });
+            assert_eq!(told.len(), count, "{most} of {all:?}");
+        }
+    }
+
     #[test]
     fn a_reader_is_told_once_what_comes_after_its_place() {
         let engine = contract::engine();
@@ -401,7 +454,7 @@ mod tests {
         let (news, _) = home.make("news", Settings::default(), 0).unwrap();
         let put = |items: Vec<Item>| news.put(items, 9).unwrap();
         let reader = |start| {
-            let rule = AlertRule { least: 2, grown: vec![3] };
+            let rule = rule(vec![3]);
             AlertReader::open(&*news, rule, start, 9).unwrap()
         };
         let read = |reader: &mut AlertReader| {
@@ -461,7 +514,7 @@ mod tests {
             ..item(&format!("i{at}"), at, "a", 2, true)
         });
         news.put(items.collect(), 9).unwrap();
-        let rule = AlertRule { least: 2, grown: Vec::new() };
+        let rule = rule(Vec::new());
         let mut reader = AlertReader::open(&*news, rule, Start::First, 9).unwrap();
         let before = reader.clone();
         let is_cancelled = || true;

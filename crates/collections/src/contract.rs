@@ -16,10 +16,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
-    Alert, AlertReader, AlertRule, Applied, Cancellation, Choice, Collection, CollectionError,
-    Cursor, EmbeddedHome, EventChange, Filter, Home, Incoming, Item, ItemPatch, ItemSelector,
-    Limits, MatchError, MatchOptions, Matched, Outgoing, Page, Settings, SettingsChange,
-    SharedEngine, Start, Write,
+    Alert, AlertKind, AlertReader, AlertRule, Applied, Cancellation, Choice, Collection,
+    CollectionError, Cursor, EmbeddedHome, EventChange, Filter, Home, Incoming, Item, ItemPatch,
+    ItemSelector, Limits, MatchError, MatchOptions, Matched, Outgoing, Page, Settings,
+    SettingsChange, SharedEngine, Start, Write,
 };
 
 /// Few items, so that steps of chance meet the limit.
@@ -208,7 +208,8 @@ fn alerts(
     start: Start,
     now: i64,
 ) -> Vec<(String, Cursor)> {
-    let rule = AlertRule { least: 1, grown: vec![2, 3, 5] };
+    let kinds = AlertKind::ALL.to_vec();
+    let rule = AlertRule { least: 1, grown: vec![2, 3, 5], kinds, chatter: None };
     let mut reader = AlertReader::open(collection, rule, start, now).unwrap();
     assert!(!reader.has_gap());
     let mut all = Vec::new();

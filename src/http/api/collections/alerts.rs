@@ -65,6 +65,13 @@ pub(crate) struct AlertParameters {
     /// otherwise, at most 16 numbers.
     #[param(pattern = "^[1-9][0-9]{0,18}(,[1-9][0-9]{0,18}){0,15}$")]
     grown: Option<String>,
+    /// Which alerts are wanted, as `begun,bursting`: some of `begun`, `grown`, `bursting` and `merged`; all
+    /// unless this says otherwise.
+    #[param(pattern = "^(begun|grown|bursting|merged)(,(begun|grown|bursting|merged))*$")]
+    kinds: Option<String>,
+    /// How much of an event may be chatter, from 0 to 1, that alerts are told of. Merges are told all the same.
+    #[param(minimum = 0, maximum = 1)]
+    chatter: Option<f64>,
     /// The `id` of the alert after which to go on, where no header `Last-Event-ID` says it. Without a value
     /// the stream begins with all that the collection has; without either, with what comes from now on.
     after: Option<String>,
@@ -81,16 +88,30 @@ impl AlertParameters {
         if least == 0 {
             return Err(ApiError::at(Code::OutOfRange, "/least", "expected a number from 1"));
         }
-        let Some(written) = &self.grown else {
-            return Ok(AlertRule { least, grown: GROWN.to_vec() });
-        };
-        let grown: Result<Vec<u64>, _> = written.split(',').map(str::parse).collect();
-        let grown = grown.ok().filter(|grown| grown.len() <= MOST_GROWN && !grown.contains(&0));
-        let grown = grown.ok_or_else(|| {
-            let detail = "expected at most 16 whole numbers from 1 with commas between them";
-            ApiError::at(Code::InvalidField, "/grown", detail)
+        let grown = self.grown.as_ref().map_or(Ok(GROWN.to_vec()), |written| {
+            let grown: Result<Vec<u64>, _> = written.split(',').map(str::parse).collect();
+            let grown = grown.ok().filter(|grown| grown.len() <= MOST_GROWN && !grown.contains(&0));
+            grown.ok_or_else(|| {
+                let detail = "expected at most 16 whole numbers from 1 with commas between them";
+                ApiError::at(Code::InvalidField, "/grown", detail)
+            })
         })?;
-        Ok(AlertRule { least, grown })
+        let kind = |name| AlertKind::ALL.into_iter().find(|kind| kind.name() == name);
+        let kinds = self.kinds.as_ref().map_or(Some(AlertKind::ALL.to_vec()), |written| {
+            written.split(',').map(kind).collect()
+        });
+        let kinds = kinds.ok_or_else(|| {
+            let detail = "expected some of begun, grown, bursting, merged with commas between them";
+            ApiError::at(Code::InvalidField, "/kinds", detail)
+        })?;
+        if self.chatter.is_some_and(|most| !(0.0..=1.0).contains(&most)) {
+            return Err(ApiError::at(
+                Code::OutOfRange,
+                "/chatter",
+                "expected a number from 0 to 1",
+            ));
+        }
+        Ok(AlertRule { least, grown, kinds, chatter: self.chatter })
     }
 
     fn start(&self, headers: &HeaderMap) -> Result<Start, ApiError> {
@@ -199,12 +220,7 @@ impl<'a> Entry<'a> {
     fn of(alert: &'a Alert) -> Self {
         let item = alert.item.as_deref();
         Self {
-            kind: match alert.kind {
-                AlertKind::Begun => "begun",
-                AlertKind::Grown => "grown",
-                AlertKind::Bursting => "bursting",
-                AlertKind::Merged => "merged",
-            },
+            kind: alert.kind.name(),
             id: alert.cursor.to_string(),
             event: Some(&alert.event),
             size: Some(alert.size),
@@ -246,7 +262,8 @@ pub(crate) async fn stream(
     Named { call, collection, .. }: Named,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let asked: AlertParameters = settings(request.uri(), "least, grown, after, follow and model")?;
+    let asked: AlertParameters =
+        settings(request.uri(), "least, grown, kinds, chatter, after, follow and model")?;
     let Call { app, caller, .. } = &call;
     let (rule, start) = (asked.rule()?, asked.start(request.headers())?);
     app.models().choose(asked.model.as_deref())?;
