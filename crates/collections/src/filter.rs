@@ -2,7 +2,7 @@
 //!
 //! `{"lang": "en", "year": {"gte": 2020}, "any": [{"a": 1}, {"b": [2, 3]}], "not": {"c": true}}`
 //!
-//! How a filter is read, and how much of one, is in `read`.
+//! `time` is the item's own: `{"time": {"gte": "2026-06-01"}}`. How a filter is read, and how much of one, is in `read`.
 
 mod read;
 
@@ -19,6 +19,8 @@ pub struct Filter(Vec<Condition>);
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Condition {
     Of(Box<str>, Test),
+    /// The same of an item's own time, in milliseconds.
+    Time(Test),
     Any(Vec<Filter>),
     Not(Filter),
 }
@@ -82,7 +84,7 @@ impl Filter {
     /// How many questions may be asked of an item: a list of values is one.
     pub fn questions(&self) -> usize {
         let of_one = |condition: &Condition| match condition {
-            Condition::Of(..) => 1,
+            Condition::Of(..) | Condition::Time(_) => 1,
             Condition::Any(filters) => 1 + filters.iter().map(Self::questions).sum::<usize>(),
             Condition::Not(filter) => 1 + filter.questions(),
         };
@@ -95,6 +97,7 @@ impl Filter {
         for condition in &self.0 {
             match condition {
                 Condition::Of(name, _) => drop(names.insert(&**name)),
+                Condition::Time(_) => {}
                 Condition::Any(filters) => names.extend(filters.iter().flat_map(Self::names)),
                 Condition::Not(filter) => names.extend(filter.names()),
             }
@@ -102,11 +105,13 @@ impl Filter {
         names
     }
 
-    pub fn admits(&self, attributes: &Attributes) -> bool {
+    /// Whether it admits an item of this time with these attributes.
+    pub fn admits(&self, attributes: &Attributes, time: i64) -> bool {
         self.0.iter().all(|condition| match condition {
             Condition::Of(name, test) => test.admits(attributes.get(name)),
-            Condition::Any(filters) => filters.iter().any(|filter| filter.admits(attributes)),
-            Condition::Not(filter) => !filter.admits(attributes),
+            Condition::Time(test) => test.admits(Some(&Attribute::Number(time.into()))),
+            Condition::Any(filters) => filters.iter().any(|filter| filter.admits(attributes, time)),
+            Condition::Not(filter) => !filter.admits(attributes, time),
         })
     }
 }
@@ -208,7 +213,24 @@ mod tests {
 
     fn admits(written: Value, attributes: Value) -> bool {
         let attributes: Attributes = serde_json::from_value(attributes).unwrap();
-        Filter::read(&written.to_string()).unwrap().admits(&attributes)
+        Filter::read(&written.to_string()).unwrap().admits(&attributes, 1_780_272_000_000)
+    }
+
+    #[test]
+    fn time_is_that_of_the_item() {
+        // The item is of the beginning of June 2026.
+        for (filter, expected) in [
+            (json!({"time": {"gte": "2026-06-01", "lt": "2026-07-01T12:00"}}), true),
+            (json!({"time": {"gt": "2026-06-01T00:00:00Z"}}), false),
+            (json!({"time": {"lt": "2026-06-01T02:00:00.001+02:00"}}), true),
+            (json!({"time": ["2025-06-01", 1_780_272_000]}), true),
+            (json!({"time": {"in": [1_780_272_000_000_i64, 5]}}), true),
+            (json!({"time": {"ne": "2026-06-01 00:00"}}), false),
+            (json!({"time": {"exists": true}, "not": {"time": 1_780_272_000.5}}), true),
+        ] {
+            assert_eq!(admits(filter.clone(), json!({})), expected, "{filter}");
+            assert!(Filter::read(&filter.to_string()).unwrap().names().is_empty());
+        }
     }
 
     #[test]

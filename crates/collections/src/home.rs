@@ -232,7 +232,7 @@ impl ItemSelector<'_> {
     /// Whether an item is meant that is not too old.
     pub fn admits(&self, item: &Item) -> bool {
         self.event.as_deref().is_none_or(|event| item.is_of_event(event))
-            && (self.filter.is_empty() || self.filter.admits(&item.attributes))
+            && (self.filter.is_empty() || self.filter.admits(&item.attributes, item.time))
             && (self.without.is_empty() || !self.without.contains(&*item.id))
     }
 }

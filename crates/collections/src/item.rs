@@ -18,7 +18,7 @@ pub const ATTRIBUTE_BYTES: usize = 1024;
 /// Most bytes of the data of an item, as written.
 pub const DATA_BYTES: usize = 4096;
 /// Names that filters have a meaning for, so no attribute has them.
-pub const FILTER_WORDS: [&str; 2] = ["any", "not"];
+pub const FILTER_WORDS: [&str; 3] = ["any", "not", "time"];
 /// Bytes of an item's places in the lists of its collection: a number and a pointer in a chunk, and a
 /// place in a map by names that has from 8/7 to 16/7 of the places that it uses.
 const PLACES: usize = 16 + (size_of::<(usize, u64)>() + 1) * 16 / 7;
@@ -129,7 +129,7 @@ impl Item {
                 return wrong("/attributes", what);
             }
             if FILTER_WORDS.contains(&name) {
-                let what = "no attribute is called `any` or `not`: filters use these words";
+                let what = "no attribute is called `any`, `not` or `time`: filters use these words";
                 return wrong("/attributes", what.to_owned());
             }
             if matches!(value, Attribute::Text(text) if text.len() > ATTRIBUTE_BYTES) {

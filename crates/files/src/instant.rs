@@ -6,8 +6,8 @@ use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use time::{OffsetDateTime, PrimitiveDateTime};
 
-pub const FORMS: &str = "RFC 3339, `YYYY-MM-DD HH:MM:SS`, seconds or milliseconds since \
-                                1970, or `Wed Oct 10 20:19:24 +0000 2018`";
+pub const FORMS: &str = "RFC 3339, `YYYY-MM-DD`, `YYYY-MM-DD HH:MM:SS`, seconds or milliseconds since \
+                         1970, or `Wed Oct 10 20:19:24 +0000 2018`";
 
 /// Numbers from here on are milliseconds: as seconds they would be after the year 5000, as
 /// milliseconds this one is in 1973.
@@ -30,10 +30,23 @@ pub fn milliseconds(text: &str) -> Option<i64> {
     let text = text.trim();
     number(text).or_else(|| {
         let instant = OffsetDateTime::parse(text, &Rfc3339)
-            .or_else(|_| PrimitiveDateTime::parse(text, PLAIN).map(PrimitiveDateTime::assume_utc))
+            .or_else(|_| {
+                PrimitiveDateTime::parse(&to_the_second(text), PLAIN)
+                    .map(PrimitiveDateTime::assume_utc)
+            })
             .or_else(|_| OffsetDateTime::parse(text, TWITTER));
         i64::try_from(instant.ok()?.unix_timestamp_nanos().div_euclid(1_000_000)).ok()
     })
+}
+
+/// A plain time whose seconds or whole hour may be left out, with a space or a `T` before the hour.
+fn to_the_second(text: &str) -> String {
+    let rest = match text.len() {
+        10 => " 00:00:00",
+        16 => ":00",
+        _ => "",
+    };
+    format!("{}{rest}", text.replacen('T', " ", 1))
 }
 
 /// A duration in milliseconds, written as `30s`, `15m`, `24h` or `7d`.
@@ -128,6 +141,12 @@ mod tests {
         ] {
             assert_eq!(milliseconds(form), Some(1_539_202_764_000), "{form}");
         }
+        for plain in ["2018-10-10T20:19:24", "2018-10-10 20:19:24"] {
+            for (length, left_out) in [(19, 0), (16, 24_000), (10, 73_164_000)] {
+                let expected = Some(1_539_202_764_000 - left_out);
+                assert_eq!(milliseconds(&plain[..length]), expected, "{plain} {length}");
+            }
+        }
         assert_eq!(milliseconds("1539202764.0625"), Some(1_539_202_764_062));
         assert_eq!(milliseconds("2018-10-10T20:19:24.5Z"), Some(1_539_202_764_500));
         assert_eq!(milliseconds("1969-12-31T23:59:59.5Z"), Some(-500));
@@ -179,11 +198,12 @@ mod tests {
             "1.",
             ".5",
             "1e9",
-            "2018-10-10",
+            "2018-10",
+            "2018-02-29",
             "2018-02-29T00:00:00Z",
-            "2018-10-10T20:19:24",
+            "2018-10-10T20",
+            "2018-10-10 24:19",
             "2018-10-10 24:19:24",
-            "2018-10-10 20:19",
             "Wed Okt 10 20:19:24 +0000 2018",
             "99999999999999999999",
             "9999999999999999999.5",

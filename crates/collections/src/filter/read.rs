@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use cognate_files::instant;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
 use serde_json::error::Category;
@@ -29,6 +30,7 @@ const FILTERS: &str = "`any` is a list of filters";
 const A_TRUTH: &str = "`exists` is true or false";
 const A_VALUE: &str = "expected a string, a number, true or false";
 const UNORDERED: &str = "only numbers and strings have an order";
+const A_TIME: &str = "expected a time: a date, RFC 3339, seconds or milliseconds since 1970";
 const OUT_OF_RANGE: &str = "the number is out of range";
 const UNKNOWN_TEST: &str = "expected one of eq, ne, in, gt, gte, lt, lte, exists";
 const NO_TEST: &str = "a condition has at least one of eq, ne, in, gt, gte, lt, lte, exists";
@@ -37,8 +39,13 @@ pub(super) fn filter(written: &str) -> Result<Filter, FilterProblem> {
     if written.len() > MOST_BYTES {
         return Err(FilterProblem { pointer: String::new(), what: TOO_LONG });
     }
-    let mut reading =
-        Reading { left: MOST_IN_ALL, at: String::new(), expected: A_FILTER, problem: None };
+    let mut reading = Reading {
+        left: MOST_IN_ALL,
+        at: String::new(),
+        expected: A_FILTER,
+        problem: None,
+        of_time: false,
+    };
     let mut json = serde_json::Deserializer::from_str(written);
     let read = AFilter { reading: &mut reading, depth: 1 }.deserialize(&mut json);
     read.and_then(|filter| json.end().map(|()| filter)).map_err(|error| {
@@ -71,6 +78,8 @@ struct Reading {
     at: String,
     expected: &'static str,
     problem: Option<FilterProblem>,
+    /// Whether values are times, which are read as milliseconds.
+    of_time: bool,
 }
 
 impl Reading {
@@ -145,11 +154,15 @@ impl<'de> Visitor<'de> for AFilter<'_> {
                         conditions.push(Condition::Not(filter));
                     }
                     name => {
+                        reading.of_time = name == "time";
                         let tests = match map.next_value_seed(Asked { reading, form: Form::Any })? {
                             Written::Values(list) => vec![Test::In(Values::of(list))],
                             Written::Tests(tests) => tests,
                         };
-                        let of = |test| Condition::Of(name.into(), test);
+                        let of = |test| match name {
+                            "time" => Condition::Time(test),
+                            name => Condition::Of(name.into(), test),
+                        };
                         conditions.extend(tests.into_iter().map(of));
                     }
                 }
@@ -208,6 +221,16 @@ impl<'de> DeserializeSeed<'de> for Counted<'_> {
     }
 }
 
+/// A time in milliseconds, as items have it.
+fn time(written: &Attribute) -> Option<Attribute> {
+    let time = match written {
+        Attribute::Text(text) => instant::milliseconds(text),
+        Attribute::Number(number) => instant::milliseconds(&number.to_string()),
+        Attribute::Truth(_) => None,
+    };
+    time.map(|time| Attribute::Number(time.into()))
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     /// A value, a list of them, or an object of tests.
@@ -238,6 +261,10 @@ impl<'de> DeserializeSeed<'de> for Asked<'_> {
 impl Asked<'_> {
     fn one<E: Error>(self, value: Attribute) -> Result<Written, E> {
         self.reading.count()?;
+        let value = match self.reading.of_time {
+            true => time(&value).ok_or_else(|| self.reading.fault(A_TIME))?,
+            false => value,
+        };
         Ok(Written::Values(vec![value]))
     }
 }

@@ -88,6 +88,7 @@ impl Sql {
     fn condition(&mut self, condition: &Condition) {
         match condition {
             Condition::Any(filters) => self.each("OR", "FALSE", filters, Self::filter),
+            Condition::Time(test) => self.time(test),
             Condition::Not(filter) => {
                 self.text.push_str("NOT ");
                 self.filter(filter);
@@ -110,6 +111,31 @@ impl Sql {
         }
     }
 
+    /// The item's own time, in milliseconds.
+    fn time(&mut self, test: &Test) {
+        let milliseconds = |value: &Attribute| match value {
+            Attribute::Number(number) => number.as_i64(),
+            Attribute::Text(_) | Attribute::Truth(_) => None,
+        };
+        let (sign, list) = match test {
+            Test::In(list) => ("= ANY (", list.list()),
+            Test::NotIn(list) => ("<> ALL (", list.list()),
+            Test::Exists(there) => {
+                return self.text.push_str(if *there { "TRUE" } else { "FALSE" });
+            }
+            Test::Beside(side, other) => (sign(*side), std::slice::from_ref(other)),
+        };
+        let times: Vec<i64> = list.iter().filter_map(milliseconds).collect();
+        let _ = write!(self.text, "i.time {sign} ");
+        match test {
+            Test::Beside(..) => self.value(times.first().copied()),
+            _ => {
+                self.value(times);
+                self.text.push(')');
+            }
+        }
+    }
+
     /// The attribute equals one of these. The index supports containment of objects.
     fn is_one_of(&mut self, name: &str, list: &[Attribute]) {
         let can_be =
@@ -124,12 +150,7 @@ impl Sql {
 
     /// The attribute is of the same kind, and on this side of another value.
     fn beside(&mut self, name: &str, side: Side, other: &Attribute) {
-        let mut sign = match side {
-            Side::Above => ">",
-            Side::NotBelow => ">=",
-            Side::Below => "<",
-            Side::NotAbove => "<=",
-        };
+        let mut sign = sign(side);
         let kind = match other {
             Attribute::Text(_) => "string",
             Attribute::Number(_) => "number",
@@ -161,5 +182,14 @@ impl Sql {
             }
         }
         self.text.push_str(" ELSE FALSE END");
+    }
+}
+
+fn sign(side: Side) -> &'static str {
+    match side {
+        Side::Above => ">",
+        Side::NotBelow => ">=",
+        Side::Below => "<",
+        Side::NotAbove => "<=",
     }
 }

@@ -42,8 +42,8 @@ struct ItemFields<'b> {
     /// What it says.
     #[schema(min_length = 1)]
     text: String,
-    /// When it was written: RFC 3339, `YYYY-MM-DD HH:MM:SS`, seconds or milliseconds since 1970. Without
-    /// it the moment in which it is added.
+    /// When it was written: RFC 3339, `YYYY-MM-DD HH:MM:SS` or a day alone, seconds or milliseconds since
+    /// 1970. Without it the moment in which it is added.
     time: Option<String>,
     /// What filters ask for, at most 32: strings, numbers, truth values.
     #[schema(value_type = Option<Object>)]

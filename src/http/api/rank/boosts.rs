@@ -44,6 +44,9 @@ impl ItemBoostFields<'_> {
                 ))?;
                 Ok(ItemBoost::Time { half_life })
             }
+            (None, Some(name), _) if name == "time" => {
+                Err((wrong, "attribute", "how new an item is, is raised by `half_life`"))
+            }
             (None, Some(_), Some(Score(half))) if half <= 0.0 => {
                 Err((Code::OutOfRange, "half", "expected a number above 0"))
             }

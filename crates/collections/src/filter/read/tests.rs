@@ -23,6 +23,8 @@ fn what_is_wrong_is_told_with_its_place() {
         (r#"{"a": 1, "a": 2}"#, "/a", TWICE),
         (r#"{"a/b": {"gt": true}}"#, "/a~1b/gt", UNORDERED),
         (r#"{"a": [1, 1e400]}"#, "/a/1", OUT_OF_RANGE),
+        (r#"{"time": {"gte": "June"}}"#, "/time/gte", A_TIME),
+        (r#"{"not": {"time": [1, true]}}"#, "/not/time/1", A_TIME),
         (r#"{"any": {"a": 1}}"#, "/any", FILTERS),
         (r#"{"any": [{"a": 1}, 2]}"#, "/any/1", A_FILTER),
         (r#"{"any": [{"a": 1}, {"b": {"exists": 1}}]}"#, "/any/1/b/exists", A_TRUTH),
