@@ -125,7 +125,7 @@ class Full(Keeper):
                 return
 
     def mend(self):
-        self.ask("/collections/news", {"max_items": 100}, "PUT")
+        self.ask("/collections/news?drop=true", {"max_items": 100}, "PUT")
 
 
 class NearlyFull(Full):

@@ -329,7 +329,7 @@ pub struct Applied {
     pub replaced: usize,
     pub patched: usize,
     pub removed: usize,
-    /// Items that left because there are newer ones.
+    /// Items that left: there are newer ones, or the collection's clock went on past the time that they stay.
     pub left: usize,
     /// Items that were too old for the collection when they were added, and are not shown.
     pub expired: usize,

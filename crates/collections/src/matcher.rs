@@ -56,6 +56,8 @@ pub struct Matched {
     pub added: bool,
     /// Whether the text is too old for the collection, which does not show it.
     pub expired: bool,
+    /// How many items left when it was added with others; said of the last of these alone.
+    pub left: usize,
 }
 
 impl Matched {
@@ -70,6 +72,7 @@ impl Matched {
             repeated: true,
             added: true,
             expired: false,
+            left: 0,
         }
     }
 }
@@ -102,9 +105,17 @@ pub(super) struct Followed {
 }
 
 impl Followed {
-    /// The items were written, so the window holds what the collection has, whose revision and next
-    /// number are these. Where that failed the window is ahead of it, and is dropped instead.
-    pub(super) fn written(self, (revision, next): (u64, u64), windows: &Windows) -> Vec<Matched> {
+    /// The items were written, for which so many `left`, so the window holds what the collection has, whose
+    /// revision and next number are these. Where that failed the window is ahead of it, and is dropped instead.
+    pub(super) fn written(
+        mut self,
+        (revision, next): (u64, u64),
+        windows: &Windows,
+        left: usize,
+    ) -> Vec<Matched> {
+        if let Some(last) = self.matched.last_mut() {
+            last.left = left;
+        }
         if let Some(mut window) = self.window {
             window.is_of(revision, next);
             windows.keep(window);

@@ -387,6 +387,7 @@ impl HeldWindow {
                 repeated: false,
                 added,
                 expired: item.time < oldest,
+                left: 0,
             });
             decided.extend(added.then_some(item));
         }

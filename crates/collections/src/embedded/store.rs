@@ -37,7 +37,7 @@ const MOST_ROUNDS: usize = 8;
 
 #[derive(Debug)]
 pub struct EmbeddedCollection {
-    name: Box<str>,
+    pub(super) name: Box<str>,
     pub(super) limits: Limits,
     pub(super) budget: Arc<Budget>,
     writer: Mutex<Writer>,
@@ -508,13 +508,13 @@ impl Collection for EmbeddedCollection {
             let prepared = matcher::prepare(&mut turn, engine, how, (items, now), cancel)?;
             let (state, pending) = ((turn.revision(), turn.next_number()), turn.pending());
             drop(turn);
-            return Ok((prepared.decide(cancel)?.written(state, &self.windows), pending));
+            return Ok((prepared.decide(cancel)?.written(state, &self.windows, 0), pending));
         }
         let mut followed = matcher::follow(&mut turn, engine, how, (items, now), cancel)?;
         let changes = std::mem::take(&mut followed.items).into_iter().map(Change::put);
-        let pending = turn.write(changes.collect(), now)?.1;
+        let (applied, pending) = turn.write(changes.collect(), now)?;
         let state = (turn.revision(), turn.next_number());
-        Ok((followed.written(state, turn.windows()), pending))
+        Ok((followed.written(state, turn.windows(), applied.left), pending))
     }
 
     fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {

@@ -10,6 +10,7 @@ use crate::embedded::EmbeddedCollection;
 use crate::embedded::durable::{DurableItems, Snapshot};
 use crate::embedded::items::Items;
 use crate::embedded::log::{Change, Lasting, Log, LogCopy};
+use crate::settings::tell_outlived;
 use crate::windows::{Following, Numbered, Windows};
 use crate::{Applied, Budget, CollectionError, Item, Pending, Settings};
 
@@ -128,12 +129,16 @@ impl WriteTransaction<'_> {
         for change in changes {
             let (is_of_age, items) = (matches!(change, Change::Expire(_)), held.table.len());
             held.apply(change, &mut applied);
-            outlived += if is_of_age { items - held.table.len() } else { 0 };
+            let gone = if is_of_age { items - held.table.len() } else { 0 };
+            tell_outlived(&collection.name, gone, items);
+            outlived += gone;
         }
         let mut status = collection.status.lock();
         status.activity.evicted += applied.left as u64;
         status.activity.outlived += outlived as u64;
         drop(status);
+        let hidden = held.table.len() - held.count(held.settings.oldest(now));
+        applied.left += hidden.saturating_sub(expired);
         // Of what was taken all that replaced or removed items had is free again.
         collection.budget.give_back((before + more).saturating_sub(held.bytes));
         // By a clock that begins anew, what left by the one before may be young enough again.

@@ -259,10 +259,11 @@ impl Collection for PostgresCollection {
             let asked = (items.clone(), now);
             match matcher::follow(turn, engine.clone(), how, asked, cancel) {
                 Ok(followed) => {
-                    if how.add != AddPolicy::None {
-                        turn.put(&followed.items, limits, now)?;
-                    }
-                    Ok(Ok(followed))
+                    let left = match how.add {
+                        AddPolicy::None => 0,
+                        _ => turn.put(&followed.items, limits, now)?.left,
+                    };
+                    Ok(Ok((followed, left)))
                 }
                 Err(MatchError::Collection(error)) => Err(error.into()),
                 Err(error) => Ok(Err(error)),
@@ -270,7 +271,9 @@ impl Collection for PostgresCollection {
         })?;
         // Only after the commit does the collection hold the items of the window.
         let state = (rows::unsigned(entry.revision), rows::unsigned(entry.next));
-        Ok((followed?.written(state, &self.shared.windows(entry.id)), Pending::default()))
+        let (followed, left) = followed?;
+        let matched = followed.written(state, &self.shared.windows(entry.id), left);
+        Ok((matched, Pending::default()))
     }
 
     fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError> {

@@ -13,6 +13,7 @@ use crate::postgres::pool::Failed;
 use crate::postgres::rows;
 use crate::postgres::rows::{COLUMNS, signed, unsigned};
 use crate::postgres::session::Session;
+use crate::settings::tell_outlived;
 use crate::windows::{Following, Numbered, Windows};
 use crate::{
     Applied, Budget, CollectionError, EventChange, Item, ItemPatch, ItemSelector, Limits, Settings,
@@ -178,7 +179,8 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         self.entry.items = outcome.items;
         // By a clock that begins anew, what left by the one before may be young enough again.
         self.entry.revision += i64::from(begins_anew || outcome.applied.replaced > 0);
-        Ok(Applied { expired, ..outcome.applied })
+        let left = outcome.applied.left + self.hidden(now)?.saturating_sub(expired);
+        Ok(Applied { expired, left, ..outcome.applied })
     }
 
     pub(super) fn patch(
@@ -205,7 +207,8 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         self.entry.revision += i64::from(item.time != before.time);
         let after = self.entry.settings.oldest(now);
         let expired = usize::from(after.is_some_and(|oldest| item.time < oldest));
-        Ok(Applied { patched: 1, expired, ..Applied::default() })
+        let left = self.hidden(now)?.saturating_sub(expired);
+        Ok(Applied { patched: 1, expired, left, ..Applied::default() })
     }
 
     pub(super) fn remove_selected(
@@ -277,7 +280,12 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         let oldest: Vec<i64> = self.oldest(many)?.into_iter().collect();
         self.delete(&oldest)?;
         self.entry.items -= oldest.len().min(self.entry.items);
-        Ok(Applied { left: oldest.len(), ..Applied::default() })
+        Ok(Applied { left: oldest.len() + self.hidden(now)?, ..Applied::default() })
+    }
+
+    /// Number of items that are too old, and were not when the turn began.
+    fn hidden(&mut self, now: i64) -> Result<usize, Failed> {
+        Ok(self.entry.items - self.entry.live(self.session, now)?.min(self.entry.items))
     }
 
     /// Removes expired items; returns their number.
@@ -285,6 +293,7 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         let Some(oldest) = self.entry.settings.oldest(now) else { return Ok(0) };
         let text = format!("DELETE FROM {} WHERE time < $1", self.entry.table());
         let gone = self.session.execute(&text, &[&oldest])? as usize;
+        tell_outlived(&self.entry.table(), gone, self.entry.items);
         self.entry.items = self.entry.items.saturating_sub(gone);
         Ok(gone)
     }

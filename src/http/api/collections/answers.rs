@@ -84,7 +84,7 @@ pub(crate) struct Changed {
     patched: usize,
     /// Items that were taken out.
     removed: usize,
-    /// Items that left because there are newer ones.
+    /// Items that left: there are newer ones, or the collection's clock went on past their `ttl`.
     left: usize,
     /// Items that were too old for the collection's `ttl` when they were added, and are not shown.
     #[serde(skip_serializing_if = "is_none_of_them")]
@@ -92,7 +92,7 @@ pub(crate) struct Changed {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
-fn is_none_of_them(count: &usize) -> bool {
+pub(super) fn is_none_of_them(count: &usize) -> bool {
     *count == 0
 }
 
@@ -184,6 +184,10 @@ pub(crate) struct MatchedEntry<'m> {
     /// Whether it is too old for the collection's `ttl`, so that it is near to no later one and not shown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     expired: bool,
+    /// How many items left when it, and others before it since this was told last, were added. A body of
+    /// JSON has it for all its texts.
+    #[serde(skip_serializing_if = "is_none_of_them")]
+    pub(crate) left: usize,
 }
 
 /// Whether a field says what is so unless it is said.
@@ -215,6 +219,7 @@ impl<'m> MatchedEntry<'m> {
             repeated: matched.repeated,
             added: matched.added,
             expired: matched.expired,
+            left: matched.left,
         }
     }
 }

@@ -55,9 +55,10 @@ fn a_replay_of_old_texts_has_the_clock_of_its_times() {
     assert_eq!(put(0, 100, now).expired, 0);
     assert_eq!(put(1, 600, now + 1).expired, 0);
     assert_eq!(ids(&news, now + 1), ["n0", "n1"]);
-    put(2, 1200, now + 2);
+    assert_eq!(put(2, 1200, now + 2).left, 1, "the first");
     assert_eq!(ids(&news, now + 2), ["n1", "n2"], "1100 behind the newest");
-    assert_eq!(put(3, 150, now + 3).expired, 1, "too late");
+    let late = put(3, 150, now + 3);
+    assert_eq!((late.expired, late.left), (1, 0), "too late");
     assert_eq!(ids(&news, now + 3), ["n1", "n2"]);
     drop(news);
     // The clock is that of before where the folder is opened anew, also after the log was written anew.
