@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
+use axum::http::Uri;
 use cognate::engine::fuse::stored::StoredPart;
 use cognate::engine::fuse::{FusedMethod, Fusion};
 use cognate::engine::{Engine, Measure};
@@ -19,6 +19,7 @@ use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::refusals;
 use crate::http::registry::models::LoadedModel;
 use crate::http::request::fields::ModelName;
+use crate::http::request::json;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -263,11 +264,9 @@ refusals!(MethodsRefusals: &[Code::InvalidField, Code::UnknownModel, Code::NotRe
 )]
 pub(crate) async fn methods(
     State(app): State<Arc<App>>,
-    of: Result<Query<ModelQuery>, QueryRejection>,
+    uri: Uri,
 ) -> Result<Json<MethodList>, ApiError> {
-    let Query(of) = of.map_err(|_| {
-        ApiError::at(Code::InvalidField, "", "the query string may hold `model` and nothing else")
-    })?;
+    let of: ModelQuery = json::read_query(&uri)?;
     let models = app.models();
     let loaded = models.choose(of.model.as_deref())?;
     let engine = &loaded.engine;

@@ -1,15 +1,17 @@
 //! A body's bytes become a request, or a refusal that says where the fault is without repeating
 //! what was sent.
 
+mod parameters;
 mod trace;
 
 use std::borrow::Cow;
 
+pub(crate) use parameters::read_query;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::request::json::trace::{Kind, Problem, Trace, Traced};
 
 /// A field that says something even if it is null.
@@ -92,7 +94,7 @@ fn refusal(problem: &Problem) -> ApiError {
         }
         Kind::Missing(field) => format!("the field `{field}` is missing").into(),
         Kind::UnknownField(known) if !known.is_empty() => {
-            format!("unknown field; expected {}", one_of(known)).into()
+            format!("unknown field{}; expected {}", named(&problem.pointer()), one_of(known)).into()
         }
         Kind::UnknownWord(known) if !known.is_empty() => {
             format!("unknown value; expected {}", one_of(known)).into()
@@ -105,6 +107,15 @@ fn refusal(problem: &Problem) -> ApiError {
         }
     };
     ApiError::at(Code::InvalidField, problem.pointer(), detail)
+}
+
+/// The name of an unknown field, where it looks like the name of one and not like a text.
+fn named(pointer: &Pointer) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    match pointer.segments().last() {
+        Some(Segment::Key(name)) if name.bytes().all(is_plain) => format!(" `{name}`"),
+        _ => String::new(),
+    }
 }
 
 fn one_of(names: &[&str]) -> String {

@@ -404,9 +404,10 @@ async fn a_text_that_was_matched_has_its_first_answer() {
     // Another text is refused: with all that came with it, or as a line alone.
     let other = json!({"id": "t3", "text": "something else"});
     let fresh = json!({"id": "fresh", "text": "a text that is new"});
-    let body = json!({"items": [fresh, other]});
+    let empty = json!({"id": "empty", "text": " "});
+    let body = json!({"items": [empty, fresh, other]});
     let refused = call(&app, "POST", "/collections/news/match", Some(&body)).await;
-    assert_eq!(refused.refusal(422, "other_text")["errors"][0]["pointer"], "/items/1/text");
+    assert_eq!(refused.refusal(422, "other_text")["errors"][0]["pointer"], "/items/2/text");
     assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 60);
     let lines = format!("{other}\n{fresh}\n{other}\n{fresh}\n");
     let request = Request::post("/collections/news/match");
@@ -418,6 +419,13 @@ async fn a_text_that_was_matched_has_its_first_answer() {
     assert_eq!((code(0), code(2)), (Some("other_text"), Some("other_text")), "{answer}");
     assert_eq!((&found[1]["id"], &found[1]["repeated"]), (&json!("fresh"), &Value::Null));
     assert_eq!((&found[3]["id"], &found[3]["repeated"]), (&json!("fresh"), &json!(true)));
+    // One that is empty holds up no others.
+    let found = matched(&json!({"items": [empty, fresh]})).await;
+    assert_eq!(
+        (&found[0]["id"], &found[0]["error"]["code"]),
+        (&json!("empty"), &json!("empty_text"))
+    );
+    assert_eq!((found.len(), &found[1]["repeated"]), (2, &json!(true)));
     // What was only put was told nothing.
     done(&app, "PUT", "/collections/news/items/put", Some(&json!({"text": "put, not matched"})))
         .await;

@@ -24,13 +24,14 @@ use utoipa::IntoParams;
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::{Call, Named};
 use crate::http::api::collections::events::hundredths;
-use crate::http::api::stream::{Record, settings};
+use crate::http::api::stream::Record;
 use crate::http::api::ways::Way;
 use crate::http::error::{ApiError, Code, Detail};
 use crate::http::observe::hand_over::HandOver;
 use crate::http::observe::streams::Outcome;
 use crate::http::openapi::refusals::{COLLECTION, refusals};
 use crate::http::request::fields::ModelName;
+use crate::http::request::json;
 use crate::http::request::query::Delivery;
 use crate::http::work::spool::Writer;
 use crate::http::work::streams::Place;
@@ -262,8 +263,7 @@ pub(crate) async fn stream(
     Named { call, collection, .. }: Named,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let asked: AlertParameters =
-        settings(request.uri(), "least, grown, kinds, chatter, after, follow and model")?;
+    let asked: AlertParameters = json::read_query(request.uri())?;
     let Call { app, caller, .. } = &call;
     let (rule, start) = (asked.rule()?, asked.start(request.headers())?);
     app.models().choose(asked.model.as_deref())?;

@@ -516,6 +516,8 @@ pub(crate) fn check_filter(
 pub(crate) enum MatchRefusal {
     /// The collection has another text under the name of the one in this place.
     OtherText(usize),
+    /// No collection takes the item in this place.
+    Item(usize, ItemProblem),
     Other(ApiError),
 }
 
@@ -530,6 +532,9 @@ impl MatchRefusal {
     pub(super) fn of(error: MatchError, work: &JobContext) -> Self {
         match error {
             MatchError::Collection(CollectionError::OtherText { index }) => Self::OtherText(index),
+            MatchError::Collection(CollectionError::Item { index, problem }) => {
+                Self::Item(index, problem)
+            }
             MatchError::Collection(error) => Self::Other(of(&error, "/items")),
             MatchError::Query(error) => Self::Other(error.into()),
             MatchError::Stopped => Self::Other(given_up(&error, work)),
@@ -537,10 +542,12 @@ impl MatchRefusal {
     }
 }
 
-/// The refusal of texts of a list that cannot be matched.
-pub(crate) fn of_match(refusal: MatchRefusal) -> ApiError {
+/// The refusal of texts of a list that cannot be matched; `place` is where one of them stands in the body.
+pub(crate) fn of_match(refusal: MatchRefusal, place: impl Fn(usize) -> usize) -> ApiError {
+    let at = |index| Pointer::from("/items").index(place(index));
     match refusal {
-        MatchRefusal::OtherText(index) => other_text(Pointer::from("/items").index(index)),
+        MatchRefusal::OtherText(index) => other_text(at(index)),
+        MatchRefusal::Item(index, problem) => of_item(&problem, at(index)),
         MatchRefusal::Other(error) => error,
     }
 }

@@ -22,7 +22,6 @@ use crate::http::api::collections::call;
 use crate::http::api::collections::call::{Call, Named};
 use crate::http::api::collections::items::{LISTED, MOST_LISTED, filter, within};
 use crate::http::api::pipeline;
-use crate::http::api::stream::settings;
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
@@ -219,8 +218,7 @@ pub(crate) async fn list(
     Named { call, collection, .. }: Named,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let names = "since, least, sort, filter, within, model, limit and offset";
-    let asked: EventsParameters = settings(&uri, names)?;
+    let asked: EventsParameters = json::read_query(&uri)?;
     let limit = call::page_length(asked.limit, EVENTS, MOST_EVENTS, "events")?;
     let which = ItemSelector {
         filter: filter(asked.filter.as_deref())?,
@@ -292,7 +290,7 @@ struct EventPage {
 
 impl EventPage {
     fn of(app: &App, uri: &Uri) -> Result<Self, ApiError> {
-        let asked: EventParameters = settings(uri, "model, limit and offset")?;
+        let asked: EventParameters = json::read_query(uri)?;
         Ok(Self {
             limit: call::page_length(asked.limit, LISTED, MOST_LISTED, "items")?,
             offset: asked.offset.unwrap_or(0),

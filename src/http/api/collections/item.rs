@@ -2,7 +2,9 @@
 
 use axum::extract::Request;
 use axum::response::Response;
-use cognate_collections::{Attributes, Id, Incoming, IncomingEvent, Item, ItemPatch, Time, Write};
+use cognate_collections::{
+    Attributes, Id, Incoming, IncomingEvent, Item, ItemPatch, ItemProblem, Time, Write,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -11,7 +13,7 @@ use crate::http::api::collections::answers::{Changed, ItemEntry};
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code, Pointer};
+use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
 use crate::http::request::fields::described;
 use crate::http::request::json;
@@ -211,19 +213,22 @@ pub(crate) async fn delete(
 const BYTES_PER_UNIT: usize = 1024;
 
 /// Reads `count` items with texts of at most `text_bytes` bytes. Items without a time were written
-/// `now`. As soon as the items have taken more than one unit each, `pay` is asked for the units
+/// `now`; what no collection takes is left out where `refuse` does not end it. As soon as the items have taken more than one unit each, `pay` is asked for the units
 /// that all of them will take at that rate.
 pub(super) fn parse(
     each: impl Iterator<Item = Result<Incoming, ApiError>>,
     (count, text_bytes): (usize, usize),
     now: i64,
     mut pay: impl FnMut(usize) -> Result<(), ApiError>,
+    mut refuse: impl FnMut(usize, Box<str>, &ItemProblem) -> Result<(), ApiError>,
 ) -> Result<Vec<Item>, ApiError> {
     let (mut items, mut bytes, mut paid) = (Vec::with_capacity(count), 0_usize, count);
     for (at, incoming) in each.enumerate() {
         let item = incoming?.into_item(now);
-        let checked = item.check(text_bytes);
-        checked.map_err(|problem| call::of_item(&problem, Pointer::from("/items").index(at)))?;
+        if let Err(problem) = item.check(text_bytes) {
+            refuse(at, item.id, &problem)?;
+            continue;
+        }
         bytes += item.bytes();
         if bytes / BYTES_PER_UNIT > paid {
             paid = bytes.saturating_mul(count) / (at + 1) / BYTES_PER_UNIT + 1;

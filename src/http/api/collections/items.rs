@@ -15,7 +15,6 @@ use utoipa::{IntoParams, ToSchema};
 use crate::http::api::collections::answers::{Against, Changed, ItemEntry, ItemList};
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::{call, item};
-use crate::http::api::stream::settings;
 use crate::http::api::{pipeline, stream};
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
@@ -84,7 +83,13 @@ pub(super) fn parse(
     let ItemsRequest { items } = json::read_object(body)?;
     pipeline::check_length("/items", "items", items.length, ("max_texts", max_texts))?;
     let each = items.items.iter().enumerate().map(item_at);
-    item::parse(each, (items.length, text_bytes), cognate_collections::now(), pay)
+    item::parse(
+        each,
+        (items.length, text_bytes),
+        cognate_collections::now(),
+        pay,
+        |at, _, problem| Err(call::of_item(problem, Pointer::from("/items").index(at))),
+    )
 }
 
 refusals!(
@@ -172,7 +177,7 @@ pub(crate) async fn list(
     Named { call, collection, .. }: Named,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let asked: ItemsParameters = settings(&uri, "filter, event, within, limit and offset")?;
+    let asked: ItemsParameters = json::read_query(&uri)?;
     let limit = call::page_length(asked.limit, LISTED, MOST_LISTED, "items")?;
     let filter = filter(asked.filter.as_deref())?;
     let now = cognate_collections::now();
@@ -231,7 +236,7 @@ pub(crate) async fn delete(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     call.check_writes()?;
-    let asked: DeleteParameters = settings(&uri, "filter, event, within and all")?;
+    let asked: DeleteParameters = json::read_query(&uri)?;
     let (filter, within) = (filter(asked.filter.as_deref())?, within(asked.within.as_deref())?);
     let is_everything = filter.is_empty() && asked.event.is_none() && within.is_none();
     if is_everything && !asked.all {

@@ -9,12 +9,12 @@ use cognate::engine::Counts;
 use cognate::methods::Method;
 use cognate::window::options::{Least, Options};
 use cognate::window::stream::{AddPolicy, Settings};
-use cognate_collections::Item;
+use cognate_collections::{Item, ItemProblem};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::http::api::collections::answers::{Against, MatchedEntry};
+use crate::http::api::collections::answers::{Against, MatchedEntry, is_none_of_them};
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::items::{ItemRequest, item_at, within};
 use crate::http::api::collections::match_options::{Effort, Matching};
@@ -24,9 +24,10 @@ use crate::http::api::pipeline::{ANSWER_HEAD, Endpoint, NUMBER_BYTES};
 use crate::http::api::question::{
     AnyAsk, AnyPlanned, Ask, BoxFuture, PlanContext, Planned, Threads,
 };
+use crate::http::api::stream::Failure;
 use crate::http::api::{pipeline, stream};
 use crate::http::app::App;
-use crate::http::error::{ApiError, Code};
+use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::openapi::refusals::{COLLECTION, LIST, QUESTION, WRITE, refusals};
 use crate::http::request::fields::{
     Count, List, ModelName, OpposedPolicy, Pool, Score, Share, VectorMethod,
@@ -103,7 +104,30 @@ pub(crate) struct MatchResponse<'m> {
     /// Sixteen hexadecimal digits that change with the model.
     fingerprint: &'m str,
     /// One a text, in order.
-    results: Vec<MatchedEntry<'m>>,
+    results: Vec<MatchResult<'m>>,
+    /// How many of them are too old for the collection's `ttl`.
+    #[serde(skip_serializing_if = "is_none_of_them")]
+    expired: usize,
+    /// Items that left: there are newer ones, or the collection's clock went on past their `ttl`.
+    #[serde(skip_serializing_if = "is_none_of_them")]
+    left: usize,
+}
+
+/// What was found of a text; or why it was not matched, where it is empty or too long.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+enum MatchResult<'m> {
+    Matched(MatchedEntry<'m>),
+    Refused(RefusedEntry<'m>),
+}
+
+/// A text that was not matched.
+#[derive(Debug, Serialize, ToSchema)]
+struct RefusedEntry<'m> {
+    /// Its name.
+    id: &'m str,
+    /// Why.
+    error: Failure<'m>,
 }
 
 impl MatchRequest<'_> {
@@ -172,7 +196,17 @@ impl Ask for MatchQuestion<'_> {
         let text_bytes = against.collection().limits().text_bytes;
         let mut units = None;
         let pay = |more| item::pay_beside(app, &mut units, more, list.length);
-        let items = item::parse(each, (list.length, text_bytes), cognate_collections::now(), pay)?;
+        let mut refused = Vec::new();
+        // A text without words is no mistake of the request, and holds up no others.
+        let refuse = |at, id: Box<str>, problem: &ItemProblem| match problem.field {
+            "/text" => {
+                refused.push((at, id, call::of_item(problem, "")));
+                Ok(())
+            }
+            _ => Err(call::of_item(problem, Pointer::from("/items").index(at))),
+        };
+        let size = (list.length, text_bytes);
+        let items = item::parse(each, size, cognate_collections::now(), pay, refuse)?;
         let bytes = items.iter().map(|item| item.text.len()).sum();
         let words = against.words(&matching.resolved);
         let words = words.map_err(|error| call::of(&error, ""))?;
@@ -180,7 +214,7 @@ impl Ask for MatchQuestion<'_> {
         let each = MATCHED_BYTES + matching.how.stream.nearest * (NUMBER_BYTES + 24);
         let cost = Cost::new(&matching.resolved, list.length, bytes, work, app)?;
         let cost = cost.answering(ANSWER_HEAD + list.length * each, "/items", app)?;
-        Ok(Box::new(PlannedMatch { against, matching, items, cost, _units: units }))
+        Ok(Box::new(PlannedMatch { against, matching, items, refused, cost, _units: units }))
     }
 }
 
@@ -188,6 +222,8 @@ struct PlannedMatch {
     against: Arc<Against>,
     matching: Matching,
     items: Vec<Item>,
+    /// The places and ids of texts that are not matched, and why.
+    refused: Vec<(usize, Box<str>, ApiError)>,
     cost: Cost,
     /// The units that the items take beside one each.
     _units: Option<Permit>,
@@ -209,9 +245,25 @@ impl Planned for PlannedMatch {
         answer: &mut Answer<'_>,
     ) -> Result<Counts, ApiError> {
         job.check()?;
-        let Self { against, matching, items, _units, .. } = *self;
+        let Self { against, matching, items, refused, _units, .. } = *self;
         let ids: Vec<Box<str>> = items.iter().map(|item| item.id.clone()).collect();
-        let matched = against.follow(&matching, items, job).map_err(call::of_match)?;
+        let matched = against.follow(&matching, items, job).map_err(|refusal| {
+            let place = |index| {
+                refused.iter().fold(index, |at, (place, ..)| at + usize::from(*place <= at))
+            };
+            call::of_match(refusal, place)
+        })?;
+        let (mut left_out, mut found) = (refused.iter().peekable(), ids.iter().zip(&matched));
+        let results = (0..ids.len() + refused.len()).filter_map(|at| {
+            if let Some((_, id, error)) = left_out.next_if(|(place, ..)| *place == at) {
+                return Some(MatchResult::Refused(RefusedEntry { id, error: error.into() }));
+            }
+            let (id, one) = found.next()?;
+            let mut entry = MatchedEntry::of(id, one);
+            // It is told of all of them together.
+            entry.left = 0;
+            Some(MatchResult::Matched(entry))
+        });
         let Settings { method, second, rule, .. } = matching.how.stream;
         answer.write_json(&MatchResponse {
             model: &matching.resolved.model.name,
@@ -219,7 +271,9 @@ impl Planned for PlannedMatch {
             second: second.map(Method::name),
             threshold: rule.threshold,
             fingerprint: matching.resolved.model.engine.model().fingerprint(),
-            results: ids.iter().zip(&matched).map(|(id, one)| MatchedEntry::of(id, one)).collect(),
+            results: results.collect(),
+            expired: matched.iter().filter(|one| one.expired).count(),
+            left: matched.iter().map(|one| one.left).sum(),
         })?;
         // They were counted when they were matched.
         Ok(Counts::default())
@@ -236,7 +290,8 @@ refusals!(
 ///
 /// What is found is what `cognate events` finds: the nearest among the last items by the cosine of their
 /// vectors, exactly, scored once more by a second method; the text joins the event that they speak for,
-/// or begins one. All texts of a request are added, or none. A request whose answer was lost is sent
+/// or begins one. All texts of a request are added, or none; one that is empty or too long is answered by
+/// its own `error`, and the others are matched. A request whose answer was lost is sent
 /// again: a text that was matched before has the answer that it had then, and nothing is changed.
 ///
 /// A body of `application/x-ndjson` is a stream of any length: an item a line, and for each at once a

@@ -12,7 +12,6 @@ use utoipa::{IntoParams, ToSchema};
 use crate::http::api::collections::answers::CollectionEntry;
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::{Call, Named};
-use crate::http::api::stream::settings;
 use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
 use crate::http::request::fields::Items;
@@ -86,7 +85,7 @@ pub(crate) async fn set(
     let Path(name) = name.map_err(|_| call::no_collection())?;
     let app = Arc::clone(&call.app);
     app.collections.of(&call.caller)?.check_name(&name)?;
-    let SetParameters { drop } = settings(request.uri(), "drop")?;
+    let SetParameters { drop } = json::read_query(request.uri())?;
     let body = call.json_body(request).await?;
     let change = json::read_object::<CollectionRequest>(&body)?.change(drop)?;
     let (now, asked) = (cognate_collections::now(), name.clone());

@@ -11,16 +11,16 @@ use crate::http::api::embed::{EmbedParameters, Embedding, Foreign, Vector};
 use crate::http::api::question::Asked;
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, TextLine, parse, write};
-use crate::http::api::stream::{LineQuestion, Opening, settings};
+use crate::http::api::stream::{LineQuestion, Opening};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Pointer, Segment};
+use crate::http::request::json;
 use crate::http::request::query::{Resolved, Selection};
 use crate::http::work::pool::JobContext;
 
 pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
     let opening = Opening::of(app, &request)?;
-    let names = "model, method, normalize, encoding, oov, unknown and truncate";
-    let mut asked: EmbedParameters = settings(request.uri(), names)?;
+    let mut asked: EmbedParameters = json::read_query(request.uri())?;
     let (model, method) = (asked.model.take(), asked.method.take());
     let selection = Selection::named(model.as_ref(), method.as_ref());
     let models = opening.app.models();

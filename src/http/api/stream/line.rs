@@ -9,6 +9,7 @@ use cognate_collections::Readable;
 use serde::de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use crate::http::error::{ApiError, Code, Detail};
 use crate::http::request::fields::{Text, forms};
@@ -119,15 +120,22 @@ struct Failed<'e> {
     error: Failure<'e>,
 }
 
-#[derive(Serialize)]
-struct Failure<'e> {
+/// Why a text has no other answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Failure<'e> {
     code: Code,
+    #[schema(value_type = String)]
     detail: &'e Detail,
 }
 
+impl<'e> From<&'e ApiError> for Failure<'e> {
+    fn from(error: &'e ApiError) -> Self {
+        Self { code: error.code, detail: &error.detail }
+    }
+}
+
 pub(super) fn fail(answer: &mut Vec<u8>, line: u64, id: Option<LineId<'_>>, error: &ApiError) {
-    let error = Failure { code: error.code, detail: &error.detail };
-    write(answer, &Failed { line, id, error });
+    write(answer, &Failed { line, id, error: error.into() });
 }
 
 pub(super) fn write(answer: &mut Vec<u8>, line: &impl Serialize) {

@@ -21,10 +21,11 @@ use crate::http::api::collections::match_options::{Effort, Matching};
 use crate::http::api::collections::{MatchedEntry, call};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, id_of, parse, write};
-use crate::http::api::stream::{LineQuestion, Opening, settings};
+use crate::http::api::stream::{LineQuestion, Opening};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::request::fields::{ModelName, OpposedPolicy, VectorMethod};
+use crate::http::request::json;
 use crate::http::request::query::{Resolved, estimate};
 use crate::http::request::threshold::Threshold;
 use crate::http::work::pool::{JobContext, items_per_part};
@@ -85,9 +86,7 @@ struct Items {
 
 pub(crate) fn answer(against: Against, request: Request) -> Result<Response, ApiError> {
     let opening = Opening::of(Arc::clone(&against.call.app), &request)?;
-    let names = "model, method, second, last, within, threshold, nearest, votes, centre, \
-                 duplicate_score, opposes, add and replace";
-    let asked: MatchParameters = settings(request.uri(), names)?;
+    let asked: MatchParameters = json::read_query(request.uri())?;
     let least = asked.threshold.as_deref().map(|written| Threshold::parse(written, "/threshold"));
     let options = Options {
         method: asked.method.as_deref(),
@@ -123,7 +122,7 @@ impl Items {
                     refused.push(place);
                     left.remove(place);
                 }
-                Err(refusal) => break Err(call::of_match(refusal)),
+                Err(refusal) => break Err(call::of_match(refusal, |index| index)),
                 Ok(matched) => break Ok(matched),
             }
         };

@@ -17,18 +17,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Query, Request};
-use axum::http::{HeaderValue, Uri, header};
+use axum::extract::Request;
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use cognate::engine::Counts;
 use http_body_util::BodyExt;
-use serde::de::DeserializeOwned;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::http::api::pipeline;
 pub(crate) use crate::http::api::stream::job::Record;
 use crate::http::api::stream::job::{End, Part};
+pub(crate) use crate::http::api::stream::line::Failure;
 use crate::http::api::stream::line::{Line, LineId, Lines, fail};
 use crate::http::api::ways::Way;
 use crate::http::app::App;
@@ -123,14 +123,6 @@ trait LineQuestion: Send + Sync + 'static {
     fn conclude(&self) -> Option<Vec<u8>> {
         None
     }
-}
-
-/// Settings in the query string, which may hold these names.
-pub(crate) fn settings<T: DeserializeOwned>(uri: &Uri, names: &str) -> Result<T, ApiError> {
-    let Query(settings) = Query::<T>::try_from_uri(uri).map_err(|_| {
-        ApiError::at(Code::InvalidField, "", format!("the query string may hold {names}"))
-    })?;
-    Ok(settings)
 }
 
 struct Opening {

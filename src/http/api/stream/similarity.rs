@@ -11,18 +11,18 @@ use crate::http::api::question::Asked;
 use crate::http::api::similarity::{Scoring, SimilarityParameters};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, parse, write};
-use crate::http::api::stream::{LineQuestion, Opening, settings};
+use crate::http::api::stream::{LineQuestion, Opening};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Pointer};
 use crate::http::request::fields::{MeasureName, Text, TwoTexts, forms};
+use crate::http::request::json;
 use crate::http::request::query::{Resolved, Selection};
 use crate::http::request::threshold::Threshold;
 use crate::http::work::pool::JobContext;
 
 pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
     let opening = Opening::of(app, &request)?;
-    let names = "model, method, measure, opposites, oov, truncate, return_opposes and threshold";
-    let asked: SimilarityParameters = settings(request.uri(), names)?;
+    let asked: SimilarityParameters = json::read_query(request.uri())?;
     let selection = Selection {
         measure: asked.measure.map(|MeasureName(measure)| measure),
         opposites: asked.opposites,

@@ -40,6 +40,11 @@ pub(super) struct Problem {
 }
 
 impl Problem {
+    /// The problem, which stands at this place.
+    pub(super) fn at(self, place: Pointer) -> Self {
+        Self { at: Some(place), ..self }
+    }
+
     pub(super) fn pointer(&self) -> Pointer {
         let at = self.at.clone().unwrap_or_default();
         match self.kind {
@@ -296,8 +301,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Traced<'_, A> {
     ) -> Result<Option<S::Value>, Problem> {
         let key = self.inner.next_key::<String>().map_err(|error| self.trace.release(error))?;
         let Some(key) = key else { return Ok(None) };
-        let short: String = key.chars().take(NAME_CHARS).collect();
-        self.trace.enter(Segment::Key(short.into()));
+        self.trace.enter(short_key(&key));
         let at = |problem| Problem { at: self.trace.pointer(usize::MAX), ..problem };
         seed.deserialize(Key(key)).map(Some).map_err(at)
     }
@@ -310,7 +314,12 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Traced<'_, A> {
     }
 }
 
-struct Key(String);
+/// The segment of a pointer for a field of this name.
+pub(super) fn short_key(name: &str) -> Segment {
+    Segment::Key(name.chars().take(NAME_CHARS).collect())
+}
+
+pub(super) struct Key(pub(super) String);
 
 impl<'de> Deserializer<'de> for Key {
     type Error = Problem;
