@@ -2,7 +2,7 @@
 //! The types themselves know nothing of flags.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use cognate::engine::{Measure, Opposites};
+use cognate::engine::{Measure, Opposites, Strategy};
 use cognate::model::format::Dtype;
 #[cfg(feature = "eval")]
 use cognate_eval::View;
@@ -24,7 +24,6 @@ use cognate_train::vectors::siamese::Others;
 #[cfg(feature = "train")]
 use cognate_train::weights::Loss;
 
-use crate::http::api::rank::LikeStrategy;
 use crate::http::request::fields::OpposedPolicy;
 
 pub(super) trait Choice: Clone + Send + Sync + 'static {
@@ -88,7 +87,7 @@ choices! {
     OpposedPolicy {
         Drop = "drop": "They are left out",
     }
-    LikeStrategy {
+    Strategy {
         Best = "best": "The best of the scores",
         Mean = "mean": "The mean of the scores",
         Sum = "sum": "The sum of the scores",

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use clap::Args;
 use cognate::engine::rank::{Asked, Pages, Question};
 use cognate::engine::{
-    Candidates, Diversify, Likes, Measure, Oppositions, Page, PageOptions, PageResult, WordShare,
+    Candidates, Diversify, Likes, Measure, Oppositions, Page, PageOptions, PageResult, Strategy,
+    WordShare,
 };
 use cognate_rows::bulk::Task;
 
@@ -18,7 +19,7 @@ use crate::cli::ask::{
 };
 use crate::cli::choices::choice;
 use crate::cli::{Failure, ask, count, print, usage};
-use crate::http::api::rank::{LikeStrategy, RankResponse, RankedCandidate};
+use crate::http::api::rank::{RankResponse, RankedCandidate};
 use crate::http::request::fields::Share;
 use crate::http::request::query::{Fused, Resolved};
 use crate::http::request::threshold::{Cutoff, Threshold};
@@ -40,8 +41,8 @@ pub(in crate::cli) struct RankArgs {
     #[arg(long, value_name = "TEXT", requires = "like")]
     unlike: Vec<String>,
     /// What the scores with several liked texts come to [default: best]
-    #[arg(long, value_parser = choice::<LikeStrategy>(), requires = "like")]
-    strategy: Option<LikeStrategy>,
+    #[arg(long, value_parser = choice::<Strategy>(), requires = "like")]
+    strategy: Option<Strategy>,
     /// Most candidates to print; of rows of files, the best of each query to write
     #[arg(long, value_name = "N", value_parser = count::<usize>(1, 100_000))]
     top_k: Option<usize>,
@@ -121,7 +122,7 @@ impl RankArgs {
     fn likes(&self) -> Likes<'_> {
         Likes {
             disliked: self.unlike.iter().map(Into::into).collect(),
-            strategy: self.strategy.unwrap_or_default().into(),
+            strategy: self.strategy.unwrap_or_default(),
             ..Likes::any_of(self.like.iter().map(String::as_str))
         }
     }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use clap::Args;
 use cognate::engine::rank::Asked;
-use cognate::engine::{Duplicate, Likes, Measure, Oppositions, PageOptions, WordShare};
+use cognate::engine::{Duplicate, Likes, Measure, Oppositions, PageOptions, Strategy, WordShare};
 use cognate_collections::rank::{ItemSearch, NamedItems};
 use cognate_collections::{Attributes, Cancellation, Filter, ItemBoosts, ItemSelector, rank};
 use serde::Serialize;
@@ -18,7 +18,7 @@ use crate::cli::choices::choice;
 use crate::cli::collection::home::{HomeArgs, named};
 use crate::cli::events::duration;
 use crate::cli::{Failure, ask, count, print, usage};
-use crate::http::api::rank::{DuplicateItem, ItemBoostFields, LikeStrategy, item_boosts};
+use crate::http::api::rank::{DuplicateItem, ItemBoostFields, item_boosts};
 use crate::http::error::ApiError;
 use crate::http::request::fields::{List, Share, ShortlistLength};
 use crate::http::request::threshold::Threshold;
@@ -39,8 +39,8 @@ pub(in crate::cli) struct RankArgs {
     #[arg(long, value_name = "ID", requires = "like")]
     unlike: Vec<String>,
     /// What the scores with several liked items come to [default: best]
-    #[arg(long, value_parser = choice::<LikeStrategy>(), requires = "like")]
-    strategy: Option<LikeStrategy>,
+    #[arg(long, value_parser = choice::<Strategy>(), requires = "like")]
+    strategy: Option<Strategy>,
     /// Only items that this admits, as `{"lang": "en", "year": {"gte": 2000}}`
     #[arg(long, value_name = "JSON")]
     filter: Option<String>,
@@ -170,7 +170,7 @@ impl RankArgs {
             (0..ids.len()).filter_map(|place| named.text(place)).collect::<Vec<&'t str>>()
         };
         let disliked = texts(disliked, &self.unlike).into_iter().map(Cow::from).collect();
-        let strategy = self.strategy.unwrap_or_default().into();
+        let strategy = self.strategy.unwrap_or_default();
         Likes { disliked, strategy, ..Likes::any_of(texts(liked, &self.like)) }.into()
     }
 }

@@ -7,7 +7,7 @@ use crate::http::request::query::Resolved;
 /// The head of an answer.
 pub(crate) struct Envelope<'r> {
     pub model: &'r str,
-    pub method: &'static str,
+    pub method: &'r str,
     pub measure: &'static str,
     pub fingerprint: &'r str,
 }
@@ -16,7 +16,7 @@ impl<'r> Envelope<'r> {
     pub(crate) fn new(resolved: &'r Resolved, measure: Measure) -> Self {
         Self {
             model: &resolved.model.name,
-            method: resolved.query.method.name(),
+            method: resolved.method_name(),
             measure: measure.name(),
             fingerprint: resolved.model.engine.model().fingerprint(),
         }
@@ -33,7 +33,7 @@ macro_rules! enveloped {
             /// The model's name.
             model: &'r str,
             /// The method, `auto` resolved.
-            method: &'static str,
+            method: &'r str,
             /// The measure.
             measure: &'static str,
             /// Sixteen hexadecimal digits that change with the model.

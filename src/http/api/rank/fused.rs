@@ -36,7 +36,7 @@ impl<'b> RankRequest<'b> {
         let engine = &resolved.model.engine;
         let part = |(place, part)| part_of(part, place, engine);
         let parts = parts.items.iter().enumerate().map(part).collect::<Result<_, _>>()?;
-        let by = self.fuse_by.unwrap_or_default().into();
+        let by = self.fuse_by.unwrap_or_default();
         let fusion = Fusion::new(by, parts).map_err(|error| {
             let fuse = Pointer::from("/fuse");
             let pointer = match error {

@@ -8,70 +8,63 @@ use cognate_files::instant;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::http::api::envelope::{Envelope, enveloped};
 use crate::http::api::rank::held::Held;
-use crate::http::api::rank::response::SharedWord;
 use crate::http::request::fields::CallersData;
 use crate::http::request::query::Resolved;
 
-/// Items of a collection by how alike they are to what is asked.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ItemRanking<'r> {
-    /// The model's name.
-    model: &'r str,
-    /// The method, `auto` resolved.
-    method: &'r str,
-    /// The measure.
-    measure: &'static str,
-    /// Sixteen hexadecimal digits that change with the model.
-    fingerprint: &'r str,
-    /// The collection.
-    collection: &'r str,
-    /// How many of its items were ranked.
-    items: usize,
-    /// Where not all that are meant were: how many were taken for each text that is asked about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shortlist: Option<usize>,
-    /// For one query, or for liked texts: best first, equal scores in the order in which the items were
-    /// added. Items that cannot be scored are no results.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    results: Option<Vec<RankedItem<'r>>>,
-    /// How many of the items cannot be scored.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unscored: Option<usize>,
-    /// For several queries: one each, in order.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rankings: Option<Vec<ItemResults<'r>>>,
-    /// Whether the query was cut.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[schema(required = false)]
-    query_truncated: bool,
-    /// The share of the query's tokens that the model lists, where it does not list all of them; with
-    /// `coverage` in any case.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    query_known: Option<f32>,
-    /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    query_read_as: Option<&'r str>,
-    /// Places of liked texts that are part of no score, as they have no known word.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    like_unscored: Vec<usize>,
-    /// Places of liked items that the collection does not have; they are part of no score.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    like_missing: &'r [usize],
-    /// The same of disliked texts.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    unlike_unscored: Vec<usize>,
-    /// The same of disliked items.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    unlike_missing: &'r [usize],
-    /// Attributes that `filter` asks for and no item of the collection has.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, value_type = Vec<String>)]
-    filter_unknown: &'r [Box<str>],
+enveloped! {
+    /// Items of a collection by how alike they are to what is asked.
+    pub(super) struct ItemRanking<'r> {
+        /// The collection.
+        collection: &'r str,
+        /// How many of its items were ranked.
+        items: usize,
+        /// Where not all that are meant were: how many were taken for each text that is asked about.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        shortlist: Option<usize>,
+        /// For one query, or for liked texts: best first, equal scores in the order in which the items were
+        /// added. Items that cannot be scored are no results.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        results: Option<Vec<RankedItem<'r>>>,
+        /// How many of the items cannot be scored.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unscored: Option<usize>,
+        /// For several queries: one each, in order.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rankings: Option<Vec<ItemResults<'r>>>,
+        /// Whether the query was cut.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        #[schema(required = false)]
+        query_truncated: bool,
+        /// The share of the query's tokens that the model lists, where it does not list all of them; with
+        /// `coverage` in any case.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        query_known: Option<f32>,
+        /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        query_read_as: Option<&'r str>,
+        /// Places of liked texts that are part of no score, as they have no known word.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false)]
+        like_unscored: Vec<usize>,
+        /// Places of liked items that the collection does not have; they are part of no score.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false)]
+        like_missing: &'r [usize],
+        /// The same of disliked texts.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false)]
+        unlike_unscored: Vec<usize>,
+        /// The same of disliked items.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false)]
+        unlike_missing: &'r [usize],
+        /// Attributes that `filter` asks for and no item of the collection has.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false, value_type = Vec<String>)]
+        filter_unknown: &'r [Box<str>],
+    }
 }
 
 /// The items for one of several queries.
@@ -129,7 +122,7 @@ pub(super) struct RankedItem<'r> {
     like: Option<usize>,
     /// With `explain`, the words with the largest shares of its score.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<SharedWord>>)]
+    #[schema(value_type = Option<Vec<WordShare>>)]
     words: Option<&'r [WordShare]>,
     /// With `return_opposes`, how it is opposed to the query; an empty list where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,10 +167,6 @@ impl<'r> ItemRanking<'r> {
             of_found.iter().map(|place| named.place(*place)).collect()
         };
         Self {
-            model: &resolved.model.name,
-            method: resolved.method_name(),
-            measure: resolved.measure().name(),
-            fingerprint: resolved.model.engine.model().fingerprint(),
             collection: name,
             items: held.found.meant,
             shortlist: held.found.shortlist,
@@ -192,6 +181,7 @@ impl<'r> ItemRanking<'r> {
             unlike_unscored: places(disliked, &told.unscored.disliked),
             unlike_missing: &disliked.missing,
             filter_unknown: &held.filter_unknown,
+            ..Envelope::new(resolved, resolved.measure()).into()
         }
     }
 }

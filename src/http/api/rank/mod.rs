@@ -19,7 +19,7 @@ pub(crate) use item_ranking::DuplicateItem;
 use item_ranking::ItemRanking;
 use ranked::Ranked;
 pub use request::RankRequest;
-pub(crate) use request::{LikeStrategy, NEGATIVE_BOOST, UNUSED_SCORES};
+pub(crate) use request::{NEGATIVE_BOOST, UNUSED_SCORES};
 use response::EitherRanking;
 pub(crate) use response::{RankResponse, RankedCandidate};
 pub(crate) use texts::{PlannedTexts, TextForm, TextRanking};

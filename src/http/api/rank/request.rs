@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use cognate::engine;
+use cognate::engine::fuse::FuseBy;
 use cognate::engine::rank::{Asked, Question};
 use cognate::engine::{BoostBy, Candidates, Liked, Likes, Opposites, PageOptions, Strategy};
 use cognate_collections::rank::{NamedItems, RESULTS};
@@ -20,8 +21,8 @@ use crate::http::observe::metrics::RankPart;
 use crate::http::registry::models::Models;
 use crate::http::request::fields;
 use crate::http::request::fields::{
-    Candidate, CandidateId, Count, DislikedText, FusePart, FuseRule, LikedText, List, MeasureName,
-    ModelName, Offset, OpposedPolicy, Pool, RankMethod, Share, ShortlistLength, Text, Weight,
+    Candidate, CandidateId, Count, DislikedText, FusePart, LikedText, List, MeasureName, ModelName,
+    Offset, OpposedPolicy, Pool, RankMethod, Share, ShortlistLength, Text, Weight,
 };
 use crate::http::request::query::{OovPolicy, Resolved, Selection};
 use crate::http::request::threshold::{Cutoff, Threshold};
@@ -54,7 +55,7 @@ pub struct RankRequest<'b> {
     #[schema(value_type = Option<Vec<DislikedText<'b>>>, max_items = 100)]
     pub(crate) unlike: Option<List<DislikedText<'b>>>,
     /// What the scores with several liked texts come to.
-    pub(crate) strategy: Option<LikeStrategy>,
+    pub(crate) strategy: Option<Strategy>,
     /// What a candidate's best score with a disliked text is multiplied by before it is taken off its
     /// score: 0.5 unless this says otherwise.
     pub(crate) unlike_weight: Option<Weight>,
@@ -131,7 +132,7 @@ pub struct RankRequest<'b> {
     #[schema(value_type = Option<Vec<FusePart<'b>>>, min_items = 1, max_items = 16)]
     pub(crate) fuse: Option<List<FusePart<'b>>>,
     /// How the parts of `fuse` become one.
-    pub(crate) fuse_by: Option<FuseRule>,
+    pub(crate) fuse_by: Option<FuseBy>,
     /// Candidates at least so much like a better one are folded into it and listed under its
     /// `duplicates`; for methods of the kind `similarity`.
     pub(crate) collapse: Option<Threshold>,
@@ -160,29 +161,6 @@ pub(crate) struct Diversify {
     /// How many of the best are reordered, at most 1000; the others follow by their scores. Without it
     /// four times `top_k`, or 1000.
     pub(crate) pool: Option<Pool>,
-}
-
-/// What the scores with several liked texts come to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum LikeStrategy {
-    /// The best of the scores, each times its text's weight.
-    #[default]
-    Best,
-    /// The mean of the scores, by the weights.
-    Mean,
-    /// The sum of the scores, each times its text's weight.
-    Sum,
-}
-
-impl From<LikeStrategy> for Strategy {
-    fn from(strategy: LikeStrategy) -> Self {
-        match strategy {
-            LikeStrategy::Best => Self::Best,
-            LikeStrategy::Mean => Self::Mean,
-            LikeStrategy::Sum => Self::Sum,
-        }
-    }
 }
 
 /// What a boost does to a score.
@@ -290,7 +268,7 @@ impl<'b> RankRequest<'b> {
                 })
                 .collect(),
             disliked: disliked.filter_map(|(at, one)| text(1, at, one)).collect(),
-            strategy: self.strategy.unwrap_or_default().into(),
+            strategy: self.strategy.unwrap_or_default(),
             unlike_weight: self.unlike_weight.map_or(Likes::UNLIKE_WEIGHT, |Weight(weight)| weight),
         }
     }

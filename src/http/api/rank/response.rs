@@ -6,67 +6,54 @@ use cognate::engine::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::http::api::envelope::{Envelope, enveloped};
 use crate::http::api::rank::ItemRanking;
 use crate::http::request::fields::{CallersData, Candidate, CandidateId};
 use crate::http::request::query::Resolved;
 
-/// Candidates by how alike they are to the query.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct RankResponse<'r> {
-    /// The model's name.
-    model: &'r str,
-    /// The method, `auto` resolved.
-    method: &'r str,
-    /// The measure.
-    measure: &'static str,
-    /// Sixteen hexadecimal digits that change with the model.
-    fingerprint: &'r str,
-    /// Best first, equal scores by index; candidates that cannot be scored come last with score 0.
-    results: Vec<RankedCandidate<'r>>,
-    /// Indexes of the candidates that cannot be scored; all of them where the query has no known word.
-    unscored: &'r [usize],
-    /// Why, one of `empty`, `unknown`, `too_long` for each of them.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false, value_type = Vec<String>)]
-    reasons: &'r [Reason],
-    /// Indexes of the candidates that were cut.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    truncated: &'r [usize],
-    /// Whether the query was cut.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[schema(required = false)]
-    query_truncated: bool,
-    /// The share of the query's tokens that the model lists, where it does not list all of them; with
-    /// `coverage` in any case.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    query_known: Option<f32>,
-    /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    query_read_as: Option<&'r str>,
-    /// Places of liked texts that are part of no score, as they have no known word.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    like_unscored: &'r [usize],
-    /// The same of disliked texts.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    unlike_unscored: &'r [usize],
+enveloped! {
+    /// Candidates by how alike they are to the query.
+    pub(crate) struct RankResponse<'r> {
+        /// Best first, equal scores by index; candidates that cannot be scored come last with score 0.
+        results: Vec<RankedCandidate<'r>>,
+        /// Indexes of the candidates that cannot be scored; all of them where the query has no known word.
+        unscored: &'r [usize],
+        /// Why, one of `empty`, `unknown`, `too_long` for each of them.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false, value_type = Vec<String>)]
+        reasons: &'r [Reason],
+        /// Indexes of the candidates that were cut.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false)]
+        truncated: &'r [usize],
+        /// Whether the query was cut.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        #[schema(required = false)]
+        query_truncated: bool,
+        /// The share of the query's tokens that the model lists, where it does not list all of them; with
+        /// `coverage` in any case.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        query_known: Option<f32>,
+        /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        query_read_as: Option<&'r str>,
+        /// Places of liked texts that are part of no score, as they have no known word.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false)]
+        like_unscored: &'r [usize],
+        /// The same of disliked texts.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false)]
+        unlike_unscored: &'r [usize],
+    }
 }
 
-/// A ranking for each of several queries.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct RankingsResponse<'r> {
-    /// The model's name.
-    model: &'r str,
-    /// The method, `auto` resolved.
-    method: &'r str,
-    /// The measure.
-    measure: &'static str,
-    /// Sixteen hexadecimal digits that change with the model.
-    fingerprint: &'r str,
-    /// One a query, in order.
-    rankings: Vec<OneRanking<'r>>,
+enveloped! {
+    /// A ranking for each of several queries.
+    pub(super) struct RankingsResponse<'r> {
+        /// One a query, in order.
+        rankings: Vec<OneRanking<'r>>,
+    }
 }
 
 /// What the answer to one query alone has beside its model and method.
@@ -139,7 +126,7 @@ pub(crate) struct RankedCandidate<'r> {
     /// With `explain`, the words with the largest shares of its score, boost aside, with the query, or
     /// with that liked text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<SharedWord>>)]
+    #[schema(value_type = Option<Vec<WordShare>>)]
     words: Option<&'r [WordShare]>,
     /// With `return_opposes`, how it is opposed to the query; an empty list where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,32 +151,6 @@ pub(super) struct DuplicateCandidate<'r> {
     similarity: f32,
 }
 
-// The schema of `WordShare`.
-/// A word that speaks for a result.
-#[derive(ToSchema)]
-#[allow(dead_code)]
-pub(crate) struct SharedWord {
-    /// The token, as it was looked up; of several forms the one that adds most.
-    token: String,
-    /// Which text it stands in.
-    of: Side,
-    /// What it adds to the score, in all forms and in both texts together.
-    share: f32,
-}
-
-/// One of two texts that were compared.
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[allow(dead_code)]
-enum Side {
-    /// The query, or the liked text.
-    Query,
-    /// The candidate.
-    Candidate,
-    /// Both, in whatever form.
-    Both,
-}
-
 impl<'r> RankResponse<'r> {
     /// The answer of a page with these results; liked and disliked texts may be part of no score.
     pub(crate) fn of(
@@ -200,10 +161,6 @@ impl<'r> RankResponse<'r> {
     ) -> Self {
         let ranking = &page.ranking;
         Self {
-            model: &resolved.model.name,
-            method: resolved.method_name(),
-            measure: resolved.measure().name(),
-            fingerprint: resolved.model.engine.model().fingerprint(),
             results,
             unscored: &ranking.unscored,
             reasons: &ranking.reasons,
@@ -213,6 +170,7 @@ impl<'r> RankResponse<'r> {
             query_read_as: page.read_as.as_deref(),
             like_unscored: &unscored.liked,
             unlike_unscored: &unscored.disliked,
+            ..Envelope::new(resolved, resolved.measure()).into()
         }
     }
 }
@@ -233,11 +191,8 @@ impl<'r> RankingsResponse<'r> {
             query_read_as: page.read_as.as_deref(),
         };
         Self {
-            model: &resolved.model.name,
-            method: resolved.method_name(),
-            measure: resolved.measure().name(),
-            fingerprint: resolved.model.engine.model().fingerprint(),
             rankings: rankings.map(one).collect(),
+            ..Envelope::new(resolved, resolved.measure()).into()
         }
     }
 }

@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-use cognate::engine::fuse::FuseBy;
 use serde::Deserialize;
 use serde::de::{Error, Unexpected};
 use utoipa::ToSchema;
@@ -30,27 +29,6 @@ pub(crate) struct FusePart<'b> {
     /// What it weighs beside the others, from 0; by default 1. Only the proportions of weights count.
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1e6)]
     pub(crate) weight: Option<Score>,
-}
-
-/// How several rankings become one: by reciprocal ranks, or by scores standardised within the query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum FuseRule {
-    /// `Σ share / (60 + rank)`; a candidate that a part does not score gets nothing from it.
-    #[default]
-    Rrf,
-    /// `Σ share · (score − mean) / deviation`; a candidate that a part does not score has the lowest
-    /// value there.
-    Zscore,
-}
-
-impl From<FuseRule> for FuseBy {
-    fn from(rule: FuseRule) -> Self {
-        match rule {
-            FuseRule::Rrf => Self::Rrf,
-            FuseRule::Zscore => Self::Zscore,
-        }
-    }
 }
 
 /// The name of numbers that candidates bring.

@@ -17,7 +17,7 @@ mod texts;
 
 pub(crate) use candidate::{CallersData, CallersScores, Candidate, CandidateId};
 pub(crate) use forms::{described, forms};
-pub(crate) use fuse::{FusePart, FuseRule};
+pub(crate) use fuse::FusePart;
 pub(crate) use liked::{DislikedText, LikedText};
 pub(crate) use list::List;
 pub(crate) use method::{ExplainMethod, MeasureName, PairMethod, RankMethod, VectorMethod};

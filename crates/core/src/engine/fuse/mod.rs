@@ -21,14 +21,16 @@ use crate::methods::{Measure, Method, Reads};
 /// Most parts of a fusion.
 pub const MOST_PARTS: usize = 16;
 
-/// How rankings are combined.
+/// How several rankings become one: by reciprocal ranks, or by scores standardised within the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = FuseRule))]
 #[serde(rename_all = "snake_case")]
 pub enum FuseBy {
-    /// Reciprocal rank fusion: by the candidates' places alone.
+    /// `Σ share / (60 + rank)`; a candidate that a part does not score gets nothing from it.
     #[default]
     Rrf,
-    /// By scores standardised within the query: mean 0, deviation 1.
+    /// `Σ share · (score − mean) / deviation`; a candidate that a part does not score has the lowest
+    /// value there.
     Zscore,
 }
 

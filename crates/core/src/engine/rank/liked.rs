@@ -20,8 +20,10 @@ pub struct Liked<'t> {
     pub weight: f32,
 }
 
-/// How the scores with several liked texts are combined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What the scores with several liked texts come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = LikeStrategy))]
+#[serde(rename_all = "snake_case")]
 pub enum Strategy {
     /// The best of the weighted scores.
     #[default]

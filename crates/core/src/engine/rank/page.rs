@@ -50,8 +50,9 @@ impl PageOptions {
     }
 }
 
-/// Which of two texts that were compared a word stands in.
+/// One of two texts that were compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     /// The query, or the liked text.
@@ -62,12 +63,13 @@ pub enum Side {
     Both,
 }
 
-/// A word and its share of a score.
+/// A word that speaks for a result.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema), schema(as = SharedWord))]
 pub struct WordShare {
     /// The token, as it was looked up; of several forms the one that adds most.
     pub token: String,
-    /// The text that it stands in.
+    /// Which text it stands in.
     pub of: Side,
     /// What it adds to the score, in all forms and in both texts together.
     pub share: f32,
