@@ -11,6 +11,7 @@ pub mod progress;
 pub mod records;
 pub mod rows;
 pub mod topics;
+pub mod written;
 
 use std::path::PathBuf;
 

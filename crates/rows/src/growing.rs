@@ -3,29 +3,19 @@
 //!
 //! Unlike `disk::replace` it does not hold the folder's lock, because a run may take hours.
 
-use std::fs::File;
 use std::io;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use cognate::model::disk::{Disk, DiskFile, LocalDisk};
 use cognate::model::writer::{Target, directory_of};
-use flate2::Compression;
-use flate2::write::GzEncoder;
-
-/// Bytes written at a time.
-const BUFFER: usize = 1 << 20;
+use cognate_files::written::Written;
 
 /// An incomplete file. If dropped before it is finished, it is removed.
 pub struct Growing {
     target: Target,
     temporary: PathBuf,
-    sink: Option<Sink>,
-}
-
-enum Sink {
-    Plain(BufWriter<File>),
-    Gzip(GzEncoder<BufWriter<File>>),
+    sink: Option<Written>,
 }
 
 impl Growing {
@@ -47,11 +37,7 @@ impl Growing {
         // mode.
         let mode = if target.mode.is_some() { 0o600 } else { 0o666 };
         let (temporary, file) = LocalDisk.create(folder, mode)?;
-        let file = BufWriter::with_capacity(BUFFER, file);
-        let sink = match packed {
-            true => Sink::Gzip(GzEncoder::new(file, Compression::default())),
-            false => Sink::Plain(file),
-        };
+        let sink = Written::new(file, packed);
         Ok(Self { target, temporary, sink: Some(sink) })
     }
 
@@ -84,31 +70,13 @@ impl Growing {
     }
 }
 
-impl Sink {
-    fn into_file(self) -> io::Result<File> {
-        let file = match self {
-            Self::Plain(file) => file,
-            Self::Gzip(file) => file.finish()?,
-        };
-        file.into_inner().map_err(io::IntoInnerError::into_error)
-    }
-}
-
 impl Write for Growing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.sink {
-            Some(Sink::Plain(file)) => file.write(bytes),
-            Some(Sink::Gzip(file)) => file.write(bytes),
-            None => Ok(bytes.len()),
-        }
+        self.sink.as_mut().map_or(Ok(bytes.len()), |sink| sink.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.sink {
-            Some(Sink::Plain(file)) => file.flush(),
-            Some(Sink::Gzip(file)) => file.flush(),
-            None => Ok(()),
-        }
+        self.sink.as_mut().map_or(Ok(()), Written::flush)
     }
 }
 

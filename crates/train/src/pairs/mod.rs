@@ -11,17 +11,15 @@ mod passages;
 mod pool;
 mod tweets;
 
-use std::fs::File;
 use std::io;
-use std::io::{BufWriter, Seek, Write};
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
 use cognate::model::disk;
 use cognate::model::disk::LocalDisk;
 use cognate::model::writer::{Target, clash, directory_of};
 use cognate_files::ReadError;
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use cognate_files::written::Written;
 pub use passages::{Lengths, TextMade, TextOptions, from_text};
 use serde::Serialize;
 pub use tweets::{Columns, Filter, Rejections, Texts, TweetOptions, TweetsMade, from_tweets};
@@ -40,8 +38,6 @@ pub enum PairsError {
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
 }
-
-const BUFFER: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Label {
@@ -72,12 +68,7 @@ impl std::fmt::Display for Rows {
 struct Output {
     written: Rows,
     target: Target,
-    sink: Sink,
-}
-
-enum Sink {
-    Plain(BufWriter<File>),
-    Gzip(GzEncoder<BufWriter<File>>),
+    sink: Written,
 }
 
 impl Output {
@@ -93,12 +84,7 @@ impl Output {
         }
         let target = Target::of(path).map_err(failed(path))?;
         let file = disk::nameless(directory_of(&target.path)).map_err(failed(path))?;
-        let file = BufWriter::with_capacity(BUFFER, file);
-        let sink = if name.ends_with(".gz") {
-            Sink::Gzip(GzEncoder::new(file, Compression::default()))
-        } else {
-            Sink::Plain(file)
-        };
+        let sink = Written::new(file, name.ends_with(".gz"));
         let written = Rows { path: path.to_owned(), ..Rows::default() };
         let mut output = Self { written, target, sink };
         output.write("label\ttext1\ttext2\n")?;
@@ -136,21 +122,7 @@ impl Output {
     }
 
     fn write(&mut self, part: &str) -> Result<(), PairsError> {
-        let written = match &mut self.sink {
-            Sink::Plain(file) => file.write_all(part.as_bytes()),
-            Sink::Gzip(file) => file.write_all(part.as_bytes()),
-        };
-        written.map_err(failed(&self.written.path))
-    }
-}
-
-impl Sink {
-    fn into_file(self) -> io::Result<File> {
-        let file = match self {
-            Self::Plain(file) => file,
-            Self::Gzip(file) => file.finish()?,
-        };
-        file.into_inner().map_err(io::IntoInnerError::into_error)
+        self.sink.write_all(part.as_bytes()).map_err(failed(&self.written.path))
     }
 }
 
