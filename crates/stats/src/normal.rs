@@ -1,30 +1,26 @@
 //! The normal distribution: its cumulative probability and the inverse, to near double precision.
 //!
-//! The error function follows W. J. Cody, "Rational Chebyshev approximations for the error
-//! function" (1969); the inverse is algorithm AS 241 (PPND16) of M. J. Wichura, "The percentage
-//! points of the normal distribution" (1988). The coefficients are theirs, rounded to doubles, the
-//! highest power first.
+//! The inverse is algorithm AS 241 (PPND16) of M. J. Wichura, "The percentage points of the normal
+//! distribution" (1988). The coefficients are his, rounded to doubles, the highest power first.
 
-use std::f64::consts::FRAC_1_SQRT_2;
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
+
+use cognate_kernels::elementary::{erfc, exp};
+
+/// What `FRAC_1_SQRT_2` lacks.
+const FRAC_1_SQRT_2_REST: f64 = -4.8336466567264567e-17;
 
 /// The probability that a standard normal variable is at most `z`. The lower tail keeps its
 /// precision down to `z` = -37.
 pub(super) fn cumulative(z: f64) -> f64 {
-    let x = z.abs() * FRAC_1_SQRT_2;
-    if x <= ERF_NEAR {
-        return 0.5 + 0.5 * erf_near(z * FRAC_1_SQRT_2);
-    }
-    // Beyond 38 the true value is below the smallest double; infinity must not reach the
-    // subtraction below.
-    if x > 40.0 {
+    let x = -z * FRAC_1_SQRT_2;
+    // Beyond this the true value is below the smallest double, and infinity would have no rest.
+    if x.abs() > 40.0 {
         return if z > 0.0 { 1.0 } else { 0.0 };
     }
-    // exp(-z * z / 2) in two factors, the first of an exactly representable square: exp would
-    // magnify the rounding errors of x and of a square.
-    let coarse = (z * 16.0).trunc() / 16.0;
-    let density = (-0.5 * coarse * coarse).exp() * (-0.5 * (z - coarse) * (z + coarse)).exp();
-    let tail = 0.5 * density * erfc_scaled(x);
-    if z > 0.0 { 1.0 - tail } else { tail }
+    // In the tail the function magnifies what rounding took from x, so its slope adds that again.
+    let rest = (-z).mul_add(FRAC_1_SQRT_2, -x) - z * FRAC_1_SQRT_2_REST;
+    0.5 * (erfc(x) - FRAC_2_SQRT_PI * exp(-x * x) * rest)
 }
 
 /// The value below which a standard normal variable lies with probability `p`: minus infinity for
@@ -50,88 +46,9 @@ pub(super) fn quantile(p: f64) -> f64 {
     if centred < 0.0 { -size } else { size }
 }
 
-/// End of Cody's first interval.
-const ERF_NEAR: f64 = 0.46875;
-
-/// The error function of an `x` of at most [`ERF_NEAR`] in size.
-fn erf_near(x: f64) -> f64 {
-    x * polynomial(&ERF_OVER, x * x) / polynomial(&ERF_UNDER, x * x)
-}
-
-/// One minus the error function, times exp(x * x), for an `x` larger than [`ERF_NEAR`].
-fn erfc_scaled(x: f64) -> f64 {
-    if x <= 4.0 {
-        return polynomial(&ERFC_OVER, x) / polynomial(&ERFC_UNDER, x);
-    }
-    let inverse = 1.0 / (x * x);
-    let over = inverse * polynomial(&ERFC_TAIL_OVER, inverse);
-    (FRAC_1_SQRT_PI - over / polynomial(&ERFC_TAIL_UNDER, inverse)) / x
-}
-
 fn polynomial(coefficients: &[f64], x: f64) -> f64 {
     coefficients.iter().fold(0.0, |sum, coefficient| sum * x + coefficient)
 }
-
-const FRAC_1_SQRT_PI: f64 = std::f64::consts::FRAC_2_SQRT_PI / 2.0;
-
-/// Cody, erf of an x of at most 0.46875.
-const ERF_OVER: [f64; 5] = [
-    0.18577770618460315,
-    3.1611237438705655,
-    113.86415415105016,
-    377.485237685302,
-    3209.3775891384694,
-];
-
-/// Cody, erf of an x of at most 0.46875.
-const ERF_UNDER: [f64; 5] =
-    [1.0, 23.601290952344122, 244.02463793444417, 1282.6165260773723, 2844.236833439171];
-
-/// Cody, erfc of an x of at most 4.
-const ERFC_OVER: [f64; 9] = [
-    2.1531153547440383e-08,
-    0.5641884969886701,
-    8.883149794388377,
-    66.11919063714163,
-    298.6351381974001,
-    881.952221241769,
-    1712.0476126340707,
-    2051.0783778260716,
-    1230.3393547979972,
-];
-
-/// Cody, erfc of an x of at most 4.
-const ERFC_UNDER: [f64; 9] = [
-    1.0,
-    15.744926110709835,
-    117.6939508913125,
-    537.1811018620099,
-    1621.3895745666903,
-    3290.7992357334597,
-    4362.619090143247,
-    3439.3676741437216,
-    1230.3393548037495,
-];
-
-/// Cody, erfc of an x beyond 4.
-const ERFC_TAIL_OVER: [f64; 6] = [
-    0.016315387137302097,
-    0.30532663496123236,
-    0.36034489994980445,
-    0.12578172611122926,
-    0.016083785148742275,
-    0.0006587491615298378,
-];
-
-/// Cody, erfc of an x beyond 4.
-const ERFC_TAIL_UNDER: [f64; 6] = [
-    1.0,
-    2.568520192289822,
-    1.8729528499234673,
-    0.5279051029514285,
-    0.06051834131244132,
-    0.0023352049762686918,
-];
 
 /// Wichura, |p - 0.5| of at most 0.425.
 const CENTRE_OVER: [f64; 8] = [
