@@ -213,7 +213,6 @@ pub(super) fn duration(text: &str) -> Result<i64, String> {
 }
 
 impl FollowArgs {
-    /// How a stream is followed.
     pub(super) fn settings(
         &self,
         engine: &Engine,

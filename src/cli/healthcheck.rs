@@ -14,7 +14,6 @@ use crate::cli::{Failure, machine};
 use crate::http::Settings;
 use crate::http::settings::Loaded;
 
-/// Longest first line of an answer.
 const STATUS_BYTES: usize = 256;
 
 #[derive(Debug, Args)]
@@ -102,7 +101,6 @@ fn failed(error: io::Error) -> anyhow::Error {
     }
 }
 
-/// What is left until then.
 fn left(deadline: Instant) -> anyhow::Result<Duration> {
     match deadline.checked_duration_since(Instant::now()) {
         Some(left) if !left.is_zero() => Ok(left),

@@ -48,13 +48,10 @@ const WAITING_THREADS: usize = 16;
 
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// The key file cannot be used.
     #[error("{0}")]
     Keys(#[from] KeysError),
-    /// The machine gives no more threads.
     #[error("the compute threads could not be started: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
-    /// The collections cannot be opened.
     #[error("the collections cannot be opened: {0}")]
     Collections(#[from] CollectionError),
     /// Spans cannot be exported as the settings ask.
@@ -402,7 +399,6 @@ impl App {
         all.iter().filter_map(told).collect()
     }
 
-    /// The pool that computes a question.
     pub(crate) fn pool(&self, waits: bool) -> &Pool {
         self.waiting.as_ref().filter(|_| waits).unwrap_or(&self.compute)
     }

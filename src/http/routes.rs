@@ -91,7 +91,6 @@ impl Routes {
         self
     }
 
-    /// All routes, for counters and refusals.
     pub(crate) fn names(mut self) -> Vec<RouteName> {
         let mut names = self.undocumented;
         for (path, item) in &mut self.declared.get_openapi_mut().paths.paths {

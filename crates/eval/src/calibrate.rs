@@ -37,7 +37,6 @@ pub struct CalibrateOptions {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Calibrated {
-    /// One for each method and measure.
     pub thresholds: Vec<CalibratedThreshold>,
     /// Names of methods that never reach what is wanted, and so have no threshold.
     pub not_reached: Vec<String>,

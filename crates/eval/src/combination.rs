@@ -24,7 +24,6 @@ const NAME: &str = "combination";
 pub struct CombineOptions {
     /// Names of methods or columns; if empty, nothing is combined.
     pub names: Vec<String>,
-    /// Training files, or folders of files.
     pub files: Vec<PathBuf>,
     /// Judgements for the training files; if empty, the files' labels.
     pub qrels: Vec<PathBuf>,

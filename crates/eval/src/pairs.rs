@@ -30,7 +30,6 @@ use crate::{EvalError, Report, contenders, datasets, scoring};
 
 #[derive(Debug, Clone)]
 pub struct PairsOptions {
-    /// Files, or folders of files.
     pub files: Vec<PathBuf>,
     /// The file to choose thresholds on; if absent, a random half of each file.
     pub threshold_from: Option<PathBuf>,
@@ -64,7 +63,6 @@ pub struct PairFile {
 pub struct PairResult {
     /// The method's name as listed in the report's `methods`.
     pub method: String,
-    /// Area under the ROC curve.
     pub roc_auc: f64,
     pub roc_auc_interval: [f64; 2],
     pub average_precision: f64,

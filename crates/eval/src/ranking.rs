@@ -30,7 +30,6 @@ use crate::{EvalError, Report, contenders, datasets, scoring};
 
 #[derive(Debug, Clone)]
 pub struct RankingOptions {
-    /// Files, or folders of files.
     pub files: Vec<PathBuf>,
     /// Files of judgements; if empty, the files' labels are used.
     pub qrels: Vec<PathBuf>,
@@ -73,7 +72,6 @@ pub struct RankingResult {
     pub map_interval: Option<[f64; 2]>,
     pub mrr: f64,
     pub precision_at: BTreeMap<usize, f64>,
-    /// Mean normalised discounted cumulative gain.
     pub ndcg: f64,
     /// Number of candidates without a score; they rank last.
     pub unscored: usize,
@@ -92,7 +90,6 @@ pub struct PValues {
     pub map: f64,
     pub mrr: f64,
     pub precision_at: BTreeMap<usize, f64>,
-    /// For normalised discounted cumulative gain.
     pub ndcg: f64,
 }
 

@@ -65,7 +65,6 @@ pub struct RecommendReport {
 #[derive(Debug, Clone, Serialize)]
 pub struct RecommendFile {
     pub name: String,
-    /// Number of distinct texts.
     pub texts: usize,
     /// Number of topics with enough relevant texts.
     pub topics: usize,

@@ -15,7 +15,6 @@ use serde::Serialize;
 
 use crate::contenders::{Field, LeftOut};
 
-/// Name and version of the format.
 const FORMAT: &str = "cognate-eval-1";
 /// Differences with a smaller p value are called significant.
 pub(crate) const SIGNIFICANT: f64 = 0.05;
@@ -31,7 +30,6 @@ pub struct Report<F> {
     pub baseline: String,
     /// Methods left out because the model does not support them.
     pub unavailable: Vec<LeftOut>,
-    /// The seed of every random draw.
     pub seed: u64,
     pub resamples: usize,
     pub task: &'static str,
@@ -41,7 +39,6 @@ pub struct Report<F> {
 
 /// The figures of a task, and how they are shown.
 pub trait Figures: Serialize {
-    /// The task's name in the report.
     const TASK: &'static str;
     const TITLE: &'static str;
 
@@ -168,7 +165,6 @@ impl<F: Figures> Report<F> {
     }
 }
 
-/// A report as `--json` writes it.
 pub(crate) fn json(report: &impl Serialize) -> String {
     // Every key is a string and every number finite, so serialising cannot fail.
     serde_json::to_string_pretty(report).unwrap_or_default()

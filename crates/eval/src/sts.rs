@@ -34,12 +34,9 @@ const POINTS: usize = 800;
 
 #[derive(Debug, Clone)]
 pub struct StsOptions {
-    /// Files, or folders of files.
     pub files: Vec<PathBuf>,
-    /// What counts as one subtask.
     pub view: View,
     pub choice: Choice,
-    /// How intervals are computed.
     pub bootstrap: Bootstrap,
 }
 
@@ -70,11 +67,9 @@ pub struct StsFigures {
 #[derive(Debug, Clone, Serialize)]
 pub struct Subtask {
     pub name: String,
-    /// Its year, if it has one.
     pub year: Option<u16>,
     pub pairs: usize,
     pub results: Vec<SubtaskResult>,
-    /// Gold scores; for plots.
     #[serde(skip)]
     pub gold: Vec<f64>,
 }
@@ -120,9 +115,7 @@ pub struct Difference {
 pub struct MeanResult {
     /// The method's name as listed in the report's `methods`.
     pub method: String,
-    /// Mean of Pearson's correlations.
     pub pearson: f64,
-    /// Mean of Spearman's correlations.
     pub spearman: f64,
     /// An approximate 95 % interval of the mean of Pearson's correlations: the standard error of
     /// each is taken as (1 − r²) / √(n − 1), and subtasks as independent.
@@ -402,7 +395,6 @@ fn details(title: &str, of: &[&Subtask]) -> Table {
 }
 
 impl Subtask {
-    /// The name without its year.
     fn short_name(&self) -> &str {
         let year = self.year.map(|year| format!("{year}.")).unwrap_or_default();
         self.name.strip_prefix(&year).unwrap_or(&self.name)

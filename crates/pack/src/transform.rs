@@ -47,7 +47,6 @@ const FITTED_ROWS: u64 = 50_000;
 #[derive(Debug, Default)]
 pub(crate) struct Transform {
     mean: Vec<f32>,
-    /// The removed axes, one after another.
     removed: Vec<f32>,
     rotation: Option<Vec<f32>>,
     dims: usize,

@@ -95,7 +95,6 @@ mod with_columns {
 
     use crate::columnar::Layout;
 
-    /// Rows read at a time.
     const ROWS: usize = 8192;
 
     pub(crate) type Batches = Box<dyn RecordBatchReader + Send>;

@@ -187,7 +187,6 @@ struct Position {
 pub struct Course {
     /// For each part of the loss: the share of the run done, and the mean loss there.
     pub curves: Vec<Vec<(f64, f64)>>,
-    /// Units processed by this process.
     pub units: u64,
     pub time: Duration,
     /// The share of the run that was restored from a checkpoint.

@@ -214,7 +214,6 @@ pub(in crate::cli) fn question<'t>(
     Ok(Question { fusion, page, ..Question::new(asked, resolved.query) })
 }
 
-/// A page of candidates.
 pub(in crate::cli) fn rank<T: AsRef<str>>(
     resolved: &Resolved,
     question: &Question<'_>,

@@ -69,7 +69,6 @@ pub(super) enum Index {
     None,
 }
 
-/// What was made in a database.
 #[derive(Serialize)]
 #[cfg_attr(not(feature = "postgres"), allow(dead_code))]
 pub(super) struct Initialised {

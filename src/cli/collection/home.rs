@@ -105,7 +105,6 @@ fn open_database(url: &str) -> Result<Box<dyn Home>, Failure> {
     Ok(Box::new(database(url)?))
 }
 
-/// The collections of a database.
 #[cfg(feature = "postgres")]
 pub(super) fn database(url: &str) -> Result<PostgresHome, Failure> {
     Ok(PostgresHome::open(url, LIMITS, PATIENCE)?)

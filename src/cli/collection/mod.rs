@@ -241,7 +241,6 @@ fn load(args: &LoadArgs) -> Result<(), Failure> {
     }
 }
 
-/// A file of items.
 fn input_of(file: &Path) -> Result<Input, Failure> {
     match file.as_os_str() == "-" {
         true => Ok(Input::standard_input()?),
@@ -272,7 +271,6 @@ fn item(input: &mut Input, now: i64) -> Result<Option<Item>, Failure> {
     }
 }
 
-/// What is told of collections.
 #[derive(Debug, Serialize)]
 struct Info {
     collections: Vec<One>,
@@ -377,7 +375,6 @@ fn write_items<'i>(mut items: impl Iterator<Item = &'i Arc<Item>>) -> Result<(),
     }
 }
 
-/// What was copied.
 #[derive(Debug, Serialize)]
 struct Copied {
     collections: usize,

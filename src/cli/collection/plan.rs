@@ -52,7 +52,6 @@ pub(in crate::cli) struct PlanArgs {
 /// What was found of the sample, and what follows for all items.
 #[derive(Debug, Serialize)]
 struct Plan {
-    /// Items of the sample.
     sample: usize,
     items: u64,
     memory: Size,
@@ -64,7 +63,6 @@ struct Plan {
     window_items: u64,
     window_bytes: u64,
     log: Size,
-    /// Seconds to open the collection.
     start_s: f64,
     /// Items that one thread of this machine matches in a second, each 256 made to last in the temporary
     /// folder before the next.

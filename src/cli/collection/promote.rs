@@ -23,7 +23,6 @@ pub(in crate::cli) struct PromoteArgs {
     json: bool,
 }
 
-/// What a writer finds.
 #[derive(Debug, Serialize)]
 struct Report {
     collections: Vec<One>,
@@ -34,13 +33,11 @@ struct One {
     name: String,
     items: usize,
     log_bytes: u64,
-    /// When its log was last written.
     written: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     newest: Option<Newest>,
 }
 
-/// The item that was added last.
 #[derive(Debug, Serialize)]
 struct Newest {
     id: String,

@@ -95,11 +95,9 @@ pub(in crate::cli) struct RankArgs {
     json: bool,
 }
 
-/// What was found.
 #[derive(Debug, Serialize)]
 struct Found<'f> {
     collection: &'f str,
-    /// How many items were ranked.
     items: usize,
     /// Where not all that are meant were: how many were taken for each text that is asked about.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -24,7 +24,6 @@ pub(in crate::cli) struct SalvageArgs {
     json: bool,
 }
 
-/// What was salvaged.
 #[derive(Debug, Serialize)]
 struct Report {
     items: usize,

@@ -74,7 +74,6 @@ impl Cost {
         Ok(Self { answer_bytes: bytes, ..self })
     }
 
-    /// Adds bytes to the answer.
     pub(crate) fn longer(
         self,
         bytes: usize,

@@ -4,7 +4,6 @@ use cognate::engine::Measure;
 
 use crate::http::request::query::Resolved;
 
-/// The head of an answer.
 pub(crate) struct Envelope<'r> {
     pub model: &'r str,
     pub method: &'r str,

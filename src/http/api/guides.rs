@@ -62,7 +62,6 @@ pub(crate) async fn guide(name: Result<Path<String>, PathRejection>) -> Result<R
     Ok(pages::html(page.clone()))
 }
 
-/// What a problem's `type` leads to.
 pub(crate) async fn problem(
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ApiError> {

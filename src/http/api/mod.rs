@@ -67,7 +67,6 @@ pub(crate) fn people() -> Routes {
         .undocumented("/guides/{name}", get(guides::guide))
 }
 
-/// What the codes of refusals mean.
 pub(crate) fn problems() -> Routes {
     Routes::default().undocumented("/problems/{code}", get(guides::problem))
 }

@@ -92,7 +92,6 @@ fn file(media: &'static str, contents: Cow<'static, [u8]>) -> Response {
     ([(header::CONTENT_TYPE, HeaderValue::from_static(media))], contents).into_response()
 }
 
-/// A page that was put together.
 pub(crate) fn html(page: String) -> Response {
     file(HTML, page.into_bytes().into())
 }

@@ -66,7 +66,6 @@ enum Stage<'b> {
 /// What a question needs to go on.
 enum Need {
     Turn(BoxFuture<Result<Turn, ApiError>>),
-    /// One of these threads.
     Threads(Threads),
     /// Units for so many items, which are not free.
     Units(usize),

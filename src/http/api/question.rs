@@ -67,7 +67,6 @@ pub(crate) enum Threads {
     Syncers,
 }
 
-/// What a plan may ask.
 pub(crate) struct PlanContext<'c> {
     pub app: &'c App,
     pub models: &'c Models,
@@ -91,7 +90,6 @@ pub(crate) trait Planned {
 
 /// What is asked of items of a kind: a model, a method, and the options of the answer.
 pub(crate) trait Asked<I>: Send + Sync {
-    /// The engine's answer to some items.
     type Piece: Parts + Default + Send;
 
     fn resolved(&self) -> &Resolved;

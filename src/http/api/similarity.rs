@@ -185,7 +185,6 @@ impl<'r> SimilarityResponse<'r> {
     }
 }
 
-/// What is asked of pairs.
 pub(crate) struct Scoring {
     pub(crate) resolved: Resolved,
     /// The threshold as requested or calibrated.

@@ -3,7 +3,6 @@
 
 use axum::response::Response;
 
-/// How a request is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// A unit an item, and before that by the bytes of the body; computed where it was read or on the pool,

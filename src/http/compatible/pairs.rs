@@ -51,7 +51,6 @@ pub(super) struct PairScores<'s> {
     pub counts: Counts,
 }
 
-/// The texts of the pairs.
 #[derive(Debug)]
 pub(super) struct Sides<'b> {
     /// The first texts: one for all pairs, or one a pair.

@@ -112,7 +112,6 @@ pub(super) struct RerankQuestion<'b> {
     query: Text<'b>,
     documents: Vec<Text<'b>>,
     target: Target<'b>,
-    /// Most results wanted.
     top_k: Option<usize>,
     truncate: bool,
     return_text: bool,

@@ -43,7 +43,6 @@ impl Pointer {
         self
     }
 
-    /// The pointer with `outer` before it.
     pub(crate) fn within(self, outer: impl Into<Self>) -> Self {
         let Self(mut segments) = outer.into();
         segments.extend(self.0);

@@ -13,11 +13,9 @@ pub(crate) const LINES: u64 = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Answered,
-    /// A request refused for its content.
     Refused,
     /// A request that was refused because there were too many.
     Shed,
-    /// A request that met a defect.
     Failed,
     Connection,
 }

@@ -14,7 +14,6 @@ pub(crate) const ANY: &[Code] = &[Code::InvalidHead, Code::Internal];
 
 pub(crate) const KEYED: &[Code] = &[Code::Unauthorized, Code::RateLimited];
 
-/// Codes of bodies of JSON.
 pub(crate) const BODY: &[Code] = &[
     Code::MalformedJson,
     Code::InvalidField,
@@ -25,7 +24,6 @@ pub(crate) const BODY: &[Code] = &[
     Code::RequestTimeout,
 ];
 
-/// Codes of routes of one collection.
 pub(crate) const COLLECTION: &[Code] = &[
     Code::NotFound,
     Code::Forbidden,
@@ -35,7 +33,6 @@ pub(crate) const COLLECTION: &[Code] = &[
     Code::Overloaded,
 ];
 
-/// Codes of changes of collections.
 pub(crate) const WRITE: &[Code] = &[
     Code::Forbidden,
     Code::ReadOnly,

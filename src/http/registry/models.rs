@@ -69,7 +69,6 @@ impl LoadedModel {
     }
 }
 
-/// All models, the default first.
 #[derive(Default)]
 pub struct Models {
     models: Vec<Arc<LoadedModel>>,

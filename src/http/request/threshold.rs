@@ -111,7 +111,6 @@ impl Threshold {
     }
 }
 
-/// A threshold for scores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cutoff {
     /// The number as requested or calibrated.

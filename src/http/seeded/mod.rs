@@ -187,7 +187,6 @@ impl Run {
         order.is_over() && self.service.app.compute.counts() == (0, 0)
     }
 
-    /// What holds after every step.
     fn check(&self) {
         let Service { app, clients, .. } = &*self.service;
         assert!(app.unsent.in_use().0 <= ANSWERS, "{:?} bytes of answers", app.unsent.in_use());
@@ -216,7 +215,6 @@ impl Run {
         }
     }
 
-    /// What holds once all have ended.
     fn check_end(&self) {
         let Service { app, clients, .. } = &*self.service;
         assert_eq!((app.admission.in_use(), app.admission.waiting()), (0, 0), "units are lost");

@@ -19,7 +19,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts one more text.
     pub(crate) fn saw(&mut self, phrase: &Phrase<'_>) {
         self.texts += 1;
         self.tokens += phrase.tokens_read() as u64;

@@ -193,7 +193,6 @@ fn is_key(key: &str) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probability {
     low: f64,
-    /// Width of a bin.
     width: f64,
     /// The share in the middle of each bin.
     shares: Vec<f64>,

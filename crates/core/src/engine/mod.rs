@@ -109,7 +109,6 @@ impl Engine {
         }
     }
 
-    /// The scorer that answers a query.
     pub(crate) fn scorer_of(&self, query: &Query) -> Result<&Scorer, QueryError> {
         let counts = query.method.info().ignoring_opposites.is_some();
         if query.opposites == Some(Opposites::Count) && !counts {
@@ -205,7 +204,6 @@ impl Engine {
         counts
     }
 
-    /// Reads a text of a list.
     fn read_item(
         &self,
         phrase: &mut Phrase<'_>,
@@ -230,7 +228,6 @@ impl Engine {
     }
 }
 
-/// A text of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Item {
     /// The text was read, whole or cut.

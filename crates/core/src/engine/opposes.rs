@@ -69,7 +69,6 @@ impl Engine {
         Ok(kinds)
     }
 
-    /// What the model knows of opposites.
     pub(crate) fn polarity(&self) -> Result<&Polarity, QueryError> {
         let reason = || QueryError::OppositesUnknown { reason: polarity::missing() };
         self.known_opposites().ok_or_else(reason)

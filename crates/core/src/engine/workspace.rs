@@ -41,7 +41,6 @@ impl<'m> Workspace<'m> {
         Self { model, memory: Some(KEPT.take().unwrap_or_default()) }
     }
 
-    /// A phrase to read texts into.
     pub(super) fn phrase(&mut self) -> Phrase<'m> {
         Phrase::with(self.model, self.memory().phrases.pop().unwrap_or_default())
     }

@@ -53,7 +53,6 @@ pub trait Compare: Send + Sync {
     where
         Self: 'q;
 
-    /// Prepares a text.
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Self::Against<'q>;
 
     /// What it knows of opposites, if it counts them.
@@ -152,7 +151,6 @@ pub trait Against: Send {
 
 /// [`Compare`], whichever method it is.
 pub trait DynCompare: Send + Sync {
-    /// Prepares a text.
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Box<dyn Against + 'q>;
 
     /// Scores one pair without allocating for a prepared text, and tells what [`Against::opposed`] does.
@@ -163,7 +161,6 @@ pub trait DynCompare: Send + Sync {
         scratch: &mut Scratch,
     ) -> (f32, Option<Oppositions>);
 
-    /// What the method knows of opposites.
     fn polarity(&self) -> Option<&Polarity>;
 
     /// Does what [`Compare::seat`] does.

@@ -30,7 +30,6 @@ pub(crate) struct RawHeader {
 /// The beginning of the message for a duplicate, by which it is told from other JSON errors.
 const TWICE: &str = "stands twice: ";
 
-/// Reads a header padded with spaces.
 pub(crate) fn read_header(json: &[u8]) -> Result<RawHeader, FormatError> {
     if json.first() != Some(&b'{') {
         return Err(FormatError::HeaderJson { problem: "expected `{` first".to_owned() });

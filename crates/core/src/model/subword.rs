@@ -59,7 +59,6 @@ pub struct BucketIds<'w> {
     /// The n-gram last looked at: its first byte and the one after its last, in `<word>`.
     start: usize,
     end: usize,
-    /// Its length in characters.
     chars: u32,
     /// Its hash, which one more character continues: a longer n-gram costs that character only.
     hash: u32,

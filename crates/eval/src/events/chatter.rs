@@ -26,7 +26,6 @@ pub struct ChatterReport {
     pub of: String,
     /// Fewest texts of those that are counted.
     pub least: usize,
-    /// Number of these.
     pub events: usize,
     /// Number of them of which most texts are of no labelled event.
     pub chatter: usize,
@@ -53,9 +52,7 @@ pub struct ChatterAmong {
 #[derive(Debug, Clone, Serialize)]
 pub struct ChatterKept {
     pub most: f64,
-    /// Number of those that are chatter.
     pub chatter: usize,
-    /// Number of the others.
     pub others: usize,
     /// The share that these have of the texts of all others.
     pub texts: f64,

@@ -61,7 +61,6 @@ pub struct EventsOptions {
     pub references: bool,
     /// The window: the earlier texts that are searched.
     pub limits: Limits,
-    /// Number of nearest texts considered.
     pub nearest: usize,
     /// Whether texts found by vectors that are opposed to a text are none of its nearest.
     pub drop_opposed: bool,
@@ -84,7 +83,6 @@ pub struct EventsReport {
     /// How much earlier or later than a text those may be, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<i64>,
-    /// Number of nearest texts considered.
     pub nearest: usize,
     /// Whether opposed texts found by vectors were left out of these.
     pub drop_opposed: bool,
@@ -114,7 +112,6 @@ pub struct EventsResult {
     pub flags: Option<String>,
     /// Its figures on the stream where it was chosen.
     pub chosen: Agreement,
-    /// Its figures on the measured stream.
     pub figures: Agreement,
     pub events: usize,
     /// Every setting of the grid with its figures on the stream where settings were chosen.

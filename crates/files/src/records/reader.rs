@@ -173,7 +173,6 @@ impl Records {
         self.passable
     }
 
-    /// What messages call the file.
     pub fn path(&self) -> &Path {
         self.input.path()
     }

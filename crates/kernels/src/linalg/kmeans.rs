@@ -24,7 +24,6 @@ pub struct KMeans {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clusters {
-    /// The centroids, one after the other.
     pub centroids: Vec<f32>,
     pub assignment: Vec<u32>,
     /// The sum of squared distances of the rows to their centroids.

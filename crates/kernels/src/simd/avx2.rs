@@ -65,7 +65,6 @@ fn chunk<A: Load>(chunk: &[A; LANES]) -> Lanes {
     unsafe { [A::load(&halves[0]), A::load(&halves[1])] }
 }
 
-/// The canonical tree over two registers.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn fold([lower, upper]: Lanes) -> f32 {

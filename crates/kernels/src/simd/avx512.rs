@@ -14,7 +14,6 @@ use crate::simd::{
     raise_by_loop, sum_of_rows_loop,
 };
 
-/// The canonical tree over one register.
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
 fn fold(lanes: __m512) -> f32 {

@@ -131,7 +131,6 @@ fn difference(a: Lanes, b: Lanes) -> Lanes {
     [vsubq_f32(a[0], b[0]), vsubq_f32(a[1], b[1]), vsubq_f32(a[2], b[2]), vsubq_f32(a[3], b[3])]
 }
 
-/// The canonical tree.
 #[inline]
 #[target_feature(enable = "neon")]
 fn fold([a, b, c, d]: Lanes) -> f32 {

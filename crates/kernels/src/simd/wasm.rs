@@ -122,7 +122,6 @@ fn difference<A: Load, B: Load>(OfRow(a, _): OfRow<A>, OfRow(b, _): OfRow<B>) ->
     [f32x4_sub(a[0], b[0]), f32x4_sub(a[1], b[1]), f32x4_sub(a[2], b[2]), f32x4_sub(a[3], b[3])]
 }
 
-/// The canonical tree.
 #[inline(always)]
 fn fold([a, b, c, d]: Lanes) -> f32 {
     let four = f32x4_add(f32x4_add(a, c), f32x4_add(b, d));

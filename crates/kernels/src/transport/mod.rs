@@ -40,7 +40,6 @@ const PIVOTS_PER_PAIR: usize = 4;
 pub struct Flow {
     pub from: usize,
     pub to: usize,
-    /// The share of the whole mass.
     pub share: f64,
 }
 

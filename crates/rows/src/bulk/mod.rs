@@ -289,7 +289,6 @@ fn files_of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, BulkError> {
     Ok(files)
 }
 
-/// Rows read at a time.
 const ROWS: usize = 8192;
 /// Bytes of rows read at a time.
 const BYTES: usize = 8 << 20;

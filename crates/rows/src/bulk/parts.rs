@@ -21,7 +21,6 @@ use crate::{OnBadRow, STANDARD};
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
     question: serde_json::Value,
-    /// BLAKE3 of the input file.
     input: String,
     bytes: u64,
 }

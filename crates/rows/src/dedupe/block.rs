@@ -76,7 +76,6 @@ pub struct Match {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Pairs compared by their vectors.
     pub compared: u64,
     pub scored: u64,
 }

@@ -24,7 +24,6 @@ pub struct Judge<'e> {
     pub(super) floor: f32,
     /// Texts below this number belong to the other file: only pairs across both files are compared.
     pub(super) known: Option<u32>,
-    /// Whether matches state their shared words.
     pub(super) explain: bool,
 }
 

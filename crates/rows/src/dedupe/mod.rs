@@ -42,7 +42,6 @@ use crate::{LeftOut, OnBadRow};
 
 /// Minimum memory for sorting, in bytes.
 pub const LEAST_MEMORY: usize = 16 << 20;
-/// Default memory for sorting, in bytes.
 pub const MEMORY: usize = 1 << 30;
 
 /// The files to search and to write, and the options of the search.
@@ -67,7 +66,6 @@ pub struct Options {
     pub columns: Vec<String>,
     /// Whether to leave out duplicates and write other records unchanged.
     pub drop: bool,
-    /// File for all matches.
     pub pairs: Option<PathBuf>,
 }
 
@@ -78,14 +76,12 @@ pub struct Search {
     pub threshold: f32,
     /// Minimum cosine of a pair for it to be scored; if absent, one that suits the method.
     pub floor: Option<f32>,
-    /// Whether matches state their shared words.
     pub explain: bool,
     pub memory: usize,
     /// Folder for data that exceeds the memory.
     pub folder: PathBuf,
     /// Number of texts that are compared with all others, to measure the recall.
     pub check: usize,
-    /// Set to cancel the search.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -164,14 +160,12 @@ pub struct Report {
     pub known: Option<u64>,
     /// Number of distinct texts in both files, compared by their tokens.
     pub distinct: u64,
-    /// Number of representatives with duplicates.
     pub clusters: u64,
     pub duplicates: u64,
     #[serde(flatten)]
     pub left_out: LeftOut,
     pub method: &'static str,
     pub threshold: f32,
-    /// Minimum cosine of the scored pairs.
     pub floor: f32,
     pub buckets: u64,
     /// Number of pairs compared by their vectors.

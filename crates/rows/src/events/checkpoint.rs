@@ -21,7 +21,6 @@ use crate::events::{EventsError, NamedStream};
 /// Bytes before the end of an output by which it is recognised.
 const TAIL_BYTES: u64 = 64 << 10;
 
-/// Where a run with checkpoints stands.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Checkpoint {

@@ -103,7 +103,6 @@ impl<E: Deref<Target = Engine>> NamedStream<E> {
         self.names.events.retain(|&event, _| events.size(event) > 0);
     }
 
-    /// Ids and texts of the window.
     pub(super) fn known(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = (self.names.first..).zip(&self.names.ids);
         all.filter_map(|(number, id)| Some((id.as_deref()?, self.stream.text(number)?)))

@@ -97,7 +97,6 @@ impl Write for Output {
 /// Texts that wait because an earlier one may still arrive.
 pub(super) struct Order {
     slack: i64,
-    /// The latest time so far.
     pub(super) newest: Option<i64>,
     waiting: BinaryHeap<Waiting>,
     taken: u64,

@@ -20,7 +20,6 @@ use crate::events::output::Order;
 use crate::events::source::Tweet;
 use crate::events::{EventsError, NamedStream};
 
-/// Name and version of the format.
 const FORMAT: &str = "cognate-events-2";
 const LINE_BYTES: usize = 16 << 20;
 

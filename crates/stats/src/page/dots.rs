@@ -20,9 +20,7 @@ pub struct Dot {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Drawing<'d> {
-    /// Digits after the decimal point.
     pub digits: usize,
-    /// Name and unit of the figures.
     pub label: &'d str,
 }
 

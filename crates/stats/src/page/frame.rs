@@ -28,7 +28,6 @@ pub fn escaped(text: &str) -> String {
 pub struct Axis {
     pub low: f64,
     pub high: f64,
-    /// Name and unit of the numbers.
     pub label: &'static str,
 }
 

@@ -19,7 +19,6 @@ pub struct Head<'h> {
     pub title: &'h str,
     /// The subject, shown in the browser's tab next to the title.
     pub subject: &'h str,
-    /// Short facts with their names.
     pub facts: &'h [(&'h str, String)],
 }
 

@@ -14,7 +14,6 @@ pub struct Table {
     pub stub: &'static str,
     pub columns: Vec<Column>,
     pub rows: Vec<(String, Vec<Cell>)>,
-    /// Sentences below the table.
     pub notes: Vec<String>,
 }
 

@@ -29,7 +29,6 @@ pub(super) struct Pool {
     document: u64,
     /// Related pairs of the current document so far.
     seen: usize,
-    /// Non-related pairs still to be made.
     owed: u64,
     capacity: usize,
 }

@@ -67,7 +67,6 @@ pub struct Data {
     pub words: Words,
     pub examples: Vec<Example>,
     pub queries: usize,
-    /// Validation queries with their candidates.
     pub judges: Vec<(Topic, Vec<Example>)>,
     pub files: [Vec<TrainingFile>; 2],
 }
@@ -129,7 +128,6 @@ fn hold_out(topics: &mut Vec<Topic>, options: &RankerOptions) -> Vec<Topic> {
 
 pub struct Reader<'m> {
     phrase: Phrase<'m>,
-    /// New words and their ids.
     new: HashMap<String, u32>,
     /// The number of each word, by its id in the new model.
     numbers: HashMap<u32, u32>,
@@ -221,7 +219,6 @@ pub struct PaddedTexts {
     pub places: Vec<u32>,
     /// Positions of a text, at least one.
     pub width: usize,
-    /// Length of each text without padding.
     pub lengths: Vec<usize>,
 }
 

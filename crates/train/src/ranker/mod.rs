@@ -77,14 +77,11 @@ pub struct RankerOptions {
     #[serde(skip)]
     pub run: RunFiles,
     pub encoder: Encoder,
-    /// Words that a kernel spans.
     pub kernel: usize,
     pub filters: usize,
-    /// Width of an encoded text.
     pub hidden: usize,
     /// Width of the layer over both encoded texts.
     pub joint: usize,
-    /// Maximum number of epochs.
     pub epochs: u32,
     /// Epochs without improvement after which the run ends.
     pub patience: u32,
@@ -117,7 +114,6 @@ impl RankerOptions {
 pub struct Trained {
     pub encoder: Encoder,
     pub queries: [usize; 2],
-    /// Ids of the validation queries.
     pub judges: Vec<String>,
     pub examples: usize,
     /// Number of words in the texts, and how many of them are new.

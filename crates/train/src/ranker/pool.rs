@@ -22,7 +22,6 @@ const NONE: u32 = u32::MAX;
 pub struct Positions<'p> {
     /// Word indices of the texts one after another, each text padded to the longest.
     pub places: &'p [u32],
-    /// Length of each text without padding.
     pub lengths: &'p [usize],
 }
 

@@ -27,14 +27,12 @@ pub struct Epoch {
     pub loss: f64,
     /// Mean average precision of the validation queries after the epoch.
     pub map: f64,
-    /// Their mean precision at 30.
     pub p30: f64,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Position {
     epochs: Vec<Epoch>,
-    /// Batches done of the current epoch.
     batches: usize,
     /// Sum of the losses of the current epoch, and the number of examples in it.
     loss: (f64, usize),
@@ -46,7 +44,6 @@ type StoredPosition = (Vec<[u64; 3]>, usize, (u64, usize));
 #[derive(Debug, Clone)]
 pub struct Course {
     pub epochs: Vec<Epoch>,
-    /// Index of the best epoch.
     pub best: usize,
     /// The epochs and batches that were restored from a checkpoint.
     pub resumed_at: Option<(usize, usize)>,

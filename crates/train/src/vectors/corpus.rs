@@ -23,11 +23,9 @@ const RARE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub struct Corpus {
-    /// Words by falling frequency.
     pub words: Vec<String>,
     /// The number of each word in the sentences: its index in `words`, unless renumbered.
     pub numbers: Vec<u32>,
-    /// Occurrences of each word.
     pub counts: Vec<u64>,
     /// Number of lines that contain each word.
     pub lines_with: Vec<u32>,
@@ -35,7 +33,6 @@ pub struct Corpus {
     pub tokens: u64,
     /// Lines read that are not blank.
     pub lines: u64,
-    /// BLAKE3 of the text read.
     pub digest: String,
     text: Vec<u32>,
     ends: Vec<usize>,

@@ -54,7 +54,6 @@ impl Objective {
         }
     }
 
-    /// Default number of negative samples.
     pub fn negatives(self) -> usize {
         match self {
             Self::SiameseCbow => 2,
@@ -62,7 +61,6 @@ impl Objective {
         }
     }
 
-    /// Default rate of the first step.
     pub fn rate(self) -> f32 {
         match self {
             Self::SiameseCbow => 0.01,
@@ -92,14 +90,12 @@ pub struct VectorsOptions {
     pub normalisation: Normalisation,
     /// Dimensions; those of the base model, if there is one.
     pub dims: usize,
-    /// Minimum occurrences of a word.
     pub least: u64,
     pub batch: usize,
     pub negatives: usize,
     pub others: Others,
     /// Maximum words on each side, for word2vec.
     pub window: usize,
-    /// word2vec's subsampling threshold.
     pub sample: f64,
     pub seed: u64,
     pub schedule: Schedule,

@@ -130,7 +130,6 @@ impl Table for Through<'_> {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Update {
-    /// Plain gradient descent at this rate.
     Descend(f32),
     /// Adagrad (Duchi et al. 2011): each number has its own rate, divided by the root of the sum of
     /// its squared gradients so far.

@@ -92,7 +92,6 @@ impl<'c> Word2Vec<'c> {
         made
     }
 
-    /// Shuffles the chunks for this epoch.
     pub fn begin(&mut self, epoch: u64) {
         self.epoch = epoch;
         self.order.clone_from(&self.chunks);

@@ -24,7 +24,6 @@ pub(super) struct CoupleSplit {
     pub(super) couples: Vec<Couple>,
     /// Positions of the training couples: related, non-related.
     pub(super) by_label: [Vec<usize>; 2],
-    /// Positions of the validation couples.
     pub(super) validation_places: Vec<usize>,
     /// Number of couples left out because a text has no known word.
     pub(super) left_out: usize,

@@ -48,7 +48,6 @@ pub(super) struct Descent<'f> {
 pub(super) struct State {
     pub(super) weights: Vec<f64>,
     pub(super) losses: Vec<f64>,
-    /// Whether the rate has been reduced.
     pub(super) lowered: bool,
     pub(super) finished: bool,
 }
@@ -145,7 +144,6 @@ pub(super) type Finished = BTreeMap<(i32, usize), f64>;
 pub struct Tried {
     /// κ in multiples of 1 / unit.
     pub kappa: f64,
-    /// Mean split error over the folds.
     pub split_error: f64,
 }
 
@@ -378,7 +376,6 @@ fn logistic(x: f64) -> f64 {
 pub(super) struct Objective {
     pub(super) scale: DistanceScale,
     pub(super) slope: Slope,
-    /// Weight of the L2 penalty.
     pub(super) lambda: f64,
 }
 

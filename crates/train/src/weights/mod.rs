@@ -99,11 +99,9 @@ pub struct WeightsOptions {
     pub loss: Loss,
     pub measure: Measure,
     pub max_length: usize,
-    /// Weight of the L2 penalty.
     pub lambda: f64,
     pub kappa: Kappa,
     pub seed: u64,
-    /// Maximum number of epochs.
     pub epochs: usize,
     /// Default: one for each core. The number of threads changes no bit.
     #[serde(skip)]

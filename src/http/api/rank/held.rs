@@ -40,7 +40,6 @@ const TOKEN_BYTES: usize = 4;
 pub(super) struct Held {
     collection: Arc<dyn Collection>,
     pub(super) found: FoundItems,
-    /// The liked and the disliked items.
     pub(super) named: [NamedItems; 2],
     /// Attributes that the filter asks for and no item of the collection has.
     pub(super) filter_unknown: Vec<Box<str>>,

@@ -29,7 +29,6 @@ const ID_BYTES: usize = 8;
 /// Bytes of a candidate's data beside itself: `,"data":`.
 const DATA_BYTES: usize = 8;
 
-/// A question to `/rank`.
 pub(crate) struct Ranked<'b> {
     request: RankRequest<'b>,
     caller: Caller,

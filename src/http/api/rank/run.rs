@@ -68,7 +68,6 @@ pub(crate) fn weigh<T: AsRef<str>>(
     cost.answering(answer_bytes(question, candidates.all(), bytes_of), "/candidates", app)
 }
 
-/// The number of rankings.
 fn rankings(question: &Question<'_>) -> usize {
     question.asked.likes().map_or(question.asked.queries().len(), |_| 1)
 }

@@ -21,7 +21,6 @@ pub(crate) struct TextRanking<'b> {
     pub(crate) query: Text<'b>,
     pub(crate) texts: Vec<Text<'b>>,
     pub(crate) resolved: Resolved,
-    /// Most results wanted.
     pub(crate) top_k: Option<usize>,
     pub(crate) return_text: bool,
 }

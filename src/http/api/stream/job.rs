@@ -25,7 +25,6 @@ const ENOUGH: usize = 64 << 10;
 /// Bytes of an answer that room is made for at once.
 const LINE_BYTES: usize = 24;
 
-/// The answers to some lines.
 #[derive(Default)]
 pub(super) struct Part<K> {
     pub(super) answer: Vec<u8>,

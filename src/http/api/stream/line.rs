@@ -156,10 +156,8 @@ pub(crate) struct Line {
     pub bytes: Option<Vec<u8>>,
 }
 
-/// Lines that were taken together.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// Lines that get an answer.
     pub lines: Vec<Line>,
     /// Number of lines, blank ones included.
     pub passed: usize,

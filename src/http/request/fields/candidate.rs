@@ -82,7 +82,6 @@ impl<'b> Candidate<'b> {
         }
     }
 
-    /// The change of its score.
     pub(crate) fn boost(&self) -> Option<f32> {
         self.more()?.boost
     }

@@ -16,7 +16,6 @@ pub(crate) fn out_of_range<E: Error>(number: f64, expected: &dyn Expected) -> E 
     E::invalid_value(Unexpected::Float(number), expected)
 }
 
-/// Refuses any word but one.
 pub(crate) fn only<E: Error>(word: &str, known: &str, expected: &dyn Expected) -> Result<(), E> {
     match word == known {
         true => Ok(()),

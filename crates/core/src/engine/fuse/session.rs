@@ -78,7 +78,6 @@ impl Engine {
 /// See [`Engine::fuse_session`].
 pub(in crate::engine) struct FuseSession<'s, 'e> {
     engine: &'e Engine,
-    /// How texts are read.
     query: Query,
     query_truncated: bool,
     /// The share of listed words of the query, if requested.

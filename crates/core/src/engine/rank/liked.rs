@@ -226,7 +226,6 @@ impl Ranking {
 #[derive(Default)]
 pub(super) struct Sums {
     liked: Vec<f64>,
-    /// The sum of the weights.
     weights: f64,
     /// The best with a disliked text; nothing without any.
     disliked: Vec<Option<f64>>,
@@ -305,7 +304,6 @@ impl BoostBy {
 /// The boosts of a list of candidates.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Boosts<'b> {
-    /// How boosts change scores.
     pub(crate) by: BoostBy,
     /// One for each candidate, in order; empty if no candidate has one.
     pub(crate) of: &'b [Option<f32>],

@@ -316,7 +316,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Why a candidate has its score.
     fn reason(
         &self,
         (asked, text): (&Asked<'_>, Option<&str>),

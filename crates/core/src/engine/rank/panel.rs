@@ -239,7 +239,6 @@ impl Visitor<'_> {
     }
 }
 
-/// Adds the vector of a text.
 fn push(embedder: &dyn Embed, phrase: &Phrase<'_>, dims: usize, vectors: &mut Vec<f32>) {
     let start = vectors.len();
     vectors.resize(start + dims, 0.0);

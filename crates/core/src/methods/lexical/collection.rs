@@ -140,7 +140,6 @@ impl WeightedTokens {
 /// The tokens of posts, in the order in which these came.
 #[derive(Debug, Clone, Default)]
 pub struct Posts {
-    /// The keys of each post, sorted.
     keys: Vec<u64>,
     ends: Vec<usize>,
 }

@@ -51,7 +51,6 @@ fn add_product(sum: __m256i, a: __m256i, b: __m256i) -> __m256i {
     _mm256_add_epi32(sum, _mm256_madd_epi16(a, b))
 }
 
-/// The sum of a register's numbers.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn fold(lanes: __m256i) -> i32 {

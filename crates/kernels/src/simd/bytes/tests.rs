@@ -38,7 +38,6 @@ fn byte() -> impl Strategy<Value = i8> {
     prop_oneof![any::<i8>(), Just(i8::MIN), Just(i8::MAX)]
 }
 
-/// Rows with their factors.
 type Text = Vec<(Vec<i8>, f32)>;
 
 fn rows(dims: usize) -> impl Strategy<Value = Text> {

@@ -353,7 +353,6 @@ fn parse(source: &Source) -> Result<Tokenizer, ReadError> {
         .map_err(|error| refuse(&error))
 }
 
-/// Every entry under its own name.
 fn listed(tokenizer: &Tokenizer, special: &[u32], unknown: &str) -> Vec<Entry> {
     let named = tokenizer.get_vocab(true).into_iter();
     let mut entries: Vec<_> = named

@@ -17,7 +17,6 @@ const SURPLUS: usize = 256;
 /// A candidate that may be among the results.
 #[derive(Debug)]
 pub(super) struct Held {
-    /// Its place among the candidates.
     pub(super) index: u64,
     /// Its own name, if it came with one.
     pub(super) id: Option<Box<RawValue>>,
@@ -27,7 +26,6 @@ pub(super) struct Held {
     pub(super) reason: Option<Reason>,
     /// The text, if it is returned or compared again.
     pub(super) text: Option<Box<str>>,
-    /// The candidate's data.
     pub(super) data: Option<Box<RawValue>>,
     /// The optional fields of the result.
     pub(super) more: Option<Box<More>>,
@@ -87,13 +85,11 @@ impl Held {
         scores.then_with(|| self.index.cmp(&other.index))
     }
 
-    /// Bytes that it takes.
     fn bytes(&self) -> usize {
         let written = [&self.id, &self.data].into_iter().flatten().map(|value| value.get().len());
         size_of::<Self>() + written.sum::<usize>() + self.text.as_ref().map_or(0, |text| text.len())
     }
 
-    /// Adds its line to an answer.
     pub(super) fn write(&self, with_text: bool, answer: &mut Vec<u8>) {
         let ranked = Ranked {
             index: self.index,
@@ -172,7 +168,6 @@ impl Best {
         self.memory.resize(self.bytes)
     }
 
-    /// Leaves out all but the best.
     fn leave_out(&mut self) {
         if self.held.len() > self.most {
             let last = self.most.saturating_sub(1);

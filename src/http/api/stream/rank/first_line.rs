@@ -17,7 +17,6 @@ use crate::http::request::json;
 use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 
-/// The question of a stream.
 pub(super) struct FirstQuestion {
     pub(super) resolved: Resolved,
     /// What is asked of the candidates that are held at the end.
@@ -34,7 +33,6 @@ pub(super) struct FirstQuestion {
 }
 
 impl FirstQuestion {
-    /// The question of a line.
     pub(super) fn read(app: &App, line: &[u8]) -> Result<Self, ApiError> {
         let request: RankRequest<'_> = json::read_object(line)?;
         request.check_first_line()?;
@@ -136,7 +134,6 @@ pub(super) struct CandidateLine<'b> {
     boost: Option<f32>,
     pub(super) data: Option<CallersData<'b>>,
     scores: Option<CallersScores<'b>>,
-    /// Whether the question leaves it out.
     pub(super) is_excluded: bool,
 }
 

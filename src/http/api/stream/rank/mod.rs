@@ -119,10 +119,8 @@ impl Ranker {
     }
 }
 
-/// The outcome for a candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Standing {
-    /// The question leaves it out.
     Excluded,
     /// Its score is below the best so far.
     Beaten,
@@ -130,7 +128,6 @@ enum Standing {
     Unscored(Reason),
 }
 
-/// The engine's answers to some candidates.
 struct Standings {
     each: Vec<Standing>,
     ranking: Ranking,
