@@ -15,7 +15,7 @@ use crate::http::app::App;
 use crate::http::error::ApiError;
 use crate::http::middleware::authorize;
 use crate::http::middleware::authorize::authorise;
-use crate::http::middleware::request_context::RequestRecord;
+use crate::http::middleware::request_context::Recorded;
 use crate::http::net::gate::Gate;
 use crate::http::request::body;
 
@@ -54,7 +54,7 @@ impl Gate for QuestionGate {
     fn refuse(&self, mut request: Request<()>) -> Option<Response<Bytes>> {
         let route = self.questions.get(request.uri().path())?;
         let refusal = self.refusal(&request)?;
-        let record = RequestRecord::at(&self.app, &mut request, Arc::clone(route));
+        let record = Recorded::at(&self.app, &mut request, Arc::clone(route));
         // A caller without a valid key gets 401, and is not told to retry.
         let refusal = authorise(&self.app, &mut request).err().unwrap_or(refusal);
         let (head, body) = record.finish(refusal.into_response()).into_parts();

@@ -24,10 +24,9 @@ use crate::http::error::{ApiError, Code};
 use crate::http::net::Peer;
 use crate::http::net::gate::FaultyHead;
 use crate::http::observe::hand_over::HandOver;
-use crate::http::observe::metrics::UNMATCHED;
-use crate::http::observe::request_log::{Facts, Ids, Line, OpenRequest, Outcome};
+use crate::http::observe::request_log::{Facts, Ids, Line, Matched, Outcome, RequestRecord};
 use crate::http::observe::streams::EndReason;
-use crate::http::observe::trace::{Answered, Parent, Span};
+use crate::http::observe::trace::{Answered, Parent};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest id that is taken over from a client.
@@ -69,7 +68,7 @@ impl Service<Request> for RequestContextService {
 
     fn call(&mut self, mut request: Request) -> RequestContextFuture {
         let matched = request.extensions().get::<MatchedPath>().cloned().map(Matched::Route);
-        let record = RequestRecord::of(&self.app, &mut request, matched);
+        let record = Recorded::new(&self.app, &mut request, matched);
         let answer = match request.extensions_mut().remove::<FaultyHead>() {
             Some(FaultyHead(error)) => Either::Left(ready(Ok(Ok(error.into_response())))),
             // A route begins its work when it is polled, so no panic gets past the net here.
@@ -86,7 +85,7 @@ pin_project! {
     pub struct RequestContextFuture {
         #[pin]
         answer: Either<Refused, CatchUnwind<AssertUnwindSafe<RouteFuture<Infallible>>>>,
-        record: Option<RequestRecord>,
+        record: Option<Recorded>,
     }
 
     impl PinnedDrop for RequestContextFuture {
@@ -117,49 +116,28 @@ impl Future for RequestContextFuture {
     }
 }
 
-enum Matched {
-    Route(MatchedPath),
-    /// The path of a request that the router did not see.
-    Path(Arc<str>),
-}
-
-impl Matched {
-    fn as_str(&self) -> &str {
-        match self {
-            Self::Route(route) => route.as_str(),
-            Self::Path(path) => path,
-        }
-    }
-}
-
-pub(super) struct RequestRecord {
+pub(super) struct Recorded {
     in_flight: InFlight,
-    started: Instant,
-    id: HeaderValue,
-    verb: Verb,
-    matched: Option<Matched>,
-    peer: Option<Peer>,
-    facts: Arc<Facts>,
-    span: Span,
+    request: RequestRecord,
 }
 
-impl RequestRecord {
-    /// The record of a request that no router sees, for the route of this path.
+impl Recorded {
+    /// A request that no router sees, for the route of this path.
     pub fn at<B>(app: &Arc<App>, request: &mut axum::http::Request<B>, path: Arc<str>) -> Self {
-        Self::of(app, request, Some(Matched::Path(path)))
+        Self::new(app, request, Some(Matched::Path(path)))
     }
 
-    fn of<B>(
+    fn new<B>(
         app: &Arc<App>,
         request: &mut axum::http::Request<B>,
         matched: Option<Matched>,
     ) -> Self {
-        let started = Instant::now();
+        let began = Instant::now();
         let id = request_id(request.headers().get(REQUEST_ID), &app.ids);
         let verb = request.method().clone();
         let parent = Parent::of(request.headers());
         let span = app.tracer.begin(&verb, matched.as_ref().map(Matched::as_str), parent);
-        let peer = request.extensions().get::<Peer>().copied();
+        let peer = request.extensions().get::<Peer>().map(|Peer(address)| *address);
         let facts = Arc::<Facts>::default();
         let is_of_collection =
             matched.as_ref().is_some_and(|route| route.as_str().starts_with("/collections/{name}"));
@@ -167,25 +145,12 @@ impl RequestRecord {
             facts.names(name);
         }
         request.extensions_mut().insert(Arc::clone(&facts));
-        Self { in_flight: InFlight::begin(app), started, id, verb, matched, peer, facts, span }
-    }
-
-    fn route(&self) -> &str {
-        self.matched.as_ref().map_or(UNMATCHED, Matched::as_str)
+        let request = RequestRecord { id, peer, matched, verb, facts, began, span };
+        Self { in_flight: InFlight::begin(app), request }
     }
 
     fn tell(&self, outcome: &Outcome<'_>, ended: Instant) {
-        let line = Line {
-            id: &self.id,
-            trace: self.span.trace(),
-            peer: self.peer.map(|Peer(address)| address),
-            route: self.route(),
-            verb: &self.verb,
-            facts: &self.facts,
-            began: self.started,
-            ended,
-            stream: None,
-        };
+        let line = Line { request: &self.request, ended, stream: None };
         self.in_flight.0.request_log.tell(&line, outcome);
     }
 
@@ -193,31 +158,17 @@ impl RequestRecord {
         self.tell(&Outcome::Left, Instant::now());
     }
 
-    /// The request of a stream that begins: told and counted when the stream ends.
-    fn opened(self, status: StatusCode) -> OpenRequest {
-        OpenRequest {
-            route: self.route().into(),
-            id: self.id,
-            peer: self.peer.map(|Peer(address)| address),
-            verb: self.verb,
-            facts: self.facts,
-            began: self.started,
-            status,
-            span: self.span,
-        }
-    }
-
     /// Ends a request: counts and logs it, and adds the headers that every answer has.
     pub fn finish(self, mut response: Response) -> Response {
-        let app = &self.in_flight.0;
+        let (app, request) = (&self.in_flight.0, &self.request);
         let refusal = response.extensions_mut().remove::<ApiError>();
         if let Some(error) = &refusal {
             app.metrics.refused(error);
             if error.code == Code::RequestTimeout {
                 app.early_ends.count(EndReason::BodyTimeout);
             }
-            let dialect = app.dialect_of(self.route());
-            let written = error.respond(self.id.to_str().unwrap_or_default(), dialect);
+            let dialect = app.dialect_of(request.route());
+            let written = error.respond(request.id(), dialect);
             let inner = std::mem::replace(&mut response, written);
             // Headers that were added to the refusal, such as `allow`, stay.
             for (name, value) in inner.headers() {
@@ -226,27 +177,27 @@ impl RequestRecord {
                 }
             }
         }
-        if self.verb == Verb::OPTIONS && response.status() == StatusCode::OK {
+        if request.verb == Verb::OPTIONS && response.status() == StatusCode::OK {
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
         let (status, ended) = (response.status(), Instant::now());
-        let took = ended.duration_since(self.started);
-        if let Some(caller) = self.facts.caller() {
+        let took = ended.duration_since(request.began);
+        if let Some(caller) = request.facts.caller() {
             // By its code, whatever status the dialect sends.
             caller.count(refusal.as_ref().map_or(status, |error| error.code.status()));
         }
-        let page = is_page(self.route());
-        let id = self.id.clone();
+        let page = is_page(request.route());
+        let id = request.id.clone();
         if let Some(stream) = response.extensions_mut().remove::<HandOver>() {
-            stream.give(self.opened(status));
+            stream.give((self.request, status));
         } else {
-            let took = (took, self.facts.has_ranked_collection());
-            app.metrics.answered(self.route(), &self.verb, status, took);
+            let took = (took, request.facts.has_ranked_collection());
+            app.metrics.answered(request.route(), &request.verb, status, took);
             let refused = |error| Outcome::Refused(status, error);
             self.tell(&refusal.as_ref().map_or(Outcome::Answered(status), refused), ended);
             let code = refusal.map(|error| error.code.name());
             let id = id.to_str().unwrap_or_default();
-            self.span.end(&Answered { id, status, code, stream: None });
+            self.request.span.end(&Answered { id, status, code, stream: None });
         }
         decorate(&mut response, id, page);
         response

@@ -2,14 +2,18 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::http::StatusCode;
 use tokio::sync::oneshot;
 
-use crate::http::observe::request_log::OpenRequest;
+use crate::http::observe::request_log::RequestRecord;
+
+/// A request whose answer goes on after its head, with the head's status.
+type Opened = (RequestRecord, StatusCode);
 
 /// Where a stream gets its request from: an extension of the answer, which says that the request ends
 /// with the stream, not with the answer's head.
 #[derive(Debug, Clone)]
-pub(crate) struct HandOver(Arc<Mutex<Option<oneshot::Sender<OpenRequest>>>>);
+pub(crate) struct HandOver(Arc<Mutex<Option<oneshot::Sender<Opened>>>>);
 
 impl HandOver {
     /// A request that is handed over later, and its receiver.
@@ -18,7 +22,7 @@ impl HandOver {
         (Self(Arc::new(Mutex::new(Some(sender)))), HandedOver { receiver, request: None })
     }
 
-    pub(crate) fn give(&self, request: OpenRequest) {
+    pub(crate) fn give(&self, request: Opened) {
         let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(sender) = sender {
             // A stream that failed meanwhile leaves nobody to tell.
@@ -29,8 +33,8 @@ impl HandOver {
 
 #[derive(Debug)]
 pub(crate) struct HandedOver {
-    receiver: oneshot::Receiver<OpenRequest>,
-    request: Option<OpenRequest>,
+    receiver: oneshot::Receiver<Opened>,
+    request: Option<Opened>,
 }
 
 impl HandedOver {
@@ -41,7 +45,7 @@ impl HandedOver {
         }
     }
 
-    pub(crate) fn take(&mut self) -> Option<OpenRequest> {
+    pub(crate) fn take(&mut self) -> Option<Opened> {
         self.request.take().or_else(|| self.receiver.try_recv().ok())
     }
 }

@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use axum::extract::MatchedPath;
 use axum::http::{HeaderValue, Method as Verb, Request, StatusCode};
 
 use crate::http::error::{ApiError, Code};
 use crate::http::observe::budget::{Budget, Kind};
-use crate::http::observe::metrics::KeyUse;
+use crate::http::observe::metrics::{KeyUse, UNMATCHED};
 use crate::http::observe::streams::{self, LineRefusals, StreamEnd};
-use crate::http::observe::trace::{Answered, Span, TraceId};
+use crate::http::observe::trace::{Answered, Span};
 
 /// Routes of health checks, asked again and again: their answers are logged at debug.
 const QUIET: [&str; 6] = ["/health", "/healthz", "/livez", "/ready", "/readyz", "/metrics"];
@@ -29,51 +30,58 @@ pub enum LoggedRequests {
     None,
 }
 
-pub(crate) struct Line<'a> {
-    pub id: &'a HeaderValue,
-    pub trace: Option<TraceId>,
-    pub peer: Option<SocketAddr>,
-    pub route: &'a str,
-    pub verb: &'a Verb,
-    pub facts: &'a Facts,
-    pub began: Instant,
-    pub ended: Instant,
-    pub stream: Option<StreamEnd>,
+/// What names the route of a request.
+#[derive(Debug)]
+pub(crate) enum Matched {
+    Route(MatchedPath),
+    /// The path of a request that the router did not see.
+    Path(Arc<str>),
 }
 
-/// A request whose answer goes on after its head, in a stream.
+impl Matched {
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::Route(route) => route.as_str(),
+            Self::Path(path) => path,
+        }
+    }
+}
+
+/// A request that has begun: what the log tells of it when it ends.
 #[derive(Debug)]
-pub(crate) struct OpenRequest {
+pub(crate) struct RequestRecord {
     pub id: HeaderValue,
     pub peer: Option<SocketAddr>,
-    pub route: Arc<str>,
+    pub matched: Option<Matched>,
     pub verb: Verb,
     pub facts: Arc<Facts>,
     pub began: Instant,
-    pub status: StatusCode,
     pub span: Span,
 }
 
-impl OpenRequest {
-    /// Tells the log and the span how the stream ended, and how long all of it took.
-    pub(crate) fn end(self, log: &RequestLog, end: StreamEnd) -> Duration {
-        let ended = Instant::now();
-        let line = Line {
-            id: &self.id,
-            trace: self.span.trace(),
-            peer: self.peer,
-            route: &self.route,
-            verb: &self.verb,
-            facts: &self.facts,
-            began: self.began,
-            ended,
-            stream: Some(end),
-        };
-        log.tell(&line, &Outcome::Answered(self.status));
-        let id = self.id.to_str().unwrap_or_default();
-        self.span.end(&Answered { id, status: self.status, code: None, stream: Some(end) });
-        ended.duration_since(self.began)
+impl RequestRecord {
+    pub(crate) fn route(&self) -> &str {
+        self.matched.as_ref().map_or(UNMATCHED, Matched::as_str)
     }
+
+    pub(crate) fn id(&self) -> &str {
+        self.id.to_str().unwrap_or_default()
+    }
+
+    /// Tells the log and the span how the stream that answered with this status ended.
+    pub(crate) fn end(self, log: &RequestLog, status: StatusCode, end: StreamEnd) {
+        let line = Line { request: &self, ended: Instant::now(), stream: Some(end) };
+        log.tell(&line, &Outcome::Answered(status));
+        let id = self.id.to_str().unwrap_or_default();
+        self.span.end(&Answered { id, status, code: None, stream: Some(end) });
+    }
+}
+
+/// A request that has ended, with the stream that answered it.
+pub(crate) struct Line<'a> {
+    pub request: &'a RequestRecord,
+    pub ended: Instant,
+    pub stream: Option<StreamEnd>,
 }
 
 pub(crate) enum Outcome<'a> {
@@ -91,22 +99,22 @@ pub(crate) struct RequestLog {
 macro_rules! line {
     ($level:ident, $line:expr, $status:expr, $code:expr, $detail:expr, $message:expr) => {
         tracing::$level!(
-            request_id = $line.id.to_str().unwrap_or_default(),
-            trace_id = $line.trace.map(tracing::field::display),
-            key = $line.facts.caller().and_then(|caller| caller.id()),
-            peer = $line.peer.map(tracing::field::display),
-            route = $line.route,
-            method = %$line.verb,
-            collection = $line.facts.collection(),
-            model = $line.facts.asked().map(|asked| &*asked.model),
-            scoring_method = $line.facts.asked().map(|asked| &*asked.method),
+            request_id = $line.request.id(),
+            trace_id = $line.request.span.trace().map(tracing::field::display),
+            key = $line.request.facts.caller().and_then(|caller| caller.id()),
+            peer = $line.request.peer.map(tracing::field::display),
+            route = $line.request.route(),
+            method = %$line.request.verb,
+            collection = $line.request.facts.collection(),
+            model = $line.request.facts.asked().map(|asked| &*asked.model),
+            scoring_method = $line.request.facts.asked().map(|asked| &*asked.method),
             items = $line.items(),
             lines = $line.stream.map(|stream| stream.lines),
             answered = $line.stream.map(|stream| stream.answered),
             body_bytes = $line.body_bytes(),
             answer_bytes = $line.stream.map(|stream| stream.answer_bytes),
             status = $status.map(|status| status.as_u16()),
-            took_ms = milliseconds($line.ended.duration_since($line.began)),
+            took_ms = milliseconds($line.ended.duration_since($line.request.began)),
             computed_ms = $line.stream.map(|stream| milliseconds(stream.computed)),
             outcome = $line.stream.map(|stream| stream.outcome.name()),
             codes = $line.codes().map(tracing::field::display),
@@ -124,7 +132,7 @@ fn milliseconds(duration: Duration) -> f64 {
 
 impl Line<'_> {
     fn items(&self) -> Option<u64> {
-        let items = self.facts.asked().and_then(|asked| asked.items);
+        let items = self.request.facts.asked().and_then(|asked| asked.items);
         self.stream.map(|stream| stream.items).or(items.map(|items| items as u64))
     }
 
@@ -133,7 +141,7 @@ impl Line<'_> {
     }
 
     fn body_bytes(&self) -> Option<u64> {
-        let bytes = self.facts.body_bytes().map(|bytes| bytes as u64);
+        let bytes = self.request.facts.body_bytes().map(|bytes| bytes as u64);
         self.stream.map(|stream| stream.body_bytes).or(bytes)
     }
 }
@@ -150,10 +158,11 @@ impl RequestLog {
     /// Logs a request at the level of its outcome; at debug if it is left out or too many come at
     /// once.
     pub(crate) fn tell(&self, line: &Line<'_>, outcome: &Outcome<'_>) {
-        let reload = line.route == RELOAD;
+        let route = line.request.route();
+        let reload = route == RELOAD;
         match outcome {
             Outcome::Answered(status) => {
-                let told = self.logged == LoggedRequests::All && !QUIET.contains(&line.route);
+                let told = self.logged == LoggedRequests::All && !QUIET.contains(&route);
                 let status = Some(status);
                 // A stream that did not end well is told whatever else is.
                 match line.stream.map(|stream| stream.outcome) {

@@ -391,11 +391,11 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        let Some(request) = self.request.take() else {
+        let Some((request, status)) = self.request.take() else {
             return self.app.metrics.stream_ended(self.end, None);
         };
-        let (route, verb) = (Arc::clone(&request.route), request.verb.clone());
-        let took = request.end(&self.app.request_log, self.end);
-        self.app.metrics.stream_ended(self.end, Some((&route, &verb, took)));
+        let of = (request.route(), &request.verb, request.began.elapsed());
+        self.app.metrics.stream_ended(self.end, Some(of));
+        request.end(&self.app.request_log, status, self.end);
     }
 }
