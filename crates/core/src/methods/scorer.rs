@@ -53,6 +53,7 @@ pub trait Compare: Send + Sync {
     where
         Self: 'q;
 
+    /// Prepares a text.
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Self::Against<'q>;
 
     /// What it knows of opposites, if it counts them.
@@ -151,6 +152,7 @@ pub trait Against: Send {
 
 /// [`Compare`], whichever method it is.
 pub trait DynCompare: Send + Sync {
+    /// Prepares a text.
     fn against<'q>(&'q self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Box<dyn Against + 'q>;
 
     /// Scores one pair without allocating for a prepared text, and tells what [`Against::opposed`] does.
@@ -161,6 +163,7 @@ pub trait DynCompare: Send + Sync {
         scratch: &mut Scratch,
     ) -> (f32, Option<Oppositions>);
 
+    /// What the method knows of opposites.
     fn polarity(&self) -> Option<&Polarity>;
 
     /// Does what [`Compare::seat`] does.

@@ -21,9 +21,19 @@ pub const SUBWORD_SECTION: &str = "subword";
 pub enum SubwordRule {
     /// The mean of the rows of a word's character n-grams. Where there is a tensor `kept`, only the
     /// buckets that it lists, in rising order, have rows, and other n-grams are passed over.
-    NGrams { min: u32, max: u32, buckets: u64 },
+    NGrams {
+        /// Shortest n-gram, in characters.
+        min: u32,
+        /// Longest n-gram, in characters.
+        max: u32,
+        /// Buckets that n-grams are hashed to.
+        buckets: u64,
+    },
     /// The longest known beginning, then the longest known continuation, and so on.
-    WordPiece { prefix: String },
+    WordPiece {
+        /// The prefix of a continuing piece.
+        prefix: String,
+    },
     /// The pieces whose scores add up to most. The tensor `scores` holds them as the bits of doubles: rounded,
     /// other ways to cut a word would be the best.
     Unigram {
