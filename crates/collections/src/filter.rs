@@ -2,7 +2,8 @@
 //!
 //! `{"lang": "en", "year": {"gte": 2020}, "any": [{"a": 1}, {"b": [2, 3]}], "not": {"c": true}}`
 //!
-//! `time` is the item's own: `{"time": {"gte": "2026-06-01"}}`. How a filter is read, and how much of one, is in `read`.
+//! `time` is the item's own: `{"time": {"gte": "2026-06-01"}}`. How a filter is read, and how much of one,
+//! is in `read`.
 
 mod read;
 

@@ -213,8 +213,8 @@ pub(crate) async fn delete(
 const BYTES_PER_UNIT: usize = 1024;
 
 /// Reads `count` items with texts of at most `text_bytes` bytes. Items without a time were written
-/// `now`; what no collection takes is left out where `refuse` does not end it. As soon as the items have taken more than one unit each, `pay` is asked for the units
-/// that all of them will take at that rate.
+/// `now`; what no collection takes is left out where `refuse` does not end it. As soon as the items have
+/// taken more than one unit each, `pay` is asked for the units that all of them will take at that rate.
 pub(super) fn parse(
     each: impl Iterator<Item = Result<Incoming, ApiError>>,
     (count, text_bytes): (usize, usize),
