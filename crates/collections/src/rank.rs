@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cognate::engine::rank::Question;
+use cognate::engine::rank::{Asked, Question};
 use cognate::engine::{BoostBy, Candidates, Engine};
 
 use crate::{
@@ -111,6 +111,14 @@ pub fn candidates<'c>(
     }
 }
 
+/// Has boosts rank alone where none of the liked items is left; tells whether there is anything to rank by.
+pub fn ranks(question: &mut Question<'_>, liked: &NamedItems, boosts: Option<&ItemBoosts>) -> bool {
+    if liked.are_gone() {
+        question.asked = Asked::Nothing;
+    }
+    boosts.is_some() || !question.asked.is_nothing()
+}
+
 /// Whether vectors that a collection in this process keeps stand for its items. The few of a shortlist are
 /// read: kept vectors lie in blocks, of which these would take nearly all.
 pub fn ranks_kept(engine: &Engine, question: &Question<'_>) -> bool {
@@ -163,6 +171,8 @@ impl ItemSearch<'_> {
     ) -> Result<FoundItems, ChooseError> {
         let best = self.best(question);
         let shortlist = match self.shortlist {
+            // Nothing is nearer to nothing.
+            _ if question.asked.is_nothing() => None,
             Some(said) => said,
             None if best.is_some() => None,
             None if ranks_kept(self.engine, question) && !self.is_remote => None,

@@ -27,8 +27,8 @@ use crate::http::request::threshold::Threshold;
 pub(in crate::cli) struct RankArgs {
     /// Name of the collection
     name: String,
-    /// The text to rank for, unless --like is given
-    #[arg(required_unless_present = "like", conflicts_with = "like")]
+    /// The text to rank for, unless --like is given; without both --boost ranks alone
+    #[arg(required_unless_present_any = ["like", "boost"], conflicts_with = "like")]
     query: Option<String>,
     #[command(flatten)]
     home: HomeArgs,
@@ -99,6 +99,9 @@ pub(in crate::cli) struct RankArgs {
 #[derive(Debug, Serialize)]
 struct Found<'f> {
     collection: &'f str,
+    /// `boosts`, where these rank alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranked_by: Option<&'static str>,
     /// How many items were ranked.
     items: usize,
     /// Where not all that are meant were: how many were taken for each text that is asked about.
@@ -166,6 +169,9 @@ impl RankArgs {
         if let Some(query) = &self.query {
             return Asked::from(query.as_str());
         }
+        if self.like.is_empty() {
+            return Asked::Nothing;
+        }
         let texts = |named: &'t NamedItems, ids: &[String]| {
             (0..ids.len()).filter_map(|place| named.text(place)).collect::<Vec<&'t str>>()
         };
@@ -176,18 +182,19 @@ impl RankArgs {
 }
 
 /// The boosts of items that are asked for.
-fn boosts(written: &[String]) -> Result<Option<ItemBoosts>, Failure> {
+fn boosts(args: &RankArgs) -> Result<Option<ItemBoosts>, Failure> {
     let mut items = Vec::new();
-    for one in written {
+    for one in &args.boost {
         let wrong = |error: serde_json::Error| usage(format!("--boost `{one}`: {error}"));
         items.push(serde_json::from_str::<ItemBoostFields<'_>>(one).map_err(wrong)?);
     }
     let wrong = |error: ApiError| usage(format!("--boost: {}", error.detail));
-    item_boosts(&List { length: items.len(), items }).map_err(wrong)
+    let rank_alone = args.query.is_none() && args.like.is_empty();
+    item_boosts(&List { length: items.len(), items }, rank_alone).map_err(wrong)
 }
 
 pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
-    let (filter, boosts) = (filter(args)?, boosts(&args.boost)?);
+    let (filter, boosts) = (filter(args)?, boosts(args)?);
     let collections = args.home.read()?;
     let collection = named(&*collections, &args.name)?;
     let now = cognate_collections::now();
@@ -196,9 +203,6 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
         NamedItems::find(&*collection, &ids, now)
     };
     let named = [named(&args.like)?, named(&args.unlike)?];
-    if named[0].are_gone() {
-        return Err(usage("the collection has none of the liked items"));
-    }
     let filter_unknown = collection.lacking(&filter.names(), now, Cancellation::NEVER)?;
     let filter_unknown: Vec<String> = filter_unknown.into_iter().map(str::to_owned).collect();
     let without = named.iter().flat_map(NamedItems::ids).map(Cow::from).collect();
@@ -224,6 +228,9 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
         narrows: false,
     };
     let mut question = ask::rank::question(&resolved, args.asked(&named), page)?;
+    if !rank::ranks(&mut question, &named[0], boosts.as_ref()) {
+        return Err(usage("the collection has none of the liked items"));
+    }
     let found = search.find(&mut question, |_| true, Cancellation::NEVER)?;
     let [like_missing, unlike_missing] = named.each_ref().map(|named| &*named.missing);
     for (ids, missing) in [(&args.like, like_missing), (&args.unlike, unlike_missing)] {
@@ -266,6 +273,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     });
     let shown = Found {
         collection: &args.name,
+        ranked_by: question.asked.is_nothing().then_some("boosts"),
         items: found.meant,
         shortlist: found.shortlist,
         results: lines.collect(),

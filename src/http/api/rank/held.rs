@@ -70,11 +70,9 @@ impl Held {
             NamedItems::find(&*collection, &ids.collect::<Vec<_>>(), now).map_err(refused)
         };
         let named = [named(request.liked())?, named(request.disliked())?];
-        if named[0].are_gone() {
-            let detail = "the collection has none of the liked items";
-            return Err(ApiError::at(Code::UnknownItem, "/like", detail));
-        }
-        let boosts = request.boosts.as_ref().map(item_boosts).transpose()?.flatten();
+        let boosts = request.boosts.as_ref();
+        let boosts = boosts.map(|boosts| item_boosts(boosts, request.asks_nothing()));
+        let boosts = boosts.transpose()?.flatten();
         // Liked and disliked items are no results, nor are excluded ones.
         let excluded = request.exclude.iter().flat_map(|list| &list.items);
         let excluded = excluded.map(CandidateId::digits);
@@ -84,6 +82,10 @@ impl Held {
         let asked = request.asked(Some(&named))?;
         request.check_lengths(app)?;
         let mut question = request.question(asked, resolved)?;
+        if !rank::ranks(&mut question, &named[0], boosts.as_ref()) {
+            let detail = "the collection has none of the liked items";
+            return Err(ApiError::at(Code::UnknownItem, "/like", detail));
+        }
         let engine = &resolved.model.engine;
         let search = ItemSearch {
             collection: &*collection,
@@ -133,7 +135,7 @@ impl Held {
         let boosts = self.boosts.as_ref().map(|(boosts, clock)| (boosts, *clock));
         let candidates = rank::candidates(&items, boosts, request.collapse_by.as_deref());
         let engine = &resolved.model.engine;
-        let vectors = if self.ranks_kept(question, engine) {
+        let vectors = if self.ranks_kept(question, engine) && !question.asked.is_nothing() {
             let is_cancelled = || work.check().is_err();
             let cancel = Cancellation::when(&is_cancelled);
             let method = question.query.method;

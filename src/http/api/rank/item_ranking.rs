@@ -1,6 +1,6 @@
 //! The answer to a question about the items of a collection.
 
-use cognate::engine::rank::Pages;
+use cognate::engine::rank::{Asked, Pages};
 use cognate::engine::{OppositionKind, Oppositions, Page, WordShare};
 use cognate_collections::Attributes;
 use cognate_collections::rank::NamedItems;
@@ -26,6 +26,9 @@ pub(super) struct ItemRanking<'r> {
     fingerprint: &'r str,
     /// The collection.
     collection: &'r str,
+    /// `boosts`, where these rank alone: no text was given to rank for, or no liked item is left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranked_by: Option<&'static str>,
     /// How many of its items were ranked.
     items: usize,
     /// Where not all that are meant were: how many were taken for each text that is asked about.
@@ -158,8 +161,9 @@ impl<'r> ItemRanking<'r> {
         held: &'r Held,
         resolved: &'r Resolved,
         (name, return_text): (&'r str, bool),
-        several: bool,
+        asked: &Asked<'_>,
     ) -> Self {
+        let several = matches!(asked, Asked::Each(_));
         let results = |page: &'r Page| ranked_items(page, held, return_text);
         let one = told.pages.first().filter(|_| !several);
         let rankings = told.pages.iter().map(|page| ItemResults {
@@ -179,6 +183,7 @@ impl<'r> ItemRanking<'r> {
             measure: resolved.measure().name(),
             fingerprint: resolved.model.engine.model().fingerprint(),
             collection: name,
+            ranked_by: asked.is_nothing().then_some("boosts"),
             items: held.found.meant,
             shortlist: held.found.shortlist,
             results: one.map(results),

@@ -232,8 +232,7 @@ impl PlannedRanking<'_> {
         let made = held.pages(request, question, (resolved, cost), (app, job))?;
         let name = request.collection.as_deref().unwrap_or_default();
         let shown = (name, request.return_text.unwrap_or(false));
-        let several = matches!(question.asked, Asked::Each(_));
-        answer.write_json(&ItemRanking::of(&made, held, resolved, shown, several))?;
+        answer.write_json(&ItemRanking::of(&made, held, resolved, shown, &question.asked))?;
         Ok(made.counts)
     }
 

@@ -36,7 +36,8 @@ pub(crate) const UNUSED_SCORES: &str = "nothing in the question uses `scores`";
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RankRequest<'b> {
-    /// What the candidates are compared with. Give one of `query`, `queries` and `like`.
+    /// What the candidates are compared with. Give one of `query`, `queries` and `like`, or of a collection
+    /// `boosts` alone.
     #[serde(borrow)]
     #[schema(value_type = Option<fields::NonEmptyText>)]
     pub(crate) query: Option<Text<'b>>,
@@ -121,7 +122,8 @@ pub struct RankRequest<'b> {
     pub(crate) boost_by: Option<BoostRule>,
     /// What counts of the items of the collection beside how alike they are: each boost is a number from 0 to
     /// 1, and a score is the similarity and the boosts by their weights; the weight of the similarity is what the
-    /// others leave of 1.
+    /// others leave of 1. Without a text to rank for, and where no liked item is left, a score is the boosts by
+    /// their weights.
     #[serde(borrow)]
     #[schema(value_type = Option<Vec<ItemBoostFields<'b>>>, max_items = 8)]
     pub(crate) boosts: Option<List<ItemBoostFields<'b>>>,
@@ -256,13 +258,22 @@ impl<'b> RankRequest<'b> {
                 Ok(Asked::Each(queries.items.iter().map(|Text(text)| text.clone()).collect()))
             }
             (None, None, Some(_)) => Ok(Asked::Likes(self.likes(named))),
+            (None, None, None) if self.boosts.as_ref().is_some_and(|list| list.length > 0) => {
+                Ok(Asked::Nothing)
+            }
             (None, None, None) => wrong(
                 "",
-                "the field `query` is missing; `queries` or `like` may stand in its place",
+                "the field `query` is missing; `queries` or `like` may stand in its place, and of a \
+                 collection `boosts` alone",
             ),
             (_, Some(_), _) => wrong("/queries", "give one of `query`, `queries` and `like`"),
             (_, None, Some(_)) => wrong("/like", "give one of `query`, `queries` and `like`"),
         }
+    }
+
+    /// Whether it has no text to rank for, so that boosts do it alone.
+    pub(super) fn asks_nothing(&self) -> bool {
+        self.query.is_none() && self.queries.is_none() && self.like.is_none()
     }
 
     pub(super) fn liked(&self) -> Vec<&LikedText<'b>> {
@@ -319,6 +330,10 @@ impl<'b> RankRequest<'b> {
         if resolved.fused.is_some() && self.queries.is_some() {
             let detail = "rankings are made one for one query: send several queries by themselves";
             return Err(ApiError::at(Code::InvalidField, "/queries", detail));
+        }
+        if resolved.fused.is_some() && asked.is_nothing() {
+            let detail = "rankings are made one for a query, and the field `query` is missing";
+            return Err(ApiError::at(Code::InvalidField, "", detail));
         }
         let least = |threshold: Option<Threshold>, pointer| {
             let cutoff = threshold.map(|threshold| threshold.resolve(resolved, pointer));

@@ -117,6 +117,10 @@ impl Engine {
                 })
             }
             (_, Some(_), _) => Err(QueryError::OnlyRanks { method: "a fusion" }),
+            (Asked::Nothing, None, _) => Ok(run(&mut Session(&mut |part, _| {
+                let (texts, boosts) = of_part(part);
+                Ok(boosts.ranking(texts.len(), options)?.into())
+            }))),
             (Asked::One(text), None, None) => self.text_session(text, options, |session| {
                 run(&mut Session(&mut |part, go_on| {
                     let (texts, boosts) = of_part(part);

@@ -17,6 +17,8 @@ pub enum Asked<'t> {
     Each(Vec<Cow<'t, str>>),
     /// Liked texts and disliked ones.
     Likes(Likes<'t>),
+    /// None: candidates are ranked by their boosts alone, and their texts are not read.
+    Nothing,
 }
 
 impl<'t> From<&'t str> for Asked<'t> {
@@ -32,12 +34,12 @@ impl<'t> From<Likes<'t>> for Asked<'t> {
 }
 
 impl<'t> Asked<'t> {
-    /// The queries; none where texts are liked.
+    /// The queries; none where texts are liked, or nothing is asked.
     pub fn queries(&self) -> &[Cow<'t, str>] {
         match self {
             Self::One(text) => std::slice::from_ref(text),
             Self::Each(texts) => texts,
-            Self::Likes(_) => &[],
+            Self::Likes(_) | Self::Nothing => &[],
         }
     }
 
@@ -45,8 +47,13 @@ impl<'t> Asked<'t> {
     pub fn likes(&self) -> Option<&Likes<'t>> {
         match self {
             Self::Likes(likes) => Some(likes),
-            Self::One(_) | Self::Each(_) => None,
+            Self::One(_) | Self::Each(_) | Self::Nothing => None,
         }
+    }
+
+    /// Whether boosts rank alone.
+    pub fn is_nothing(&self) -> bool {
+        matches!(self, Self::Nothing)
     }
 
     /// All texts, and where they stand in the question.
@@ -77,6 +84,7 @@ impl<'t> Asked<'t> {
         match self {
             Self::One(text) => Asked::One(of(text)),
             Self::Each(texts) => Asked::Each(texts.iter().map(|text| of(text)).collect()),
+            Self::Nothing => Asked::Nothing,
             Self::Likes(likes) => {
                 let liked = |one: &'s Liked<'t>| Liked { text: of(&one.text), weight: one.weight };
                 Asked::Likes(Likes {
@@ -141,7 +149,7 @@ impl<'t> Question<'t> {
         let queries = match &mut self.asked {
             Asked::One(text) => std::slice::from_mut(text),
             Asked::Each(texts) => texts,
-            Asked::Likes(_) => &mut [],
+            Asked::Likes(_) | Asked::Nothing => &mut [],
         };
         let read = queries.iter().map(|query| engine.read_as(query, texts.clone()));
         let read: Vec<Option<String>> = read.collect();
