@@ -14,6 +14,8 @@ use crate::{
 
 /// Results of a collection unless a question says otherwise.
 pub const RESULTS: usize = 10;
+/// Results of each group unless a question says otherwise.
+pub const PER_GROUP: usize = 1;
 
 /// Liked or disliked items that a question names, by their places in the question.
 #[derive(Debug, Default)]
@@ -91,11 +93,12 @@ impl FoundItems {
     }
 }
 
-/// Items as candidates, with their boosts at a clock, and grouped by an attribute.
+/// Items as candidates, with their boosts at a clock, and grouped by an attribute, of which so many of a group are
+/// results.
 pub fn candidates<'c>(
     items: &'c [RankedItem<'c>],
     boosts: Option<(&ItemBoosts, i64)>,
-    group_by: Option<&str>,
+    group_by: Option<(&str, usize)>,
 ) -> Candidates<'c, RankedItem<'c>> {
     let mut candidates = Candidates::of(items);
     if let Some((boosts, clock)) = boosts {
@@ -104,7 +107,7 @@ pub fn candidates<'c>(
     }
     match group_by {
         None => candidates,
-        Some(name) => candidates.grouped(|one| {
+        Some((name, per_group)) => candidates.grouped(per_group, |one| {
             let value = one.0.attributes.get(name)?;
             Some(value.to_string().into())
         }),

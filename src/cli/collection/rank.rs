@@ -70,6 +70,9 @@ pub(in crate::cli) struct RankArgs {
     /// Leave the best item alone of those that have the same value of this attribute
     #[arg(long, value_name = "ATTRIBUTE")]
     collapse_by: Option<String>,
+    /// Leave so many of the same value, the best of them
+    #[arg(long, value_name = "N", default_value_t = rank::PER_GROUP, requires = "collapse_by", value_parser = count::<usize>(1, 100_000))]
+    per_group: usize,
     /// Choose for variety as well: 1 for the scores alone, 0 for items that differ
     #[arg(long, value_name = "LAMBDA", value_parser = share)]
     diversify: Option<Share>,
@@ -247,7 +250,8 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let clock = collection.told(now)?.settings.clock(now);
     let items = found.ranked();
     let boosts = boosts.as_ref().map(|boosts| (boosts, clock));
-    let candidates = rank::candidates(&items, boosts, args.collapse_by.as_deref());
+    let group_by = args.collapse_by.as_deref().map(|name| (name, args.per_group));
+    let candidates = rank::candidates(&items, boosts, group_by);
     let made = ask::rank::rank(&resolved, &question, &candidates)?;
     let Some(page) = made.one() else { return Ok(()) };
     let item = |index: usize| items.get(index).map(|one| one.0);

@@ -125,6 +125,19 @@ async fn of_a_group_the_best_alone_is_a_result() {
         let found = grouped["results"].as_array().unwrap();
         assert_eq!(found.len(), 2, "{method}");
         assert!([of("en"), of("de")].iter().all(|best| found.contains(best)), "{method}");
+        // At most three of each, as they come.
+        let three = with(&body, &json!({"collapse_by": "lang", "per_group": 3}));
+        let three = done(&app, "POST", "/rank", Some(&three)).await;
+        let of = |lang: &'static str| {
+            let all = all["results"].as_array().unwrap().iter();
+            all.filter(move |one| one["attributes"]["lang"] == lang).take(3)
+        };
+        let mut expected: Vec<&Value> = of("en").chain(of("de")).collect();
+        let score = |one: &Value| one["score"].as_f64().unwrap();
+        expected.sort_by(|one, next| score(next).total_cmp(&score(one)));
+        let scores = |list: &[&Value]| list.iter().map(|one| score(one)).collect::<Vec<_>>();
+        let found: Vec<&Value> = three["results"].as_array().unwrap().iter().collect();
+        assert_eq!(scores(&found), scores(&expected), "{method}");
         // Each has its own number, and none has what none has.
         for name in ["n", "nothing"] {
             let grouped = with(&body, &json!({"collapse_by": name, "top_k": 7, "offset": 2}));
@@ -141,6 +154,7 @@ async fn boosts_that_say_nothing_are_refused() {
     let boost = |boost: Value| json!({"collection": "news", "query": "a", "boosts": [boost]});
     let of_list = json!({"query": "a", "candidates": ["a"], "boosts": []});
     let grouped = json!({"query": "a", "candidates": ["a"], "collapse_by": "n"});
+    let alone = json!({"collection": "news", "query": "a", "per_group": 2});
     let nine: Value = (0..9).map(|_| json!({"attribute": "n", "weight": 0.01})).collect();
     let two = json!([{"attribute": "n", "weight": 0.5}, {"half_life": "1d", "weight": 0.5}]);
     let many = |boosts: Value| json!({"collection": "news", "query": "a", "boosts": boosts});
@@ -171,6 +185,7 @@ async fn boosts_that_say_nothing_are_refused() {
         (many(two), "out_of_range", "/boosts"),
         (of_list, "invalid_field", "/boosts"),
         (grouped, "invalid_field", "/collapse_by"),
+        (alone, "invalid_field", "/per_group"),
     ] {
         let refused = call(&app, "POST", "/rank", Some(&body)).await;
         let problem: Value = refused.json();

@@ -265,6 +265,10 @@ async fn boosts_and_variety_are_those_of_the_service() {
     let cases = [
         (json!({"boosts": boosts}), vec!["--boost", new, "--boost", large]),
         (json!({"collapse_by": "lang"}), vec!["--collapse-by", "lang"]),
+        (
+            json!({"collapse_by": "lang", "per_group": 3}),
+            vec!["--collapse-by", "lang", "--per-group", "3"],
+        ),
         (json!({"collapse": 0.9}), vec!["--collapse", "0.9"]),
         (json!({"diversify": {"lambda": 0.3}}), vec!["--diversify", "0.3"]),
         (

@@ -133,7 +133,7 @@ impl Held {
     ) -> Result<Pages, ApiError> {
         let items = self.found.ranked();
         let boosts = self.boosts.as_ref().map(|(boosts, clock)| (boosts, *clock));
-        let candidates = rank::candidates(&items, boosts, request.collapse_by.as_deref());
+        let candidates = rank::candidates(&items, boosts, request.group_by());
         let engine = &resolved.model.engine;
         let vectors = if self.ranks_kept(question, engine) && !question.asked.is_nothing() {
             let is_cancelled = || work.check().is_err();

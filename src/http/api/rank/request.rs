@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cognate::engine;
 use cognate::engine::rank::{Asked, Question};
 use cognate::engine::{BoostBy, Candidates, Liked, Likes, Opposites, PageOptions, Strategy};
-use cognate_collections::rank::{NamedItems, RESULTS};
+use cognate_collections::rank::{NamedItems, PER_GROUP, RESULTS};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -142,6 +142,8 @@ pub struct RankRequest<'b> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     pub(crate) collapse_by: Option<Cow<'b, str>>,
+    /// How many of the same value of `collapse_by` are results: one unless this says otherwise.
+    pub(crate) per_group: Option<Count>,
     /// Put the best into the order of maximal marginal relevance; for methods of the kind `similarity`.
     pub(crate) diversify: Option<Diversify>,
     /// Also tell, of the first twenty results at most, the words with the largest shares of the score.
@@ -244,6 +246,8 @@ impl<'b> RankRequest<'b> {
             ];
             refuse_given(beside, "this stands beside `like` alone")?;
         }
+        let per_group = self.per_group.is_some() && self.collapse_by.is_none();
+        refuse_given([("/per_group", per_group)], "this stands beside `collapse_by` alone")?;
         let sides = [("/like", self.liked()), ("/unlike", self.disliked())];
         for (field, side) in sides.into_iter().filter(|_| named.is_none()) {
             if let Some(place) = side.iter().position(|one| one.id.is_some()) {
@@ -269,6 +273,12 @@ impl<'b> RankRequest<'b> {
             (_, Some(_), _) => wrong("/queries", "give one of `query`, `queries` and `like`"),
             (_, None, Some(_)) => wrong("/like", "give one of `query`, `queries` and `like`"),
         }
+    }
+
+    /// The attribute that items are grouped by, and how many of a group are results.
+    pub(super) fn group_by(&self) -> Option<(&str, usize)> {
+        let per_group = self.per_group.map_or(PER_GROUP, |Count(most)| most);
+        Some((self.collapse_by.as_deref()?, per_group))
     }
 
     /// Whether it has no text to rank for, so that boosts do it alone.
@@ -418,7 +428,7 @@ impl<'b> RankRequest<'b> {
     }
 
     /// The fields that only rankings of collections have, and whether they are given.
-    fn of_collections(&self) -> [(&'static str, bool); 6] {
+    fn of_collections(&self) -> [(&'static str, bool); 7] {
         [
             ("/filter", self.filter.is_some()),
             ("/event", self.event.is_some()),
@@ -426,6 +436,7 @@ impl<'b> RankRequest<'b> {
             ("/shortlist", self.shortlist.is_some()),
             ("/boosts", self.boosts.is_some()),
             ("/collapse_by", self.collapse_by.is_some()),
+            ("/per_group", self.per_group.is_some()),
         ]
     }
 

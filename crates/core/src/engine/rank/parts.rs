@@ -196,9 +196,8 @@ impl Engine {
         for (place, mut ranking) in rankings.into_iter().enumerate() {
             candidates.restore(&mut ranking);
             if candidates.are_grouped() {
-                let group_of = |index| candidates.group(index);
                 let most = question.page.needed().unwrap_or(usize::MAX);
-                ranking.leave_best_of_groups(group_of, most);
+                candidates.leave_best_of_groups(&mut ranking, most);
             }
             pages.push(self.page(ranking, candidates.all(), (question, place), &mut check)?);
         }

@@ -173,7 +173,7 @@ impl<'t> Question<'t> {
         }
     }
 
-    /// What is wanted of the scores, of candidates of which the best of each group alone is a result or not.
+    /// What is wanted of the scores, of candidates of which the best of each group alone are results or not.
     pub(super) fn options(&self, are_grouped: bool) -> RankOptions {
         // The best of another group may stand anywhere.
         let top_k = self.page.needed().filter(|_| !are_grouped);
