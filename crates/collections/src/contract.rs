@@ -235,7 +235,7 @@ pub(super) fn seen(collection: &dyn Collection, engine: &Engine, now: i64) -> Se
     for (place, filter) in filters().iter().enumerate() {
         let filter = Filter::read(&filter.to_string()).unwrap();
         let missing = collection.lacking(&filter.names(), now, Cancellation::NEVER).unwrap();
-        lacking.push(missing.into_iter().map(str::to_owned).collect());
+        lacking.push(missing.iter().map(|asked| format!("{asked:?}")).collect());
         let without =
             if place % 3 == 0 { ["n1", "n\u{0}"].map(Cow::from).into() } else { [].into() };
         let within = (place % 2 == 1).then_some(30);

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Number;
 
-use crate::{Attribute, Attributes};
+use crate::{AskedAttribute, Attribute, AttributeKind, Attributes};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Filter(Vec<Condition>);
@@ -89,12 +89,15 @@ impl Filter {
         self.0.iter().map(of_one).sum()
     }
 
-    /// The names of the attributes that are asked for, each once.
-    pub fn names(&self) -> BTreeSet<&str> {
+    /// The attributes that are asked for, each once by its name and once with each kind of its values.
+    pub fn names(&self) -> BTreeSet<AskedAttribute<'_>> {
         let mut names = BTreeSet::new();
         for condition in &self.0 {
             match condition {
-                Condition::Of(name, _) => drop(names.insert(&**name)),
+                Condition::Of(name, test) => {
+                    names.insert((&**name, None));
+                    names.extend(test.kinds().map(|kind| (&**name, Some(kind))));
+                }
                 Condition::Any(filters) => names.extend(filters.iter().flat_map(Self::names)),
                 Condition::Not(filter) => names.extend(filter.names()),
             }
@@ -112,6 +115,16 @@ impl Filter {
 }
 
 impl Test {
+    /// The kinds of the values that are asked for.
+    fn kinds(&self) -> impl Iterator<Item = AttributeKind> {
+        let values = match self {
+            Self::In(values) | Self::NotIn(values) => &*values.list,
+            Self::Beside(_, value) => std::slice::from_ref(value),
+            Self::Exists(_) => &[],
+        };
+        values.iter().map(Attribute::kind)
+    }
+
     fn admits(&self, value: Option<&Attribute>) -> bool {
         match self {
             Self::In(values) => value.is_some_and(|value| values.contain(value)),

@@ -11,8 +11,8 @@ use cognate::methods::Method;
 
 use crate::embedded::Lasting;
 use crate::{
-    CollectionError, Cut, EventChange, Filter, Item, ItemPatch, Limits, MatchError, MatchOptions,
-    Matched, Merged, Settings, SharedEngine, TopQuery, Vectors,
+    AskedAttribute, CollectionError, Cut, EventChange, Filter, Item, ItemPatch, Limits, MatchError,
+    MatchOptions, Matched, Merged, Settings, SharedEngine, TopQuery, Vectors,
 };
 
 /// A write that may not outlive a crash yet. Nobody may be told of it before
@@ -132,13 +132,13 @@ pub trait Collection: Debug + Send + Sync {
         cancel: Cancellation<'_>,
     ) -> Result<Chosen, ChooseError>;
 
-    /// Those of the attributes of these names that no item has; none of a collection without items.
+    /// Those of these attributes that no item has; none of a collection without items.
     fn lacking<'n>(
         &self,
-        names: &BTreeSet<&'n str>,
+        names: &BTreeSet<AskedAttribute<'n>>,
         now: i64,
         cancel: Cancellation<'_>,
-    ) -> Result<Vec<&'n str>, ChooseError>;
+    ) -> Result<Vec<AskedAttribute<'n>>, ChooseError>;
 
     /// The vectors of these items, numbered and in order, by a method, if any are kept here: those
     /// that are, and those that are missing, which are made and kept. What was made when it is

@@ -28,13 +28,14 @@ pub mod rank;
 mod settings;
 mod shortlist;
 mod top_query;
+mod unknown;
 mod vectors;
 mod windows;
 
 use std::time::{Duration, SystemTime};
 
 pub use alerts::{Alert, AlertKind, AlertReader, AlertRule, Cursor, Merged, Start};
-pub use attributes::{Attribute, Attributes, MOST_ATTRIBUTES};
+pub use attributes::{AskedAttribute, Attribute, AttributeKind, Attributes, MOST_ATTRIBUTES};
 pub use boosts::{ItemBoost, ItemBoosts, MOST_BOOSTS};
 pub use cognate_files::instant::span;
 pub use embedded::{
@@ -57,6 +58,7 @@ pub use postgres::PostgresHome;
 pub use settings::{Budget, Limits, NAME_BYTES, Settings, check_name};
 pub use shortlist::{LONGEST_SHORTLIST, SHORTLIST_LENGTH, usual_shortlist};
 pub use top_query::{Several, TopQuery};
+pub use unknown::UnknownNames;
 pub use vectors::Vectors;
 
 /// The message of a build without the feature `postgres` when a database is asked for.

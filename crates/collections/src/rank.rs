@@ -8,8 +8,8 @@ use cognate::engine::rank::{Asked, Question};
 use cognate::engine::{BoostBy, Candidates, Engine};
 
 use crate::{
-    Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, Item, ItemBoosts,
-    ItemSelector, TopQuery, usual_shortlist,
+    Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, ID_BYTES, Item,
+    ItemBoosts, ItemSelector, TopQuery, usual_shortlist,
 };
 
 /// Results of a collection unless a question says otherwise.
@@ -23,25 +23,49 @@ pub struct NamedItems {
     items: Vec<Option<Arc<Item>>>,
     /// The places of those that the collection does not have: what somebody liked may be gone.
     pub missing: Vec<usize>,
+    /// The places of texts that are word for word ids of items: probably the items are meant.
+    pub are_ids: Vec<usize>,
+}
+
+/// What is liked or disliked, as a question gives it.
+#[derive(Debug, Clone)]
+pub enum LikedBy<'q> {
+    Id(Cow<'q, str>),
+    Text(&'q str),
+}
+
+impl LikedBy<'_> {
+    /// What may be the id of an item.
+    fn id(&self) -> Option<&str> {
+        match self {
+            Self::Id(id) => Some(id),
+            Self::Text(text) => Some(*text).filter(|text| text.len() <= ID_BYTES),
+        }
+    }
 }
 
 impl NamedItems {
-    /// Finds the items of these ids; none stands in the place of a text.
+    /// Finds the items that are liked; none stands in the place of a text.
     pub fn find(
         collection: &dyn Collection,
-        named: &[Option<Cow<'_, str>>],
+        liked: &[LikedBy<'_>],
         now: i64,
     ) -> Result<Self, CollectionError> {
-        let ids: Vec<&str> = named.iter().flatten().map(AsRef::as_ref).collect();
+        let mut named = Self { items: vec![None; liked.len()], ..Self::default() };
+        let (places, ids): (Vec<usize>, Vec<&str>) =
+            liked.iter().enumerate().filter_map(|(place, one)| Some((place, one.id()?))).unzip();
         if ids.is_empty() {
-            return Ok(Self { items: vec![None; named.len()], missing: Vec::new() });
+            return Ok(named);
         }
-        let mut found = collection.find(&ids, now)?.into_iter();
-        let item = |id: &Option<Cow<'_, str>>| id.as_ref().and_then(|_| found.next()?);
-        let items: Vec<Option<Arc<Item>>> = named.iter().map(item).collect();
-        let places = named.iter().zip(&items).enumerate();
-        let missing = places.filter(|(_, (id, item))| id.is_some() && item.is_none());
-        Ok(Self { missing: missing.map(|(place, _)| place).collect(), items })
+        for (place, item) in places.into_iter().zip(collection.find(&ids, now)?) {
+            match (liked.get(place), item, named.items.get_mut(place)) {
+                (Some(LikedBy::Id(_)), None, _) => named.missing.push(place),
+                (Some(LikedBy::Id(_)), item, Some(found)) => *found = item,
+                (Some(LikedBy::Text(_)), Some(_), _) => named.are_ids.push(place),
+                _ => {}
+            }
+        }
+        Ok(named)
     }
 
     /// Whether the collection has none of them, and no text stands among them.

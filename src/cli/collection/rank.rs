@@ -7,8 +7,10 @@ use std::fmt;
 use clap::Args;
 use cognate::engine::rank::Asked;
 use cognate::engine::{Duplicate, Likes, Measure, Oppositions, PageOptions, WordShare};
-use cognate_collections::rank::{ItemSearch, NamedItems};
-use cognate_collections::{Attributes, Cancellation, Filter, ItemBoosts, ItemSelector, rank};
+use cognate_collections::rank::{ItemSearch, LikedBy, NamedItems};
+use cognate_collections::{
+    Attributes, Cancellation, Filter, ItemBoosts, ItemSelector, UnknownNames, rank,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -122,9 +124,8 @@ struct Found<'f> {
     like_missing: &'f [usize],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unlike_missing: &'f [usize],
-    /// Attributes that the filter asks for and no item has.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    filter_unknown: Vec<&'f str>,
+    #[serde(flatten)]
+    unknown: &'f UnknownNames,
 }
 
 #[derive(Debug, Serialize)]
@@ -202,12 +203,12 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     let collection = named(&*collections, &args.name)?;
     let now = cognate_collections::now();
     let named = |ids: &[String]| {
-        let ids: Vec<_> = ids.iter().map(|id| Some(Cow::from(id))).collect();
+        let ids: Vec<_> = ids.iter().map(|id| LikedBy::Id(Cow::from(id))).collect();
         NamedItems::find(&*collection, &ids, now)
     };
     let named = [named(&args.like)?, named(&args.unlike)?];
-    let filter_unknown = collection.lacking(&filter.names(), now, Cancellation::NEVER)?;
-    let filter_unknown: Vec<String> = filter_unknown.into_iter().map(str::to_owned).collect();
+    let others = (args.collapse_by.as_deref(), boosts.as_ref());
+    let unknown = UnknownNames::find(&*collection, &filter, others, now, Cancellation::NEVER)?;
     let without = named.iter().flat_map(NamedItems::ids).map(Cow::from).collect();
     let model = args.chosen.open()?;
     let resolved = args.opposites.of(args.chosen.ranked_by(&model, args.measure)?);
@@ -241,9 +242,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
             ask::note(&format!("the collection has no item `{id}`, which is part of no score"));
         }
     }
-    for name in filter_unknown.iter().filter(|_| !args.json) {
-        ask::note(&format!("no item of the collection has the attribute `{name}`"));
-    }
+    unknown.lines().filter(|_| !args.json).for_each(|line| ask::note(&line));
     if found.items.is_empty() {
         return Err(usage("no item of the collection is left to be ranked"));
     }
@@ -286,7 +285,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
         query_read_as: page.read_as.as_deref(),
         like_missing,
         unlike_missing,
-        filter_unknown: filter_unknown.iter().map(String::as_str).collect(),
+        unknown: &unknown,
     };
     if args.json {
         return print(&serde_json::to_string(&shown)?);

@@ -21,9 +21,10 @@ use crate::embedded::transaction::{WriteTransaction, Writer};
 use crate::settings::GivesWay;
 use crate::windows::{Following, Windows};
 use crate::{
-    Activity, Added, Applied, Budget, Cancellation, Choice, ChooseError, Chosen, Collection,
-    CollectionError, CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched,
-    Merged, Page, Pending, Settings, SharedEngine, Vectors, Write, alerts, matcher,
+    Activity, Added, Applied, AskedAttribute, Budget, Cancellation, Choice, ChooseError, Chosen,
+    Collection, CollectionError, CollectionInfo, Item, ItemSelector, Limits, MatchError,
+    MatchOptions, Matched, Merged, Page, Pending, Settings, SharedEngine, Vectors, Write, alerts,
+    matcher,
 };
 
 /// Items whose vectors are made, or that are looked at, between two checks for cancellation.
@@ -400,10 +401,10 @@ impl Collection for EmbeddedCollection {
 
     fn lacking<'n>(
         &self,
-        names: &BTreeSet<&'n str>,
+        names: &BTreeSet<AskedAttribute<'n>>,
         now: i64,
         cancel: Cancellation<'_>,
-    ) -> Result<Vec<&'n str>, ChooseError> {
+    ) -> Result<Vec<AskedAttribute<'n>>, ChooseError> {
         let (view, mut missing) = (self.view(now), Vec::from_iter(names.iter().copied()));
         let mut items = view.iter().enumerate().peekable();
         if items.peek().is_none() {
@@ -417,7 +418,7 @@ impl Collection for EmbeddedCollection {
             if place % PIECE == 0 {
                 cancel.check()?;
             }
-            missing.retain(|name| item.attributes.get(name).is_none());
+            missing.retain(|asked| !item.attributes.have(asked));
         }
         Ok(missing)
     }

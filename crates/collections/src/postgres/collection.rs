@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cognate::window::stream::AddPolicy;
 
 use crate::alerts::PIECE;
+use crate::postgres::condition;
 use crate::postgres::condition::Sql;
 use crate::postgres::pool::Failed;
 use crate::postgres::rows;
@@ -15,9 +16,9 @@ use crate::postgres::shared::Shared;
 use crate::postgres::transaction::{Entry, WriteTransaction};
 use crate::postgres::vectors;
 use crate::{
-    Added, Applied, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError,
-    CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched, Merged, Page,
-    Pending, SharedEngine, Write, matcher,
+    Added, Applied, AskedAttribute, Cancellation, Choice, ChooseError, Chosen, Collection,
+    CollectionError, CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched,
+    Merged, Page, Pending, SharedEngine, Write, matcher,
 };
 
 /// Most items that are sent here to be ranked.
@@ -149,10 +150,10 @@ impl Collection for PostgresCollection {
 
     fn lacking<'n>(
         &self,
-        names: &BTreeSet<&'n str>,
+        names: &BTreeSet<AskedAttribute<'n>>,
         now: i64,
         _cancel: Cancellation<'_>,
-    ) -> Result<Vec<&'n str>, ChooseError> {
+    ) -> Result<Vec<AskedAttribute<'n>>, ChooseError> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
@@ -162,11 +163,16 @@ impl Collection for PostgresCollection {
             if session.query(&text, &[&oldest])?.is_empty() {
                 return Ok(Vec::new());
             }
-            let text = format!("SELECT FROM {table} AND i.attributes ? $2 LIMIT 1");
             let mut lacking = Vec::new();
-            for name in names {
+            for (name, kind) in names {
+                let mut text = format!("SELECT FROM {table} AND i.attributes ? $2");
+                if let Some(kind) = kind {
+                    let kind = condition::kind(*kind);
+                    text.push_str(&format!(" AND jsonb_typeof(i.attributes -> $2) = '{kind}'"));
+                }
+                text.push_str(" LIMIT 1");
                 if name.contains('\0') || session.query(&text, &[&oldest, name])?.is_empty() {
-                    lacking.push(*name);
+                    lacking.push((*name, *kind));
                 }
             }
             Ok(lacking)

@@ -154,8 +154,12 @@ pub(super) struct ItemList<'i> {
     pub(super) total: usize,
     /// Attributes that the filter asks for and no item of the collection has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    pub(super) filter_unknown: Vec<&'i str>,
+    #[schema(required = false, value_type = Vec<String>)]
+    pub(super) filter_unknown: Vec<Box<str>>,
+    /// Attributes of which the filter asks for a value of a kind that no item has there.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false, value_type = Vec<String>)]
+    pub(super) filter_mistyped: Vec<Box<str>>,
 }
 
 /// A text that was matched.

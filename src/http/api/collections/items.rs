@@ -6,7 +6,7 @@ use axum::extract::Request;
 use axum::http::Uri;
 use axum::response::Response;
 use cognate_collections::{
-    Cancellation, CollectionError, Filter, Incoming, Item, ItemSelector, Page, Write,
+    Cancellation, CollectionError, Filter, Incoming, Item, ItemSelector, Page, UnknownNames, Write,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -185,14 +185,15 @@ pub(crate) async fn list(
         let event = asked.event.map(Cow::Owned);
         let which = ItemSelector { filter, event, within, ..ItemSelector::default() };
         let (page, is_cancelled) = (Page { offset, limit }, || work.check().is_err());
-        let page = collection.page(&which, page, now, Cancellation::when(&is_cancelled));
+        let cancel = Cancellation::when(&is_cancelled);
+        let page = collection.page(&which, page, now, cancel);
         let (items, total) = page.map_err(|error| call::of_choice(error, of, work))?;
-        let lacking =
-            collection.lacking(&which.filter.names(), now, Cancellation::when(&is_cancelled));
-        let filter_unknown = lacking.map_err(|error| call::of_choice(error, of, work))?;
+        let unknown = UnknownNames::find(&*collection, &which.filter, (None, None), now, cancel);
+        let unknown = unknown.map_err(|error| call::of_choice(error, of, work))?;
+        let (filter_unknown, filter_mistyped) = (unknown.filter, unknown.mistyped);
         let bytes = items.iter().map(|item| item.bytes()).sum();
         let items = items.iter().map(|item| ItemEntry::from(item.as_ref())).collect();
-        call.answer(bytes, &ItemList { items, total, filter_unknown })
+        call.answer(bytes, &ItemList { items, total, filter_unknown, filter_mistyped })
     })
     .await
 }

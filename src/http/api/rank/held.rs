@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cognate::engine::rank::{Asked, Pages, Question};
 use cognate::engine::{Engine, KeptText, Query};
-use cognate_collections::rank::{FoundItems, ItemSearch, NamedItems, RankedItem};
+use cognate_collections::rank::{FoundItems, ItemSearch, LikedBy, NamedItems, RankedItem};
 use cognate_collections::{
     Cancellation, Collection, CollectionError, Filter, Item, ItemBoosts, ItemSelector,
-    SHORTLIST_METHOD, rank,
+    SHORTLIST_METHOD, UnknownNames, rank,
 };
 
 use crate::http::api::collections::call;
@@ -42,8 +42,7 @@ pub(super) struct Held {
     pub(super) found: FoundItems,
     /// The liked and the disliked items.
     pub(super) named: [NamedItems; 2],
-    /// Attributes that the filter asks for and no item of the collection has.
-    pub(super) filter_unknown: Vec<Box<str>>,
+    pub(super) unknown: UnknownNames,
     /// What items are boosted by, and the collection's clock.
     boosts: Option<(ItemBoosts, i64)>,
     /// The memory charged for ranking the items.
@@ -66,8 +65,11 @@ impl Held {
         let filter = filter.map_err(|problem| call::of_filter(&problem, "/filter"))?;
         let filter = filter.unwrap_or_default();
         let named = |list: Vec<&LikedText<'b>>| {
-            let ids = list.iter().map(|one| one.id.as_ref().map(CandidateId::digits));
-            NamedItems::find(&*collection, &ids.collect::<Vec<_>>(), now).map_err(refused)
+            let liked = list.iter().map(|one| match &one.id {
+                Some(id) => LikedBy::Id(id.digits()),
+                None => LikedBy::Text(&one.text.0),
+            });
+            NamedItems::find(&*collection, &liked.collect::<Vec<_>>(), now).map_err(refused)
         };
         let named = [named(request.liked())?, named(request.disliked())?];
         let boosts = request.boosts.as_ref();
@@ -106,15 +108,14 @@ impl Held {
         let found = found.map_err(|error| call::of_choice(error, call::of_named, work))?;
         let clock = |boosts| Ok::<_, ApiError>((boosts, told()?.settings.clock(now)));
         let boosts = boosts.map(clock).transpose()?;
-        let names = search.which.filter.names();
-        let lacking = collection.lacking(&names, now, cancel);
-        let lacking = lacking.map_err(|error| call::of_choice(error, call::of_named, work))?;
-        let filter_unknown = lacking.into_iter().map(Box::from).collect();
+        let others = (request.collapse_by.as_deref(), boosts.as_ref().map(|(boosts, _)| boosts));
+        let unknown = UnknownNames::find(&*collection, &search.which.filter, others, now, cancel);
+        let unknown = unknown.map_err(|error| call::of_choice(error, call::of_named, work))?;
         let has_more = boosts.is_some() || request.collapse_by.is_some();
         let unsent = app.unsent.of(&caller.client);
         let _memory = Some(memory(&question, resolved, (&found.items, has_more), &unsent)?);
         let collection = Arc::clone(&collection);
-        Ok((question, Self { collection, found, named, filter_unknown, boosts, _memory }))
+        Ok((question, Self { collection, found, named, unknown, boosts, _memory }))
     }
 
     /// Whether the items are ranked by their vectors, which are kept from one question to the next.

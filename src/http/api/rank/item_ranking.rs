@@ -63,6 +63,10 @@ pub(super) struct ItemRanking<'r> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
     like_missing: &'r [usize],
+    /// Places of liked texts that are word for word the ids of items: probably `{"id"}` is meant.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    like_is_id: &'r [usize],
     /// The same of disliked texts.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
@@ -71,10 +75,26 @@ pub(super) struct ItemRanking<'r> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false)]
     unlike_missing: &'r [usize],
+    /// Places of disliked texts that are ids of items.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    unlike_is_id: &'r [usize],
     /// Attributes that `filter` asks for and no item of the collection has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(required = false, value_type = Vec<String>)]
     filter_unknown: &'r [Box<str>],
+    /// Attributes of which `filter` asks for a value of a kind (a string, a number, a truth value) that no item
+    /// has there.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false, value_type = Vec<String>)]
+    filter_mistyped: &'r [Box<str>],
+    /// `collapse_by`, where no item of the collection has such an attribute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collapse_by_unknown: Option<&'r str>,
+    /// Attributes of `boosts` that are a number of no item of the collection.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false, value_type = Vec<String>)]
+    boosts_unknown: &'r [Box<str>],
 }
 
 /// The items for one of several queries.
@@ -194,9 +214,14 @@ impl<'r> ItemRanking<'r> {
             query_read_as: one.and_then(|page| page.read_as.as_deref()),
             like_unscored: places(liked, &told.unscored.liked),
             like_missing: &liked.missing,
+            like_is_id: &liked.are_ids,
             unlike_unscored: places(disliked, &told.unscored.disliked),
             unlike_missing: &disliked.missing,
-            filter_unknown: &held.filter_unknown,
+            unlike_is_id: &disliked.are_ids,
+            filter_unknown: &held.unknown.filter,
+            filter_mistyped: &held.unknown.mistyped,
+            collapse_by_unknown: held.unknown.group_by.as_deref(),
+            boosts_unknown: &held.unknown.boosts,
         }
     }
 }

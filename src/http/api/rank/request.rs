@@ -363,12 +363,20 @@ impl<'b> RankRequest<'b> {
             drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
         };
         resolved.check_page(self.like.is_some(), &page)?;
-        Ok(Question {
+        let question = Question {
             fusion: resolved.fused.as_ref().map(|fused| Arc::clone(&fused.fusion)),
             min_score: least(self.min_score, "/min_score")?,
             page,
             ..Question::new(asked, resolved.query)
-        })
+        };
+        // What comes line by line may be boosted.
+        let boosted =
+            |list: &List<Candidate<'b>>| list.items.iter().any(|one| one.boost().is_some());
+        let is_of_list = self.collection.is_none();
+        let are_boosted =
+            self.boosts.is_some() || is_of_list && self.candidates.as_ref().is_none_or(boosted);
+        resolved.check_reach(&question, are_boosted)?;
+        Ok(question)
     }
 
     /// Refuses fields of candidates that cannot be used.

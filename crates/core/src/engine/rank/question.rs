@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::engine::fuse::Fusion;
-use crate::engine::rank::{Liked, Likes, PageOptions};
+use crate::engine::rank::{Liked, Likes, PageOptions, Strategy};
 use crate::engine::{Engine, Place, Query, RankOptions};
 
 /// The texts that candidates are ranked for.
@@ -171,6 +171,30 @@ impl<'t> Question<'t> {
             Some(fusion) => fusion.methods().all(|(_, method, _)| engine.ranks_in_parts(method)),
             None => engine.ranks_in_parts(self.query.method),
         }
+    }
+
+    /// The least score that is asked for and none can reach, by its name, and the most that one can; of scores
+    /// that are boosted only what `collapse` compares is known.
+    pub fn out_of_reach(&self, are_boosted: bool) -> Option<(&'static str, f32)> {
+        let (least, most) = self.query.method.info().range;
+        let best = match self.asked.likes() {
+            _ if are_boosted || self.fusion.is_some() => f32::INFINITY,
+            None => most,
+            Some(likes) => {
+                let weights = likes.liked.iter().map(|liked| liked.weight);
+                let weight = match likes.strategy {
+                    Strategy::Best => weights.fold(0.0, f32::max),
+                    Strategy::Mean => 1.0,
+                    Strategy::Sum => weights.sum(),
+                };
+                let disliked = if likes.disliked.is_empty() { 0.0 } else { likes.unlike_weight };
+                weight * most + disliked * (-least).max(0.0)
+            }
+        };
+        let asked = [("collapse", self.page.collapse, most), ("min_score", self.min_score, best)];
+        let beyond =
+            |(_, asked, most): &(_, Option<f32>, f32)| asked.is_some_and(|asked| asked > *most);
+        asked.into_iter().find(beyond).map(|(name, _, most)| (name, most))
     }
 
     /// What is wanted of the scores, of candidates of which the best of each group alone are results or not.
