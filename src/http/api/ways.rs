@@ -37,6 +37,7 @@ pub const WAYS: [(Way, &[&str]); 6] = [
     (
         Way::Question,
         &[
+            "GET /collections/{name}/items/{id}/similar",
             "POST /",
             "POST /api/embed",
             "POST /api/embeddings",

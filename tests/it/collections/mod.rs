@@ -17,6 +17,7 @@ mod promoted;
 mod ranking;
 mod replica;
 mod shortlists;
+mod similar;
 mod tenants;
 mod watched;
 

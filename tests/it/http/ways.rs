@@ -105,6 +105,9 @@ impl Size {
             "POST /collections/{name}/events/{id}/split" => {
                 (news("/events/i0/split?limit=1000"), json!({ "ids": moved }))
             }
+            "GET /collections/{name}/items/{id}/similar" => {
+                (news("/items/i1/similar?top_k=1000&return_text=true"), Value::Null)
+            }
             "GET /collections" => ("/collections".to_owned(), Value::Null),
             "GET /collections/{name}" | "DELETE /collections/{name}" => (news(""), Value::Null),
             "GET /collections/{name}/items/{id}" | "DELETE /collections/{name}/items/{id}" => {

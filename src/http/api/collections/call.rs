@@ -311,7 +311,7 @@ pub(crate) fn no_collection() -> ApiError {
 }
 
 /// The refusal of a path whose item is not there.
-pub(super) fn no_item() -> ApiError {
+pub(crate) fn no_item() -> ApiError {
     ApiError::new(Code::NotFound, "the collection has no item of this name")
 }
 

@@ -35,6 +35,12 @@ pub(crate) struct Ranked<'b> {
     caller: Caller,
 }
 
+impl<'b> Ranked<'b> {
+    pub(super) fn new(request: RankRequest<'b>, caller: Caller) -> Self {
+        Self { request, caller }
+    }
+}
+
 /// A ranking that was looked up and weighed.
 struct PlannedRanking<'b> {
     request: RankRequest<'b>,
@@ -61,7 +67,7 @@ impl Endpoint for Ranked<'_> {
     type Address = Caller;
 
     fn read<'b>(body: &'b [u8], caller: &Caller) -> Result<AnyAsk<'b>, ApiError> {
-        Ok(Box::new(Ranked { request: json::read_object(body)?, caller: caller.clone() }))
+        Ok(Box::new(Ranked::new(json::read_object(body)?, caller.clone())))
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) const NEGATIVE_BOOST: &str =
 pub(crate) const UNUSED_SCORES: &str = "nothing in the question uses `scores`";
 
 /// The body of `POST /rank`.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RankRequest<'b> {
     /// What the candidates are compared with. Give one of `query`, `queries` and `like`, or of a collection
