@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 
 use crate::{
     Alert, AlertReader, AlertRule, Applied, Cancellation, Choice, Collection, CollectionError,
-    Cursor, EmbeddedHome, EventChange, Filter, Home, Incoming, Item, ItemPatch, ItemSelector,
-    Limits, MatchError, MatchOptions, Matched, Outgoing, Page, Settings, SharedEngine, Start,
-    Write,
+    Cursor, EmbeddedHome, EventChange, Facets, Filter, Home, Incoming, Item, ItemPatch,
+    ItemSelector, Limits, MatchError, MatchOptions, Matched, Outgoing, Page, Settings,
+    SharedEngine, Start, Write,
 };
 
 /// Few items, so that steps of chance meet the limit.
@@ -197,6 +197,7 @@ pub(super) struct Seen {
     pages: Vec<(Vec<String>, usize)>,
     chosen: Vec<Vec<String>>,
     lacking: Vec<Vec<String>>,
+    facets: Vec<Facets>,
     alerts: Vec<String>,
 }
 
@@ -232,6 +233,7 @@ fn written(item: &Arc<Item>) -> String {
 pub(super) fn seen(collection: &dyn Collection, engine: &Engine, now: i64) -> Seen {
     let told = collection.told(now).unwrap();
     let (mut pages, mut chosen, mut lacking) = (Vec::new(), Vec::new(), Vec::new());
+    let mut facets = Vec::new();
     for (place, filter) in filters().iter().enumerate() {
         let filter = Filter::read(&filter.to_string()).unwrap();
         let missing = collection.lacking(&filter.names(), now, Cancellation::NEVER).unwrap();
@@ -246,6 +248,9 @@ pub(super) fn seen(collection: &dyn Collection, engine: &Engine, now: i64) -> Se
         let page = Page { offset: place % 3, limit: 5 };
         let (items, total) = collection.page(&which, page, now, Cancellation::NEVER).unwrap();
         pages.push((items.iter().map(written).collect(), total));
+        let names = ["lang", "year", "open", "big", "none", "n\u{0}"];
+        let asked = (&names[..], 1 + place % 4);
+        facets.push(collection.facets(&which, asked, now, Cancellation::NEVER).unwrap());
         let all = collection.choose(&which, &Choice::All, now, Cancellation::NEVER).unwrap().items;
         let is_in_order = all.is_sorted_by(|(one, _), (next, _)| one < next);
         assert!(is_in_order, "numbers grow");
@@ -253,7 +258,7 @@ pub(super) fn seen(collection: &dyn Collection, engine: &Engine, now: i64) -> Se
     }
     let alerts =
         alerts(collection, engine, Start::First, now).into_iter().map(|(told, _)| told).collect();
-    Seen { items: told.items, settings: told.settings, pages, chosen, lacking, alerts }
+    Seen { items: told.items, settings: told.settings, pages, chosen, lacking, facets, alerts }
 }
 
 /// The outcome of a step.

@@ -53,7 +53,7 @@ pub(super) struct Values {
 
 /// A number by which equal ones are found: 1 and 1.0 are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum ExactNumber {
+pub(super) enum ExactNumber {
     Whole(i128),
     /// The bits of one with a fraction, or beyond whole numbers.
     Other(u64),
@@ -177,7 +177,16 @@ impl Values {
 }
 
 impl ExactNumber {
-    fn of(number: &Number) -> Self {
+    /// The shortest number that is equal.
+    pub(super) fn number(self) -> Number {
+        let float = |float: f64| Number::from_f64(float).unwrap_or_else(|| 0.into());
+        match self {
+            Self::Whole(whole) => Number::from_i128(whole).unwrap_or_else(|| float(whole as f64)),
+            Self::Other(bits) => float(f64::from_bits(bits)),
+        }
+    }
+
+    pub(super) fn of(number: &Number) -> Self {
         let float = |float: f64| {
             // Whole floats below 2^127 are exact as whole numbers.
             let whole = float.fract() == 0.0 && float.abs() < 2.0_f64.powi(127);
@@ -188,7 +197,7 @@ impl ExactNumber {
     }
 }
 
-fn compare(one: &Attribute, other: &Attribute) -> Option<Ordering> {
+pub(super) fn compare(one: &Attribute, other: &Attribute) -> Option<Ordering> {
     match (one, other) {
         (Attribute::Number(one), Attribute::Number(other)) => numbers(one, other),
         (Attribute::Text(one), Attribute::Text(other)) => Some(one.cmp(other)),

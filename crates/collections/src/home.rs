@@ -11,8 +11,8 @@ use cognate::methods::Method;
 
 use crate::embedded::Lasting;
 use crate::{
-    AskedAttribute, CollectionError, Cut, EventChange, Filter, Item, ItemPatch, Limits, MatchError,
-    MatchOptions, Matched, Merged, Settings, SharedEngine, TopQuery, Vectors,
+    AskedAttribute, CollectionError, Cut, EventChange, Facets, Filter, Item, ItemPatch, Limits,
+    MatchError, MatchOptions, Matched, Merged, Settings, SharedEngine, TopQuery, Vectors,
 };
 
 /// A write that may not outlive a crash yet. Nobody may be told of it before
@@ -139,6 +139,15 @@ pub trait Collection: Debug + Send + Sync {
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<Vec<AskedAttribute<'n>>, ChooseError>;
+
+    /// The items that are meant by the values of attributes of these names, at most `most` of each.
+    fn facets(
+        &self,
+        which: &ItemSelector<'_>,
+        asked: (&[&str], usize),
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Facets, ChooseError>;
 
     /// The vectors of these items, numbered and in order, by a method, if any are kept here: those
     /// that are, and those that are missing, which are made and kept. What was made when it is

@@ -14,6 +14,7 @@ mod contract;
 pub mod embedded;
 mod error;
 mod events;
+mod facets;
 mod filter;
 mod home;
 mod incoming;
@@ -44,6 +45,7 @@ pub use embedded::{
 };
 pub use error::CollectionError;
 pub use events::{EventChange, EventItems};
+pub use facets::{Facet, Facets, MOST_COUNTED_VALUES};
 pub use filter::{Filter, FilterProblem};
 pub use home::{
     Activity, Added, Applied, Behind, Calls, Cancellation, Choice, ChooseError, Chosen, Collection,

@@ -7,6 +7,7 @@ mod damaged;
 mod disk;
 mod events;
 mod exhaustion;
+mod facets;
 mod handed_over;
 mod hanging;
 mod items;

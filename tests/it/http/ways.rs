@@ -99,6 +99,9 @@ impl Size {
             "GET /collections/{name}/items" => {
                 (news("/items?limit=1000&filter=%7B%22lang%22%3A%22en%22%7D"), Value::Null)
             }
+            "GET /collections/{name}/facets" => {
+                (news("/facets?names=lang,n&limit=1000"), Value::Null)
+            }
             "POST /collections/{name}/events/{id}/merge" => {
                 (news("/events/i0/merge?limit=1000"), json!({ "events": moved }))
             }

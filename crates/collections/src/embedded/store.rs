@@ -22,7 +22,7 @@ use crate::settings::GivesWay;
 use crate::windows::{Following, Windows};
 use crate::{
     Activity, Added, Applied, AskedAttribute, Budget, Cancellation, Choice, ChooseError, Chosen,
-    Collection, CollectionError, CollectionInfo, Item, ItemSelector, Limits, MatchError,
+    Collection, CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchError,
     MatchOptions, Matched, Merged, Page, Pending, Settings, SharedEngine, Vectors, Write, alerts,
     matcher,
 };
@@ -421,6 +421,17 @@ impl Collection for EmbeddedCollection {
             missing.retain(|asked| !item.attributes.have(asked));
         }
         Ok(missing)
+    }
+
+    fn facets(
+        &self,
+        which: &ItemSelector<'_>,
+        asked: (&[&str], usize),
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Facets, ChooseError> {
+        let view = self.view_within(which.within, now);
+        Facets::count(which, view.numbered(), asked, cancel)
     }
 
     fn vectors(

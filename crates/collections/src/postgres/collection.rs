@@ -6,8 +6,10 @@ use std::sync::Arc;
 use cognate::window::stream::AddPolicy;
 
 use crate::alerts::PIECE;
+use crate::facets::check_different;
 use crate::postgres::condition;
 use crate::postgres::condition::Sql;
+use crate::postgres::facets;
 use crate::postgres::pool::Failed;
 use crate::postgres::rows;
 use crate::postgres::rows::signed;
@@ -17,8 +19,8 @@ use crate::postgres::transaction::{Entry, WriteTransaction};
 use crate::postgres::vectors;
 use crate::{
     Added, Applied, AskedAttribute, Cancellation, Choice, ChooseError, Chosen, Collection,
-    CollectionError, CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched,
-    Merged, Page, Pending, SharedEngine, Write, matcher,
+    CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchError, MatchOptions,
+    Matched, Merged, Page, Pending, SharedEngine, Write, matcher,
 };
 
 /// Most items that are sent here to be ranked.
@@ -178,6 +180,31 @@ impl Collection for PostgresCollection {
             Ok(lacking)
         });
         Ok(lacking?)
+    }
+
+    fn facets(
+        &self,
+        which: &ItemSelector<'_>,
+        (names, most): (&[&str], usize),
+        now: i64,
+        _cancel: Cancellation<'_>,
+    ) -> Result<Facets, ChooseError> {
+        let facets = self.ask(now, |session, entry, _| {
+            let sql = || Sql::of(which, entry.settings.oldest_within(which.within, now));
+            let (table, all) = (entry.table(), sql());
+            let text = format!("SELECT count(*) FROM {table} i WHERE {}", all.text);
+            let rows = session.query(&text, &all.values())?;
+            let total: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
+            let (mut each, mut different) = (Vec::new(), 0);
+            for &name in names {
+                let facet = facets::facet(session, &table, sql(), (name, most))?;
+                different += facet.distinct;
+                check_different(different)?;
+                each.push(facet);
+            }
+            Ok(Facets { total: rows::unsigned(total) as usize, each })
+        });
+        Ok(facets?)
     }
 
     fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {
