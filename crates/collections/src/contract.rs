@@ -42,8 +42,8 @@ pub(super) enum Step {
     Put(Vec<(usize, usize, i64, usize)>),
     /// The same, whether what is there is replaced, and which are added.
     Match(Vec<(usize, usize, i64, usize)>, bool, AddPolicy),
-    /// The item of this number gets some of these attributes, this data, and this age.
-    Patch(usize, usize, Option<i64>),
+    /// The items of these numbers get some of these attributes, this data, and this age.
+    Patch(Vec<(usize, usize, Option<i64>)>),
     Remove(Vec<usize>),
     /// The items that one of the filters admits, of this event and no older than this.
     RemoveSelected(usize, Option<usize>, Option<i64>),
@@ -69,8 +69,8 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
         5 => items().prop_map(Step::Put),
         4 => (items(), any::<bool>(), policies)
             .prop_map(|(items, replace, add)| Step::Match(items, replace, add)),
-        3 => (0usize..24, 0usize..12, prop::option::of(0i64..60))
-            .prop_map(|(id, choice, age)| Step::Patch(id, choice, age)),
+        3 => prop::collection::vec((0usize..24, 0usize..12, prop::option::of(0i64..60)), 1..4)
+            .prop_map(Step::Patch),
         2 => prop::collection::vec(0usize..24, 0..4).prop_map(Step::Remove),
         1 => (1usize..60, prop::option::of(0usize..24), prop::option::of(1i64..30))
             .prop_map(|(filter, event, within)| Step::RemoveSelected(filter, event, within)),
@@ -315,9 +315,12 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
             write(Write::Move(EventChange::Split { event: of, ids }))
         }
         Step::Put(list) => write(Write::Put(items(list, now))),
-        Step::Patch(number, choice, age) => {
-            let patch = patch(*choice, age.map(|age| now - age));
-            write(Write::Patch { id: name(&there(), *number), patch })
+        Step::Patch(list) => {
+            let there = there();
+            let one = |&(number, choice, age): &(usize, usize, Option<i64>)| {
+                (name(&there, number), patch(choice, age.map(|age| now - age)))
+            };
+            write(Write::Patch(list.iter().map(one).collect()))
         }
         Step::RemoveSelected(filter, of, within) => {
             let filters = filters();

@@ -319,11 +319,8 @@ pub struct Added {
 pub enum Write {
     /// Items, each in the place of another of its name: all of them or none.
     Put(Vec<Item>),
-    /// Attributes, data and time of the item of this name change, if it is there.
-    Patch {
-        id: Box<str>,
-        patch: ItemPatch,
-    },
+    /// Attributes, data and time of the items of these names that are there change, one after the other.
+    Patch(Vec<(Box<str>, ItemPatch)>),
     /// The items of these names that are there are taken out.
     Remove(Vec<Box<str>>),
     RemoveSelected(ItemSelector<'static>),

@@ -87,6 +87,7 @@ pub const WAYS: [(Way, &[&str]); 6] = [
         Way::Stream,
         &[
             "GET /collections/{name}/events/stream",
+            "PATCH /collections/{name}/items as lines",
             "POST /collections/{name}/items as lines",
             "POST /collections/{name}/match as lines",
             "POST /embed as lines",

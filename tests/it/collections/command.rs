@@ -224,6 +224,11 @@ fn items_are_ranked_as_the_texts_are() {
     let gone = ranked(&["--like", "b9", "--like", "b1", "--unlike", "b8", "--top-k", "1"]);
     assert_eq!((ids(&gone), &gone["like_missing"]), (vec!["b5".to_owned()], &json!([0])));
     assert_eq!(gone["unlike_missing"], json!([0]));
+    let new = r#"{"half_life": "30d", "weight": 0.5}"#;
+    for asked in [&["--like", "b9"][..], &[]] {
+        let alone = ranked(&[asked, &["--boost", new, "--top-k", "1"]].concat());
+        assert_eq!((&alone["ranked_by"], ids(&alone).len()), (&json!("boosts"), 1));
+    }
     let told = ranked(&["gardn", "--filter", r#"{"colour": {"ne": "red"}}"#, "--top-k", "2"]);
     assert_eq!((&told["query_read_as"], &told["query_known"]), (&json!("garden"), &json!(0.0)));
     assert_eq!(told["filter_unknown"], json!(["colour"]));

@@ -132,6 +132,11 @@ impl Size {
             "POST /collections/{name}/items as lines" => {
                 return (news("/items"), self.lines(|at| self.items("l")[at].clone()));
             }
+            "PATCH /collections/{name}/items as lines" => {
+                let line =
+                    |at| json!({"id": format!("i{at}"), "attributes": {"lang": self.text(at)}});
+                return (news("/items"), self.lines(line));
+            }
             "POST /collections/{name}/match as lines" => {
                 let items = self.items("n");
                 return (news("/match?nearest=1000&add=none"), self.lines(|at| items[at].clone()));
@@ -183,9 +188,12 @@ fn the_list_of_ways_is_that_of_the_document() {
     for (path, item) in document["paths"].as_object().unwrap() {
         for (verb, operation) in item.as_object().unwrap() {
             let route = format!("{} {path}", verb.to_uppercase());
-            let lines = &operation["requestBody"]["content"]["application/x-ndjson"];
-            documented.extend((!lines.is_null()).then(|| format!("{route} as lines")));
-            documented.insert(route);
+            let bodies = operation["requestBody"]["content"].as_object();
+            let lines = bodies.is_some_and(|bodies| bodies.contains_key("application/x-ndjson"));
+            documented.extend(lines.then(|| format!("{route} as lines")));
+            // Some take nothing but lines.
+            let others = bodies.is_none_or(|bodies| bodies.len() > usize::from(lines));
+            documented.extend(others.then_some(route));
         }
     }
     let listed = WAYS.iter().flat_map(|(_, routes)| routes.iter());

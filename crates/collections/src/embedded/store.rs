@@ -23,8 +23,8 @@ use crate::windows::{Following, Windows};
 use crate::{
     Activity, Added, Applied, AskedAttribute, Budget, Cancellation, Choice, ChooseError, Chosen,
     Collection, CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchError,
-    MatchOptions, Matched, Merged, Page, Pending, Settings, SharedEngine, Vectors, Write, alerts,
-    matcher,
+    MatchOptions, Matched, Merged, Page, Patched, Pending, Settings, SharedEngine, Vectors, Write,
+    alerts, matcher,
 };
 
 /// Items whose vectors are made, or that are looked at, between two checks for cancellation.
@@ -210,17 +210,20 @@ impl EmbeddedCollection {
                 self.limits.check(&items)?;
                 items.into_iter().map(Change::put).collect()
             }
-            Write::Patch { id, patch } => {
-                let patched = self.get(&id, now).map(|item| patch.apply(&item)).transpose();
-                let patched =
-                    patched.map_err(|problem| CollectionError::Item { index: 0, problem })?;
-                let change = patched.map(|Item { id, time, attributes, data, .. }| Change::Patch {
+            Write::Patch(patches) => {
+                let mut patched = Patched::default();
+                for (index, (id, patch)) in patches.iter().enumerate() {
+                    let there = || self.get(id, now);
+                    let applied = patched.apply(id, patch, there);
+                    applied.map_err(|problem| CollectionError::Item { index, problem })?;
+                }
+                let change = |Item { id, time, attributes, data, .. }| Change::Patch {
                     id,
                     time,
                     attributes,
                     data,
-                });
-                change.into_iter().collect()
+                };
+                patched.into_items().map(change).collect()
             }
             Write::RemoveSelected(which) => {
                 let mut changes = Vec::new();

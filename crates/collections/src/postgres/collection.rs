@@ -264,7 +264,7 @@ impl Collection for PostgresCollection {
                 let names = names.iter().map(|name| &**name);
                 turn.remove(&names.filter(|name| !name.contains('\0')).collect::<Vec<_>>(), now)
             }
-            Write::Patch { id, patch } => turn.patch(id, patch, now),
+            Write::Patch(patches) => turn.patch(patches, now),
             Write::RemoveSelected(which) => turn.remove_selected(which, now),
             Write::Move(wanted) => turn.move_items(wanted, now),
             Write::Set(settings) => turn.set(*settings, now),

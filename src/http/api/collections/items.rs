@@ -127,13 +127,50 @@ pub(crate) async fn put(
         call.check_writes()?;
         // What takes nothing at all says so before a line is read.
         call.write(&collection, Write::Put(Vec::new()), "/items").await?;
-        return stream::items::answer(Against::new(call, collection), request);
+        let against = Against::new(call, collection);
+        return stream::items::answer(stream::items::Change::Put, against, request);
     }
     let body = call.json_body(request).await?;
     let limits = (collection.limits().text_bytes, call.app.settings.max_texts);
     let (mut call, items) = call.read_items(move |pay| parse(&body, limits, pay)).await?;
     let applied = call.write(&collection, Write::Put(items), "/items").await?;
     call.answer(0, &Changed::from(applied))
+}
+
+refusals!(
+    PatchRefusals:
+    &[Code::InvalidField, Code::UnsupportedMediaType, Code::UnsupportedEncoding], WRITE, COLLECTION
+);
+
+/// Changes attributes, data or time of items.
+///
+/// The body is a stream of any length, a line an item: its `id`, and what `PATCH` of the one item takes. A line
+/// whose item is not there, or that cannot be applied, is answered by a line with its `error`, and the others
+/// are applied; the last line tells what came of all. Needs a key of the scope `collection`, where keys are set.
+#[utoipa::path(
+    patch,
+    path = "/collections/{name}/items",
+    tag = "collections",
+    operation_id = "patch_items",
+    params(("name" = String, Path, description = "The collection")),
+    request_body(content = String, content_type = "application/x-ndjson"),
+    responses(
+        (status = 200, description = "What came of it", body = String, content_type = "application/x-ndjson"),
+        PatchRefusals,
+    ),
+)]
+pub(crate) async fn patch(
+    Named { mut call, collection, .. }: Named,
+    request: Request,
+) -> Result<Response, ApiError> {
+    if !body::is_lines(request.headers()) {
+        return Err(body::unsupported("application/x-ndjson"));
+    }
+    call.check_writes()?;
+    // What takes nothing at all says so before a line is read.
+    call.write(&collection, Write::Patch(Vec::new()), "").await?;
+    let against = Against::new(call, collection);
+    stream::items::answer(stream::items::Change::Patch, against, request)
 }
 
 #[derive(Debug, Deserialize, IntoParams)]

@@ -23,7 +23,7 @@ pub(crate) fn collections() -> Routes {
     Routes::default()
         .with(routes!(answers::list))
         .with(routes!(one::look, one::set, one::delete))
-        .with(routes!(items::list, items::put, items::delete))
+        .with(routes!(items::list, items::put, items::patch, items::delete))
         .with(routes!(item::look, item::put, item::patch, item::delete))
         .with(routes!(facets::facets))
         .with(routes!(events::list))
