@@ -73,7 +73,13 @@ pub(in crate::cli) struct RankArgs {
     #[arg(long, value_name = "ATTRIBUTE")]
     collapse_by: Option<String>,
     /// Leave so many of the same value, the best of them
-    #[arg(long, value_name = "N", default_value_t = rank::PER_GROUP, requires = "collapse_by", value_parser = count::<usize>(1, 100_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = rank::PER_GROUP,
+        requires = "collapse_by",
+        value_parser = count::<usize>(1, 100_000)
+    )]
     per_group: usize,
     /// Choose for variety as well: 1 for the scores alone, 0 for items that differ
     #[arg(long, value_name = "LAMBDA", value_parser = share)]

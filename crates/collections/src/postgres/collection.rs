@@ -167,12 +167,10 @@ impl Collection for PostgresCollection {
             }
             let mut lacking = Vec::new();
             for (name, kind) in names {
-                let mut text = format!("SELECT FROM {table} AND i.attributes ? $2");
-                if let Some(kind) = kind {
-                    let kind = condition::kind(*kind);
-                    text.push_str(&format!(" AND jsonb_typeof(i.attributes -> $2) = '{kind}'"));
-                }
-                text.push_str(" LIMIT 1");
+                let of_kind = kind.map_or_else(String::new, |kind| {
+                    format!(" AND jsonb_typeof(i.attributes -> $2) = '{}'", condition::kind(kind))
+                });
+                let text = format!("SELECT FROM {table} AND i.attributes ? $2{of_kind} LIMIT 1");
                 if name.contains('\0') || session.query(&text, &[&oldest, name])?.is_empty() {
                     lacking.push((*name, *kind));
                 }

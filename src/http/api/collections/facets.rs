@@ -1,19 +1,16 @@
 //! `GET /collections/{name}/facets`: how many items have each value of some attributes.
 
-use std::borrow::Cow;
-
 use axum::http::Uri;
 use axum::response::Response;
 use cognate_collections::{
-    Attribute, Cancellation, ChooseError, CollectionError, Facet, ItemSelector,
-    MOST_COUNTED_VALUES, UnknownNames,
+    Attribute, Cancellation, ChooseError, CollectionError, Facet, MOST_COUNTED_VALUES, UnknownNames,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
-use crate::http::api::collections::items::{filter, within};
+use crate::http::api::collections::items::selector;
 use crate::http::api::stream::settings;
 use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{COLLECTION, refusals};
@@ -122,7 +119,7 @@ pub(crate) async fn facets(
         let detail = format!("at most {MOST_NAMES} attributes are counted at once");
         return Err(ApiError::at(Code::OutOfRange, "/names", detail));
     }
-    let (filter, within) = (filter(asked.filter.as_deref())?, within(asked.within.as_deref())?);
+    let which = selector(asked.filter, asked.event, asked.within)?;
     let now = cognate_collections::now();
     call.compute(move |call, work| {
         let names: Vec<&str> = asked.names.split(',').collect();
@@ -137,7 +134,7 @@ pub(crate) async fn facets(
             other => call::of(other, ""),
         };
         let told = || collection.told(now).map_err(|error| of(&error));
-        call::check_filter(&call.app, &filter, || Ok(told()?.items))?;
+        call::check_filter(&call.app, &which.filter, || Ok(told()?.items))?;
         // A database counts by itself.
         let counted = match call.app.collections.is_remote() {
             true => limit,
@@ -145,8 +142,6 @@ pub(crate) async fn facets(
         };
         let counted = counted.saturating_mul(names.len()).min(MOST_COUNTED_VALUES);
         let _memory = call.app.unsent.of(&call.caller.client).work(counted * VALUE_BYTES)?;
-        let event = asked.event.map(Cow::Owned);
-        let which = ItemSelector { filter, event, within, ..ItemSelector::default() };
         let is_cancelled = || work.check().is_err();
         let cancel = Cancellation::when(&is_cancelled);
         let refused = |error: ChooseError| call::of_choice(error, of, work);

@@ -211,16 +211,12 @@ pub(crate) async fn list(
 ) -> Result<Response, ApiError> {
     let asked: ItemsParameters = settings(&uri, "filter, event, within, limit and offset")?;
     let limit = call::page_length(asked.limit, LISTED, MOST_LISTED, "items")?;
-    let filter = filter(asked.filter.as_deref())?;
-    let now = cognate_collections::now();
-    let within = within(asked.within.as_deref())?;
-    let offset = asked.offset.unwrap_or(0);
+    let which = selector(asked.filter, asked.event, asked.within)?;
+    let (now, offset) = (cognate_collections::now(), asked.offset.unwrap_or(0));
     call.compute(move |call, work| {
         let of = |error: &CollectionError| call::of(error, "");
         let count = || Ok(collection.told(now).map_err(|error| of(&error))?.items);
-        call::check_filter(&call.app, &filter, count)?;
-        let event = asked.event.map(Cow::Owned);
-        let which = ItemSelector { filter, event, within, ..ItemSelector::default() };
+        call::check_filter(&call.app, &which.filter, count)?;
         let (page, is_cancelled) = (Page { offset, limit }, || work.check().is_err());
         let cancel = Cancellation::when(&is_cancelled);
         let page = collection.page(&which, page, now, cancel);
@@ -270,17 +266,26 @@ pub(crate) async fn delete(
 ) -> Result<Response, ApiError> {
     call.check_writes()?;
     let asked: DeleteParameters = settings(&uri, "filter, event, within and all")?;
-    let (filter, within) = (filter(asked.filter.as_deref())?, within(asked.within.as_deref())?);
-    let is_everything = filter.is_empty() && asked.event.is_none() && within.is_none();
+    let which = selector(asked.filter, asked.event, asked.within)?;
+    let is_everything = which.filter.is_empty() && which.event.is_none() && which.within.is_none();
     if is_everything && !asked.all {
         let detail = "this would take out every item; say which by `filter`, `event` or `within`, or \
                       `all=true`";
         return Err(ApiError::at(Code::InvalidField, "/filter", detail));
     }
-    let event = asked.event.map(Cow::Owned);
-    let which = ItemSelector { filter, event, within, ..ItemSelector::default() };
     let applied = call.remove(&collection, which).await?;
     call.answer(0, &Changed::from(applied))
+}
+
+/// Which items the parameters of a query string mean.
+pub(super) fn selector(
+    written: Option<String>,
+    event: Option<String>,
+    age: Option<String>,
+) -> Result<ItemSelector<'static>, ApiError> {
+    let (filter, within) = (filter(written.as_deref())?, within(age.as_deref())?);
+    let event = event.map(Cow::Owned);
+    Ok(ItemSelector { filter, event, within, ..ItemSelector::default() })
 }
 
 /// A filter written as JSON in a query string.
