@@ -26,6 +26,27 @@ pub enum Attribute {
     Text(Box<str>),
 }
 
+/// The kind of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AttributeKind {
+    Truth,
+    Number,
+    Text,
+}
+
+/// An attribute that is asked for: any of this name, or one of a kind.
+pub type AskedAttribute<'n> = (&'n str, Option<AttributeKind>);
+
+impl Attribute {
+    pub fn kind(&self) -> AttributeKind {
+        match self {
+            Self::Truth(_) => AttributeKind::Truth,
+            Self::Number(_) => AttributeKind::Number,
+            Self::Text(_) => AttributeKind::Text,
+        }
+    }
+}
+
 impl fmt::Display for Attribute {
     /// As it is written in JSON, so that a text and a number are told apart.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -41,6 +62,11 @@ impl Attributes {
     pub fn get(&self, name: &str) -> Option<&Attribute> {
         let place = self.0.binary_search_by(|(own, _)| (**own).cmp(name)).ok()?;
         self.0.get(place).map(|(_, value)| value)
+    }
+
+    pub(super) fn have(&self, (name, kind): &AskedAttribute<'_>) -> bool {
+        let value = self.get(name);
+        value.is_some_and(|value| kind.is_none_or(|kind| value.kind() == kind))
     }
 
     /// The attributes, ordered by name.

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use crate::{
     Alert, AlertKind, AlertReader, AlertRule, Applied, Cancellation, Choice, Collection,
-    CollectionError, Cursor, EmbeddedHome, EventChange, Filter, Home, Incoming, Item, ItemPatch,
-    ItemSelector, Limits, MatchError, MatchOptions, Matched, Outgoing, Page, Settings,
+    CollectionError, Cursor, EmbeddedHome, EventChange, Facets, Filter, Home, Incoming, Item,
+    ItemPatch, ItemSelector, Limits, MatchError, MatchOptions, Matched, Outgoing, Page, Settings,
     SettingsChange, SharedEngine, Start, Write,
 };
 
@@ -42,8 +42,8 @@ pub(super) enum Step {
     Put(Vec<(usize, usize, i64, usize)>),
     /// The same, whether what is there is replaced, and which are added.
     Match(Vec<(usize, usize, i64, usize)>, bool, AddPolicy),
-    /// The item of this number gets some of these attributes, this data, and this age.
-    Patch(usize, usize, Option<i64>),
+    /// The items of these numbers get some of these attributes, this data, and this age.
+    Patch(Vec<(usize, usize, Option<i64>)>),
     Remove(Vec<usize>),
     /// The items that one of the filters admits, of this event and no older than this.
     RemoveSelected(usize, Option<usize>, Option<i64>),
@@ -70,8 +70,8 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
         5 => items().prop_map(Step::Put),
         4 => (items(), any::<bool>(), policies)
             .prop_map(|(items, replace, add)| Step::Match(items, replace, add)),
-        3 => (0usize..24, 0usize..12, prop::option::of(0i64..60))
-            .prop_map(|(id, choice, age)| Step::Patch(id, choice, age)),
+        3 => prop::collection::vec((0usize..24, 0usize..12, prop::option::of(0i64..60)), 1..4)
+            .prop_map(Step::Patch),
         2 => prop::collection::vec(0usize..24, 0..4).prop_map(Step::Remove),
         1 => (1usize..60, prop::option::of(0usize..24), prop::option::of(1i64..30))
             .prop_map(|(filter, event, within)| Step::RemoveSelected(filter, event, within)),
@@ -203,6 +203,7 @@ pub(super) struct Seen {
     pages: Vec<(Vec<String>, usize)>,
     chosen: Vec<Vec<String>>,
     lacking: Vec<Vec<String>>,
+    facets: Vec<Facets>,
     alerts: Vec<String>,
 }
 
@@ -239,10 +240,11 @@ fn written(item: &Arc<Item>) -> String {
 pub(super) fn seen(collection: &dyn Collection, engine: &Engine, now: i64) -> Seen {
     let told = collection.told(now).unwrap();
     let (mut pages, mut chosen, mut lacking) = (Vec::new(), Vec::new(), Vec::new());
+    let mut facets = Vec::new();
     for (place, filter) in filters().iter().enumerate() {
         let filter = Filter::read(&filter.to_string()).unwrap();
         let missing = collection.lacking(&filter.names(), now, Cancellation::NEVER).unwrap();
-        lacking.push(missing.into_iter().map(str::to_owned).collect());
+        lacking.push(missing.iter().map(|asked| format!("{asked:?}")).collect());
         let without =
             if place % 3 == 0 { ["n1", "n\u{0}"].map(Cow::from).into() } else { [].into() };
         let within = (place % 2 == 1).then_some(30);
@@ -253,6 +255,9 @@ pub(super) fn seen(collection: &dyn Collection, engine: &Engine, now: i64) -> Se
         let page = Page { offset: place % 3, limit: 5 };
         let (items, total) = collection.page(&which, page, now, Cancellation::NEVER).unwrap();
         pages.push((items.iter().map(written).collect(), total));
+        let names = ["lang", "year", "open", "big", "none", "n\u{0}"];
+        let asked = (&names[..], 1 + place % 4);
+        facets.push(collection.facets(&which, asked, now, Cancellation::NEVER).unwrap());
         let all = collection.choose(&which, &Choice::All, now, Cancellation::NEVER).unwrap().items;
         let is_in_order = all.is_sorted_by(|(one, _), (next, _)| one < next);
         assert!(is_in_order, "numbers grow");
@@ -260,7 +265,7 @@ pub(super) fn seen(collection: &dyn Collection, engine: &Engine, now: i64) -> Se
     }
     let alerts =
         alerts(collection, engine, Start::First, now).into_iter().map(|(told, _)| told).collect();
-    Seen { items: told.items, settings: told.settings, pages, chosen, lacking, alerts }
+    Seen { items: told.items, settings: told.settings, pages, chosen, lacking, facets, alerts }
 }
 
 /// The outcome of a step.
@@ -317,9 +322,12 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
             write(Write::Move(EventChange::Split { event: of, ids }))
         }
         Step::Put(list) => write(Write::Put(items(list, now))),
-        Step::Patch(number, choice, age) => {
-            let patch = patch(*choice, age.map(|age| now - age));
-            write(Write::Patch { id: name(&there(), *number), patch })
+        Step::Patch(list) => {
+            let there = there();
+            let one = |&(number, choice, age): &(usize, usize, Option<i64>)| {
+                (name(&there, number), patch(choice, age.map(|age| now - age)))
+            };
+            write(Write::Patch(list.iter().map(one).collect()))
         }
         Step::RemoveSelected(filter, of, within) => {
             let filters = filters();

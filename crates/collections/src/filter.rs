@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Number;
 
-use crate::{Attribute, Attributes};
+use crate::{AskedAttribute, Attribute, AttributeKind, Attributes};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Filter(Vec<Condition>);
@@ -56,7 +56,7 @@ pub(super) struct Values {
 
 /// A number by which equal ones are found: 1 and 1.0 are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum ExactNumber {
+pub(super) enum ExactNumber {
     Whole(i128),
     /// The bits of one with a fraction, or beyond whole numbers.
     Other(u64),
@@ -92,12 +92,15 @@ impl Filter {
         self.0.iter().map(of_one).sum()
     }
 
-    /// The names of the attributes that are asked for, each once.
-    pub fn names(&self) -> BTreeSet<&str> {
+    /// The attributes that are asked for, each once by its name and once with each kind of its values.
+    pub fn names(&self) -> BTreeSet<AskedAttribute<'_>> {
         let mut names = BTreeSet::new();
         for condition in &self.0 {
             match condition {
-                Condition::Of(name, _) => drop(names.insert(&**name)),
+                Condition::Of(name, test) => {
+                    names.insert((&**name, None));
+                    names.extend(test.kinds().map(|kind| (&**name, Some(kind))));
+                }
                 Condition::Time(_) => {}
                 Condition::Any(filters) => names.extend(filters.iter().flat_map(Self::names)),
                 Condition::Not(filter) => names.extend(filter.names()),
@@ -118,6 +121,16 @@ impl Filter {
 }
 
 impl Test {
+    /// The kinds of the values that are asked for.
+    fn kinds(&self) -> impl Iterator<Item = AttributeKind> {
+        let values = match self {
+            Self::In(values) | Self::NotIn(values) => &*values.list,
+            Self::Beside(_, value) => std::slice::from_ref(value),
+            Self::Exists(_) => &[],
+        };
+        values.iter().map(Attribute::kind)
+    }
+
     fn admits(&self, value: Option<&Attribute>) -> bool {
         match self {
             Self::In(values) => value.is_some_and(|value| values.contain(value)),
@@ -170,7 +183,16 @@ impl Values {
 }
 
 impl ExactNumber {
-    fn of(number: &Number) -> Self {
+    /// The shortest number that is equal.
+    pub(super) fn number(self) -> Number {
+        let float = |float: f64| Number::from_f64(float).unwrap_or_else(|| 0.into());
+        match self {
+            Self::Whole(whole) => Number::from_i128(whole).unwrap_or_else(|| float(whole as f64)),
+            Self::Other(bits) => float(f64::from_bits(bits)),
+        }
+    }
+
+    pub(super) fn of(number: &Number) -> Self {
         let float = |float: f64| {
             // Whole floats below 2^127 are exact as whole numbers.
             let whole = float.fract() == 0.0 && float.abs() < 2.0_f64.powi(127);
@@ -181,7 +203,7 @@ impl ExactNumber {
     }
 }
 
-fn compare(one: &Attribute, other: &Attribute) -> Option<Ordering> {
+pub(super) fn compare(one: &Attribute, other: &Attribute) -> Option<Ordering> {
     match (one, other) {
         (Attribute::Number(one), Attribute::Number(other)) => numbers(one, other),
         (Attribute::Text(one), Attribute::Text(other)) => Some(one.cmp(other)),

@@ -11,8 +11,9 @@ use cognate::methods::Method;
 
 use crate::embedded::Lasting;
 use crate::{
-    CollectionError, Cut, EventChange, Filter, Item, ItemPatch, Limits, MatchError, MatchOptions,
-    Matched, Merged, Settings, SettingsChange, SharedEngine, TopQuery, Vectors,
+    AskedAttribute, CollectionError, Cut, EventChange, Facets, Filter, Item, ItemPatch, Limits,
+    MatchError, MatchOptions, Matched, Merged, Settings, SettingsChange, SharedEngine, TopQuery,
+    Vectors,
 };
 
 /// A write that may not outlive a crash yet. Nobody may be told of it before
@@ -132,13 +133,22 @@ pub trait Collection: Debug + Send + Sync {
         cancel: Cancellation<'_>,
     ) -> Result<Chosen, ChooseError>;
 
-    /// Those of the attributes of these names that no item has; none of a collection without items.
+    /// Those of these attributes that no item has; none of a collection without items.
     fn lacking<'n>(
         &self,
-        names: &BTreeSet<&'n str>,
+        names: &BTreeSet<AskedAttribute<'n>>,
         now: i64,
         cancel: Cancellation<'_>,
-    ) -> Result<Vec<&'n str>, ChooseError>;
+    ) -> Result<Vec<AskedAttribute<'n>>, ChooseError>;
+
+    /// The items that are meant by the values of attributes of these names, at most `most` of each.
+    fn facets(
+        &self,
+        which: &ItemSelector<'_>,
+        asked: (&[&str], usize),
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Facets, ChooseError>;
 
     /// The vectors of these items, numbered and in order, by a method, if any are kept here: those
     /// that are, and those that are missing, which are made and kept. What was made when it is
@@ -310,11 +320,8 @@ pub struct Added {
 pub enum Write {
     /// Items, each in the place of another of its name: all of them or none.
     Put(Vec<Item>),
-    /// Attributes, data and time of the item of this name change, if it is there.
-    Patch {
-        id: Box<str>,
-        patch: ItemPatch,
-    },
+    /// Attributes, data and time of the items of these names that are there change, one after the other.
+    Patch(Vec<(Box<str>, ItemPatch)>),
     /// The items of these names that are there are taken out.
     Remove(Vec<Box<str>>),
     RemoveSelected(ItemSelector<'static>),

@@ -14,6 +14,7 @@ mod contract;
 pub mod embedded;
 mod error;
 mod events;
+mod facets;
 mod filter;
 mod home;
 mod incoming;
@@ -28,13 +29,14 @@ pub mod rank;
 mod settings;
 mod shortlist;
 mod top_query;
+mod unknown;
 mod vectors;
 mod windows;
 
 use std::time::{Duration, SystemTime};
 
 pub use alerts::{Alert, AlertKind, AlertReader, AlertRule, Cursor, Merged, Start};
-pub use attributes::{Attribute, Attributes, MOST_ATTRIBUTES};
+pub use attributes::{AskedAttribute, Attribute, AttributeKind, Attributes, MOST_ATTRIBUTES};
 pub use boosts::{ItemBoost, ItemBoosts, MOST_BOOSTS};
 pub use cognate_files::instant::span;
 pub use embedded::{
@@ -43,6 +45,7 @@ pub use embedded::{
 };
 pub use error::CollectionError;
 pub use events::{EventChange, EventItems};
+pub use facets::{Facet, Facets, MOST_COUNTED_VALUES};
 pub use filter::{Filter, FilterProblem};
 pub use home::{
     Activity, Added, Applied, Behind, Calls, Cancellation, Choice, ChooseError, Chosen, Collection,
@@ -51,12 +54,13 @@ pub use home::{
 pub use incoming::{Id, Incoming, IncomingEvent, Outgoing, Readable, Time, exact};
 pub use item::{DATA_BYTES, Event, ID_BYTES, Item, ItemProblem};
 pub use matcher::{MatchError, MatchOptions, Matched, SharedEngine};
-pub use patch::ItemPatch;
+pub use patch::{ItemPatch, NamedPatch, Patched};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresHome;
 pub use settings::{Budget, Limits, NAME_BYTES, Settings, SettingsChange, check_name};
 pub use shortlist::{LONGEST_SHORTLIST, SHORTLIST_LENGTH, usual_shortlist};
 pub use top_query::{Several, TopQuery};
+pub use unknown::UnknownNames;
 pub use vectors::Vectors;
 
 /// The message of a build without the feature `postgres` when a database is asked for.

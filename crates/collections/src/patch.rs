@@ -1,14 +1,16 @@
 //! What of an item can change while its text, its place and its event stay: a JSON merge patch (RFC 7396),
 //! in which `null` takes out.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::attributes::AttributeChanges;
-use crate::{Attributes, DATA_BYTES, Item, ItemProblem, MOST_ATTRIBUTES, Readable, Time};
+use crate::{Attributes, DATA_BYTES, Id, Item, ItemProblem, MOST_ATTRIBUTES, Readable, Time};
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -50,6 +52,59 @@ impl ItemPatch {
         // The text was taken once, by whatever limit.
         item.check(usize::MAX)?;
         Ok(item)
+    }
+}
+
+/// A patch of an item with its name.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedPatch {
+    id: Id,
+    #[serde(default, deserialize_with = "given")]
+    time: Option<Time>,
+    #[serde(default, deserialize_with = "given")]
+    attributes: Option<Option<AttributeChanges>>,
+    #[serde(default, deserialize_with = "given")]
+    data: Option<Box<RawValue>>,
+}
+
+impl From<NamedPatch> for (Box<str>, ItemPatch) {
+    fn from(named: NamedPatch) -> Self {
+        let NamedPatch { id: Id(id), time, attributes, data } = named;
+        (id, ItemPatch { time, attributes, data })
+    }
+}
+
+/// Items as patches make them, of which several may be of the same item.
+#[derive(Debug, Default)]
+pub struct Patched {
+    items: Vec<Item>,
+    places: HashMap<Box<str>, usize>,
+}
+
+impl Patched {
+    /// Applies a patch to the item of this name, `there` unless it was patched before; whether there is one.
+    pub fn apply(
+        &mut self,
+        id: &str,
+        patch: &ItemPatch,
+        there: impl FnOnce() -> Option<Arc<Item>>,
+    ) -> Result<bool, ItemProblem> {
+        let item = match self.places.get(id).and_then(|place| self.items.get(*place)) {
+            Some(item) => patch.apply(item)?,
+            None => match there() {
+                Some(item) => patch.apply(&item)?,
+                None => return Ok(false),
+            },
+        };
+        self.places.insert(id.into(), self.items.len());
+        self.items.push(item);
+        Ok(true)
+    }
+
+    /// One for each patch, in order.
+    pub fn into_items(self) -> impl Iterator<Item = Item> {
+        self.items.into_iter()
     }
 }
 

@@ -4,16 +4,18 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cognate::engine::rank::Question;
+use cognate::engine::rank::{Asked, Question};
 use cognate::engine::{BoostBy, Candidates, Engine};
 
 use crate::{
-    Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, Item, ItemBoosts,
-    ItemSelector, TopQuery, usual_shortlist,
+    Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, ID_BYTES, Item,
+    ItemBoosts, ItemSelector, TopQuery, usual_shortlist,
 };
 
 /// Results of a collection unless a question says otherwise.
 pub const RESULTS: usize = 10;
+/// Results of each group unless a question says otherwise.
+pub const PER_GROUP: usize = 1;
 
 /// Liked or disliked items that a question names, by their places in the question.
 #[derive(Debug, Default)]
@@ -21,25 +23,49 @@ pub struct NamedItems {
     items: Vec<Option<Arc<Item>>>,
     /// The places of those that the collection does not have: what somebody liked may be gone.
     pub missing: Vec<usize>,
+    /// The places of texts that are word for word ids of items: probably the items are meant.
+    pub are_ids: Vec<usize>,
+}
+
+/// What is liked or disliked, as a question gives it.
+#[derive(Debug, Clone)]
+pub enum LikedBy<'q> {
+    Id(Cow<'q, str>),
+    Text(&'q str),
+}
+
+impl LikedBy<'_> {
+    /// What may be the id of an item.
+    fn id(&self) -> Option<&str> {
+        match self {
+            Self::Id(id) => Some(id),
+            Self::Text(text) => Some(*text).filter(|text| text.len() <= ID_BYTES),
+        }
+    }
 }
 
 impl NamedItems {
-    /// Finds the items of these ids; none stands in the place of a text.
+    /// Finds the items that are liked; none stands in the place of a text.
     pub fn find(
         collection: &dyn Collection,
-        named: &[Option<Cow<'_, str>>],
+        liked: &[LikedBy<'_>],
         now: i64,
     ) -> Result<Self, CollectionError> {
-        let ids: Vec<&str> = named.iter().flatten().map(AsRef::as_ref).collect();
+        let mut named = Self { items: vec![None; liked.len()], ..Self::default() };
+        let (places, ids): (Vec<usize>, Vec<&str>) =
+            liked.iter().enumerate().filter_map(|(place, one)| Some((place, one.id()?))).unzip();
         if ids.is_empty() {
-            return Ok(Self { items: vec![None; named.len()], missing: Vec::new() });
+            return Ok(named);
         }
-        let mut found = collection.find(&ids, now)?.into_iter();
-        let item = |id: &Option<Cow<'_, str>>| id.as_ref().and_then(|_| found.next()?);
-        let items: Vec<Option<Arc<Item>>> = named.iter().map(item).collect();
-        let places = named.iter().zip(&items).enumerate();
-        let missing = places.filter(|(_, (id, item))| id.is_some() && item.is_none());
-        Ok(Self { missing: missing.map(|(place, _)| place).collect(), items })
+        for (place, item) in places.into_iter().zip(collection.find(&ids, now)?) {
+            match (liked.get(place), item, named.items.get_mut(place)) {
+                (Some(LikedBy::Id(_)), None, _) => named.missing.push(place),
+                (Some(LikedBy::Id(_)), item, Some(found)) => *found = item,
+                (Some(LikedBy::Text(_)), Some(_), _) => named.are_ids.push(place),
+                _ => {}
+            }
+        }
+        Ok(named)
     }
 
     /// Whether the collection has none of them, and no text stands among them.
@@ -91,11 +117,12 @@ impl FoundItems {
     }
 }
 
-/// Items as candidates, with their boosts at a clock, and grouped by an attribute.
+/// Items as candidates, with their boosts at a clock, and grouped by an attribute, of which so many of a group are
+/// results.
 pub fn candidates<'c>(
     items: &'c [RankedItem<'c>],
     boosts: Option<(&ItemBoosts, i64)>,
-    group_by: Option<&str>,
+    group_by: Option<(&str, usize)>,
 ) -> Candidates<'c, RankedItem<'c>> {
     let mut candidates = Candidates::of(items);
     if let Some((boosts, clock)) = boosts {
@@ -104,11 +131,19 @@ pub fn candidates<'c>(
     }
     match group_by {
         None => candidates,
-        Some(name) => candidates.grouped(|one| {
+        Some((name, per_group)) => candidates.grouped(per_group, |one| {
             let value = one.0.attributes.get(name)?;
             Some(value.to_string().into())
         }),
     }
+}
+
+/// Has boosts rank alone where none of the liked items is left; tells whether there is anything to rank by.
+pub fn ranks(question: &mut Question<'_>, liked: &NamedItems, boosts: Option<&ItemBoosts>) -> bool {
+    if liked.are_gone() {
+        question.asked = Asked::Nothing;
+    }
+    boosts.is_some() || !question.asked.is_nothing()
 }
 
 /// Whether vectors that a collection in this process keeps stand for its items. The few of a shortlist are
@@ -163,6 +198,8 @@ impl ItemSearch<'_> {
     ) -> Result<FoundItems, ChooseError> {
         let best = self.best(question);
         let shortlist = match self.shortlist {
+            // Nothing is nearer to nothing.
+            _ if question.asked.is_nothing() => None,
             Some(said) => said,
             None if best.is_some() => None,
             None if ranks_kept(self.engine, question) && !self.is_remote => None,

@@ -211,7 +211,9 @@ pub(in crate::cli) fn question<'t>(
     let has_likes = asked.likes().is_some();
     resolved.check_page(has_likes, &page).map_err(|error| usage(error.detail))?;
     let fusion = resolved.fused.as_ref().map(|fused| Arc::clone(&fused.fusion));
-    Ok(Question { fusion, page, ..Question::new(asked, resolved.query) })
+    let question = Question { fusion, page, ..Question::new(asked, resolved.query) };
+    resolved.check_reach(&question, true).map_err(|error| usage(error.detail))?;
+    Ok(question)
 }
 
 pub(in crate::cli) fn rank<T: AsRef<str>>(

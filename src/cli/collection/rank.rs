@@ -7,8 +7,10 @@ use std::fmt;
 use clap::Args;
 use cognate::engine::rank::Asked;
 use cognate::engine::{Duplicate, Likes, Measure, Oppositions, PageOptions, Strategy, WordShare};
-use cognate_collections::rank::{ItemSearch, NamedItems};
-use cognate_collections::{Attributes, Cancellation, Filter, ItemBoosts, ItemSelector, rank};
+use cognate_collections::rank::{ItemSearch, LikedBy, NamedItems};
+use cognate_collections::{
+    Attributes, Cancellation, Filter, ItemBoosts, ItemSelector, UnknownNames, rank,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -27,8 +29,8 @@ use crate::http::request::threshold::Threshold;
 pub(in crate::cli) struct RankArgs {
     /// Name of the collection
     name: String,
-    /// The text to rank for, unless --like is given
-    #[arg(required_unless_present = "like", conflicts_with = "like")]
+    /// The text to rank for, unless --like is given; without both --boost ranks alone
+    #[arg(required_unless_present_any = ["like", "boost"], conflicts_with = "like")]
     query: Option<String>,
     #[command(flatten)]
     home: HomeArgs,
@@ -70,6 +72,15 @@ pub(in crate::cli) struct RankArgs {
     /// Leave the best item alone of those that have the same value of this attribute
     #[arg(long, value_name = "ATTRIBUTE")]
     collapse_by: Option<String>,
+    /// Leave so many of the same value, the best of them
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = rank::PER_GROUP,
+        requires = "collapse_by",
+        value_parser = count::<usize>(1, 100_000)
+    )]
+    per_group: usize,
     /// Choose for variety as well: 1 for the scores alone, 0 for items that differ
     #[arg(long, value_name = "LAMBDA", value_parser = share)]
     diversify: Option<Share>,
@@ -98,6 +109,9 @@ pub(in crate::cli) struct RankArgs {
 #[derive(Debug, Serialize)]
 struct Found<'f> {
     collection: &'f str,
+    /// `boosts`, where these rank alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranked_by: Option<&'static str>,
     items: usize,
     /// Where not all that are meant were: how many were taken for each text that is asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,9 +128,8 @@ struct Found<'f> {
     like_missing: &'f [usize],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unlike_missing: &'f [usize],
-    /// Attributes that the filter asks for and no item has.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    filter_unknown: Vec<&'f str>,
+    #[serde(flatten)]
+    unknown: &'f UnknownNames,
 }
 
 #[derive(Debug, Serialize)]
@@ -164,6 +177,9 @@ impl RankArgs {
         if let Some(query) = &self.query {
             return Asked::from(query.as_str());
         }
+        if self.like.is_empty() {
+            return Asked::Nothing;
+        }
         let texts = |named: &'t NamedItems, ids: &[String]| {
             (0..ids.len()).filter_map(|place| named.text(place)).collect::<Vec<&'t str>>()
         };
@@ -174,31 +190,29 @@ impl RankArgs {
 }
 
 /// The boosts of items that are asked for.
-fn boosts(written: &[String]) -> Result<Option<ItemBoosts>, Failure> {
+fn boosts(args: &RankArgs) -> Result<Option<ItemBoosts>, Failure> {
     let mut items = Vec::new();
-    for one in written {
+    for one in &args.boost {
         let wrong = |error: serde_json::Error| usage(format!("--boost `{one}`: {error}"));
         items.push(serde_json::from_str::<ItemBoostFields<'_>>(one).map_err(wrong)?);
     }
     let wrong = |error: ApiError| usage(format!("--boost: {}", error.detail));
-    item_boosts(&List { length: items.len(), items }).map_err(wrong)
+    let rank_alone = args.query.is_none() && args.like.is_empty();
+    item_boosts(&List { length: items.len(), items }, rank_alone).map_err(wrong)
 }
 
 pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
-    let (filter, boosts) = (filter(args)?, boosts(&args.boost)?);
+    let (filter, boosts) = (filter(args)?, boosts(args)?);
     let collections = args.home.read()?;
     let collection = named(&*collections, &args.name)?;
     let now = cognate_collections::now();
     let named = |ids: &[String]| {
-        let ids: Vec<_> = ids.iter().map(|id| Some(Cow::from(id))).collect();
+        let ids: Vec<_> = ids.iter().map(|id| LikedBy::Id(Cow::from(id))).collect();
         NamedItems::find(&*collection, &ids, now)
     };
     let named = [named(&args.like)?, named(&args.unlike)?];
-    if named[0].are_gone() {
-        return Err(usage("the collection has none of the liked items"));
-    }
-    let filter_unknown = collection.lacking(&filter.names(), now, Cancellation::NEVER)?;
-    let filter_unknown: Vec<String> = filter_unknown.into_iter().map(str::to_owned).collect();
+    let others = (args.collapse_by.as_deref(), boosts.as_ref());
+    let unknown = UnknownNames::find(&*collection, &filter, others, now, Cancellation::NEVER)?;
     let without = named.iter().flat_map(NamedItems::ids).map(Cow::from).collect();
     let model = args.chosen.open()?;
     let resolved = args.opposites.of(args.chosen.ranked_by(&model, args.measure)?);
@@ -222,6 +236,9 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
         narrows: false,
     };
     let mut question = ask::rank::question(&resolved, args.asked(&named), page)?;
+    if !rank::ranks(&mut question, &named[0], boosts.as_ref()) {
+        return Err(usage("the collection has none of the liked items"));
+    }
     let found = search.find(&mut question, |_| true, Cancellation::NEVER)?;
     let [like_missing, unlike_missing] = named.each_ref().map(|named| &*named.missing);
     for (ids, missing) in [(&args.like, like_missing), (&args.unlike, unlike_missing)] {
@@ -229,16 +246,15 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
             ask::note(&format!("the collection has no item `{id}`, which is part of no score"));
         }
     }
-    for name in filter_unknown.iter().filter(|_| !args.json) {
-        ask::note(&format!("no item of the collection has the attribute `{name}`"));
-    }
+    unknown.lines().filter(|_| !args.json).for_each(|line| ask::note(&line));
     if found.items.is_empty() {
         return Err(usage("no item of the collection is left to be ranked"));
     }
     let clock = collection.told(now)?.settings.clock(now);
     let items = found.ranked();
     let boosts = boosts.as_ref().map(|boosts| (boosts, clock));
-    let candidates = rank::candidates(&items, boosts, args.collapse_by.as_deref());
+    let group_by = args.collapse_by.as_deref().map(|name| (name, args.per_group));
+    let candidates = rank::candidates(&items, boosts, group_by);
     let made = ask::rank::rank(&resolved, &question, &candidates)?;
     let Some(page) = made.one() else { return Ok(()) };
     let item = |index: usize| items.get(index).map(|one| one.0);
@@ -264,6 +280,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     });
     let shown = Found {
         collection: &args.name,
+        ranked_by: question.asked.is_nothing().then_some("boosts"),
         items: found.meant,
         shortlist: found.shortlist,
         results: lines.collect(),
@@ -272,7 +289,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
         query_read_as: page.read_as.as_deref(),
         like_missing,
         unlike_missing,
-        filter_unknown: filter_unknown.iter().map(String::as_str).collect(),
+        unknown: &unknown,
     };
     if args.json {
         return print(&serde_json::to_string(&shown)?);

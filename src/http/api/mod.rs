@@ -28,6 +28,7 @@ use crate::http::routes::Routes;
 pub(crate) fn questions() -> Routes {
     Routes::default()
         .with(routes!(rank::rank))
+        .with(routes!(rank::similar::similar))
         .with(routes!(explain::explain))
         .with(routes!(catalogue::methods))
         .with(routes!(catalogue::models))

@@ -36,6 +36,7 @@ pub const WAYS: [(Way, &[&str]); 6] = [
     (
         Way::Question,
         &[
+            "GET /collections/{name}/items/{id}/similar",
             "POST /",
             "POST /api/embed",
             "POST /api/embeddings",
@@ -58,6 +59,7 @@ pub const WAYS: [(Way, &[&str]); 6] = [
         &[
             "GET /collections/{name}/events",
             "GET /collections/{name}/events/{id}",
+            "GET /collections/{name}/facets",
             "GET /collections/{name}/items",
             "POST /collections/{name}/events/{id}/merge",
             "POST /collections/{name}/events/{id}/split",
@@ -84,6 +86,7 @@ pub const WAYS: [(Way, &[&str]); 6] = [
         Way::Stream,
         &[
             "GET /collections/{name}/events/stream",
+            "PATCH /collections/{name}/items as lines",
             "POST /collections/{name}/items as lines",
             "POST /collections/{name}/match as lines",
             "POST /embed as lines",

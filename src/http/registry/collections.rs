@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use cognate_collections::PostgresHome;
 use cognate_collections::{
     Calls, Collection, CollectionError, CollectionInfo, Cut, EmbeddedHome, EventChange, Home, Item,
-    ItemPatch, Limits, Opening, ReplicaHome, SettingsChange, Totals,
+    ItemPatch, Limits, Opening, Patched, ReplicaHome, SettingsChange, Totals,
 };
 
 use crate::http::auth::access::Caller;
@@ -219,23 +219,24 @@ impl Reachable<'_> {
         room.check_growth((more, bytes), most)
     }
 
-    /// [`Self::check_room`] of an item as a patch makes it.
+    /// [`Self::check_room`] of items as patches make them.
     pub(crate) fn check_room_to_patch(
         &self,
         collection: &dyn Collection,
-        (id, patch): (&str, &ItemPatch),
+        patches: &[(Box<str>, ItemPatch)],
         now: i64,
     ) -> Result<(), ApiError> {
         if !self.are_counted() {
             return Ok(());
         }
-        let found = collection.find(&[id], now).map_err(|error| failed(&error))?;
-        let item = found.into_iter().flatten().next();
-        // What is not there and what cannot be patched is refused by whoever writes.
-        match item.and_then(|item| patch.apply(&item).ok()) {
-            Some(patched) => self.check_room(collection, &[patched], now),
-            None => Ok(()),
+        let ids: Vec<&str> = patches.iter().map(|(id, _)| &**id).collect();
+        let found = collection.find(&ids, now).map_err(|error| failed(&error))?;
+        let mut patched = Patched::default();
+        for ((id, patch), item) in patches.iter().zip(found) {
+            // What is not there and what cannot be patched is refused by whoever writes.
+            let _ = patched.apply(id, patch, || item);
         }
+        self.check_room(collection, &patched.into_items().collect::<Vec<_>>(), now)
     }
 
     /// [`Self::check_room`] of items that move between events, which take more under longer names.

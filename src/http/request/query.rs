@@ -7,12 +7,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use cognate::engine::fuse::{FusedProblem, Fusion, Ranker};
+use cognate::engine::rank::Question;
 use cognate::engine::{Measure, Opposites, PageOptions, Place, Query, QueryError};
 use cognate::methods::{Kind, Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::http::error::{ApiError, Code, Fault, MOST_ITEMS};
+use crate::http::error::{ApiError, Code, Fault, MOST_ITEMS, Pointer};
 use crate::http::registry::models::{LoadedModel, Models};
 use crate::http::request::fields::Share;
 
@@ -222,6 +223,18 @@ impl Resolved {
         }
         let explains = self.check_explains();
         explains.map_err(|error| error.renamed(|it| it.renamed("method", "/explain")))
+    }
+
+    /// Refuses a least score that none can reach.
+    pub(crate) fn check_reach(
+        &self,
+        question: &Question<'_>,
+        are_boosted: bool,
+    ) -> Result<(), ApiError> {
+        let Some((name, most)) = question.out_of_reach(are_boosted) else { return Ok(()) };
+        let detail =
+            format!("`{name}` is beyond all scores of {}: at most {most}", self.method_name());
+        Err(ApiError::at(Code::OutOfRange, Pointer::from("").field(name), detail))
     }
 
     /// Refuses a method whose scores of pairs cannot be explained.

@@ -71,6 +71,44 @@ async fn what_is_new_goes_before_what_is_as_alike_and_old() {
 }
 
 #[tokio::test]
+async fn without_a_text_boosts_rank_alone() {
+    let app = app_with(&items(90)).await;
+    let boosts =
+        json!([{"attribute": "n", "half": 30, "weight": 1}, {"half_life": "30d", "weight": 1}]);
+    let ask = json!({"collection": "news", "boosts": boosts, "top_k": 3, "offset": 1});
+    let told = done(&app, "POST", "/rank", Some(&ask)).await;
+    assert_eq!((&told["ranked_by"], &told["items"]), (&json!("boosts"), &json!(90)));
+    let found = scores(&told);
+    let expected: Vec<f32> = [88.0, 87.0, 86.0].map(|n: f32| n / (n + 30.0) + 1.0).into();
+    let ids: Vec<&str> = found.iter().map(|(id, _)| &**id).collect();
+    assert_eq!(ids, ["i88", "i87", "i86"]);
+    for (expected, (id, score)) in expected.iter().zip(&found) {
+        assert!((score - expected).abs() < 1e-4, "{id}: {score} {expected}");
+    }
+    // Where a liked item is left they take their share alone, and else they do all.
+    let boosts = json!([{"attribute": "n", "half": 30, "weight": 0.5}]);
+    let like =
+        |ids: Value| json!({"collection": "news", "like": ids, "boosts": boosts, "top_k": 2});
+    let some = like(json!([{"id": "i3"}, {"id": "gone"}]));
+    let some = done(&app, "POST", "/rank", Some(&some)).await;
+    assert_eq!((&some["ranked_by"], &some["like_missing"]), (&Value::Null, &json!([1])));
+    let none = with(&like(json!([{"id": "gone"}])), &json!({"shortlist": 1, "explain": true}));
+    let none = done(&app, "POST", "/rank", Some(&none)).await;
+    assert_eq!((&none["ranked_by"], &none["like_missing"]), (&json!("boosts"), &json!([0])));
+    assert_eq!(scores(&none).iter().map(|(id, _)| &**id).collect::<Vec<_>>(), ["i89", "i88"]);
+    for (body, pointer) in [
+        (json!({"collection": "news"}), ""),
+        (json!({"collection": "news", "boosts": []}), ""),
+        (json!({"collection": "news", "boosts": boosts, "fuse": [{"method": "auto"}]}), ""),
+        (json!({"collection": "news", "boosts": boosts, "unlike": ["a"]}), "/unlike"),
+        (json!({"candidates": ["a"], "boosts": boosts}), "/boosts"),
+    ] {
+        let refused = call(&app, "POST", "/rank", Some(&body)).await;
+        assert_eq!(refused.json()["errors"][0]["pointer"], json!(pointer), "{body}");
+    }
+}
+
+#[tokio::test]
 async fn of_a_group_the_best_alone_is_a_result() {
     let items = items(90);
     let app = app_with(&items).await;
@@ -87,6 +125,19 @@ async fn of_a_group_the_best_alone_is_a_result() {
         let found = grouped["results"].as_array().unwrap();
         assert_eq!(found.len(), 2, "{method}");
         assert!([of("en"), of("de")].iter().all(|best| found.contains(best)), "{method}");
+        // At most three of each, as they come.
+        let three = with(&body, &json!({"collapse_by": "lang", "per_group": 3}));
+        let three = done(&app, "POST", "/rank", Some(&three)).await;
+        let of = |lang: &'static str| {
+            let all = all["results"].as_array().unwrap().iter();
+            all.filter(move |one| one["attributes"]["lang"] == lang).take(3)
+        };
+        let mut expected: Vec<&Value> = of("en").chain(of("de")).collect();
+        let score = |one: &Value| one["score"].as_f64().unwrap();
+        expected.sort_by(|one, next| score(next).total_cmp(&score(one)));
+        let scores = |list: &[&Value]| list.iter().map(|one| score(one)).collect::<Vec<_>>();
+        let found: Vec<&Value> = three["results"].as_array().unwrap().iter().collect();
+        assert_eq!(scores(&found), scores(&expected), "{method}");
         // Each has its own number, and none has what none has.
         for name in ["n", "nothing"] {
             let grouped = with(&body, &json!({"collapse_by": name, "top_k": 7, "offset": 2}));
@@ -103,6 +154,7 @@ async fn boosts_that_say_nothing_are_refused() {
     let boost = |boost: Value| json!({"collection": "news", "query": "a", "boosts": [boost]});
     let of_list = json!({"query": "a", "candidates": ["a"], "boosts": []});
     let grouped = json!({"query": "a", "candidates": ["a"], "collapse_by": "n"});
+    let alone = json!({"collection": "news", "query": "a", "per_group": 2});
     let nine: Value = (0..9).map(|_| json!({"attribute": "n", "weight": 0.01})).collect();
     let two = json!([{"attribute": "n", "weight": 0.5}, {"half_life": "1d", "weight": 0.5}]);
     let many = |boosts: Value| json!({"collection": "news", "query": "a", "boosts": boosts});
@@ -133,6 +185,7 @@ async fn boosts_that_say_nothing_are_refused() {
         (many(two), "out_of_range", "/boosts"),
         (of_list, "invalid_field", "/boosts"),
         (grouped, "invalid_field", "/collapse_by"),
+        (alone, "invalid_field", "/per_group"),
     ] {
         let refused = call(&app, "POST", "/rank", Some(&body)).await;
         let problem: Value = refused.json();

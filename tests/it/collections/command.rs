@@ -224,6 +224,11 @@ fn items_are_ranked_as_the_texts_are() {
     let gone = ranked(&["--like", "b9", "--like", "b1", "--unlike", "b8", "--top-k", "1"]);
     assert_eq!((ids(&gone), &gone["like_missing"]), (vec!["b5".to_owned()], &json!([0])));
     assert_eq!(gone["unlike_missing"], json!([0]));
+    let new = r#"{"half_life": "30d", "weight": 0.5}"#;
+    for asked in [&["--like", "b9"][..], &[]] {
+        let alone = ranked(&[asked, &["--boost", new, "--top-k", "1"]].concat());
+        assert_eq!((&alone["ranked_by"], ids(&alone).len()), (&json!("boosts"), 1));
+    }
     let told = ranked(&["gardn", "--filter", r#"{"colour": {"ne": "red"}}"#, "--top-k", "2"]);
     assert_eq!((&told["query_read_as"], &told["query_known"]), (&json!("garden"), &json!(0.0)));
     assert_eq!(told["filter_unknown"], json!(["colour"]));
@@ -265,6 +270,10 @@ async fn boosts_and_variety_are_those_of_the_service() {
     let cases = [
         (json!({"boosts": boosts}), vec!["--boost", new, "--boost", large]),
         (json!({"collapse_by": "lang"}), vec!["--collapse-by", "lang"]),
+        (
+            json!({"collapse_by": "lang", "per_group": 3}),
+            vec!["--collapse-by", "lang", "--per-group", "3"],
+        ),
         (json!({"collapse": 0.9}), vec!["--collapse", "0.9"]),
         (json!({"diversify": {"lambda": 0.3}}), vec!["--diversify", "0.3"]),
         (

@@ -341,6 +341,47 @@ async fn a_patch_changes_what_it_names() {
 }
 
 #[tokio::test]
+async fn items_are_patched_line_by_line() {
+    let app = TestApp::new();
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let item =
+        |at: usize| json!({"id": at, "text": "the quake", "attributes": {"n": at, "lang": "en"}});
+    let items: Value = (0..600).map(item).collect();
+    done(&app, "POST", "/collections/news/items", Some(&json!({"items": items}))).await;
+    let send = async |media: &str, lines: String| {
+        let request = Request::patch("/collections/news/items").header("content-type", media);
+        app.send(request.body(Body::from(lines)).unwrap()).await
+    };
+    let mut lines: Vec<String> = (0..600)
+        .map(|at| format!(r#"{{"id":{at},"attributes":{{"views":{at},"n":null}}}}"#))
+        .collect();
+    let many: Vec<String> = (0..30).map(|at| format!("\"m{at}\":1")).collect();
+    lines[3] = r#"{"id":"gone","attributes":{"views":1}}"#.to_owned();
+    lines[4] = r#"{"id":"4","text":"another"}"#.to_owned();
+    // The second patch of an item is of what the first left: as many as there may be, one of them another.
+    lines[5] = format!(r#"{{"id":7,"attributes":{{{}}}}}"#, many.join(","));
+    let answer = send("application/x-ndjson", lines.join("\n")).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let text = answer.text();
+    let told: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let failed =
+        |at: usize| (told[at]["line"].as_u64().unwrap(), told[at]["error"]["code"].clone());
+    assert_eq!(failed(0), (4, json!("not_found")));
+    assert_eq!((failed(1), &told[0]["id"]), ((5, json!("invalid_field")), &json!("gone")));
+    let counts =
+        json!({"added": 0, "replaced": 0, "patched": 598, "removed": 0, "left": 0, "failed": 2});
+    assert_eq!(told[2..], [counts]);
+    let attributes = async |id: &str| {
+        let item = done(&app, "GET", &format!("/collections/news/items/{id}"), None).await;
+        item["attributes"].clone()
+    };
+    assert_eq!(attributes("599").await, json!({"views": 599, "lang": "en"}));
+    assert_eq!(attributes("3").await, json!({"n": 3, "lang": "en"}));
+    assert_eq!(attributes("7").await.as_object().unwrap().len(), 32, "of both patches");
+    send("application/json", "{}".to_owned()).await.refusal(415, "unsupported_media_type");
+}
+
+#[tokio::test]
 async fn items_are_deleted_by_what_they_have() {
     let app = TestApp::new();
     done(&app, "PUT", "/collections/news", Some(&json!({}))).await;

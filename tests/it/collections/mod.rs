@@ -7,6 +7,7 @@ mod damaged;
 mod disk;
 mod events;
 mod exhaustion;
+mod facets;
 mod handed_over;
 mod hanging;
 mod items;
@@ -17,6 +18,7 @@ mod promoted;
 mod ranking;
 mod replica;
 mod shortlists;
+mod similar;
 mod tenants;
 mod watched;
 

@@ -190,10 +190,22 @@ async fn filters_times_and_names_say_which_items_are_ranked() {
         json!({"not": {"colour": "red"}, "any": [{"lang": "en"}, {"shape": {"exists": true}}]});
     let found = ask(json!({"filter": filter})).await;
     assert_eq!(found["filter_unknown"], json!(["colour", "shape"]));
-    assert_eq!(found["items"], 126);
+    assert_eq!((&found["items"], found.get("filter_mistyped")), (&json!(126), None));
+    let wrong = json!({"filter": {"not": {"n": {"gt": "a"}}, "lang": ["en", 1]}, "collapse_by": "seris",
+        "boosts": [{"attribute": "vews", "weight": 0.1}, {"attribute": "lang", "weight": 0.1}]});
+    let found = ask(wrong).await;
+    assert_eq!(found["filter_mistyped"], json!(["lang", "n"]));
+    assert_eq!(found["collapse_by_unknown"], "seris");
+    assert_eq!(found["boosts_unknown"], json!(["lang", "vews"]));
+    assert_eq!(found.get("filter_unknown"), None);
     let found = ask(json!({"filter": {"any": [{"n": 3}, {"n": [4, 5]}]}, "exclude": ["i4"]})).await;
     assert_eq!(found["items"], 2);
     assert_eq!(ask(json!({"filter": {"n": -1}})).await["results"], json!([]));
+    // A text that is an id probably means the item.
+    let like = json!({"collection": "news", "like": [{"id": "i7"}, "the city", "i9"], "unlike": ["i3"], "method": "avg-cos"});
+    let by_id = done(&app, "POST", "/rank", Some(&like)).await;
+    assert_eq!((&by_id["like_is_id"], &by_id["unlike_is_id"]), (&json!([2]), &json!([0])));
+    assert_eq!((&by_id["items"], by_id.get("like_missing")), (&json!(250), None));
     // A liked item stands for its text and is no result.
     let liked = json!({"collection": "news", "like": [{"id": "i7"}], "unlike": [{"id": "i8"}, "zzz"], "method": "avg-cos"});
     let by_id = done(&app, "POST", "/rank", Some(&liked)).await;

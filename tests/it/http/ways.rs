@@ -99,11 +99,17 @@ impl Size {
             "GET /collections/{name}/items" => {
                 (news("/items?limit=1000&filter=%7B%22lang%22%3A%22en%22%7D"), Value::Null)
             }
+            "GET /collections/{name}/facets" => {
+                (news("/facets?names=lang,n&limit=1000"), Value::Null)
+            }
             "POST /collections/{name}/events/{id}/merge" => {
                 (news("/events/i0/merge?limit=1000"), json!({ "events": moved }))
             }
             "POST /collections/{name}/events/{id}/split" => {
                 (news("/events/i0/split?limit=1000"), json!({ "ids": moved }))
+            }
+            "GET /collections/{name}/items/{id}/similar" => {
+                (news("/items/i1/similar?top_k=1000&return_text=true"), Value::Null)
             }
             "GET /collections" => ("/collections".to_owned(), Value::Null),
             "GET /collections/{name}" | "DELETE /collections/{name}" => (news(""), Value::Null),
@@ -125,6 +131,11 @@ impl Size {
             }
             "POST /collections/{name}/items as lines" => {
                 return (news("/items"), self.lines(|at| self.items("l")[at].clone()));
+            }
+            "PATCH /collections/{name}/items as lines" => {
+                let line =
+                    |at| json!({"id": format!("i{at}"), "attributes": {"lang": self.text(at)}});
+                return (news("/items"), self.lines(line));
             }
             "POST /collections/{name}/match as lines" => {
                 let items = self.items("n");
@@ -177,9 +188,12 @@ fn the_list_of_ways_is_that_of_the_document() {
     for (path, item) in document["paths"].as_object().unwrap() {
         for (verb, operation) in item.as_object().unwrap() {
             let route = format!("{} {path}", verb.to_uppercase());
-            let lines = &operation["requestBody"]["content"]["application/x-ndjson"];
-            documented.extend((!lines.is_null()).then(|| format!("{route} as lines")));
-            documented.insert(route);
+            let bodies = operation["requestBody"]["content"].as_object();
+            let lines = bodies.is_some_and(|bodies| bodies.contains_key("application/x-ndjson"));
+            documented.extend(lines.then(|| format!("{route} as lines")));
+            // Some take nothing but lines.
+            let others = bodies.is_none_or(|bodies| bodies.len() > usize::from(lines));
+            documented.extend(others.then_some(route));
         }
     }
     let listed = WAYS.iter().flat_map(|(_, routes)| routes.iter());

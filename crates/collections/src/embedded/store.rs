@@ -21,9 +21,10 @@ use crate::embedded::transaction::{WriteTransaction, Writer};
 use crate::settings::GivesWay;
 use crate::windows::{Following, Windows};
 use crate::{
-    Activity, Added, Applied, Budget, Cancellation, Choice, ChooseError, Chosen, Collection,
-    CollectionError, CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched,
-    Merged, Page, Pending, Settings, SettingsChange, SharedEngine, Vectors, Write, alerts, matcher,
+    Activity, Added, Applied, AskedAttribute, Budget, Cancellation, Choice, ChooseError, Chosen,
+    Collection, CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchError,
+    MatchOptions, Matched, Merged, Page, Patched, Pending, Settings, SettingsChange, SharedEngine,
+    Vectors, Write, alerts, matcher,
 };
 
 /// Items whose vectors are made, or that are looked at, between two checks for cancellation.
@@ -213,17 +214,20 @@ impl EmbeddedCollection {
                 self.limits.check(&items)?;
                 items.into_iter().map(Change::put).collect()
             }
-            Write::Patch { id, patch } => {
-                let patched = self.get(&id, now).map(|item| patch.apply(&item)).transpose();
-                let patched =
-                    patched.map_err(|problem| CollectionError::Item { index: 0, problem })?;
-                let change = patched.map(|Item { id, time, attributes, data, .. }| Change::Patch {
+            Write::Patch(patches) => {
+                let mut patched = Patched::default();
+                for (index, (id, patch)) in patches.iter().enumerate() {
+                    let there = || self.get(id, now);
+                    let applied = patched.apply(id, patch, there);
+                    applied.map_err(|problem| CollectionError::Item { index, problem })?;
+                }
+                let change = |Item { id, time, attributes, data, .. }| Change::Patch {
                     id,
                     time,
                     attributes,
                     data,
-                });
-                change.into_iter().collect()
+                };
+                patched.into_items().map(change).collect()
             }
             Write::RemoveSelected(which) => {
                 let mut changes = Vec::new();
@@ -409,10 +413,10 @@ impl Collection for EmbeddedCollection {
 
     fn lacking<'n>(
         &self,
-        names: &BTreeSet<&'n str>,
+        names: &BTreeSet<AskedAttribute<'n>>,
         now: i64,
         cancel: Cancellation<'_>,
-    ) -> Result<Vec<&'n str>, ChooseError> {
+    ) -> Result<Vec<AskedAttribute<'n>>, ChooseError> {
         let (view, mut missing) = (self.view(now), Vec::from_iter(names.iter().copied()));
         let mut items = view.iter().enumerate().peekable();
         if items.peek().is_none() {
@@ -426,9 +430,20 @@ impl Collection for EmbeddedCollection {
             if place % PIECE == 0 {
                 cancel.check()?;
             }
-            missing.retain(|name| item.attributes.get(name).is_none());
+            missing.retain(|asked| !item.attributes.have(asked));
         }
         Ok(missing)
+    }
+
+    fn facets(
+        &self,
+        which: &ItemSelector<'_>,
+        asked: (&[&str], usize),
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Facets, ChooseError> {
+        let view = self.view_within(which.within, now);
+        Facets::count(which, view.numbered(), asked, cancel)
     }
 
     fn vectors(

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use cognate::window::stream::AddPolicy;
 
 use crate::alerts::PIECE;
+use crate::facets::check_different;
+use crate::postgres::condition;
 use crate::postgres::condition::Sql;
+use crate::postgres::facets;
 use crate::postgres::pool::Failed;
 use crate::postgres::rows;
 use crate::postgres::rows::signed;
@@ -15,9 +18,9 @@ use crate::postgres::shared::Shared;
 use crate::postgres::transaction::{Entry, WriteTransaction};
 use crate::postgres::vectors;
 use crate::{
-    Added, Applied, Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError,
-    CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched, Merged, Page,
-    Pending, SharedEngine, Write, matcher,
+    Added, Applied, AskedAttribute, Cancellation, Choice, ChooseError, Chosen, Collection,
+    CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchError, MatchOptions,
+    Matched, Merged, Page, Pending, SharedEngine, Write, matcher,
 };
 
 /// Most items that are sent here to be ranked.
@@ -149,10 +152,10 @@ impl Collection for PostgresCollection {
 
     fn lacking<'n>(
         &self,
-        names: &BTreeSet<&'n str>,
+        names: &BTreeSet<AskedAttribute<'n>>,
         now: i64,
         _cancel: Cancellation<'_>,
-    ) -> Result<Vec<&'n str>, ChooseError> {
+    ) -> Result<Vec<AskedAttribute<'n>>, ChooseError> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
@@ -162,16 +165,44 @@ impl Collection for PostgresCollection {
             if session.query(&text, &[&oldest])?.is_empty() {
                 return Ok(Vec::new());
             }
-            let text = format!("SELECT FROM {table} AND i.attributes ? $2 LIMIT 1");
             let mut lacking = Vec::new();
-            for name in names {
+            for (name, kind) in names {
+                let of_kind = kind.map_or_else(String::new, |kind| {
+                    format!(" AND jsonb_typeof(i.attributes -> $2) = '{}'", condition::kind(kind))
+                });
+                let text = format!("SELECT FROM {table} AND i.attributes ? $2{of_kind} LIMIT 1");
                 if name.contains('\0') || session.query(&text, &[&oldest, name])?.is_empty() {
-                    lacking.push(*name);
+                    lacking.push((*name, *kind));
                 }
             }
             Ok(lacking)
         });
         Ok(lacking?)
+    }
+
+    fn facets(
+        &self,
+        which: &ItemSelector<'_>,
+        (names, most): (&[&str], usize),
+        now: i64,
+        _cancel: Cancellation<'_>,
+    ) -> Result<Facets, ChooseError> {
+        let facets = self.ask(now, |session, entry, _| {
+            let sql = || Sql::of(which, entry.settings.oldest_within(which.within, now));
+            let (table, all) = (entry.table(), sql());
+            let text = format!("SELECT count(*) FROM {table} i WHERE {}", all.text);
+            let rows = session.query(&text, &all.values())?;
+            let total: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
+            let (mut each, mut different) = (Vec::new(), 0);
+            for &name in names {
+                let facet = facets::facet(session, &table, sql(), (name, most))?;
+                different += facet.distinct;
+                check_different(different)?;
+                each.push(facet);
+            }
+            Ok(Facets { total: rows::unsigned(total) as usize, each })
+        });
+        Ok(facets?)
     }
 
     fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {
@@ -231,7 +262,7 @@ impl Collection for PostgresCollection {
                 let names = names.iter().map(|name| &**name);
                 turn.remove(&names.filter(|name| !name.contains('\0')).collect::<Vec<_>>(), now)
             }
-            Write::Patch { id, patch } => turn.patch(id, patch, now),
+            Write::Patch(patches) => turn.patch(patches, now),
             Write::RemoveSelected(which) => turn.remove_selected(which, now),
             Write::Move(wanted) => turn.move_items(wanted, now),
             Write::Set(change) => turn.set(*change, now),

@@ -6,7 +6,16 @@ use postgres::types::ToSql;
 use serde_json::{Value, json};
 
 use crate::filter::{Condition, Side, Test};
-use crate::{Attribute, Filter, ItemSelector};
+use crate::{Attribute, AttributeKind, Filter, ItemSelector};
+
+/// The name that PostgreSQL has for a kind of values.
+pub(super) fn kind(kind: AttributeKind) -> &'static str {
+    match kind {
+        AttributeKind::Truth => "boolean",
+        AttributeKind::Number => "number",
+        AttributeKind::Text => "string",
+    }
+}
 
 #[derive(Default)]
 pub(super) struct Sql {
@@ -151,14 +160,11 @@ impl Sql {
     /// The attribute is of the same kind, and on this side of another value.
     fn beside(&mut self, name: &str, side: Side, other: &Attribute) {
         let mut sign = sign(side);
-        let kind = match other {
-            Attribute::Text(_) => "string",
-            Attribute::Number(_) => "number",
-            Attribute::Truth(_) => {
-                self.text.push_str("FALSE");
-                return;
-            }
-        };
+        if matches!(other, Attribute::Truth(_)) {
+            self.text.push_str("FALSE");
+            return;
+        }
+        let kind = kind(other.kind());
         self.text.push_str("CASE WHEN jsonb_typeof(i.attributes -> ");
         self.value(name.to_owned());
         let _ = write!(self.text, ") = '{kind}' THEN (i.attributes ->> ");

@@ -8,6 +8,7 @@
 
 mod collection;
 mod condition;
+mod facets;
 mod home;
 mod pool;
 mod rows;

@@ -16,8 +16,8 @@ use crate::postgres::session::Session;
 use crate::settings::tell_outlived;
 use crate::windows::{Following, Numbered, Windows};
 use crate::{
-    Applied, Budget, CollectionError, EventChange, Item, ItemPatch, ItemSelector, Limits, Settings,
-    SettingsChange,
+    Applied, Budget, CollectionError, EventChange, Item, ItemPatch, ItemSelector, Limits, Patched,
+    Settings, SettingsChange,
 };
 
 pub(super) const ENTRY: &str = "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items, c.lag_ms";
@@ -185,30 +185,40 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
 
     pub(super) fn patch(
         &mut self,
-        id: &str,
-        patch: &ItemPatch,
+        patches: &[(Box<str>, ItemPatch)],
         now: i64,
     ) -> Result<Applied, Failed> {
         self.expire(now)?;
-        if id.contains('\0') {
-            return Ok(Applied::default());
+        let ids = patches.iter().map(|(id, _)| &**id).filter(|id| !id.contains('\0'));
+        let ids: Vec<&str> = ids.collect();
+        let there = self.entry.read_items(self.session, "i.id = ANY ($1)", &[&ids])?;
+        let there: HashMap<&str, &(u64, Arc<Item>)> =
+            there.iter().map(|one| (&*one.1.id, one)).collect();
+        let mut patched = Patched::default();
+        for (index, (id, patch)) in patches.iter().enumerate() {
+            let item = || Some(Arc::clone(&there.get(&**id)?.1));
+            let applied = patched.apply(id, patch, item);
+            applied.map_err(|problem| CollectionError::Item { index, problem })?;
         }
-        let there = self.entry.read_items(self.session, "i.id = $1", &[&id])?;
-        let Some((number, before)) = there.first() else { return Ok(Applied::default()) };
-        let problem = |problem| CollectionError::Item { index: 0, problem };
-        let item = patch.apply(before).map_err(problem)?;
-        rows::check(std::slice::from_ref(&item))?;
+        let items: Vec<Item> = patched.into_items().collect();
+        rows::check(&items)?;
         let table = self.entry.table();
         let text =
             format!("UPDATE {table} SET time = $2, attributes = $3, data = $4 WHERE number = $1");
-        let (attributes, data) = (Json(&item.attributes), item.data.as_deref().map(Json));
-        self.session.execute(&text, &[&signed(*number), &item.time, &attributes, &data])?;
-        self.entry.settings = self.entry.settings.with_item(false, item.time, now);
-        self.entry.revision += i64::from(item.time != before.time);
+        let mut is_moved = false;
+        for item in &items {
+            let Some((number, before)) = there.get(&*item.id) else { continue };
+            let (attributes, data) = (Json(&item.attributes), item.data.as_deref().map(Json));
+            self.session.execute(&text, &[&signed(*number), &item.time, &attributes, &data])?;
+            is_moved |= item.time != before.time;
+        }
+        let times = items.iter().map(|item| item.time);
+        self.entry.settings = self.entry.settings.with_items(false, times.clone(), now);
+        self.entry.revision += i64::from(is_moved);
         let after = self.entry.settings.oldest(now);
-        let expired = usize::from(after.is_some_and(|oldest| item.time < oldest));
+        let expired = times.filter(|time| after.is_some_and(|oldest| *time < oldest)).count();
         let left = self.hidden(now)?.saturating_sub(expired);
-        Ok(Applied { patched: 1, expired, left, ..Applied::default() })
+        Ok(Applied { patched: items.len(), expired, left, ..Applied::default() })
     }
 
     pub(super) fn remove_selected(

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::response::Response;
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
-    Applied, Cancellation, Collection, CollectionError, CollectionInfo, Item, Matched, Outgoing,
-    Pending, SharedEngine, Write,
+    Applied, Cancellation, Collection, CollectionError, CollectionInfo, Item, ItemPatch, Matched,
+    Outgoing, Patched, Pending, SharedEngine, Write,
 };
 use cognate_files::instant;
 use serde::Serialize;
@@ -154,8 +154,12 @@ pub(super) struct ItemList<'i> {
     pub(super) total: usize,
     /// Attributes that the filter asks for and no item of the collection has.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    pub(super) filter_unknown: Vec<&'i str>,
+    #[schema(required = false, value_type = Vec<String>)]
+    pub(super) filter_unknown: Vec<Box<str>>,
+    /// Attributes of which the filter asks for a value of a kind that no item has there.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false, value_type = Vec<String>)]
+    pub(super) filter_mistyped: Vec<Box<str>>,
 }
 
 /// A text that was matched.
@@ -326,10 +330,36 @@ impl Against {
 
     /// Adds items, which last once [`wait_durable`](Self::wait_durable) says so.
     pub(crate) fn put(&self, items: Vec<Item>) -> Result<Applied, ApiError> {
-        let written = self.call.begin_write(&*self.collection, Write::Put(items), "/items");
+        self.write(Write::Put(items), "/items")
+    }
+
+    fn write(&self, wanted: Write, items: &'static str) -> Result<Applied, ApiError> {
+        let written = self.call.begin_write(&*self.collection, wanted, items);
         let (applied, pending) = written.inspect_err(|error| self.refused(error))?;
         self.pending().push(pending);
         Ok(applied)
+    }
+
+    /// Changes items, as [`put`](Self::put) adds them; tells why some patches cannot be applied.
+    pub(crate) fn patch(
+        &self,
+        patches: Vec<(Box<str>, ItemPatch)>,
+    ) -> Result<(Applied, Vec<Option<ApiError>>), ApiError> {
+        let ids: Vec<&str> = patches.iter().map(|(id, _)| &**id).collect();
+        let found = self.collection.find(&ids, cognate_collections::now());
+        let found = found.map_err(|error| call::of(&error, ""))?;
+        let mut patched = Patched::default();
+        let check = |((id, patch), item): (&(Box<str>, ItemPatch), Option<Arc<Item>>)| match patched
+            .apply(id, patch, || item)
+        {
+            Ok(true) => None,
+            Ok(false) => Some(call::no_item()),
+            Err(problem) => Some(call::of_item(&problem, "")),
+        };
+        let refused: Vec<Option<ApiError>> = patches.iter().zip(found).map(check).collect();
+        let sound = patches.into_iter().zip(&refused).filter(|(_, refused)| refused.is_none());
+        let wanted = Write::Patch(sound.map(|(patch, _)| patch).collect());
+        Ok((self.write(wanted, "")?, refused))
     }
 
     /// Waits until all that was written lasts.

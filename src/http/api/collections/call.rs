@@ -270,9 +270,7 @@ impl Call {
         let reachable = self.app.collections.of(&self.caller)?;
         match &wanted {
             Write::Put(items) => reachable.check_room(collection, items, now)?,
-            Write::Patch { id, patch } => {
-                reachable.check_room_to_patch(collection, (id, patch), now)?;
-            }
+            Write::Patch(patches) => reachable.check_room_to_patch(collection, patches, now)?,
             Write::Move(change) => reachable.check_room_to_move(collection, change, now)?,
             Write::RemoveSelected(which) => {
                 let count = || collection.told(now).map_err(|error| of(&error, items));
@@ -311,7 +309,7 @@ pub(crate) fn no_collection() -> ApiError {
 }
 
 /// The refusal of a path whose item is not there.
-pub(super) fn no_item() -> ApiError {
+pub(crate) fn no_item() -> ApiError {
     ApiError::new(Code::NotFound, "the collection has no item of this name")
 }
 

@@ -174,7 +174,7 @@ pub(crate) async fn patch(
 ) -> Result<Response, ApiError> {
     let body = call.json_body(request).await?;
     let ItemPatchRequest(patch) = json::read_object(&body)?;
-    let applied = call.write(&collection, Write::Patch { id, patch }, "").await?;
+    let applied = call.write(&collection, Write::Patch(vec![(id, patch)]), "").await?;
     if applied.patched == 0 {
         return Err(call::no_item());
     }

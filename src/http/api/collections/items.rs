@@ -6,7 +6,7 @@ use axum::extract::Request;
 use axum::http::Uri;
 use axum::response::Response;
 use cognate_collections::{
-    Cancellation, CollectionError, Filter, Incoming, Item, ItemSelector, Page, Write,
+    Cancellation, CollectionError, Filter, Incoming, Item, ItemSelector, Page, UnknownNames, Write,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -132,13 +132,50 @@ pub(crate) async fn put(
         call.check_writes()?;
         // What takes nothing at all says so before a line is read.
         call.write(&collection, Write::Put(Vec::new()), "/items").await?;
-        return stream::items::answer(Against::new(call, collection), request);
+        let against = Against::new(call, collection);
+        return stream::items::answer(stream::items::Change::Put, against, request);
     }
     let body = call.json_body(request).await?;
     let limits = (collection.limits().text_bytes, call.app.settings.max_texts);
     let (mut call, items) = call.read_items(move |pay| parse(&body, limits, pay)).await?;
     let applied = call.write(&collection, Write::Put(items), "/items").await?;
     call.answer(0, &Changed::from(applied))
+}
+
+refusals!(
+    PatchRefusals:
+    &[Code::InvalidField, Code::UnsupportedMediaType, Code::UnsupportedEncoding], WRITE, COLLECTION
+);
+
+/// Changes attributes, data or time of items.
+///
+/// The body is a stream of any length, a line an item: its `id`, and what `PATCH` of the one item takes. A line
+/// whose item is not there, or that cannot be applied, is answered by a line with its `error`, and the others
+/// are applied; the last line tells what came of all. Needs a key of the scope `collection`, where keys are set.
+#[utoipa::path(
+    patch,
+    path = "/collections/{name}/items",
+    tag = "collections",
+    operation_id = "patch_items",
+    params(("name" = String, Path, description = "The collection")),
+    request_body(content = String, content_type = "application/x-ndjson"),
+    responses(
+        (status = 200, description = "What came of it", body = String, content_type = "application/x-ndjson"),
+        PatchRefusals,
+    ),
+)]
+pub(crate) async fn patch(
+    Named { mut call, collection, .. }: Named,
+    request: Request,
+) -> Result<Response, ApiError> {
+    if !body::is_lines(request.headers()) {
+        return Err(body::unsupported("application/x-ndjson"));
+    }
+    call.check_writes()?;
+    // What takes nothing at all says so before a line is read.
+    call.write(&collection, Write::Patch(Vec::new()), "").await?;
+    let against = Against::new(call, collection);
+    stream::items::answer(stream::items::Change::Patch, against, request)
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -179,25 +216,22 @@ pub(crate) async fn list(
 ) -> Result<Response, ApiError> {
     let asked: ItemsParameters = json::read_query(&uri)?;
     let limit = call::page_length(asked.limit, LISTED, MOST_LISTED, "items")?;
-    let filter = filter(asked.filter.as_deref())?;
-    let now = cognate_collections::now();
-    let within = within(asked.within.as_deref())?;
-    let offset = asked.offset.unwrap_or(0);
+    let which = selector(asked.filter, asked.event, asked.within)?;
+    let (now, offset) = (cognate_collections::now(), asked.offset.unwrap_or(0));
     call.compute(move |call, work| {
         let of = |error: &CollectionError| call::of(error, "");
         let count = || Ok(collection.told(now).map_err(|error| of(&error))?.items);
-        call::check_filter(&call.app, &filter, count)?;
-        let event = asked.event.map(Cow::Owned);
-        let which = ItemSelector { filter, event, within, ..ItemSelector::default() };
+        call::check_filter(&call.app, &which.filter, count)?;
         let (page, is_cancelled) = (Page { offset, limit }, || work.check().is_err());
-        let page = collection.page(&which, page, now, Cancellation::when(&is_cancelled));
+        let cancel = Cancellation::when(&is_cancelled);
+        let page = collection.page(&which, page, now, cancel);
         let (items, total) = page.map_err(|error| call::of_choice(error, of, work))?;
-        let lacking =
-            collection.lacking(&which.filter.names(), now, Cancellation::when(&is_cancelled));
-        let filter_unknown = lacking.map_err(|error| call::of_choice(error, of, work))?;
+        let unknown = UnknownNames::find(&*collection, &which.filter, (None, None), now, cancel);
+        let unknown = unknown.map_err(|error| call::of_choice(error, of, work))?;
+        let (filter_unknown, filter_mistyped) = (unknown.filter, unknown.mistyped);
         let bytes = items.iter().map(|item| item.bytes()).sum();
         let items = items.iter().map(|item| ItemEntry::from(item.as_ref())).collect();
-        call.answer(bytes, &ItemList { items, total, filter_unknown })
+        call.answer(bytes, &ItemList { items, total, filter_unknown, filter_mistyped })
     })
     .await
 }
@@ -237,17 +271,26 @@ pub(crate) async fn delete(
 ) -> Result<Response, ApiError> {
     call.check_writes()?;
     let asked: DeleteParameters = json::read_query(&uri)?;
-    let (filter, within) = (filter(asked.filter.as_deref())?, within(asked.within.as_deref())?);
-    let is_everything = filter.is_empty() && asked.event.is_none() && within.is_none();
+    let which = selector(asked.filter, asked.event, asked.within)?;
+    let is_everything = which.filter.is_empty() && which.event.is_none() && which.within.is_none();
     if is_everything && !asked.all {
         let detail = "this would take out every item; say which by `filter`, `event` or `within`, or \
                       `all=true`";
         return Err(ApiError::at(Code::InvalidField, "/filter", detail));
     }
-    let event = asked.event.map(Cow::Owned);
-    let which = ItemSelector { filter, event, within, ..ItemSelector::default() };
     let applied = call.remove(&collection, which).await?;
     call.answer(0, &Changed::from(applied))
+}
+
+/// Which items the parameters of a query string mean.
+pub(super) fn selector(
+    written: Option<String>,
+    event: Option<String>,
+    age: Option<String>,
+) -> Result<ItemSelector<'static>, ApiError> {
+    let (filter, within) = (filter(written.as_deref())?, within(age.as_deref())?);
+    let event = event.map(Cow::Owned);
+    Ok(ItemSelector { filter, event, within, ..ItemSelector::default() })
 }
 
 /// A filter written as JSON in a query string.

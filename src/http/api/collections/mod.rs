@@ -5,6 +5,7 @@ mod alerts;
 pub(crate) mod answers;
 pub(crate) mod call;
 mod events;
+mod facets;
 mod item;
 pub(crate) mod items;
 pub(crate) mod match_options;
@@ -22,8 +23,9 @@ pub(crate) fn collections() -> Routes {
     Routes::default()
         .with(routes!(answers::list))
         .with(routes!(one::look, one::set, one::delete))
-        .with(routes!(items::list, items::put, items::delete))
+        .with(routes!(items::list, items::put, items::patch, items::delete))
         .with(routes!(item::look, item::put, item::patch, item::delete))
+        .with(routes!(facets::facets))
         .with(routes!(events::list))
         .with(routes!(events::look, events::delete))
         .with(routes!(alerts::stream))

@@ -62,9 +62,10 @@ impl ItemBoostFields<'_> {
     }
 }
 
-/// The boosts that are asked for; none where there are none.
+/// The boosts that are asked for; none where there are none. They rank alone, or leave something to similarity.
 pub(crate) fn item_boosts(
     list: &List<ItemBoostFields<'_>>,
+    rank_alone: bool,
 ) -> Result<Option<ItemBoosts>, ApiError> {
     if list.length > MOST_BOOSTS {
         let code = Code::TooManyItems;
@@ -78,7 +79,7 @@ pub(crate) fn item_boosts(
     };
     let boosts = list.items.iter().enumerate().map(boost).collect::<Result<_, ApiError>>()?;
     let boosts = ItemBoosts(boosts);
-    if boosts.rest() <= 0.0 {
+    if !rank_alone && boosts.rest() <= 0.0 {
         let detail = "the weights of boosts add up to less than 1: the rest is similarity";
         return Err(ApiError::at(Code::OutOfRange, "/boosts", detail));
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cognate::engine::rank::{Asked, Pages, Question};
 use cognate::engine::{Engine, KeptText, Query};
-use cognate_collections::rank::{FoundItems, ItemSearch, NamedItems, RankedItem};
+use cognate_collections::rank::{FoundItems, ItemSearch, LikedBy, NamedItems, RankedItem};
 use cognate_collections::{
     Cancellation, Collection, CollectionError, Filter, Item, ItemBoosts, ItemSelector,
-    SHORTLIST_METHOD, rank,
+    SHORTLIST_METHOD, UnknownNames, rank,
 };
 
 use crate::http::api::collections::call;
@@ -41,8 +41,7 @@ pub(super) struct Held {
     collection: Arc<dyn Collection>,
     pub(super) found: FoundItems,
     pub(super) named: [NamedItems; 2],
-    /// Attributes that the filter asks for and no item of the collection has.
-    pub(super) filter_unknown: Vec<Box<str>>,
+    pub(super) unknown: UnknownNames,
     /// What items are boosted by, and the collection's clock.
     boosts: Option<(ItemBoosts, i64)>,
     /// The memory charged for ranking the items.
@@ -65,15 +64,16 @@ impl Held {
         let filter = filter.map_err(|problem| call::of_filter(&problem, "/filter"))?;
         let filter = filter.unwrap_or_default();
         let named = |list: Vec<&LikedText<'b>>| {
-            let ids = list.iter().map(|one| one.id.as_ref().map(CandidateId::digits));
-            NamedItems::find(&*collection, &ids.collect::<Vec<_>>(), now).map_err(refused)
+            let liked = list.iter().map(|one| match &one.id {
+                Some(id) => LikedBy::Id(id.digits()),
+                None => LikedBy::Text(&one.text.0),
+            });
+            NamedItems::find(&*collection, &liked.collect::<Vec<_>>(), now).map_err(refused)
         };
         let named = [named(request.liked())?, named(request.disliked())?];
-        if named[0].are_gone() {
-            let detail = "the collection has none of the liked items";
-            return Err(ApiError::at(Code::UnknownItem, "/like", detail));
-        }
-        let boosts = request.boosts.as_ref().map(item_boosts).transpose()?.flatten();
+        let boosts = request.boosts.as_ref();
+        let boosts = boosts.map(|boosts| item_boosts(boosts, request.asks_nothing()));
+        let boosts = boosts.transpose()?.flatten();
         // Liked and disliked items are no results, nor are excluded ones.
         let excluded = request.exclude.iter().flat_map(|list| &list.items);
         let excluded = excluded.map(CandidateId::digits);
@@ -83,6 +83,10 @@ impl Held {
         let asked = request.asked(Some(&named))?;
         request.check_lengths(app)?;
         let mut question = request.question(asked, resolved)?;
+        if !rank::ranks(&mut question, &named[0], boosts.as_ref()) {
+            let detail = "the collection has none of the liked items";
+            return Err(ApiError::at(Code::UnknownItem, "/like", detail));
+        }
         let engine = &resolved.model.engine;
         let search = ItemSearch {
             collection: &*collection,
@@ -103,15 +107,14 @@ impl Held {
         let found = found.map_err(|error| call::of_choice(error, call::of_named, work))?;
         let clock = |boosts| Ok::<_, ApiError>((boosts, told()?.settings.clock(now)));
         let boosts = boosts.map(clock).transpose()?;
-        let names = search.which.filter.names();
-        let lacking = collection.lacking(&names, now, cancel);
-        let lacking = lacking.map_err(|error| call::of_choice(error, call::of_named, work))?;
-        let filter_unknown = lacking.into_iter().map(Box::from).collect();
+        let others = (request.collapse_by.as_deref(), boosts.as_ref().map(|(boosts, _)| boosts));
+        let unknown = UnknownNames::find(&*collection, &search.which.filter, others, now, cancel);
+        let unknown = unknown.map_err(|error| call::of_choice(error, call::of_named, work))?;
         let has_more = boosts.is_some() || request.collapse_by.is_some();
         let unsent = app.unsent.of(&caller.client);
         let _memory = Some(memory(&question, resolved, (&found.items, has_more), &unsent)?);
         let collection = Arc::clone(&collection);
-        Ok((question, Self { collection, found, named, filter_unknown, boosts, _memory }))
+        Ok((question, Self { collection, found, named, unknown, boosts, _memory }))
     }
 
     /// Whether the items are ranked by their vectors, which are kept from one question to the next.
@@ -130,9 +133,9 @@ impl Held {
     ) -> Result<Pages, ApiError> {
         let items = self.found.ranked();
         let boosts = self.boosts.as_ref().map(|(boosts, clock)| (boosts, *clock));
-        let candidates = rank::candidates(&items, boosts, request.collapse_by.as_deref());
+        let candidates = rank::candidates(&items, boosts, request.group_by());
         let engine = &resolved.model.engine;
-        let vectors = if self.ranks_kept(question, engine) {
+        let vectors = if self.ranks_kept(question, engine) && !question.asked.is_nothing() {
             let is_cancelled = || work.check().is_err();
             let cancel = Cancellation::when(&is_cancelled);
             let method = question.query.method;

@@ -1,6 +1,6 @@
 //! The answer to a question about the items of a collection.
 
-use cognate::engine::rank::Pages;
+use cognate::engine::rank::{Asked, Pages};
 use cognate::engine::{OppositionKind, Oppositions, Page, WordShare};
 use cognate_collections::Attributes;
 use cognate_collections::rank::NamedItems;
@@ -18,6 +18,9 @@ enveloped! {
     pub(super) struct ItemRanking<'r> {
         /// The collection.
         collection: &'r str,
+        /// `boosts`, where these rank alone: no text was given to rank for, or no liked item is left.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ranked_by: Option<&'static str>,
         /// How many of its items were ranked.
         items: usize,
         /// Where not all that are meant were: how many were taken for each text that is asked about.
@@ -52,6 +55,10 @@ enveloped! {
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false)]
         like_missing: &'r [usize],
+        /// Places of liked texts that are word for word the ids of items: probably `{"id"}` is meant.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false)]
+        like_is_id: &'r [usize],
         /// The same of disliked texts.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false)]
@@ -60,10 +67,26 @@ enveloped! {
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false)]
         unlike_missing: &'r [usize],
+        /// Places of disliked texts that are ids of items.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false)]
+        unlike_is_id: &'r [usize],
         /// Attributes that `filter` asks for and no item of the collection has.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false, value_type = Vec<String>)]
         filter_unknown: &'r [Box<str>],
+        /// Attributes of which `filter` asks for a value of a kind (a string, a number, a truth value) that
+        /// no item has there.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false, value_type = Vec<String>)]
+        filter_mistyped: &'r [Box<str>],
+        /// `collapse_by`, where no item of the collection has such an attribute.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        collapse_by_unknown: Option<&'r str>,
+        /// Attributes of `boosts` that are a number of no item of the collection.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        #[schema(required = false, value_type = Vec<String>)]
+        boosts_unknown: &'r [Box<str>],
     }
 }
 
@@ -151,8 +174,9 @@ impl<'r> ItemRanking<'r> {
         held: &'r Held,
         resolved: &'r Resolved,
         (name, return_text): (&'r str, bool),
-        several: bool,
+        asked: &Asked<'_>,
     ) -> Self {
+        let several = matches!(asked, Asked::Each(_));
         let results = |page: &'r Page| ranked_items(page, held, return_text);
         let one = told.pages.first().filter(|_| !several);
         let rankings = told.pages.iter().map(|page| ItemResults {
@@ -168,6 +192,7 @@ impl<'r> ItemRanking<'r> {
         };
         Self {
             collection: name,
+            ranked_by: asked.is_nothing().then_some("boosts"),
             items: held.found.meant,
             shortlist: held.found.shortlist,
             results: one.map(results),
@@ -178,9 +203,14 @@ impl<'r> ItemRanking<'r> {
             query_read_as: one.and_then(|page| page.read_as.as_deref()),
             like_unscored: places(liked, &told.unscored.liked),
             like_missing: &liked.missing,
+            like_is_id: &liked.are_ids,
             unlike_unscored: places(disliked, &told.unscored.disliked),
             unlike_missing: &disliked.missing,
-            filter_unknown: &held.filter_unknown,
+            unlike_is_id: &disliked.are_ids,
+            filter_unknown: &held.unknown.filter,
+            filter_mistyped: &held.unknown.mistyped,
+            collapse_by_unknown: held.unknown.group_by.as_deref(),
+            boosts_unknown: &held.unknown.boosts,
             ..Envelope::new(resolved, resolved.measure()).into()
         }
     }

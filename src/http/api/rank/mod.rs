@@ -8,6 +8,7 @@ mod ranked;
 mod request;
 mod response;
 mod run;
+pub(crate) mod similar;
 mod texts;
 
 use std::sync::Arc;

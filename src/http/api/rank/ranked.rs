@@ -34,6 +34,12 @@ pub(crate) struct Ranked<'b> {
     caller: Caller,
 }
 
+impl<'b> Ranked<'b> {
+    pub(super) fn new(request: RankRequest<'b>, caller: Caller) -> Self {
+        Self { request, caller }
+    }
+}
+
 /// A ranking that was looked up and weighed.
 struct PlannedRanking<'b> {
     request: RankRequest<'b>,
@@ -60,7 +66,7 @@ impl Endpoint for Ranked<'_> {
     type Address = Caller;
 
     fn read<'b>(body: &'b [u8], caller: &Caller) -> Result<AnyAsk<'b>, ApiError> {
-        Ok(Box::new(Ranked { request: json::read_object(body)?, caller: caller.clone() }))
+        Ok(Box::new(Ranked::new(json::read_object(body)?, caller.clone())))
     }
 }
 
@@ -231,8 +237,7 @@ impl PlannedRanking<'_> {
         let made = held.pages(request, question, (resolved, cost), (app, job))?;
         let name = request.collection.as_deref().unwrap_or_default();
         let shown = (name, request.return_text.unwrap_or(false));
-        let several = matches!(question.asked, Asked::Each(_));
-        answer.write_json(&ItemRanking::of(&made, held, resolved, shown, several))?;
+        answer.write_json(&ItemRanking::of(&made, held, resolved, shown, &question.asked))?;
         Ok(made.counts)
     }
 

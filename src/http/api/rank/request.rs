@@ -8,7 +8,7 @@ use cognate::engine;
 use cognate::engine::fuse::FuseBy;
 use cognate::engine::rank::{Asked, Question};
 use cognate::engine::{BoostBy, Candidates, Liked, Likes, Opposites, PageOptions, Strategy};
-use cognate_collections::rank::{NamedItems, RESULTS};
+use cognate_collections::rank::{NamedItems, PER_GROUP, RESULTS};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -34,10 +34,11 @@ pub(crate) const NEGATIVE_BOOST: &str =
 pub(crate) const UNUSED_SCORES: &str = "nothing in the question uses `scores`";
 
 /// The body of `POST /rank`.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RankRequest<'b> {
-    /// What the candidates are compared with. Give one of `query`, `queries` and `like`.
+    /// What the candidates are compared with. Give one of `query`, `queries` and `like`, or of a collection
+    /// `boosts` alone.
     #[serde(borrow)]
     #[schema(value_type = Option<fields::NonEmptyText>)]
     pub(crate) query: Option<Text<'b>>,
@@ -122,7 +123,8 @@ pub struct RankRequest<'b> {
     pub(crate) boost_by: Option<BoostRule>,
     /// What counts of the items of the collection beside how alike they are: each boost is a number from 0 to
     /// 1, and a score is the similarity and the boosts by their weights; the weight of the similarity is what the
-    /// others leave of 1.
+    /// others leave of 1. Without a text to rank for, and where no liked item is left, a score is the boosts by
+    /// their weights.
     #[serde(borrow)]
     #[schema(value_type = Option<Vec<ItemBoostFields<'b>>>, max_items = 8)]
     pub(crate) boosts: Option<List<ItemBoostFields<'b>>>,
@@ -141,6 +143,8 @@ pub struct RankRequest<'b> {
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     pub(crate) collapse_by: Option<Cow<'b, str>>,
+    /// How many of the same value of `collapse_by` are results: one unless this says otherwise.
+    pub(crate) per_group: Option<Count>,
     /// Put the best into the order of maximal marginal relevance; for methods of the kind `similarity`.
     pub(crate) diversify: Option<Diversify>,
     /// Also tell, of the first twenty results at most, the words with the largest shares of the score.
@@ -220,6 +224,8 @@ impl<'b> RankRequest<'b> {
             ];
             refuse_given(beside, "this stands beside `like` alone")?;
         }
+        let per_group = self.per_group.is_some() && self.collapse_by.is_none();
+        refuse_given([("/per_group", per_group)], "this stands beside `collapse_by` alone")?;
         let sides = [("/like", self.liked()), ("/unlike", self.disliked())];
         for (field, side) in sides.into_iter().filter(|_| named.is_none()) {
             if let Some(place) = side.iter().position(|one| one.id.is_some()) {
@@ -234,13 +240,28 @@ impl<'b> RankRequest<'b> {
                 Ok(Asked::Each(queries.items.iter().map(|Text(text)| text.clone()).collect()))
             }
             (None, None, Some(_)) => Ok(Asked::Likes(self.likes(named))),
+            (None, None, None) if self.boosts.as_ref().is_some_and(|list| list.length > 0) => {
+                Ok(Asked::Nothing)
+            }
             (None, None, None) => wrong(
                 "",
-                "the field `query` is missing; `queries` or `like` may stand in its place",
+                "the field `query` is missing; `queries` or `like` may stand in its place, and of a \
+                 collection `boosts` alone",
             ),
             (_, Some(_), _) => wrong("/queries", "give one of `query`, `queries` and `like`"),
             (_, None, Some(_)) => wrong("/like", "give one of `query`, `queries` and `like`"),
         }
+    }
+
+    /// The attribute that items are grouped by, and how many of a group are results.
+    pub(super) fn group_by(&self) -> Option<(&str, usize)> {
+        let per_group = self.per_group.map_or(PER_GROUP, |Count(most)| most);
+        Some((self.collapse_by.as_deref()?, per_group))
+    }
+
+    /// Whether it has no text to rank for, so that boosts do it alone.
+    pub(super) fn asks_nothing(&self) -> bool {
+        self.query.is_none() && self.queries.is_none() && self.like.is_none()
     }
 
     pub(super) fn liked(&self) -> Vec<&LikedText<'b>> {
@@ -298,6 +319,10 @@ impl<'b> RankRequest<'b> {
             let detail = "rankings are made one for one query: send several queries by themselves";
             return Err(ApiError::at(Code::InvalidField, "/queries", detail));
         }
+        if resolved.fused.is_some() && asked.is_nothing() {
+            let detail = "rankings are made one for a query, and the field `query` is missing";
+            return Err(ApiError::at(Code::InvalidField, "", detail));
+        }
         let least = |threshold: Option<Threshold>, pointer| {
             let cutoff = threshold.map(|threshold| threshold.resolve(resolved, pointer));
             Ok::<_, ApiError>(cutoff.transpose()?.map(|cutoff| cutoff.least))
@@ -316,12 +341,20 @@ impl<'b> RankRequest<'b> {
             drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
         };
         resolved.check_page(self.like.is_some(), &page)?;
-        Ok(Question {
+        let question = Question {
             fusion: resolved.fused.as_ref().map(|fused| Arc::clone(&fused.fusion)),
             min_score: least(self.min_score, "/min_score")?,
             page,
             ..Question::new(asked, resolved.query)
-        })
+        };
+        // What comes line by line may be boosted.
+        let boosted =
+            |list: &List<Candidate<'b>>| list.items.iter().any(|one| one.boost().is_some());
+        let is_of_list = self.collection.is_none();
+        let are_boosted =
+            self.boosts.is_some() || is_of_list && self.candidates.as_ref().is_none_or(boosted);
+        resolved.check_reach(&question, are_boosted)?;
+        Ok(question)
     }
 
     /// Refuses fields of candidates that cannot be used.
@@ -381,7 +414,7 @@ impl<'b> RankRequest<'b> {
     }
 
     /// The fields that only rankings of collections have, and whether they are given.
-    fn of_collections(&self) -> [(&'static str, bool); 6] {
+    fn of_collections(&self) -> [(&'static str, bool); 7] {
         [
             ("/filter", self.filter.is_some()),
             ("/event", self.event.is_some()),
@@ -389,6 +422,7 @@ impl<'b> RankRequest<'b> {
             ("/shortlist", self.shortlist.is_some()),
             ("/boosts", self.boosts.is_some()),
             ("/collapse_by", self.collapse_by.is_some()),
+            ("/per_group", self.per_group.is_some()),
         ]
     }
 

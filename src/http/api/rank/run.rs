@@ -44,11 +44,12 @@ pub(crate) fn weigh<T: AsRef<str>>(
     let (ranked, page) = (candidates.ranked().len(), &question.page);
     let texts = candidates.ranked().iter().map(|candidate| (*candidate).as_ref());
     let asked = question.asked.texts().map(|(_, text)| text);
-    let count = asked.clone().count();
-    let bytes = asked.clone().chain(texts.clone()).map(str::len).sum::<usize>();
+    let (count, by_boosts) = (asked.clone().count().max(1), question.asked.is_nothing());
+    let read = asked.clone().chain(texts.clone().filter(|_| !by_boosts));
+    let bytes = read.map(str::len).sum::<usize>();
     let only_best = page.needed().is_some() || question.min_score.is_some();
-    let work = if by_vectors {
-        // Only the texts of the query are read.
+    let work = if by_vectors || by_boosts {
+        // Only the texts of the query are read, if there are any.
         let dims = resolved.model.engine.model().dims() as u64;
         [dims.saturating_mul((ranked * count) as u64); 2]
     } else {
@@ -69,7 +70,7 @@ pub(crate) fn weigh<T: AsRef<str>>(
 }
 
 fn rankings(question: &Question<'_>) -> usize {
-    question.asked.likes().map_or(question.asked.queries().len(), |_| 1)
+    question.asked.queries().len().max(1)
 }
 
 /// Bytes of the answer, roughly: texts and ids as they stand, escapes aside. Which candidates are the best is
@@ -166,8 +167,9 @@ pub(crate) fn compute<T: AsRef<str> + Sync>(
     work: &JobContext,
 ) -> Result<Pages, ApiError> {
     let length = candidates.ranked().len();
-    let (engine, by_vectors) = (&resolved.model.engine, candidates.have_vectors());
-    let texts = candidates.ranked().iter().enumerate().filter(|_| !by_vectors);
+    let engine = &resolved.model.engine;
+    let are_read = !candidates.have_vectors() && !question.asked.is_nothing();
+    let texts = candidates.ranked().iter().enumerate().filter(|_| are_read);
     let texts = texts.map(|(index, candidate)| {
         (Place::Candidate(candidates.place(index)), (*candidate).as_ref())
     });
@@ -177,11 +179,11 @@ pub(crate) fn compute<T: AsRef<str> + Sync>(
         resolved.check_total(places.clone(), most_tokens, || work.check())?;
     }
     let per_part = match &question.asked {
-        _ if by_vectors => KEPT_PART,
+        _ if !are_read => KEPT_PART,
         _ if !question.is_in_parts(engine) => length,
         Asked::One(_) => cost.per_part(),
         // Enough that preparing the texts takes little, few enough that every thread gets some.
-        Asked::Each(_) | Asked::Likes(_) => {
+        Asked::Each(_) | Asked::Likes(_) | Asked::Nothing => {
             length.div_ceil(PARTS_PER_THREAD * app.compute.threads()).max(LEAST_PART)
         }
     };

@@ -1,18 +1,20 @@
-//! `POST /collections/{name}/items` as lines: an item a line, added while others are still being sent.
+//! `POST` and `PATCH /collections/{name}/items` as lines: an item or a patch a line, written while others are still
+//! being sent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::Request;
 use axum::response::Response;
 use cognate::engine::Counts;
-use cognate_collections::{Applied, Item};
+use cognate_collections::{Applied, Item, ItemPatch, NamedPatch};
 use serde::Serialize;
 
-use crate::http::api::collections::answers::{Against, Changed};
+use crate::http::api::collections::answers;
+use crate::http::api::collections::answers::Against;
 use crate::http::api::collections::call;
 use crate::http::api::collections::items::ItemRequest;
 use crate::http::api::stream::job::Part;
-use crate::http::api::stream::line::{Line, LineId, Lines, parse, write};
+use crate::http::api::stream::line::{Line, LineId, Lines, id_of, parse, write};
 use crate::http::api::stream::{LineQuestion, Opening};
 use crate::http::app::App;
 use crate::http::error::ApiError;
@@ -21,15 +23,27 @@ use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 
-pub(crate) fn answer(against: Against, request: Request) -> Result<Response, ApiError> {
+/// What becomes of the items of the lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    Put,
+    Patch,
+}
+
+pub(crate) fn answer(
+    change: Change,
+    against: Against,
+    request: Request,
+) -> Result<Response, ApiError> {
     let opening = Opening::of(Arc::clone(&against.call.app), &request)?;
     body::no_settings(request.uri())?;
     let place = opening.place()?;
-    let items = Items { against, told: Mutex::default() };
+    let items = Items { change, against, told: Mutex::default() };
     Ok(opening.answer(items, place, request.into_body(), Lines::default()))
 }
 
 struct Items {
+    change: Change,
     against: Against,
     told: Mutex<Told>,
 }
@@ -45,7 +59,7 @@ struct Told {
 #[derive(Serialize)]
 struct Summary {
     #[serde(flatten)]
-    changed: Changed,
+    changed: answers::Changed,
     /// Lines that were answered by an error.
     #[serde(skip_serializing_if = "is_zero")]
     failed: usize,
@@ -54,6 +68,12 @@ struct Summary {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 fn is_zero(count: &usize) -> bool {
     *count == 0
+}
+
+/// A line that was read.
+enum Changed {
+    Put(Item),
+    Patch(Box<str>, ItemPatch),
 }
 
 /// What became of some lines that are written together.
@@ -65,24 +85,29 @@ struct Kept {
 }
 
 impl LineQuestion for Items {
-    type Item<'b> = Item;
-    type Answers = Result<Applied, ApiError>;
+    type Item<'b> = Changed;
+    /// What came of all, and why some are not among them; none where all are.
+    type Answers = (Result<Applied, ApiError>, Vec<Option<ApiError>>);
     type Kept = Kept;
 
     fn resolved(&self) -> Option<&Resolved> {
         None
     }
 
-    fn read(&self, line: Option<&[u8]>) -> Result<Item, ApiError> {
+    fn read(&self, line: Option<&[u8]>) -> Result<Changed, ApiError> {
+        if self.change == Change::Patch {
+            let (id, patch): (Box<str>, ItemPatch) = parse::<NamedPatch>(line)?.into();
+            return Ok(Changed::Patch(id, patch));
+        }
         let ItemRequest(item) = parse(line)?;
         let item = item.into_item(cognate_collections::now());
         let checked = item.check(self.against.collection().limits().text_bytes);
         checked.map_err(|problem| call::of_item(&problem, ""))?;
-        Ok(item)
+        Ok(Changed::Put(item))
     }
 
     /// The answer to a faulty line finds the id by itself.
-    fn id<'i>(_: &'i Item) -> Option<LineId<'i>> {
+    fn id<'i>(_: &'i Changed) -> Option<LineId<'i>> {
         None
     }
 
@@ -99,13 +124,25 @@ impl LineQuestion for Items {
     }
 
     /// Whatever was read is written at once.
-    fn per_part(&self, _: &[&Item]) -> usize {
+    fn per_part(&self, _: &[&Changed]) -> usize {
         usize::MAX
     }
 
-    fn ask(&self, items: &[&Item], _: &JobContext) -> Result<Self::Answers, ApiError> {
-        let items = items.iter().copied().cloned().collect();
-        Ok(self.against.put(items))
+    fn ask(&self, lines: &[&Changed], _: &JobContext) -> Result<Self::Answers, ApiError> {
+        let (mut items, mut patches) = (Vec::new(), Vec::new());
+        for line in lines {
+            match line {
+                Changed::Put(item) => items.push(item.clone()),
+                Changed::Patch(id, patch) => patches.push((id.clone(), patch.clone())),
+            }
+        }
+        Ok(match self.change {
+            Change::Put => (self.against.put(items), Vec::new()),
+            Change::Patch => match self.against.patch(patches) {
+                Ok((applied, refused)) => (Ok(applied), refused),
+                Err(error) => (Err(error), Vec::new()),
+            },
+        })
     }
 
     fn counts(_: &Self::Answers) -> Counts {
@@ -114,9 +151,9 @@ impl LineQuestion for Items {
 
     fn write(
         &self,
-        _: &Line,
-        _: &Item,
-        answers: &Self::Answers,
+        line: &Line,
+        _: &Changed,
+        (answers, refused): &Self::Answers,
         place: usize,
         part: &mut Part<Kept>,
     ) {
@@ -125,6 +162,10 @@ impl LineQuestion for Items {
             _ if place > 0 => {}
             Ok(applied) => part.kept.applied = part.kept.applied.and(*applied),
             Err(error) => part.kept.refused = Some(error.clone()),
+        }
+        if let Some(error) = refused.get(place).and_then(Option::as_ref) {
+            part.refused += 1;
+            part.fail(line.number, id_of(line), error);
         }
     }
 
@@ -136,7 +177,7 @@ impl LineQuestion for Items {
         }
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.applied = told.applied.and(applied);
-        told.failed += part.lines - part.sound;
+        told.failed += part.lines - part.sound + part.refused;
         Ok(())
     }
 
@@ -146,7 +187,7 @@ impl LineQuestion for Items {
             return None;
         }
         let mut line = Vec::new();
-        let (changed, failed) = (Changed::from(told.applied), told.failed);
+        let (changed, failed) = (answers::Changed::from(told.applied), told.failed);
         write(&mut line, &Summary { changed, failed });
         Some(line)
     }

@@ -42,7 +42,7 @@ fn change(news: &EmbeddedCollection) {
     news.put(vec![item(0, "old", 0), item(1, "a river", 3000)], 3500).unwrap();
     news.put(vec![matched(2, "n2", 1), matched(3, "n3", 1), matched(4, "n3", 2)], 4100).unwrap();
     for (wanted, now) in [
-        (Write::Patch { id: "n1".into(), patch }, 4200),
+        (Write::Patch(vec![("n1".into(), patch)]), 4200),
         (Write::Move(EventChange::Merge { into: "n2".into(), events }), 4300),
         (Write::Remove(vec!["n4".into()]), 4400),
         (Write::Set(bounds.into()), 4500),

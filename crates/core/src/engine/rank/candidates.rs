@@ -2,6 +2,7 @@
 //! the places that they have in the whole list. What excludes a candidate is the caller's rule.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::engine::rank::{BoostBy, Boosts, KeptText};
@@ -19,6 +20,8 @@ pub struct Candidates<'c, T> {
     boosts: Vec<Option<f32>>,
     /// The group of each of the whole list that has one; empty if they are not grouped.
     groups: Vec<Option<Cow<'c, str>>>,
+    /// Most results of a group.
+    per_group: usize,
     /// The caller's numbers of the ranked candidates.
     runs: Vec<Vec<f64>>,
     /// The vector of each ranked candidate, if these were made before.
@@ -35,6 +38,7 @@ impl<'c, T> Candidates<'c, T> {
             by: BoostBy::Add,
             boosts: Vec::new(),
             groups: Vec::new(),
+            per_group: 1,
             runs: Vec::new(),
             kept: None,
         }
@@ -56,9 +60,9 @@ impl<'c, T> Candidates<'c, T> {
         Self { by, boosts, ..self }
     }
 
-    /// The same candidates, of which the best of each group alone is a result.
-    pub fn grouped(self, group: impl Fn(&'c T) -> Option<Cow<'c, str>>) -> Self {
-        Self { groups: self.all.iter().map(group).collect(), ..self }
+    /// The same candidates, of which so many of each group are results, the best of it.
+    pub fn grouped(self, per_group: usize, group: impl Fn(&'c T) -> Option<Cow<'c, str>>) -> Self {
+        Self { groups: self.all.iter().map(group).collect(), per_group, ..self }
     }
 
     /// The same candidates with numbers of the caller's, a list for each run that a fusion names.
@@ -72,14 +76,25 @@ impl<'c, T> Candidates<'c, T> {
         Self { kept, ..self }
     }
 
-    /// Whether some of them are left out for a better one of their group.
+    /// Whether some of them are left out for better ones of their group.
     pub(super) fn are_grouped(&self) -> bool {
         !self.groups.is_empty()
     }
 
-    /// The group of one of the whole list.
-    pub(super) fn group(&self, index: usize) -> Option<&str> {
-        self.groups.get(index)?.as_deref()
+    /// Leaves the best results of each group, and those of none; at most so many in all.
+    pub(super) fn leave_best_of_groups(&self, ranking: &mut Ranking, most: usize) {
+        let (mut seen, mut left) = (HashMap::<&str, usize>::new(), 0);
+        ranking.results.retain(|result| {
+            let group = self.groups.get(result.index).and_then(Option::as_deref);
+            let stays = left < most
+                && group.is_none_or(|group| {
+                    let seen = seen.entry(group).or_default();
+                    *seen += 1;
+                    *seen <= self.per_group
+                });
+            left += usize::from(stays);
+            stays
+        });
     }
 
     /// Whether vectors stand for them.

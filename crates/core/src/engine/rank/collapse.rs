@@ -1,13 +1,11 @@
 //! Candidates that are nearly the same are folded into the best of them.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
-use std::hash::Hash;
 
 use crate::engine::rank::diversify::together;
 use crate::engine::rank::panel::Panel;
 use crate::engine::workspace::Workspace;
-use crate::engine::{Engine, Place, Query, QueryError, Ranked, Ranking};
+use crate::engine::{Engine, Place, Query, QueryError, Ranked};
 use crate::model::Phrase;
 
 /// Fewest candidates that are compared at once.
@@ -89,24 +87,6 @@ impl Engine {
             folds.iter_mut().for_each(|fold| fold.duplicates.retain(is_before));
         }
         Ok(folds)
-    }
-}
-
-impl Ranking {
-    /// Leaves the best result of each group, and those of none; at most so many.
-    pub(super) fn leave_best_of_groups<G: Eq + Hash>(
-        &mut self,
-        group_of: impl Fn(usize) -> Option<G>,
-        most: usize,
-    ) {
-        let mut seen = HashSet::new();
-        let mut left = 0;
-        self.results.retain(|result| {
-            let stays =
-                left < most && group_of(result.index).is_none_or(|group| seen.insert(group));
-            left += usize::from(stays);
-            stays
-        });
     }
 }
 

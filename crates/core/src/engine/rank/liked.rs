@@ -314,4 +314,18 @@ impl Boosts<'_> {
     pub(crate) fn apply(&self, index: usize, score: f32) -> f32 {
         self.by.boosted(score, self.of.get(index).copied().flatten())
     }
+
+    /// So many candidates by their boosts alone.
+    pub(super) fn ranking(
+        &self,
+        candidates: usize,
+        options: &RankOptions,
+    ) -> Result<Ranking, QueryError> {
+        let info = options.query.method.info();
+        let one = |index| Ok(Ranked { index, score: finite(self.apply(index, 0.0), info)? });
+        let results = (0..candidates).map(one).collect::<Result<_, _>>()?;
+        let mut ranking = Ranking { results, scored: candidates, ..Ranking::default() };
+        ranking.order(options);
+        Ok(ranking)
+    }
 }

@@ -218,7 +218,7 @@ impl Engine {
         mut check: impl FnMut() -> Result<(), E>,
     ) -> Result<Page, E> {
         let Question { asked, query, page, .. } = question;
-        // None where texts are liked.
+        // None where texts are liked, or nothing is asked.
         let text = asked.queries().get(place).map(AsRef::as_ref);
         let read_as = question.read_as.get(place).cloned().flatten();
         let known = ranking.query_known;
@@ -259,7 +259,7 @@ impl Engine {
             self.diversify(pool, candidates, (lambda, end), query, &mut check)?;
         }
         results.truncate(end);
-        if page.explain {
+        if page.explain && !asked.is_nothing() {
             let explained = results.iter().skip(page.offset).take(PageOptions::MOST_EXPLAINED);
             for &Ranked { index, .. } in explained {
                 check()?;
@@ -269,7 +269,7 @@ impl Engine {
         }
         let told = text.filter(|_| query.opposes);
         made.opposes = told.map(|_| Vec::new());
-        made.related = query.threshold.map(|_| Vec::new());
+        made.related = query.threshold.filter(|_| !asked.is_nothing()).map(|_| Vec::new());
         if told.is_some() || made.related.is_some() {
             for block in results.get(page.offset..).unwrap_or_default().chunks(BLOCK) {
                 check()?;

@@ -117,6 +117,10 @@ impl Engine {
                 })
             }
             (_, Some(_), _) => Err(QueryError::OnlyRanks { method: "a fusion" }),
+            (Asked::Nothing, None, _) => Ok(run(&mut Session(&mut |part, _| {
+                let (texts, boosts) = of_part(part);
+                Ok(boosts.ranking(texts.len(), options)?.into())
+            }))),
             (Asked::One(text), None, None) => self.text_session(text, options, |session| {
                 run(&mut Session(&mut |part, go_on| {
                     let (texts, boosts) = of_part(part);
@@ -192,9 +196,8 @@ impl Engine {
         for (place, mut ranking) in rankings.into_iter().enumerate() {
             candidates.restore(&mut ranking);
             if candidates.are_grouped() {
-                let group_of = |index| candidates.group(index);
                 let most = question.page.needed().unwrap_or(usize::MAX);
-                ranking.leave_best_of_groups(group_of, most);
+                candidates.leave_best_of_groups(&mut ranking, most);
             }
             pages.push(self.page(ranking, candidates.all(), (question, place), &mut check)?);
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::engine::fuse::Fusion;
-use crate::engine::rank::{Liked, Likes, PageOptions};
+use crate::engine::rank::{Liked, Likes, PageOptions, Strategy};
 use crate::engine::{Engine, Place, Query, RankOptions};
 
 /// The texts that candidates are ranked for.
@@ -17,6 +17,8 @@ pub enum Asked<'t> {
     Each(Vec<Cow<'t, str>>),
     /// Liked texts and disliked ones.
     Likes(Likes<'t>),
+    /// None: candidates are ranked by their boosts alone, and their texts are not read.
+    Nothing,
 }
 
 impl<'t> From<&'t str> for Asked<'t> {
@@ -32,12 +34,12 @@ impl<'t> From<Likes<'t>> for Asked<'t> {
 }
 
 impl<'t> Asked<'t> {
-    /// The queries; none where texts are liked.
+    /// The queries; none where texts are liked, or nothing is asked.
     pub fn queries(&self) -> &[Cow<'t, str>] {
         match self {
             Self::One(text) => std::slice::from_ref(text),
             Self::Each(texts) => texts,
-            Self::Likes(_) => &[],
+            Self::Likes(_) | Self::Nothing => &[],
         }
     }
 
@@ -45,8 +47,13 @@ impl<'t> Asked<'t> {
     pub fn likes(&self) -> Option<&Likes<'t>> {
         match self {
             Self::Likes(likes) => Some(likes),
-            Self::One(_) | Self::Each(_) => None,
+            Self::One(_) | Self::Each(_) | Self::Nothing => None,
         }
+    }
+
+    /// Whether boosts rank alone.
+    pub fn is_nothing(&self) -> bool {
+        matches!(self, Self::Nothing)
     }
 
     /// All texts, and where they stand in the question.
@@ -77,6 +84,7 @@ impl<'t> Asked<'t> {
         match self {
             Self::One(text) => Asked::One(of(text)),
             Self::Each(texts) => Asked::Each(texts.iter().map(|text| of(text)).collect()),
+            Self::Nothing => Asked::Nothing,
             Self::Likes(likes) => {
                 let liked = |one: &'s Liked<'t>| Liked { text: of(&one.text), weight: one.weight };
                 Asked::Likes(Likes {
@@ -141,7 +149,7 @@ impl<'t> Question<'t> {
         let queries = match &mut self.asked {
             Asked::One(text) => std::slice::from_mut(text),
             Asked::Each(texts) => texts,
-            Asked::Likes(_) => &mut [],
+            Asked::Likes(_) | Asked::Nothing => &mut [],
         };
         let read = queries.iter().map(|query| engine.read_as(query, texts.clone()));
         let read: Vec<Option<String>> = read.collect();
@@ -165,7 +173,31 @@ impl<'t> Question<'t> {
         }
     }
 
-    /// What is wanted of the scores, of candidates of which the best of each group alone is a result or not.
+    /// The least score that is asked for and none can reach, by its name, and the most that one can; of scores
+    /// that are boosted only what `collapse` compares is known.
+    pub fn out_of_reach(&self, are_boosted: bool) -> Option<(&'static str, f32)> {
+        let (least, most) = self.query.method.info().range;
+        let best = match self.asked.likes() {
+            _ if are_boosted || self.fusion.is_some() => f32::INFINITY,
+            None => most,
+            Some(likes) => {
+                let weights = likes.liked.iter().map(|liked| liked.weight);
+                let weight = match likes.strategy {
+                    Strategy::Best => weights.fold(0.0, f32::max),
+                    Strategy::Mean => 1.0,
+                    Strategy::Sum => weights.sum(),
+                };
+                let disliked = if likes.disliked.is_empty() { 0.0 } else { likes.unlike_weight };
+                weight * most + disliked * (-least).max(0.0)
+            }
+        };
+        let asked = [("collapse", self.page.collapse, most), ("min_score", self.min_score, best)];
+        let beyond =
+            |(_, asked, most): &(_, Option<f32>, f32)| asked.is_some_and(|asked| asked > *most);
+        asked.into_iter().find(beyond).map(|(name, _, most)| (name, most))
+    }
+
+    /// What is wanted of the scores, of candidates of which the best of each group alone are results or not.
     pub(super) fn options(&self, are_grouped: bool) -> RankOptions {
         // The best of another group may stand anywhere.
         let top_k = self.page.needed().filter(|_| !are_grouped);

@@ -1,0 +1,119 @@
+//! How many items have each value of an attribute.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::filter::{ExactNumber, compare};
+use crate::{Attribute, Cancellation, ChooseError, CollectionError, Item, ItemSelector};
+
+/// Most different values that are counted at once, those of all attributes together.
+pub const MOST_COUNTED_VALUES: usize = 100_000;
+
+/// Items by the values of some attributes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Facets {
+    /// Items that are meant.
+    pub total: usize,
+    /// One for each attribute that was asked for, in order.
+    pub each: Vec<Facet>,
+}
+
+/// Items by the values of an attribute.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Facet {
+    /// Items that have the attribute.
+    pub items: usize,
+    /// Different values of it.
+    pub distinct: usize,
+    /// The values that most items have, with their numbers; of equally many the lower value first.
+    pub values: Vec<(Attribute, usize)>,
+}
+
+/// A value by which equal ones are found.
+#[derive(PartialEq, Eq, Hash)]
+enum Value<'i> {
+    Truth(bool),
+    Number(ExactNumber),
+    Text(&'i str),
+}
+
+impl<'i> From<&'i Attribute> for Value<'i> {
+    fn from(attribute: &'i Attribute) -> Self {
+        match attribute {
+            Attribute::Truth(truth) => Self::Truth(*truth),
+            Attribute::Number(number) => Self::Number(ExactNumber::of(number)),
+            Attribute::Text(text) => Self::Text(text),
+        }
+    }
+}
+
+impl Value<'_> {
+    /// One way to write what is equal.
+    pub(super) fn attribute(&self) -> Attribute {
+        match self {
+            Self::Truth(truth) => Attribute::Truth(*truth),
+            Self::Number(number) => Attribute::Number(number.number()),
+            Self::Text(text) => Attribute::Text((*text).into()),
+        }
+    }
+}
+
+impl Attribute {
+    /// The one way in which values that are equal are told.
+    #[cfg(feature = "postgres")]
+    pub(super) fn as_told(&self) -> Self {
+        Value::from(self).attribute()
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        self.kind().cmp(&other.kind()).then_with(|| match (self, other) {
+            (Self::Truth(one), Self::Truth(other)) => one.cmp(other),
+            _ => compare(self, other).unwrap_or(Ordering::Equal),
+        })
+    }
+}
+
+impl Facets {
+    /// Counts items, and tells at most so many values of each attribute.
+    pub(super) fn count<'i>(
+        which: &ItemSelector<'_>,
+        items: impl Iterator<Item = (u64, &'i Arc<Item>)>,
+        (names, most): (&[&str], usize),
+        cancel: Cancellation<'_>,
+    ) -> Result<Self, ChooseError> {
+        let mut counts: Vec<HashMap<Value<'i>, usize>> = Vec::new();
+        counts.resize_with(names.len(), HashMap::new);
+        let (mut total, mut different) = (0, 0);
+        which.each(items, cancel, |_, item| {
+            total += 1;
+            for (name, counts) in names.iter().zip(&mut counts) {
+                let Some(value) = item.attributes.get(name) else { continue };
+                // What is beyond is refused below.
+                if different <= MOST_COUNTED_VALUES {
+                    let before = counts.len();
+                    *counts.entry(value.into()).or_default() += 1;
+                    different += counts.len() - before;
+                }
+            }
+        })?;
+        check_different(different)?;
+        let facet = |counts: HashMap<Value<'i>, usize>| {
+            let (items, distinct) = (counts.values().sum(), counts.len());
+            let mut values: Vec<(Attribute, usize)> =
+                counts.iter().map(|(value, count)| (value.attribute(), *count)).collect();
+            values.sort_by(|(one, count), (other, more)| more.cmp(count).then(one.order(other)));
+            values.truncate(most);
+            Facet { items, distinct, values }
+        };
+        Ok(Self { total, each: counts.into_iter().map(facet).collect() })
+    }
+}
+
+/// Refuses more different values than are counted.
+pub(super) fn check_different(values: usize) -> Result<(), CollectionError> {
+    match values > MOST_COUNTED_VALUES {
+        true => Err(CollectionError::TooManyChosen { limit: MOST_COUNTED_VALUES }),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,43 @@
+//! How many items of a table have each value of an attribute.
+
+use postgres::types::Json;
+
+use crate::postgres::condition::Sql;
+use crate::postgres::pool::Failed;
+use crate::postgres::rows::{signed, unsigned};
+use crate::postgres::session::Session;
+use crate::{Attribute, Facet};
+
+/// The items of a table that a condition admits, by the values of an attribute. Values of JSON are equal where
+/// those of filters are.
+pub(super) fn facet(
+    session: &mut Session<'_>,
+    table: &str,
+    mut sql: Sql,
+    (name, most): (&str, usize),
+) -> Result<Facet, Failed> {
+    // No stored attribute has such a name.
+    if name.contains('\0') {
+        return Ok(Facet::default());
+    }
+    sql.text.push_str(" AND i.attributes ? ");
+    sql.value(name.to_owned());
+    let own = sql.values().len();
+    sql.text = format!(
+        "SELECT v, n, count(*) OVER (), (sum(n) OVER ())::bigint FROM (\
+         SELECT i.attributes -> ${own} AS v, count(*) AS n FROM {table} i WHERE {} GROUP BY 1) f \
+         ORDER BY n DESC, jsonb_typeof(v), \
+         CASE WHEN jsonb_typeof(v) = 'number' THEN (v #>> '{{}}')::numeric END, \
+         (v #>> '{{}}') COLLATE \"C\" LIMIT ",
+        sql.text
+    );
+    sql.value(signed(most as u64));
+    let mut facet = Facet::default();
+    for row in session.query(&sql.text, &sql.values())? {
+        let Json(value): Json<Attribute> = row.try_get(0)?;
+        let count = |index| Ok::<_, Failed>(unsigned(row.try_get(index)?) as usize);
+        facet.values.push((value.as_told(), count(1)?));
+        (facet.distinct, facet.items) = (count(2)?, count(3)?);
+    }
+    Ok(facet)
+}

@@ -1,0 +1,166 @@
+//! `GET /collections/{name}/facets`: how many items have each value of some attributes.
+
+use axum::http::Uri;
+use axum::response::Response;
+use cognate_collections::{
+    Attribute, Cancellation, ChooseError, CollectionError, Facet, MOST_COUNTED_VALUES, UnknownNames,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::http::api::collections::call;
+use crate::http::api::collections::call::Named;
+use crate::http::api::collections::items::selector;
+use crate::http::error::{ApiError, Code};
+use crate::http::openapi::refusals::{COLLECTION, refusals};
+use crate::http::request::json;
+
+/// Most attributes of a request.
+const MOST_NAMES: usize = 8;
+/// Most values of an attribute that are told.
+const MOST_VALUES: usize = 1000;
+/// Values of an attribute that are told unless a request says otherwise.
+const VALUES: usize = 10;
+/// Bytes of a value in an answer beside itself.
+const ENTRY_BYTES: usize = 32;
+/// Bytes that a value takes while it is counted and ordered.
+const VALUE_BYTES: usize = 160;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct FacetsParameters {
+    /// The attributes, at most 8, with commas between them: `lang,year`.
+    names: String,
+    /// A filter as `/rank` has it, as JSON: `{"lang": "en"}`.
+    filter: Option<String>,
+    /// Only items of the event of this name.
+    event: Option<String>,
+    /// Only items of which the time is no further back than this, as `24h`, by the collection's clock.
+    within: Option<String>,
+    /// Most values of each attribute, at most 1000; 10 unless this says otherwise.
+    #[param(maximum = 1000)]
+    limit: Option<usize>,
+}
+
+/// Items by the values of attributes.
+#[derive(Debug, Serialize, ToSchema)]
+struct FacetList<'f> {
+    /// How many items the filter admits.
+    total: usize,
+    /// One for each attribute that was asked for, in order.
+    facets: Vec<FacetEntry<'f>>,
+    /// Attributes that were asked for and no item of the collection has.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
+    names_unknown: Vec<&'f str>,
+    /// Attributes that the filter asks for and no item of the collection has.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false, value_type = Vec<String>)]
+    filter_unknown: Vec<Box<str>>,
+    /// Attributes of which the filter asks for a value of a kind that no item has there.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false, value_type = Vec<String>)]
+    filter_mistyped: Vec<Box<str>>,
+}
+
+/// Items by the values of an attribute.
+#[derive(Debug, Serialize, ToSchema)]
+struct FacetEntry<'f> {
+    /// The attribute.
+    name: &'f str,
+    /// How many of the items have it.
+    items: usize,
+    /// How many different values it has among them.
+    distinct: usize,
+    /// The values that most of them have; of equally many the lower value first.
+    values: Vec<FacetValue<'f>>,
+}
+
+/// A value of an attribute.
+#[derive(Debug, Serialize, ToSchema)]
+struct FacetValue<'f> {
+    /// The value: a string, a number or a truth value.
+    #[schema(value_type = serde_json::Value)]
+    value: &'f Attribute,
+    /// How many items have it.
+    items: usize,
+}
+
+impl<'f> FacetEntry<'f> {
+    fn of((&name, Facet { items, distinct, values }): (&&'f str, &'f Facet)) -> Self {
+        let value = |(value, items): &'f (Attribute, usize)| FacetValue { value, items: *items };
+        let values = values.iter().map(value).collect();
+        Self { name, items: *items, distinct: *distinct, values }
+    }
+}
+
+refusals!(
+    FacetRefusals:
+    &[Code::InvalidField, Code::OutOfRange, Code::ResponseTooLarge, Code::TooMuchWork], COLLECTION
+);
+
+/// How many items have each value of some attributes, the most frequent first.
+#[utoipa::path(
+    get,
+    path = "/collections/{name}/facets",
+    tag = "collections",
+    operation_id = "facets",
+    params(("name" = String, Path, description = "The collection"), FacetsParameters),
+    responses((status = 200, description = "Items by their values", body = FacetList<'_>), FacetRefusals),
+)]
+pub(crate) async fn facets(
+    Named { call, collection, .. }: Named,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let asked: FacetsParameters = json::read_query(&uri)?;
+    let limit = call::page_length(asked.limit, VALUES, MOST_VALUES, "values")?;
+    if asked.names.split(',').count() > MOST_NAMES {
+        let detail = format!("at most {MOST_NAMES} attributes are counted at once");
+        return Err(ApiError::at(Code::OutOfRange, "/names", detail));
+    }
+    let which = selector(asked.filter, asked.event, asked.within)?;
+    let now = cognate_collections::now();
+    call.compute(move |call, work| {
+        let names: Vec<&str> = asked.names.split(',').collect();
+        let of = |error: &CollectionError| match error {
+            CollectionError::TooManyChosen { limit } => {
+                let detail = format!(
+                    "the attributes have more than {limit} different values, and no more are counted; \
+                     filter the items, or ask for other attributes"
+                );
+                ApiError::at(Code::TooMuchWork, "/names", detail)
+            }
+            other => call::of(other, ""),
+        };
+        let told = || collection.told(now).map_err(|error| of(&error));
+        call::check_filter(&call.app, &which.filter, || Ok(told()?.items))?;
+        // A database counts by itself.
+        let counted = match call.app.collections.is_remote() {
+            true => limit,
+            false => told()?.items,
+        };
+        let counted = counted.saturating_mul(names.len()).min(MOST_COUNTED_VALUES);
+        let _memory = call.app.unsent.of(&call.caller.client).work(counted * VALUE_BYTES)?;
+        let is_cancelled = || work.check().is_err();
+        let cancel = Cancellation::when(&is_cancelled);
+        let refused = |error: ChooseError| call::of_choice(error, of, work);
+        let facets = collection.facets(&which, (&names, limit), now, cancel).map_err(refused)?;
+        let unknown = UnknownNames::find(&*collection, &which.filter, (None, None), now, cancel);
+        let unknown = unknown.map_err(refused)?;
+        let lacking = names.iter().map(|name| (*name, None)).collect();
+        let lacking = collection.lacking(&lacking, now, cancel).map_err(refused)?;
+        let entries = names.iter().zip(&facets.each).map(FacetEntry::of);
+        let list = FacetList {
+            total: facets.total,
+            facets: entries.collect(),
+            names_unknown: lacking.into_iter().map(|(name, _)| name).collect(),
+            filter_unknown: unknown.filter,
+            filter_mistyped: unknown.mistyped,
+        };
+        let values = list.facets.iter().flat_map(|facet| &facet.values);
+        let bytes = values.map(|one| ENTRY_BYTES + one.value.to_string().len()).sum();
+        call.answer(bytes, &list)
+    })
+    .await
+}
