@@ -306,7 +306,7 @@ pub struct Added {
     pub last_move: i64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Write {
     /// Items, each in the place of another of its name: all of them or none.
     Put(Vec<Item>),

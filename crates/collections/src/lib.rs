@@ -28,6 +28,7 @@ pub mod rank;
 mod settings;
 mod shortlist;
 mod top_query;
+mod transaction;
 mod vectors;
 mod windows;
 

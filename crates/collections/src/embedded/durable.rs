@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use crate::embedded::Table;
 use crate::embedded::items::Items;
-use crate::embedded::log::{Change, Lasting, Log, LogCopy};
+use crate::embedded::log::{Lasting, Log, LogCopy};
 use crate::embedded::reserve::Reserve;
 use crate::embedded::storage::Storage;
+use crate::transaction::Change;
 use crate::{CollectionError, Item, Settings};
 
 /// The items of a collection that has a log, as far as the log is durable.

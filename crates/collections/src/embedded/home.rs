@@ -14,10 +14,11 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::embedded::durable::DurableItems;
 use crate::embedded::items::Items;
-use crate::embedded::log::{Change, Log, LogCopy};
+use crate::embedded::log::{Log, LogCopy};
 use crate::embedded::reserve::Reserve;
 use crate::embedded::storage::{LocalStorage, Storage, Stored};
 use crate::embedded::{Cut, EmbeddedCollection, log, replay};
+use crate::transaction::Change;
 use crate::{
     Applied, Budget, Collection, CollectionError, Home, Item, Limits, Settings, Totals, check_name,
 };

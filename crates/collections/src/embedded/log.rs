@@ -17,53 +17,19 @@ use std::sync::{Arc, OnceLock};
 
 use cognate::model::writer::directory_of;
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::embedded::frame::{FORMAT, HEAD, Head, add_frame};
 use crate::embedded::length::Length;
 use crate::embedded::storage::{ReadFrom, Storage, Stored, is_full};
-use crate::events::Move;
-use crate::{Attributes, CollectionError, Item, Settings};
+use crate::transaction::Change;
+use crate::{CollectionError, Item, Settings};
 
 /// Extension of a log that is still being written.
 pub(super) const UNWHOLE: &str = "new";
 /// Bytes that are copied at once; bytes of changes after which another frame is begun where a log is written
 /// anew.
 const PIECE: usize = 1 << 20;
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Change<I = Box<Item>> {
-    /// The shape of the file.
-    Format(Box<str>),
-    Set(Settings),
-    /// An item is added, in the place of another of its name.
-    Put(I),
-    Remove(Box<str>),
-    /// An item that is there has these fields from now on, and keeps the others and its place.
-    Patch {
-        id: Box<str>,
-        time: i64,
-        #[serde(default, skip_serializing_if = "Attributes::is_empty")]
-        attributes: Attributes,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        data: Option<Box<RawValue>>,
-    },
-    /// An item that is there moves to another event, and keeps its place.
-    Move(Move),
-    /// Items from before this time are taken out.
-    Expire(i64),
-    /// The collection's clock is so far behind the server's from now on.
-    Lag(i64),
-}
-
-impl Change {
-    pub(super) fn put(item: Item) -> Self {
-        Self::Put(Box::new(item))
-    }
-}
 
 pub(super) struct Log {
     pub(super) storage: Arc<dyn Storage>,

@@ -10,8 +10,9 @@ use crate::CollectionError;
 use crate::embedded::frame::{FORMAT, HEAD, Head, MARK, newer_mark, read_frame};
 use crate::embedded::length;
 use crate::embedded::length::Length;
-use crate::embedded::log::{Change, Log};
+use crate::embedded::log::Log;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, is_full, open_regular};
+use crate::transaction::Change;
 
 /// Bytes that are looked through at once for another frame.
 const WINDOW: usize = 1 << 20;

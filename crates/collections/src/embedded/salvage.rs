@@ -15,9 +15,10 @@ use crate::embedded::backup::check_place;
 use crate::embedded::frame::{HEAD, Head, MARK, newer_mark};
 use crate::embedded::home::{LOG, UNWHOLE};
 use crate::embedded::items::Items;
-use crate::embedded::log::{Change, LogCopy};
+use crate::embedded::log::LogCopy;
 use crate::embedded::replay;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, open_regular};
+use crate::transaction::Change;
 use crate::{CollectionError, Item, check_name};
 
 /// Bytes that are looked through at once for another frame.

@@ -14,7 +14,7 @@ use crate::embedded::blocks::BlockStore;
 use crate::embedded::durable::DurableItems;
 use crate::embedded::home::Registry;
 use crate::embedded::items::Items;
-use crate::embedded::log::{Change, Log, LogCopy};
+use crate::embedded::log::{Log, LogCopy};
 use crate::embedded::quantised;
 use crate::embedded::tokens::TokenBlock;
 use crate::embedded::transaction::{WriteTransaction, Writer};
@@ -23,7 +23,7 @@ use crate::windows::{Following, Windows};
 use crate::{
     Activity, Added, Applied, Budget, Cancellation, Choice, ChooseError, Chosen, Collection,
     CollectionError, CollectionInfo, Item, ItemSelector, Limits, MatchError, MatchOptions, Matched,
-    Merged, Page, Pending, Settings, SharedEngine, Vectors, Write, alerts, matcher,
+    Merged, Page, Pending, Settings, SharedEngine, Vectors, Write, alerts, matcher, transaction,
 };
 
 /// Items whose vectors are made, or that are looked at, between two checks for cancellation.
@@ -155,7 +155,7 @@ impl EmbeddedCollection {
         self.view_within(None, now)
     }
 
-    fn view_within(&self, within: Option<i64>, now: i64) -> View {
+    pub(super) fn view_within(&self, within: Option<i64>, now: i64) -> View {
         let held = self.held.read();
         View { table: Arc::clone(&held.table), oldest: held.settings.oldest_within(within, now) }
     }
@@ -203,53 +203,8 @@ impl EmbeddedCollection {
         }
     }
 
-    fn changes(&self, wanted: Write, now: i64) -> Result<Vec<Change>, CollectionError> {
-        Ok(match wanted {
-            Write::Put(items) => {
-                self.limits.check(&items)?;
-                items.into_iter().map(Change::put).collect()
-            }
-            Write::Patch { id, patch } => {
-                let patched = self.get(&id, now).map(|item| patch.apply(&item)).transpose();
-                let patched =
-                    patched.map_err(|problem| CollectionError::Item { index: 0, problem })?;
-                let change = patched.map(|Item { id, time, attributes, data, .. }| Change::Patch {
-                    id,
-                    time,
-                    attributes,
-                    data,
-                });
-                change.into_iter().collect()
-            }
-            Write::RemoveSelected(which) => {
-                let mut changes = Vec::new();
-                let view = self.view_within(which.within, now);
-                // It is not cancelled, so it does not fail.
-                let _ = which.each(view.numbered(), Cancellation::NEVER, |_, item| {
-                    changes.push(Change::Remove(item.id.clone()));
-                });
-                changes
-            }
-            Write::Remove(mut ids) => {
-                ids.retain(|id| self.held.read().number(id).is_some());
-                ids.into_iter().map(Change::Remove).collect()
-            }
-            Write::Move(wanted) => {
-                let at = now.max(self.held.read().last_move.saturating_add(1));
-                let moves = wanted.moves(&wanted.members(self.view(now).iter()), at)?;
-                moves.into_iter().map(Change::Move).collect()
-            }
-            // What is as it should be is waited for until it lasts, like any other change.
-            Write::Set(settings) => {
-                let own = self.settings();
-                let settings = settings.with_clock_of(own);
-                if settings == own { Vec::new() } else { vec![Change::Set(settings)] }
-            }
-        })
-    }
-
     pub fn compact(&self, now: i64) -> Result<(), CollectionError> {
-        let (_, pending) = self.turn().write(Vec::new(), now)?;
+        let pending = self.turn().expire(now)?;
         self.rewrite()?;
         self.wait_durable(pending)
     }
@@ -463,8 +418,8 @@ impl Collection for EmbeddedCollection {
         self.check_writer()?;
         // What is decided by what is there is written before anybody else writes.
         let mut turn = self.turn();
-        let changes = self.changes(wanted, now)?;
-        turn.write(changes, now)
+        let applied = transaction::write(&mut turn, wanted, now)?;
+        Ok((applied, turn.pending()))
     }
 
     fn wait_durable(&self, pending: Pending) -> Result<(), CollectionError> {
@@ -501,11 +456,9 @@ impl Collection for EmbeddedCollection {
             drop(turn);
             return Ok((prepared.decide(cancel)?.written(state, &self.windows), pending));
         }
-        let mut followed = matcher::follow(&mut turn, engine, how, (items, now), cancel)?;
-        let changes = std::mem::take(&mut followed.items).into_iter().map(Change::put);
-        let pending = turn.write(changes.collect(), now)?.1;
+        let followed = transaction::follow(&mut turn, engine, how, (items, now), cancel)?;
         let state = (turn.revision(), turn.next_number());
-        Ok((followed.written(state, turn.windows()), pending))
+        Ok((followed.written(state, &self.windows), turn.pending()))
     }
 
     fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {
@@ -530,11 +483,7 @@ impl Collection for EmbeddedCollection {
 
     fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError> {
         let mut turn = self.turn();
-        if !turn.takes_more() {
-            return Ok(None);
-        }
-        let (_, pending) = turn.write(Vec::new(), now)?;
-        Ok(Some(pending))
+        if turn.takes_more() { turn.expire(now).map(Some) } else { Ok(None) }
     }
 
     /// Writes the log anew where most of it is of the past. Looks whether the log is where it was, and

@@ -9,10 +9,10 @@ use std::{fs, io};
 
 use crate::embedded::frame::{HEAD, Head, read_frame};
 use crate::embedded::home::LOG;
-use crate::embedded::log::Change;
 use crate::embedded::replay::Place;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, is_nothing, open_regular};
 use crate::embedded::{length, replay};
+use crate::transaction::Change;
 use crate::{CollectionError, check_name};
 
 const PIECE: usize = 1 << 20;

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 
 use super::{frames, item, log_of, open, with_batches, with_killed_batches};
 use crate::embedded::items::Items;
-use crate::embedded::log::Change;
 use crate::embedded::{EmbeddedHome, Opening};
+use crate::transaction::Change;
 use crate::{
     Cancellation, Choice, Collection, CollectionError, Home, ItemSelector, Limits, Outgoing,
     ReplicaHome, Settings, Write, contract,
