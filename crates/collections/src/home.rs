@@ -38,12 +38,16 @@ pub trait Home: Debug + Send + Sync {
     /// Makes a collection, or gives the one of this name other settings; whether it is new.
     fn set(
         &self,
-        name: &str,
-        settings: Settings,
-        now: i64,
-    ) -> Result<(Arc<dyn Collection>, bool), CollectionError>;
+        _name: &str,
+        _settings: Settings,
+        _now: i64,
+    ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
+        Err(CollectionError::ReadOnly)
+    }
 
-    fn delete(&self, name: &str) -> Result<(), CollectionError>;
+    fn delete(&self, _name: &str) -> Result<(), CollectionError> {
+        Err(CollectionError::ReadOnly)
+    }
 
     /// Totals as last known, without waiting.
     fn totals(&self, now: i64) -> Totals;

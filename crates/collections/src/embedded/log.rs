@@ -10,24 +10,24 @@
 //! no exception.
 
 use std::io;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cognate::model::writer::directory_of;
 use parking_lot::Mutex;
-use xxhash_rust::xxh3::xxh3_64;
 
-use crate::embedded::frame::{FORMAT, HEAD, Head, add_frame};
+use crate::embedded::frame::{FORMAT, HEAD, add_frame, read_frame};
 use crate::embedded::length::Length;
+use crate::embedded::storage;
 use crate::embedded::storage::{ReadFrom, Storage, Stored, is_full};
 use crate::transaction::Change;
 use crate::{CollectionError, Item, Settings};
 
 /// Extension of a log that is still being written.
 pub(super) const UNWHOLE: &str = "new";
-/// Bytes that are copied at once; bytes of changes after which another frame is begun where a log is written
+/// Bytes of changes after which another frame is begun where a log is written
 /// anew.
 const PIECE: usize = 1 << 20;
 
@@ -197,18 +197,9 @@ impl Log {
     }
 
     fn copy_torn_end(&self, bytes: u64, to: &Path) -> io::Result<()> {
-        let copy = self.storage.create(to)?;
-        let (mut piece, mut done) = (vec![0; PIECE], 0);
-        while done < bytes {
-            let most = usize::try_from(bytes - done).unwrap_or(PIECE).min(PIECE);
-            let read = piece.get_mut(..most).unwrap_or_default();
-            let read = self.file.read_at(read, self.length + done)?;
-            if read == 0 {
-                break;
-            }
-            copy.write_at(piece.get(..read).unwrap_or_default(), done)?;
-            done += read as u64;
-        }
+        let (copy, from) =
+            (self.storage.create(to)?, ReadFrom { file: &*self.file, offset: self.length });
+        storage::copy(from, bytes, &*copy, || Ok(()))?;
         copy.sync()?;
         self.storage.sync_folder(directory_of(to))
     }
@@ -366,8 +357,8 @@ impl LogCopy {
         items: impl Iterator<Item = &'i Item>,
         copied: u64,
     ) -> Result<Self, CollectionError> {
-        let failed = |source| CollectionError::Write { path: path.to_owned(), source };
-        let file = storage.create(&path.with_extension(UNWHOLE)).map_err(failed)?;
+        let file = storage.create(&path.with_extension(UNWHOLE));
+        let file = file.map_err(CollectionError::writing(path))?;
         let (storage, path) = (Arc::clone(storage), path.to_owned());
         let mut copy = Self { storage, file, path, length: 0, frames: 0, copied, in_place: false };
         copy.write_all(settings, items).map_err(|error| copy.unwritten(error))?;
@@ -416,15 +407,10 @@ impl LogCopy {
         let damaged =
             || io::Error::new(io::ErrorKind::InvalidData, "a frame is not as it was written");
         let mut from = BufReader::new(ReadFrom { file: log, offset: self.copied });
+        let mut changes = Vec::new();
         while self.copied < end {
-            let mut head = [0; HEAD];
-            from.read_exact(&mut head)?;
-            let head = Head::read(&head).ok_or_else(damaged)?;
-            let mut changes = vec![0; head.length];
-            from.read_exact(&mut changes)?;
-            if xxh3_64(&changes) != head.sum {
-                return Err(damaged());
-            }
+            let head = read_frame(&mut from, end - self.copied, &mut changes)?;
+            let head = head.ok_or_else(damaged)?;
             // A seal says nothing of the copy.
             if !changes.is_empty() {
                 self.add(&changes)?;

@@ -74,8 +74,7 @@ pub struct View {
 
 impl View {
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Item>> + Clone {
-        let stays = |item: &&Arc<Item>| self.oldest.is_none_or(|oldest| item.time >= oldest);
-        self.table.iter().map(|(_, item)| item).filter(stays)
+        self.numbered().map(|(_, item)| item)
     }
 
     /// Those of this number and higher ones, the newest first.
@@ -93,7 +92,7 @@ impl View {
     }
 
     /// Each with its number, in the order in which they were added.
-    pub fn numbered(&self) -> impl DoubleEndedIterator<Item = (u64, &Arc<Item>)> {
+    pub fn numbered(&self) -> impl DoubleEndedIterator<Item = (u64, &Arc<Item>)> + Clone {
         let stays = |item: &Arc<Item>| self.oldest.is_none_or(|oldest| item.time >= oldest);
         self.table.iter().filter(move |(_, item)| stays(item))
     }
