@@ -173,6 +173,13 @@ pub trait Collection: Debug + Send + Sync {
     /// Writes changes. They must not be acknowledged before [`wait_durable`](Self::wait_durable).
     fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError>;
 
+    /// Makes changes, and waits until they are durable.
+    fn change(&self, wanted: Write, now: i64) -> Result<Applied, CollectionError> {
+        let (applied, pending) = self.write(wanted, now)?;
+        self.wait_durable(pending)?;
+        Ok(applied)
+    }
+
     /// Waits until a write is durable. If it cannot be made durable, it is undone with all later writes.
     fn wait_durable(&self, pending: Pending) -> Result<(), CollectionError>;
 

@@ -69,13 +69,6 @@ pub(super) trait Transaction: Following {
     /// Whether there are items of these names.
     fn known(&mut self, ids: &[&str]) -> Result<Vec<bool>, CollectionError>;
 
-    /// The names of the items that are meant.
-    fn selected(
-        &mut self,
-        which: &ItemSelector<'_>,
-        now: i64,
-    ) -> Result<Vec<Box<str>>, CollectionError>;
-
     /// When events were merged last, as far as there were items of that.
     fn last_move(&mut self) -> Result<i64, CollectionError>;
 
@@ -86,6 +79,13 @@ pub(super) trait Transaction: Following {
         at: i64,
         now: i64,
     ) -> Result<Vec<Move>, CollectionError>;
+
+    /// Takes out the items that are meant. However many they are, a database does not send them here.
+    fn remove_selected(
+        &mut self,
+        which: &ItemSelector<'_>,
+        now: i64,
+    ) -> Result<Applied, CollectionError>;
 
     /// Makes changes: all of them or none. If there are none, whether any would be taken.
     fn commit(&mut self, changes: Vec<Change>) -> Result<Applied, CollectionError>;
@@ -128,9 +128,7 @@ pub(super) fn write(
             ids.retain(|_| known.next().unwrap_or(false));
             ids.into_iter().map(Change::Remove).collect()
         }
-        Write::RemoveSelected(which) => {
-            turn.selected(&which, now)?.into_iter().map(Change::Remove).collect()
-        }
+        Write::RemoveSelected(which) => return turn.remove_selected(&which, now),
         Write::Move(wanted) => {
             let at = now.max(turn.last_move()?.saturating_add(1));
             let moves = turn.moves(&wanted, at, now)?;

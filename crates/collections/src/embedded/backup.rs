@@ -10,11 +10,11 @@ use std::{fs, io};
 use cognate::model::whole_folder::WholeFolder;
 use cognate::model::writer::directory_of;
 
+use crate::CollectionError;
 use crate::embedded::home::{LOCK, LOG, UNWHOLE, collection_names};
 use crate::embedded::items::Items;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, is_nothing, open_regular};
 use crate::embedded::{replay, storage};
-use crate::{Applied, CollectionError};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BackedUp {
@@ -106,8 +106,8 @@ fn copy(
     copied.and_then(|()| out.sync()).map_err(write)?;
     // The lock goes with it.
     drop(out);
-    let (mut held, mut applied) = (Items::default(), Applied::default());
-    let opened = replay::open(&storage, &copy, |change| held.apply(change, &mut applied));
+    let mut held = Items::default();
+    let opened = replay::open(&storage, &copy, |change| held.apply_all([change]));
     let (mut log, cut) = opened.map_err(|error| match error {
         // The copy is damaged because the log is: report the log.
         CollectionError::Damaged { offset, problem, .. } => {

@@ -91,7 +91,7 @@ impl DurableItems {
     pub(super) fn snapshot(&self, held: &Items) -> Result<Snapshot, CollectionError> {
         self.log.check()?;
         // A file that another process put in its place must not be replaced.
-        self.log.look()?;
+        self.log.last.look()?;
         Ok(Snapshot {
             storage: Arc::clone(&self.log.storage),
             path: self.log.path.clone(),
@@ -108,7 +108,7 @@ impl DurableItems {
         held: &Items,
     ) -> Result<(), CollectionError> {
         self.log.check()?;
-        self.log.look()?;
+        self.log.last.look()?;
         self.log.cut_torn_end()?;
         copy.catch_up(&*self.log.file, self.log.length)?;
         self.log.forget_record()?;

@@ -20,7 +20,7 @@ use crate::embedded::storage::{LocalStorage, Storage, Stored};
 use crate::embedded::{Cut, EmbeddedCollection, log, replay};
 use crate::transaction::Change;
 use crate::{
-    Applied, Budget, Collection, CollectionError, Home, Item, Limits, Settings, Totals, check_name,
+    Budget, Collection, CollectionError, Home, Item, Limits, Settings, Totals, check_name,
 };
 
 #[derive(Debug)]
@@ -149,8 +149,8 @@ impl EmbeddedHome {
     }
 
     fn open_one(&self, folder: &Folder, name: &str) -> Result<Option<Cut>, CollectionError> {
-        let (mut held, mut applied) = (Items::default(), Applied::default());
-        let (log, cut) = folder.read(name, |change| held.apply(change, &mut applied))?;
+        let mut held = Items::default();
+        let (log, cut) = folder.read(name, |change| held.apply_all([change]))?;
         let collection = EmbeddedCollection::new(
             name,
             &self.registry,
@@ -401,7 +401,7 @@ impl Home for EmbeddedHome {
         // A folder that another process put in its place must not be deleted.
         self.check_folder()?;
         let mut turn = collection.turn();
-        turn.with_log(|log| log.look())?;
+        turn.with_log(|log| log.last.look())?;
         let part = self.folder.as_ref().map(|folder| folder.put_aside(name)).transpose()?;
         // From here on the collection is deleted, whatever happens to its files: no write may be
         // acknowledged.

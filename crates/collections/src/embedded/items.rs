@@ -97,7 +97,7 @@ impl Items {
         }
     }
 
-    pub(super) fn apply_all(&mut self, changes: Vec<Change>) {
+    pub(super) fn apply_all(&mut self, changes: impl IntoIterator<Item = Change>) {
         let mut applied = Applied::default();
         changes.into_iter().for_each(|change| self.apply(change, &mut applied));
     }

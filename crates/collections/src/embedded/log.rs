@@ -96,7 +96,7 @@ impl Lasting {
     }
 
     /// Ends the log if its path leads to another file or to none, or the file lost its end.
-    fn look(&self) -> Result<(), CollectionError> {
+    pub(super) fn look(&self) -> Result<(), CollectionError> {
         // If this look fails, the next one decides. A log that has ended may have been replaced by its own
         // copy.
         let written = self.written.load(Ordering::Acquire);
@@ -121,7 +121,7 @@ impl Lasting {
         self.synced.load(Ordering::Acquire)
     }
 
-    fn has_ended(&self) -> bool {
+    pub(super) fn has_ended(&self) -> bool {
         self.ended.get().is_some()
     }
 
@@ -191,7 +191,7 @@ impl Log {
             let _ = self.storage.remove_file(&kept);
         }
         self.is_full = cut.as_ref().is_err_and(is_full);
-        cut.map_err(|error| self.unwritten(error))?;
+        cut.map_err(CollectionError::writing(&self.path))?;
         self.torn = None;
         Ok(Some(kept))
     }
@@ -210,7 +210,7 @@ impl Log {
     }
 
     pub(super) fn check(&self) -> Result<(), CollectionError> {
-        if self.has_ended() { Err(self.last.error()) } else { Ok(()) }
+        if self.last.has_ended() { Err(self.last.error()) } else { Ok(()) }
     }
 
     /// Takes nothing more: another took its place, or may have.
@@ -222,25 +222,17 @@ impl Log {
         self.last.end(Ended::Away(path));
     }
 
-    pub(super) fn look(&self) -> Result<(), CollectionError> {
-        self.last.look()
-    }
-
-    pub(super) fn has_ended(&self) -> bool {
-        self.last.has_ended()
-    }
-
     /// Writes beside it how many bytes of it were synced, where that is not known there yet.
     pub(super) fn record(&mut self) -> Result<(), CollectionError> {
         let synced = self.last.synced();
-        if self.recorded == Some(synced) || self.has_ended() {
+        if self.recorded == Some(synced) || self.last.has_ended() {
             return Ok(());
         }
         // A record beside another file would be wrong.
-        self.look()?;
+        self.last.look()?;
         let written = Length::of(&*self.file, synced)
             .and_then(|length| length.write(&*self.storage, &self.path))
-            .map_err(|error| self.unwritten(error));
+            .map_err(CollectionError::writing(&self.path));
         self.recorded = written.is_ok().then_some(synced);
         written
     }
@@ -248,7 +240,7 @@ impl Log {
     /// Removes the record of the length, before another log takes the place of this one.
     pub(super) fn forget_record(&mut self) -> Result<(), CollectionError> {
         self.recorded = None;
-        Length::forget(&*self.storage, &self.path).map_err(|error| self.unwritten(error))
+        Length::forget(&*self.storage, &self.path).map_err(CollectionError::writing(&self.path))
     }
 
     pub(super) fn written(&self) -> (Arc<Lasting>, u64) {
@@ -261,7 +253,7 @@ impl Log {
         let mut json = Vec::new();
         for change in changes {
             let written = serde_json::to_writer(&mut json, change);
-            written.map_err(|error| self.unwritten(error.into()))?;
+            written.map_err(|error| CollectionError::writing(&self.path)(error.into()))?;
         }
         self.add(&json)?;
         self.sealed = false;
@@ -270,7 +262,7 @@ impl Log {
 
     /// Says in the log that all of it was synced, if it was and nothing says so.
     pub(super) fn seal(&mut self) -> Result<(), CollectionError> {
-        if self.sealed || self.has_ended() || self.last.synced() < self.length {
+        if self.sealed || self.last.has_ended() || self.last.synced() < self.length {
             return Ok(());
         }
         self.add(&[])?;
@@ -302,23 +294,19 @@ impl Log {
         self.cut_torn_end()?;
         let mut bytes = Vec::new();
         let framed = add_frame(self.frames, self.last.synced(), json, &mut bytes);
-        framed.map_err(|error| self.unwritten(error))?;
+        framed.map_err(CollectionError::writing(&self.path))?;
         let written = self.file.write_at(&bytes, self.length);
         self.is_full = written.as_ref().is_err_and(is_full);
         if let Err(error) = written {
             if self.file.set_length(self.length).is_err() {
                 self.end();
             }
-            return Err(self.unwritten(error));
+            return Err(CollectionError::writing(&self.path)(error));
         }
         self.length += bytes.len() as u64;
         self.frames += 1;
         self.last.written.store(self.length, Ordering::Release);
         Ok(())
-    }
-
-    fn unwritten(&self, source: io::Error) -> CollectionError {
-        CollectionError::Write { path: self.path.clone(), source }
     }
 
     /// Truncates the log to what is durable, as far as the disk allows.
@@ -361,7 +349,7 @@ impl LogCopy {
         let file = file.map_err(CollectionError::writing(path))?;
         let (storage, path) = (Arc::clone(storage), path.to_owned());
         let mut copy = Self { storage, file, path, length: 0, frames: 0, copied, in_place: false };
-        copy.write_all(settings, items).map_err(|error| copy.unwritten(error))?;
+        copy.write_all(settings, items).map_err(CollectionError::writing(&copy.path))?;
         Ok(copy)
     }
 
@@ -398,7 +386,7 @@ impl LogCopy {
     /// Adds and syncs what was written to the log meanwhile, up to the byte `end`, where a frame ends.
     pub(super) fn catch_up(&mut self, log: &dyn Stored, end: u64) -> Result<(), CollectionError> {
         if self.copied < end {
-            self.add_frames(log, end).map_err(|error| self.unwritten(error))?;
+            self.add_frames(log, end).map_err(CollectionError::writing(&self.path))?;
         }
         Ok(())
     }
@@ -435,7 +423,7 @@ impl LogCopy {
         let sealed = self.add(&[]).and_then(|()| self.file.sync());
         let renamed = sealed
             .and_then(|()| self.storage.rename(&self.path.with_extension(UNWHOLE), &self.path));
-        renamed.map_err(|error| self.unwritten(error))?;
+        renamed.map_err(CollectionError::writing(&self.path))?;
         self.in_place = true;
         let (path, file) = (&self.path, Arc::clone(&self.file));
         if self.storage.sync_folder(directory_of(path)).is_err() {
@@ -444,10 +432,6 @@ impl LogCopy {
         }
         let log = Log::at(&self.storage, path, file, (self.length, self.frames));
         Ok(Log { sealed: true, ..log })
-    }
-
-    fn unwritten(&self, source: io::Error) -> CollectionError {
-        CollectionError::Write { path: self.path.clone(), source }
     }
 }
 

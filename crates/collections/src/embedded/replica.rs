@@ -14,9 +14,7 @@ use crate::embedded::items::Items;
 use crate::embedded::storage::{LocalStorage, Storage, is_nothing, modified};
 use crate::embedded::tail::{Stamp, Tail};
 use crate::embedded::{EmbeddedCollection, replay};
-use crate::{
-    Applied, Behind, Collection, CollectionError, Home, Limits, Settings, Totals, check_name,
-};
+use crate::{Behind, Collection, CollectionError, Home, Limits, Totals, check_name};
 
 const EVERY: Duration = Duration::from_millis(100);
 /// Most looks that pass before a log is read again that could not be: half a minute.
@@ -75,11 +73,11 @@ impl ReplicaHome {
     /// The collections of a folder as a start would find them now, to be read once: their logs as far as
     /// they are whole. Those that cannot be read are [damaged](Home::damaged).
     pub fn open_whole(path: &Path, limits: Limits) -> Result<Self, CollectionError> {
-        let (shared, mut applied) = (Shared::new(path, limits), Applied::default());
+        let shared = Shared::new(path, limits);
         for name in collection_names(&LocalStorage, path)? {
             let collection = EmbeddedCollection::replica(&name, &shared.registry);
             let read = replay::read_only(&path.join(&name).join(LOG), |change| {
-                collection.take_over(|held| held.apply(change, &mut applied));
+                collection.take_over(|held| held.apply_all([change]));
             });
             match read {
                 Ok(bytes) => {

@@ -189,12 +189,6 @@ impl EmbeddedCollection {
         self.change(Write::Set(settings), now)
     }
 
-    fn change(&self, wanted: Write, now: i64) -> Result<Applied, CollectionError> {
-        let (applied, pending) = self.write(wanted, now)?;
-        self.wait_durable(pending)?;
-        Ok(applied)
-    }
-
     fn check_writer(&self) -> Result<(), CollectionError> {
         match self.status.lock().unread_bytes {
             Some(_) => Err(CollectionError::ReadOnly),
@@ -254,7 +248,7 @@ impl EmbeddedCollection {
     pub(super) fn note(&self, log: &Log) {
         let mut status = self.status.lock();
         status.log_bytes = Some(log.length);
-        (status.is_ended, status.is_full) = (log.has_ended(), log.is_full);
+        (status.is_ended, status.is_full) = (log.last.has_ended(), log.is_full);
     }
 }
 
@@ -491,7 +485,7 @@ impl Collection for EmbeddedCollection {
         {
             let mut turn = self.turn();
             let Some(length) = turn.log_bytes() else { return Ok(()) };
-            turn.with_log(|log| log.look())?;
+            turn.with_log(|log| log.last.look())?;
             drop(turn);
             let live = 2 * self.held.read().bytes as u64;
             if length > LEAST_LOG.max(live) {

@@ -48,7 +48,7 @@ impl WriteTransaction<'_> {
     pub(super) fn takes_more(&self) -> bool {
         !self.writer.gone
             && self.collection.status.lock().unread_bytes.is_none()
-            && !self.writer.kept.as_ref().is_some_and(|kept| kept.log.has_ended())
+            && !self.writer.kept.as_ref().is_some_and(|kept| kept.log.last.has_ended())
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -183,17 +183,17 @@ impl Transaction for WriteTransaction<'_> {
         Ok(ids.iter().map(|id| held.number(id).is_some()).collect())
     }
 
-    fn selected(
+    fn remove_selected(
         &mut self,
         which: &ItemSelector<'_>,
         now: i64,
-    ) -> Result<Vec<Box<str>>, CollectionError> {
-        let (view, mut ids) = (self.collection.view_within(which.within, now), Vec::new());
+    ) -> Result<Applied, CollectionError> {
+        let (view, mut changes) = (self.collection.view_within(which.within, now), Vec::new());
         // It is not cancelled, so it does not fail.
         let _ = which.each(view.numbered(), Cancellation::NEVER, |_, item| {
-            ids.push(item.id.clone());
+            changes.push(Change::Remove(item.id.clone()));
         });
-        Ok(ids)
+        transaction::change(self, changes, false, now)
     }
 
     fn last_move(&mut self) -> Result<i64, CollectionError> {

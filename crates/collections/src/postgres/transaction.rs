@@ -15,7 +15,10 @@ use crate::postgres::session::Session;
 use crate::postgres::shared::Shared;
 use crate::transaction::{Change, Transaction};
 use crate::windows::{Following, Numbered, Windows};
-use crate::{Applied, Budget, CollectionError, EventChange, Item, ItemSelector, Limits, Settings};
+use crate::{
+    Applied, Budget, CollectionError, EventChange, Item, ItemSelector, Limits, Settings,
+    transaction,
+};
 
 pub(super) const ENTRY: &str = "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items, c.lag_ms";
 
@@ -153,7 +156,9 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
             None => BTreeSet::new(),
         };
         let outcome = Outcome::of(&names, self.entry.next, (known, oldest), self.entry.items, most);
-        self.delete(&outcome.gone)?;
+        if !outcome.gone.is_empty() {
+            self.remove("i.number = ANY ($1)", &[&outcome.gone])?;
+        }
         let stays = outcome.stays.iter().filter_map(|place| {
             let number = self.entry.next + signed(*place as u64);
             items.get(*place).map(|item| (number, item))
@@ -182,14 +187,14 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Ok(())
     }
 
-    /// Deletes what a condition says; how many items.
+    /// Deletes the items `i` that a condition with these values admits; how many.
     fn remove(
         &mut self,
         condition: &str,
-        value: &(dyn ToSql + Sync),
+        values: &[&(dyn ToSql + Sync)],
     ) -> Result<usize, CollectionError> {
-        let text = format!("DELETE FROM {} WHERE {condition}", self.entry.table());
-        let removed = self.session.execute(&text, &[value])? as usize;
+        let text = format!("DELETE FROM {} i WHERE {condition}", self.entry.table());
+        let removed = self.session.execute(&text, values)? as usize;
         self.entry.items = self.entry.items.saturating_sub(removed);
         Ok(removed)
     }
@@ -230,14 +235,6 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }
 
-    fn delete(&mut self, numbers: &[i64]) -> Result<(), CollectionError> {
-        if !numbers.is_empty() {
-            let text = format!("DELETE FROM {} WHERE number = ANY ($1)", self.entry.table());
-            self.session.execute(&text, &[&numbers])?;
-        }
-        Ok(())
-    }
-
     fn last_of(
         &mut self,
         condition: &str,
@@ -266,15 +263,16 @@ impl Transaction for WriteTransaction<'_, '_> {
         Ok(ids.iter().map(|id| known.contains_key(*id)).collect())
     }
 
-    fn selected(
+    fn remove_selected(
         &mut self,
         which: &ItemSelector<'_>,
         now: i64,
-    ) -> Result<Vec<Box<str>>, CollectionError> {
+    ) -> Result<Applied, CollectionError> {
+        transaction::change(self, Vec::new(), false, now)?;
         let sql = Sql::of(which, self.entry.settings.oldest_within(which.within, now));
-        let text = format!("SELECT i.id FROM {} i WHERE {}", self.entry.table(), sql.text);
-        let rows = self.session.query(&text, &sql.values())?;
-        rows.iter().map(|row| Ok(row.try_get::<_, &str>(0)?.into())).collect()
+        let removed = self.remove(&sql.text, &sql.values())?;
+        self.entry.revision += i64::from(removed > 0);
+        Ok(Applied { removed, ..Applied::default() })
     }
 
     fn last_move(&mut self) -> Result<i64, CollectionError> {
@@ -321,9 +319,9 @@ impl Transaction for WriteTransaction<'_, '_> {
                     let most = settings.max_items.unwrap_or(usize::MAX);
                     let many = self.entry.items.saturating_sub(most);
                     let oldest: Vec<i64> = self.oldest(many)?.into_iter().collect();
-                    applied.left = self.remove("number = ANY ($1)", &oldest)?;
+                    applied.left = self.remove("i.number = ANY ($1)", &[&oldest])?;
                 }
-                Change::Expire(oldest) => _ = self.remove("time < $1", &oldest)?,
+                Change::Expire(oldest) => _ = self.remove("i.time < $1", &[&oldest])?,
                 Change::Lag(lag) => self.entry.settings.lag_ms = Some(lag),
             }
         }
@@ -332,7 +330,7 @@ impl Transaction for WriteTransaction<'_, '_> {
         }
         if !ids.is_empty() {
             let ids: Vec<&str> = ids.iter().map(|id| &**id).collect();
-            applied.removed = self.remove("id = ANY ($1)", &ids)?;
+            applied.removed = self.remove("i.id = ANY ($1)", &[&ids])?;
         }
         if !moves.is_empty() {
             self.move_items(&moves)?;

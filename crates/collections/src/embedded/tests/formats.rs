@@ -47,8 +47,7 @@ fn change(news: &EmbeddedCollection) {
         (Write::Set(Settings { ttl_ms: Some(2000), max_items: Some(9), lag_ms: None }), 4500),
         (Write::Put(vec![item(5, "a lake", 4600)]), 4600),
     ] {
-        let (_, pending) = news.write(wanted, now).unwrap();
-        news.wait_durable(pending).unwrap();
+        news.change(wanted, now).unwrap();
     }
 }
 
