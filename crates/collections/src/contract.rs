@@ -279,11 +279,8 @@ pub(super) enum Came {
 
 pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64) -> Came {
     let news = home.get("news").unwrap();
-    let write = |wanted| match news.write(wanted, now) {
-        Ok((applied, pending)) => {
-            news.wait_durable(pending).unwrap();
-            Came::Of(applied)
-        }
+    let write = |wanted| match news.change(wanted, now) {
+        Ok(applied) => Came::Of(applied),
         Err(
             error @ (CollectionError::TooManyItems { .. }
             | CollectionError::Item { .. }

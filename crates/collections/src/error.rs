@@ -1,13 +1,14 @@
 //! Why a collection cannot do what is asked.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cognate::model::IoCause;
 
 use crate::item::ItemProblem;
 use crate::settings::NAME_BYTES;
 
+/// The messages of what is refused are for whoever asked; those that name files or hosts are for the log.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectionError {
     #[error("there is no collection of this name")]
@@ -17,16 +18,21 @@ pub enum CollectionError {
          letter or digit"
     )]
     BadName,
-    #[error("there are {limit} collections, which is the limit")]
+    #[error("there are {limit} collections (setting `max_collections`)")]
     TooMany { limit: usize },
-    #[error("the collection would have {wanted} items; the limit is {limit}")]
+    #[error(
+        "the collection would have {wanted} items; the limit is {limit} (setting `collection_items`). With \
+         `max_items` the oldest leave"
+    )]
     TooManyItems { wanted: usize, limit: usize },
     /// Other settings would delete items, and nobody said that they may.
     #[error("by these settings {items} items would be deleted")]
     WouldDrop { items: usize },
     #[error("{problem}")]
     Item { index: usize, problem: ItemProblem },
-    #[error("the collection has another text of this name")]
+    #[error(
+        "the collection has another text of this `id`; with `replace` this one takes its place"
+    )]
     OtherText { index: usize },
     #[error("the collection has no item of an event of this name")]
     NoEvent,
@@ -37,7 +43,9 @@ pub enum CollectionError {
         index: Option<usize>,
         problem: &'static str,
     },
-    #[error("collections would take more than {limit} bytes of memory, which is the limit")]
+    #[error(
+        "collections would take more than {limit} bytes of memory (setting `collection_bytes`)"
+    )]
     NoMemory { limit: usize },
     /// What was asked could not be written; nothing of it was done.
     #[error("cannot write {}: {}", path.display(), IoCause(source))]
@@ -77,10 +85,14 @@ pub enum CollectionError {
     Alive { path: PathBuf },
     #[error("{} has no collections in it, and never had", path.display())]
     NoCollections { path: PathBuf },
-    #[error("these collections were handed over to another process")]
+    #[error(
+        "the server is about to stop and handed its collections over to the one that follows it; send this to \
+         that one"
+    )]
     HandedOver,
     #[error(
-        "these collections are read along with the process that writes them, and take no changes"
+        "this server is a replica, which takes no changes; send them to the server that keeps the \
+         collections"
     )]
     ReadOnly,
     #[error(
@@ -115,6 +127,30 @@ pub enum CollectionError {
     Database { problem: String },
     #[error("{problem}")]
     NotSetUp { problem: String },
-    #[error("more than {limit} items would be ranked; ask for a `shortlist`, or filter them")]
+    #[error(
+        "more than {limit} items would be sent from the database to be ranked; ask for a `shortlist`, or \
+         filter them"
+    )]
     TooManyChosen { limit: usize },
+}
+
+impl CollectionError {
+    pub(super) fn reading(path: &Path) -> impl Fn(io::Error) -> Self + Copy + '_ {
+        move |source| Self::Read { path: path.to_owned(), source }
+    }
+
+    pub(super) fn writing(path: &Path) -> impl Fn(io::Error) -> Self + Copy + '_ {
+        move |source| Self::Write { path: path.to_owned(), source }
+    }
+
+    /// The log that is at fault, which other collections do not need.
+    pub(super) fn log(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Damaged { path, .. }
+            | Self::NewerFormat { path, .. }
+            | Self::NoLog { path, .. }
+            | Self::Read { path, .. } => Some(path),
+            _ => None,
+        }
+    }
 }

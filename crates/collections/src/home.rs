@@ -39,12 +39,16 @@ pub trait Home: Debug + Send + Sync {
     /// Makes a collection, or changes the settings of the one of this name; whether it is new.
     fn set(
         &self,
-        name: &str,
-        change: SettingsChange,
-        now: i64,
-    ) -> Result<(Arc<dyn Collection>, bool), CollectionError>;
+        _name: &str,
+        _change: SettingsChange,
+        _now: i64,
+    ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
+        Err(CollectionError::ReadOnly)
+    }
 
-    fn delete(&self, name: &str) -> Result<(), CollectionError>;
+    fn delete(&self, _name: &str) -> Result<(), CollectionError> {
+        Err(CollectionError::ReadOnly)
+    }
 
     /// Totals as last known, without waiting.
     fn totals(&self, now: i64) -> Totals;
@@ -178,6 +182,13 @@ pub trait Collection: Debug + Send + Sync {
 
     /// Writes changes. They must not be acknowledged before [`wait_durable`](Self::wait_durable).
     fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError>;
+
+    /// Makes changes, and waits until they are durable.
+    fn change(&self, wanted: Write, now: i64) -> Result<Applied, CollectionError> {
+        let (applied, pending) = self.write(wanted, now)?;
+        self.wait_durable(pending)?;
+        Ok(applied)
+    }
 
     /// Waits until a write is durable. If it cannot be made durable, it is undone with all later writes.
     fn wait_durable(&self, pending: Pending) -> Result<(), CollectionError>;
@@ -316,7 +327,7 @@ pub struct Added {
     pub last_move: i64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Write {
     /// Items, each in the place of another of its name: all of them or none.
     Put(Vec<Item>),

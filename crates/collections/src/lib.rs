@@ -29,6 +29,7 @@ pub mod rank;
 mod settings;
 mod shortlist;
 mod top_query;
+mod transaction;
 mod unknown;
 mod vectors;
 mod windows;

@@ -164,7 +164,8 @@ pub(super) fn prepare(
 ) -> Result<Prepared, MatchError> {
     let how = within_limits(*how, turn.settings());
     let oldest = turn.settings().oldest(now);
-    let mut there = turn.there(&items)?;
+    let ids: Vec<&str> = items.iter().map(|item| &*item.id).collect();
+    let mut there = turn.there(&ids)?;
     let (mut stored, mut fresh) = (Vec::with_capacity(items.len()), Vec::new());
     for (index, item) in items.into_iter().enumerate() {
         let stays = |known: &&Arc<Item>| oldest.is_none_or(|oldest| known.time >= oldest);
@@ -182,7 +183,7 @@ pub(super) fn prepare(
     }
     // The earlier text of an item that is matched anew is left out.
     let again: HashSet<Box<str>> = there.into_keys().collect();
-    let (settings, is_empty) = (turn.settings(), turn.is_empty(now)?);
+    let (settings, is_empty) = (turn.settings(), turn.live(oldest)? == 0);
     let mut prepared =
         Prepared { how, now, stored, fresh, again, settings, is_empty, window: None };
     if prepared.fresh.is_empty() {

@@ -26,13 +26,13 @@ pub(super) trait Following {
     /// items that were added where there was none.
     fn revision(&self) -> u64;
 
-    /// Whether the collection has no items but expired ones.
-    fn is_empty(&mut self, now: i64) -> Result<bool, CollectionError>;
+    /// How many items there are that are not older than this.
+    fn live(&mut self, oldest: Option<i64>) -> Result<usize, CollectionError>;
 
     fn next_number(&self) -> u64;
 
-    /// The items that have the names of some, expired ones included, by their names.
-    fn there(&mut self, items: &[Item]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError>;
+    /// The items of these names, expired ones included, by their names.
+    fn there(&mut self, ids: &[&str]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError>;
 
     /// At most `most` of the last items in order, without those of some names.
     fn last(

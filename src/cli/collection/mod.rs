@@ -226,8 +226,7 @@ fn load(args: &LoadArgs) -> Result<(), Failure> {
         batch.extend(item);
         if batch.len() >= BATCH || (ended && !batch.is_empty()) {
             let wanted = cognate_collections::Write::Put(std::mem::take(&mut batch));
-            let (applied, pending) = collection.write(wanted, now)?;
-            collection.wait_durable(pending)?;
+            let applied = collection.change(wanted, now)?;
             loaded.added += applied.added;
             loaded.replaced += applied.replaced;
             loaded.left += applied.left;

@@ -142,8 +142,7 @@ pub(super) fn run(args: &PlanArgs) -> Result<(), Failure> {
     collections.set(NAME, SettingsChange::default(), now)?;
     let collection = named(&collections, NAME)?;
     for part in items.chunks(BATCH) {
-        let (_, pending) = collection.write(Write::Put(part.to_vec()), now)?;
-        collection.wait_durable(pending)?;
+        collection.change(Write::Put(part.to_vec()), now)?;
     }
     let loaded = collection.told(now)?;
     drop((collection, collections));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::killed::{ask, send, serve};
-use crate::support::command::{cognate, command, stderr, stdout};
+use crate::support::command::{cognate, command, stderr};
 use crate::support::process::Process;
 
 const NEWS: &str = "/collections/news";
@@ -69,14 +69,6 @@ fn stop(mut process: Process) {
     assert!(process.wait(Duration::from_secs(30)).success(), "{}", process.log());
 }
 
-/// What a server says that does not start.
-fn refusal(model: &Path, data: &Path) -> String {
-    let arguments = ["--data".to_owned(), data.to_str().unwrap().to_owned()];
-    let mut process = Process::start_with(model, &arguments);
-    assert!(!process.wait(Duration::from_secs(30)).success());
-    process.log()
-}
-
 #[test]
 fn a_folder_that_is_deleted_under_the_server_is_noticed() {
     let (folder, process) = served(3);
@@ -89,98 +81,6 @@ fn a_folder_that_is_deleted_under_the_server_is_noticed() {
     assert!(process.log().contains("deleted, moved, replaced or cut off"), "{}", process.log());
     stop(process);
     assert!(!data.exists(), "no folder is made in its place");
-}
-
-#[test]
-fn a_log_that_is_replaced_under_the_server_is_noticed() {
-    let (folder, process) = served(2);
-    let data = folder.path().join("data");
-    let (log, copy) = (data.join("news/items.log"), folder.path().join("copy"));
-    fs::copy(&log, &copy).unwrap();
-    put(&process, 2);
-    fs::rename(&copy, &log).unwrap();
-    let before = fs::read(&log).unwrap();
-    // At once by who writes; by the chores where nobody does.
-    let body = r#"{"text":"the flood"}"#;
-    let answer = send(process.address, "PUT", "/collections/news/items/later", body).unwrap();
-    assert_eq!(answer.0, 507, "{answer:?}");
-    wait_until_not_ready(&process);
-    refuses_changes(&process, 3);
-    stop(process);
-    assert_eq!(fs::read(&log).unwrap(), before, "nothing is written to the other log");
-    let process = serve(&data);
-    assert_eq!(ask(process.address, "GET", NEWS, "")["items"], 2);
-    assert_eq!(send(process.address, "GET", "/ready", "").unwrap().0, 200);
-}
-
-#[test]
-fn a_lock_that_is_removed_lets_no_second_server_in() {
-    let (folder, process) = served(2);
-    let data = folder.path().join("data");
-    fs::remove_file(data.join(".lock")).unwrap();
-    for _ in 0..2 {
-        let said = refusal(process.model(), &data);
-        assert!(said.contains("another process has these collections open"), "{said}");
-    }
-    // What only reads gets in as ever.
-    let output = cognate(folder.path(), &[], &["collection", "info", "--data", "data"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    wait_until_not_ready(&process);
-    refuses_changes(&process, 2);
-    stop(process);
-    let process = serve(&data);
-    put(&process, 2);
-    assert_eq!(ask(process.address, "GET", NEWS, "")["items"], 3);
-}
-
-#[test]
-fn a_log_that_lost_its_end_is_refused() {
-    let (folder, process) = served(4);
-    let (data, model) = (folder.path().join("data"), folder.path().join("model.safetensors"));
-    fs::copy(process.model(), &model).unwrap();
-    let log = data.join("news/items.log");
-    stop(process);
-    let whole = fs::read(&log).unwrap();
-    let marks = whole.windows(4).enumerate().filter(|(_, four)| **four == *b"cgc2");
-    let starts: Vec<usize> = marks.map(|(at, _)| at).collect();
-    for end in [starts[3], starts[4], starts[4] + 50] {
-        fs::write(&log, &whole[..end]).unwrap();
-        let said = refusal(&model, &data);
-        assert!(said.contains("bytes are missing") && said.contains("items.length"), "{said}");
-        for arguments in [
-            &["info", "--data", "data"][..],
-            &["export", "news", "--data", "data"],
-            &["compact", "news", "--data", "data"],
-        ] {
-            let output = cognate(folder.path(), &[], &[&["collection"], arguments].concat());
-            assert_eq!(output.status.code(), Some(1), "{arguments:?}");
-            let told = [stdout(&output), stderr(&output)].concat();
-            assert!(told.contains("bytes are missing"), "{told}");
-        }
-        assert_eq!(fs::read(&log).unwrap(), whole[..end], "nothing is written");
-    }
-    fs::write(&log, &whole).unwrap();
-    let process = serve(&data);
-    assert_eq!(ask(process.address, "GET", NEWS, "")["items"], 4);
-}
-
-#[test]
-fn a_collection_without_its_log_is_no_empty_one() {
-    let (folder, process) = served(2);
-    let (data, model) = (folder.path().join("data"), folder.path().join("model.safetensors"));
-    fs::copy(process.model(), &model).unwrap();
-    stop(process);
-    let log = data.join("news/items.log");
-    let kept = folder.path().join("kept");
-    fs::rename(&log, &kept).unwrap();
-    let said = refusal(&model, &data);
-    assert!(said.contains("news/items.log: it is missing"), "{said}");
-    assert!(Command::new("mkfifo").arg(&log).status().unwrap().success());
-    let said = refusal(&model, &data);
-    assert!(said.contains("news/items.log: it is not a regular file"), "{said}");
-    fs::rename(&kept, &log).unwrap();
-    let process = serve(&data);
-    assert_eq!(ask(process.address, "GET", NEWS, "")["items"], 2);
 }
 
 #[test]

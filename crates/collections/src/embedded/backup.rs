@@ -2,7 +2,6 @@
 //! its name.
 
 use std::fs::OpenOptions;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,14 +10,11 @@ use std::{fs, io};
 use cognate::model::whole_folder::WholeFolder;
 use cognate::model::writer::directory_of;
 
-use crate::embedded::home::{LOCK, LOG, UNWHOLE};
+use crate::CollectionError;
+use crate::embedded::home::{LOCK, LOG, UNWHOLE, collection_names};
 use crate::embedded::items::Items;
-use crate::embedded::replay;
-use crate::embedded::storage::{LocalStorage, Storage, is_nothing, open_regular};
-use crate::{Applied, CollectionError, check_name};
-
-/// Bytes that are copied at once.
-const PIECE: usize = 1 << 20;
+use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, is_nothing, open_regular};
+use crate::embedded::{replay, storage};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BackedUp {
@@ -33,18 +29,9 @@ pub struct BackedUp {
 /// was acknowledged before this began is in the copy, but for collections whose logs cannot be read; if
 /// there are no others, no copy is made. Once it is to `stop` it leaves nothing.
 pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, CollectionError> {
-    let write = |source| CollectionError::Write { path: to.to_owned(), source };
-    let read = |source| CollectionError::Read { path: data.to_owned(), source };
-    if fs::symlink_metadata(to).is_ok() {
-        return Err(write(io::Error::new(io::ErrorKind::AlreadyExists, "it is there already")));
-    }
-    let storage = LocalStorage;
-    let mut names = storage.names(data).map_err(read)?;
-    names.retain(|name| check_name(name).is_ok());
-    names.sort_unstable();
-    check_place(data, to).map_err(write)?;
-    storage.make_folder(directory_of(to)).map_err(write)?;
-    let part = WholeFolder::begin(to, UNWHOLE, 0o700).map_err(write)?;
+    let write = CollectionError::writing(to);
+    let names = collection_names(&LocalStorage, data)?;
+    let part = begin(data, to)?;
     let mut done = BackedUp::default();
     let mut unread = None;
     for name in names {
@@ -59,8 +46,8 @@ pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, Co
             Err(_) if stop.load(Ordering::Relaxed) => {
                 return Err(write(io::Error::new(io::ErrorKind::Interrupted, "it was stopped")));
             }
-            Err(error) if is_of(&error, &from.join(LOG)) => {
-                match storage.remove_folder(&copied) {
+            Err(error) if error.log().is_some_and(|log| *log == from.join(LOG)) => {
+                match LocalStorage.remove_folder(&copied) {
                     Err(error) if !is_nothing(&error) => return Err(write(error)),
                     _ => done.left_out.push((name, error.to_string())),
                 }
@@ -76,25 +63,21 @@ pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, Co
     Ok(done)
 }
 
-fn is_of(error: &CollectionError, log: &Path) -> bool {
-    match error {
-        CollectionError::Damaged { path, .. }
-        | CollectionError::NewerFormat { path, .. }
-        | CollectionError::NoLog { path, .. }
-        | CollectionError::Read { path, .. } => path == log,
-        _ => false,
+/// Begins a folder that is not there yet, and whose place is not among collections: it would seem to be one.
+pub(super) fn begin(data: &Path, to: &Path) -> Result<WholeFolder, CollectionError> {
+    let failed = CollectionError::writing(to);
+    let refused = |kind, problem| Err(failed(io::Error::new(kind, problem)));
+    if fs::symlink_metadata(to).is_ok() {
+        return refused(io::ErrorKind::AlreadyExists, "it is there already");
     }
-}
-
-/// Refuses a place among collections, of which the copy would seem to be one.
-pub(super) fn check_place(data: &Path, to: &Path) -> io::Result<()> {
     let beside = directory_of(to);
     let is_data = || fs::canonicalize(beside).ok() == fs::canonicalize(data).ok();
     if beside.join(LOCK).exists() || is_data() {
         let problem = "it is among collections; name a place outside their folder";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        return refused(io::ErrorKind::InvalidInput, problem);
     }
-    Ok(())
+    LocalStorage.make_folder(beside).map_err(failed)?;
+    WholeFolder::begin(to, UNWHOLE, 0o700).map_err(failed)
 }
 
 /// Copies the log of a collection, and reads it back: its items and bytes; nothing where there is no
@@ -106,34 +89,25 @@ fn copy(
 ) -> Result<Option<(usize, u64)>, CollectionError> {
     let storage: Arc<dyn Storage> = Arc::new(LocalStorage);
     let (source, copy) = (from.join(LOG), to.join(LOG));
-    let read = |error| CollectionError::Read { path: source.clone(), source: error };
-    let write = |error| CollectionError::Write { path: copy.clone(), source: error };
+    let (read, write) = (CollectionError::reading(&source), CollectionError::writing(&copy));
     // Another log may take its place meanwhile; this file holds all that was acknowledged so far.
-    let mut file = match open_regular(OpenOptions::new().read(true), &source) {
+    let file = match open_regular(OpenOptions::new().read(true), &source) {
         Err(error) if is_nothing(&error) && !from.is_dir() => return Ok(None),
         other => other.map_err(|error| replay::unopened(&source, error))?,
     };
     let length = file.metadata().map_err(read)?.len();
     storage.make_folder(to).map_err(write)?;
     let out = storage.create(&copy).map_err(write)?;
-    let (mut piece, mut done) = (vec![0; PIECE], 0);
-    while done < length {
-        if stop.load(Ordering::Relaxed) {
-            return Err(write(io::ErrorKind::Interrupted.into()));
-        }
-        let most = usize::try_from(length - done).unwrap_or(PIECE).min(PIECE);
-        let read = file.read(piece.get_mut(..most).unwrap_or_default()).map_err(read)?;
-        if read == 0 {
-            break;
-        }
-        out.write_at(piece.get(..read).unwrap_or_default(), done).map_err(write)?;
-        done += read as u64;
-    }
-    out.sync().map_err(write)?;
+    let go_on = || match stop.load(Ordering::Relaxed) {
+        true => Err(io::ErrorKind::Interrupted.into()),
+        false => Ok(()),
+    };
+    let copied = storage::copy(ReadFrom { file: &file, offset: 0 }, length, &*out, go_on);
+    copied.and_then(|()| out.sync()).map_err(write)?;
     // The lock goes with it.
     drop(out);
-    let (mut held, mut applied) = (Items::default(), Applied::default());
-    let opened = replay::open(&storage, &copy, |change| held.apply(change, &mut applied));
+    let mut held = Items::default();
+    let opened = replay::open(&storage, &copy, |change| held.apply_all([change]));
     let (mut log, cut) = opened.map_err(|error| match error {
         // The copy is damaged because the log is: report the log.
         CollectionError::Damaged { offset, problem, .. } => {

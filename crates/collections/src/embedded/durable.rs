@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use crate::embedded::Table;
 use crate::embedded::items::Items;
-use crate::embedded::log::{Change, Lasting, Log, LogCopy};
+use crate::embedded::log::{Lasting, Log, LogCopy};
 use crate::embedded::reserve::Reserve;
 use crate::embedded::storage::Storage;
+use crate::transaction::Change;
 use crate::{CollectionError, Item, Settings};
 
 /// The items of a collection that has a log, as far as the log is durable.
@@ -90,7 +91,7 @@ impl DurableItems {
     pub(super) fn snapshot(&self, held: &Items) -> Result<Snapshot, CollectionError> {
         self.log.check()?;
         // A file that another process put in its place must not be replaced.
-        self.log.look()?;
+        self.log.last.look()?;
         Ok(Snapshot {
             storage: Arc::clone(&self.log.storage),
             path: self.log.path.clone(),
@@ -107,7 +108,7 @@ impl DurableItems {
         held: &Items,
     ) -> Result<(), CollectionError> {
         self.log.check()?;
-        self.log.look()?;
+        self.log.last.look()?;
         self.log.cut_torn_end()?;
         copy.catch_up(&*self.log.file, self.log.length)?;
         self.log.forget_record()?;

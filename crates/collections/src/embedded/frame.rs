@@ -8,7 +8,7 @@ use std::io::Read;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::embedded::storage::Stored;
+use crate::embedded::storage::{ReadFrom, Stored};
 
 /// Bytes of a frame before its changes.
 pub(super) const HEAD: usize = 40;
@@ -16,6 +16,8 @@ pub(super) const MARK: [u8; 4] = *b"cgc2";
 /// The name of the format, which the first frame begins with.
 pub(super) const FORMAT: &str = "cognate-collection-2";
 const MOST_FRAME: usize = 1 << 30;
+/// Bytes that are looked through at once for another frame.
+const WINDOW: usize = 1 << 20;
 /// What the marks of all formats begin with: then comes a digit.
 const FAMILY: &[u8] = b"cgc";
 
@@ -43,6 +45,13 @@ pub(super) struct Head {
 }
 
 impl Head {
+    /// The head that stands at this byte of a file.
+    pub(super) fn at(file: &dyn Stored, offset: u64) -> io::Result<Option<Self>> {
+        let mut head = [0; HEAD];
+        let read = file.read_at(&mut head, offset)?;
+        Ok(Self::read(head.get(..read).unwrap_or_default()))
+    }
+
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let head: &[u8; HEAD] = bytes.first_chunk()?;
         let (summed, sum) = head.split_last_chunk()?;
@@ -56,26 +65,48 @@ impl Head {
     }
 }
 
-/// Reads the changes of the next frame; whether it is whole.
+/// Reads the changes of the next frame, of which with all behind it so many bytes are left; its head, if it is
+/// whole.
 pub(super) fn read_frame(
     reader: &mut impl Read,
-    number: u64,
     left: u64,
     changes: &mut Vec<u8>,
-) -> io::Result<bool> {
-    let Some(left) = left.checked_sub(HEAD as u64) else { return Ok(false) };
+) -> io::Result<Option<Head>> {
+    let Some(left) = left.checked_sub(HEAD as u64) else { return Ok(None) };
     let mut head = [0; HEAD];
     reader.read_exact(&mut head)?;
-    let Some(head) = Head::read(&head).filter(|head| head.number == number) else {
-        return Ok(false);
+    let Some(head) = Head::read(&head).filter(|head| head.length as u64 <= left) else {
+        return Ok(None);
     };
-    if head.length as u64 > left {
-        return Ok(false);
-    }
     changes.clear();
     changes.resize(head.length, 0);
     reader.read_exact(changes)?;
-    Ok(xxh3_64(changes) == head.sum)
+    Ok((xxh3_64(changes) == head.sum).then_some(head))
+}
+
+/// What is found at the first mark of a frame between two bytes where anything is.
+pub(super) fn at_marks<T>(
+    file: &dyn Stored,
+    from: u64,
+    end: u64,
+    mut find: impl FnMut(u64) -> io::Result<Option<T>>,
+) -> io::Result<Option<T>> {
+    let (mut at, mut window) = (from, Vec::new());
+    while at < end {
+        window.clear();
+        // Bytes behind `end` were written since, if another process writes.
+        let most = (end - at).min((WINDOW + MARK.len() - 1) as u64);
+        ReadFrom { file, offset: at }.take(most).read_to_end(&mut window)?;
+        for (place, _) in window.windows(MARK.len()).enumerate().filter(|(_, four)| **four == MARK)
+        {
+            let found = find(at + place as u64)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        at += WINDOW as u64;
+    }
+    Ok(None)
 }
 
 pub(super) fn add_frame(

@@ -14,10 +14,11 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::embedded::durable::DurableItems;
 use crate::embedded::items::Items;
-use crate::embedded::log::{Change, Log, LogCopy};
+use crate::embedded::log::{Log, LogCopy};
 use crate::embedded::reserve::Reserve;
 use crate::embedded::storage::{LocalStorage, Storage, Stored};
 use crate::embedded::{Cut, EmbeddedCollection, log, replay};
+use crate::transaction::Change;
 use crate::{
     Applied, Budget, Collection, CollectionError, Home, Item, Limits, Settings, SettingsChange,
     Totals, check_name,
@@ -135,12 +136,7 @@ impl EmbeddedHome {
         let mut cuts = Vec::new();
         for name in folder.names()? {
             match collections.open_one(&folder, &name) {
-                Err(
-                    error @ (CollectionError::Damaged { .. }
-                    | CollectionError::NewerFormat { .. }
-                    | CollectionError::NoLog { .. }
-                    | CollectionError::Read { .. }),
-                ) if serve_others => {
+                Err(error) if serve_others && error.log().is_some() => {
                     collections.registry.damaged.write().insert(name.into(), error.to_string());
                 }
                 opened => cuts.extend(opened?),
@@ -154,8 +150,8 @@ impl EmbeddedHome {
     }
 
     fn open_one(&self, folder: &Folder, name: &str) -> Result<Option<Cut>, CollectionError> {
-        let (mut held, mut applied) = (Items::default(), Applied::default());
-        let (log, cut) = folder.read(name, |change| held.apply(change, &mut applied))?;
+        let mut held = Items::default();
+        let (log, cut) = folder.read(name, |change| held.apply_all([change]))?;
         let collection = EmbeddedCollection::new(
             name,
             &self.registry,
@@ -254,10 +250,27 @@ pub(super) struct Folder {
     is_handed_over: AtomicBool,
 }
 
+/// The names of the folders of collections within another, in order.
+pub(super) fn collection_names(
+    storage: &dyn Storage,
+    path: &Path,
+) -> Result<Vec<String>, CollectionError> {
+    let mut names = Vec::new();
+    let all = storage.names(path).map_err(CollectionError::reading(path))?;
+    for name in all.into_iter().filter(|name| check_name(name).is_ok()) {
+        let path = path.join(&name);
+        if storage.is_folder(&path).map_err(CollectionError::reading(&path))? {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
 impl Folder {
     /// Takes a folder, which is made if it is not there, for this process alone.
     pub(super) fn open(storage: Arc<dyn Storage>, path: &Path) -> Result<Self, CollectionError> {
-        let failed = |source| CollectionError::Write { path: path.to_owned(), source };
+        let failed = CollectionError::writing(path);
         storage.make_folder(path).map_err(failed)?;
         let lock = storage.create(&path.join(LOCK)).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => CollectionError::InUse { path: path.to_owned() },
@@ -294,31 +307,17 @@ impl Folder {
     }
 
     pub(super) fn names(&self) -> Result<Vec<String>, CollectionError> {
-        let mut names = Vec::new();
-        for name in self.all_names()?.into_iter().filter(|name| check_name(name).is_ok()) {
-            let path = self.path.join(&name);
-            match self.storage.is_folder(&path) {
-                Ok(true) => names.push(name),
-                Ok(false) => {}
-                Err(source) => return Err(CollectionError::Read { path, source }),
-            }
-        }
-        names.sort_unstable();
-        Ok(names)
+        collection_names(&*self.storage, &self.path)
     }
 
     /// Removes what a crash left of collections that were being made or deleted: neither their names nor
     /// their items were told to anybody.
     pub(super) fn sweep(&self) -> Result<(), CollectionError> {
-        for name in self.all_names()?.iter().filter(|name| name.starts_with(UNWHOLE)) {
+        let names = self.storage.names(&self.path).map_err(CollectionError::reading(&self.path))?;
+        for name in names.iter().filter(|name| name.starts_with(UNWHOLE)) {
             let _ = self.storage.remove_folder(&self.path.join(name));
         }
         Ok(())
-    }
-
-    fn all_names(&self) -> Result<Vec<String>, CollectionError> {
-        let failed = |source| CollectionError::Read { path: self.path.clone(), source };
-        self.storage.names(&self.path).map_err(failed)
     }
 
     pub(super) fn read(
@@ -337,7 +336,7 @@ impl Folder {
     /// all.
     pub(super) fn create(&self, name: &str, settings: Settings) -> Result<Log, CollectionError> {
         let (part, path) = (self.part()?, self.path.join(name));
-        let failed = |source| CollectionError::Write { path: path.clone(), source };
+        let failed = CollectionError::writing(&path);
         let storage = &*self.storage;
         let made = storage.make_folder(&part).map_err(failed).and_then(|()| {
             let nothing = std::iter::empty::<&Item>();
@@ -359,8 +358,7 @@ impl Folder {
     /// Takes the folder of a collection out of those that are opened; where it is now.
     pub(super) fn put_aside(&self, name: &str) -> Result<PathBuf, CollectionError> {
         let (part, path) = (self.part()?, self.path.join(name));
-        let failed = |source| CollectionError::Write { path: path.clone(), source };
-        self.storage.rename(&path, &part).map_err(failed)?;
+        self.storage.rename(&path, &part).map_err(CollectionError::writing(&path))?;
         Ok(part)
     }
 
@@ -373,8 +371,7 @@ impl Folder {
     }
 
     fn part(&self) -> Result<PathBuf, CollectionError> {
-        let failed = |source| CollectionError::Write { path: self.path.clone(), source };
-        drawn_name(&self.path, UNWHOLE).map_err(failed)
+        drawn_name(&self.path, UNWHOLE).map_err(CollectionError::writing(&self.path))
     }
 }
 
@@ -407,7 +404,7 @@ impl Home for EmbeddedHome {
         // A folder that another process put in its place must not be deleted.
         self.check_folder()?;
         let mut turn = collection.turn();
-        turn.with_log(|log| log.look())?;
+        turn.with_log(|log| log.last.look())?;
         let part = self.folder.as_ref().map(|folder| folder.put_aside(name)).transpose()?;
         // From here on the collection is deleted, whatever happens to its files: no write may be
         // acknowledged.

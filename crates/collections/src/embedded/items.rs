@@ -7,8 +7,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::embedded::Table;
-use crate::embedded::log::Change;
 use crate::settings::allocated;
+use crate::transaction::Change;
 use crate::{Applied, Item, Settings};
 
 /// Bytes of a number's place among those in the order of their times: a tree that grows at its end is
@@ -97,13 +97,9 @@ impl Items {
         }
     }
 
-    pub(super) fn apply_all(&mut self, changes: Vec<Change>) {
+    pub(super) fn apply_all(&mut self, changes: impl IntoIterator<Item = Change>) {
         let mut applied = Applied::default();
         changes.into_iter().for_each(|change| self.apply(change, &mut applied));
-    }
-
-    pub(super) fn has_older(&self, oldest: i64) -> bool {
-        self.times.first().is_some_and(|&(time, _)| time < oldest)
     }
 
     fn expire(&mut self, oldest: i64) {

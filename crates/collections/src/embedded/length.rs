@@ -38,9 +38,8 @@ impl Length {
         log: &dyn Stored,
     ) -> Result<Option<u64>, CollectionError> {
         let file = beside(path, NAME);
-        let known = Self::read(storage, &file);
-        let known = known.map_err(|source| CollectionError::Read { path: file, source })?;
-        let failed = |source| CollectionError::Read { path: path.to_owned(), source };
+        let known = Self::read(storage, &file).map_err(CollectionError::reading(&file))?;
+        let failed = CollectionError::reading(path);
         match known {
             Some(known) if known.first == first_head(log).map_err(failed)? => Ok(Some(known.bytes)),
             _ => Ok(None),

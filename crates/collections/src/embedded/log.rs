@@ -10,60 +10,26 @@
 //! no exception.
 
 use std::io;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cognate::model::writer::directory_of;
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use xxhash_rust::xxh3::xxh3_64;
 
-use crate::embedded::frame::{FORMAT, HEAD, Head, add_frame};
+use crate::embedded::frame::{FORMAT, HEAD, add_frame, read_frame};
 use crate::embedded::length::Length;
+use crate::embedded::storage;
 use crate::embedded::storage::{ReadFrom, Storage, Stored, is_full};
-use crate::events::Move;
-use crate::{Attributes, CollectionError, Item, Settings};
+use crate::transaction::Change;
+use crate::{CollectionError, Item, Settings};
 
 /// Extension of a log that is still being written.
 pub(super) const UNWHOLE: &str = "new";
-/// Bytes that are copied at once; bytes of changes after which another frame is begun where a log is written
+/// Bytes of changes after which another frame is begun where a log is written
 /// anew.
 const PIECE: usize = 1 << 20;
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Change<I = Box<Item>> {
-    /// The shape of the file.
-    Format(Box<str>),
-    Set(Settings),
-    /// An item is added, in the place of another of its name.
-    Put(I),
-    Remove(Box<str>),
-    /// An item that is there has these fields from now on, and keeps the others and its place.
-    Patch {
-        id: Box<str>,
-        time: i64,
-        #[serde(default, skip_serializing_if = "Attributes::is_empty")]
-        attributes: Attributes,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        data: Option<Box<RawValue>>,
-    },
-    /// An item that is there moves to another event, and keeps its place.
-    Move(Move),
-    /// Items from before this time are taken out.
-    Expire(i64),
-    /// The collection's clock is so far behind the server's from now on.
-    Lag(i64),
-}
-
-impl Change {
-    pub(super) fn put(item: Item) -> Self {
-        Self::Put(Box::new(item))
-    }
-}
 
 pub(super) struct Log {
     pub(super) storage: Arc<dyn Storage>,
@@ -130,7 +96,7 @@ impl Lasting {
     }
 
     /// Ends the log if its path leads to another file or to none, or the file lost its end.
-    fn look(&self) -> Result<(), CollectionError> {
+    pub(super) fn look(&self) -> Result<(), CollectionError> {
         // If this look fails, the next one decides. A log that has ended may have been replaced by its own
         // copy.
         let written = self.written.load(Ordering::Acquire);
@@ -155,7 +121,7 @@ impl Lasting {
         self.synced.load(Ordering::Acquire)
     }
 
-    fn has_ended(&self) -> bool {
+    pub(super) fn has_ended(&self) -> bool {
         self.ended.get().is_some()
     }
 
@@ -225,24 +191,15 @@ impl Log {
             let _ = self.storage.remove_file(&kept);
         }
         self.is_full = cut.as_ref().is_err_and(is_full);
-        cut.map_err(|error| self.unwritten(error))?;
+        cut.map_err(CollectionError::writing(&self.path))?;
         self.torn = None;
         Ok(Some(kept))
     }
 
     fn copy_torn_end(&self, bytes: u64, to: &Path) -> io::Result<()> {
-        let copy = self.storage.create(to)?;
-        let (mut piece, mut done) = (vec![0; PIECE], 0);
-        while done < bytes {
-            let most = usize::try_from(bytes - done).unwrap_or(PIECE).min(PIECE);
-            let read = piece.get_mut(..most).unwrap_or_default();
-            let read = self.file.read_at(read, self.length + done)?;
-            if read == 0 {
-                break;
-            }
-            copy.write_at(piece.get(..read).unwrap_or_default(), done)?;
-            done += read as u64;
-        }
+        let (copy, from) =
+            (self.storage.create(to)?, ReadFrom { file: &*self.file, offset: self.length });
+        storage::copy(from, bytes, &*copy, || Ok(()))?;
         copy.sync()?;
         self.storage.sync_folder(directory_of(to))
     }
@@ -253,7 +210,7 @@ impl Log {
     }
 
     pub(super) fn check(&self) -> Result<(), CollectionError> {
-        if self.has_ended() { Err(self.last.error()) } else { Ok(()) }
+        if self.last.has_ended() { Err(self.last.error()) } else { Ok(()) }
     }
 
     /// Takes nothing more: another took its place, or may have.
@@ -265,25 +222,17 @@ impl Log {
         self.last.end(Ended::Away(path));
     }
 
-    pub(super) fn look(&self) -> Result<(), CollectionError> {
-        self.last.look()
-    }
-
-    pub(super) fn has_ended(&self) -> bool {
-        self.last.has_ended()
-    }
-
     /// Writes beside it how many bytes of it were synced, where that is not known there yet.
     pub(super) fn record(&mut self) -> Result<(), CollectionError> {
         let synced = self.last.synced();
-        if self.recorded == Some(synced) || self.has_ended() {
+        if self.recorded == Some(synced) || self.last.has_ended() {
             return Ok(());
         }
         // A record beside another file would be wrong.
-        self.look()?;
+        self.last.look()?;
         let written = Length::of(&*self.file, synced)
             .and_then(|length| length.write(&*self.storage, &self.path))
-            .map_err(|error| self.unwritten(error));
+            .map_err(CollectionError::writing(&self.path));
         self.recorded = written.is_ok().then_some(synced);
         written
     }
@@ -291,7 +240,7 @@ impl Log {
     /// Removes the record of the length, before another log takes the place of this one.
     pub(super) fn forget_record(&mut self) -> Result<(), CollectionError> {
         self.recorded = None;
-        Length::forget(&*self.storage, &self.path).map_err(|error| self.unwritten(error))
+        Length::forget(&*self.storage, &self.path).map_err(CollectionError::writing(&self.path))
     }
 
     pub(super) fn written(&self) -> (Arc<Lasting>, u64) {
@@ -304,7 +253,7 @@ impl Log {
         let mut json = Vec::new();
         for change in changes {
             let written = serde_json::to_writer(&mut json, change);
-            written.map_err(|error| self.unwritten(error.into()))?;
+            written.map_err(|error| CollectionError::writing(&self.path)(error.into()))?;
         }
         self.add(&json)?;
         self.sealed = false;
@@ -313,7 +262,7 @@ impl Log {
 
     /// Says in the log that all of it was synced, if it was and nothing says so.
     pub(super) fn seal(&mut self) -> Result<(), CollectionError> {
-        if self.sealed || self.has_ended() || self.last.synced() < self.length {
+        if self.sealed || self.last.has_ended() || self.last.synced() < self.length {
             return Ok(());
         }
         self.add(&[])?;
@@ -345,23 +294,19 @@ impl Log {
         self.cut_torn_end()?;
         let mut bytes = Vec::new();
         let framed = add_frame(self.frames, self.last.synced(), json, &mut bytes);
-        framed.map_err(|error| self.unwritten(error))?;
+        framed.map_err(CollectionError::writing(&self.path))?;
         let written = self.file.write_at(&bytes, self.length);
         self.is_full = written.as_ref().is_err_and(is_full);
         if let Err(error) = written {
             if self.file.set_length(self.length).is_err() {
                 self.end();
             }
-            return Err(self.unwritten(error));
+            return Err(CollectionError::writing(&self.path)(error));
         }
         self.length += bytes.len() as u64;
         self.frames += 1;
         self.last.written.store(self.length, Ordering::Release);
         Ok(())
-    }
-
-    fn unwritten(&self, source: io::Error) -> CollectionError {
-        CollectionError::Write { path: self.path.clone(), source }
     }
 
     /// Truncates the log to what is durable, as far as the disk allows.
@@ -400,11 +345,11 @@ impl LogCopy {
         items: impl Iterator<Item = &'i Item>,
         copied: u64,
     ) -> Result<Self, CollectionError> {
-        let failed = |source| CollectionError::Write { path: path.to_owned(), source };
-        let file = storage.create(&path.with_extension(UNWHOLE)).map_err(failed)?;
+        let file = storage.create(&path.with_extension(UNWHOLE));
+        let file = file.map_err(CollectionError::writing(path))?;
         let (storage, path) = (Arc::clone(storage), path.to_owned());
         let mut copy = Self { storage, file, path, length: 0, frames: 0, copied, in_place: false };
-        copy.write_all(settings, items).map_err(|error| copy.unwritten(error))?;
+        copy.write_all(settings, items).map_err(CollectionError::writing(&copy.path))?;
         Ok(copy)
     }
 
@@ -441,7 +386,7 @@ impl LogCopy {
     /// Adds and syncs what was written to the log meanwhile, up to the byte `end`, where a frame ends.
     pub(super) fn catch_up(&mut self, log: &dyn Stored, end: u64) -> Result<(), CollectionError> {
         if self.copied < end {
-            self.add_frames(log, end).map_err(|error| self.unwritten(error))?;
+            self.add_frames(log, end).map_err(CollectionError::writing(&self.path))?;
         }
         Ok(())
     }
@@ -450,15 +395,10 @@ impl LogCopy {
         let damaged =
             || io::Error::new(io::ErrorKind::InvalidData, "a frame is not as it was written");
         let mut from = BufReader::new(ReadFrom { file: log, offset: self.copied });
+        let mut changes = Vec::new();
         while self.copied < end {
-            let mut head = [0; HEAD];
-            from.read_exact(&mut head)?;
-            let head = Head::read(&head).ok_or_else(damaged)?;
-            let mut changes = vec![0; head.length];
-            from.read_exact(&mut changes)?;
-            if xxh3_64(&changes) != head.sum {
-                return Err(damaged());
-            }
+            let head = read_frame(&mut from, end - self.copied, &mut changes)?;
+            let head = head.ok_or_else(damaged)?;
             // A seal says nothing of the copy.
             if !changes.is_empty() {
                 self.add(&changes)?;
@@ -483,7 +423,7 @@ impl LogCopy {
         let sealed = self.add(&[]).and_then(|()| self.file.sync());
         let renamed = sealed
             .and_then(|()| self.storage.rename(&self.path.with_extension(UNWHOLE), &self.path));
-        renamed.map_err(|error| self.unwritten(error))?;
+        renamed.map_err(CollectionError::writing(&self.path))?;
         self.in_place = true;
         let (path, file) = (&self.path, Arc::clone(&self.file));
         if self.storage.sync_folder(directory_of(path)).is_err() {
@@ -492,10 +432,6 @@ impl LogCopy {
         }
         let log = Log::at(&self.storage, path, file, (self.length, self.frames));
         Ok(Log { sealed: true, ..log })
-    }
-
-    fn unwritten(&self, source: io::Error) -> CollectionError {
-        CollectionError::Write { path: self.path.clone(), source }
     }
 }
 

@@ -2,19 +2,20 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::CollectionError;
-use crate::embedded::frame::{FORMAT, HEAD, Head, MARK, newer_mark, read_frame};
+use crate::embedded::frame::{FORMAT, HEAD, Head, MARK, at_marks, newer_mark, read_frame};
 use crate::embedded::length;
 use crate::embedded::length::Length;
-use crate::embedded::log::{Change, Log};
+use crate::embedded::log::Log;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, is_full, open_regular};
+use crate::transaction::Change;
 
-/// Bytes that are looked through at once for another frame.
-const WINDOW: usize = 1 << 20;
+/// Bytes that are read at once.
+const PIECE: usize = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
@@ -44,7 +45,7 @@ pub(super) fn open(
     path: &Path,
     tell: impl FnMut(Change),
 ) -> Result<(Log, Option<Cut>), CollectionError> {
-    let failed = |source| CollectionError::Read { path: path.to_owned(), source };
+    let failed = CollectionError::reading(path);
     let file = storage.open(path).map_err(|error| unopened(path, error))?;
     let (Place { offset, frames }, end, known) = read_checked(&**storage, path, &*file, tell)?;
     // A process that was killed may have written it without a sync.
@@ -62,7 +63,7 @@ pub(super) fn open(
     };
     if kept.is_some() {
         let synced = log.file.sync();
-        synced.map_err(|source| CollectionError::Write { path: path.to_owned(), source })?;
+        synced.map_err(CollectionError::writing(path))?;
     }
     Ok((log, Some(Cut { path: path.to_owned(), bytes, kept })))
 }
@@ -82,7 +83,7 @@ fn read_checked(
     file: &dyn Stored,
     tell: impl FnMut(Change),
 ) -> Result<(Place, u64, Option<u64>), CollectionError> {
-    let failed = |source| CollectionError::Read { path: path.to_owned(), source };
+    let failed = CollectionError::reading(path);
     // Before the end is looked for: the log has at least what was recorded of it.
     let known = recorded(storage, path, file)?;
     let end = file.length().map_err(failed)?;
@@ -102,7 +103,7 @@ pub(super) fn recorded(
     path: &Path,
     file: &dyn Stored,
 ) -> Result<Option<u64>, CollectionError> {
-    let failed = |source| CollectionError::Read { path: path.to_owned(), source };
+    let failed = CollectionError::reading(path);
     if file.length().map_err(failed)? < HEAD as u64 {
         return Ok(None);
     }
@@ -114,17 +115,12 @@ pub(super) fn recorded(
 
 /// The error of a log that cannot be opened, although its folder is there.
 pub(super) fn unopened(path: &Path, error: io::Error) -> CollectionError {
-    let path = path.to_owned();
+    let no_log = |problem| CollectionError::NoLog { path: path.to_owned(), problem };
     match error.kind() {
-        io::ErrorKind::WouldBlock => CollectionError::InUse { path },
-        io::ErrorKind::NotFound | io::ErrorKind::InvalidInput => {
-            let problem = match error.kind() {
-                io::ErrorKind::NotFound => "it is missing",
-                _ => "it is not a regular file",
-            };
-            CollectionError::NoLog { path, problem }
-        }
-        _ => CollectionError::Read { path, source: error },
+        io::ErrorKind::WouldBlock => CollectionError::InUse { path: path.to_owned() },
+        io::ErrorKind::NotFound => no_log("it is missing"),
+        io::ErrorKind::InvalidInput => no_log("it is not a regular file"),
+        _ => CollectionError::reading(path)(error),
     }
 }
 
@@ -135,12 +131,13 @@ fn read(
     end: u64,
     mut tell: impl FnMut(Change),
 ) -> Result<Place, CollectionError> {
-    let failed = |source| CollectionError::Read { path: path.to_owned(), source };
-    let mut reader = BufReader::with_capacity(WINDOW, ReadFrom { file, offset: 0 });
+    let failed = CollectionError::reading(path);
+    let mut reader = BufReader::with_capacity(PIECE, ReadFrom { file, offset: 0 });
     let (mut at, mut json) = (Place::default(), Vec::new());
     while at.offset < end {
         let left = end - at.offset;
-        if !read_frame(&mut reader, at.frames, left, &mut json).map_err(failed)? {
+        let head = read_frame(&mut reader, left, &mut json).map_err(failed)?;
+        if head.is_none_or(|head| head.number != at.frames) {
             break;
         }
         changes(path, at, &json)?.into_iter().for_each(&mut tell);
@@ -156,7 +153,7 @@ pub(super) fn without_beginning(path: &Path, file: &dyn Stored) -> CollectionErr
             newer(path, 0, &format!("it begins with `{mark}`, where `{own}` is read"))
         }
         Ok(None) => damaged(path, 0, "the beginning of the log is not whole"),
-        Err(source) => CollectionError::Read { path: path.to_owned(), source },
+        Err(error) => CollectionError::reading(path)(error),
     }
 }
 
@@ -199,21 +196,9 @@ pub(super) fn proof(
     end: u64,
     number: u64,
 ) -> io::Result<Option<u64>> {
-    let (mut at, mut window) = (from, Vec::new());
-    while at < end {
-        window.clear();
-        let mut reader = ReadFrom { file, offset: at };
-        // Bytes behind `end` were written since, if another process writes.
-        let most = (end - at).min((WINDOW + HEAD) as u64);
-        Read::by_ref(&mut reader).take(most).read_to_end(&mut window)?;
-        let marks = window.windows(MARK.len()).enumerate().filter(|(_, four)| **four == MARK);
-        for (place, _) in marks {
-            let head = Head::read(window.get(place..).unwrap_or_default());
-            if head.is_some_and(|head| head.number >= number && head.synced > from) {
-                return Ok(Some(at + place as u64));
-            }
-        }
-        at += WINDOW as u64;
-    }
-    Ok(None)
+    at_marks(file, from, end, |at| {
+        let head = Head::at(file, at)?.filter(|_| at + HEAD as u64 <= end);
+        let is_proof = |head: Head| head.number >= number && head.synced > from;
+        Ok(head.is_some_and(is_proof).then_some(at))
+    })
 }

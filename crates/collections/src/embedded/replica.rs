@@ -9,14 +9,12 @@ use std::{io, thread};
 
 use parking_lot::Mutex;
 
-use crate::embedded::home::{LOCK, LOG, Registry};
+use crate::embedded::home::{LOCK, LOG, Registry, collection_names};
 use crate::embedded::items::Items;
 use crate::embedded::storage::{LocalStorage, Storage, is_nothing, modified};
 use crate::embedded::tail::{Stamp, Tail};
 use crate::embedded::{EmbeddedCollection, replay};
-use crate::{
-    Applied, Behind, Collection, CollectionError, Home, Limits, SettingsChange, Totals, check_name,
-};
+use crate::{Behind, Collection, CollectionError, Home, Limits, Totals, check_name};
 
 const EVERY: Duration = Duration::from_millis(100);
 /// Most looks that pass before a log is read again that could not be: half a minute.
@@ -75,15 +73,11 @@ impl ReplicaHome {
     /// The collections of a folder as a start would find them now, to be read once: their logs as far as
     /// they are whole. Those that cannot be read are [damaged](Home::damaged).
     pub fn open_whole(path: &Path, limits: Limits) -> Result<Self, CollectionError> {
-        let failed = |source| CollectionError::Read { path: path.to_owned(), source };
-        let (shared, mut applied) = (Shared::new(path, limits), Applied::default());
-        for name in LocalStorage.names(path).map_err(failed)? {
-            if check_name(&name).is_err() || !path.join(&name).is_dir() {
-                continue;
-            }
+        let shared = Shared::new(path, limits);
+        for name in collection_names(&LocalStorage, path)? {
             let collection = EmbeddedCollection::replica(&name, &shared.registry);
             let read = replay::read_only(&path.join(&name).join(LOG), |change| {
-                collection.take_over(|held| held.apply(change, &mut applied));
+                collection.take_over(|held| held.apply_all([change]));
             });
             match read {
                 Ok(bytes) => {
@@ -172,7 +166,7 @@ impl Shared {
         problems: &mut Vec<CollectionError>,
     ) -> bool {
         let path = self.path.join(name).join(LOG);
-        let failed = |source| CollectionError::Read { path: path.clone(), source };
+        let failed = CollectionError::reading(&path);
         let stamp = match Stamp::of(&path) {
             Ok(None) => return false,
             Ok(Some(stamp)) => Ok(stamp),
@@ -225,7 +219,7 @@ impl Shared {
         stamp: Stamp,
         known: &mut Option<Tail>,
     ) -> Result<bool, CollectionError> {
-        let failed = |source| CollectionError::Read { path: path.to_owned(), source };
+        let failed = CollectionError::reading(path);
         let open = || Tail::open(path).map_err(failed);
         let Some(tail) = known else {
             let (mut tail, fresh) = (open()?, EmbeddedCollection::replica(name, &self.registry));
@@ -296,19 +290,6 @@ impl Home for ReplicaHome {
 
     fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError> {
         Ok(self.shared.registry.all())
-    }
-
-    fn set(
-        &self,
-        _name: &str,
-        _change: SettingsChange,
-        _now: i64,
-    ) -> Result<(Arc<dyn Collection>, bool), CollectionError> {
-        Err(CollectionError::ReadOnly)
-    }
-
-    fn delete(&self, _name: &str) -> Result<(), CollectionError> {
-        Err(CollectionError::ReadOnly)
     }
 
     fn totals(&self, now: i64) -> Totals {

@@ -3,25 +3,18 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use cognate::model::whole_folder::WholeFolder;
-use cognate::model::writer::directory_of;
-use xxhash_rust::xxh3::xxh3_64;
-
-use crate::embedded::backup::check_place;
-use crate::embedded::frame::{HEAD, Head, MARK, newer_mark};
-use crate::embedded::home::{LOG, UNWHOLE};
+use crate::embedded::backup::begin;
+use crate::embedded::frame::{HEAD, at_marks, newer_mark, read_frame};
+use crate::embedded::home::LOG;
 use crate::embedded::items::Items;
-use crate::embedded::log::{Change, LogCopy};
+use crate::embedded::log::LogCopy;
 use crate::embedded::replay;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, open_regular};
+use crate::transaction::Change;
 use crate::{CollectionError, Item, check_name};
-
-/// Bytes that are looked through at once for another frame.
-const WINDOW: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
@@ -43,7 +36,7 @@ impl Salvaged {
         let path = data.join(name).join(LOG);
         let file = open_regular(OpenOptions::new().read(true), &path)
             .map_err(|error| replay::unopened(&path, error))?;
-        let failed = |source| CollectionError::Read { path: path.clone(), source };
+        let failed = CollectionError::reading(&path);
         let salvaged = Self::from_log(&file).map_err(failed)?;
         let is_without_frames = matches!(salvaged.gaps[..], [Gap { from: 0, writes: None, .. }]);
         match is_without_frames && newer_mark(&file).map_err(failed)?.is_some() {
@@ -58,7 +51,7 @@ impl Salvaged {
         while at < end {
             let found = match whole_frame(file, (at, end), number)? {
                 Some(frame) if frame.number == number => Some(frame),
-                _ => next_frame(file, (at, end), number)?,
+                _ => at_marks(file, at, end, |at| whole_frame(file, (at, end), number))?,
             };
             let (from, to) = (at, found.as_ref().map_or(end, |frame| frame.offset));
             let writes = found.as_ref().map(|frame| frame.number - number);
@@ -77,17 +70,8 @@ impl Salvaged {
     }
 
     pub fn write(&self, to: &Path, data: &Path, name: &str) -> Result<(), CollectionError> {
-        let failed = |source| CollectionError::Write { path: to.to_owned(), source };
-        if std::fs::symlink_metadata(to).is_ok() {
-            return Err(failed(io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                "it is there already",
-            )));
-        }
-        check_place(data, to).map_err(failed)?;
+        let (failed, part) = (CollectionError::writing(to), begin(data, to)?);
         let storage: Arc<dyn Storage> = Arc::new(LocalStorage);
-        storage.make_folder(directory_of(to)).map_err(failed)?;
-        let part = WholeFolder::begin(to, UNWHOLE, 0o700).map_err(failed)?;
         let folder = part.path().join(name);
         storage.make_folder(&folder).map_err(failed)?;
         let items = self.items().map(AsRef::as_ref);
@@ -110,40 +94,11 @@ fn whole_frame(
     (offset, end): (u64, u64),
     least: u64,
 ) -> io::Result<Option<Frame>> {
-    let mut reader = ReadFrom { file, offset };
-    let mut head = Vec::with_capacity(HEAD);
-    Read::take(&mut reader, HEAD as u64).read_to_end(&mut head)?;
-    let head = Head::read(&head).filter(|head| head.number >= least);
-    let Some(head) = head else { return Ok(None) };
+    let (mut reader, mut json) = (ReadFrom { file, offset }, Vec::new());
+    let head = read_frame(&mut reader, end - offset, &mut json)?;
+    let Some(head) = head.filter(|head| head.number >= least) else { return Ok(None) };
     let whole = offset + (HEAD + head.length) as u64;
-    if whole > end {
-        return Ok(None);
-    }
-    let mut json = Vec::new();
-    Read::take(&mut reader, head.length as u64).read_to_end(&mut json)?;
-    if json.len() != head.length || xxh3_64(&json) != head.sum {
-        return Ok(None);
-    }
     let changes = serde_json::Deserializer::from_slice(&json).into_iter::<Change>().collect();
     let changes: Result<Vec<Change>, _> = changes;
     Ok(changes.ok().map(|changes| Frame { offset, end: whole, number: head.number, changes }))
-}
-
-fn next_frame(file: &dyn Stored, (from, end): (u64, u64), least: u64) -> io::Result<Option<Frame>> {
-    let (mut at, mut window) = (from, Vec::new());
-    while at < end {
-        window.clear();
-        let mut reader = ReadFrom { file, offset: at };
-        let most = (end - at).min((WINDOW + MARK.len() - 1) as u64);
-        Read::take(&mut reader, most).read_to_end(&mut window)?;
-        for (place, _) in window.windows(MARK.len()).enumerate().filter(|(_, four)| **four == MARK)
-        {
-            let frame = whole_frame(file, (at + place as u64, end), least)?;
-            if frame.is_some() {
-                return Ok(frame);
-            }
-        }
-        at += WINDOW as u64;
-    }
-    Ok(None)
 }

@@ -4,6 +4,7 @@
 use std::borrow::Borrow;
 use std::fmt::Debug;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -235,12 +236,36 @@ impl<F: Borrow<File> + Debug + Send + Sync> Stored for F {
     }
 }
 
+/// Bytes that are copied at once.
+const PIECE: usize = 1 << 20;
+
+/// Copies so many bytes, or what there is of them, for as long as that is wanted.
+pub(super) fn copy(
+    mut from: ReadFrom<'_>,
+    bytes: u64,
+    to: &dyn Stored,
+    mut go_on: impl FnMut() -> io::Result<()>,
+) -> io::Result<()> {
+    let (mut piece, mut done) = (Vec::with_capacity(PIECE), 0);
+    while done < bytes {
+        go_on()?;
+        piece.clear();
+        let most = (bytes - done).min(PIECE as u64);
+        if from.by_ref().take(most).read_to_end(&mut piece)? == 0 {
+            break;
+        }
+        to.write_at(&piece, done)?;
+        done += piece.len() as u64;
+    }
+    Ok(())
+}
+
 pub(super) struct ReadFrom<'f> {
     pub(super) file: &'f dyn Stored,
     pub(super) offset: u64,
 }
 
-impl io::Read for ReadFrom<'_> {
+impl Read for ReadFrom<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read_at(out, self.offset)?;
         self.offset += read as u64;

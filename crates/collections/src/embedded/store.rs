@@ -14,7 +14,7 @@ use crate::embedded::blocks::BlockStore;
 use crate::embedded::durable::DurableItems;
 use crate::embedded::home::Registry;
 use crate::embedded::items::Items;
-use crate::embedded::log::{Change, Log, LogCopy};
+use crate::embedded::log::{Log, LogCopy};
 use crate::embedded::quantised;
 use crate::embedded::tokens::TokenBlock;
 use crate::embedded::transaction::{WriteTransaction, Writer};
@@ -24,7 +24,7 @@ use crate::{
     Activity, Added, Applied, AskedAttribute, Budget, Cancellation, Choice, ChooseError, Chosen,
     Collection, CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchError,
     MatchOptions, Matched, Merged, Page, Patched, Pending, Settings, SettingsChange, SharedEngine,
-    Vectors, Write, alerts, matcher,
+    Vectors, Write, alerts, matcher, transaction,
 };
 
 /// Items whose vectors are made, or that are looked at, between two checks for cancellation.
@@ -75,8 +75,7 @@ pub struct View {
 
 impl View {
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<Item>> + Clone {
-        let stays = |item: &&Arc<Item>| self.oldest.is_none_or(|oldest| item.time >= oldest);
-        self.table.iter().map(|(_, item)| item).filter(stays)
+        self.numbered().map(|(_, item)| item)
     }
 
     /// Those of this number and higher ones, the newest first.
@@ -94,7 +93,7 @@ impl View {
     }
 
     /// Each with its number, in the order in which they were added.
-    pub fn numbered(&self) -> impl DoubleEndedIterator<Item = (u64, &Arc<Item>)> {
+    pub fn numbered(&self) -> impl DoubleEndedIterator<Item = (u64, &Arc<Item>)> + Clone {
         let stays = |item: &Arc<Item>| self.oldest.is_none_or(|oldest| item.time >= oldest);
         self.table.iter().filter(move |(_, item)| stays(item))
     }
@@ -156,7 +155,7 @@ impl EmbeddedCollection {
         self.view_within(None, now)
     }
 
-    fn view_within(&self, within: Option<i64>, now: i64) -> View {
+    pub(super) fn view_within(&self, within: Option<i64>, now: i64) -> View {
         let held = self.held.read();
         View { table: Arc::clone(&held.table), oldest: held.settings.oldest_within(within, now) }
     }
@@ -195,12 +194,6 @@ impl EmbeddedCollection {
         self.change(Write::Set(change.into()), now)
     }
 
-    fn change(&self, wanted: Write, now: i64) -> Result<Applied, CollectionError> {
-        let (applied, pending) = self.write(wanted, now)?;
-        self.wait_durable(pending)?;
-        Ok(applied)
-    }
-
     fn check_writer(&self) -> Result<(), CollectionError> {
         match self.status.lock().unread_bytes {
             Some(_) => Err(CollectionError::ReadOnly),
@@ -208,61 +201,8 @@ impl EmbeddedCollection {
         }
     }
 
-    fn changes(&self, wanted: Write, now: i64) -> Result<Vec<Change>, CollectionError> {
-        Ok(match wanted {
-            Write::Put(items) => {
-                self.limits.check(&items)?;
-                items.into_iter().map(Change::put).collect()
-            }
-            Write::Patch(patches) => {
-                let mut patched = Patched::default();
-                for (index, (id, patch)) in patches.iter().enumerate() {
-                    let there = || self.get(id, now);
-                    let applied = patched.apply(id, patch, there);
-                    applied.map_err(|problem| CollectionError::Item { index, problem })?;
-                }
-                let change = |Item { id, time, attributes, data, .. }| Change::Patch {
-                    id,
-                    time,
-                    attributes,
-                    data,
-                };
-                patched.into_items().map(change).collect()
-            }
-            Write::RemoveSelected(which) => {
-                let mut changes = Vec::new();
-                let view = self.view_within(which.within, now);
-                // It is not cancelled, so it does not fail.
-                let _ = which.each(view.numbered(), Cancellation::NEVER, |_, item| {
-                    changes.push(Change::Remove(item.id.clone()));
-                });
-                changes
-            }
-            Write::Remove(mut ids) => {
-                ids.retain(|id| self.held.read().number(id).is_some());
-                ids.into_iter().map(Change::Remove).collect()
-            }
-            Write::Move(wanted) => {
-                let at = now.max(self.held.read().last_move.saturating_add(1));
-                let moves = wanted.moves(&wanted.members(self.view(now).iter()), at)?;
-                moves.into_iter().map(Change::Move).collect()
-            }
-            // What is as it should be is waited for until it lasts, like any other change.
-            Write::Set(change) => {
-                let own = self.settings();
-                let view = |settings: Settings| View {
-                    table: Arc::clone(&self.held.read().table),
-                    oldest: settings.oldest(now),
-                };
-                let count = |settings| Ok::<_, CollectionError>(view(settings).iter().count());
-                let settings = change.apply(own, count)?;
-                if settings == own { Vec::new() } else { vec![Change::Set(settings)] }
-            }
-        })
-    }
-
     pub fn compact(&self, now: i64) -> Result<(), CollectionError> {
-        let (_, pending) = self.turn().write(Vec::new(), now)?;
+        let pending = self.turn().expire(now)?;
         self.rewrite()?;
         self.wait_durable(pending)
     }
@@ -313,7 +253,7 @@ impl EmbeddedCollection {
     pub(super) fn note(&self, log: &Log) {
         let mut status = self.status.lock();
         status.log_bytes = Some(log.length);
-        (status.is_ended, status.is_full) = (log.has_ended(), log.is_full);
+        (status.is_ended, status.is_full) = (log.last.has_ended(), log.is_full);
     }
 }
 
@@ -487,8 +427,8 @@ impl Collection for EmbeddedCollection {
         self.check_writer()?;
         // What is decided by what is there is written before anybody else writes.
         let mut turn = self.turn();
-        let changes = self.changes(wanted, now)?;
-        turn.write(changes, now)
+        let applied = transaction::write(&mut turn, wanted, now)?;
+        Ok((applied, turn.pending()))
     }
 
     fn wait_durable(&self, pending: Pending) -> Result<(), CollectionError> {
@@ -525,11 +465,9 @@ impl Collection for EmbeddedCollection {
             drop(turn);
             return Ok((prepared.decide(cancel)?.written(state, &self.windows, 0), pending));
         }
-        let mut followed = matcher::follow(&mut turn, engine, how, (items, now), cancel)?;
-        let changes = std::mem::take(&mut followed.items).into_iter().map(Change::put);
-        let (applied, pending) = turn.write(changes.collect(), now)?;
+        let (followed, left) = transaction::follow(&mut turn, engine, how, (items, now), cancel)?;
         let state = (turn.revision(), turn.next_number());
-        Ok((followed.written(state, turn.windows(), applied.left), pending))
+        Ok((followed.written(state, &self.windows, left), turn.pending()))
     }
 
     fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {
@@ -554,11 +492,7 @@ impl Collection for EmbeddedCollection {
 
     fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError> {
         let mut turn = self.turn();
-        if !turn.takes_more() {
-            return Ok(None);
-        }
-        let (_, pending) = turn.write(Vec::new(), now)?;
-        Ok(Some(pending))
+        if turn.takes_more() { turn.expire(now).map(Some) } else { Ok(None) }
     }
 
     /// Writes the log anew where most of it is of the past. Looks whether the log is where it was, and
@@ -567,7 +501,7 @@ impl Collection for EmbeddedCollection {
         {
             let mut turn = self.turn();
             let Some(length) = turn.log_bytes() else { return Ok(()) };
-            turn.with_log(|log| log.look())?;
+            turn.with_log(|log| log.last.look())?;
             drop(turn);
             let live = 2 * self.held.read().bytes as u64;
             if length > LEAST_LOG.max(live) {

@@ -7,13 +7,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use crate::CollectionError;
 use crate::embedded::frame::{HEAD, Head, read_frame};
-use crate::embedded::home::LOG;
-use crate::embedded::log::Change;
+use crate::embedded::home::{LOG, collection_names};
 use crate::embedded::replay::Place;
-use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, is_nothing, open_regular};
+use crate::embedded::storage::{LocalStorage, ReadFrom, Stored, is_nothing, open_regular};
 use crate::embedded::{length, replay};
-use crate::{CollectionError, check_name};
+use crate::transaction::Change;
 
 const PIECE: usize = 1 << 20;
 /// For this long after its last change a file may still be in the middle of one.
@@ -95,7 +95,7 @@ impl Tail {
         mut tell: impl FnMut(Vec<Change>),
     ) -> Result<bool, CollectionError> {
         let path = self.path.clone();
-        let failed = |source| CollectionError::Read { path: path.clone(), source };
+        let failed = CollectionError::reading(&path);
         // Before the end is looked for: the log has at least what was recorded of it.
         let recorded = match self.at == Place::default() {
             true => replay::recorded(&LocalStorage, &path, &self.file)?,
@@ -117,7 +117,8 @@ impl Tail {
         while self.at.offset < certain {
             let Place { offset, frames } = self.at;
             let left = end.saturating_sub(offset);
-            if !read_frame(&mut reader, frames, left, &mut json).map_err(failed)? {
+            let head = read_frame(&mut reader, left, &mut json).map_err(failed)?;
+            if head.is_none_or(|head| head.number != frames) {
                 let proven = || replay::proven_damage(&path, offset, whole.offset);
                 return Err(lost(offset).unwrap_or_else(proven));
             }
@@ -146,9 +147,7 @@ impl Tail {
     fn look_ahead(&self, end: u64) -> io::Result<(u64, Place)> {
         let (mut certain, mut at) = (0, self.at);
         while end.saturating_sub(at.offset) >= HEAD as u64 {
-            let mut head = [0; HEAD];
-            let read = self.file.read_at(&mut head, at.offset)?;
-            let head = Head::read(&head).filter(|head| read == HEAD && head.number == at.frames);
+            let head = Head::at(&self.file, at.offset)?.filter(|head| head.number == at.frames);
             let Some(head) = head else { break };
             if head.length as u64 > end - at.offset - HEAD as u64 {
                 break;
@@ -168,10 +167,7 @@ pub fn check_logs(
     path: &Path,
     is_replica: bool,
 ) -> Result<Vec<Result<u64, CollectionError>>, CollectionError> {
-    let failed = |source| CollectionError::Read { path: path.to_owned(), source };
-    let mut names = LocalStorage.names(path).map_err(failed)?;
-    names.retain(|name| check_name(name).is_ok() && path.join(name).is_dir());
-    names.sort_unstable();
+    let names = collection_names(&LocalStorage, path)?;
     let logs = names.iter().map(|name| path.join(name).join(LOG));
     let logs = logs.filter(|log| !is_replica || log.exists());
     let read = |log: PathBuf| {

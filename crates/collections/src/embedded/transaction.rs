@@ -9,10 +9,15 @@ use parking_lot::MutexGuard;
 use crate::embedded::EmbeddedCollection;
 use crate::embedded::durable::{DurableItems, Snapshot};
 use crate::embedded::items::Items;
-use crate::embedded::log::{Change, Lasting, Log, LogCopy};
+use crate::embedded::log::{Lasting, Log, LogCopy};
+use crate::events::Move;
 use crate::settings::tell_outlived;
+use crate::transaction::{Change, Transaction};
 use crate::windows::{Following, Numbered, Windows};
-use crate::{Applied, Budget, CollectionError, Item, Pending, Settings};
+use crate::{
+    Applied, Budget, Cancellation, CollectionError, EventChange, Item, ItemSelector, Limits,
+    Pending, Settings, transaction,
+};
 
 pub(super) struct Writer {
     /// Nothing where the collection lives in memory alone, or another process writes it.
@@ -44,7 +49,7 @@ impl WriteTransaction<'_> {
     pub(super) fn takes_more(&self) -> bool {
         !self.writer.gone
             && self.collection.status.lock().unread_bytes.is_none()
-            && !self.writer.kept.as_ref().is_some_and(|kept| kept.log.has_ended())
+            && !self.writer.kept.as_ref().is_some_and(|kept| kept.log.last.has_ended())
     }
 
     pub(super) fn is_gone(&self) -> bool {
@@ -75,79 +80,10 @@ impl WriteTransaction<'_> {
         done
     }
 
-    /// Makes changes: in the log first, then in memory; all of them or none. What is too old by now is
-    /// taken out before.
-    pub(super) fn write(
-        &mut self,
-        mut changes: Vec<Change>,
-        now: i64,
-    ) -> Result<(Applied, Pending), CollectionError> {
-        let collection = self.collection;
-        if self.writer.gone {
-            return Err(CollectionError::Unknown);
-        }
-        // Not even of what is as it should be is anybody told that it lasts.
-        self.writer.kept.as_ref().map_or(Ok(()), |kept| kept.log.check())?;
-        let own = collection.settings();
-        let oldest = own.oldest(now);
-        let more = collection.room(&changes, oldest)?;
-        let was_empty = collection.held.read().count(oldest) == 0;
-        let settings = own.with_items(was_empty, times(&changes), now);
-        let after = settings.oldest(now);
-        let too_old = times(&changes).filter(|time| after.is_some_and(|oldest| *time < oldest));
-        let expired = too_old.count();
-        // Items that were the last to leave took their clock with them.
-        let begins_anew = was_empty && times(&changes).next().is_some();
-        if settings != own || begins_anew {
-            changes.extend(settings.lag_ms.map(Change::Lag));
-        }
-        if let Some(oldest) = oldest.filter(|oldest| collection.held.read().has_older(*oldest)) {
-            changes.insert(0, Change::Expire(oldest));
-        }
-        if changes.is_empty() {
-            // What is as it should be may have been written by another who still waits.
-            return Ok((Applied::default(), self.pending()));
-        }
-        collection.take_memory(more)?;
-        let kept = self.writer.kept.as_mut();
-        let written = kept.map(|kept| kept.append(&changes, &collection.held.read())).transpose();
-        if let Err(error) = written {
-            collection.budget.give_back(more);
-            self.note();
-            return Err(error);
-        }
-        let mut held = collection.held.write();
-        let (before, mut applied) = (held.bytes, Applied { expired, ..Applied::default() });
-        let is_other = |change: &Change| match change {
-            Change::Set(_) | Change::Move(_) => true,
-            // Nothing else that a patch changes is looked at by whoever matches.
-            Change::Patch { id, time, .. } => held.item(id).is_some_and(|own| own.time != *time),
-            _ => false,
-        };
-        let sets = changes.iter().any(is_other);
-        let mut outlived = 0;
-        for change in changes {
-            let (is_of_age, items) = (matches!(change, Change::Expire(_)), held.table.len());
-            held.apply(change, &mut applied);
-            let gone = if is_of_age { items - held.table.len() } else { 0 };
-            tell_outlived(&collection.name, gone, items);
-            outlived += gone;
-        }
-        let mut status = collection.status.lock();
-        status.activity.evicted += applied.left as u64;
-        status.activity.outlived += outlived as u64;
-        drop(status);
-        let hidden = held.table.len() - held.count(held.settings.oldest(now));
-        applied.left += hidden.saturating_sub(expired);
-        // Of what was taken all that replaced or removed items had is free again.
-        collection.budget.give_back((before + more).saturating_sub(held.bytes));
-        // By a clock that begins anew, what left by the one before may be young enough again.
-        let is_changed = sets || begins_anew || applied.replaced + applied.removed > 0;
-        self.writer.revision += u64::from(is_changed);
-        self.writer.kept.iter_mut().for_each(|kept| kept.note(&held));
-        drop(held);
-        self.note();
-        Ok((applied, self.pending()))
+    /// Takes out what is too old by now.
+    pub(super) fn expire(&mut self, now: i64) -> Result<Pending, CollectionError> {
+        transaction::change(self, Vec::new(), false, now)?;
+        Ok(self.pending())
     }
 
     /// Takes back what a log could not be made to keep; whether it was this collection's.
@@ -187,14 +123,6 @@ impl WriteTransaction<'_> {
     }
 }
 
-fn times(changes: &[Change]) -> impl Iterator<Item = i64> {
-    changes.iter().filter_map(|change| match change {
-        Change::Put(item) => Some(item.time),
-        Change::Patch { time, .. } => Some(*time),
-        _ => None,
-    })
-}
-
 impl Following for WriteTransaction<'_> {
     fn settings(&self) -> Settings {
         self.collection.settings()
@@ -204,19 +132,17 @@ impl Following for WriteTransaction<'_> {
         self.writer.revision
     }
 
-    fn is_empty(&mut self, now: i64) -> Result<bool, CollectionError> {
-        Ok(self.collection.count(now) == 0)
+    fn live(&mut self, oldest: Option<i64>) -> Result<usize, CollectionError> {
+        Ok(self.collection.held.read().count(oldest))
     }
 
     fn next_number(&self) -> u64 {
         self.collection.held.read().next_number()
     }
 
-    fn there(&mut self, items: &[Item]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError> {
+    fn there(&mut self, ids: &[&str]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError> {
         let held = self.collection.held.read();
-        let there =
-            items.iter().filter_map(|item| Some((item.id.clone(), held.item(&item.id)?.clone())));
-        Ok(there.collect())
+        Ok(ids.iter().filter_map(|id| Some(((*id).into(), held.item(id)?.clone()))).collect())
     }
 
     fn last(
@@ -248,6 +174,88 @@ impl Following for WriteTransaction<'_> {
     }
 }
 
+impl Transaction for WriteTransaction<'_> {
+    fn limits(&self) -> &Limits {
+        &self.collection.limits
+    }
+
+    fn known(&mut self, ids: &[&str]) -> Result<Vec<bool>, CollectionError> {
+        let held = self.collection.held.read();
+        Ok(ids.iter().map(|id| held.number(id).is_some()).collect())
+    }
+
+    fn remove_selected(
+        &mut self,
+        which: &ItemSelector<'_>,
+        now: i64,
+    ) -> Result<Applied, CollectionError> {
+        let (view, mut changes) = (self.collection.view_within(which.within, now), Vec::new());
+        // It is not cancelled, so it does not fail.
+        let _ = which.each(view.numbered(), Cancellation::NEVER, |_, item| {
+            changes.push(Change::Remove(item.id.clone()));
+        });
+        transaction::change(self, changes, false, now)
+    }
+
+    fn last_move(&mut self) -> Result<i64, CollectionError> {
+        Ok(self.collection.held.read().last_move)
+    }
+
+    fn moves(
+        &mut self,
+        wanted: &EventChange,
+        at: i64,
+        now: i64,
+    ) -> Result<Vec<Move>, CollectionError> {
+        wanted.moves(&wanted.members(self.collection.view(now).iter()), at)
+    }
+
+    /// In the log first, then in memory.
+    fn commit(&mut self, changes: Vec<Change>) -> Result<Applied, CollectionError> {
+        let collection = self.collection;
+        if self.writer.gone {
+            return Err(CollectionError::Unknown);
+        }
+        // Not even of what is as it should be is anybody told that it lasts.
+        self.writer.kept.as_ref().map_or(Ok(()), |kept| kept.log.check())?;
+        if changes.is_empty() {
+            return Ok(Applied::default());
+        }
+        let more = collection.held.read().bytes_of(&changes);
+        collection.take_memory(more)?;
+        let kept = self.writer.kept.as_mut();
+        let written = kept.map(|kept| kept.append(&changes, &collection.held.read())).transpose();
+        if let Err(error) = written {
+            collection.budget.give_back(more);
+            self.note();
+            return Err(error);
+        }
+        let mut held = collection.held.write();
+        let (before, mut applied, mut outlived) = (held.bytes, Applied::default(), 0);
+        for change in changes {
+            let (is_of_age, items) = (matches!(change, Change::Expire(_)), held.table.len());
+            held.apply(change, &mut applied);
+            let gone = if is_of_age { items - held.table.len() } else { 0 };
+            tell_outlived(&collection.name, gone, items);
+            outlived += gone;
+        }
+        let mut status = collection.status.lock();
+        status.activity.evicted += applied.left as u64;
+        status.activity.outlived += outlived as u64;
+        drop(status);
+        // Of what was taken all that replaced or removed items had is free again.
+        collection.budget.give_back((before + more).saturating_sub(held.bytes));
+        self.writer.kept.iter_mut().for_each(|kept| kept.note(&held));
+        drop(held);
+        self.note();
+        Ok(applied)
+    }
+
+    fn revise(&mut self) {
+        self.writer.revision += 1;
+    }
+}
+
 impl EmbeddedCollection {
     /// Changes the items without a look at limits: as another process did, or as they were before.
     pub(super) fn take_over(&self, change: impl FnOnce(&mut Items)) {
@@ -256,24 +264,6 @@ impl EmbeddedCollection {
         change(&mut held);
         self.budget.give_back(before.saturating_sub(held.bytes));
         self.budget.charge_unchecked(held.bytes.saturating_sub(before));
-    }
-
-    /// Bytes that changes add at most, or the refusal of more items than there may be.
-    fn room(&self, changes: &[Change], oldest: Option<i64>) -> Result<usize, CollectionError> {
-        let held = self.held.read();
-        let mut fresh = HashSet::new();
-        for change in changes {
-            if let Change::Put(item) = change
-                && held.number(&item.id).is_none()
-            {
-                fresh.insert(&*item.id);
-            }
-        }
-        let (wanted, limit) = (held.count(oldest) + fresh.len(), self.limits.items);
-        match held.settings.max_items.is_none() && !fresh.is_empty() && wanted > limit {
-            true => Err(CollectionError::TooManyItems { wanted, limit }),
-            false => Ok(held.bytes_of(changes)),
-        }
     }
 }
 

@@ -3,24 +3,21 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cognate::window::stream::AddPolicy;
-
 use crate::alerts::PIECE;
 use crate::facets::check_different;
 use crate::postgres::condition;
 use crate::postgres::condition::Sql;
 use crate::postgres::facets;
-use crate::postgres::pool::Failed;
 use crate::postgres::rows;
 use crate::postgres::rows::signed;
 use crate::postgres::session::Session;
 use crate::postgres::shared::Shared;
-use crate::postgres::transaction::{Entry, WriteTransaction};
+use crate::postgres::transaction::{Entry, WriteTransaction, stored};
 use crate::postgres::vectors;
 use crate::{
     Added, Applied, AskedAttribute, Cancellation, Choice, ChooseError, Chosen, Collection,
     CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchError, MatchOptions,
-    Matched, Merged, Page, Pending, SharedEngine, Write, matcher,
+    Matched, Merged, Page, Pending, SharedEngine, Write, matcher, transaction,
 };
 
 /// Most items that are sent here to be ranked.
@@ -41,7 +38,7 @@ impl PostgresCollection {
     fn ask<T>(
         &self,
         now: i64,
-        mut question: impl FnMut(&mut Session<'_>, Entry, i64) -> Result<T, Failed>,
+        mut question: impl FnMut(&mut Session<'_>, Entry, i64) -> Result<T, CollectionError>,
     ) -> Result<T, CollectionError> {
         self.shared.pool.ask(|session| {
             let entry = Entry::read(session, &self.name)?;
@@ -52,7 +49,7 @@ impl PostgresCollection {
     /// Changes in one transaction, which has the lock of the collection's row.
     fn change<T>(
         &self,
-        mut change: impl FnMut(&mut WriteTransaction<'_, '_>) -> Result<T, Failed>,
+        mut change: impl FnMut(&mut WriteTransaction<'_, '_>) -> Result<T, CollectionError>,
     ) -> Result<(T, Entry), CollectionError> {
         self.shared.pool.ask(|session| {
             let entry = WriteTransaction::lock(session, &self.name)?;
@@ -72,7 +69,7 @@ impl Collection for PostgresCollection {
 
     fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError> {
         self.ask(now, |session, entry, _| {
-            let items = entry.live(session, now)?;
+            let items = entry.live(session, entry.settings.oldest(now))?;
             let text = format!("SELECT pg_total_relation_size('{}')", entry.table());
             let rows = session.query(&text, &[])?;
             let bytes: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
@@ -92,8 +89,7 @@ impl Collection for PostgresCollection {
         ids: &[&str],
         now: i64,
     ) -> Result<Vec<Option<(u64, Arc<Item>)>>, CollectionError> {
-        // No item has an id with this character, and PostgreSQL refuses it as a value.
-        let asked: Vec<&str> = ids.iter().copied().filter(|id| !id.contains('\0')).collect();
+        let asked: Vec<&str> = stored(ids.iter().copied()).collect();
         let found = self.ask(now, |session, entry, oldest| {
             entry.read_items(session, "i.id = ANY ($1) AND i.time >= $2", &[&asked, &oldest])
         })?;
@@ -143,7 +139,7 @@ impl Collection for PostgresCollection {
             sql.value(signed(MOST_CHOSEN as u64 + 1));
             let items = entry.read_items(session, &sql.text, &sql.values())?;
             match items.len() > MOST_CHOSEN {
-                true => Err(CollectionError::TooManyChosen { limit: MOST_CHOSEN }.into()),
+                true => Err(CollectionError::TooManyChosen { limit: MOST_CHOSEN }),
                 false => Ok(items),
             }
         });
@@ -209,7 +205,7 @@ impl Collection for PostgresCollection {
         self.ask(now, |session, entry, oldest| {
             // Another of this name was made in its place, whose numbers begin anew.
             if from.is_some_and(|from| signed(from) > entry.next) {
-                return Err(CollectionError::Unknown.into());
+                return Err(CollectionError::Unknown);
             }
             let (order, most) = if from.is_some() { ("ASC", most) } else { ("DESC", 1) };
             let (from, most) = (signed(from.unwrap_or(0)), signed(most as u64));
@@ -251,22 +247,7 @@ impl Collection for PostgresCollection {
     }
 
     fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {
-        let limits = &self.shared.limits;
-        if let Write::Put(items) = &wanted {
-            limits.check(items)?;
-            rows::check(items)?;
-        }
-        let (applied, _) = self.change(|turn| match &wanted {
-            Write::Put(items) => turn.put(items, limits, now),
-            Write::Remove(names) => {
-                let names = names.iter().map(|name| &**name);
-                turn.remove(&names.filter(|name| !name.contains('\0')).collect::<Vec<_>>(), now)
-            }
-            Write::Patch(patches) => turn.patch(patches, now),
-            Write::RemoveSelected(which) => turn.remove_selected(which, now),
-            Write::Move(wanted) => turn.move_items(wanted, now),
-            Write::Set(change) => turn.set(*change, now),
-        })?;
+        let (applied, _) = self.change(|turn| transaction::write(turn, wanted.clone(), now))?;
         Ok((applied, Pending::default()))
     }
 
@@ -283,21 +264,13 @@ impl Collection for PostgresCollection {
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<(Vec<Matched>, Pending), MatchError> {
-        let limits = &self.shared.limits;
-        matcher::check(&items, limits)?;
+        matcher::check(&items, &self.shared.limits)?;
         rows::check(&items)?;
         let (followed, entry) = self.change(|turn| {
             let asked = (items.clone(), now);
-            match matcher::follow(turn, engine.clone(), how, asked, cancel) {
-                Ok(followed) => {
-                    let left = match how.add {
-                        AddPolicy::None => 0,
-                        _ => turn.put(&followed.items, limits, now)?.left,
-                    };
-                    Ok(Ok((followed, left)))
-                }
-                Err(MatchError::Collection(error)) => Err(error.into()),
-                Err(error) => Ok(Err(error)),
+            match transaction::follow(turn, engine.clone(), how, asked, cancel) {
+                Err(MatchError::Collection(error)) => Err(error),
+                followed => Ok(followed),
             }
         })?;
         // Only after the commit does the collection hold the items of the window.
@@ -308,13 +281,15 @@ impl Collection for PostgresCollection {
     }
 
     fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError> {
-        self.ask(now, |session, entry, _| {
-            if entry.live(session, now)? == entry.items {
+        self.ask(now, |session, entry, oldest| {
+            if entry.live(session, Some(oldest))? == entry.items {
                 return Ok(());
             }
             // If another server holds the lock, that server removes expired items.
             if let Some(entry) = WriteTransaction::lock_if_free(session, &self.name)? {
-                self.shared.change(session, entry, &mut |turn| turn.expire(now))?;
+                self.shared.change(session, entry, &mut |turn| {
+                    transaction::change(turn, Vec::new(), false, now)
+                })?;
             }
             Ok(())
         })?;

@@ -17,7 +17,7 @@ use crate::postgres::vectors;
 use crate::postgres::vectors::{IndexKind, Indexed};
 use crate::{
     Budget, Calls, ChooseError, Collection, CollectionError, Home, Limits, Settings,
-    SettingsChange, Totals, check_name,
+    SettingsChange, Totals, Write, check_name, transaction,
 };
 
 const CONNECTIONS: usize = 16;
@@ -124,18 +124,18 @@ impl Home for PostgresHome {
             session.run(MAKING)?;
             match WriteTransaction::lock(session, name) {
                 Ok(entry) => {
-                    shared.change(session, entry, &mut |turn| turn.set(change, now))?;
+                    shared.change(session, entry, &mut |turn| {
+                        transaction::write(turn, Write::Set(change), now)
+                    })?;
                     return Ok(false);
                 }
-                Err(error) => match CollectionError::from(error) {
-                    CollectionError::Unknown => {}
-                    other => return Err(other.into()),
-                },
+                Err(CollectionError::Unknown) => {}
+                Err(other) => return Err(other),
             }
             let rows = session.query("SELECT count(*) FROM cognate.collections", &[])?;
             let count: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
             if count >= signed(most as u64) {
-                return Err(CollectionError::TooMany { limit: most }.into());
+                return Err(CollectionError::TooMany { limit: most });
             }
             let max_items = settings.max_items.map(|most| signed(most as u64));
             let rows = session.query(

@@ -46,39 +46,6 @@ impl std::fmt::Debug for Pool {
     }
 }
 
-pub(super) enum Failed {
-    /// The database said no, or nothing.
-    Database(Error),
-    Other(CollectionError),
-}
-
-impl From<Error> for Failed {
-    fn from(error: Error) -> Self {
-        Self::Database(error)
-    }
-}
-
-impl From<CollectionError> for Failed {
-    fn from(error: CollectionError) -> Self {
-        Self::Other(error)
-    }
-}
-
-impl From<Failed> for CollectionError {
-    fn from(failed: Failed) -> Self {
-        match failed {
-            Failed::Database(error) => error.into(),
-            Failed::Other(error) => error,
-        }
-    }
-}
-
-enum Attempt<T> {
-    Done(T),
-    Again(CollectionError),
-    Failed(CollectionError),
-}
-
 impl Pool {
     /// A pool of at most `most` connections; none is made yet.
     pub(super) fn new(url: &str, most: usize, patience: Duration) -> Result<Self, CollectionError> {
@@ -106,15 +73,17 @@ impl Pool {
     /// before that, or others were in the way, it is asked again.
     pub(super) fn ask<T>(
         &self,
-        mut question: impl FnMut(&mut Session<'_>) -> Result<T, Failed>,
+        mut question: impl FnMut(&mut Session<'_>) -> Result<T, CollectionError>,
     ) -> Result<T, CollectionError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let mut attempt = 1;
         let error = loop {
             match self.attempt(&mut question) {
-                Attempt::Done(answer) => return Ok(answer),
-                Attempt::Again(_) if attempt < ATTEMPTS => std::thread::sleep(PAUSE * attempt),
-                Attempt::Again(error) | Attempt::Failed(error) => break error,
+                Err(CollectionError::Unreachable { .. }) if attempt < ATTEMPTS => {
+                    std::thread::sleep(PAUSE * attempt);
+                }
+                Err(error) => break error,
+                answer => return answer,
             }
             attempt += 1;
         };
@@ -136,42 +105,20 @@ impl Pool {
 
     fn attempt<T>(
         &self,
-        question: &mut impl FnMut(&mut Session<'_>) -> Result<T, Failed>,
-    ) -> Attempt<T> {
-        let mut lent = match self.lend() {
-            Ok(lent) => lent,
-            Err(Failed::Database(error)) if session::is_passing(&error) => {
-                return Attempt::Again(error.into());
-            }
-            Err(failed) => return Attempt::Failed(failed.into()),
-        };
-        let again = |error: Error| match session::is_passing(&error) {
-            true => Attempt::Again(error.into()),
-            false => Attempt::Failed(error.into()),
-        };
+        question: &mut impl FnMut(&mut Session<'_>) -> Result<T, CollectionError>,
+    ) -> Result<T, CollectionError> {
+        let mut lent = self.lend()?;
         let Some(Connection { client, statements }) = &mut lent.connection else {
-            return Attempt::Failed(CollectionError::Unknown);
+            return Err(CollectionError::Unknown);
         };
-        let transaction = match client.transaction() {
-            Ok(transaction) => transaction,
-            Err(error) => return again(error),
-        };
-        let mut session = Session::of(transaction, statements);
-        match question(&mut session) {
-            Ok(answer) => match session.transaction.commit() {
-                Ok(()) => Attempt::Done(answer),
-                // The connection was lost during the commit: nobody knows whether the transaction took
-                // place.
-                Err(error) if session::is_lost(&error) => {
-                    Attempt::Failed(CollectionError::Uncertain { problem: error.to_string() })
-                }
-                Err(error) => again(error),
-            },
-            Err(Failed::Database(error)) => again(error),
-            Err(Failed::Other(error @ CollectionError::Unreachable { .. })) => {
-                Attempt::Again(error)
+        let mut session = Session::of(client.transaction()?, statements);
+        let answer = question(&mut session)?;
+        match session.transaction.commit() {
+            // The connection was lost during the commit: nobody knows whether the transaction took place.
+            Err(error) if session::is_lost(&error) => {
+                Err(CollectionError::Uncertain { problem: error.to_string() })
             }
-            Err(Failed::Other(error)) => Attempt::Failed(error),
+            done => Ok(done.map(|()| answer)?),
         }
     }
 
@@ -181,7 +128,7 @@ impl Pool {
         Ok(texts.iter().try_for_each(|text| client.batch_execute(text))?)
     }
 
-    fn lend(&self) -> Result<Lent<'_>, Failed> {
+    fn lend(&self) -> Result<Lent<'_>, CollectionError> {
         let until = Instant::now() + self.patience;
         let mut idle = self.idle.lock();
         loop {
@@ -202,7 +149,7 @@ impl Pool {
             }
             if Instant::now() >= until {
                 let problem = "all connections to the database are in use".to_owned();
-                return Err(CollectionError::Slow { problem }.into());
+                return Err(CollectionError::Slow { problem });
             }
             self.given_back.wait_until(&mut idle, until);
         }

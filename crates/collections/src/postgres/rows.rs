@@ -7,7 +7,6 @@ use postgres::binary_copy::BinaryCopyInWriter;
 use postgres::types::{Json, Type};
 use serde_json::value::RawValue;
 
-use crate::postgres::pool::Failed;
 use crate::postgres::session::Session;
 use crate::{Attribute, Attributes, CollectionError, Event, Item, ItemProblem};
 
@@ -31,7 +30,7 @@ const TYPES: [Type; 13] = [
 ];
 
 /// The item of a row of [`COLUMNS`], with its number.
-pub(super) fn item(row: &Row) -> Result<(u64, Arc<Item>), Failed> {
+pub(super) fn item(row: &Row) -> Result<(u64, Arc<Item>), CollectionError> {
     let number: i64 = row.try_get(0)?;
     let Json(attributes): Json<Attributes> = row.try_get(4)?;
     let data: Option<Json<Box<RawValue>>> = row.try_get(5)?;
@@ -60,7 +59,7 @@ pub(super) fn item(row: &Row) -> Result<(u64, Arc<Item>), Failed> {
     Ok((unsigned(number), Arc::new(item)))
 }
 
-pub(super) fn items(rows: &[Row]) -> Result<Vec<(u64, Arc<Item>)>, Failed> {
+pub(super) fn items(rows: &[Row]) -> Result<Vec<(u64, Arc<Item>)>, CollectionError> {
     rows.iter().map(item).collect()
 }
 
@@ -68,7 +67,7 @@ pub(super) fn copy<'i>(
     session: &mut Session<'_>,
     table: i64,
     items: impl Iterator<Item = (i64, &'i Item)>,
-) -> Result<(), Failed> {
+) -> Result<(), CollectionError> {
     let text = format!(
         "COPY cognate.items_{table} (number, id, text, time, attributes, data, event, event_size, \
          event_score, duplicate_of, moved_from, moved_at, bursts) FROM STDIN BINARY"

@@ -2,7 +2,7 @@
 //! can change.
 
 use crate::CollectionError;
-use crate::postgres::pool::{Failed, Pool};
+use crate::postgres::pool::Pool;
 use crate::postgres::session::Session;
 
 /// The version of the tables. Who changes them writes the statements that bring a database from this version
@@ -67,7 +67,7 @@ pub(super) fn init(pool: &Pool) -> Result<Ready, CollectionError> {
                 session.run(TABLES)?;
                 session.execute("INSERT INTO cognate.version VALUES ($1)", &[&(VERSION as i32)])?;
             }
-            other => return Err(unread(other).into()),
+            other => return Err(unread(other)),
         }
         Ok(Ready { before, now: VERSION })
     })
@@ -85,14 +85,14 @@ pub(super) fn check(pool: &Pool) -> Result<(), CollectionError> {
                     "the tables of the database have version 0, this program needs {VERSION}: run \
                      `cognate collection init --postgres URL`"
                 );
-                Err(CollectionError::NotSetUp { problem }.into())
+                Err(CollectionError::NotSetUp { problem })
             }
-            other => Err(unread(other).into()),
+            other => Err(unread(other)),
         }
     })
 }
 
-fn version(session: &mut Session<'_>) -> Result<usize, Failed> {
+fn version(session: &mut Session<'_>) -> Result<usize, CollectionError> {
     let rows = session.query("SELECT max(version) FROM cognate.version", &[])?;
     let version: Option<i32> = rows.first().and_then(|row| row.get(0));
     Ok(version.map_or(0, |version| usize::try_from(version).unwrap_or(0)))

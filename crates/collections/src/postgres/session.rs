@@ -64,18 +64,6 @@ impl<'c> Session<'c> {
     }
 }
 
-/// Whether the statement may succeed when repeated.
-pub(super) fn is_passing(error: &Error) -> bool {
-    match error.code() {
-        Some(code) => {
-            *code == SqlState::T_R_SERIALIZATION_FAILURE
-                || *code == SqlState::T_R_DEADLOCK_DETECTED
-                || is_ending(code)
-        }
-        None => is_lost(error),
-    }
-}
-
 /// Whether the connection is lost, with whatever was on its way.
 pub(super) fn is_lost(error: &Error) -> bool {
     error.code().is_some_and(is_ending) || (error.as_db_error().is_none() && !is_ours(error))
@@ -120,11 +108,18 @@ impl From<Error> for CollectionError {
             Some(code) if *code == SqlState::UNDEFINED_TABLE => Self::Unknown,
             Some(code) if *code == SqlState::QUERY_CANCELED => Self::Slow { problem },
             Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => Self::Slow { problem },
-            Some(code) if *code == SqlState::TOO_MANY_CONNECTIONS => Self::Unreachable { problem },
+            Some(code) if is_passing(code) => Self::Unreachable { problem },
             Some(code) if is_unwritable(code) => Self::Unwritable { problem },
             _ => Self::Database { problem },
         }
     }
+}
+
+/// Whether others were in the way, so that the same may succeed when it is asked again.
+fn is_passing(code: &SqlState) -> bool {
+    *code == SqlState::T_R_SERIALIZATION_FAILURE
+        || *code == SqlState::T_R_DEADLOCK_DETECTED
+        || *code == SqlState::TOO_MANY_CONNECTIONS
 }
 
 /// Whether a database takes nothing: it is full, a follower, or not this user's to write.

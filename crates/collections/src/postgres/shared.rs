@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::postgres::pool::{Failed, Pool};
+use crate::postgres::pool::Pool;
 use crate::postgres::session::Session;
 use crate::postgres::transaction::{Entry, WriteTransaction};
 use crate::windows::Windows;
-use crate::{Budget, Limits};
+use crate::{Budget, CollectionError, Limits};
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -38,10 +38,9 @@ impl Shared {
         &self,
         session: &mut Session<'_>,
         entry: Entry,
-        change: &mut impl FnMut(&mut WriteTransaction<'_, '_>) -> Result<T, Failed>,
-    ) -> Result<(T, Entry), Failed> {
-        let windows = self.windows(entry.id);
-        let mut turn = WriteTransaction::of(session, entry, (&windows, &self.budget));
+        change: &mut impl FnMut(&mut WriteTransaction<'_, '_>) -> Result<T, CollectionError>,
+    ) -> Result<(T, Entry), CollectionError> {
+        let mut turn = WriteTransaction::new(session, entry, self);
         let changed = change(&mut turn)?;
         Ok((changed, turn.end()?))
     }

@@ -61,8 +61,7 @@ fn a_shortlist_has_the_nearest_with_and_without_an_index() {
         serde_json::from_value::<Incoming>(written).unwrap().into_item(0)
     };
     let items: Vec<Item> = texts.iter().enumerate().map(item).collect();
-    let (_, pending) = news.write(Write::Put(items), 0).unwrap();
-    news.wait_durable(pending).unwrap();
+    news.change(Write::Put(items), 0).unwrap();
     let asked = ["earthquake shakes Tokyo", "flood in Passau"];
     let nearest = |even: bool| {
         let texts = asked.map(|text| (text, 1.0)).into();
@@ -104,16 +103,13 @@ fn a_shortlist_has_the_nearest_with_and_without_an_index() {
     // One that is replaced has the vector of its new text.
     let fresh = json!({"id": 0, "text": "flood in Passau", "attributes": {"even": true}});
     let fresh = serde_json::from_value::<Incoming>(fresh).unwrap().into_item(0);
-    let (_, pending) = news.write(Write::Put(vec![fresh]), 0).unwrap();
-    news.wait_durable(pending).unwrap();
+    news.change(Write::Put(vec![fresh]), 0).unwrap();
     assert!(nearest(true).contains(&texts.len()));
     let texts = vec![("flood", 1.0)];
-    let (_, pending) = news.write(Write::Remove(vec!["0".into()]), 0).unwrap();
-    news.wait_durable(pending).unwrap();
+    news.change(Write::Remove(vec!["0".into()]), 0).unwrap();
     let item = json!({"id": "new", "text": "a flood"});
     let item = serde_json::from_value::<Incoming>(item).unwrap().into_item(0);
-    let (_, pending) = news.write(Write::Put(vec![item]), 0).unwrap();
-    news.wait_durable(pending).unwrap();
+    news.change(Write::Put(vec![item]), 0).unwrap();
     let shortlist =
         Choice::Shortlist(TopQuery { engine: &engine, texts, several: Several::Each, length: 3 });
     let stopped =

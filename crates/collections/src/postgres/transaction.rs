@@ -6,18 +6,19 @@ use std::sync::Arc;
 use postgres::Row;
 use postgres::types::{Json, ToSql};
 
-use crate::events::Member;
+use crate::events::{Member, Move};
 use crate::outcome::Outcome;
 use crate::postgres::condition::Sql;
-use crate::postgres::pool::Failed;
 use crate::postgres::rows;
 use crate::postgres::rows::{COLUMNS, signed, unsigned};
 use crate::postgres::session::Session;
+use crate::postgres::shared::Shared;
 use crate::settings::tell_outlived;
+use crate::transaction::{Change, Transaction};
 use crate::windows::{Following, Numbered, Windows};
 use crate::{
-    Applied, Budget, CollectionError, EventChange, Item, ItemPatch, ItemSelector, Limits, Patched,
-    Settings, SettingsChange,
+    Applied, Budget, CollectionError, EventChange, Item, ItemSelector, Limits, Settings,
+    transaction,
 };
 
 pub(super) const ENTRY: &str = "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items, c.lag_ms";
@@ -34,7 +35,7 @@ pub(super) struct Entry {
 
 impl Entry {
     /// The first columns of a row are those of [`ENTRY`].
-    pub(super) fn of(row: &Row) -> Result<Self, Failed> {
+    pub(super) fn of(row: &Row) -> Result<Self, CollectionError> {
         let max_items: Option<i64> = row.try_get(1)?;
         Ok(Self {
             id: row.try_get(0)?,
@@ -49,8 +50,8 @@ impl Entry {
         })
     }
 
-    pub(super) fn read(session: &mut Session<'_>, name: &str) -> Result<Self, Failed> {
-        Ok(Self::select(session, name, "")?.ok_or(CollectionError::Unknown)?)
+    pub(super) fn read(session: &mut Session<'_>, name: &str) -> Result<Self, CollectionError> {
+        Self::select(session, name, "")?.ok_or(CollectionError::Unknown)
     }
 
     /// Reads the entry with a locking clause, if it is there.
@@ -58,7 +59,7 @@ impl Entry {
         session: &mut Session<'_>,
         name: &str,
         locking: &str,
-    ) -> Result<Option<Self>, Failed> {
+    ) -> Result<Option<Self>, CollectionError> {
         let text = format!("SELECT {ENTRY} FROM cognate.collections c WHERE c.name = $1 {locking}");
         session.query(&text, &[&name])?.first().map(Self::of).transpose()
     }
@@ -74,14 +75,18 @@ impl Entry {
         session: &mut Session<'_>,
         condition: &str,
         values: &[&(dyn ToSql + Sync)],
-    ) -> Result<Numbered, Failed> {
+    ) -> Result<Numbered, CollectionError> {
         let text = format!("SELECT {COLUMNS} FROM {} i WHERE {condition}", self.table());
         rows::items(&session.query(&text, values)?)
     }
 
-    /// Number of items that are not expired.
-    pub(super) fn live(&self, session: &mut Session<'_>, now: i64) -> Result<usize, Failed> {
-        let Some(oldest) = self.settings.oldest(now) else { return Ok(self.items) };
+    /// Number of items that are not older than this.
+    pub(super) fn live(
+        &self,
+        session: &mut Session<'_>,
+        oldest: Option<i64>,
+    ) -> Result<usize, CollectionError> {
+        let Some(oldest) = oldest else { return Ok(self.items) };
         let text = format!("SELECT count(*) FROM {} WHERE time < $1", self.table());
         let rows = session.query(&text, &[&oldest])?;
         let old: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
@@ -89,7 +94,7 @@ impl Entry {
     }
 
     /// When events were merged last, as far as the collection has items of that.
-    pub(super) fn last_move(&self, session: &mut Session<'_>) -> Result<i64, Failed> {
+    pub(super) fn last_move(&self, session: &mut Session<'_>) -> Result<i64, CollectionError> {
         let text = format!("SELECT max(moved_at) FROM {} WHERE moved_at IS NOT NULL", self.table());
         let rows = session.query(&text, &[])?;
         let last: Option<i64> = rows.first().map_or(Ok(None), |row| row.try_get(0))?;
@@ -97,9 +102,16 @@ impl Entry {
     }
 }
 
-fn member(row: &Row) -> Result<Member<'_>, Failed> {
+fn member(row: &Row) -> Result<Member<'_>, CollectionError> {
     let size: Option<i64> = row.try_get(2)?;
     Ok((row.try_get(0)?, row.try_get(1)?, size.map_or(1, unsigned)))
+}
+
+/// Those of some names that there can be: no item has one with this character, and PostgreSQL refuses it.
+pub(super) fn stored<'n>(
+    names: impl IntoIterator<Item = &'n str>,
+) -> impl Iterator<Item = &'n str> {
+    names.into_iter().filter(|name| !name.contains('\0'))
 }
 
 fn count(number: i64) -> usize {
@@ -112,64 +124,42 @@ pub(super) struct WriteTransaction<'s, 'c> {
     /// The row as it will be written by [`end`](Self::end).
     pub(super) entry: Entry,
     was: Entry,
-    windows: &'s Windows,
-    budget: &'s Arc<Budget>,
+    shared: &'s Shared,
+    windows: Arc<Windows>,
 }
 
 impl<'s, 'c> WriteTransaction<'s, 'c> {
     /// The turn of the collection whose row was locked.
-    pub(super) fn of(
-        session: &'s mut Session<'c>,
-        entry: Entry,
-        (windows, budget): (&'s Windows, &'s Arc<Budget>),
-    ) -> Self {
-        Self { session, entry, was: entry, windows, budget }
+    pub(super) fn new(session: &'s mut Session<'c>, entry: Entry, shared: &'s Shared) -> Self {
+        Self { session, entry, was: entry, shared, windows: shared.windows(entry.id) }
     }
 
     /// Waits for the lock of a collection's row.
-    pub(super) fn lock(session: &mut Session<'_>, name: &str) -> Result<Entry, Failed> {
-        Ok(Entry::select(session, name, "FOR UPDATE")?.ok_or(CollectionError::Unknown)?)
+    pub(super) fn lock(session: &mut Session<'_>, name: &str) -> Result<Entry, CollectionError> {
+        Entry::select(session, name, "FOR UPDATE")?.ok_or(CollectionError::Unknown)
     }
 
     /// The entry, locked; none if another transaction holds the lock.
     pub(super) fn lock_if_free(
         session: &mut Session<'_>,
         name: &str,
-    ) -> Result<Option<Entry>, Failed> {
+    ) -> Result<Option<Entry>, CollectionError> {
         Entry::select(session, name, "FOR UPDATE SKIP LOCKED")
     }
 
-    /// Adds items, each in the place of another of its name, if there is room for them.
-    pub(super) fn put(
-        &mut self,
-        items: &[Item],
-        limits: &Limits,
-        now: i64,
-    ) -> Result<Applied, Failed> {
+    /// Adds items, each in the place of another of its name.
+    fn put(&mut self, items: &[Item]) -> Result<Applied, CollectionError> {
         let names: Vec<&str> = items.iter().map(|item| &*item.id).collect();
-        let mut known = self.numbers(&names)?;
-        let distinct: HashSet<&str> = names.iter().copied().collect();
-        let fresh = distinct.iter().filter(|name| !known.contains_key(**name)).count();
-        let (wanted, limit) = (self.entry.live(self.session, now)? + fresh, limits.items);
-        if self.entry.settings.max_items.is_none() && fresh > 0 && wanted > limit {
-            return Err(CollectionError::TooManyItems { wanted, limit }.into());
-        }
-        if self.expire(now)? > 0 {
-            known = self.numbers(&names)?;
-        }
-        let begins_anew = self.entry.items == 0 && !items.is_empty();
-        let times = items.iter().map(|item| item.time);
-        self.entry.settings = self.entry.settings.with_items(begins_anew, times, now);
-        let after = self.entry.settings.oldest(now);
-        let too_old = items.iter().filter(|item| after.is_some_and(|oldest| item.time < oldest));
-        let expired = too_old.count();
+        let known = self.numbers(&names)?;
         let most = self.entry.settings.max_items;
         let oldest = match most {
             Some(_) => self.oldest(items.len())?,
             None => BTreeSet::new(),
         };
         let outcome = Outcome::of(&names, self.entry.next, (known, oldest), self.entry.items, most);
-        self.delete(&outcome.gone)?;
+        if !outcome.gone.is_empty() {
+            self.remove("i.number = ANY ($1)", &[&outcome.gone])?;
+        }
         let stays = outcome.stays.iter().filter_map(|place| {
             let number = self.entry.next + signed(*place as u64);
             items.get(*place).map(|item| (number, item))
@@ -177,138 +167,40 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         rows::copy(self.session, self.entry.id, stays)?;
         self.entry.next += signed(items.len() as u64);
         self.entry.items = outcome.items;
-        // By a clock that begins anew, what left by the one before may be young enough again.
-        self.entry.revision += i64::from(begins_anew || outcome.applied.replaced > 0);
-        let left = outcome.applied.left + self.hidden(now)?.saturating_sub(expired);
-        Ok(Applied { expired, left, ..outcome.applied })
+        Ok(outcome.applied)
     }
 
-    pub(super) fn patch(
-        &mut self,
-        patches: &[(Box<str>, ItemPatch)],
-        now: i64,
-    ) -> Result<Applied, Failed> {
-        self.expire(now)?;
-        let ids = patches.iter().map(|(id, _)| &**id).filter(|id| !id.contains('\0'));
-        let ids: Vec<&str> = ids.collect();
-        let there = self.entry.read_items(self.session, "i.id = ANY ($1)", &[&ids])?;
-        let there: HashMap<&str, &(u64, Arc<Item>)> =
-            there.iter().map(|one| (&*one.1.id, one)).collect();
-        let mut patched = Patched::default();
-        for (index, (id, patch)) in patches.iter().enumerate() {
-            let item = || Some(Arc::clone(&there.get(&**id)?.1));
-            let applied = patched.apply(id, patch, item);
-            applied.map_err(|problem| CollectionError::Item { index, problem })?;
-        }
-        let items: Vec<Item> = patched.into_items().collect();
-        rows::check(&items)?;
-        let table = self.entry.table();
-        let text =
-            format!("UPDATE {table} SET time = $2, attributes = $3, data = $4 WHERE number = $1");
-        let mut is_moved = false;
-        for item in &items {
-            let Some((number, before)) = there.get(&*item.id) else { continue };
-            let (attributes, data) = (Json(&item.attributes), item.data.as_deref().map(Json));
-            self.session.execute(&text, &[&signed(*number), &item.time, &attributes, &data])?;
-            is_moved |= item.time != before.time;
-        }
-        let times = items.iter().map(|item| item.time);
-        self.entry.settings = self.entry.settings.with_items(false, times.clone(), now);
-        self.entry.revision += i64::from(is_moved);
-        let after = self.entry.settings.oldest(now);
-        let expired = times.filter(|time| after.is_some_and(|oldest| *time < oldest)).count();
-        let left = self.hidden(now)?.saturating_sub(expired);
-        Ok(Applied { patched: items.len(), expired, left, ..Applied::default() })
-    }
-
-    pub(super) fn remove_selected(
-        &mut self,
-        which: &ItemSelector<'_>,
-        now: i64,
-    ) -> Result<Applied, Failed> {
-        self.expire(now)?;
-        let sql = Sql::of(which, self.entry.settings.oldest_within(which.within, now));
-        let text = format!("DELETE FROM {} i WHERE {}", self.entry.table(), sql.text);
-        let removed = self.session.execute(&text, &sql.values())? as usize;
-        Ok(self.removed(removed))
-    }
-
-    pub(super) fn remove(&mut self, names: &[&str], now: i64) -> Result<Applied, Failed> {
-        self.expire(now)?;
-        let text = format!("DELETE FROM {} WHERE id = ANY ($1)", self.entry.table());
-        let removed = self.session.execute(&text, &[&names])? as usize;
-        Ok(self.removed(removed))
-    }
-
-    fn removed(&mut self, removed: usize) -> Applied {
-        self.entry.items = self.entry.items.saturating_sub(removed);
-        self.entry.revision += i64::from(removed > 0);
-        Applied { removed, ..Applied::default() }
-    }
-
-    pub(super) fn move_items(&mut self, wanted: &EventChange, now: i64) -> Result<Applied, Failed> {
-        self.expire(now)?;
-        let events = wanted.events().into_iter().filter(|name| !name.contains('\0'));
-        let events: Vec<&str> = events.collect();
-        let table = self.entry.table();
-        let text = format!(
-            "SELECT id, event, event_size FROM {table} WHERE event = ANY ($1) ORDER BY number"
-        );
-        let rows = self.session.query(&text, &[&events])?;
-        let last = self.entry.last_move(self.session)?;
-        let members: Vec<Member<'_>> = rows.iter().map(member).collect::<Result<_, _>>()?;
-        let moves = wanted.moves(&members, now.max(last.saturating_add(1)))?;
+    fn move_items(&mut self, moves: &[Move]) -> Result<(), CollectionError> {
         let ids: Vec<&str> = moves.iter().map(|one| &*one.id).collect();
         let events: Vec<&str> = moves.iter().map(|one| &*one.event).collect();
         let sizes: Vec<i64> = moves.iter().map(|one| signed(one.size)).collect();
         let times: Vec<Option<i64>> = moves.iter().map(|one| one.at).collect();
         // One that stays in its event is counted anew, as `Item::moved` has it.
         let text = format!(
-            "UPDATE {table} i SET event = m.event, event_size = m.size, \
+            "UPDATE {} i SET event = m.event, event_size = m.size, \
              moved_from = CASE WHEN i.event = m.event THEN coalesce(i.moved_from, i.event) ELSE i.event END, \
              moved_at = CASE WHEN i.event = m.event THEN i.moved_at ELSE m.at END \
              FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS m (id, event, size, at) \
-             WHERE i.id = m.id"
+             WHERE i.id = m.id",
+            self.entry.table()
         );
         self.session.execute(&text, &[&ids, &events, &sizes, &times])?;
-        self.entry.revision += i64::from(!moves.is_empty());
-        Ok(Applied::default())
+        Ok(())
     }
 
-    pub(super) fn set(&mut self, change: SettingsChange, now: i64) -> Result<Applied, Failed> {
-        self.expire(now)?;
-        let (session, entry) = (&mut *self.session, self.entry);
-        let count = |settings| Entry { settings, ..entry }.live(session, now);
-        let settings = change.apply(entry.settings, count)?;
-        if settings == self.entry.settings {
-            return Ok(Applied::default());
-        }
-        self.entry.settings = settings;
-        self.entry.revision += 1;
-        let most = settings.max_items.unwrap_or(usize::MAX);
-        let many = self.entry.items.saturating_sub(most);
-        let oldest: Vec<i64> = self.oldest(many)?.into_iter().collect();
-        self.delete(&oldest)?;
-        self.entry.items -= oldest.len().min(self.entry.items);
-        Ok(Applied { left: oldest.len() + self.hidden(now)?, ..Applied::default() })
+    /// Deletes the items `i` that a condition with these values admits; how many.
+    fn remove(
+        &mut self,
+        condition: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<usize, CollectionError> {
+        let text = format!("DELETE FROM {} i WHERE {condition}", self.entry.table());
+        let removed = self.session.execute(&text, values)? as usize;
+        self.entry.items = self.entry.items.saturating_sub(removed);
+        Ok(removed)
     }
 
-    /// Number of items that are too old, and were not when the turn began.
-    fn hidden(&mut self, now: i64) -> Result<usize, Failed> {
-        Ok(self.entry.items - self.entry.live(self.session, now)?.min(self.entry.items))
-    }
-
-    /// Removes expired items; returns their number.
-    pub(super) fn expire(&mut self, now: i64) -> Result<usize, Failed> {
-        let Some(oldest) = self.entry.settings.oldest(now) else { return Ok(0) };
-        let text = format!("DELETE FROM {} WHERE time < $1", self.entry.table());
-        let gone = self.session.execute(&text, &[&oldest])? as usize;
-        tell_outlived(&self.entry.table(), gone, self.entry.items);
-        self.entry.items = self.entry.items.saturating_sub(gone);
-        Ok(gone)
-    }
-
-    pub(super) fn end(self) -> Result<Entry, Failed> {
+    pub(super) fn end(self) -> Result<Entry, CollectionError> {
         let Self { session, mut entry, was, .. } = self;
         if entry.items == 0 {
             entry.settings.lag_ms = None;
@@ -327,28 +219,21 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Ok(entry)
     }
 
-    fn numbers(&mut self, names: &[&str]) -> Result<HashMap<String, i64>, Failed> {
+    fn numbers(&mut self, names: &[&str]) -> Result<HashMap<String, i64>, CollectionError> {
+        let names: Vec<&str> = stored(names.iter().copied()).collect();
         let text = format!("SELECT id, number FROM {} WHERE id = ANY ($1)", self.entry.table());
         let rows = self.session.query(&text, &[&names])?;
         let each = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
         each.collect()
     }
 
-    fn oldest(&mut self, count: usize) -> Result<BTreeSet<i64>, Failed> {
+    fn oldest(&mut self, count: usize) -> Result<BTreeSet<i64>, CollectionError> {
         if count == 0 {
             return Ok(BTreeSet::new());
         }
         let text = format!("SELECT number FROM {} ORDER BY number LIMIT $1", self.entry.table());
         let rows = self.session.query(&text, &[&signed(count as u64)])?;
         rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
-    }
-
-    fn delete(&mut self, numbers: &[i64]) -> Result<(), Failed> {
-        if !numbers.is_empty() {
-            let text = format!("DELETE FROM {} WHERE number = ANY ($1)", self.entry.table());
-            self.session.execute(&text, &[&numbers])?;
-        }
-        Ok(())
     }
 
     fn last_of(
@@ -365,6 +250,104 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
     }
 }
 
+impl Transaction for WriteTransaction<'_, '_> {
+    fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    fn check(&self, items: &[Item]) -> Result<(), CollectionError> {
+        rows::check(items)
+    }
+
+    fn known(&mut self, ids: &[&str]) -> Result<Vec<bool>, CollectionError> {
+        let known = self.numbers(ids)?;
+        Ok(ids.iter().map(|id| known.contains_key(*id)).collect())
+    }
+
+    fn remove_selected(
+        &mut self,
+        which: &ItemSelector<'_>,
+        now: i64,
+    ) -> Result<Applied, CollectionError> {
+        transaction::change(self, Vec::new(), false, now)?;
+        let sql = Sql::of(which, self.entry.settings.oldest_within(which.within, now));
+        let removed = self.remove(&sql.text, &sql.values())?;
+        self.entry.revision += i64::from(removed > 0);
+        Ok(Applied { removed, ..Applied::default() })
+    }
+
+    fn last_move(&mut self) -> Result<i64, CollectionError> {
+        self.entry.last_move(self.session)
+    }
+
+    fn moves(
+        &mut self,
+        wanted: &EventChange,
+        at: i64,
+        now: i64,
+    ) -> Result<Vec<Move>, CollectionError> {
+        let events: Vec<&str> = stored(wanted.events()).collect();
+        let oldest = self.entry.settings.oldest(now).unwrap_or(i64::MIN);
+        let text = format!(
+            "SELECT id, event, event_size FROM {} WHERE event = ANY ($1) AND time >= $2 \
+             ORDER BY number",
+            self.entry.table()
+        );
+        let rows = self.session.query(&text, &[&events, &oldest])?;
+        wanted.moves(&rows.iter().map(member).collect::<Result<Vec<_>, _>>()?, at)
+    }
+
+    fn commit(&mut self, changes: Vec<Change>) -> Result<Applied, CollectionError> {
+        let mut applied = Applied::default();
+        let (mut items, mut ids, mut moves) = (Vec::new(), Vec::new(), Vec::new());
+        for change in changes {
+            match change {
+                Change::Format(_) => {}
+                Change::Put(item) => items.push(*item),
+                Change::Remove(id) => ids.push(id),
+                Change::Move(to) => moves.push(to),
+                Change::Patch { id, time, attributes, data } => {
+                    let table = self.entry.table();
+                    let text = format!(
+                        "UPDATE {table} SET time = $2, attributes = $3, data = $4 WHERE id = $1"
+                    );
+                    let (attributes, data) = (Json(&attributes), data.as_deref().map(Json));
+                    self.session.execute(&text, &[&&*id, &time, &attributes, &data])?;
+                    applied.patched += 1;
+                }
+                Change::Set(settings) => {
+                    self.entry.settings = settings;
+                    let most = settings.max_items.unwrap_or(usize::MAX);
+                    let many = self.entry.items.saturating_sub(most);
+                    let oldest: Vec<i64> = self.oldest(many)?.into_iter().collect();
+                    applied.left = self.remove("i.number = ANY ($1)", &[&oldest])?;
+                }
+                Change::Expire(oldest) => {
+                    let items = self.entry.items;
+                    let gone = self.remove("i.time < $1", &[&oldest])?;
+                    tell_outlived(&self.entry.table(), gone, items);
+                }
+                Change::Lag(lag) => self.entry.settings.lag_ms = Some(lag),
+            }
+        }
+        if !items.is_empty() {
+            applied = self.put(&items)?;
+        }
+        if !ids.is_empty() {
+            let ids: Vec<&str> = ids.iter().map(|id| &**id).collect();
+            applied.removed = self.remove("i.id = ANY ($1)", &[&ids])?;
+        }
+        if !moves.is_empty() {
+            self.move_items(&moves)?;
+        }
+        Ok(applied)
+    }
+
+    fn revise(&mut self) {
+        self.entry.revision += 1;
+    }
+}
+
 impl Following for WriteTransaction<'_, '_> {
     fn settings(&self) -> Settings {
         self.entry.settings
@@ -374,17 +357,17 @@ impl Following for WriteTransaction<'_, '_> {
         unsigned(self.entry.revision)
     }
 
-    fn is_empty(&mut self, now: i64) -> Result<bool, CollectionError> {
-        Ok(self.entry.live(self.session, now)? == 0)
+    fn live(&mut self, oldest: Option<i64>) -> Result<usize, CollectionError> {
+        self.entry.live(self.session, oldest)
     }
 
     fn next_number(&self) -> u64 {
         unsigned(self.entry.next)
     }
 
-    fn there(&mut self, items: &[Item]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError> {
-        let names: Vec<&str> = items.iter().map(|item| &*item.id).collect();
-        let there = self.entry.read_items(self.session, "i.id = ANY ($1)", &[&names])?;
+    fn there(&mut self, ids: &[&str]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError> {
+        let ids: Vec<&str> = stored(ids.iter().copied()).collect();
+        let there = self.entry.read_items(self.session, "i.id = ANY ($1)", &[&ids])?;
         Ok(there.into_iter().map(|(_, item)| (item.id.clone(), item)).collect())
     }
 
@@ -408,10 +391,10 @@ impl Following for WriteTransaction<'_, '_> {
     }
 
     fn windows(&self) -> &Windows {
-        self.windows
+        &self.windows
     }
 
     fn budget(&self) -> &Arc<Budget> {
-        self.budget
+        &self.shared.budget
     }
 }

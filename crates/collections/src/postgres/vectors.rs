@@ -12,7 +12,6 @@ use postgres::binary_copy::BinaryCopyInWriter;
 use postgres::types::Type;
 
 use crate::postgres::condition::Sql;
-use crate::postgres::pool::Failed;
 use crate::postgres::rows;
 use crate::postgres::rows::{COLUMNS, signed};
 use crate::postgres::schema::MAKING;
@@ -66,7 +65,7 @@ impl Table {
         session: &mut Session<'_>,
         collection: &str,
         (fingerprint, dims): (&str, usize),
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, CollectionError> {
         if let Some(known) = Self::look(session, collection, fingerprint)? {
             return Ok(known);
         }
@@ -85,14 +84,14 @@ impl Table {
             &[&id, &fingerprint, &i32::try_from(dims).unwrap_or(i32::MAX)],
         )?;
         let made = Self::look(session, collection, fingerprint)?;
-        Ok(made.ok_or(CollectionError::Unknown)?)
+        made.ok_or(CollectionError::Unknown)
     }
 
     fn look(
         session: &mut Session<'_>,
         collection: &str,
         fingerprint: &str,
-    ) -> Result<Option<Self>, Failed> {
+    ) -> Result<Option<Self>, CollectionError> {
         let text = format!(
             "SELECT {ENTRY}, v.upto FROM cognate.collections c \
              JOIN cognate.vectors v ON v.collection = c.id WHERE c.name = $1 AND v.fingerprint = $2"
@@ -115,7 +114,7 @@ impl Table {
         which: &ItemSelector<'_>,
         (asked, length): (&[Option<HalfVector>], usize),
         now: i64,
-    ) -> Result<Vec<(u64, Arc<Item>)>, Failed> {
+    ) -> Result<Vec<(u64, Arc<Item>)>, CollectionError> {
         session.run(&format!("{SEARCH} SET LOCAL hnsw.ef_search = {}", length.clamp(40, 1000)))?;
         let mut found = BTreeMap::new();
         for vector in asked.iter().flatten() {

@@ -302,10 +302,11 @@ impl Call {
 const NANOS_PER_ITEM: u64 = 40;
 const NANOS_PER_QUESTION: u64 = 20;
 
+const NO_COLLECTION: &str = "there is no collection of this name; GET /collections lists them";
+
 /// The refusal of a path whose collection is not there.
 pub(crate) fn no_collection() -> ApiError {
-    let detail = "there is no collection of this name; GET /collections lists them";
-    ApiError::new(Code::NotFound, detail)
+    ApiError::new(Code::NotFound, NO_COLLECTION)
 }
 
 /// The refusal of a path whose item is not there.
@@ -325,9 +326,8 @@ pub(crate) fn of_item(problem: &ItemProblem, of: impl Into<Pointer>) -> ApiError
 
 /// The refusal of a text that is to be matched; `of` is its place in the body.
 pub(crate) fn other_text(of: impl Into<Pointer>) -> ApiError {
-    let detail =
-        "the collection has another text of this `id`; with `replace` this one takes its place";
-    ApiError::at(Code::OtherText, Pointer::from("/text").within(of), detail)
+    let error = CollectionError::OtherText { index: 0 };
+    ApiError::at(Code::OtherText, Pointer::from("/text").within(of), error.to_string())
 }
 
 /// The refusal of a filter; `at` is its place in the body.
@@ -338,26 +338,20 @@ pub(crate) fn of_filter(problem: &FilterProblem, at: &'static str) -> ApiError {
 
 /// The refusal of a change; `items` is the place of the items in the body.
 pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
-    match error {
-        CollectionError::Unknown => no_collection(),
-        CollectionError::BadName => ApiError::at(Code::InvalidField, "", error.to_string()),
-        CollectionError::TooMany { limit } => {
-            let detail = format!("there are {limit} collections (setting `max_collections`)");
-            ApiError::new(Code::CollectionFull, detail)
+    use CollectionError as Of;
+    let told = |code| ApiError::new(code, error.to_string());
+    // Of others the message names files or hosts, which are for the log alone.
+    let (code, detail) = match error {
+        Of::Unknown => return no_collection(),
+        Of::NoEvent => return told(Code::NotFound),
+        Of::TooMany { .. } | Of::TooManyItems { .. } | Of::NoMemory { .. } => {
+            return told(Code::CollectionFull);
         }
-        CollectionError::TooManyItems { wanted, limit } => {
-            let detail = format!(
-                "the collection would have {wanted} items; the limit is {limit} (setting \
-                 `collection_items`). With `max_items` the oldest leave"
-            );
-            ApiError::new(Code::CollectionFull, detail)
-        }
-        CollectionError::NoMemory { limit } => {
-            let detail = format!(
-                "collections would take more than {limit} bytes of memory (setting \
-                 `collection_bytes`)"
-            );
-            ApiError::new(Code::CollectionFull, detail)
+        Of::HandedOver => return told(Code::Draining),
+        Of::ReadOnly => return told(Code::ReadOnly),
+        Of::BadName => return ApiError::at(Code::InvalidField, "", error.to_string()),
+        Of::TooManyChosen { .. } => {
+            return ApiError::at(Code::TooMuchWork, "/collection", error.to_string());
         }
         CollectionError::WouldDrop { items } => {
             let detail = format!(
@@ -367,100 +361,76 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
             ApiError::new(Code::WouldDrop, detail)
         }
         // Without a list the body is the item.
-        CollectionError::Item { problem, .. } if items.is_empty() => of_item(problem, ""),
-        CollectionError::Item { index, problem } => {
-            of_item(problem, Pointer::from(items).index(*index))
+        Of::Item { problem, .. } if items.is_empty() => return of_item(problem, ""),
+        Of::Item { index, problem } => {
+            return of_item(problem, Pointer::from(items).index(*index));
         }
-        CollectionError::OtherText { index } => other_text(Pointer::from(items).index(*index)),
-        CollectionError::NoEvent => ApiError::new(Code::NotFound, error.to_string()),
-        CollectionError::EventChange { field, index, problem } => {
+        Of::OtherText { index } => return other_text(Pointer::from(items).index(*index)),
+        Of::EventChange { field, index, problem } => {
             let list = Pointer::from(*field);
             let at = index.map_or(list.clone(), |index| list.index(index));
-            ApiError::at(Code::InvalidField, at, *problem)
+            return ApiError::at(Code::InvalidField, at, *problem);
         }
-        CollectionError::Write { .. } => {
-            let detail = "the collection's log could not be written, so nothing was changed; the \
-                          server's log says more under this request id";
-            with_cause(error, Code::NotWritten, detail)
-        }
-        CollectionError::Unsynced { .. } => {
-            let detail = "the disk failed to keep what was written, so it is taken back, and may be \
-                          there or not once the server starts again; until then nothing is written. \
-                          The server's log says more under this request id";
-            with_cause(error, Code::NotWritten, detail)
-        }
-        CollectionError::Away { .. } => {
-            let detail = "the collection's files were deleted, moved, replaced or cut under the server, so \
-                          nothing was changed, and nothing is written until it starts again; the \
-                          server's log says more under this request id";
-            with_cause(error, Code::NotWritten, detail)
-        }
-        CollectionError::NotServed { .. } => {
-            let detail = "the log of this collection cannot be read, so it is not served until it can be: \
-                          a reload of the server that writes takes it up then, and a replica does so by \
-                          itself. The server's log says what it needs. All others are served";
-            with_cause(error, Code::NotReady, detail)
-        }
-        CollectionError::HandedOver => {
-            let detail = "the server is about to stop and handed its collections over to the one that \
-                          follows it; send this to that one";
-            ApiError::new(Code::Draining, detail)
-        }
-        CollectionError::ReadOnly => {
-            let detail = "this server is a replica, which takes no changes; send them to the server \
-                          that keeps the collections";
-            ApiError::new(Code::ReadOnly, detail)
-        }
-        CollectionError::Unreachable { .. } => {
-            let detail = "the database that keeps the collections cannot be reached; ask again";
-            with_cause(error, Code::DatabaseUnavailable, detail)
-        }
-        CollectionError::Slow { .. } => {
-            let detail = "the database that keeps the collections takes longer than the server lets \
-                          an answer take (setting `compute_deadline_ms`); ask again";
-            with_cause(error, Code::DeadlineExceeded, detail)
-        }
-        CollectionError::Unwritable { .. } => {
-            let detail = "the database that keeps the collections takes nothing, so nothing was \
-                          changed; the server's log says more under this request id";
-            with_cause(error, Code::NotWritten, detail)
-        }
-        CollectionError::Uncertain { .. } => {
-            let detail = "the connection to the database was lost while it wrote, so what was to be \
-                          written may be there or not; write it again";
-            with_cause(error, Code::NotWritten, detail)
-        }
-        CollectionError::TooManyChosen { limit } => {
-            let detail = format!(
-                "more than {limit} items would be sent from the database to be ranked; ask for a \
-                 `shortlist`, or filter them"
-            );
-            ApiError::at(Code::TooMuchWork, "/collection", detail)
-        }
-        CollectionError::Read { .. }
-        | CollectionError::InUse { .. }
-        | CollectionError::Alive { .. }
-        | CollectionError::NoCollections { .. }
-        | CollectionError::Damaged { .. }
-        | CollectionError::NewerFormat { .. }
-        | CollectionError::NoLog { .. }
-        | CollectionError::NotSetUp { .. }
-        | CollectionError::Database { .. } => ApiError::internal(&error.to_string()),
-    }
-}
-
-/// A refusal whose cause, which names files and hosts, is for the log alone.
-fn with_cause(error: &CollectionError, code: Code, detail: &'static str) -> ApiError {
-    let cause = Some(error.to_string().into());
-    ApiError { cause, ..ApiError::new(code, detail) }
+        Of::Write { .. } => (
+            Code::NotWritten,
+            "the collection's log could not be written, so nothing was changed; the server's log says more \
+             under this request id",
+        ),
+        Of::Unsynced { .. } => (
+            Code::NotWritten,
+            "the disk failed to keep what was written, so it is taken back, and may be there or not once the \
+             server starts again; until then nothing is written. The server's log says more under this \
+             request id",
+        ),
+        Of::Away { .. } => (
+            Code::NotWritten,
+            "the collection's files were deleted, moved, replaced or cut under the server, so nothing was \
+             changed, and nothing is written until it starts again; the server's log says more under this \
+             request id",
+        ),
+        Of::NotServed { .. } => (
+            Code::NotReady,
+            "the log of this collection cannot be read, so it is not served until it can be: a reload of the \
+             server that writes takes it up then, and a replica does so by itself. The server's log says what \
+             it needs. All others are served",
+        ),
+        Of::Unreachable { .. } => (
+            Code::DatabaseUnavailable,
+            "the database that keeps the collections cannot be reached; ask again",
+        ),
+        Of::Slow { .. } => (
+            Code::DeadlineExceeded,
+            "the database that keeps the collections takes longer than the server lets an answer take \
+             (setting `compute_deadline_ms`); ask again",
+        ),
+        Of::Unwritable { .. } => (
+            Code::NotWritten,
+            "the database that keeps the collections takes nothing, so nothing was changed; the server's log \
+             says more under this request id",
+        ),
+        Of::Uncertain { .. } => (
+            Code::NotWritten,
+            "the connection to the database was lost while it wrote, so what was to be written may be there \
+             or not; write it again",
+        ),
+        Of::Read { .. }
+        | Of::InUse { .. }
+        | Of::Alive { .. }
+        | Of::NoCollections { .. }
+        | Of::Damaged { .. }
+        | Of::NewerFormat { .. }
+        | Of::NoLog { .. }
+        | Of::NotSetUp { .. }
+        | Of::Database { .. } => return ApiError::internal(&error.to_string()),
+    };
+    ApiError { cause: Some(error.to_string().into()), ..ApiError::new(code, detail) }
 }
 
 /// The refusal of a `/rank` question about a collection.
 pub(crate) fn of_named(error: &CollectionError) -> ApiError {
     match error {
         CollectionError::Unknown => {
-            let detail = "there is no collection of this name; GET /collections lists them";
-            ApiError::at(Code::UnknownCollection, "/collection", detail)
+            ApiError::at(Code::UnknownCollection, "/collection", NO_COLLECTION)
         }
         other => of(other, "/collection"),
     }

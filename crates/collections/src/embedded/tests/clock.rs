@@ -4,14 +4,10 @@
 use std::sync::Arc;
 
 use crate::embedded::EmbeddedCollection;
-use crate::embedded::tests::{item, open};
+use crate::embedded::tests::{ids, item, open};
 use crate::{Collection, Settings};
 
 const TTL: i64 = 1000;
-
-fn ids(collection: &EmbeddedCollection, now: i64) -> Vec<String> {
-    collection.view(now).iter().map(|item| item.id.to_string()).collect()
-}
 
 #[test]
 fn a_clock_that_jumps_takes_out_what_is_too_old_by_it() {

@@ -48,8 +48,7 @@ fn change(news: &EmbeddedCollection) {
         (Write::Set(bounds.into()), 4500),
         (Write::Put(vec![item(5, "a lake", 4600)]), 4600),
     ] {
-        let (_, pending) = news.write(wanted, now).unwrap();
-        news.wait_durable(pending).unwrap();
+        news.change(wanted, now).unwrap();
     }
 }
 

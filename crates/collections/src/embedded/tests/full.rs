@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::embedded::frame::HEAD;
 use crate::embedded::storage::Storage;
 use crate::embedded::tests::faults::{LOG, open};
-use crate::embedded::tests::item;
 use crate::embedded::tests::simulated::Simulated;
+use crate::embedded::tests::{ids, item};
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{Collection, CollectionError, Home, Item, ItemSelector, Limits, Settings, Write};
 
@@ -16,10 +16,6 @@ const TORN: &[u8] = b"half of a frame that nobody was told of";
 
 fn one(at: usize) -> Vec<Item> {
     vec![item(at, "the quake", 0)]
-}
-
-fn ids(news: &EmbeddedCollection) -> Vec<String> {
-    news.view(0).iter().map(|item| item.id.to_string()).collect()
 }
 
 /// A disk with a collection of so many items, as a process leaves it that is killed.
@@ -60,7 +56,10 @@ fn a_torn_end_that_cannot_be_kept_is_left_until_there_is_room() {
         );
         let (home, cuts) = opened.unwrap();
         assert_eq!((cuts.len(), cuts[0].bytes, &cuts[0].kept), (1, TORN.len() as u64, &None));
-        assert_eq!((ids(&news(&home)), home.full()), (vec!["n0".to_owned(), "n1".to_owned()], 1));
+        assert_eq!(
+            (ids(&news(&home), 0), home.full()),
+            (vec!["n0".to_owned(), "n1".to_owned()], 1)
+        );
         assert!(is_unwritten(news(&home).put(one(2), 0)));
         assert!(is_unwritten(news(&home).remove(&["n0"], 0)));
         assert!(is_unwritten(news(&home).tidy(0)));
@@ -74,7 +73,7 @@ fn a_torn_end_that_cannot_be_kept_is_left_until_there_is_room() {
     disk.fill(None);
     news(&home).put(one(2), 0).unwrap();
     assert_eq!(
-        (ids(&news(&home)).len(), disk.bytes(Path::new(&kept)).unwrap()),
+        (ids(&news(&home), 0).len(), disk.bytes(Path::new(&kept)).unwrap()),
         (3, TORN.to_vec())
     );
     home.look_after().unwrap();
@@ -86,7 +85,7 @@ fn a_torn_end_that_cannot_be_kept_is_left_until_there_is_room() {
         false,
     )
     .unwrap();
-    assert_eq!((cuts.len(), ids(&news(&again)).len()), (0, 3));
+    assert_eq!((cuts.len(), ids(&news(&again), 0).len()), (0, 3));
 }
 
 /// Every step fails of the write that cuts the end, and the power goes after it.
@@ -104,10 +103,10 @@ fn a_late_cut_loses_nothing_whatever_step_fails() {
         let answer = news(&home).put(one(2), 0);
         let later = news(&home).put(one(3), 0);
         disk.fail(0..0);
-        let shown = ids(&news(&home));
+        let shown = ids(&news(&home), 0);
         assert_eq!(shown.len(), 2 + usize::from(answer.is_ok()) + usize::from(later.is_ok()));
         let check = |disk: &Simulated, told: &str| {
-            let found = ids(&news(&open(disk).unwrap()));
+            let found = ids(&news(&open(disk).unwrap()), 0);
             assert!(shown.iter().all(|id| found.contains(id)), "{fails:?}, {told}: {found:?}");
             let uncertain = [&answer, &later];
             let uncertain =
@@ -131,20 +130,19 @@ fn what_is_deleted_on_a_full_disk_makes_room() {
         assert_eq!(home.full(), 1, "{fails:?}");
         // A few have the room that is set aside for them, beside what is left.
         news(&home).remove(&["n1"], 0).unwrap();
-        assert_eq!(ids(&news(&home)), ["n0", "n2"]);
+        assert_eq!(ids(&news(&home), 0), ["n0", "n2"]);
         home.look_after().unwrap();
         assert_eq!(home.full(), 1, "there is room for the next deletion, and for nothing else");
         disk.fill(Some(0));
         let before = disk.bytes(Path::new(LOG)).unwrap().len();
         disk.fail(fails.clone());
-        let written = news(&home).write(all(), 0);
-        let deleted = written.and_then(|(_, pending)| news(&home).wait_durable(pending));
+        let deleted = news(&home).change(all(), 0);
         disk.fail(0..0);
         let left = if deleted.is_ok() { 0 } else { 2 };
-        assert_eq!(ids(&news(&home)).len(), left, "{fails:?}: {deleted:?}");
+        assert_eq!(ids(&news(&home), 0).len(), left, "{fails:?}: {deleted:?}");
         let is_uncertain = matches!(deleted, Err(CollectionError::Unsynced { .. }));
         for (_, disk) in disk.crashed(1) {
-            let found = ids(&news(&open(&disk).unwrap())).len();
+            let found = ids(&news(&open(&disk).unwrap()), 0).len();
             assert!(found == left || (is_uncertain && found == 0), "{fails:?}: {found}");
         }
         if deleted.is_ok() {
@@ -152,7 +150,7 @@ fn what_is_deleted_on_a_full_disk_makes_room() {
             assert!(after < before / 2, "{before} bytes became {after}");
             news(&home).put(one(4), 0).unwrap();
             home.look_after().unwrap();
-            assert_eq!(ids(&news(&open(&disk.killed()).unwrap())), ["n4"]);
+            assert_eq!(ids(&news(&open(&disk.killed()).unwrap()), 0), ["n4"]);
         }
     }
 }

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 
 use super::{frames, item, log_of, open, with_batches, with_killed_batches};
 use crate::embedded::items::Items;
-use crate::embedded::log::Change;
 use crate::embedded::{EmbeddedHome, Opening};
+use crate::transaction::Change;
 use crate::{
     Cancellation, Choice, Collection, CollectionError, Home, ItemSelector, Limits, Outgoing,
     ReplicaHome, Settings, Write, contract,
@@ -244,7 +244,7 @@ fn items_of_a_log_that_was_written_anew_keep_their_numbers() {
     let held = |items: &[(usize, i64)]| {
         let mut held = Items::keeping(Settings { ttl_ms: Some(100), ..Settings::default() });
         let put = |&(id, time): &(usize, i64)| Change::put(item(id, "a", time));
-        held.apply_all(items.iter().map(put).collect());
+        held.apply_all(items.iter().map(put));
         held
     };
     for (from, to, kept) in [

@@ -10,14 +10,9 @@ use crate::embedded::EmbeddedHome;
 use crate::embedded::log::UNWHOLE;
 use crate::embedded::store::LAST_PIECE;
 use crate::embedded::tests::faults::{LOG, open};
-use crate::embedded::tests::item;
 use crate::embedded::tests::simulated::Simulated;
+use crate::embedded::tests::{ids, item};
 use crate::{Collection, CollectionError, Home, Limits, Settings};
-
-fn names(home: &EmbeddedHome) -> Vec<String> {
-    let news = home.named("news").unwrap();
-    news.view(0).iter().map(|item| item.id.to_string()).collect()
-}
 
 /// Items are added and taken out between the copy of a log and its taking the log's place, while some
 /// steps of the disk fail; how many steps there were.
@@ -60,7 +55,7 @@ fn run(fails: Range<usize>, seeds: u64) -> usize {
     }
     for (how, disk) in disk.crashed(seeds) {
         let found = open(&disk).unwrap_or_else(|error| panic!("{told}, {how}: {error}"));
-        let found = names(&found);
+        let found = ids(&found.named("news").unwrap(), 0);
         for at in &kept {
             assert!(found.contains(&format!("n{at}")), "{told}, {how}: n{at} of {found:?}");
         }
@@ -107,8 +102,8 @@ fn writers_wait_for_the_last_of_what_was_written_meanwhile_only() {
     news.put(vec![item(30, "after", 0)], 0).unwrap();
     news.turn().replace_log(copy).unwrap();
     let expected: Vec<String> = (0..31).map(|at| format!("n{at}")).collect();
-    assert_eq!(names(&home), expected);
-    assert_eq!(names(&open(&disk.killed()).unwrap()), expected);
+    assert_eq!(ids(&news, 0), expected);
+    assert_eq!(ids(&open(&disk.killed()).unwrap().named("news").unwrap(), 0), expected);
 }
 
 #[test]
@@ -121,6 +116,6 @@ fn a_copy_of_a_deleted_collection_leaves_the_next_one_alone() {
     home.delete("news").unwrap();
     home.make("news", Settings::default(), 0).unwrap().0.put(vec![item(1, "next", 0)], 0).unwrap();
     assert!(matches!(news.turn().replace_log(copy), Err(CollectionError::Unknown)));
-    assert_eq!(names(&home), ["n1"]);
-    assert_eq!(names(&open(&disk.killed()).unwrap()), ["n1"]);
+    assert_eq!(ids(&home.named("news").unwrap(), 0), ["n1"]);
+    assert_eq!(ids(&open(&disk.killed()).unwrap().named("news").unwrap(), 0), ["n1"]);
 }

@@ -1,0 +1,218 @@
+//! What a write does, in a turn in which nobody else writes: decided here, and made by a log or a database.
+
+use std::collections::HashSet;
+
+use cognate::window::stream::AddPolicy;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::events::Move;
+use crate::matcher::Followed;
+use crate::windows::Following;
+use crate::{
+    Applied, Attributes, Cancellation, CollectionError, EventChange, Item, ItemSelector, Limits,
+    MatchError, MatchOptions, Patched, Settings, SharedEngine, Write, matcher,
+};
+
+/// A change of a collection, as a log has it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Change<I = Box<Item>> {
+    /// The shape of the file.
+    Format(Box<str>),
+    Set(Settings),
+    /// An item is added, in the place of another of its name.
+    Put(I),
+    Remove(Box<str>),
+    /// An item that is there has these fields from now on, and keeps the others and its place.
+    Patch {
+        id: Box<str>,
+        time: i64,
+        #[serde(default, skip_serializing_if = "Attributes::is_empty")]
+        attributes: Attributes,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<Box<RawValue>>,
+    },
+    /// An item that is there moves to another event, and keeps its place.
+    Move(Move),
+    /// Items from before this time are taken out.
+    Expire(i64),
+    /// The collection's clock is so far behind the server's from now on.
+    Lag(i64),
+}
+
+impl Change {
+    pub(super) fn put(item: Item) -> Self {
+        Self::Put(Box::new(item))
+    }
+
+    /// The time of an item that is added or patched.
+    fn time(&self) -> Option<i64> {
+        match self {
+            Self::Put(item) => Some(item.time),
+            Self::Patch { time, .. } => Some(*time),
+            _ => None,
+        }
+    }
+}
+
+/// A turn to write to a collection. Expired items are there until they are taken out.
+pub(super) trait Transaction: Following {
+    fn limits(&self) -> &Limits;
+
+    /// Refuses items that others keep and this home cannot.
+    fn check(&self, _items: &[Item]) -> Result<(), CollectionError> {
+        Ok(())
+    }
+
+    /// Whether there are items of these names.
+    fn known(&mut self, ids: &[&str]) -> Result<Vec<bool>, CollectionError>;
+
+    /// When events were merged last, as far as there were items of that.
+    fn last_move(&mut self) -> Result<i64, CollectionError>;
+
+    /// What of the items becomes what of a change of events at this moment.
+    fn moves(
+        &mut self,
+        wanted: &EventChange,
+        at: i64,
+        now: i64,
+    ) -> Result<Vec<Move>, CollectionError>;
+
+    /// Takes out the items that are meant. However many they are, a database does not send them here.
+    fn remove_selected(
+        &mut self,
+        which: &ItemSelector<'_>,
+        now: i64,
+    ) -> Result<Applied, CollectionError>;
+
+    /// Makes changes: all of them or none. If there are none, whether any would be taken.
+    fn commit(&mut self, changes: Vec<Change>) -> Result<Applied, CollectionError>;
+
+    /// Counts the [revision](Following::revision) on.
+    fn revise(&mut self);
+}
+
+pub(super) fn write(
+    turn: &mut dyn Transaction,
+    wanted: Write,
+    now: i64,
+) -> Result<Applied, CollectionError> {
+    let mut revises = false;
+    let changes = match wanted {
+        Write::Put(items) => {
+            turn.limits().check(&items)?;
+            turn.check(&items)?;
+            items.into_iter().map(Change::put).collect()
+        }
+        Write::Patch(patches) => {
+            let oldest = turn.settings().oldest(now);
+            let ids: Vec<&str> = patches.iter().map(|(id, _)| &**id).collect();
+            let mut there = turn.there(&ids)?;
+            there.retain(|_, item| oldest.is_none_or(|oldest| item.time >= oldest));
+            let mut patched = Patched::default();
+            for (index, (id, patch)) in patches.iter().enumerate() {
+                let applied = patched.apply(id, patch, || there.get(id).cloned());
+                applied.map_err(|problem| CollectionError::Item { index, problem })?;
+            }
+            let items: Vec<Item> = patched.into_items().collect();
+            turn.check(&items)?;
+            // Nothing else that a patch changes is looked at by whoever matches.
+            let is_moved =
+                |item: &Item| there.get(&item.id).is_some_and(|before| before.time != item.time);
+            revises = items.iter().any(is_moved);
+            let change = |Item { id, time, attributes, data, .. }| Change::Patch {
+                id,
+                time,
+                attributes,
+                data,
+            };
+            items.into_iter().map(change).collect()
+        }
+        Write::Remove(mut ids) => {
+            let names: Vec<&str> = ids.iter().map(|id| &**id).collect();
+            let mut known = turn.known(&names)?.into_iter();
+            ids.retain(|_| known.next().unwrap_or(false));
+            ids.into_iter().map(Change::Remove).collect()
+        }
+        Write::RemoveSelected(which) => return turn.remove_selected(&which, now),
+        Write::Move(wanted) => {
+            let at = now.max(turn.last_move()?.saturating_add(1));
+            let moves = turn.moves(&wanted, at, now)?;
+            revises = !moves.is_empty();
+            moves.into_iter().map(Change::Move).collect()
+        }
+        // What is as it should be is waited for until it lasts, like any other change.
+        Write::Set(change) => {
+            let own = turn.settings();
+            let settings = change.apply(own, |settings| turn.live(settings.oldest(now)))?;
+            revises = settings != own;
+            Vec::from_iter(revises.then_some(Change::Set(settings)))
+        }
+    };
+    change(turn, changes, revises, now)
+}
+
+/// Matches items of different names against those that are there, and adds them; how many others left.
+pub(super) fn follow(
+    turn: &mut dyn Transaction,
+    engine: SharedEngine,
+    how: &MatchOptions,
+    (items, now): (Vec<Item>, i64),
+    cancel: Cancellation<'_>,
+) -> Result<(Followed, usize), MatchError> {
+    let mut followed = matcher::follow(turn, engine, how, (items, now), cancel)?;
+    if how.add == AddPolicy::None {
+        return Ok((followed, 0));
+    }
+    let items = std::mem::take(&mut followed.items).into_iter();
+    let applied = change(turn, items.map(Change::put).collect(), false, now)?;
+    Ok((followed, applied.left))
+}
+
+/// Makes changes, all of them or none, if there is room for them. What is too old by now is taken out before.
+pub(super) fn change(
+    turn: &mut dyn Transaction,
+    mut changes: Vec<Change>,
+    revises: bool,
+    now: i64,
+) -> Result<Applied, CollectionError> {
+    let own = turn.settings();
+    let oldest = own.oldest(now);
+    let (all, live) = (turn.live(None)?, turn.live(oldest)?);
+    let put = changes.iter().filter_map(|change| match change {
+        Change::Put(item) => Some(&*item.id),
+        _ => None,
+    });
+    let put: Vec<&str> = put.collect();
+    if own.max_items.is_none() && !put.is_empty() {
+        let known = turn.known(&put)?;
+        let fresh = put.iter().zip(known).filter(|(_, is_known)| !is_known);
+        let fresh: HashSet<&str> = fresh.map(|(id, _)| *id).collect();
+        let (wanted, limit) = (live + fresh.len(), turn.limits().items);
+        if !fresh.is_empty() && wanted > limit {
+            return Err(CollectionError::TooManyItems { wanted, limit });
+        }
+    }
+    let times: Vec<i64> = changes.iter().filter_map(Change::time).collect();
+    let settings = own.with_items(live == 0, times.iter().copied(), now);
+    let after = settings.oldest(now);
+    let expired = times.iter().filter(|&&time| after.is_some_and(|oldest| time < oldest)).count();
+    // Items that were the last to leave took their clock with them.
+    let begins_anew = live == 0 && !times.is_empty();
+    if settings != own || begins_anew {
+        changes.extend(settings.lag_ms.map(Change::Lag));
+    }
+    if let Some(oldest) = oldest.filter(|_| live < all) {
+        changes.insert(0, Change::Expire(oldest));
+    }
+    let applied = turn.commit(changes)?;
+    // By a clock that begins anew, what left by the one before may be young enough again.
+    if revises || begins_anew || applied.replaced + applied.removed > 0 {
+        turn.revise();
+    }
+    // By a clock that was moved on others are too old as well.
+    let oldest = turn.settings().oldest(now);
+    let hidden = turn.live(None)?.saturating_sub(turn.live(oldest)?);
+    Ok(Applied { expired, left: applied.left + hidden.saturating_sub(expired), ..applied })
+}
