@@ -56,8 +56,8 @@ impl Columns {
 
 #[derive(Debug)]
 struct Column {
-    /// For each place of the block the index of the item's value among the keys; nothing if there are none.
-    codes: Box<[u16]>,
+    /// For each place of the block the index of the item's value among the keys.
+    codes: [u16; BLOCK as usize],
     /// Each value once, in order; of long texts their beginnings.
     keys: Box<[u128]>,
     /// The index of an item that has the value.
@@ -67,12 +67,11 @@ struct Column {
 
 impl Column {
     fn bytes(name: Option<&str>, values: usize) -> usize {
-        let codes = if values == 0 { 0 } else { BLOCK as usize * size_of::<u16>() };
-        let lists = [codes, values * size_of::<u128>(), values * size_of::<u16>()];
         let own = size_of::<Self>() + 2 * size_of::<usize>();
         let slot = size_of::<(Option<Box<str>>, Arc<Self>)>();
-        let texts = [own, slot, name.map_or(0, str::len)];
-        lists.into_iter().chain(texts).map(allocated).sum()
+        let lists = [values * size_of::<u128>(), values * size_of::<u16>()];
+        let all = [own, slot, name.map_or(0, str::len)].into_iter().chain(lists);
+        all.map(allocated).sum()
     }
 
     /// Nothing where there is no memory for it.
@@ -85,10 +84,8 @@ impl Column {
         values.sort_unstable_by(|one, other| {
             one.0.cmp(&other.0).then_with(|| rest(one).cmp(&rest(other)))
         });
-        let (mut codes, mut keys, mut examples) = (Vec::new(), Vec::new(), Vec::new());
-        if !values.is_empty() {
-            codes.resize(BLOCK as usize, MISSING);
-        }
+        let (mut keys, mut examples) = (Vec::new(), Vec::new());
+        let mut codes = [MISSING; BLOCK as usize];
         for run in values.chunk_by(|one, next| one.0 == next.0 && rest(one) == rest(next)) {
             for (_, at) in run {
                 codes[(chunk.numbers[*at] % BLOCK) as usize] = keys.len() as u16;
@@ -97,12 +94,7 @@ impl Column {
             examples.extend(run.first().map(|(_, at)| *at as u16));
         }
         paid.shrink_to(Self::bytes(name, keys.len()));
-        Some(Self {
-            codes: codes.into(),
-            keys: keys.into(),
-            examples: examples.into(),
-            _paid: paid,
-        })
+        Some(Self { codes, keys: keys.into(), examples: examples.into(), _paid: paid })
     }
 
     /// The items that a test admits, and those for it that have no value.
@@ -121,13 +113,19 @@ impl Column {
             Test::Beside(side, other) => {
                 let equal = self.codes_of(other, chunk, name);
                 let kind = key(other) >> KIND;
-                let start = || self.keys.partition_point(|key| key >> KIND < kind);
-                let end = || self.keys.partition_point(|key| key >> KIND <= kind);
+                // Mostly all values are of one kind.
+                let before = |kind: u128| match (self.keys.first(), self.keys.last()) {
+                    (Some(first), _) if first >> KIND >= kind => 0,
+                    (_, Some(last)) if last >> KIND >= kind => {
+                        self.keys.partition_point(|key| key >> KIND < kind)
+                    }
+                    _ => self.keys.len(),
+                };
                 self.coded(match side {
-                    Side::Above => equal.end..end(),
-                    Side::NotBelow => equal.start..end(),
-                    Side::Below => start()..equal.start,
-                    Side::NotAbove => start()..equal.end,
+                    Side::Above => equal.end..before(kind + 1),
+                    Side::NotBelow => equal.start..before(kind + 1),
+                    Side::Below => before(kind)..equal.start,
+                    Side::NotAbove => before(kind)..equal.end,
                 })
             }
         }
