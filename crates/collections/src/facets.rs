@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::filter::{ExactNumber, compare};
-use crate::{Attribute, Cancellation, ChooseError, CollectionError, Item, ItemSelector};
+use crate::{Attribute, Cancellation, ChooseError, CollectionError, Item};
+
+/// Items that are counted between two checks for cancellation.
+const PIECE: usize = 4096;
 
 /// Most different values that are counted at once, those of all attributes together.
 pub const MOST_COUNTED_VALUES: usize = 100_000;
@@ -77,7 +80,6 @@ impl Attribute {
 impl Facets {
     /// Counts items, and tells at most so many values of each attribute.
     pub(super) fn count<'i>(
-        which: &ItemSelector<'_>,
         items: impl Iterator<Item = (u64, &'i Arc<Item>)>,
         (names, most): (&[&str], usize),
         cancel: Cancellation<'_>,
@@ -85,7 +87,10 @@ impl Facets {
         let mut counts: Vec<HashMap<Value<'i>, usize>> = Vec::new();
         counts.resize_with(names.len(), HashMap::new);
         let (mut total, mut different) = (0, 0);
-        which.each(items, cancel, |_, item| {
+        for (_, item) in items {
+            if total % PIECE == 0 {
+                cancel.check()?;
+            }
             total += 1;
             for (name, counts) in names.iter().zip(&mut counts) {
                 let Some(value) = item.attributes.get(name) else { continue };
@@ -96,7 +101,7 @@ impl Facets {
                     different += counts.len() - before;
                 }
             }
-        })?;
+        }
         check_different(different)?;
         let facet = |counts: HashMap<Value<'i>, usize>| {
             let (items, distinct) = (counts.values().sum(), counts.len());

@@ -77,7 +77,6 @@ impl Filter {
         self.0.is_empty()
     }
 
-    #[cfg(feature = "postgres")]
     pub(super) fn conditions(&self) -> &[Condition] {
         &self.0
     }
@@ -131,7 +130,7 @@ impl Test {
         values.iter().map(Attribute::kind)
     }
 
-    fn admits(&self, value: Option<&Attribute>) -> bool {
+    pub(super) fn admits(&self, value: Option<&Attribute>) -> bool {
         match self {
             Self::In(values) => value.is_some_and(|value| values.contain(value)),
             Self::NotIn(values) => !value.is_some_and(|value| values.contain(value)),
@@ -166,7 +165,6 @@ impl Values {
         Self { list, ..values }
     }
 
-    #[cfg(feature = "postgres")]
     pub(super) fn list(&self) -> &[Attribute] {
         &self.list
     }

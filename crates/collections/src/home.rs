@@ -228,36 +228,6 @@ pub struct ItemSelector<'w> {
     pub without: HashSet<Cow<'w, str>>,
 }
 
-/// Conditions that are checked between two checks for cancellation.
-const QUESTIONS: usize = 4096;
-
-impl ItemSelector<'_> {
-    pub(super) fn each<'i>(
-        &self,
-        items: impl Iterator<Item = (u64, &'i Arc<Item>)>,
-        cancel: Cancellation<'_>,
-        mut tell: impl FnMut(u64, &'i Arc<Item>),
-    ) -> Result<(), ChooseError> {
-        let every = (QUESTIONS / (1 + self.filter.questions())).max(1);
-        for (place, (number, item)) in items.enumerate() {
-            if place % every == 0 {
-                cancel.check()?;
-            }
-            if self.admits(item) {
-                tell(number, item);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether an item is meant that is not too old.
-    pub fn admits(&self, item: &Item) -> bool {
-        self.event.as_deref().is_none_or(|event| item.is_of_event(event))
-            && (self.filter.is_empty() || self.filter.admits(&item.attributes, item.time))
-            && (self.without.is_empty() || !self.without.contains(&*item.id))
-    }
-}
-
 /// The method whose vectors find the items of a shortlist.
 pub const SHORTLIST_METHOD: Method = Method::AvgCos;
 
@@ -272,6 +242,9 @@ pub enum Choice<'c> {
     /// The first of two stages where size asks for it: the best of this ranking, those that have no vector
     /// left out.
     Shortlist(TopQuery<'c>),
+    /// The same for rankings by these methods that are fused: with the best by each whose best an index can
+    /// tell, be they near or not.
+    Fused(TopQuery<'c>, Vec<Query>),
     /// The items that may be among the best of a ranking; all if that cannot be told.
     TopQuery(TopQuery<'c>),
     /// The same by a method that [counts tokens](Engine::counted).

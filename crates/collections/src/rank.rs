@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use cognate::engine::rank::{Asked, Question};
-use cognate::engine::{BoostBy, Candidates, Engine};
+use cognate::engine::{BoostBy, Candidates, Engine, Query};
 
 use crate::{
     Cancellation, Choice, ChooseError, Chosen, Collection, CollectionError, ID_BYTES, Item,
@@ -211,7 +211,19 @@ impl ItemSearch<'_> {
             }
         };
         let choice = match shortlist {
-            Some(length) => Choice::Shortlist(self.top_query(question, length)),
+            Some(length) => {
+                let near = self.top_query(question, length);
+                match &question.fusion {
+                    None => Choice::Shortlist(near),
+                    Some(fusion) => {
+                        let query =
+                            |(_, method, measure)| Query { method, measure, ..question.query };
+                        let methods = fusion.methods().map(query);
+                        let counts = |query: &Query| self.engine.counted(query).is_some();
+                        Choice::Fused(near, methods.filter(counts).collect())
+                    }
+                }
+            }
             None => best.unwrap_or(Choice::All),
         };
         let Chosen { items, meant } =

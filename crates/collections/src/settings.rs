@@ -241,6 +241,14 @@ pub(super) struct Paid {
     pub(super) bytes: usize,
 }
 
+impl Paid {
+    /// Gives back what is not needed after all.
+    pub(super) fn shrink_to(&mut self, bytes: usize) {
+        self.budget.give_back(self.bytes.saturating_sub(bytes));
+        self.bytes = self.bytes.min(bytes);
+    }
+}
+
 impl Drop for Paid {
     fn drop(&mut self) {
         self.budget.give_back(self.bytes);

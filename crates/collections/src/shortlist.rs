@@ -2,7 +2,8 @@
 
 use cognate::Method;
 
-/// Items up to which all are scored by a method of which a shortlist misses next to none of the best.
+/// Items up to which all are scored by a method of which a shortlist misses next to none of the best, and by
+/// fusions, to whose shortlists the best by an index come.
 pub const MOST_READ: usize = 5_000;
 /// Items up to which all are scored by other methods.
 pub const MOST_SCORED: usize = 200_000;
@@ -38,7 +39,7 @@ fn follows_vectors(method: Method) -> bool {
 /// The length of the shortlist of a collection of so many items whose texts are read, where nobody says;
 /// nothing where all are scored. Of `results` items at least are needed, and a fusion has no method.
 pub fn usual_shortlist(items: usize, results: usize, method: Option<Method>) -> Option<usize> {
-    let most = if method.is_some_and(follows_vectors) { MOST_READ } else { MOST_SCORED };
+    let most = if method.is_none_or(follows_vectors) { MOST_READ } else { MOST_SCORED };
     let length = SHORTLIST_LENGTH.max(results.saturating_mul(SPARE)).min(LONGEST_SHORTLIST);
     (items > most.max(length)).then_some(length)
 }
@@ -54,12 +55,13 @@ mod tests {
     #[test]
     fn large_collections_have_one_and_smaller_ones_where_it_misses_little() {
         let length = Some(SHORTLIST_LENGTH);
-        let auto = Some(Method::PolarityBlend);
-        assert_eq!(usual_shortlist(MOST_READ, 10, auto), None);
-        assert_eq!(usual_shortlist(MOST_READ + 1, 10, auto), length);
-        for method in [Some(Method::Bm25), None] {
-            assert_eq!(usual_shortlist(MOST_SCORED, 10, method), None);
-            assert_eq!(usual_shortlist(MOST_SCORED + 1, 0, method), length);
+        for (method, most) in [
+            (Some(Method::PolarityBlend), MOST_READ),
+            (None, MOST_READ),
+            (Some(Method::Bm25), MOST_SCORED),
+        ] {
+            assert_eq!(usual_shortlist(most, 10, method), None);
+            assert_eq!(usual_shortlist(most + 1, 10, method), length);
         }
     }
 

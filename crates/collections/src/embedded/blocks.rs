@@ -8,8 +8,9 @@ use cognate::engine::Engine;
 use cognate_kernels::scan::ROWS;
 use parking_lot::Mutex;
 
+use crate::embedded::columns::MOST_COLUMNS;
 use crate::embedded::{EmbeddedCollection, View};
-use crate::{Cancellation, ChooseError, Item, ItemSelector};
+use crate::{Budget, Cancellation, ChooseError, Item, ItemSelector};
 
 pub(super) const TILES: usize = 8;
 pub(super) const BLOCK: u64 = (TILES * ROWS) as u64;
@@ -27,6 +28,10 @@ pub(super) fn set(bits: &mut Bits, place: usize) {
     bits[place / ROWS] |= 1 << (place % ROWS);
 }
 
+pub(super) fn unset(bits: &mut Bits, place: usize) {
+    bits[place / ROWS] &= !(1 << (place % ROWS));
+}
+
 /// The places in a block of these items, in order.
 pub(super) fn places(bits: Bits) -> impl Iterator<Item = usize> {
     bits.into_iter().enumerate().flat_map(|(tile, mut rest)| {
@@ -40,6 +45,27 @@ pub(super) fn places(bits: Bits) -> impl Iterator<Item = usize> {
 
 pub(super) fn without(one: &Bits, other: &Bits) -> Bits {
     std::array::from_fn(|tile| one[tile] & !other[tile])
+}
+
+pub(super) fn and(one: &Bits, other: &Bits) -> Bits {
+    std::array::from_fn(|tile| one[tile] & other[tile])
+}
+
+pub(super) fn or(one: &Bits, other: &Bits) -> Bits {
+    std::array::from_fn(|tile| one[tile] | other[tile])
+}
+
+/// The items of a moment, and by block those that are meant.
+pub(super) type Wanted = (View, Vec<(u64, Bits)>);
+
+/// How many items these are.
+pub(super) fn count(wanted: &[(u64, Bits)]) -> usize {
+    wanted.iter().map(|(_, bits)| ones(bits)).sum()
+}
+
+/// Their numbers, in order.
+pub(super) fn numbers(wanted: &[(u64, Bits)]) -> impl Iterator<Item = u64> {
+    wanted.iter().flat_map(|(at, bits)| places(*bits).map(|place| number(*at, place)))
 }
 
 pub(super) fn number(at: u64, place: usize) -> u64 {
@@ -157,44 +183,34 @@ impl EmbeddedCollection {
         which: &ItemSelector<'_>,
         now: i64,
         cancel: Cancellation<'_>,
-    ) -> Result<(View, Vec<(u64, Bits)>), ChooseError> {
+    ) -> Result<Wanted, ChooseError> {
         let (view, without) = self.view_with(which, now);
+        let budget = self.columns_of(which.filter.names().len());
         let mut wanted: Vec<(u64, Bits)> = Vec::new();
-        let mut want = |number: u64| {
-            let (at, place) = (number / BLOCK, (number % BLOCK) as usize);
-            if wanted.last().is_none_or(|(last, _)| *last != at) {
-                wanted.push((at, [0; TILES]));
+        for chunk in view.table.chunks() {
+            cancel.check()?;
+            let meant = chunk.meant(which, view.oldest, budget);
+            if meant != [0; TILES] {
+                wanted.push((chunk.block(), meant));
             }
-            if let Some((_, bits)) = wanted.last_mut() {
-                set(bits, place);
-            }
-        };
-        if which.filter.is_empty() && which.event.is_none() {
-            // An item that nothing has to be asked of is not touched.
-            view.numbered().for_each(|(number, _)| want(number));
-        } else {
-            which.each(view.numbered(), cancel, |number, _| want(number))?;
         }
         for number in without {
             let found = wanted.binary_search_by_key(&(number / BLOCK), |(at, _)| *at);
             if let Some((_, bits)) = found.ok().and_then(|at| wanted.get_mut(at)) {
-                let place = (number % BLOCK) as usize;
-                bits[place / ROWS] &= !(1 << (place % ROWS));
+                unset(bits, (number % BLOCK) as usize);
             }
         }
         Ok((view, wanted))
     }
+
+    /// What pays for columns of so many attributes; nothing where they are too many.
+    pub(super) fn columns_of(&self, names: usize) -> Option<&Arc<Budget>> {
+        (names < MOST_COLUMNS).then_some(&self.budget)
+    }
 }
 
-/// The items of a view that stand in blocks of it, numbered and in order.
-pub(super) fn items_of(view: &View, wanted: &[(u64, Bits)]) -> Vec<(u64, Arc<Item>)> {
-    let mut blocks = wanted.iter().peekable();
-    let mut is_wanted = |number: u64| {
-        while blocks.next_if(|(at, _)| *at < number / BLOCK).is_some() {}
-        let place = (number % BLOCK) as usize;
-        let block = blocks.peek().filter(|(at, _)| *at == number / BLOCK);
-        block.is_some_and(|(_, bits)| bits[place / ROWS] >> (place % ROWS) & 1 == 1)
-    };
-    let items = view.numbered().filter(|(number, _)| is_wanted(*number));
+/// The items that are meant, numbered and in order.
+pub(super) fn items_of((view, wanted): &Wanted) -> Vec<(u64, Arc<Item>)> {
+    let items = view.table.those(numbers(wanted));
     items.map(|(number, item)| (number, Arc::clone(item))).collect()
 }

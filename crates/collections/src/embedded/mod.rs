@@ -9,6 +9,7 @@
 
 mod backup;
 mod blocks;
+mod columns;
 mod durable;
 mod frame;
 mod home;

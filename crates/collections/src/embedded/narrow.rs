@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use cognate_kernels::scan::{Probe, Shelf};
 
-use crate::embedded::blocks::{Bits, items_of, number, ones, places, without};
+use crate::embedded::EmbeddedCollection;
+use crate::embedded::blocks::{Wanted, count, items_of, number, places, without};
 use crate::embedded::quantised::{Best, Found, Seek, ShelfMaker, look};
-use crate::embedded::{EmbeddedCollection, View};
-use crate::{Cancellation, ChooseError, Chosen, ItemSelector, Several, TopQuery};
+use crate::{Cancellation, ChooseError, Chosen, Several, TopQuery};
 
 /// Items up to which all are scored in no more time.
 pub(super) const FEW: usize = 1_000;
@@ -22,28 +22,25 @@ impl EmbeddedCollection {
     /// where too many may, or a text has no vector.
     pub(super) fn narrowed(
         &self,
-        which: &ItemSelector<'_>,
+        wanted: &Wanted,
         best: &TopQuery<'_>,
-        now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<Chosen, ChooseError> {
-        let (view, wanted) = self.wanted(which, now, cancel)?;
-        let Some(numbers) = self.contenders(best, &view, &wanted, cancel)? else {
-            return Ok(Chosen::all(items_of(&view, &wanted)));
-        };
-        Ok(chosen(&view, &wanted, numbers))
+        Ok(match self.contenders(wanted, best, cancel)? {
+            Some(numbers) => chosen(wanted, numbers),
+            None => Chosen::all(items_of(wanted)),
+        })
     }
 
     /// The numbers of the items that may be among the best; nothing where that is not known, or too many
     /// to be worth it.
     fn contenders(
         &self,
+        (view, wanted): &Wanted,
         best: &TopQuery<'_>,
-        view: &View,
-        wanted: &[(u64, Bits)],
         cancel: Cancellation<'_>,
     ) -> Result<Option<Vec<u64>>, ChooseError> {
-        let meant: usize = wanted.iter().map(|(_, bits)| ones(bits)).sum();
+        let meant = count(wanted);
         let most = meant / SHARE;
         let count = match best.several {
             Several::Sum => 1,
@@ -78,8 +75,8 @@ impl EmbeddedCollection {
 }
 
 /// The items of these numbers as the ones of those that are meant that may be among the best.
-pub(super) fn chosen(view: &View, wanted: &[(u64, Bits)], numbers: Vec<u64>) -> Chosen {
-    let meant = wanted.iter().map(|(_, bits)| ones(bits)).sum();
+pub(super) fn chosen((view, wanted): &Wanted, numbers: Vec<u64>) -> Chosen {
+    let meant = count(wanted);
     let item = |number| Some((number, Arc::clone(view.item(number)?)));
     Chosen { items: numbers.into_iter().filter_map(item).collect(), meant }
 }

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use cognate::engine::{Engine, KeptText, Query};
 use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 
-use crate::embedded::blocks::{BLOCK, Bits, BlockMaker, Kept, TILES, number, ones, set};
+use crate::embedded::blocks::{BLOCK, Bits, BlockMaker, Kept, TILES, Wanted, count, number, set};
 use crate::embedded::{EmbeddedCollection, View};
 use crate::settings::Paid;
 use crate::top_query::unit;
 use crate::{
-    Budget, Cancellation, ChooseError, Chosen, ItemSelector, SHORTLIST_METHOD, Several, TopQuery,
-    Vectors,
+    Budget, Cancellation, ChooseError, Chosen, SHORTLIST_METHOD, Several, TopQuery, Vectors,
 };
 
 /// Rows of items whose numbers follow each other.
@@ -122,16 +121,14 @@ impl EmbeddedCollection {
     /// The items of a shortlist, in the order in which they were added; none that has no vector.
     pub(super) fn nearest(
         &self,
-        which: &ItemSelector<'_>,
+        (view, wanted): &Wanted,
         shortlist: &TopQuery<'_>,
-        now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<Chosen, ChooseError> {
         let targets = shortlist.targets()?;
         let probes: Vec<Probe> = targets.iter().map(|(row, _)| Probe::new(row)).collect();
-        let (view, wanted) = self.wanted(which, now, cancel)?;
         let mut maker = ShelfMaker::of(self, shortlist.engine)?;
-        let items: usize = wanted.iter().map(|(_, bits)| ones(bits)).sum();
+        let items = count(wanted);
         let length = shortlist.length.min(items).max(1);
         let together = (MOST_HELD / length).max(1).next_multiple_of(QUERIES);
         // The best of its weighted scores, of each item that is near to any of the texts.
@@ -139,9 +136,9 @@ impl EmbeddedCollection {
         for (probes, targets) in probes.chunks(together).zip(targets.chunks(together)) {
             let mut searches: Vec<Search<'_>> =
                 probes.iter().map(|probe| Search { probe, best: Best::new(length) }).collect();
-            for (at, bits) in &wanted {
+            for (at, bits) in wanted {
                 cancel.check()?;
-                let block = maker.block(*at, bits, &view)?;
+                let block = maker.block(*at, bits, view)?;
                 look(*at, &block, bits, &mut searches);
             }
             for (search, (_, weight)) in searches.iter().zip(targets) {

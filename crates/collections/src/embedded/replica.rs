@@ -92,6 +92,11 @@ impl ReplicaHome {
         Ok(Self { shared })
     }
 
+    #[cfg(test)]
+    pub(super) fn make_room(&self) {
+        self.shared.registry.budget.make_room();
+    }
+
     /// Reads on what was written since. Each reason why that cannot be done is given once, as long as it
     /// stays the same; what was read before is still shown.
     pub fn look(&self) -> Vec<CollectionError> {

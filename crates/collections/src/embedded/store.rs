@@ -10,7 +10,7 @@ use cognate::window::stream::AddPolicy;
 use parking_lot::{Mutex, RwLock};
 
 use crate::embedded::Table;
-use crate::embedded::blocks::BlockStore;
+use crate::embedded::blocks::{BlockStore, TILES, and, count, items_of, numbers};
 use crate::embedded::durable::DurableItems;
 use crate::embedded::home::Registry;
 use crate::embedded::items::Items;
@@ -27,7 +27,7 @@ use crate::{
     Vectors, Write, alerts, matcher, transaction,
 };
 
-/// Items whose vectors are made, or that are looked at, between two checks for cancellation.
+/// Items whose vectors are made between two checks for cancellation.
 const PIECE: usize = 1024;
 /// Bytes of a log below which it is never written anew.
 const LEAST_LOG: u64 = 4 << 20;
@@ -69,8 +69,8 @@ pub(super) struct Status {
 
 #[derive(Debug, Clone)]
 pub struct View {
-    table: Arc<Table>,
-    oldest: Option<i64>,
+    pub(super) table: Arc<Table>,
+    pub(super) oldest: Option<i64>,
 }
 
 impl View {
@@ -245,9 +245,15 @@ impl EmbeddedCollection {
         let drop_blocks = || {
             self.shelves.clear();
             self.tokens.clear();
+            self.clear_columns();
         };
         let drop_vectors = || *self.vectors.lock() = None;
         self.budget.take_with(bytes, &[&drop_vectors, &drop_blocks, &|| self.windows.clear()])
+    }
+
+    fn clear_columns(&self) {
+        let table = Arc::clone(&self.held.read().table);
+        table.chunks().for_each(|chunk| chunk.columns.clear());
     }
 
     pub(super) fn note(&self, log: &Log) {
@@ -262,6 +268,7 @@ impl GivesWay for EmbeddedCollection {
         *self.vectors.lock() = None;
         self.shelves.clear();
         self.tokens.clear();
+        self.clear_columns();
         self.windows.clear();
     }
 }
@@ -319,15 +326,9 @@ impl Collection for EmbeddedCollection {
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<(Vec<Arc<Item>>, usize), ChooseError> {
-        let view = self.view_within(which.within, now);
-        let (mut items, mut total) = (Vec::new(), 0);
-        which.each(view.numbered(), cancel, |_, item| {
-            if total >= offset && items.len() < limit {
-                items.push(Arc::clone(item));
-            }
-            total += 1;
-        })?;
-        Ok((items, total))
+        let (view, wanted) = self.wanted(which, now, cancel)?;
+        let items = view.table.those(numbers(&wanted).skip(offset).take(limit));
+        Ok((items.map(|(_, item)| Arc::clone(item)).collect(), count(&wanted)))
     }
 
     fn choose(
@@ -337,17 +338,13 @@ impl Collection for EmbeddedCollection {
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<Chosen, ChooseError> {
+        let meant = self.wanted(which, now, cancel)?;
         match choice {
-            Choice::Shortlist(shortlist) => self.nearest(which, shortlist, now, cancel),
-            Choice::TopQuery(best) => self.narrowed(which, best, now, cancel),
-            Choice::TopByTokens(best, by) => self.counted(which, best, by, now, cancel),
-            Choice::All => {
-                let (view, mut items) = (self.view_within(which.within, now), Vec::new());
-                which.each(view.numbered(), cancel, |number, item| {
-                    items.push((number, Arc::clone(item)));
-                })?;
-                Ok(Chosen::all(items))
-            }
+            Choice::All => Ok(Chosen::all(items_of(&meant))),
+            Choice::Shortlist(shortlist) => self.nearest(&meant, shortlist, cancel),
+            Choice::Fused(shortlist, by) => self.fused(&meant, shortlist, by, cancel),
+            Choice::TopQuery(best) => self.narrowed(&meant, best, cancel),
+            Choice::TopByTokens(best, by) => self.counted(&meant, best, by, cancel),
         }
     }
 
@@ -358,19 +355,18 @@ impl Collection for EmbeddedCollection {
         cancel: Cancellation<'_>,
     ) -> Result<Vec<AskedAttribute<'n>>, ChooseError> {
         let (view, mut missing) = (self.view(now), Vec::from_iter(names.iter().copied()));
-        let mut items = view.iter().enumerate().peekable();
-        if items.peek().is_none() {
+        if view.iter().next().is_none() {
             return Ok(Vec::new());
         }
+        let budget = self.columns_of(names.len());
         // Mostly the first items have all of them.
-        for (place, item) in items {
+        for chunk in view.table.chunks() {
             if missing.is_empty() {
                 break;
             }
-            if place % PIECE == 0 {
-                cancel.check()?;
-            }
-            missing.retain(|asked| !item.attributes.have(asked));
+            cancel.check()?;
+            let young = chunk.young(view.oldest, budget);
+            missing.retain(|asked| and(&young, &chunk.having(asked, budget)) == [0; TILES]);
         }
         Ok(missing)
     }
@@ -382,8 +378,8 @@ impl Collection for EmbeddedCollection {
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<Facets, ChooseError> {
-        let view = self.view_within(which.within, now);
-        Facets::count(which, view.numbered(), asked, cancel)
+        let (view, wanted) = self.wanted(which, now, cancel)?;
+        Facets::count(view.table.those(numbers(&wanted)), asked, cancel)
     }
 
     fn vectors(

@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use crate::Item;
-
-/// Most items of a chunk: so many are copied where a reader holds the chunk that is written to.
-const CHUNK: usize = 512;
+use crate::embedded::blocks::{BLOCK, Bits, set, unset};
+use crate::embedded::columns::Columns;
 
 /// Places of a chunk, for each that is used, from which on it is made smaller.
 const SPARE: usize = 4;
@@ -17,11 +16,28 @@ pub struct Table {
     len: usize,
 }
 
+/// The items of a block: so many are copied where a reader holds the chunk that is written to.
 #[derive(Debug, Clone, Default)]
-struct Chunk {
+pub(super) struct Chunk {
     /// Never empty, and rising.
-    numbers: Vec<u64>,
-    items: Vec<Arc<Item>>,
+    pub(super) numbers: Vec<u64>,
+    pub(super) items: Vec<Arc<Item>>,
+    /// The places in the block of these.
+    pub(super) places: Bits,
+    pub(super) columns: Columns,
+}
+
+impl Chunk {
+    /// Which block it holds.
+    pub(super) fn block(&self) -> u64 {
+        self.numbers.first().map_or(0, |number| number / BLOCK)
+    }
+
+    fn index(&self, number: u64) -> Option<usize> {
+        let guess = number.checked_sub(*self.numbers.first()?)? as usize;
+        let is_there = self.numbers.get(guess) == Some(&number);
+        if is_there { Some(guess) } else { self.numbers.binary_search(&number).ok() }
+    }
 }
 
 impl Table {
@@ -47,6 +63,23 @@ impl Table {
         each.skip_while(move |(at, _)| *at < number)
     }
 
+    pub(super) fn chunks(&self) -> impl Iterator<Item = &Chunk> {
+        self.chunks.iter().map(Arc::as_ref)
+    }
+
+    /// The items of these numbers, which rise.
+    pub(super) fn those(
+        &self,
+        numbers: impl Iterator<Item = u64>,
+    ) -> impl Iterator<Item = (u64, &Arc<Item>)> {
+        let mut chunks = self.chunks().peekable();
+        numbers.filter_map(move |number| {
+            while chunks.next_if(|chunk| chunk.block() < number / BLOCK).is_some() {}
+            let chunk = chunks.peek()?;
+            Some((number, chunk.items.get(chunk.index(number)?)?))
+        })
+    }
+
     pub fn get(&self, number: u64) -> Option<&Arc<Item>> {
         let (chunk, place) = self.place(number)?;
         self.chunks.get(chunk)?.items.get(place)
@@ -54,12 +87,11 @@ impl Table {
 
     /// Adds an item, whose number is above all others.
     pub(super) fn push(&mut self, number: u64, item: Arc<Item>) {
-        let full = self.chunks.last().is_none_or(|chunk| chunk.items.len() >= CHUNK);
-        if full {
+        if self.chunks.last().is_none_or(|chunk| chunk.block() != number / BLOCK) {
             self.chunks.push(Arc::default());
         }
-        if let Some(chunk) = self.chunks.last_mut() {
-            let chunk = Arc::make_mut(chunk);
+        if let Some(chunk) = self.changed(self.chunks.len() - 1) {
+            set(&mut chunk.places, (number % BLOCK) as usize);
             chunk.numbers.push(number);
             chunk.items.push(item);
             self.len += 1;
@@ -69,21 +101,24 @@ impl Table {
     /// Puts an item in the place of that of a number, which it returns.
     pub(super) fn replace(&mut self, number: u64, item: Arc<Item>) -> Option<Arc<Item>> {
         let (chunk, place) = self.place(number)?;
-        let chunk = Arc::make_mut(self.chunks.get_mut(chunk)?);
+        let chunk = self.changed(chunk)?;
         Some(std::mem::replace(chunk.items.get_mut(place)?, item))
     }
 
     pub(super) fn remove(&mut self, number: u64) -> Option<Arc<Item>> {
         let (at, place) = self.place(number)?;
-        let chunk = Arc::make_mut(self.chunks.get_mut(at)?);
+        let chunk = self.changed(at)?;
+        unset(&mut chunk.places, (number % BLOCK) as usize);
         chunk.numbers.remove(place);
         let item = chunk.items.remove(place);
         if chunk.items.capacity() > SPARE * chunk.items.len() {
             chunk.numbers.shrink_to_fit();
             chunk.items.shrink_to_fit();
         }
+        if chunk.items.is_empty() {
+            self.chunks.remove(at);
+        }
         self.len -= 1;
-        self.tidy(at);
         Some(item)
     }
 
@@ -91,31 +126,16 @@ impl Table {
         self.chunks.first()?.numbers.first().copied()
     }
 
-    fn place(&self, number: u64) -> Option<(usize, usize)> {
-        let begun =
-            |chunk: &Arc<Chunk>| chunk.numbers.first().is_some_and(|&first| first <= number);
-        let chunk = self.chunks.partition_point(begun).checked_sub(1)?;
-        let place = self.chunks.get(chunk)?.numbers.binary_search(&number).ok()?;
-        Some((chunk, place))
+    /// A chunk to be changed, whose columns are no longer those of its items.
+    fn changed(&mut self, at: usize) -> Option<&mut Chunk> {
+        let chunk = Arc::make_mut(self.chunks.get_mut(at)?);
+        chunk.columns = Columns::default();
+        Some(chunk)
     }
 
-    /// Removes a chunk that became empty, or joins it with the next where both are small, so that the
-    /// number of chunks follows the number of items.
-    fn tidy(&mut self, at: usize) {
-        let length = |at: usize| self.chunks.get(at).map(|chunk| chunk.items.len());
-        if length(at) == Some(0) {
-            self.chunks.remove(at);
-            return;
-        }
-        let (Some(this), Some(next)) = (length(at), length(at + 1)) else { return };
-        if this + next <= CHUNK / 2 {
-            let next = self.chunks.remove(at + 1);
-            if let Some(this) = self.chunks.get_mut(at) {
-                let this = Arc::make_mut(this);
-                this.numbers.extend_from_slice(&next.numbers);
-                this.items.extend_from_slice(&next.items);
-            }
-        }
+    fn place(&self, number: u64) -> Option<(usize, usize)> {
+        let at = self.chunks.partition_point(|chunk| chunk.block() < number / BLOCK);
+        Some((at, self.chunks.get(at)?.index(number)?))
     }
 }
 

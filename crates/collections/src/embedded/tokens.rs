@@ -10,11 +10,11 @@ use hashbrown::HashMap;
 
 use crate::embedded::EmbeddedCollection;
 use crate::embedded::blocks::{
-    BLOCK, Bits, BlockMaker, Kept, items_of, number, ones, places, set, without,
+    BLOCK, Bits, BlockMaker, Kept, Wanted, count, items_of, number, places, set, without,
 };
 use crate::embedded::narrow::{FEW, SHARE, chosen};
 use crate::settings::Paid;
-use crate::{Budget, Cancellation, ChooseError, Chosen, Item, ItemSelector, Several, TopQuery};
+use crate::{Budget, Cancellation, ChooseError, Chosen, Item, Several, TopQuery};
 
 /// Bits of a posting that tell how often the token occurs.
 const TIMES_BITS: u32 = 4;
@@ -139,27 +139,26 @@ impl EmbeddedCollection {
     /// added; all that are meant where that is not worth its time.
     pub(super) fn counted(
         &self,
-        which: &ItemSelector<'_>,
+        meant: &Wanted,
         best: &TopQuery<'_>,
         by: &Query,
-        now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<Chosen, ChooseError> {
-        let (view, wanted) = self.wanted(which, now, cancel)?;
-        let meant: usize = wanted.iter().map(|(_, bits)| ones(bits)).sum();
+        let (view, wanted) = meant;
+        let items = count(wanted);
         let needed = best.length.max(1).saturating_mul(best.texts.len());
         let classes = match best.engine.counted(by) {
-            Some(counted) if meant > FEW && needed <= meant / SHARE => classes(best, by, counted)?,
+            Some(counted) if items > FEW && needed <= items / SHARE => classes(best, by, counted)?,
             _ => None,
         };
         let Some(mut classes) = classes else {
-            return Ok(Chosen::all(items_of(&view, &wanted)));
+            return Ok(Chosen::all(items_of(meant)));
         };
         let mut maker = BlockMaker::of(self, &self.tokens, best.engine);
         let mut numbers = Vec::new();
-        for (at, bits) in &wanted {
+        for (at, bits) in wanted {
             cancel.check()?;
-            let block = maker.block(*at, bits, &view, |kept, missing| {
+            let block = maker.block(*at, bits, view, |kept, missing| {
                 TokenBlock::of(kept, missing, best.engine, by, &self.budget)
             })?;
             let told = without(bits, &block.apart);
@@ -174,7 +173,28 @@ impl EmbeddedCollection {
         }
         numbers.sort_unstable();
         numbers.dedup();
-        Ok(chosen(&view, &wanted, numbers))
+        Ok(chosen(meant, numbers))
+    }
+
+    /// A shortlist, and as many of the best by each of some methods, of those that count tokens.
+    pub(super) fn fused(
+        &self,
+        meant: &Wanted,
+        shortlist: &TopQuery<'_>,
+        methods: &[Query],
+        cancel: Cancellation<'_>,
+    ) -> Result<Chosen, ChooseError> {
+        let mut items = self.nearest(meant, shortlist, cancel)?.items;
+        for by in methods {
+            let best = self.counted(meant, shortlist, by, cancel)?;
+            // Else it cannot tell the best, and these are all.
+            if best.items.len() < best.meant {
+                items.extend(best.items);
+            }
+        }
+        items.sort_unstable_by_key(|(number, _)| *number);
+        items.dedup_by_key(|(number, _)| *number);
+        Ok(Chosen::all(items))
     }
 }
 

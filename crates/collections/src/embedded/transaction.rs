@@ -7,6 +7,7 @@ use std::sync::Arc;
 use parking_lot::MutexGuard;
 
 use crate::embedded::EmbeddedCollection;
+use crate::embedded::blocks::numbers;
 use crate::embedded::durable::{DurableItems, Snapshot};
 use crate::embedded::items::Items;
 use crate::embedded::log::{Lasting, Log, LogCopy};
@@ -189,11 +190,11 @@ impl Transaction for WriteTransaction<'_> {
         which: &ItemSelector<'_>,
         now: i64,
     ) -> Result<Applied, CollectionError> {
-        let (view, mut changes) = (self.collection.view_within(which.within, now), Vec::new());
         // It is not cancelled, so it does not fail.
-        let _ = which.each(view.numbered(), Cancellation::NEVER, |_, item| {
-            changes.push(Change::Remove(item.id.clone()));
-        });
+        let wanted = self.collection.wanted(which, now, Cancellation::NEVER);
+        let Ok((view, wanted)) = wanted else { return Ok(Applied::default()) };
+        let items = view.table.those(numbers(&wanted));
+        let changes = items.map(|(_, item)| Change::Remove(item.id.clone())).collect();
         transaction::change(self, changes, false, now)
     }
 

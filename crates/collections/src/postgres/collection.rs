@@ -128,7 +128,7 @@ impl Collection for PostgresCollection {
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<Chosen, ChooseError> {
-        if let Choice::Shortlist(shortlist) = choice {
+        if let Choice::Shortlist(shortlist) | Choice::Fused(shortlist, _) = choice {
             let found =
                 vectors::nearest((&self.shared, &self.name), which, shortlist, now, cancel)?;
             return Ok(Chosen::all(found));

@@ -3,10 +3,9 @@
 use postgres::types::Json;
 
 use crate::postgres::condition::Sql;
-use crate::postgres::pool::Failed;
 use crate::postgres::rows::{signed, unsigned};
 use crate::postgres::session::Session;
-use crate::{Attribute, Facet};
+use crate::{Attribute, CollectionError, Facet};
 
 /// The items of a table that a condition admits, by the values of an attribute. Values of JSON are equal where
 /// those of filters are.
@@ -15,7 +14,7 @@ pub(super) fn facet(
     table: &str,
     mut sql: Sql,
     (name, most): (&str, usize),
-) -> Result<Facet, Failed> {
+) -> Result<Facet, CollectionError> {
     // No stored attribute has such a name.
     if name.contains('\0') {
         return Ok(Facet::default());
@@ -35,7 +34,7 @@ pub(super) fn facet(
     let mut facet = Facet::default();
     for row in session.query(&sql.text, &sql.values())? {
         let Json(value): Json<Attribute> = row.try_get(0)?;
-        let count = |index| Ok::<_, Failed>(unsigned(row.try_get(index)?) as usize);
+        let count = |index| Ok::<_, CollectionError>(unsigned(row.try_get(index)?) as usize);
         facet.values.push((value.as_told(), count(1)?));
         (facet.distinct, facet.items) = (count(2)?, count(3)?);
     }

@@ -86,9 +86,10 @@ pub struct RankRequest<'b> {
     #[schema(value_type = Option<String>)]
     pub(crate) within: Option<Cow<'b, str>>,
     /// How many items of the collection are scored: those nearest by `avg-cos` to the query, to each of
-    /// several queries, or to the liked texts by their strategy. Without it 1000 are, or ten times as many
-    /// as are wanted, of more than 5,000 items by methods of which that misses next to none of the best, of
-    /// more than 200,000 by others; all by a method whose vectors are kept.
+    /// several queries, or to the liked texts by their strategy; of a fusion also the best by each of its
+    /// methods that has an index. Without it 1000 are, or ten times as many as are wanted, of more than 5,000
+    /// items by fusions and by methods of which that misses next to none of the best, of more than 200,000 by
+    /// others; all by a method whose vectors are kept.
     pub(crate) shortlist: Option<ShortlistLength>,
     #[serde(borrow)]
     pub(crate) model: Option<ModelName<'b>>,

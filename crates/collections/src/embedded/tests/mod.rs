@@ -3,6 +3,7 @@
 
 mod cancelled;
 mod clock;
+mod columns;
 mod faults;
 mod formats;
 mod full;
