@@ -20,8 +20,8 @@ use crate::embedded::storage::{LocalStorage, Storage, Stored};
 use crate::embedded::{Cut, EmbeddedCollection, log, replay};
 use crate::transaction::Change;
 use crate::{
-    Applied, Budget, Collection, CollectionError, Home, Item, Limits, Settings, SettingsChange,
-    Totals, check_name,
+    Budget, Collection, CollectionError, Home, Item, Limits, Settings, SettingsChange, Totals,
+    check_name,
 };
 
 #[derive(Debug)]

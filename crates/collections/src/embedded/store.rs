@@ -23,8 +23,8 @@ use crate::windows::{Following, Windows};
 use crate::{
     Activity, Added, Applied, AskedAttribute, Budget, Cancellation, Choice, ChooseError, Chosen,
     Collection, CollectionError, CollectionInfo, Facets, Item, ItemSelector, Limits, MatchError,
-    MatchOptions, Matched, Merged, Page, Patched, Pending, Settings, SettingsChange, SharedEngine,
-    Vectors, Write, alerts, matcher, transaction,
+    MatchOptions, Matched, Merged, Page, Pending, Settings, SettingsChange, SharedEngine, Vectors,
+    Write, alerts, matcher, transaction,
 };
 
 /// Items whose vectors are made between two checks for cancellation.

@@ -353,12 +353,9 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
         Of::TooManyChosen { .. } => {
             return ApiError::at(Code::TooMuchWork, "/collection", error.to_string());
         }
-        CollectionError::WouldDrop { items } => {
-            let detail = format!(
-                "by these settings {items} items would be deleted, so nothing was changed; with \
-                 `?drop=true` they are"
-            );
-            ApiError::new(Code::WouldDrop, detail)
+        Of::WouldDrop { .. } => {
+            let detail = format!("{error}, so nothing was changed; with `?drop=true` they are");
+            return ApiError::new(Code::WouldDrop, detail);
         }
         // Without a list the body is the item.
         Of::Item { problem, .. } if items.is_empty() => return of_item(problem, ""),

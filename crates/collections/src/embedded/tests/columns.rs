@@ -1,5 +1,6 @@
 //! Columns of attributes admit what a filter admits item by item, whatever was written since they were made.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -9,8 +10,8 @@ use crate::embedded::blocks::ones;
 use crate::embedded::table::Chunk;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome, View};
 use crate::{
-    Cancellation, Choice, Collection, Filter, Home, Incoming, ItemSelector, Limits, Page, Settings,
-    Write,
+    AskedAttribute, AttributeKind, Cancellation, Choice, Collection, Filter, Home, Incoming,
+    ItemSelector, Limits, Page, Settings, Write,
 };
 
 const NAMES: [&str; 4] = ["a", "b", "c", "none"];
@@ -63,8 +64,15 @@ fn filter() -> impl Strategy<Value = Value> {
             .prop_filter("truths have no order", |(_, value)| !value.is_boolean())
             .prop_map(|(side, value)| json!({ side: value })),
     ];
+    let time = (prop::sample::select(vec!["gte", "lt", "ne"]), 0..100_u32).prop_map(
+        |(side, milliseconds)| json!({ side: format!("1970-01-01T00:00:00.{milliseconds:03}Z") }),
+    );
     let flat = prop::collection::btree_map(prop::sample::select(&NAMES), test, 0..3);
-    flat.prop_map(|tests| json!(tests)).prop_recursive(2, 6, 3, |inner| {
+    let flat = (flat, prop::option::of(time)).prop_map(|(mut tests, time)| {
+        tests.extend(time.map(|time| ("time", time)));
+        json!(tests)
+    });
+    flat.prop_recursive(2, 6, 3, |inner| {
         let any = prop::collection::vec(inner.clone(), 0..3);
         (inner.clone(), any, inner)
             .prop_map(|(not, any, rest)| json!({"not": not, "any": any, "c": rest["c"].clone()}))
@@ -97,11 +105,15 @@ fn check(news: &EmbeddedCollection, filters: &[Filter], now: i64) -> Result<(), 
             prop_assert!(page.iter().zip(of_all).all(|(one, (_, other))| Arc::ptr_eq(one, other)));
         }
     }
-    let names: Vec<&str> = NAMES.to_vec();
-    let lacks = |name: &&str| news.view(now).iter().all(|item| item.attributes.get(name).is_none());
-    let lacking = news.lacking(&names.iter().copied().collect(), now, Cancellation::NEVER).unwrap();
+    use AttributeKind::{Number, Text, Truth};
+    let kinds = [None, Some(Number), Some(Text), Some(Truth)];
+    let names: BTreeSet<AskedAttribute<'_>> =
+        NAMES.iter().flat_map(|name| kinds.map(|kind| (*name, kind))).collect();
+    let lacks =
+        |asked: &AskedAttribute<'_>| news.view(now).iter().all(|item| !item.attributes.have(asked));
+    let lacking = news.lacking(&names, now, Cancellation::NEVER).unwrap();
     prop_assert!(news.view(now).iter().next().is_none() || lacking.iter().all(lacks));
-    prop_assert!(names.iter().all(|name| lacking.contains(name) || !lacks(name)));
+    prop_assert!(names.iter().all(|asked| lacking.contains(asked) || !lacks(asked)));
     Ok(())
 }
 
@@ -138,7 +150,7 @@ proptest! {
                 1 => Write::Remove(vec![id.into()]),
                 _ => {
                     let patch = json!({"time": time, "attributes": attributes});
-                    Write::Patch { id: id.into(), patch: serde_json::from_value(patch).unwrap() }
+                    Write::Patch(vec![(id.into(), serde_json::from_value(patch).unwrap())])
                 }
             };
             let _ = news.write(write, 99).unwrap();
