@@ -41,6 +41,8 @@ use crate::http::work::unsent::Unsent;
 /// Fewest and most bytes of unsent answers, where the settings name no number.
 const LEAST_UNSENT: u64 = 1 << 20;
 const MOST_UNSENT: u64 = 256 << 20;
+/// Fewest items whose going by time is told.
+const LEAST_TOLD: u64 = 100;
 /// Threads of the runtime for blocking file access.
 pub(crate) const BLOCKING_THREADS: usize = file_threads::ALL;
 /// Threads for requests to another machine.
@@ -75,6 +77,8 @@ pub struct App {
     pub(crate) collections: Collections,
     /// Collections on another machine, as the last chores found them.
     found_collections: ArcSwap<Vec<(CollectionInfo, Activity)>>,
+    /// How many items of each collection had gone by time when it was last looked at.
+    outlived: parking_lot::Mutex<HashMap<String, u64>>,
     /// Clients without a key.
     pub(crate) peers: Peers,
     /// Turns to write to them.
@@ -140,6 +144,7 @@ impl App {
             streams: Places::new(settings.most_streams(), settings.client_share),
             collections,
             found_collections: ArcSwap::default(),
+            outlived: parking_lot::Mutex::default(),
             peers: Peers::default(),
             waiting,
             turns: Turns::default(),
@@ -363,6 +368,7 @@ impl App {
             }
         };
         let (before, mut found) = (self.found_collections.load(), Vec::new());
+        self.tell_outlived(&all);
         for collection in all {
             if self.collections.is_remote() {
                 let known = || before.iter().find(|(known, _)| known.name == collection.name());
@@ -377,6 +383,31 @@ impl App {
             }
         }
         self.found_collections.store(Arc::new(found));
+    }
+
+    /// Logs of which collections much went by time since the last look, as where a live text follows an
+    /// archive.
+    fn tell_outlived(&self, all: &[Arc<dyn Collection>]) {
+        let mut before = self.outlived.lock();
+        let mut known = HashMap::with_capacity(all.len());
+        for collection in all {
+            let (name, outlived) = (collection.name(), collection.activity().outlived);
+            let gone = outlived.saturating_sub(before.get(name).copied().unwrap_or(0));
+            if gone >= LEAST_TOLD
+                && let Ok(CollectionInfo { items, .. }) =
+                    collection.told(cognate_collections::now())
+                && gone > (gone + items as u64) / 10
+            {
+                tracing::warn!(
+                    collection = name,
+                    gone,
+                    items,
+                    "more than a tenth of a collection was older than its `ttl` by its clock, and is deleted"
+                );
+            }
+            known.insert(name.to_owned(), outlived);
+        }
+        *before = known;
     }
 
     /// Takes out what is too old, in a turn; others write while a log is written anew.

@@ -103,21 +103,6 @@ impl Settings {
     }
 }
 
-/// Fewest items whose going is told.
-const LEAST_TOLD: usize = 100;
-
-/// Logs that much of a collection goes by time at once, as where a live text follows an archive.
-pub(super) fn tell_outlived(collection: &str, gone: usize, of: usize) {
-    if gone >= LEAST_TOLD && gone > of / 10 {
-        tracing::warn!(
-            collection,
-            gone,
-            of,
-            "more than a tenth of a collection was older than its `ttl` by its clock, and is deleted"
-        );
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub collections: usize,

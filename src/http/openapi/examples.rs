@@ -74,15 +74,18 @@ fn bodies() -> Vec<(&'static str, &'static str, &'static str, Value)> {
     ]
 }
 
-/// Examples of bodies of PUT and PATCH: verb, path, name, body.
-fn put_bodies() -> [(&'static str, &'static str, &'static str, Value); 3] {
+/// Examples of bodies of PUT and PATCH: verb, path, media type, name, body.
+fn put_bodies() -> [(&'static str, &'static str, &'static str, &'static str, Value); 4] {
+    let (json_type, line_type) = ("application/json", "application/x-ndjson");
     let window = json!({"max_items": 100_000, "ttl": "24h"});
     let item = json!({"text": QUAKE, "attributes": {"lang": "en"}});
     let patch = json!({"attributes": {"lang": "de", "old": null}});
+    let patches = json!("{\"id\":\"a\",\"attributes\":{\"views\":17}}\n");
     [
-        ("put", "/collections/{name}", "a window of a day", window),
-        ("put", "/collections/{name}/items/{id}", "an item", item),
-        ("patch", "/collections/{name}/items/{id}", "attributes", patch),
+        ("put", "/collections/{name}", json_type, "a window of a day", window),
+        ("put", "/collections/{name}/items/{id}", json_type, "an item", item),
+        ("patch", "/collections/{name}/items/{id}", json_type, "attributes", patch),
+        ("patch", "/collections/{name}/items", line_type, "lines", patches),
     ]
 }
 
@@ -94,9 +97,9 @@ pub(super) fn put(document: &mut Value) {
             content["examples"][name] = json!({"value": body});
         }
     }
-    for (verb, path, name, body) in put_bodies() {
+    for (verb, path, media_type, name, body) in put_bodies() {
         let content = &mut document["paths"][path][verb]["requestBody"]["content"];
-        content["application/json"]["examples"][name] = json!({"value": body});
+        content[media_type]["examples"][name] = json!({"value": body});
     }
     let paths = document["paths"].as_object_mut().into_iter().flatten();
     let operations = paths.filter_map(|(_, item)| item.as_object_mut()).flatten();

@@ -62,7 +62,9 @@ fn a_folder_is_filled_and_written_out() {
         written["time"] = json!(time);
         assert_eq!(written, parse(read));
     }
-    run(folder, &with(&["create", "news", "--max-items", "3", "--ttl", "36500d"]));
+    let bounds = ["create", "news", "--max-items", "3", "--ttl", "36500d"];
+    refused(folder, &with(&bounds), 2, "2497 items would be deleted; --drop does");
+    run(folder, &with(&[&bounds[..], &["--drop"]].concat()));
     let info = run(folder, &with(&["info"]));
     assert!(info.starts_with("news: 3 items, "), "{info}");
     std::fs::write(folder.join("bad.ndjson"), "{\"id\":\"x\",\"text\":\"y\"}\n\n{\"id\":\"x\"}\n")

@@ -40,7 +40,7 @@ async fn what_is_similar_is_what_is_ranked_for_the_item() {
         ("news/items/i7/similar?threshold=high", 422, "out_of_range", json!("/threshold")),
         ("news/items/i7/similar?method=bm25", 422, "method_only_ranks", json!("/method")),
         ("news/items/i7/similar?method=none", 422, "unknown_method", json!("/method")),
-        ("news/items/i7/similar?limit=3", 422, "invalid_field", json!("")),
+        ("news/items/i7/similar?limit=3", 422, "invalid_field", json!("/limit")),
     ] {
         let refused = call(&app, "GET", &format!("/collections/{path}"), None).await;
         let problem = refused.refusal(status, code);

@@ -5,72 +5,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cognate::engine::Engine;
-use cognate_kernels::scan::ROWS;
 use parking_lot::Mutex;
 
+use crate::embedded::bits::{BLOCK, Bits, TILES, number, numbers, places, unset, without};
 use crate::embedded::columns::MOST_COLUMNS;
 use crate::embedded::{EmbeddedCollection, View};
 use crate::{Budget, Cancellation, ChooseError, Item, ItemSelector};
 
-pub(super) const TILES: usize = 8;
-pub(super) const BLOCK: u64 = (TILES * ROWS) as u64;
 /// Number of blocks that are made before they are shared.
 const TOLD: usize = 16;
 
-/// Items of a block, a bit each.
-pub(super) type Bits = [u64; TILES];
-
-pub(super) fn ones(bits: &Bits) -> usize {
-    bits.iter().map(|bits| bits.count_ones() as usize).sum()
-}
-
-pub(super) fn set(bits: &mut Bits, place: usize) {
-    bits[place / ROWS] |= 1 << (place % ROWS);
-}
-
-pub(super) fn unset(bits: &mut Bits, place: usize) {
-    bits[place / ROWS] &= !(1 << (place % ROWS));
-}
-
-/// The places in a block of these items, in order.
-pub(super) fn places(bits: Bits) -> impl Iterator<Item = usize> {
-    bits.into_iter().enumerate().flat_map(|(tile, mut rest)| {
-        std::iter::from_fn(move || {
-            let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
-            rest &= rest - 1;
-            Some(tile * ROWS + bit)
-        })
-    })
-}
-
-pub(super) fn without(one: &Bits, other: &Bits) -> Bits {
-    std::array::from_fn(|tile| one[tile] & !other[tile])
-}
-
-pub(super) fn and(one: &Bits, other: &Bits) -> Bits {
-    std::array::from_fn(|tile| one[tile] & other[tile])
-}
-
-pub(super) fn or(one: &Bits, other: &Bits) -> Bits {
-    std::array::from_fn(|tile| one[tile] | other[tile])
-}
-
 /// The items of a moment, and by block those that are meant.
 pub(super) type Wanted = (View, Vec<(u64, Bits)>);
-
-/// How many items these are.
-pub(super) fn count(wanted: &[(u64, Bits)]) -> usize {
-    wanted.iter().map(|(_, bits)| ones(bits)).sum()
-}
-
-/// Their numbers, in order.
-pub(super) fn numbers(wanted: &[(u64, Bits)]) -> impl Iterator<Item = u64> {
-    wanted.iter().flat_map(|(at, bits)| places(*bits).map(|place| number(*at, place)))
-}
-
-pub(super) fn number(at: u64, place: usize) -> u64 {
-    at * BLOCK + place as u64
-}
 
 pub(super) trait Kept {
     fn known(&self) -> &Bits;

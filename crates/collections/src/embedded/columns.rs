@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::embedded::blocks::{BLOCK, Bits, TILES, and, or, set, without};
-use crate::embedded::table::Chunk;
+use crate::embedded::bits::{BLOCK, Bits, TILES, and, or, set, without};
 use crate::filter::{Condition, Side, Test};
 use crate::settings::{Paid, allocated};
 use crate::{
@@ -24,6 +23,30 @@ const MISSING: u16 = u16::MAX;
 const KIND: u32 = 120;
 /// Bytes of a text that its key holds; the lowest byte of a key tells whether there are more.
 const KEY_BYTES: usize = 14;
+
+/// The items of a block: so many are copied where a reader holds the chunk that is written to.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Chunk {
+    /// Never empty, and rising.
+    pub(super) numbers: Vec<u64>,
+    pub(super) items: Vec<Arc<Item>>,
+    /// The places in the block of these.
+    pub(super) places: Bits,
+    pub(super) columns: Columns,
+}
+
+impl Chunk {
+    /// Which block it holds.
+    pub(super) fn block(&self) -> u64 {
+        self.numbers.first().map_or(0, |number| number / BLOCK)
+    }
+
+    pub(super) fn index(&self, number: u64) -> Option<usize> {
+        let guess = number.checked_sub(*self.numbers.first()?)? as usize;
+        let is_there = self.numbers.get(guess) == Some(&number);
+        if is_there { Some(guess) } else { self.numbers.binary_search(&number).ok() }
+    }
+}
 
 /// By attribute; without a name that of the times.
 #[derive(Debug, Default)]

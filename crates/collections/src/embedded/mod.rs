@@ -8,6 +8,7 @@
 //! (`replica`).
 
 mod backup;
+mod bits;
 mod blocks;
 mod columns;
 mod durable;

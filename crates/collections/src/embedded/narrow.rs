@@ -7,7 +7,8 @@ use std::sync::Arc;
 use cognate_kernels::scan::{Probe, Shelf};
 
 use crate::embedded::EmbeddedCollection;
-use crate::embedded::blocks::{Wanted, count, items_of, number, places, without};
+use crate::embedded::bits::{count, number, places, without};
+use crate::embedded::blocks::{Wanted, items_of};
 use crate::embedded::quantised::{Best, Found, Seek, ShelfMaker, look};
 use crate::{Cancellation, ChooseError, Chosen, Several, TopQuery};
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use cognate::engine::{Engine, KeptText, Query};
 use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 
-use crate::embedded::blocks::{BLOCK, Bits, BlockMaker, Kept, TILES, Wanted, count, number, set};
+use crate::embedded::bits::{BLOCK, Bits, TILES, count, number, set};
+use crate::embedded::blocks::{BlockMaker, Kept, Wanted};
 use crate::embedded::{EmbeddedCollection, View};
 use crate::settings::Paid;
 use crate::top_query::unit;

@@ -10,7 +10,8 @@ use cognate::window::stream::AddPolicy;
 use parking_lot::{Mutex, RwLock};
 
 use crate::embedded::Table;
-use crate::embedded::blocks::{BlockStore, TILES, and, count, items_of, numbers};
+use crate::embedded::bits::{TILES, and, count, numbers};
+use crate::embedded::blocks::{BlockStore, items_of};
 use crate::embedded::durable::DurableItems;
 use crate::embedded::home::Registry;
 use crate::embedded::items::Items;

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use crate::Item;
-use crate::embedded::blocks::{BLOCK, Bits, set, unset};
-use crate::embedded::columns::Columns;
+use crate::embedded::bits::{BLOCK, set, unset};
+use crate::embedded::columns::{Chunk, Columns};
 
 /// Places of a chunk, for each that is used, from which on it is made smaller.
 const SPARE: usize = 4;
@@ -14,30 +14,6 @@ const SPARE: usize = 4;
 pub struct Table {
     chunks: Vec<Arc<Chunk>>,
     len: usize,
-}
-
-/// The items of a block: so many are copied where a reader holds the chunk that is written to.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Chunk {
-    /// Never empty, and rising.
-    pub(super) numbers: Vec<u64>,
-    pub(super) items: Vec<Arc<Item>>,
-    /// The places in the block of these.
-    pub(super) places: Bits,
-    pub(super) columns: Columns,
-}
-
-impl Chunk {
-    /// Which block it holds.
-    pub(super) fn block(&self) -> u64 {
-        self.numbers.first().map_or(0, |number| number / BLOCK)
-    }
-
-    fn index(&self, number: u64) -> Option<usize> {
-        let guess = number.checked_sub(*self.numbers.first()?)? as usize;
-        let is_there = self.numbers.get(guess) == Some(&number);
-        if is_there { Some(guess) } else { self.numbers.binary_search(&number).ok() }
-    }
 }
 
 impl Table {

@@ -9,9 +9,8 @@ use cognate::methods::Counted;
 use hashbrown::HashMap;
 
 use crate::embedded::EmbeddedCollection;
-use crate::embedded::blocks::{
-    BLOCK, Bits, BlockMaker, Kept, Wanted, count, items_of, number, places, set, without,
-};
+use crate::embedded::bits::{BLOCK, Bits, count, number, places, set, without};
+use crate::embedded::blocks::{BlockMaker, Kept, Wanted, items_of};
 use crate::embedded::narrow::{FEW, SHARE, chosen};
 use crate::settings::Paid;
 use crate::{Budget, Cancellation, ChooseError, Chosen, Item, Several, TopQuery};

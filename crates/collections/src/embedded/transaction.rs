@@ -7,12 +7,11 @@ use std::sync::Arc;
 use parking_lot::MutexGuard;
 
 use crate::embedded::EmbeddedCollection;
-use crate::embedded::blocks::numbers;
+use crate::embedded::bits::numbers;
 use crate::embedded::durable::{DurableItems, Snapshot};
 use crate::embedded::items::Items;
 use crate::embedded::log::{Lasting, Log, LogCopy};
 use crate::events::Move;
-use crate::settings::tell_outlived;
 use crate::transaction::{Change, Transaction};
 use crate::windows::{Following, Numbered, Windows};
 use crate::{
@@ -236,9 +235,7 @@ impl Transaction for WriteTransaction<'_> {
         for change in changes {
             let (is_of_age, items) = (matches!(change, Change::Expire(_)), held.table.len());
             held.apply(change, &mut applied);
-            let gone = if is_of_age { items - held.table.len() } else { 0 };
-            tell_outlived(&collection.name, gone, items);
-            outlived += gone;
+            outlived += if is_of_age { items - held.table.len() } else { 0 };
         }
         let mut status = collection.status.lock();
         status.activity.evicted += applied.left as u64;

@@ -13,7 +13,6 @@ use crate::postgres::rows;
 use crate::postgres::rows::{COLUMNS, signed, unsigned};
 use crate::postgres::session::Session;
 use crate::postgres::shared::Shared;
-use crate::settings::tell_outlived;
 use crate::transaction::{Change, Transaction};
 use crate::windows::{Following, Numbered, Windows};
 use crate::{
@@ -322,11 +321,7 @@ impl Transaction for WriteTransaction<'_, '_> {
                     let oldest: Vec<i64> = self.oldest(many)?.into_iter().collect();
                     applied.left = self.remove("i.number = ANY ($1)", &[&oldest])?;
                 }
-                Change::Expire(oldest) => {
-                    let items = self.entry.items;
-                    let gone = self.remove("i.time < $1", &[&oldest])?;
-                    tell_outlived(&self.entry.table(), gone, items);
-                }
+                Change::Expire(oldest) => _ = self.remove("i.time < $1", &[&oldest])?,
                 Change::Lag(lag) => self.entry.settings.lag_ms = Some(lag),
             }
         }

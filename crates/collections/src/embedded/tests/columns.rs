@@ -6,8 +6,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::embedded::blocks::ones;
-use crate::embedded::table::Chunk;
+use crate::embedded::bits::ones;
+use crate::embedded::columns::Chunk;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome, View};
 use crate::{
     AskedAttribute, AttributeKind, Cancellation, Choice, Collection, Filter, Home, Incoming,
