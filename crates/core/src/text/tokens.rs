@@ -66,6 +66,10 @@ pub struct Tokens {
     /// The text, lower-cased if the rules say so, and behind it the texts of tokens that are not part
     /// of it as they are.
     pub(super) arena: String,
+    /// Bytes of the text, which the arena begins with.
+    length: usize,
+    /// The bytes of it that are capitals of ASCII, a bit each.
+    capitals: Vec<u64>,
     /// Where the text of each token begins and ends in the arena.
     starts: Vec<u32>,
     ends: Vec<u32>,
@@ -85,6 +89,7 @@ impl Tokens {
     /// Forgets the tokens and keeps their room.
     pub fn clear(&mut self) {
         self.arena.clear();
+        self.length = 0;
         self.starts.clear();
         self.ends.clear();
         self.told.clear();
@@ -96,6 +101,9 @@ impl Tokens {
         self.arena.reserve(text.len() + 2 * BLOCK);
         self.arena.push_str(text);
         self.arena.push_str(PADDING);
+        self.length = text.len();
+        self.capitals.clear();
+        self.capitals.extend(text.as_bytes().chunks(BLOCK).map(capitals));
         if lower {
             // By whole blocks, so that no bytes remain.
             let length = text.len().next_multiple_of(BLOCK);
@@ -139,7 +147,24 @@ impl Tokens {
         if let [byte] = between { Some(*byte) } else { None }
     }
 
-    fn span(&self, index: usize) -> Option<Range<u32>> {
+    /// The text that the tokens were cut from, lower-cased if the rules say so.
+    pub(crate) fn source(&self) -> &str {
+        self.arena.get(..self.length).unwrap_or_default()
+    }
+
+    /// How many capitals stand in a part of the text, as it was written.
+    pub(crate) fn capitals_in(&self, part: &Range<u32>) -> usize {
+        let (from, to) = (part.start as usize, part.end as usize);
+        let is_capital = |at: &usize| {
+            self.capitals.get(at / BLOCK).is_some_and(|block| block & 1 << (at % BLOCK) != 0)
+        };
+        let source = self.source().get(from..to).unwrap_or_default();
+        let wide = source.chars().filter(|c| !c.is_ascii() && c.is_uppercase());
+        (from..to).filter(is_capital).count() + wide.count()
+    }
+
+    /// The bytes of the text that a token was made from.
+    pub(crate) fn span(&self, index: usize) -> Option<Range<u32>> {
         let told = self.told.binary_search_by_key(&index, |(place, _)| *place as usize);
         match told.ok().and_then(|at| self.told.get(at)) {
             Some((_, token)) => Some(token.span.clone()),
@@ -209,5 +234,35 @@ impl Tokens {
         let from = self.arena.len();
         self.arena.push_str(text);
         self.push(from, span, kind);
+    }
+}
+
+/// The capitals among the bytes of a block, a bit each; found eight at a time, as most texts are.
+fn capitals(block: &[u8]) -> u64 {
+    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+    let from = |byte: u8| u64::from_ne_bytes([0x80 - byte; 8]);
+    let eight = |(at, bytes): (usize, &[u8])| {
+        let mut eight = [0; 8];
+        eight.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        let (word, low) = (u64::from_le_bytes(eight), u64::from_le_bytes(eight) & !HIGH);
+        let found = ((low + from(b'A')) ^ (low + from(b'Z' + 1))) & HIGH & !word;
+        // The highest bits of all bytes, gathered in one.
+        ((found >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at)
+    };
+    block.chunks(8).enumerate().map(eight).fold(0, |bits, eight| bits | eight)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capitals_are_those_of_each_byte() {
+        let bytes: Vec<u8> = (0..=u8::MAX).chain(*b"aZ").collect();
+        for block in bytes.chunks(BLOCK) {
+            let expected = block.iter().enumerate();
+            let expected = expected.map(|(at, byte)| u64::from(byte.is_ascii_uppercase()) << at);
+            assert_eq!(capitals(block), expected.sum());
+        }
     }
 }
