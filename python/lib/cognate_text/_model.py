@@ -114,7 +114,7 @@ class Model:
 
     >>> model = Model()
     >>> model.fingerprint
-    'a69f949eb9d51d80'
+    'c702214c83bdcb71'
 
     How questions are asked, everywhere the same:
 

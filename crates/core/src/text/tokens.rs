@@ -68,6 +68,7 @@ pub struct Tokens {
     pub(super) arena: String,
     /// Bytes of the text, which the arena begins with.
     length: usize,
+    ascii: bool,
     /// The bytes of it that are capitals of ASCII, a bit each.
     capitals: Vec<u64>,
     /// Where the text of each token begins and ends in the arena.
@@ -101,7 +102,7 @@ impl Tokens {
         self.arena.reserve(text.len() + 2 * BLOCK);
         self.arena.push_str(text);
         self.arena.push_str(PADDING);
-        self.length = text.len();
+        (self.length, self.ascii) = (text.len(), text.is_ascii());
         self.capitals.clear();
         self.capitals.extend(text.as_bytes().chunks(BLOCK).map(capitals));
         if lower {
@@ -155,12 +156,19 @@ impl Tokens {
     /// How many capitals stand in a part of the text, as it was written.
     pub(crate) fn capitals_in(&self, part: &Range<u32>) -> usize {
         let (from, to) = (part.start as usize, part.end as usize);
-        let is_capital = |at: &usize| {
-            self.capitals.get(at / BLOCK).is_some_and(|block| block & 1 << (at % BLOCK) != 0)
+        let block = |at: usize| self.capitals.get(at).copied().unwrap_or(0);
+        let of_block = |at: usize| {
+            let (first, shift) = (at / BLOCK, at % BLOCK);
+            let bits = block(first) >> shift | (block(first + 1) << 1) << (BLOCK - 1 - shift);
+            let behind = BLOCK.saturating_sub(to.saturating_sub(at)) as u32;
+            (bits & u64::MAX.checked_shr(behind).unwrap_or(0)).count_ones() as usize
         };
+        if self.ascii && to <= from + BLOCK {
+            return of_block(from);
+        }
         let source = self.source().get(from..to).unwrap_or_default();
         let wide = source.chars().filter(|c| !c.is_ascii() && c.is_uppercase());
-        (from..to).filter(is_capital).count() + wide.count()
+        (from..to).step_by(BLOCK).map(of_block).sum::<usize>() + wide.count()
     }
 
     /// The bytes of the text that a token was made from.
@@ -257,12 +265,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn capitals_of_a_part_are_counted_as_they_were_written() {
+        let mut tokens = Tokens::new();
+        let text = "Éa".to_owned() + &"aB".repeat(70) + "ÀÖ C";
+        tokens.begin(&text, true);
+        for (from, _) in text.char_indices() {
+            for (to, _) in text.char_indices().filter(|(to, _)| *to >= from) {
+                let expected = text[from..to].chars().filter(|c| c.is_uppercase()).count();
+                let part = from as u32..to as u32;
+                assert_eq!(tokens.capitals_in(&part), expected, "{part:?}");
+            }
+        }
+    }
+
+    #[test]
     fn capitals_are_those_of_each_byte() {
         let bytes: Vec<u8> = (0..=u8::MAX).chain(*b"aZ").collect();
         for block in bytes.chunks(BLOCK) {
             let expected = block.iter().enumerate();
             let expected = expected.map(|(at, byte)| u64::from(byte.is_ascii_uppercase()) << at);
-            assert_eq!(capitals(block), expected.sum());
+            assert_eq!(capitals(block), expected.sum::<u64>());
         }
     }
 }

@@ -28,6 +28,8 @@ mod names;
 mod signs;
 mod table;
 
+use std::sync::Arc;
+
 pub use crate::methods::polarity::name_list::{SECTION as NAMES_SECTION, fit as fit_names};
 use crate::methods::polarity::names::{Exchanged, Names};
 use crate::methods::polarity::signs::Signs;
@@ -54,6 +56,17 @@ pub(crate) fn load(model: &Model) -> Loaded {
     let Some(polarity) = Polarity::read(model)? else { return Ok(Err(missing())) };
     let plain = blend::coverage::method(model)?;
     Ok(Ok(Scorer::Compare(Box::new(PolarityBlend { plain, polarity }))))
+}
+
+/// The method without names, where the model has names: with all else that `counting` knows.
+pub(crate) fn without_names(
+    model: &Model,
+    counting: Option<&Polarity>,
+) -> Result<Option<Scorer>, ModelError> {
+    let Some(Polarity { table, names: Some(_) }) = counting else { return Ok(None) };
+    let polarity = Polarity { table: Arc::clone(table), names: None };
+    let plain = blend::coverage::method(model)?;
+    Ok(Some(Scorer::Compare(Box::new(PolarityBlend { plain, polarity }))))
 }
 
 /// What a model lacks that has no such section.
@@ -142,7 +155,7 @@ pub struct Opposition {
 
 /// What a model knows of negation, opposites, numbers and names.
 pub struct Polarity {
-    table: Table,
+    table: Arc<Table>,
     names: Option<Names>,
 }
 
@@ -171,7 +184,7 @@ impl Polarity {
     /// The section of a model, if it has one.
     pub fn read(model: &Model) -> Result<Option<Self>, ModelError> {
         let Some(table) = Table::read(model)? else { return Ok(None) };
-        Ok(Some(Self { table, names: Names::read(model)? }))
+        Ok(Some(Self { table: Arc::new(table), names: Names::read(model)? }))
     }
 
     /// Prepares a text of the model, to be compared with others.

@@ -99,20 +99,37 @@ impl Known {
     }
 }
 
-/// Bits of a row beside its class and, above that, its kinds.
-const CLASS: u16 = 0b111;
+/// The parts of a row: class, kinds, code, flags, and the number of what the lines say of it, from 1 on.
+const CLASS: u32 = 0b111;
 const KINDS: u32 = 3;
-const ALL_KINDS: u16 = 0b11111;
-/// The lines say something of it.
-const KNOWN: u16 = 1 << 8;
-/// It may be what a text names and another does not.
-const CANDIDATE: u16 = 1 << 9;
+const ALL_KINDS: u32 = 0b11111;
+const CODE: u32 = 8;
+const ALL_CODES: u32 = 0b11;
+/// It may be what a text names and another does not, however it is written.
+const CANDIDATE: u32 = 1 << 10;
+/// It may in a text without capitals.
+const UNCASED: u32 = 1 << 11;
+/// It may be a name: it is more than a letter, and has neither a digit nor an apostrophe.
+const A_WORD: u32 = 1 << 12;
+const KNOWN: u32 = 13;
+
+/// What a word is, apart from how a text writes it.
+pub(super) struct Listed<'l> {
+    pub(super) class: Class,
+    pub(super) kinds: u8,
+    pub(super) code: Option<Code>,
+    /// Whether it may be a name at all.
+    pub(super) a_word: bool,
+    pub(super) known: Option<&'l Known>,
+}
 
 /// The list as a model holds it.
 #[derive(Debug, Default)]
 pub(super) struct List {
-    rows: Vec<u16>,
-    words: HashMap<Box<str>, Known>,
+    rows: Vec<u32>,
+    known: Vec<Known>,
+    /// For each word of the lines the number of what they say of it, from 1 on.
+    words: HashMap<Box<str>, u32>,
     /// Lines that were taken in.
     lines: u32,
     /// Names of the groups, by number.
@@ -135,10 +152,10 @@ impl List {
             return Err(section.broken(format!("expected {expected} words, got {got}")));
         }
         let mut list = Self::default();
-        if let Some(row) = rows.iter().position(|byte| class(u16::from(*byte)).is_none()) {
+        if let Some(row) = rows.iter().position(|byte| class(u32::from(*byte)).is_none()) {
             return Err(section.broken(format!("row {row} is of no class")));
         }
-        list.rows.extend(rows.iter().map(|&byte| u16::from(byte)));
+        list.rows.extend(rows.iter().map(|&byte| u32::from(byte)));
         let lines = std::str::from_utf8(bytes(LINES)?)
             .map_err(|_| section.broken("the lines are not UTF-8".to_owned()))?;
         for (number, line) in (1..).zip(lines.lines()) {
@@ -190,17 +207,26 @@ impl List {
 
     fn each(&mut self, words: &str, say: impl Fn(&mut Known)) {
         for word in words.split(' ').filter(|word| !word.is_empty()) {
-            say(self.words.entry(word.into()).or_default());
+            let next = self.known.len() as u32 + 1;
+            let number = *self.words.entry(word.into()).or_insert(next);
+            if number == next {
+                self.known.push(Known::default());
+            }
+            self.known.get_mut(number as usize - 1).into_iter().for_each(&say);
         }
     }
 
-    /// Brings what the lines say of listed words into their rows.
+    /// Brings what letters and lines say of listed words into their rows.
     fn settle(&mut self, vocabulary: &Vocabulary<'_>) {
-        let days = ["weekday", "month"];
+        for (id, row) in (0..).zip(&mut self.rows) {
+            *row |= of_letters(vocabulary.word(id));
+        }
         let is_day = |[group, _]: [u16; 2]| {
-            self.groups.get(usize::from(group)).is_some_and(|name| days.contains(&&**name))
+            let name = self.groups.get(usize::from(group));
+            name.is_some_and(|name| matches!(&**name, "weekday" | "month"))
         };
-        for (word, known) in &mut self.words {
+        for (word, number) in &self.words {
+            let Some(known) = self.known.get_mut(*number as usize - 1) else { continue };
             let row = vocabulary.lookup(word).and_then(|id| self.rows.get_mut(id as usize));
             let counted = row.as_deref().map_or(0, |row| kinds_in(*row));
             known.kinds = if known.group.is_some_and(is_day) {
@@ -211,41 +237,83 @@ impl List {
                 known.kinds | counted
             };
             if let Some(row) = row {
-                *row = *row & CLASS | u16::from(known.kinds) << KINDS | KNOWN;
-                if known.group.is_some() || known.is(flag::ALSO) {
-                    *row |= CANDIDATE;
-                }
+                let group = if known.group.is_some() { CANDIDATE } else { 0 };
+                let also = if known.is(flag::ALSO) { UNCASED } else { 0 };
+                *row = *row & !(ALL_KINDS << KINDS) | u32::from(known.kinds) << KINDS;
+                *row |= number << KNOWN | group | also;
             }
         }
         for (id, row) in (0..).zip(&mut self.rows) {
-            if *row & CLASS != 0 || Code::of(vocabulary.word(id)).is_some() {
+            *row |= match class(*row) {
+                Some(Class::Some) => UNCASED,
+                Some(Class::No) | None if *row & ALL_CODES << CODE == 0 => 0,
+                _ => CANDIDATE,
+            };
+            // Its owner may be a name.
+            if vocabulary.word(id).ends_with("'s") {
                 *row |= CANDIDATE;
             }
         }
+        // These are codes where they are written as ones.
+        for word in ["a", "i"] {
+            let id = vocabulary.lookup(word);
+            let row = id.and_then(|id| self.rows.get_mut(id as usize));
+            row.into_iter().for_each(|row| *row &= !CANDIDATE);
+        }
     }
 
-    /// Whether a listed word may be what a text names and another does not, however it is written.
-    pub(super) fn is_candidate(&self, id: WordId) -> bool {
-        self.rows.get(id as usize).is_some_and(|row| row & CANDIDATE != 0)
+    /// Whether a listed word without a capital may be what a text names and another does not: in a text that
+    /// has capitals, and as the last of its text.
+    #[inline]
+    pub(super) fn is_candidate(&self, id: WordId, cased: bool, last: bool) -> bool {
+        let wanted =
+            CANDIDATE | if cased { 0 } else { UNCASED } | if last { ALL_CODES << CODE } else { 0 };
+        self.rows.get(id as usize).is_some_and(|row| row & wanted != 0)
     }
 
-    /// What a word is: its class by its counts, if it is listed, what the lines say of it, and its kinds.
-    pub(super) fn word(&self, word: &str, id: Option<WordId>) -> (Class, Option<&Known>, u8) {
-        let row = id.and_then(|id| self.rows.get(id as usize));
-        let (class_of, kinds) =
-            row.map_or((Class::No, 0), |row| (class(*row).unwrap_or(Class::No), kinds_in(*row)));
+    /// The class of a listed word.
+    pub(super) fn class(&self, id: WordId) -> Class {
+        self.rows.get(id as usize).and_then(|row| class(*row)).unwrap_or(Class::No)
+    }
+
+    /// What a word is.
+    #[inline]
+    pub(super) fn word(&self, word: &str, id: Option<WordId>) -> Listed<'_> {
+        let row = id.and_then(|id| self.rows.get(id as usize).copied());
+        let row = row.unwrap_or_else(|| {
+            of_letters(word) | self.words.get(word).map_or(0, |number| number << KNOWN)
+        });
         let known =
-            if row.is_none_or(|row| row & KNOWN != 0) { self.words.get(word) } else { None };
-        (class_of, known, known.map_or(kinds, |known| known.kinds))
+            (row >> KNOWN).checked_sub(1).and_then(|number| self.known.get(number as usize));
+        let code = (row >> CODE & ALL_CODES).checked_sub(1);
+        Listed {
+            class: class(row).unwrap_or(Class::No),
+            kinds: known.map_or(kinds_in(row), |known| known.kinds),
+            code: code.and_then(|code| Code::ALL.get(code as usize).copied()),
+            a_word: row & A_WORD != 0,
+            known,
+        }
     }
 }
 
-fn kinds_in(row: u16) -> u8 {
+/// What the letters of a word say of it, as in a row.
+fn of_letters(word: &str) -> u32 {
+    // Most words, known at once.
+    if word.len() > 4 && word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return A_WORD;
+    }
+    let code = Code::of(word).and_then(|code| Code::ALL.iter().position(|known| *known == code));
+    let letters = word.chars().any(char::is_alphabetic) && word.chars().nth(1).is_some();
+    let a_word = letters && !word.contains(|c: char| c.is_numeric() || c == '\'');
+    code.map_or(0, |code| (code as u32 + 1) << CODE) | if a_word { A_WORD } else { 0 }
+}
+
+fn kinds_in(row: u32) -> u8 {
     (row >> KINDS & ALL_KINDS) as u8
 }
 
-fn class(row: u16) -> Option<Class> {
-    Class::ALL.get(usize::from(row & CLASS)).map(|(class, _)| *class)
+fn class(row: u32) -> Option<Class> {
+    Class::ALL.get((row & CLASS) as usize).map(|(class, _)| *class)
 }
 
 /// The sort of a token that is a code: two of one sort can be exchanged.
@@ -258,7 +326,9 @@ pub(super) enum Code {
 }
 
 impl Code {
-    pub(super) fn of(word: &str) -> Option<Self> {
+    const ALL: [Self; 3] = [Self::Letter, Self::Roman, Self::Digits];
+
+    fn of(word: &str) -> Option<Self> {
         const ROMAN: [&str; 10] = ["i", "ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii"];
         let first = word.chars().next().filter(|first| first.is_alphabetic())?;
         if ROMAN.contains(&word) {

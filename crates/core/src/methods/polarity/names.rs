@@ -12,8 +12,8 @@ use cognate_kernels::vector;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use crate::methods::polarity::name_list::{Class, Code, Known, List, flag, kind};
-use crate::model::{Model, ModelError, Phrase, WordId};
+use crate::methods::polarity::name_list::{Class, Code, Known, List, Listed, flag, kind};
+use crate::model::{Model, ModelError, Phrase, Vectors, WordId};
 
 /// Most tokens of a text that is looked at, so that a bit of a number stands for each.
 const MOST: usize = 48;
@@ -58,6 +58,8 @@ enum Weak {
 
 struct Token<'t> {
     text: &'t str,
+    /// What tells it apart from other tokens.
+    key: u64,
     id: Option<WordId>,
     /// Its row, or that of its stem.
     row: Option<WordId>,
@@ -65,6 +67,7 @@ struct Token<'t> {
     known: Option<&'t Known>,
     kinds: u8,
     class: Class,
+    a_word: bool,
     weak: Weak,
     capitals: usize,
     /// It begins a sentence, so that its capital says nothing.
@@ -92,6 +95,10 @@ impl Token<'_> {
         self.class != Class::No || self.group.is_some() || self.code.is_some()
     }
 
+    fn is_common(&self) -> bool {
+        self.class == Class::No && self.kinds == 0 && self.id.is_some()
+    }
+
     fn is_of_a_country(&self) -> bool {
         self.known.is_some_and(Known::is_of_a_country)
     }
@@ -102,16 +109,27 @@ impl Token<'_> {
     }
 
     fn equals(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.key == other.key
     }
 }
 
 /// A text as this rule reads it.
 struct Text<'t> {
     tokens: Vec<Token<'t>>,
-    /// Capitals or what surrounds the words say little: a tweet, or small letters alone.
-    noisy: bool,
-    mentions: usize,
+    source: &'t str,
+    cased: bool,
+}
+
+impl Text<'_> {
+    /// Whether capitals and what surrounds the words say little: in a tweet, and in small letters alone.
+    fn is_noisy(&self) -> bool {
+        !self.cased || self.source.contains(['@', '#']) || self.source.contains("http")
+    }
+
+    fn mentions(&self) -> usize {
+        let is_name = |name: &&str| name.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        self.source.split('@').skip(1).filter(is_name).count()
+    }
 }
 
 /// What is left over of two texts, a bit a token, and which token of the other names the same.
@@ -127,8 +145,12 @@ struct Run {
     shared: u64,
 }
 
-fn places(bits: u64) -> impl DoubleEndedIterator<Item = usize> + Clone {
-    (0..MOST).filter(move |place| bits & 1 << place != 0)
+fn places(mut bits: u64) -> impl Iterator<Item = usize> + Clone {
+    std::iter::from_fn(move || {
+        let place = bits.trailing_zeros() as usize;
+        bits &= bits.checked_sub(1)?;
+        Some(place)
+    })
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -205,14 +227,24 @@ impl Names {
         self.between(texts)
     }
 
-    /// Whether a text has a word that may be a name and that the other lacks.
+    /// Whether a text has a word that may be a name and that the other lacks; more may than are.
     fn has_own(&self, one: &Phrase<'_>, other: &Phrase<'_>) -> bool {
-        let mut tokens = one.token_ids().enumerate();
-        tokens.any(|(place, id)| match id {
+        /// Sentences in a text behind the first, whose first words have a capital that says nothing.
+        const SENTENCES: u32 = 3;
+        let last = one.tokens_read().saturating_sub(1);
+        let capital =
+            |place: usize| one.tokens().span(place).map(|at| one.tokens().capitals_in(&at));
+        let capitals = (0..=last).filter(|place| capital(*place) > Some(0));
+        let capitals = capitals.fold(0_u64, |bits, place| bits | 1 << place);
+        let may_be_mixed = 2 * (capitals >> 1).count_ones() <= last as u32 + SENTENCES;
+        one.token_ids().enumerate().any(|(place, id)| match id {
             Some(id) => {
-                let capital = || one.tokens().span(place).map(|at| one.tokens().capitals_in(&at));
-                !other.token_ids().any(|own| own == Some(id))
-                    && (self.list.is_candidate(id) || place > 0 && capital() > Some(0))
+                // A capital says something unless it is the first or all have one.
+                let capital = capitals & 1 << place != 0;
+                let cased = capitals != 0 && !capital;
+                (capital && place > 0 && may_be_mixed
+                    || self.list.is_candidate(id, cased, place == last))
+                    && !other.token_ids().any(|own| own == Some(id))
             }
             None => {
                 let text = one.tokens().text(place);
@@ -226,44 +258,53 @@ impl Names {
         let source = tokens.source();
         let mut read: Vec<Token<'t>> = Vec::with_capacity(phrase.tokens_read());
         let (mut end, mut capitals, mut words) = (0, 0, 0);
-        for (place, id) in phrase.token_ids().enumerate() {
+        for (place, (id, key)) in phrase.token_ids().zip(phrase.token_keys()).enumerate() {
             let whole = tokens.text(place);
-            let text = whole.strip_suffix("'s").unwrap_or(whole);
-            let id = if text == whole { id } else { vocabulary.lookup(text) };
+            let (mut text, mut id, mut key) = (whole, id, key);
+            if let Some(owner) = whole.strip_suffix("'s") {
+                (text, id) = (owner, vocabulary.lookup(owner));
+                key = id.map_or_else(|| Phrase::key_of_unlisted(owner), u64::from);
+            }
             let span = tokens.span(place).unwrap_or_default();
             let gap = source.get(end..span.start as usize).unwrap_or_default();
             end = (span.end as usize).max(end);
-            let (before, last) = (gap.trim(), read.last());
-            let tag = gap.ends_with('#') || gap.is_empty() && last.is_some_and(|last| last.tag);
-            // An address or a name of a user, which are no tokens, end like a sentence.
-            let ends = |c: char| c.is_alphanumeric() || ".!?:;\"“…(|-–—/_".contains(c);
-            let first = place == 0 || gap != "-" && before.ends_with(ends);
+            let tag =
+                gap.ends_with('#') || gap.is_empty() && read.last().is_some_and(|last| last.tag);
+            let (mut first, mut joins) = (place == 0, true);
+            if gap != " " {
+                let before = gap.trim();
+                // An address or a name of a user, which are no tokens, end like a sentence.
+                let ends = |c: char| c.is_alphanumeric() || ".!?:;\"“…(|-–—/_".contains(c);
+                first = first || gap != "-" && before.ends_with(ends);
+                joins = matches!(before, "" | "-" | ".");
+                if let Some(last) = read.last_mut().filter(|_| place <= 4) {
+                    last.byline = gap.starts_with(':') && !gap.starts_with("://");
+                }
+            }
             let count = tokens.capitals_in(&span);
-            let letters = text.chars().count();
-            if !first && letters > 1 && text.starts_with(char::is_alphabetic) {
+            if !first && text.len() > 1 && text.starts_with(char::is_alphabetic) {
                 words += 1;
                 capitals += usize::from(count > 0);
             }
-            if let Some(last) = read.last_mut() {
-                last.byline = place <= 4 && gap.starts_with(':') && !gap.starts_with("://");
-            }
-            let (class, known, kinds) = self.list.word(text, id);
+            let Listed { class, kinds, code, a_word, known } = self.list.word(text, id);
             read.push(Token {
                 text,
+                key,
                 id,
                 row: id.or_else(|| phrase.stem_of(place as u32)),
                 length: Cell::new(0.0),
                 known,
                 kinds,
                 class,
+                a_word,
                 weak: Weak::No,
                 capitals: count,
                 first,
-                joins: matches!(before, "" | "-" | "."),
+                joins,
                 tag,
                 byline: false,
                 group: known.and_then(|known| known.group),
-                code: Code::of(text),
+                code,
             });
         }
         let cased = read.iter().any(|token| token.is_capital());
@@ -277,11 +318,7 @@ impl Names {
                 self.settle(token, (cased, mixed, shouted), dated, last);
             }
         }
-        let marks = |mark: char| source.matches(mark).count();
-        let noisy = !cased || marks('@') + marks('#') > 0 || source.contains("http");
-        let mention = |c: char| c.is_alphanumeric() || c == '_';
-        let mentions = source.split('@').skip(1).filter(|name| name.starts_with(mention)).count();
-        Text { tokens: read, noisy, mentions }
+        Text { tokens: read, source, cased }
     }
 
     /// Decides what a token is by how it is written in its text.
@@ -302,14 +339,12 @@ impl Names {
             token.code = None;
         }
         let text = token.text;
-        let a_word = text.chars().any(char::is_alphabetic) && !text.contains(char::is_numeric);
-        let may = a_word && text.chars().nth(1).is_some() && !text.contains('\'');
         let or = |written_so: Class, else_so: Class| if written { written_so } else { else_so };
         let class = token.class;
-        token.class = if !may || token.is(flag::NONE) {
+        token.class = if !token.a_word || token.is(flag::NONE) {
             Class::No
         } else if token.id.is_none() {
-            let of_stem = token.row.filter(|_| !written).map(|row| self.list.word("", Some(row)).0);
+            let of_stem = token.row.filter(|_| !written).map(|row| self.list.class(row));
             let [.., forms] = &self.list.endings;
             let is_form = || forms.iter().any(|form| text.ends_with(&**form));
             match of_stem {
@@ -348,7 +383,8 @@ impl Names {
 
     fn between(&self, phrases: [&Phrase<'_>; 2]) -> Option<Exchanged> {
         let texts = phrases.map(|phrase| self.text(phrase));
-        let pair = Pair { names: self, model: phrases[0].model(), texts: [&texts[0], &texts[1]] };
+        let vectors = phrases[0].model().vectors();
+        let pair = Pair { names: self, vectors, texts: [&texts[0], &texts[1]] };
         let [one, other] = pair.exchanged()?;
         let tokens = |run: Run| places(run.left | run.shared).map(|place| place as u32).collect();
         Some([tokens(one), tokens(other)])
@@ -358,7 +394,7 @@ impl Names {
 /// Two texts that were read.
 struct Pair<'t> {
     names: &'t Names,
-    model: &'t Model,
+    vectors: Vectors<'t>,
     texts: [&'t Text<'t>; 2],
 }
 
@@ -399,15 +435,14 @@ impl Pair<'_> {
 
     /// The cosine of two tokens by their rows or those of their stems.
     fn cosine(&self, one: &Token<'_>, other: &Token<'_>) -> Option<f32> {
-        let vectors = self.model.vectors();
-        let rows = [one, other].map(|token| vectors.row(token.row?));
+        let rows = [one, other].map(|token| self.vectors.row(token.row?));
         let [Some(a), Some(b)] = rows else { return None };
         Some(vector::cosine_by_lengths(a, b, self.length(one) * self.length(other)))
     }
 
     fn length(&self, token: &Token<'_>) -> f32 {
         if token.length.get() == 0.0 {
-            let row = token.row.and_then(|row| self.model.vectors().row(row));
+            let row = token.row.and_then(|row| self.vectors.row(row));
             token.length.set(row.map_or(self.names.unlisted, vector::norm));
         }
         token.length.get()
@@ -430,7 +465,7 @@ impl Pair<'_> {
         let mut partners = [[None; MOST]; 2];
         for i in places(own[0]) {
             for (j, token) in other.iter().enumerate() {
-                if self.same(&one[i], token) {
+                if self.same(&one[i], token, false) {
                     partners[0][i] = Some(j as u8);
                     partners[1][j].get_or_insert(i as u8);
                 }
@@ -438,7 +473,7 @@ impl Pair<'_> {
         }
         for j in places(own[1]).filter(|j| partners[1][*j].is_none()).collect::<Vec<_>>() {
             for (i, token) in one.iter().enumerate() {
-                if self.same(token, &other[j]) {
+                if self.same(token, &other[j], false) {
                     partners[1][j] = Some(i as u8);
                     partners[0][i].get_or_insert(j as u8);
                 }
@@ -499,8 +534,9 @@ impl Pair<'_> {
         runs
     }
 
-    /// Whether two words name one thing.
-    fn same(&self, one: &Token<'_>, other: &Token<'_>) -> bool {
+    /// Whether two words name one thing; a name and a common word by their vectors only where
+    /// common words are meant, too.
+    fn same(&self, one: &Token<'_>, other: &Token<'_>, common: bool) -> bool {
         let [a, b] = [one.text, other.text];
         if a == b
             || (!a.is_ascii() || !b.is_ascii()) && plain(a).iter().any(|a| plain(b).contains(a))
@@ -529,6 +565,10 @@ impl Pair<'_> {
         }
         if one.row.is_some() && one.row == other.row {
             return true;
+        }
+        let is_name = |token: &Token<'_>| token.class == Class::Name;
+        if !common && (is_name(one) && other.is_common() || is_name(other) && one.is_common()) {
+            return false;
         }
         let Some(cosine) = self.cosine(one, other) else { return false };
         let [a, b] = [short.text, long.text];
@@ -588,9 +628,9 @@ impl Pair<'_> {
         });
         let beside = |step: isize| {
             let [one, other] = [0, 1].map(|side: usize| {
-                let mut left = places(runs[side].left);
-                let edge = if step < 0 { left.next() } else { left.next_back() };
-                let mut place = edge?.checked_add_signed(step);
+                let left = runs[side].left;
+                let edge = if step < 0 { left.trailing_zeros() } else { left.checked_ilog2()? };
+                let mut place = (edge as usize).checked_add_signed(step);
                 while let Some(token) = place.and_then(|place| self.token(side, place)) {
                     if !token.is(flag::ARTICLE) {
                         return Some(token);
@@ -601,7 +641,7 @@ impl Pair<'_> {
             });
             match (one, other) {
                 (None, None) => (true, false),
-                (Some(a), Some(b)) => [a.equals(b) || self.same(a, b); 2].into(),
+                (Some(a), Some(b)) => [a.equals(b) || self.same(a, b, true); 2].into(),
                 _ => (false, false),
             }
         };
@@ -686,7 +726,8 @@ impl Pair<'_> {
             let first = runs[side].left.trailing_zeros();
             first - (left[side] & ((1 << first) - 1)).count_ones()
         };
-        before(0) == before(1) && rest(0).map(|(_, t)| t.text).eq(rest(1).map(|(_, t)| t.text))
+        before(0) == before(1)
+            && rest(0).map(|(_, token)| token.key).eq(rest(1).map(|(_, token)| token.key))
     }
 
     /// Whether two runs make texts say different things; `extra` runs stand beside them. How far the rest agrees is asked for
@@ -702,9 +743,9 @@ impl Pair<'_> {
         let any = |flags: [bool; 2]| flags != [false; 2];
         let [one, other] = self.texts;
         let (beside, both) = (run.left || run.right, run.left && run.right);
-        let noisy = one.noisy || other.noisy;
+        let noisy = || one.is_noisy() || other.is_noisy();
         // A user's name that stands in one alone was a name.
-        if one.mentions != other.mentions {
+        if one.mentions() != other.mentions() {
             return false;
         }
         if run.code {
@@ -730,7 +771,7 @@ impl Pair<'_> {
         }
         let unlike = run.cosine.is_none_or(|cosine| cosine < NEAR_PLACES);
         let frame = both && all(run.strong) && !run.known;
-        if all(run.listed) && all(run.some) && !noisy && extra == 0 && !run.day {
+        if all(run.listed) && all(run.some) && extra == 0 && !run.day && !noisy() {
             let needed = match (run.kinds == Kinds::Same && unlike, frame) {
                 (true, _) => REST_LISTED,
                 (false, true) => REST_SURE,
@@ -748,6 +789,7 @@ impl Pair<'_> {
             return false;
         }
         let certain = run.kinds == Kinds::Same && all(run.strong);
+        let noisy = noisy();
         if noisy && !(extra == 0 && (both || beside && (run.known || certain))) {
             return false;
         }
@@ -784,19 +826,23 @@ impl Pair<'_> {
             return if rest.iter().all(Vec::is_empty) { 1.0 } else { 0.0 };
         }
         let mut covered = [vec![0.0_f32; rest[0].len()], vec![0.0_f32; rest[1].len()]];
-        for (i, one) in rest[0].iter().enumerate() {
-            for (j, other) in rest[1].iter().enumerate() {
-                let alias = || {
-                    let [one, other] = [one.known, other.known];
-                    one.zip(other).is_some_and(|(one, other)| meet(&one.same, &other.same))
-                };
-                let cosine = if one.equals(other) || alias() {
-                    1.0
-                } else {
-                    self.cosine(one, other).unwrap_or(0.0)
-                };
-                covered[0][i] = covered[0][i].max(cosine);
-                covered[1][j] = covered[1][j].max(cosine);
+        // Cosines are dear, and the best of a word that the other text has is known.
+        for only_equal in [true, false] {
+            for (i, one) in rest[0].iter().enumerate() {
+                for (j, other) in rest[1].iter().enumerate() {
+                    let [of_one, of_other] = &mut covered;
+                    let (of_one, of_other) = (&mut of_one[i], &mut of_other[j]);
+                    let cosine = if only_equal {
+                        let known = one.known.zip(other.known);
+                        let alias = known.is_some_and(|(one, other)| meet(&one.same, &other.same));
+                        if one.equals(other) || alias { 1.0 } else { 0.0 }
+                    } else if *of_one < 1.0 || *of_other < 1.0 {
+                        self.cosine(one, other).unwrap_or(0.0)
+                    } else {
+                        continue;
+                    };
+                    (*of_one, *of_other) = (of_one.max(cosine), of_other.max(cosine));
+                }
             }
         }
         // Powers of 1.75 and .75, and of roots alone, which are the same on every processor.
