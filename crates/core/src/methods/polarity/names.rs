@@ -559,6 +559,10 @@ impl Pair<'_> {
                     || meet(&a.within, &b.countries);
             }
         }
+        // XR500 is not XR600, however alike they are spelled.
+        if one.code == Some(Code::Digits) && other.code == one.code {
+            return false;
+        }
         let (short, long) = if a.len() <= b.len() { (one, other) } else { (other, one) };
         if self.spelled_alike(short, long) {
             return true;
