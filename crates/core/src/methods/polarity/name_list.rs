@@ -363,16 +363,7 @@ pub fn fit<L: AsRef<str>>(
 ) -> Result<Fitted, Unfittable> {
     let unfittable = |problem: String| Unfittable { section: SECTION, problem };
     let vocabulary = model.vocabulary();
-    let (mut rows, mut kept, mut checked) =
-        (vec![0; vocabulary.len()], String::new(), List::default());
-    let mut add = |line: &str| {
-        checked.see(line)?;
-        if !kept.lines().any(|own| own == line) {
-            kept.push_str(line);
-            kept.push('\n');
-        }
-        Ok::<(), String>(())
-    };
+    let (mut rows, mut checked) = (vec![0; vocabulary.len()], List::default());
     let mut own = Vec::new();
     for (number, line) in (1..).zip(lines) {
         let line = line.as_ref();
@@ -388,9 +379,13 @@ pub fn fit<L: AsRef<str>>(
                 let listed = words.split(' ').filter_map(|word| vocabulary.lookup(word));
                 listed.for_each(|id| rows[id as usize] = class as u8 | kinds << KINDS);
             }
-            _ => own.push((number, line.to_owned())),
+            _ => {
+                checked.see(line).map_err(wrong)?;
+                own.push(line.to_owned());
+            }
         }
     }
+    let mut kept = Vec::new();
     if rows.iter().all(|row| *row == 0) {
         let section = model.section(SECTION);
         let tensor = |name: &str| section.as_ref()?.tensor(name).map(|(_, bytes)| bytes);
@@ -400,12 +395,11 @@ pub fn fit<L: AsRef<str>>(
             ));
         };
         rows = words.to_vec();
-        String::from_utf8_lossy(lines).lines().try_for_each(&mut add).map_err(unfittable)?;
+        kept.extend(String::from_utf8_lossy(lines).lines().map(str::to_owned));
     }
-    for (number, line) in own {
-        add(&line).map_err(|problem| unfittable(format!("line {number}: {problem}")))?;
-    }
-    let lines = kept.into_bytes();
+    own.retain(|line| !kept.contains(line));
+    kept.extend(own);
+    let lines = kept.iter().flat_map(|line| [line.as_bytes(), b"\n"].concat()).collect();
     Ok(Fitted {
         section: SECTION,
         settings: "{}".to_owned(),

@@ -17,6 +17,8 @@ use crate::model::{Model, ModelError, Phrase, Vectors, WordId};
 
 /// Most tokens of a text that is looked at, so that a bit of a number stands for each.
 const MOST: usize = 48;
+/// Texts agree too little where the longer shares less than one word in so many with the other; most texts of a ranking do.
+const SHARED: usize = 5;
 /// In longer texts names are left out and put in for other reasons.
 const LONGEST: usize = 18;
 
@@ -217,7 +219,8 @@ impl Names {
     pub(super) fn exchanged(&self, texts: [&Phrase<'_>; 2]) -> Option<Exchanged> {
         let [one, other] = texts;
         let most = one.tokens_read().max(other.tokens_read());
-        if most > MOST || !self.has_own(one, other) || !self.has_own(other, one) {
+        let shares = || SHARED * common(one.listed_in_bag(), other.listed_in_bag()) >= most;
+        if most > MOST || !shares() || !self.has_own(one, other) || !self.has_own(other, one) {
             return None;
         }
         // The same in either order of the texts.
@@ -863,6 +866,17 @@ impl Pair<'_> {
         };
         share(&rest[0], &covered[0]).min(share(&rest[1], &covered[1]))
     }
+}
+
+/// How many words two sorted bags have in common.
+fn common(mut one: &[u32], mut other: &[u32]) -> usize {
+    let mut common = 0;
+    while let ([a, rest @ ..], [b, others @ ..]) = (one, other) {
+        common += usize::from(a == b);
+        one = if a <= b { rest } else { one };
+        other = if b <= a { others } else { other };
+    }
+    common
 }
 
 fn meet(one: &[u32], other: &[u32]) -> bool {

@@ -335,13 +335,13 @@ fn names_are_told_whole_and_can_be_left_out_of_what_counts() {
 fn aliases_of_ones_own_are_added_to_the_names_of_a_model() {
     let told =
         |engine: &Engine, (a, b)| engine.opposes(a, b, &Query::new(Method::AvgCos)).unwrap().len();
-    let (c, d) = ("quarkly is down again", "Zorbly is down again");
+    let (c, d) = ("Quarkum is down again", "Zorbex is down again");
     assert_eq!(told(engine(), (c, d)), 1);
-    let own = fit_names(engine().model(), ["# ours", "same\tquarkly zorbly"]).unwrap();
+    let own = fit_names(engine().model(), ["# ours", "same\tquarkum zorbex"]).unwrap();
     let twice = Engine::new(support::with_sections(engine().model(), &[own])).unwrap();
     assert_eq!((told(&twice, (c, d)), told(&twice, (OPPOSED[18].1, OPPOSED[18].2))), (0, 1));
-    let again = fit_names(twice.model(), ["same\tquarkly zorbly"]).unwrap();
-    assert_eq!(again, fit_names(twice.model(), ["same\tquarkly zorbly", ""]).unwrap());
+    let again = fit_names(twice.model(), ["same\tquarkum zorbex"]).unwrap();
+    assert_eq!(again, fit_names(twice.model(), ["same\tquarkum zorbex", ""]).unwrap());
 }
 
 #[test]
