@@ -267,7 +267,8 @@ mod tests {
     #[test]
     fn capitals_of_a_part_are_counted_as_they_were_written() {
         let mut tokens = Tokens::new();
-        let text = "Éa".to_owned() + &"aB".repeat(70) + "ÀÖ C";
+        let ascii: String = ('\0'..='\x7F').collect();
+        let text = "Éa".to_owned() + &ascii + &"aB".repeat(40) + "ÀÖ C";
         tokens.begin(&text, true);
         for (from, _) in text.char_indices() {
             for (to, _) in text.char_indices().filter(|(to, _)| *to >= from) {
@@ -275,16 +276,6 @@ mod tests {
                 let part = from as u32..to as u32;
                 assert_eq!(tokens.capitals_in(&part), expected, "{part:?}");
             }
-        }
-    }
-
-    #[test]
-    fn capitals_are_those_of_each_byte() {
-        let bytes: Vec<u8> = (0..=u8::MAX).chain(*b"aZ").collect();
-        for block in bytes.chunks(BLOCK) {
-            let expected = block.iter().enumerate();
-            let expected = expected.map(|(at, byte)| u64::from(byte.is_ascii_uppercase()) << at);
-            assert_eq!(capitals(block), expected.sum::<u64>());
         }
     }
 }
