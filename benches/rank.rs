@@ -140,6 +140,7 @@ fn model(name: &str, folder: &Path) -> Model {
         section: ranker::SECTION,
         settings: serde_json::to_string(&settings).expect("settings"),
         tensors: tensors.collect(),
+        bytes: Vec::new(),
     };
     let mut draft = Draft::of(&model);
     section.put_into(&mut draft);

@@ -112,6 +112,7 @@ fn of_chance(model: &Model, encoder: Encoder, path: PathBuf) -> PathBuf {
         section: ranker::SECTION,
         settings: serde_json::to_string(&settings).expect("settings"),
         tensors: shapes.into_iter().map(&mut tensor).collect(),
+        bytes: Vec::new(),
     };
     let mut draft = Draft::of(model);
     section.put_into(&mut draft);

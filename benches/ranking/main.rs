@@ -91,7 +91,8 @@ fn of_chance(encoder: Encoder, folder: &Path) -> PathBuf {
     let Shape { kernel, filters, hidden, joint, .. } = shape;
     let settings = Settings { encoder, kernel, filters, hidden, joint, alpha: 0.0, trained: None };
     let settings = serde_json::to_string(&settings).expect("settings");
-    let section = Fitted { section: ranker::SECTION, settings, tensors: network };
+    let section =
+        Fitted { section: ranker::SECTION, settings, tensors: network, bytes: Vec::new() };
     let mut draft = Draft::of(&model);
     section.put_into(&mut draft);
     let path = folder.join("ranker.safetensors");

@@ -61,6 +61,7 @@ fn trained(
             section: ranker::SECTION,
             settings: serde_json::to_string(&settings).expect("settings have a JSON form"),
             tensors: tensors.collect(),
+            bytes: Vec::new(),
         };
         let path = folder.join("ranker.safetensors");
         let mut draft = Draft::of(base.model());

@@ -82,6 +82,7 @@ choices! {
     }
     Opposites {
         Count = "count": "It is; a method that does not count opposites is refused",
+        WithoutNames = "without_names": "It is, unless they differ in a name alone",
         Ignore = "ignore": "It is not: the score is that of the method without opposites",
     }
     OpposedPolicy {

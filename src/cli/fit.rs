@@ -25,6 +25,10 @@ pub(super) struct FitArgs {
     /// Words that negate, opposites and numbers, for polarity-blend
     #[arg(long, value_name = "FILE", group = "sections")]
     polarity: Option<PathBuf>,
+    /// Names, for polarity-blend; lines without counted words, as `same` lines of one's own, are added to the
+    /// list of the model
+    #[arg(long, value_name = "FILE", group = "sections")]
+    names: Option<PathBuf>,
     /// Model file to write [default: MODEL]
     #[arg(short, long)]
     output: Option<PathBuf>,
@@ -34,13 +38,13 @@ pub(super) struct FitArgs {
 }
 
 pub(super) fn run(args: FitArgs) -> Result<(), Failure> {
-    let FitArgs { model, components, universe, polarity, output, json } = args;
+    let FitArgs { model, components, universe, polarity, names, output, json } = args;
     let (model, output) = match (model, output) {
         (Some(model), output) => (model.clone(), output.unwrap_or(model)),
         (None, Some(output)) => (usual()?, output),
         (None, None) => return Err(usage("name the model that is written: MODEL, or -o OTHER")),
     };
-    let fitted = fit::fit(&FitOptions { model, output, components, universe, polarity });
+    let fitted = fit::fit(&FitOptions { model, output, components, universe, polarity, names });
     let failure = |error: FitError| match error {
         FitError::Options(problem) => usage(problem),
         other => other.into(),

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ pub struct App {
     /// Collections on another machine, as the last chores found them.
     found_collections: ArcSwap<Vec<(CollectionInfo, Activity)>>,
     /// How many items of each collection had gone by time when it was last looked at.
-    outlived: parking_lot::Mutex<HashMap<String, u64>>,
+    outlived: std::sync::Mutex<HashMap<String, u64>>,
     /// Clients without a key.
     pub(crate) peers: Peers,
     /// Turns to write to them.
@@ -144,7 +144,7 @@ impl App {
             streams: Places::new(settings.most_streams(), settings.client_share),
             collections,
             found_collections: ArcSwap::default(),
-            outlived: parking_lot::Mutex::default(),
+            outlived: Default::default(),
             peers: Peers::default(),
             waiting,
             turns: Turns::default(),
@@ -388,7 +388,7 @@ impl App {
     /// Logs of which collections much went by time since the last look, as where a live text follows an
     /// archive.
     fn tell_outlived(&self, all: &[Arc<dyn Collection>]) {
-        let mut before = self.outlived.lock();
+        let mut before = self.outlived.lock().unwrap_or_else(PoisonError::into_inner);
         let mut known = HashMap::with_capacity(all.len());
         for collection in all {
             let (name, outlived) = (collection.name(), collection.activity().outlived);

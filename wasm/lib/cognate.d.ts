@@ -6,7 +6,7 @@ export type Reason = "empty" | "unknown" | "too_long";
 
 export type Measure = "cosine" | "euclidean";
 
-export type Opposites = "count" | "ignore";
+export type Opposites = "count" | "without_names" | "ignore";
 
 /** How a question is answered. */
 export interface Options {
@@ -117,7 +117,7 @@ export interface Explanation {
   matrix: number[][];
   adds_up: boolean;
   /** How the texts are opposed, and the words of either that carry it. */
-  opposes: { kind: "negation" | "antonym" | "number" | "roles"; a: OpposedWord[]; b: OpposedWord[] }[];
+  opposes: { kind: "negation" | "antonym" | "number" | "roles" | "name"; a: OpposedWord[]; b: OpposedWord[] }[];
   sentence: string;
   memberships?: { a: [number, number][]; b: [number, number][] };
   attention?: { word: number; token: string; to: { word: number; token: string; weight: number; cosine?: number }[] }[];

@@ -1,5 +1,5 @@
-//! `cognate fit MODEL --components FILE --universe axes:K --polarity FILE`: adds to a model file what methods fit
-//! to it.
+//! `cognate fit MODEL --components FILE --universe axes:K --polarity FILE --names FILE`: adds to a model file what
+//! methods fit to it.
 //!
 //! Everything else in the file is kept byte for byte; only sections fitted anew are replaced. What
 //! is fitted is defined by the methods.
@@ -30,6 +30,8 @@ pub struct FitOptions {
     pub universe: Option<UniverseChoice>,
     /// A list of words that negate, opposites and numbers, for polarity-blend.
     pub polarity: Option<PathBuf>,
+    /// A list of names, or lines that are added to the list of the model, for polarity-blend.
+    pub names: Option<PathBuf>,
 }
 
 /// The kind of a fixed universe and its number of members: `axes:100`.
@@ -88,7 +90,7 @@ pub enum FitError {
 
 /// Fits what the options ask for and writes the model.
 pub fn fit(options: &FitOptions) -> Result<FitReport, FitError> {
-    let read = options.components.iter().chain(&options.polarity);
+    let read = options.components.iter().chain(&options.polarity).chain(&options.names);
     if let Some(problem) = clash(&[("-o", &options.output)], read.map(PathBuf::as_path)) {
         return Err(FitError::Options(problem));
     }
@@ -115,6 +117,9 @@ fn sections(model: &Model, options: &FitOptions) -> Result<Vec<Fitted>, FitError
     }
     if let Some(file) = &options.polarity {
         fitted.push(polarity::fit(&model.vocabulary(), read_lines(file)?)?);
+    }
+    if let Some(file) = &options.names {
+        fitted.push(polarity::fit_names(model, read_lines(file)?)?);
     }
     Ok(fitted)
 }

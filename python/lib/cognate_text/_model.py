@@ -35,7 +35,7 @@ class ArrowColumn(Protocol):
 Texts: TypeAlias = Iterable[Any] | ArrowStream | ArrowColumn
 Measure: TypeAlias = Literal["cosine", "euclidean"]
 #: Whether a text that says the opposite of the other is less alike for it.
-Opposites: TypeAlias = Literal["count", "ignore"]
+Opposites: TypeAlias = Literal["count", "without_names", "ignore"]
 #: What becomes of a text that is there and cannot be scored.
 Unscored: TypeAlias = Literal["zero", "missing", "error"]
 #: What stands in the place of the vector of a text that has none.
@@ -114,15 +114,15 @@ class Model:
 
     >>> model = Model()
     >>> model.fingerprint
-    'a69f949eb9d51d80'
+    'c702214c83bdcb71'
 
     How questions are asked, everywhere the same:
 
     - `method` is one of `methods()`, by any of its names, or `auto` for the model's choice;
     - `measure` is what vectors are compared by, `cosine` or `euclidean`; the method's own if left out;
     - `opposites` says whether a text that says the opposite of the other is less alike for it: it is
-      (`count`, refused for a method that does not count them) or is not (`ignore`); as the method has
-      it if left out. Texts that say opposites are not `related`, unless they are ignored;
+      (`count`, refused for a method that does not count them), is unless they differ in a name alone
+      (`without_names`), or is not (`ignore`); as the method has it if left out. Texts that say opposites are not `related`, unless they are ignored;
     - `unscored` says what becomes of a text that is empty, too long or has no known word: it scores
       0 (`zero`), is taken for a missing text (`missing`), or raises `TextError` (`error`);
     - `truncate` cuts texts with too many tokens instead;

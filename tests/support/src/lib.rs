@@ -180,6 +180,7 @@ pub fn ranker(encoder: Encoder, seed: u64) -> Fitted {
         section: ranker::SECTION,
         settings: serde_json::to_string(&settings).unwrap(),
         tensors: shapes.into_iter().map(&mut tensor).collect(),
+        bytes: Vec::new(),
     }
 }
 
@@ -217,6 +218,7 @@ pub fn learned(measure: &str, weights: Vec<f32>) -> Fitted {
         section: learned_idf::SECTION,
         settings: serde_json::json!({"default": "own", "sets": {"own": set}}).to_string(),
         tensors: vec![("weights.own", vec![weights.len()], weights)],
+        bytes: Vec::new(),
     }
 }
 

@@ -146,7 +146,7 @@ impl Engine {
             other_unknown: unknown(&other, info.reads, of_other),
             shares,
             attention,
-            opposes: self.told([&one, &other]),
+            opposes: self.told([&one, &other], query),
         };
         match explanation.is_finite() {
             true => Ok(explanation),

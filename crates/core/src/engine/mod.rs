@@ -56,6 +56,8 @@ use crate::model::{Model, Phrase};
 pub struct Engine {
     model: Model,
     scorers: Vec<Result<Scorer, Unavailable>>,
+    /// What scores, and knows opposites, without names.
+    without_names: Option<Scorer>,
     auto: Method,
     limits: TextLimits,
     calibrations: Calibrations,
@@ -114,7 +116,12 @@ impl Engine {
         if query.opposites == Some(Opposites::Count) && !counts {
             return Err(QueryError::OppositesNotCounted { method: query.method.name() });
         }
-        self.scorer(query.scored_by())
+        match &self.without_names {
+            Some(scorer) if counts && query.opposites == Some(Opposites::WithoutNames) => {
+                Ok(scorer)
+            }
+            _ => self.scorer(query.scored_by()),
+        }
     }
 
     /// The measure used when a query names none.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::engine::fuse::Fusions;
 use crate::engine::{Calibrations, Engine, TextLimits};
-use crate::methods::{Auto, Method};
+use crate::methods::{Auto, Method, Scorer, polarity};
 #[cfg(unix)]
 use crate::model::OpenOptions;
 use crate::model::{Model, ModelError};
@@ -31,10 +31,13 @@ impl Engine {
     pub fn new(model: Model) -> Result<Self, ModelError> {
         let loaded = Method::ALL.iter().map(|method| method.load(&model));
         let scorers = loaded.collect::<Result<Vec<_>, _>>()?;
+        let counting = scorers.iter().flatten().find_map(Scorer::polarity);
+        let without_names = polarity::without_names(&model, counting)?;
         let auto = Auto::of(&model).method;
         let calibrations = Calibrations::read(&model)?;
         let fusions = Fusions::read(&model)?;
-        Ok(Self { model, scorers, auto, limits: TextLimits::DEFAULT, calibrations, fusions })
+        let limits = TextLimits::DEFAULT;
+        Ok(Self { model, scorers, without_names, auto, limits, calibrations, fusions })
     }
 
     /// The engine with other limits of texts.

@@ -1,7 +1,7 @@
 //! How two texts are opposed, and the words that carry it: told when asked, whatever method scores.
 
 use crate::engine::workspace::Workspace;
-use crate::engine::{Engine, OppositionKind, Oppositions, Place, Query, QueryError};
+use crate::engine::{Engine, Opposites, OppositionKind, Oppositions, Place, Query, QueryError};
 use crate::methods::polarity::Polarity;
 use crate::methods::{Scorer, Unavailable, polarity};
 use crate::model::Phrase;
@@ -29,18 +29,18 @@ pub struct Opposition {
 impl Engine {
     /// Whether the model knows opposites, or what it lacks.
     pub fn knows_opposites(&self) -> Result<(), Unavailable> {
-        self.known_opposites().map(|_| ()).ok_or_else(polarity::missing)
+        self.known_opposites(None).map(|_| ()).ok_or_else(polarity::missing)
     }
 
     /// How two texts are opposed; nothing where they are not. Length limits and cuts are those of the
     /// query; its method does not matter.
     pub fn opposes(&self, a: &str, b: &str, query: &Query) -> Result<Vec<Opposition>, QueryError> {
-        self.polarity()?;
+        self.polarity(query)?;
         let mut workspace = Workspace::of(&self.model);
         let [mut one, mut other] = [workspace.phrase(), workspace.phrase()];
         self.read(&mut one, a, query, Place::Pair(0, 0))?;
         self.read(&mut other, b, query, Place::Pair(0, 1))?;
-        let told = self.told([&one, &other]);
+        let told = self.told([&one, &other], query);
         workspace.take_back([one, other]);
         Ok(told)
     }
@@ -53,7 +53,7 @@ impl Engine {
         others: &[T],
         query: &Query,
     ) -> Result<Vec<Oppositions>, QueryError> {
-        let polarity = self.polarity()?;
+        let polarity = self.polarity(query)?;
         let mut workspace = Workspace::of(&self.model);
         let [mut one, mut other] = [workspace.phrase(), workspace.phrase()];
         self.read(&mut one, text, query, Place::Query)?;
@@ -69,19 +69,20 @@ impl Engine {
         Ok(kinds)
     }
 
-    pub(crate) fn polarity(&self) -> Result<&Polarity, QueryError> {
+    fn polarity(&self, query: &Query) -> Result<&Polarity, QueryError> {
         let reason = || QueryError::OppositesUnknown { reason: polarity::missing() };
-        self.known_opposites().ok_or_else(reason)
+        self.known_opposites(query.opposites).ok_or_else(reason)
     }
 
-    /// What the method that counts opposites knows of them, if the model serves it.
-    pub(super) fn known_opposites(&self) -> Option<&Polarity> {
-        self.scorers.iter().flatten().find_map(Scorer::polarity)
+    /// What the method that counts these opposites knows of them, if the model serves it.
+    pub(super) fn known_opposites(&self, wanted: Option<Opposites>) -> Option<&Polarity> {
+        let without = self.without_names.iter().filter(|_| wanted == Some(Opposites::WithoutNames));
+        without.chain(self.scorers.iter().flatten()).find_map(Scorer::polarity)
     }
 
     /// How two texts that were read are opposed; nothing where the model does not know.
-    pub(super) fn told(&self, texts: [&Phrase<'_>; 2]) -> Vec<Opposition> {
-        let Some(polarity) = self.known_opposites() else { return Vec::new() };
+    pub(super) fn told(&self, texts: [&Phrase<'_>; 2], query: &Query) -> Vec<Opposition> {
+        let Some(polarity) = self.known_opposites(query.opposites) else { return Vec::new() };
         let told = polarity.tell(texts).into_iter().map(|opposition| {
             let [one, other] = opposition.tokens;
             let words = [words(texts[0], &one), words(texts[1], &other)];

@@ -13,19 +13,23 @@ use crate::model::Phrase;
 pub enum Opposites {
     /// It is: a method that does not count opposites is refused.
     Count,
+    /// It is, unless all that opposes them is that each [names](crate::engine::OppositionKind::Name) what the other
+    /// lacks. That is not told either.
+    WithoutNames,
     /// It is not: the answer is that of the method without opposites, `coverage-blend` for
     /// `polarity-blend`, and with a `threshold` texts are related by their score alone.
     Ignore,
 }
 
 impl Opposites {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Count, Self::Ignore];
+    /// All.
+    pub const ALL: [Self; 3] = [Self::Count, Self::WithoutNames, Self::Ignore];
 
     /// The name in requests.
     pub fn name(self) -> &'static str {
         match self {
             Self::Count => "count",
+            Self::WithoutNames => "without_names",
             Self::Ignore => "ignore",
         }
     }

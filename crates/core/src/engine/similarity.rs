@@ -2,7 +2,7 @@
 
 use crate::engine::workspace::Workspace;
 use crate::engine::{Engine, Oppositions, Place, Query, QueryError, Scores, finite, scorable};
-use crate::methods::{Info, Kind, Scorer};
+use crate::methods::{Info, Kind, Scorer, polarity};
 use crate::model::Phrase;
 
 /// Pairs that are read before the first of them is scored: the memory in which a text's words are looked up
@@ -65,11 +65,11 @@ impl Engine {
         for _ in 0..pairs.len().min(BLOCK) {
             phrases.push([workspace.phrase(), workspace.phrase()]);
         }
-        if query.opposes {
-            self.polarity()?;
-        }
         let looks = query.opposes || query.threshold.is_some();
-        let polarity = looks.then(|| self.known_opposites()).flatten();
+        let polarity = looks.then(|| self.known_opposites(query.opposites)).flatten();
+        if query.opposes && polarity.is_none() {
+            return Err(QueryError::OppositesUnknown { reason: polarity::missing() });
+        }
         let mut answer = Scores { measure, ..Scores::default() };
         answer.scores.reserve(pairs.len());
         for (number, block) in pairs.chunks(BLOCK).enumerate() {

@@ -12,6 +12,8 @@ pub struct Fitted {
     pub settings: String,
     /// Its tensors: name, shape, numbers.
     pub tensors: Vec<(&'static str, Vec<usize>, Vec<f32>)>,
+    /// Its tensors of bytes: name, bytes.
+    pub bytes: Vec<(&'static str, Vec<u8>)>,
 }
 
 impl Fitted {
@@ -20,7 +22,9 @@ impl Fitted {
         let table = |(name, shape, numbers): &'a (&'static str, Vec<usize>, Vec<f32>)| {
             Table::of(*name, Dtype::F32, shape, numbers)
         };
-        let tables = self.tensors.iter().map(table).collect();
+        let bytes = self.bytes.iter();
+        let bytes = bytes.map(|(name, bytes)| Table::of(*name, Dtype::U8, &[bytes.len()], bytes));
+        let tables = self.tensors.iter().map(table).chain(bytes).collect();
         draft.set_section(self.section, self.settings.clone(), tables);
     }
 }

@@ -305,6 +305,14 @@ impl Model {
         &self.unlisted
     }
 
+    /// The length of the vectors that are made for words which are not listed, where it is the same for all.
+    pub(crate) fn length_of_unlisted(&self) -> Option<f32> {
+        match &self.unlisted {
+            UnlistedWords::Fallback(rules, _) => rules.hash_norm,
+            _ => None,
+        }
+    }
+
     /// Whether vectors carry their word's weight.
     pub fn frequency(&self) -> Frequency {
         self.frequency

@@ -66,6 +66,11 @@ pub struct Tokens {
     /// The text, lower-cased if the rules say so, and behind it the texts of tokens that are not part
     /// of it as they are.
     pub(super) arena: String,
+    /// Bytes of the text, which the arena begins with.
+    length: usize,
+    ascii: bool,
+    /// The bytes of it that are capitals of ASCII, a bit each.
+    capitals: Vec<u64>,
     /// Where the text of each token begins and ends in the arena.
     starts: Vec<u32>,
     ends: Vec<u32>,
@@ -85,6 +90,7 @@ impl Tokens {
     /// Forgets the tokens and keeps their room.
     pub fn clear(&mut self) {
         self.arena.clear();
+        self.length = 0;
         self.starts.clear();
         self.ends.clear();
         self.told.clear();
@@ -96,6 +102,9 @@ impl Tokens {
         self.arena.reserve(text.len() + 2 * BLOCK);
         self.arena.push_str(text);
         self.arena.push_str(PADDING);
+        (self.length, self.ascii) = (text.len(), text.is_ascii());
+        self.capitals.clear();
+        self.capitals.extend(text.as_bytes().chunks(BLOCK).map(capitals));
         if lower {
             // By whole blocks, so that no bytes remain.
             let length = text.len().next_multiple_of(BLOCK);
@@ -139,7 +148,31 @@ impl Tokens {
         if let [byte] = between { Some(*byte) } else { None }
     }
 
-    fn span(&self, index: usize) -> Option<Range<u32>> {
+    /// The text that the tokens were cut from, lower-cased if the rules say so.
+    pub(crate) fn source(&self) -> &str {
+        self.arena.get(..self.length).unwrap_or_default()
+    }
+
+    /// How many capitals stand in a part of the text, as it was written.
+    pub(crate) fn capitals_in(&self, part: &Range<u32>) -> usize {
+        let (from, to) = (part.start as usize, part.end as usize);
+        let block = |at: usize| self.capitals.get(at).copied().unwrap_or(0);
+        let of_block = |at: usize| {
+            let (first, shift) = (at / BLOCK, at % BLOCK);
+            let bits = block(first) >> shift | (block(first + 1) << 1) << (BLOCK - 1 - shift);
+            let behind = BLOCK.saturating_sub(to.saturating_sub(at)) as u32;
+            (bits & u64::MAX.checked_shr(behind).unwrap_or(0)).count_ones() as usize
+        };
+        if self.ascii && to <= from + BLOCK {
+            return of_block(from);
+        }
+        let source = self.source().get(from..to).unwrap_or_default();
+        let wide = source.chars().filter(|c| !c.is_ascii() && c.is_uppercase());
+        (from..to).step_by(BLOCK).map(of_block).sum::<usize>() + wide.count()
+    }
+
+    /// The bytes of the text that a token was made from.
+    pub(crate) fn span(&self, index: usize) -> Option<Range<u32>> {
         let told = self.told.binary_search_by_key(&index, |(place, _)| *place as usize);
         match told.ok().and_then(|at| self.told.get(at)) {
             Some((_, token)) => Some(token.span.clone()),
@@ -209,5 +242,40 @@ impl Tokens {
         let from = self.arena.len();
         self.arena.push_str(text);
         self.push(from, span, kind);
+    }
+}
+
+/// The capitals among the bytes of a block, a bit each; found eight at a time, as most texts are.
+fn capitals(block: &[u8]) -> u64 {
+    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+    let from = |byte: u8| u64::from_ne_bytes([0x80 - byte; 8]);
+    let eight = |(at, bytes): (usize, &[u8])| {
+        let mut eight = [0; 8];
+        eight.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        let (word, low) = (u64::from_le_bytes(eight), u64::from_le_bytes(eight) & !HIGH);
+        let found = ((low + from(b'A')) ^ (low + from(b'Z' + 1))) & HIGH & !word;
+        // The highest bits of all bytes, gathered in one.
+        ((found >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at)
+    };
+    block.chunks(8).enumerate().map(eight).fold(0, |bits, eight| bits | eight)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capitals_of_a_part_are_counted_as_they_were_written() {
+        let mut tokens = Tokens::new();
+        let ascii: String = ('\0'..='\x7F').collect();
+        let text = "Éa".to_owned() + &ascii + &"aB".repeat(40) + "ÀÖ C";
+        tokens.begin(&text, true);
+        for (from, _) in text.char_indices() {
+            for (to, _) in text.char_indices().filter(|(to, _)| *to >= from) {
+                let expected = text[from..to].chars().filter(|c| c.is_uppercase()).count();
+                let part = from as u32..to as u32;
+                assert_eq!(tokens.capitals_in(&part), expected, "{part:?}");
+            }
+        }
     }
 }

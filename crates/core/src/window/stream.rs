@@ -82,7 +82,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
             engine.check(&Query::new(method))?;
         }
         if settings.drop_opposed {
-            engine.polarity()?;
+            engine.knows_opposites().map_err(|reason| QueryError::OppositesUnknown { reason })?;
         }
         Ok(Self {
             engine,

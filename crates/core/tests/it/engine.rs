@@ -242,7 +242,7 @@ fn broken_sections_keep_the_model_from_serving() {
         };
         let settings = settings.to_owned();
         let tensors = tensors.iter().map(tensor).collect();
-        let fitted = cognate::methods::Fitted { section, settings, tensors };
+        let fitted = cognate::methods::Fitted { section, settings, tensors, bytes: Vec::new() };
         let model = support::with_sections(&support::tiny_model(), &[fitted]);
         let error = Engine::new(model).err().unwrap();
         assert!(matches!(&error, ModelError::Section { section: s, .. } if s == section));

@@ -81,8 +81,8 @@ fn a_list_is_packed_with_the_vectors_or_added_later_to_the_same_end() {
     assert!(bare.unavailable(Method::PolarityBlend).is_some());
     let output = folder.path().join("fitted.safetensors");
     let polarity = Some(list);
-    let asked =
-        FitOptions { model, output: output.clone(), components: None, universe: None, polarity };
+    let (components, universe, names) = (None, None, None);
+    let asked = FitOptions { model, output: output.clone(), components, universe, polarity, names };
     let report = fit(&asked).unwrap();
     assert_eq!(report.sections[0].0, "polarity");
     let fitted = opened(&output);
@@ -108,6 +108,7 @@ fn a_list_that_cannot_be_understood_is_refused_and_nothing_is_written() {
         components: None,
         universe: None,
         polarity: polarity.clone(),
+        names: None,
     };
     assert!(matches!(fit(&asked(output)), Err(FitError::Unfittable(_))));
     assert!(matches!(fit(&asked(list)), Err(FitError::Options(_))), "the list is not overwritten");

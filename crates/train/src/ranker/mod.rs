@@ -328,7 +328,7 @@ impl Output<'_> {
         let problem = "the numbers grew beyond what can be served; try a smaller --rate";
         demand(holds, problem)?;
         let settings = self.settings(with_ql)?;
-        let section = Fitted { section: SECTION, settings, tensors: network };
+        let section = Fitted { section: SECTION, settings, tensors: network, bytes: Vec::new() };
         let counts = self.counts();
         let mut draft = Draft { metadata: self.metadata()?, tables: Vec::new() };
         let count = rows.len() / dims.max(1);

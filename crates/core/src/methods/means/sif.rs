@@ -140,5 +140,6 @@ pub fn fit<E: From<Unfittable>>(
         section: SECTION,
         settings: serde_json::json!(made).to_string(),
         tensors: vec![("component", vec![1, dims], component)],
+        bytes: Vec::new(),
     })
 }

@@ -204,5 +204,6 @@ pub fn fit<E: From<Unfittable>>(
             ("axes", vec![COMPONENTS, dims], axes),
             ("factors", vec![COMPONENTS], factors),
         ],
+        bytes: Vec::new(),
     })
 }

@@ -7,7 +7,8 @@
 //! - **antonym**: a word of one stands in the other exchanged for its opposite;
 //! - **number**: each holds a number that the other lacks;
 //! - **roles**: they have the same words, and two parts around a third have changed places: "A beats B" and
-//!   "B beats A", but not "A and B".
+//!   "B beats A", but not "A and B";
+//! - **name**: each names something that the other lacks, in texts that else agree, see [`names`].
 //!
 //! Negation and antonym together cancel: "keep it on" and "don't turn it off" agree. With `c` the score of
 //! `coverage-blend`, `n` and `m` the numbers of words,
@@ -16,14 +17,21 @@
 //!
 //! over the kinds that are found; weights `w_f` and length `L` stand in the model's section, see
 //! [`Settings`]. The fourth power leaves alone what is unlike anyway. A score falls nowhere below 0 for
-//! that: the weights of a pair add up to 1 at most.
+//! that: the weights of a pair count as 1 at most.
 //!
 //! Word order matters in these places alone: the word right behind a negator may take it back ("not
-//! only"), a number is put together of neighbours ("two hundred", "5,000", "7 pm"), and roles.
+//! only"), a number is put together of neighbours ("two hundred", "5,000", "7 pm"), roles, and names. Names
+//! are the only place where capitals matter.
 
+mod name_list;
+mod names;
 mod signs;
 mod table;
 
+use std::sync::Arc;
+
+pub use crate::methods::polarity::name_list::{SECTION as NAMES_SECTION, fit as fit_names};
+use crate::methods::polarity::names::{Exchanged, Names};
 use crate::methods::polarity::signs::Signs;
 pub use crate::methods::polarity::table::{SECTION, Settings, fit};
 use crate::methods::polarity::table::{Table, flag};
@@ -50,6 +58,17 @@ pub(crate) fn load(model: &Model) -> Loaded {
     Ok(Ok(Scorer::Compare(Box::new(PolarityBlend { plain, polarity }))))
 }
 
+/// The method without names, where the model has names: with all else that `counting` knows.
+pub(crate) fn without_names(
+    model: &Model,
+    counting: Option<&Polarity>,
+) -> Result<Option<Scorer>, ModelError> {
+    let Some(Polarity { table, names: Some(_) }) = counting else { return Ok(None) };
+    let polarity = Polarity { table: Arc::clone(table), names: None };
+    let plain = blend::coverage::method(model)?;
+    Ok(Some(Scorer::Compare(Box::new(PolarityBlend { plain, polarity }))))
+}
+
 /// What a model lacks that has no such section.
 pub(crate) fn missing() -> Unavailable {
     Unavailable {
@@ -59,7 +78,8 @@ pub(crate) fn missing() -> Unavailable {
 }
 
 /// How two texts are opposed: one negates and the other does not, a word stands exchanged for its
-/// opposite, their numbers differ, or two parts have changed places around a third.
+/// opposite, their numbers differ, two parts have changed places around a third, or each names what the other
+/// lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -72,11 +92,14 @@ pub enum OppositionKind {
     Number,
     /// Two parts have changed places around a third.
     Roles,
+    /// Each names something that the other lacks, in texts that else agree.
+    Name,
 }
 
 impl OppositionKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Negation, Self::Antonym, Self::Number, Self::Roles];
+    pub const ALL: [Self; 5] =
+        [Self::Negation, Self::Antonym, Self::Number, Self::Roles, Self::Name];
 
     /// The name in answers.
     pub fn name(self) -> &'static str {
@@ -85,6 +108,7 @@ impl OppositionKind {
             Self::Antonym => "antonym",
             Self::Number => "number",
             Self::Roles => "roles",
+            Self::Name => "name",
         }
     }
 }
@@ -129,9 +153,10 @@ pub struct Opposition {
     pub tokens: [Vec<u32>; 2],
 }
 
-/// What a model knows of negation, opposites and numbers.
+/// What a model knows of negation, opposites, numbers and names.
 pub struct Polarity {
-    table: Table,
+    table: Arc<Table>,
+    names: Option<Names>,
 }
 
 /// The signs of a text that was read; memory that is used again.
@@ -158,7 +183,8 @@ impl PreparedSigns<'_> {
 impl Polarity {
     /// The section of a model, if it has one.
     pub fn read(model: &Model) -> Result<Option<Self>, ModelError> {
-        Ok(Table::read(model)?.map(|table| Self { table }))
+        let Some(table) = Table::read(model)? else { return Ok(None) };
+        Ok(Some(Self { table: Arc::new(table), names: Names::read(model)? }))
     }
 
     /// Prepares a text of the model, to be compared with others.
@@ -195,6 +221,7 @@ impl Polarity {
                         })
                     })
                 }
+                OppositionKind::Name => self.exchanged_names(texts).unwrap_or_default(),
             };
             for side in &mut tokens {
                 side.sort_unstable();
@@ -218,6 +245,11 @@ impl Polarity {
             .with(OppositionKind::Antonym, antonym && !agree)
             .with(OppositionKind::Number, number)
             .with(OppositionKind::Roles, self.exchanged_roles(texts).is_some())
+            .with(OppositionKind::Name, self.exchanged_names(texts).is_some())
+    }
+
+    fn exchanged_names(&self, texts: [&Phrase<'_>; 2]) -> Option<Exchanged> {
+        self.names.as_ref()?.exchanged(texts)
     }
 
     /// Words of the one text that stand in the other exchanged for an opposite: their tokens.
@@ -293,8 +325,8 @@ impl Polarity {
         if kinds.is_empty() || score <= 0.0 {
             return score;
         }
-        let Settings { negation, antonym, number, roles, words, .. } = &self.table.settings;
-        let weights = OppositionKind::ALL.iter().zip([negation, antonym, number, roles]);
+        let Settings { negation, antonym, number, roles, name, words, .. } = &self.table.settings;
+        let weights = OppositionKind::ALL.iter().zip([negation, antonym, number, roles, name]);
         let weight: f64 = weights.filter(|(kind, _)| kinds.contains(**kind)).map(|(_, w)| w).sum();
         let lengths = (texts[0].words().len() + texts[1].words().len()) as f64;
         let whole = (2.0 * words / lengths.max(1.0)).min(1.0);

@@ -125,7 +125,12 @@ pub fn fit(model: &Model, kind: Universe, size: usize, seed: u64) -> Fitted {
     let size = rows.len() / dims;
     // Three plain values always have a JSON form.
     let settings = serde_json::to_string(&Made { kind, size, seed }).unwrap_or_default();
-    Fitted { section: SECTION, settings, tensors: vec![("rows", vec![size, dims], rows)] }
+    Fitted {
+        section: SECTION,
+        settings,
+        tensors: vec![("rows", vec![size, dims], rows)],
+        bytes: Vec::new(),
+    }
 }
 
 /// Shows the first `words` rows of the vocabulary in their order.

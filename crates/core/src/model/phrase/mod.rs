@@ -175,7 +175,7 @@ impl<'m> Phrase<'m> {
                 }
                 let before = self.memory.words.len();
                 let text = tokens.text(token as usize);
-                self.read_unlisted(Unlisted { token, text, key: key_of_unlisted(text) }, met);
+                self.read_unlisted(Unlisted { token, text, key: Self::key_of_unlisted(text) }, met);
                 if self.memory.words.len() == before {
                     self.memory.unknown.push(token);
                 }
@@ -327,9 +327,14 @@ impl<'m> Phrase<'m> {
     /// one, else its hash with the highest bit set. Unlike words these are not stemmed.
     pub fn token_keys(&self) -> impl ExactSizeIterator<Item = u64> {
         self.memory.ids.iter().enumerate().map(|(token, &id)| match id {
-            EMPTY => key_of_unlisted(self.memory.tokens.text(token)),
+            EMPTY => Self::key_of_unlisted(self.memory.tokens.text(token)),
             id => u64::from(id),
         })
+    }
+
+    /// What tells a token that is not listed apart.
+    pub(crate) fn key_of_unlisted(token: &str) -> u64 {
+        unknown::fnv1a(token.as_bytes()) | UNLISTED
     }
 
     /// The share of the tokens that were read that the vocabulary lists, by their stem or a part at
@@ -456,8 +461,4 @@ impl Made {
         self.bytes.clear();
         self.scales.clear();
     }
-}
-
-fn key_of_unlisted(token: &str) -> u64 {
-    unknown::fnv1a(token.as_bytes()) | UNLISTED
 }

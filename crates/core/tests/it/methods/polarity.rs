@@ -4,20 +4,22 @@ use std::sync::LazyLock;
 
 use cognate::engine::rank::{Pages, Question};
 use cognate::engine::{Candidates, Likes, Opposites, OppositionKind, PageOptions, QueryError};
-use cognate::methods::polarity::{SECTION, fit};
+use cognate::methods::polarity::{NAMES_SECTION, SECTION, fit, fit_names};
 use cognate::methods::{Auto, Fitted, Method};
 use cognate::{Engine, Model, Query};
 use cognate_testing as support;
 
-/// The list of the repository.
+/// The lists of the repository.
 const LIST: &str = include_str!("../../../../../models/polarity-en.tsv");
+const NAMES: &str = include_str!("../../../../../models/names-en.tsv");
 
-/// The default model's words with the section of the list.
+/// The default model's words with the sections of the lists.
 fn engine() -> &'static Engine {
     static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
         let model = support::default_model();
         let section = fit(&model.vocabulary(), LIST.lines()).unwrap();
-        Engine::new(support::with_sections(&model, &[section])).unwrap()
+        let names = fit_names(&model, NAMES.lines()).unwrap();
+        Engine::new(support::with_sections(&model, &[section, names])).unwrap()
     });
     &ENGINE
 }
@@ -40,7 +42,7 @@ fn kinds(a: &str, b: &str) -> Vec<&'static str> {
 }
 
 /// Opposed texts, and the kind.
-const OPPOSED: [(&str, &str, &str); 18] = [
+const OPPOSED: [(&str, &str, &str); 28] = [
     ("negation", "the order has arrived", "the order has not arrived"),
     ("negation", "hotels that allow pets", "hotels that don't allow pets"),
     ("negation", "the pump fails to start", "the pump starts"),
@@ -59,10 +61,20 @@ const OPPOSED: [(&str, &str, &str); 18] = [
     ("roles", "Team A beats Team B", "Team B beats Team A"),
     ("roles", "the dog bit my cat", "my cat bit the dog"),
     ("roles", "trains from Kyoto to Osaka", "trains from Osaka to Kyoto"),
+    ("name", "Turkey raises interest rates", "Argentina raises interest rates"),
+    ("name", "turkey raises interest rates", "argentina raises interest rates"),
+    ("name", "Alice prefers window seats", "Marco prefers window seats"),
+    ("name", "the drawing of Rev A is final", "the drawing of Rev B is final"),
+    ("name", "rotate the staging key", "rotate the production key"),
+    ("name", "the meeting is on Monday", "the meeting is on Thursday"),
+    ("name", "firmware of the XR500", "firmware of the XR600"),
+    ("name", "Anna Smith wins the race", "Anna Jones wins the race"),
+    ("name", "Slack is down again", "Zoom is down again"),
+    ("name", "the red jacket is sold out", "the blue jacket is sold out"),
 ];
 
 /// Texts that agree.
-const AGREE: [(&str, &str); 19] = [
+const AGREE: [(&str, &str); 30] = [
     ("nobody is outside", "there is no one outside"),
     ("there is no boy outdoors", "the boy is not outdoors"),
     ("the printer won't work", "the printer is not working"),
@@ -82,6 +94,17 @@ const AGREE: [(&str, &str); 19] = [
     ("cats and dogs in town", "dogs and cats in town"),
     ("in Paris for kids", "for kids in Paris"),
     ("gum with no sugar", "sugarless gum"),
+    ("Merkel visits Paris", "Angela Merkel visits Paris"),
+    ("Moscow denies the report", "Russia denies the report"),
+    ("Yemen rebels seize the port", "Yemeni rebels seize the port"),
+    ("a flat in New York City", "a flat in NYC"),
+    ("flight BA117 is late", "flight BA 117 is late"),
+    ("Gaddafi speaks on television", "Qaddafi speaks on television"),
+    ("the office in München is closed", "the office in Muenchen is closed"),
+    ("deploy to k8s fails", "deploy to Kubernetes fails"),
+    ("a shop in Lisbon", "a shop"),
+    ("you may march on Sunday", "you may walk on Sunday"),
+    ("is that the best price", "is this the best offer"),
 ];
 
 #[test]
@@ -108,7 +131,7 @@ fn related(engine: &Engine, (a, b): (&str, &str), query: Query) -> Option<bool> 
     let told = [false, true].map(|more| {
         let query =
             Query { opposes: more && engine.knows_opposites().is_ok(), coverage: more, ..query };
-        let scores = engine.similarity(&[("a dog", "a cat"), (a, b)], &query).unwrap();
+        let scores = engine.similarity(&[("a dog", "a bone"), (a, b)], &query).unwrap();
         let page = PageOptions { explain: more, ..PageOptions::default() };
         let question = Question { page, ..Question::new(a, query) };
         let made = pages(engine, &question, &[b, "a cat"]);
@@ -244,7 +267,7 @@ fn a_ranking_lowers_as_a_pair_does_and_opposites_can_be_ignored() {
         let asked = Query { opposes: true, ..Query::new(method) };
         let pairs = [
             ("turn it on", "turn it off"),
-            ("a dog", "a cat"),
+            ("a dog", "a bone"),
             ("a dog", ""),
             ("not a dog", "5 dogs, not 3"),
             ("2 dogs", "not 3 dogs"),
@@ -283,6 +306,70 @@ fn auto_counts_opposites_where_the_model_knows_them() {
     let ignoring =
         Query { opposites: Some(Opposites::Ignore), ..Query::new(Method::PolarityBlend) };
     lacking.check(&ignoring).unwrap();
+}
+
+#[test]
+fn names_are_told_whole_and_can_be_left_out_of_what_counts() {
+    let (a, b) =
+        ("Prime Minister Angela Merkel visits Kiev", "Prime Minister Donald Tusk visits Kiev");
+    let query = Query::new(Method::PolarityBlend);
+    let told = engine().opposes(a, b, &query).unwrap();
+    let runs = |side: usize| -> Vec<&str> {
+        told[0].words[side].iter().map(|word| word.token.as_str()).collect()
+    };
+    assert_eq!((told.len(), told[0].kind), (1, OppositionKind::Name));
+    assert_eq!((runs(0), runs(1)), (vec!["angela", "merkel"], vec!["donald", "tusk"]));
+    let without = query.with_opposites(Some(Opposites::WithoutNames));
+    assert_eq!(engine().opposes(a, b, &without).unwrap(), []);
+    assert_eq!(engine().opposes_each(a, &[b], &without).unwrap()[0].iter().count(), 0);
+    let asked = Query { threshold: Some(0.1), opposes: true, ..without };
+    let pairs = [(a, b), ("turn on dark mode", "turn off dark mode")];
+    let answer = engine().similarity(&pairs, &asked).unwrap();
+    assert_eq!(answer.related, [true, false]);
+    assert!(answer.opposes[0].is_empty() && answer.opposes[1].contains(OppositionKind::Antonym));
+    assert_eq!(answer.scores[0], score(Method::CoverageBlend, a, b));
+    assert!(score(Method::PolarityBlend, a, b) < answer.scores[0]);
+}
+
+#[test]
+fn aliases_of_ones_own_are_added_to_the_names_of_a_model() {
+    let told =
+        |engine: &Engine, (a, b)| engine.opposes(a, b, &Query::new(Method::AvgCos)).unwrap().len();
+    let (c, d) = ("Quarkum is down again", "Zorbex is down again");
+    assert_eq!(told(engine(), (c, d)), 1);
+    let own = fit_names(engine().model(), ["# ours", "same\tquarkum zorbex"]).unwrap();
+    let twice = Engine::new(support::with_sections(engine().model(), &[own])).unwrap();
+    assert_eq!((told(&twice, (c, d)), told(&twice, (OPPOSED[18].1, OPPOSED[18].2))), (0, 1));
+    let again = fit_names(twice.model(), ["same\tquarkum zorbex"]).unwrap();
+    assert_eq!(again, fit_names(twice.model(), ["same\tquarkum zorbex", ""]).unwrap());
+}
+
+#[test]
+fn a_list_of_names_that_cannot_be_understood_is_refused_and_a_damaged_section_named() {
+    let model = support::tiny_model();
+    let polarity = fit(&model.vocabulary(), support::POLARITY.lines()).unwrap();
+    let refused = |list: &str| fit_names(&model, list.lines()).unwrap_err().problem;
+    assert!(refused("same\tnew york").contains("neither the list nor the model"));
+    assert!(refused("name\tplace\tyork\nplaces\tyork").starts_with("line 2: "));
+    assert!(refused("name\tcity\tyork").contains("`city`"));
+    assert!(refused("same york").contains("not understood"));
+    let damaged = |change: fn(&mut Fitted)| {
+        let mut names = fit_names(&model, ["name\tplace\tyork", "same\tyork new"]).unwrap();
+        change(&mut names);
+        let made = support::with_sections(&model, &[polarity.clone(), names]);
+        Engine::new(made).err().map(|error| error.to_string())
+    };
+    assert_eq!(damaged(|_| ()), None);
+    for change in [
+        |names: &mut Fitted| names.bytes[0].1[0] = 7,
+        |names: &mut Fitted| names.bytes[0].1.truncate(3),
+        |names: &mut Fitted| names.bytes[1].1[0] = 0xFF,
+        |names: &mut Fitted| names.bytes[1].1[0] = b'x',
+        |names: &mut Fitted| names.bytes.truncate(1),
+    ] {
+        let problem = damaged(change).unwrap();
+        assert!(problem.contains(NAMES_SECTION), "{problem}");
+    }
 }
 
 #[test]
@@ -333,9 +420,7 @@ fn a_damaged_section_is_named_and_never_believed() {
     damage(|section| section.tensors.truncate(1));
     damage(|section| section.tensors.truncate(0));
     // Settings.
-    damage(|section| {
-        section.settings = r#"{"negation":0.5,"antonym":0.5,"number":0.5}"#.to_owned()
-    });
+    damage(|section| section.settings = r#"{"name":1.5}"#.to_owned());
     damage(|section| section.settings = r#"{"roles":-0.1}"#.to_owned());
     damage(|section| section.settings = r#"{"words":0}"#.to_owned());
     damage(|section| section.settings = r#"{"endings":[""]}"#.to_owned());

@@ -72,6 +72,7 @@ impl Ranker {
             section: SECTION,
             settings: serde_json::to_string(&self.settings).unwrap(),
             tensors: shapes.into_iter().map(tensor).collect(),
+            bytes: Vec::new(),
         }
     }
 
@@ -261,8 +262,12 @@ fn attention_follows_the_kernels() {
         };
         (name, shape, numbers)
     });
-    let fitted =
-        Fitted { section: SECTION, settings: settings.to_string(), tensors: tensors.collect() };
+    let fitted = Fitted {
+        section: SECTION,
+        settings: settings.to_string(),
+        tensors: tensors.collect(),
+        bytes: Vec::new(),
+    };
     let engine = Engine::new(support::with_sections(&GOLDEN.model(), &[fitted])).unwrap();
     let query = Query::new(Method::Patt);
     let words = ["quake", "storm", "hits", "city", "town"];

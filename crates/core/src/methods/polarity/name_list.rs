@@ -1,0 +1,409 @@
+//! Which words are names, as a model file tells it: the section `names`, written from a readable list and
+//! checked when it is read.
+//!
+//! A line of the list holds what its words are and the words, in fields that tabs separate; models/README.md
+//! has the table. What a word is by its counts (`name`, `maybe`, `rare`, `some`) becomes a byte a row of the
+//! vocabulary, and all other lines stay text: some of their words are not listed. What follows for two
+//! texts is not known here.
+
+use std::collections::HashMap;
+
+use crate::methods::{Fitted, Unfittable};
+use crate::model::{Model, ModelError, Vocabulary, WordId};
+
+/// The section's name.
+pub const SECTION: &str = "names";
+
+/// The tensor of what words are: a byte a row.
+const WORDS: &str = "words";
+/// The tensor of the lines that stay text.
+const LINES: &str = "lines";
+
+/// What a word is by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// No name.
+    No,
+    /// A name.
+    Name,
+    /// A name where it is written as one: apple, may.
+    Maybe,
+    /// Hardly seen, so that it may be one.
+    Rare,
+    /// A name at times: storm, watch.
+    Some,
+}
+
+impl Class {
+    /// All, each with its name in the list; its place is its number in the section.
+    const ALL: [(Self, &str); 5] = [
+        (Self::No, "-"),
+        (Self::Name, "name"),
+        (Self::Maybe, "maybe"),
+        (Self::Rare, "rare"),
+        (Self::Some, "some"),
+    ];
+}
+
+/// What a name may stand for, a bit each.
+pub(super) mod kind {
+    pub const PERSON: u8 = 1;
+    pub const PLACE: u8 = 1 << 1;
+    pub const ORGANISATION: u8 = 1 << 2;
+    pub const TEAM: u8 = 1 << 3;
+    pub const DAY: u8 = 1 << 4;
+    pub(super) const NAMES: [&str; 5] = ["person", "place", "organisation", "team", "day"];
+}
+
+/// What the lines say of a word, a bit each.
+pub(super) mod flag {
+    /// No name, whatever its capitals: mr, president, street.
+    pub const NONE: u8 = 1;
+    /// A common word that is a name, too: zoom, slack.
+    pub const ALSO: u8 = 1 << 1;
+    /// Of its group only with a capital or behind a word that says when: may, march, fall.
+    pub const DOUBTFUL: u8 = 1 << 2;
+    /// It says when: in, since, next.
+    pub const WHEN: u8 = 1 << 3;
+    /// Passed over where the words beside names are compared: the, our, mr.
+    pub const ARTICLE: u8 = 1 << 4;
+    /// Initials leave it out: bank *of* england.
+    pub const JOINER: u8 = 1 << 5;
+    pub(super) const NAMES: [&str; 6] = ["none", "also", "doubtful", "when", "article", "joiner"];
+}
+
+const ENDINGS: [&str; 3] = ["ending", "vowel-ending", "form"];
+
+/// What the lines say of a word.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) flags: u8,
+    kinds: u8,
+    /// The group, of which only one can be meant, and which of it this word is.
+    pub(super) group: Option<[u16; 2]>,
+    /// Lines by which it names the same as others.
+    pub(super) same: Vec<u32>,
+    /// Countries that it names, and countries that it lies in.
+    pub(super) countries: Vec<u32>,
+    pub(super) within: Vec<u32>,
+}
+
+impl Known {
+    pub(super) fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Whether it is a country, its people or what lies in it.
+    pub(super) fn is_of_a_country(&self) -> bool {
+        !self.countries.is_empty() || !self.within.is_empty()
+    }
+}
+
+/// The parts of a row: class, kinds, code, flags, and the number of what the lines say of it, from 1 on.
+const CLASS: u32 = 0b111;
+const KINDS: u32 = 3;
+const ALL_KINDS: u32 = 0b11111;
+const CODE: u32 = 8;
+const ALL_CODES: u32 = 0b11;
+/// It may be what a text names and another does not, however it is written.
+const CANDIDATE: u32 = 1 << 10;
+/// It may in a text without capitals.
+const UNCASED: u32 = 1 << 11;
+/// It may be a name: it is more than a letter, and has neither a digit nor an apostrophe.
+const A_WORD: u32 = 1 << 12;
+const KNOWN: u32 = 13;
+
+/// What a word is, apart from how a text writes it.
+pub(super) struct Listed<'l> {
+    pub(super) class: Class,
+    pub(super) kinds: u8,
+    pub(super) code: Option<Code>,
+    /// Whether it may be a name at all.
+    pub(super) a_word: bool,
+    pub(super) known: Option<&'l Known>,
+}
+
+/// The list as a model holds it.
+#[derive(Debug, Default)]
+pub(super) struct List {
+    rows: Vec<u32>,
+    known: Vec<Known>,
+    /// For each word of the lines the number of what they say of it, from 1 on.
+    words: HashMap<Box<str>, u32>,
+    /// Lines that were taken in.
+    lines: u32,
+    /// Names of the groups, by number.
+    pub(super) groups: Vec<Box<str>>,
+    /// Endings behind a name, of its people or of a product (turk-ish, my-sql); those in place of its last vowel
+    /// (turkey, turk-ish); and of forms of words, which are no names for being unlisted.
+    pub(super) endings: [Vec<Box<str>>; 3],
+}
+
+impl List {
+    pub(super) fn read(model: &Model) -> Result<Option<Self>, ModelError> {
+        let Some(section) = model.section(SECTION) else { return Ok(None) };
+        let bytes = |name: &str| {
+            let found = section.tensor(name).map(|(_, bytes)| bytes);
+            found.ok_or_else(|| section.broken(format!("tensor `{name}`: expected one")))
+        };
+        let (vocabulary, rows) = (model.vocabulary(), bytes(WORDS)?);
+        if rows.len() != vocabulary.len() {
+            let (expected, got) = (vocabulary.len(), rows.len());
+            return Err(section.broken(format!("expected {expected} words, got {got}")));
+        }
+        let mut list = Self::default();
+        if let Some(row) = rows.iter().position(|byte| class(u32::from(*byte)).is_none()) {
+            return Err(section.broken(format!("row {row} is of no class")));
+        }
+        list.rows.extend(rows.iter().map(|&byte| u32::from(byte)));
+        let lines = std::str::from_utf8(bytes(LINES)?)
+            .map_err(|_| section.broken("the lines are not UTF-8".to_owned()))?;
+        for (number, line) in (1..).zip(lines.lines()) {
+            list.see(line)
+                .map_err(|problem| section.broken(format!("line {number}: {problem}")))?;
+        }
+        list.settle(&vocabulary);
+        Ok(Some(list))
+    }
+
+    /// Takes in a line that is not of counted words.
+    fn see(&mut self, line: &str) -> Result<(), String> {
+        let fields: Vec<&str> = line.split('\t').collect();
+        self.lines += 1;
+        let number = self.lines;
+        let endings = ENDINGS.iter().position(|name| fields.first() == Some(name));
+        let flags = flag::NAMES.iter().position(|name| fields.first() == Some(name));
+        match (fields.as_slice(), endings, flags) {
+            (["same", words], ..) => {
+                self.each(words, |known| known.same.push(number));
+            }
+            (["group", name, members], ..) => {
+                let group = self.groups.len() as u16;
+                self.groups.push((*name).into());
+                for (member, words) in (0..).zip(members.split('|')) {
+                    self.each(words, |known| known.group = Some([group, member]));
+                }
+            }
+            (["country", names, within], ..) => {
+                self.each(names, |known| known.countries.push(number));
+                self.each(within, |known| known.within.push(number));
+            }
+            (["also", kinds, words], ..) => {
+                let kinds = kinds_of(kinds)?;
+                self.each(words, |known| {
+                    known.flags |= flag::ALSO;
+                    known.kinds |= kinds;
+                });
+            }
+            ([_, endings], Some(which), _) => {
+                let endings = endings.split(' ').filter_map(|ending| ending.strip_prefix('-'));
+                self.endings[which].extend(endings.map(Box::from));
+            }
+            ([_, words], _, Some(flag)) => self.each(words, |known| known.flags |= 1 << flag),
+            _ => return Err(format!("`{}` is not understood", line.replace('\t', " "))),
+        }
+        Ok(())
+    }
+
+    fn each(&mut self, words: &str, say: impl Fn(&mut Known)) {
+        for word in words.split(' ').filter(|word| !word.is_empty()) {
+            let next = self.known.len() as u32 + 1;
+            let number = *self.words.entry(word.into()).or_insert(next);
+            if number == next {
+                self.known.push(Known::default());
+            }
+            self.known.get_mut(number as usize - 1).into_iter().for_each(&say);
+        }
+    }
+
+    /// Brings what letters and lines say of listed words into their rows.
+    fn settle(&mut self, vocabulary: &Vocabulary<'_>) {
+        for (id, row) in (0..).zip(&mut self.rows) {
+            *row |= of_letters(vocabulary.word(id));
+        }
+        let is_day = |[group, _]: [u16; 2]| {
+            let name = self.groups.get(usize::from(group));
+            name.is_some_and(|name| matches!(&**name, "weekday" | "month"))
+        };
+        for (word, number) in &self.words {
+            let Some(known) = self.known.get_mut(*number as usize - 1) else { continue };
+            let row = vocabulary.lookup(word).and_then(|id| self.rows.get_mut(id as usize));
+            let counted = row.as_deref().map_or(0, |row| kinds_in(*row));
+            known.kinds = if known.group.is_some_and(is_day) {
+                kind::DAY
+            } else if known.is_of_a_country() {
+                kind::PLACE
+            } else {
+                known.kinds | counted
+            };
+            if let Some(row) = row {
+                let group = if known.group.is_some() { CANDIDATE } else { 0 };
+                let also = if known.is(flag::ALSO) { UNCASED } else { 0 };
+                *row = *row & !(ALL_KINDS << KINDS) | u32::from(known.kinds) << KINDS;
+                *row |= number << KNOWN | group | also;
+            }
+        }
+        for (id, row) in (0..).zip(&mut self.rows) {
+            *row |= match class(*row) {
+                Some(Class::Some) => UNCASED,
+                Some(Class::No) | None if *row & ALL_CODES << CODE == 0 => 0,
+                _ => CANDIDATE,
+            };
+            // Its owner may be a name.
+            if vocabulary.word(id).ends_with("'s") {
+                *row |= CANDIDATE;
+            }
+        }
+        // These are codes where they are written as ones.
+        for word in ["a", "i"] {
+            let id = vocabulary.lookup(word);
+            let row = id.and_then(|id| self.rows.get_mut(id as usize));
+            row.into_iter().for_each(|row| *row &= !CANDIDATE);
+        }
+    }
+
+    /// Whether a listed word without a capital may be what a text names and another does not: in a text that
+    /// has capitals, and as the last of its text.
+    #[inline]
+    pub(super) fn is_candidate(&self, id: WordId, cased: bool, last: bool) -> bool {
+        let wanted =
+            CANDIDATE | if cased { 0 } else { UNCASED } | if last { ALL_CODES << CODE } else { 0 };
+        self.rows.get(id as usize).is_some_and(|row| row & wanted != 0)
+    }
+
+    /// The class of a listed word.
+    pub(super) fn class(&self, id: WordId) -> Class {
+        self.rows.get(id as usize).and_then(|row| class(*row)).unwrap_or(Class::No)
+    }
+
+    /// What a word is.
+    #[inline]
+    pub(super) fn word(&self, word: &str, id: Option<WordId>) -> Listed<'_> {
+        let row = id.and_then(|id| self.rows.get(id as usize).copied());
+        let row = row.unwrap_or_else(|| {
+            of_letters(word) | self.words.get(word).map_or(0, |number| number << KNOWN)
+        });
+        let known =
+            (row >> KNOWN).checked_sub(1).and_then(|number| self.known.get(number as usize));
+        let code = (row >> CODE & ALL_CODES).checked_sub(1);
+        Listed {
+            class: class(row).unwrap_or(Class::No),
+            kinds: known.map_or(kinds_in(row), |known| known.kinds),
+            code: code.and_then(|code| Code::ALL.get(code as usize).copied()),
+            a_word: row & A_WORD != 0,
+            known,
+        }
+    }
+}
+
+/// What the letters of a word say of it, as in a row.
+fn of_letters(word: &str) -> u32 {
+    // Most words, known at once.
+    if word.len() > 4 && word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return A_WORD;
+    }
+    let code = Code::of(word).and_then(|code| Code::ALL.iter().position(|known| *known == code));
+    let letters = word.chars().any(char::is_alphabetic) && word.chars().nth(1).is_some();
+    let a_word = letters && !word.contains(|c: char| c.is_numeric() || c == '\'');
+    code.map_or(0, |code| (code as u32 + 1) << CODE) | if a_word { A_WORD } else { 0 }
+}
+
+fn kinds_in(row: u32) -> u8 {
+    (row >> KINDS & ALL_KINDS) as u8
+}
+
+fn class(row: u32) -> Option<Class> {
+    Class::ALL.get((row & CLASS) as usize).map(|(class, _)| *class)
+}
+
+/// The sort of a token that is a code: two of one sort can be exchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Code {
+    Letter,
+    Roman,
+    /// Letters, and digits among them.
+    Digits,
+}
+
+impl Code {
+    const ALL: [Self; 3] = [Self::Letter, Self::Roman, Self::Digits];
+
+    fn of(word: &str) -> Option<Self> {
+        const ROMAN: [&str; 10] = ["i", "ii", "iii", "iv", "vi", "vii", "viii", "ix", "xi", "xii"];
+        let first = word.chars().next().filter(|first| first.is_alphabetic())?;
+        if ROMAN.contains(&word) {
+            Some(Self::Roman)
+        } else if first.len_utf8() == word.len() {
+            Some(Self::Letter)
+        } else {
+            word.chars().any(char::is_numeric).then_some(Self::Digits)
+        }
+    }
+}
+
+fn kinds_of(names: &str) -> Result<u8, String> {
+    let mut kinds = 0;
+    for name in names.split(' ').filter(|name| *name != "-") {
+        let known = kind::NAMES.iter().position(|known| *known == name);
+        kinds |= 1 << known.ok_or_else(|| format!("`{name}` is no kind of name"))?;
+    }
+    Ok(kinds)
+}
+
+/// Makes the section of a model from lines of a list. Lines without a counted word are added to those that
+/// the model has: aliases of one's own need not repeat the whole list. Counted words that the model does
+/// not list are left out.
+///
+/// # Errors
+///
+/// If a line cannot be understood, or neither the list nor the model knows a counted word.
+pub fn fit<L: AsRef<str>>(
+    model: &Model,
+    lines: impl IntoIterator<Item = L>,
+) -> Result<Fitted, Unfittable> {
+    let unfittable = |problem: String| Unfittable { section: SECTION, problem };
+    let vocabulary = model.vocabulary();
+    let (mut rows, mut checked) = (vec![0; vocabulary.len()], List::default());
+    let mut own = Vec::new();
+    for (number, line) in (1..).zip(lines) {
+        let line = line.as_ref();
+        let wrong = |what: String| unfittable(format!("line {number}: {what}"));
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let fields: Vec<&str> = line.split('\t').collect();
+        let counted = Class::ALL.iter().position(|(_, name)| fields.first() == Some(name));
+        match (counted, fields.as_slice()) {
+            (Some(class), [_, kinds, words]) if class > 0 => {
+                let kinds = kinds_of(kinds).map_err(wrong)?;
+                let listed = words.split(' ').filter_map(|word| vocabulary.lookup(word));
+                listed.for_each(|id| rows[id as usize] = class as u8 | kinds << KINDS);
+            }
+            _ => {
+                checked.see(line).map_err(wrong)?;
+                own.push(line.to_owned());
+            }
+        }
+    }
+    let mut kept = Vec::new();
+    if rows.iter().all(|row| *row == 0) {
+        let section = model.section(SECTION);
+        let tensor = |name: &str| section.as_ref()?.tensor(name).map(|(_, bytes)| bytes);
+        let (Some(words), Some(lines)) = (tensor(WORDS), tensor(LINES)) else {
+            return Err(unfittable(
+                "neither the list nor the model knows a counted name".to_owned(),
+            ));
+        };
+        rows = words.to_vec();
+        kept.extend(String::from_utf8_lossy(lines).lines().map(str::to_owned));
+    }
+    own.retain(|line| !kept.contains(line));
+    kept.extend(own);
+    let lines = kept.iter().flat_map(|line| [line.as_bytes(), b"\n"].concat()).collect();
+    Ok(Fitted {
+        section: SECTION,
+        settings: "{}".to_owned(),
+        tensors: Vec::new(),
+        bytes: vec![(WORDS, rows), (LINES, lines)],
+    })
+}
