@@ -45,7 +45,7 @@ def as_program(
     )
 
 
-@pytest.mark.parametrize("asked", [{}, {"within": "6h", "last": 500}, {"second": None, "votes": 2, "threshold": 0.6}])
+@pytest.mark.parametrize("asked", [{}, {"within": "6h", "last": 500}, {"preset": "stories"}, {"second": None, "votes": 2, "threshold": 0.6}])
 def test_what_the_program_finds(program: Program, tmp_path: pathlib.Path, asked: dict[str, object]) -> None:
     rows = tweets(3000)
     words = [word for name, value in asked.items() for word in (f"--{name}", str(value or "none"))]

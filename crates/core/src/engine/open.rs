@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::engine::fuse::Fusions;
-use crate::engine::{Calibrations, Engine, TextLimits};
+use crate::engine::{Calibrations, Engine, EventRules, TextLimits};
 use crate::methods::{Auto, Method};
 #[cfg(unix)]
 use crate::model::OpenOptions;
@@ -34,7 +34,8 @@ impl Engine {
         let auto = Auto::of(&model).method;
         let calibrations = Calibrations::read(&model)?;
         let fusions = Fusions::read(&model)?;
-        Ok(Self { model, scorers, auto, limits: TextLimits::DEFAULT, calibrations, fusions })
+        let (event_rules, limits) = (EventRules::read(&model)?, TextLimits::DEFAULT);
+        Ok(Self { model, scorers, auto, limits, calibrations, event_rules, fusions })
     }
 
     /// The engine with other limits of texts.
