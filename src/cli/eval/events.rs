@@ -27,7 +27,7 @@ pub(in crate::cli) struct EventsArgs {
     /// Field of events; a text without one is an event of its own
     #[arg(long, value_name = "NAME")]
     gold: String,
-    /// Stream to choose settings on [default: the measured one]
+    /// Stream to choose settings on [default: the measured one]; with --fit thresholds are chosen on both
     #[arg(long, value_name = "FILE")]
     choose_on: Option<PathBuf>,
     /// Let all events begin at the same moment; texts whose column `related` is not 1 are events of
@@ -45,7 +45,7 @@ pub(in crate::cli) struct EventsArgs {
     /// Instead of measuring, find on the stream what the model needs for streams of this kind, and store it
     /// in the model file of -o: thresholds, and for topics the numbers of same-event
     #[arg(long, value_name = "KIND", value_parser = choice::<Preset>(), requires = "output",
-          conflicts_with_all = ["choose_on", "json", "html", "second"])]
+          conflicts_with_all = ["json", "html", "second"])]
     fit: Option<Preset>,
     /// Model file to write with --fit; may be the same
     #[arg(short, long, value_name = "FILE", requires = "fit")]

@@ -41,7 +41,7 @@ pub fn threshold(engine: &Engine, preset: Preset, method: Method) -> Option<f32>
         Preset::Stories => &rules.stories,
     };
     let usual = || match (preset, method.name()) {
-        (Preset::Topics, SAME_EVENT) => Some(0.575),
+        (Preset::Topics, SAME_EVENT) => Some(0.6),
         (Preset::Topics, "coverage-blend" | "coverage") => Some(0.48),
         (Preset::Topics, "avg-cos") => Some(0.51),
         (Preset::Stories, "coverage") => Some(0.6),

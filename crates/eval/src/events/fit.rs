@@ -3,7 +3,8 @@
 //!
 //! `same-event` is fitted by a logistic regression on pairs of a text and one of its nearest: whether both
 //! are of one event. A pair counts by one over the root of its event's texts, so that the largest does not
-//! say it all. Thresholds are chosen by the streams that are drawn of the events; of those within a point
+//! say it all. Thresholds are chosen by the streams that are drawn of the events, and of those of another file
+//! where one is given, since a threshold that holds on what was fitted may not hold elsewhere; of those within a point
 //! of the best, which chance alone tells apart, the middle one is taken.
 
 use std::fmt;
@@ -72,7 +73,10 @@ pub fn fit_events(
     options: &EventsOptions,
     output: &Path,
 ) -> Result<EventsFit, EvalError> {
-    let drawn = Labelled::draw(&options.file, options)?;
+    let mut drawn = Labelled::draw(&options.file, options)?;
+    if let Some(path) = &options.choose_on {
+        drawn.extend(Labelled::draw(path, options)?);
+    }
     let coverage = Contender::Second(Method::Coverage);
     let mut thresholds = Vec::new();
     let mut find = |contender: Contender, weights: Option<&Weights>| -> Result<(), EvalError> {
