@@ -2,7 +2,7 @@
 
 use cognate::engine::{Engine, EventRules};
 use cognate::methods::Method;
-use cognate::window::options::{OptionProblem, Options, Preset};
+use cognate::window::options::{Least, MAX_LAST, OptionProblem, Options, Preset};
 use cognate::window::stream::{AddPolicy, Item, Stream};
 use cognate_testing as support;
 
@@ -23,7 +23,7 @@ const STORIES: Options<'_> = Options { preset: Some(Preset::Stories), ..TOPICS }
 
 /// The method that scores, the threshold, and what an event of one text loses.
 fn usual(engine: &Engine, options: &Options<'_>) -> (Method, f32, f32) {
-    let settings = options.resolve(engine, 1000).unwrap();
+    let settings = options.resolve(engine, MAX_LAST).unwrap();
     let scoring = settings.second.unwrap_or(settings.method);
     (scoring, settings.rule.threshold, settings.rule.steps[0])
 }
@@ -41,7 +41,7 @@ fn a_preset_says_what_is_usual_and_a_model_what_was_found_for_it() {
 
     let bare = Engine::new(support::tiny_model()).unwrap();
     assert_eq!(usual(&bare, &TOPICS), (Method::Coverage, 0.48, 0.0));
-    let unknown = Options { second: Some("none"), ..STORIES }.resolve(&bare, 9).unwrap_err();
+    let unknown = Options { second: Some("none"), ..STORIES }.resolve(&bare, MAX_LAST).unwrap_err();
     assert_eq!(unknown.problem, OptionProblem::NoUsual { method: "avg-cos" });
 
     let found = |threshold| [("coverage".to_owned(), threshold)].into();
@@ -54,9 +54,8 @@ fn a_preset_says_what_is_usual_and_a_model_what_was_found_for_it() {
 
 #[test]
 fn a_text_that_joins_an_event_is_told_the_rarest_word_that_it_shares() {
-    let options =
-        Options { threshold: Some(cognate::window::options::Least::Number(0.2)), ..TOPICS };
-    let settings = options.resolve(support::engine(), 100).unwrap();
+    let options = Options { threshold: Some(Least::Number(0.2)), ..TOPICS };
+    let settings = options.resolve(support::engine(), MAX_LAST).unwrap();
     let mut stream = Stream::new(support::engine(), settings).unwrap();
     let texts = ["the quake hits the town", "xyzzy", "quake shakes the town", "xyzzy york"];
     let items = texts.map(|text| Item { time: 0, text });
