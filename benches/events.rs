@@ -11,11 +11,10 @@ mod support;
 use std::collections::HashMap;
 use std::path::Path;
 
-use cognate::window::Limits;
-use cognate::window::events::Rule;
+use cognate::Engine;
+use cognate::window::options::{Least, MAX_LAST, NO_SECOND, Options, Preset};
 use cognate::window::stream::{Item, Settings, Stream};
-use cognate::{Engine, Method};
-use cognate_files::records::{Options, Records};
+use cognate_files::records::Records;
 use cognate_kernels::random::Random;
 use serde_json::json;
 
@@ -34,20 +33,25 @@ fn main() {
     let engine = Engine::open(&model, &Default::default()).expect("the default model opens");
     let tweets = tweets();
     let mut figures = Vec::new();
-    for (name, second, last, nearest, texts) in [
-        ("vectors alone", None, last, 1, texts),
-        ("vectors alone, 8 nearest", None, last, 8, texts.min(200_000)),
-        ("as usual, 16 looked at again", Some("coverage"), 2_000, 16, texts.min(200_000)),
+    let few = texts.min(200_000);
+    let alone = |nearest| Options {
+        second: Some(NO_SECOND),
+        last: Some(last),
+        threshold: Some(Least::Number(0.48)),
+        nearest: Some(nearest),
+        ..Options::default()
+    };
+    let stories = Options { preset: Some(Preset::Stories), ..Options::default() };
+    for (name, options, texts) in [
+        ("vectors alone", alone(1), texts),
+        ("vectors alone, 8 nearest", alone(8), few),
+        ("as usual, 16 looked at again", Options::default(), few),
+        ("stories, 16 looked at again", stories, few),
     ] {
-        let settings = Settings {
-            method: Method::AvgCos,
-            second: second.and_then(Method::named),
-            nearest,
-            floor: if second.is_some() { 0.2 } else { 0.5 },
-            drop_opposed: false,
-            rule: Rule { threshold: 0.48, votes: 4, centre: 0.0, duplicate: 1.0 },
-            limits: Limits { last, within: None },
-        };
+        let settings = options.resolve(&engine, MAX_LAST).expect("usual options");
+        // Without a second look only what is near enough is asked for.
+        let floor = if settings.second.is_some() { settings.floor } else { 0.5 };
+        let settings = Settings { floor, ..settings };
         let stream = Stream::new(&engine, settings).expect("the default model has both methods");
         figures.push(measure(name, stream, &tweets, texts));
     }
@@ -60,7 +64,7 @@ fn tweets() -> Vec<Vec<String>> {
     let mut tweets = Vec::new();
     for name in ["crisislex-train.tsv.gz", "crisislex-validation.tsv"] {
         let path = root.join("../shared/data/tweets").join(name);
-        let Ok(mut records) = Records::open(&path, Options::default()) else { continue };
+        let Ok(mut records) = Records::open(&path, Default::default()) else { continue };
         let column = records.column("text").expect("a column of texts");
         while let Some(record) = records.read().expect("whole rows") {
             let text = record.needed(&column).expect("a text");

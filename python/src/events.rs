@@ -7,7 +7,7 @@ use cognate::engine::QueryError;
 use cognate::methods::Method;
 use cognate::window::events::Decision;
 use cognate::window::options::{
-    Least, MAX_LAST, NO_SECOND, OptionError, OptionProblem, Options,
+    Least, MAX_LAST, NO_SECOND, OptionError, OptionProblem, Options, Preset,
 };
 use cognate::window::stream::{Item, Settings};
 use cognate::window::usual;
@@ -34,9 +34,10 @@ pub(crate) struct NativeDetector {
     settings: Settings,
 }
 
-/// How a stream is followed, as Python passes it: method, second method, the span in milliseconds.
+/// How a stream is followed, as Python passes it: preset, method, second method where one is said (which
+/// may be none), the span in milliseconds.
 #[derive(FromPyObject)]
-pub(crate) struct Followed(String, Option<String>, Option<i64>);
+pub(crate) struct Followed(String, String, Option<(Option<String>,)>, Option<i64>);
 
 /// How a text finds its event: texts looked back at, nearest, votes, share of the centre, threshold.
 #[derive(FromPyObject)]
@@ -54,7 +55,9 @@ type Told<'py> = (
 type Named = Vec<(Option<String>, Option<String>, Option<f32>, bool)>;
 
 fn settings(engine: &Engine, followed: &Followed, ruled: &Ruled) -> Result<Settings, Problem> {
-    let Followed(method, second, within) = followed;
+    let Followed(preset, method, second, within) = followed;
+    let known = Preset::ALL.iter().find(|(name, _)| name == preset);
+    let preset = known.ok_or_else(|| Problem::setting("preset", "topics or stories", preset))?.1;
     let &Ruled(last, nearest, votes, centre, ref threshold) = ruled;
     let threshold = threshold.as_ref().map(|threshold| match threshold {
         Cutoff::Number(number) => Ok(Least::Number(*number)),
@@ -64,8 +67,9 @@ fn settings(engine: &Engine, followed: &Followed, ruled: &Ruled) -> Result<Setti
     // What is below 0 is as far out of range as 0.
     let count = |number: i64| Some(usize::try_from(number).unwrap_or(0));
     let options = Options {
+        preset: Some(preset),
         method: Some(method),
-        second: Some(second.as_deref().unwrap_or(NO_SECOND)),
+        second: second.as_ref().map(|(second,)| second.as_deref().unwrap_or(NO_SECOND)),
         last: count(last),
         within: *within,
         threshold: threshold.transpose()?,
@@ -115,10 +119,10 @@ impl NativeDetector {
         Ok(Self { stream: Mutex::new(stream), settings })
     }
 
-    /// What is taken where nothing else is said: last, second method, nearest, votes, centre.
+    /// What is taken where nothing else is said: last, nearest, votes, centre.
     #[staticmethod]
-    fn usual() -> (usize, &'static str, usize, usize, f32) {
-        (usual::LAST, usual::SECOND, usual::NEAREST, usual::VOTES, usual::CENTRE)
+    fn usual() -> (usize, usize, usize, f32) {
+        (usual::LAST, usual::NEAREST, usual::VOTES, usual::CENTRE)
     }
 
     #[getter]

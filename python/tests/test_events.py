@@ -45,7 +45,10 @@ def as_program(
     )
 
 
-@pytest.mark.parametrize("asked", [{}, {"within": "6h", "last": 500}, {"second": None, "votes": 2, "threshold": 0.6}])
+@pytest.mark.parametrize(
+    "asked",
+    [{}, {"within": "6h", "last": 500}, {"preset": "stories"}, {"second": None, "votes": 2, "threshold": 0.6}],
+)
 def test_what_the_program_finds(program: Program, tmp_path: pathlib.Path, asked: dict[str, object]) -> None:
     rows = tweets(3000)
     words = [word for name, value in asked.items() for word in (f"--{name}", str(value or "none"))]
@@ -71,7 +74,7 @@ def test_a_text_joins_its_event() -> None:
     assert found[4] == cognate_text.Event(4, None, None, True), "a missing text is like none"
     later = detector.add(STREAM[0], START + datetime.timedelta(hours=25))
     assert later.new and later.nearest is None, "what is older than a day is forgotten"
-    assert len(detector) == 7 and detector.threshold == np.float32(0.48)
+    assert len(detector) == 7 and detector.threshold == np.float32(0.6)
 
 
 def test_every_form_of_time() -> None:
@@ -106,7 +109,7 @@ def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(ValueError, match="there are 1 texts and 2 times"):
         timed.add_many(["a"], [START, START])
     assert len(timed) == 0, "what is refused is not taken in"
-    told = "0 texts; by avg-cos, then coverage, from 0.48 on, among the last 2000 within 86400 s"
+    told = "0 texts; by avg-cos, then same-event, from 0.6 on, among the last 2000 within 86400 s"
     assert repr(timed) == f"<cognate_text.EventDetector {told}>"
     alone = cognate_text.EventDetector(second=None, threshold=0.6, last=5)
     alone.add_many(["a quake", None])
@@ -118,6 +121,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         ({"threshold": 2.0}, "threshold: expected a number from 0 to 1"),
         ({"threshold": "high"}, 'threshold: expected a number or "calibrated", got'),
         ({"centre": -1.0}, "centre: expected a number from 0 to 1"),
+        ({"preset": "news"}, "preset: expected topics or stories"),
         ({"second": "wmd"}, "no usual threshold is known for wmd"),
         ({"second": "bm25"}, "bm25 only ranks"),
     ):

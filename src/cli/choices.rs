@@ -4,6 +4,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use cognate::engine::{Measure, Opposites, Strategy};
 use cognate::model::format::Dtype;
+use cognate::window::options::Preset;
 #[cfg(feature = "eval")]
 use cognate_eval::View;
 use cognate_pack::counts::Documents;
@@ -70,6 +71,10 @@ choices! {
     Cut {
         Pca = "pca": "Rotate rows to their principal axes, keep the largest",
         Truncate = "truncate": "Keep the first dimensions, for vectors that come in that order",
+    }
+    Preset {
+        Topics = "topics": "Topics of any size among noise, such as posts by keyword or place",
+        Stories = "stories": "Stories of a few posts each, such as headlines or posts with an address",
     }
     Dtype {
         F32 = "f32",

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use cognate::engine::Engine;
 use cognate::model::writer::clash;
-use cognate::window::options::{Least, MAX_LAST, MAX_NEAREST, OptionError, Options};
+use cognate::window::options::{Least, MAX_LAST, MAX_NEAREST, OptionError, Options, Preset};
 use cognate::window::stream::Settings;
 use cognate::window::usual;
 use cognate_files::instant;
@@ -182,9 +182,13 @@ pub(super) struct FollowArgs {
     /// Method whose vectors find the nearest
     #[arg(long, value_name = "NAME", default_value = usual::METHOD)]
     method: String,
-    /// Method that scores the nearest once more, or `none`
-    #[arg(long, value_name = "NAME", default_value = usual::SECOND)]
-    second: String,
+    /// Kind of the stream, which says what is usual [default: topics]
+    #[arg(long, value_name = "KIND", value_parser = choice::<Preset>())]
+    preset: Option<Preset>,
+    /// Method that scores the nearest once more, or `none` [default: same-event for topics, where the
+    /// model was fitted for it, else coverage]
+    #[arg(long, value_name = "NAME")]
+    second: Option<String>,
     /// How many of the nearest are scored once more and asked for their events
     #[arg(long, value_name = "N", default_value_t = usual::NEAREST,
           value_parser = count::<usize>(1, MAX_NEAREST as u64))]
@@ -219,8 +223,9 @@ impl FollowArgs {
         duplicate_score: Option<f64>,
     ) -> Result<Settings, Failure> {
         let options = Options {
+            preset: self.preset,
             method: Some(&self.method),
-            second: Some(&self.second),
+            second: self.second.as_deref(),
             last: Some(self.last),
             within: self.within,
             threshold: self.threshold.map(Least::from),

@@ -189,7 +189,13 @@ pub(super) fn how() -> MatchOptions {
         nearest: 4,
         floor: 0.3,
         drop_opposed: false,
-        rule: Rule { threshold: 0.5, votes: 4, centre: usual::CENTRE, duplicate: 0.99 },
+        rule: Rule {
+            threshold: 0.5,
+            votes: 4,
+            steps: [0.0; 3],
+            centre: usual::CENTRE,
+            duplicate: 0.99,
+        },
         limits: window::Limits { last: 6, within: None },
     };
     MatchOptions { stream, add: AddPolicy::All, replace: false }

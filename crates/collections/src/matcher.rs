@@ -49,8 +49,10 @@ pub struct Matched {
     pub new: bool,
     /// The score of its event, or of the best of those that it did not join.
     pub score: Option<f32>,
+    /// The rarest word that it shares with the nearest text of the event that it joined.
+    pub word: Option<Box<str>>,
     pub duplicate_of: Option<Arc<str>>,
-    /// Whether this is what was told of the text before. Its nearest were not stored.
+    /// Whether this is what was told of the text before. Its nearest and its word were not stored.
     pub repeated: bool,
     /// Whether the collection has the text by now.
     pub added: bool,
@@ -68,6 +70,7 @@ impl Matched {
             event: (&*event.id).into(),
             new: item.is_of_new_event(),
             score: event.score,
+            word: None,
             duplicate_of: event.duplicate_of.as_deref().map(Arc::from),
             repeated: true,
             added: true,

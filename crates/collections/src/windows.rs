@@ -350,12 +350,14 @@ impl HeldWindow {
         let texts = batch.iter().map(|item| stream::Item { time: item.time, text: &item.text });
         let texts: Vec<stream::Item<'_>> = texts.collect();
         let mut decisions = Vec::with_capacity(batch.len());
-        let tell = |decision, near: &[Near]| decisions.push((decision, near.to_vec()));
+        let tell = |decision, near: &[Near], word: &dyn Fn() -> Option<Box<str>>| {
+            decisions.push((decision, near.to_vec(), word()));
+        };
         self.stream.follow_with(&texts, add, || cancel.check().is_ok(), tell)?;
         if decisions.len() < batch.len() {
             return Err(MatchError::Stopped);
         }
-        for (mut item, (decision, near)) in batch.into_iter().zip(decisions) {
+        for (mut item, (decision, near, word)) in batch.into_iter().zip(decisions) {
             let id: Arc<str> = (&*item.id).into();
             let added = add.adds(&decision);
             // An item is matched again, or has the name that another had before.
@@ -383,6 +385,7 @@ impl HeldWindow {
                 event,
                 new: decision.new,
                 score: decision.score,
+                word,
                 duplicate_of,
                 repeated: false,
                 added,

@@ -28,6 +28,20 @@ pub struct Agreement {
     pub ari: f64,
 }
 
+/// The mean of several; `None` of none.
+pub fn mean(all: &[Agreement]) -> Option<Agreement> {
+    let of = |figure: fn(&Agreement) -> f64| all.iter().map(figure).sum::<f64>() / all.len() as f64;
+    (!all.is_empty()).then(|| Agreement {
+        best_match_f1: of(|one| one.best_match_f1),
+        b_cubed_precision: of(|one| one.b_cubed_precision),
+        b_cubed_recall: of(|one| one.b_cubed_recall),
+        b_cubed_f: of(|one| one.b_cubed_f),
+        nmi: of(|one| one.nmi),
+        ami: of(|one| one.ami),
+        ari: of(|one| one.ari),
+    })
+}
+
 /// The contingency table: the number of texts in each pair of gold and found clusters, and cluster
 /// sizes.
 struct Table {

@@ -20,7 +20,7 @@ _MILLISECOND = datetime.timedelta(milliseconds=1)
 #: text as streams have it.
 Time = datetime.datetime | np.datetime64 | float | str
 
-_LAST, _SECOND, _NEAREST, _VOTES, _CENTRE = _native.EventDetector.usual()
+_LAST, _NEAREST, _VOTES, _CENTRE = _native.EventDetector.usual()
 
 
 class Event(NamedTuple):
@@ -49,11 +49,12 @@ class EventDetector:
     """Joins each text to its event among the texts before it, as `cognate events` does.
 
     `last` texts are looked back at, and none that is earlier or later by more than `within`, as `"24h"` or a
-    `timedelta`. Vectors of `method` find the nearest, the method `second` scores them once more
-    (`None`: none does), and an event is joined where its `votes` nearest texts score `threshold` on
-    average; without a threshold it is the one that was found for the method, and with `"calibrated"` the
-    model's own. Texts are taken in the
-    order they come in. A missing text is an event of its own.
+    `timedelta`. The `preset` says what is usual: `"topics"` of any size among noise, such as posts by
+    keyword or place, or `"stories"` of a few posts each, such as headlines or posts with an address.
+    Vectors of `method` find the nearest, the method `second` scores them once more (`None`: none does;
+    `"usual"`: that of the preset), and an event is joined where its `votes` nearest texts score `threshold`
+    on average; without a threshold it is the one that was found for preset and method, and with
+    `"calibrated"` the model's own. Texts are taken in the order they come in. A missing text is an event of its own.
 
     With `state`, what `save` gave or a file of `cognate events --state`, it goes on where that was: the
     model and all else that is asked for must be the same.
@@ -85,9 +86,10 @@ class EventDetector:
         model: Model | None = None,
         *,
         within: str | datetime.timedelta | None = None,
+        preset: str = "topics",
         last: int = _LAST,
         method: str = "avg-cos",
-        second: str | None = _SECOND,
+        second: str | None = "usual",
         nearest: int = _NEAREST,
         votes: int = _VOTES,
         centre: float = _CENTRE,
@@ -97,7 +99,8 @@ class EventDetector:
         span = None if within is None else _span(within)
         rule = (last, nearest, votes, centre, threshold)
         self._timed = span is not None
-        self._native = _native.EventDetector((model or shared())._native, (method, second, span), rule, state)
+        followed = (preset, method, None if second == "usual" else (second,), span)
+        self._native = _native.EventDetector((model or shared())._native, followed, rule, state)
 
     @property
     def threshold(self) -> float:

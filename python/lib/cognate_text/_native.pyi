@@ -80,12 +80,12 @@ class EventDetector:
     def __new__(
         cls,
         model: Model,
-        followed: tuple[str, str | None, int | None],
+        followed: tuple[str, str, tuple[str | None] | None, int | None],
         ruled: tuple[int, int, int, float, float | str | None],
         saved: bytes | None = None,
     ) -> EventDetector: ...
     @staticmethod
-    def usual() -> tuple[int, str, int, int, float]: ...
+    def usual() -> tuple[int, int, int, float]: ...
     @property
     def threshold(self) -> float: ...
     @property

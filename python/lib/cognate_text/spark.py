@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, FloatType, StructField, StructType
 
-from cognate_text._events import _CENTRE, _LAST, _NEAREST, _SECOND, _VOTES, EventDetector
+from cognate_text._events import _CENTRE, _LAST, _NEAREST, _VOTES, EventDetector
 from cognate_text._model import Measure, Model, Opposites, Unknown, Unscored, shared
 from cognate_text._spark_dedupe import search
 from cognate_text._spark_events import ADDED, follow
@@ -133,9 +133,10 @@ def events(
     *,
     key: str | Sequence[str] | None = None,
     within: str | datetime.timedelta | None = None,
+    preset: str = "topics",
     last: int = _LAST,
     method: str = "avg-cos",
-    second: str | None = _SECOND,
+    second: str | None = "usual",
     nearest: int = _NEAREST,
     votes: int = _VOTES,
     centre: float = _CENTRE,
@@ -163,6 +164,7 @@ def events(
     opened = model or shared()
     settings: dict[str, Any] = {
         "within": within,
+        "preset": preset,
         "last": last,
         "method": method,
         "second": second,

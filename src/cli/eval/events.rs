@@ -6,6 +6,7 @@ use clap::Args;
 use cognate::engine::Engine;
 use cognate::model::OpenOptions;
 use cognate::model::writer::clash;
+use cognate::window::options::Preset;
 use cognate::window::{Limits, usual};
 use cognate_eval::events;
 use cognate_eval::events::EventsOptions;
@@ -26,22 +27,29 @@ pub(in crate::cli) struct EventsArgs {
     /// Field of events; a text without one is an event of its own
     #[arg(long, value_name = "NAME")]
     gold: String,
-    /// Stream to choose settings on [default: the measured one]
+    /// Stream to choose settings on [default: the measured one]; with --fit thresholds are chosen on both
     #[arg(long, value_name = "FILE")]
     choose_on: Option<PathBuf>,
     /// Let all events begin at the same moment; texts whose column `related` is not 1 are events of
     /// their own, those whose column `english` is not 1 are left out
     #[arg(long)]
     interleave: bool,
+    /// With --interleave, how many streams are drawn of the events, which begin at random moments of five
+    /// days: figures are means over them
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count::<usize>(1, 1000))]
+    streams: usize,
     /// Methods that score the nearest by avg-cos once more, separated by commas; `none` leaves them
-    /// as they are
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        default_value = "none,coverage,coverage-blend"
-    )]
+    /// as they are [default: none, coverage, and same-event where the model was fitted for it]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     second: Vec<String>,
+    /// Instead of measuring, find on the stream what the model needs for streams of this kind, and store it
+    /// in the model file of -o: thresholds, and for topics the numbers of same-event
+    #[arg(long, value_name = "KIND", value_parser = choice::<Preset>(), requires = "output",
+          conflicts_with_all = ["json", "html", "second"])]
+    fit: Option<Preset>,
+    /// Model file to write with --fit; may be the same
+    #[arg(short, long, value_name = "FILE", requires = "fit")]
+    output: Option<PathBuf>,
     /// Leave out the references, tf-idf and MinHash
     #[arg(long)]
     no_references: bool,
@@ -85,6 +93,11 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
     if let Some(problem) = clash(&written, read) {
         return Err(usage(problem));
     }
+    if let Some(problem) =
+        args.output.as_deref().and_then(|path| clash(&[("-o", path)], [args.file.as_path()]))
+    {
+        return Err(usage(problem));
+    }
     let engine = Engine::open(&model, &OpenOptions::default())?;
     let options = EventsOptions {
         file: args.file,
@@ -93,6 +106,7 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
         text: args.text,
         time: args.time,
         interleave: args.interleave,
+        streams: args.streams,
         choose_on: args.choose_on,
         seconds: args.second,
         references: !args.no_references,
@@ -100,6 +114,10 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
         nearest: args.nearest,
         drop_opposed: args.opposes == Some(OpposedPolicy::Drop),
     };
+    if let (Some(preset), Some(output)) = (args.fit, &args.output) {
+        let fitted = events::fit_events(&engine, preset, &options, output).map_err(refused)?;
+        return print(&fitted.to_string());
+    }
     let report = events::eval_events(&engine, &options).map_err(refused)?;
     if let Some(path) = &args.html {
         write(path, &events::html(&report))?;

@@ -133,7 +133,7 @@ async fn a_collection_that_was_moved_keeps_its_events() {
     let told = |line: &str| -> Value {
         let mut told: Value = serde_json::from_str(line).unwrap();
         told["nearest"] = json!([]);
-        told.as_object_mut().unwrap().remove("repeated");
+        told.as_object_mut().unwrap().retain(|name, _| !["repeated", "word"].contains(&&**name));
         told
     };
     let again = run(&["match", "moved", "first.ndjson"]);
@@ -193,7 +193,7 @@ async fn a_stream_has_the_events_that_the_command_finds() {
             let mut body = json!({"items": items(part, at * size), "last": 100, "within": "90m"});
             body["centre"] = json!(centre);
             let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
-            assert_eq!(answer["second"], "coverage");
+            assert_eq!(answer["second"], "same-event");
             found.extend(answer["results"].as_array().unwrap().clone());
         }
         found.iter().zip(expected).for_each(|(found, event)| agrees(found, event));

@@ -148,27 +148,27 @@ async fn a_number_out_of_range_is_told_the_range() {
             matching,
             matched("threshold", json!(-2)),
             "/threshold",
-            "a number from 0 to 1, as scores of coverage are",
+            "a number from 0 to 1, as scores of same-event are",
         ),
         (
             matching,
             // By its name of before.
             matched("min_score", json!(2)),
             "/threshold",
-            "a number from 0 to 1, as scores of coverage are",
+            "a number from 0 to 1, as scores of same-event are",
         ),
         (matching, matched("centre", json!(1.5)), "/centre", "a number from 0 to 1"),
         (
             matching,
             matched("duplicate_score", json!(5)),
             "/duplicate_score",
-            "a number from 0 to 1, as scores of coverage are",
+            "a number from 0 to 1, as scores of same-event are",
         ),
         (
             matching,
             matched("duplicate_score", json!(-5)),
             "/duplicate_score",
-            "a number from 0 to 1, as scores of coverage are",
+            "a number from 0 to 1, as scores of same-event are",
         ),
         (items, timed(json!(i64::MAX)), "/items/0/time", "a time of the years 0000 to 9999"),
         (

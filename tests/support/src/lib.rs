@@ -18,8 +18,8 @@ use cognate::engine::Engine;
 use cognate::methods::means::{learned_idf, sif, usif};
 use cognate::methods::polarity;
 use cognate::methods::ranker::Encoder;
-use cognate::methods::sets::fbow_jaccard;
 use cognate::methods::sets::fbow_jaccard::Universe;
+use cognate::methods::sets::{fbow_jaccard, same_event};
 use cognate::methods::{Fitted, Unfittable, ranker};
 use cognate::model::format::Dtype;
 use cognate::model::unknown::Fallback;
@@ -156,6 +156,7 @@ pub fn served() -> Model {
             fbow_jaccard::fit(&model, Universe::Axes, 7, 0),
             ranker(Encoder::Patt, 1),
             polarity::fit(&model.vocabulary(), POLARITY.lines()).unwrap(),
+            same_event::Weights { coverage: 9.0, rare: 0.2, constant: -5.0 }.fitted(),
         ],
     )
 }

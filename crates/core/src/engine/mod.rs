@@ -20,6 +20,7 @@ mod own;
 mod answers;
 pub mod calibration;
 mod error;
+pub mod event_rules;
 pub mod fuse;
 mod opposes;
 mod query;
@@ -34,6 +35,7 @@ mod workspace;
 pub use answers::{Counts, Embeddings, Parts, Ranked, Ranking, Reason, Scores};
 pub use calibration::{Calibration, Calibrations, Probability};
 pub use error::{Place, QueryError};
+pub use event_rules::EventRules;
 pub use explain::{ExplainedWord, Explanation, UnknownToken};
 pub use opposes::{OpposedWord, Opposition};
 pub use own::OwnMethod;
@@ -61,6 +63,7 @@ pub struct Engine {
     auto: Method,
     limits: TextLimits,
     calibrations: Calibrations,
+    event_rules: EventRules,
     fusions: Fusions,
 }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::engine::fuse::Fusions;
-use crate::engine::{Calibrations, Engine, TextLimits};
+use crate::engine::{Calibrations, Engine, EventRules, TextLimits};
 use crate::methods::{Auto, Method, Scorer, polarity};
 #[cfg(unix)]
 use crate::model::OpenOptions;
@@ -36,8 +36,8 @@ impl Engine {
         let auto = Auto::of(&model).method;
         let calibrations = Calibrations::read(&model)?;
         let fusions = Fusions::read(&model)?;
-        let limits = TextLimits::DEFAULT;
-        Ok(Self { model, scorers, without_names, auto, limits, calibrations, fusions })
+        let (event_rules, limits) = (EventRules::read(&model)?, TextLimits::DEFAULT);
+        Ok(Self { model, scorers, without_names, auto, limits, calibrations, event_rules, fusions })
     }
 
     /// The engine with other limits of texts.

@@ -58,6 +58,7 @@ pub mod sets {
     pub mod fbow_jaccard;
     mod fuzzy;
     pub mod max_jaccard;
+    pub mod same_event;
     pub mod soft_cardinality;
 }
 pub mod transport {
@@ -142,6 +143,7 @@ methods! {
     Blend => blend::dynamax,
     Coverage => sets::coverage,
     CoverageBlend => blend::coverage,
+    SameEvent => sets::same_event,
     PolarityBlend => polarity,
     Bm25 => lexical::bm25,
     Ql => lexical::ql,

@@ -4,8 +4,8 @@
 //! of which the window holds fewer needs as many as are there), of which those that are not among the
 //! nearest found count 0; `centre` of it is replaced by the cosine between the text and the mean of the
 //! last of the event's texts that the window holds. All of it follows from what is in the window, so that
-//! a window that is made anew decides as one that went on. The event of a duplicate has the duplicate's
-//! score. The text joins the event of the highest score if that is not below the threshold. One pair that
+//! a window that is made anew decides as one that went on. A young event loses a step of its score. The event
+//! of a duplicate has the duplicate's score. The text joins the event of the highest score if that is not below the threshold. One pair that
 //! is alike by chance so joins no two events, which it does where the nearest text alone decides. Events
 //! of which the window holds no text any more are forgotten.
 
@@ -25,6 +25,8 @@ pub struct Rule {
     pub threshold: f32,
     /// Number of an event's texts that vote, at least 1 and no more than texts are found.
     pub votes: usize,
+    /// What an event of 1, 2 and 3 texts since it began loses of its score.
+    pub steps: [f32; 3],
     /// The share of an event's score that its centre makes up, from 0 to 1.
     pub centre: f32,
     /// The least score at which a text is a duplicate of its nearest, whose event it joins: an event
@@ -152,7 +154,7 @@ impl Events {
             let score = match nearest.score >= rule.duplicate {
                 true => nearest.score,
                 false => {
-                    let votes = self.votes(event, of_event, reach, rule);
+                    let votes = self.votes(event, of_event, reach, rule) - self.step(event, rule);
                     match vector.filter(|_| rule.centre != 0.0) {
                         Some(vector) => {
                             let centre = self.centre(event, vector, reach, &vector_of);
@@ -178,6 +180,11 @@ impl Events {
             duplicate: nearest.is_some_and(|nearest| nearest.score >= rule.duplicate),
             bursts: false,
         }
+    }
+
+    fn step(&self, event: u64, rule: &Rule) -> f32 {
+        let at = usize::try_from(self.size(event).saturating_sub(1)).unwrap_or(usize::MAX);
+        rule.steps.get(at).copied().unwrap_or(0.0)
     }
 
     /// The mean score of an event's votes for a text, of which `near` begins with the nearest that belongs to
@@ -316,7 +323,8 @@ impl Events {
 mod tests {
     use super::*;
 
-    const RULE: Rule = Rule { threshold: 0.5, votes: 2, centre: 0.0, duplicate: 1.0 };
+    const RULE: Rule =
+        Rule { threshold: 0.5, votes: 2, steps: [0.0; 3], centre: 0.0, duplicate: 1.0 };
 
     fn near(list: &[(u64, f32)]) -> Vec<Near> {
         list.iter().map(|&(number, score)| Near { number, score }).collect()
@@ -350,6 +358,23 @@ mod tests {
         assert_eq!((fourth.event, fourth.new), (0, false));
         assert_eq!(fourth.nearest, Some(Near { number: 0, score: 0.69 }));
         assert_eq!((events.size(0), events.size(2), events.len()), (3, 1, 2));
+    }
+
+    #[test]
+    fn a_young_event_needs_more() {
+        let rule = Rule { steps: [0.25, 0.125, 0.0], ..RULE };
+        let mut events = Events::default();
+        let mut asked = |near: &[(u64, f32)]| {
+            let found = join_at(&mut events, 0, &self::near(near), i64::MIN, &rule);
+            (found.event, found.score)
+        };
+        asked(&[]);
+        assert_eq!(asked(&[(0, 0.7)]), (1, Some(0.7 - 0.25)));
+        assert_eq!(asked(&[(0, 0.75)]), (0, Some(0.5)));
+        assert_eq!(asked(&[(0, 0.625), (2, 0.625)]), (0, Some(0.5)));
+        // The third text is the last that the event needs more for; a copy never does.
+        assert_eq!(asked(&[(3, 0.5), (0, 0.5)]), (0, Some(0.5)));
+        assert_eq!(asked(&[(1, 1.0)]), (1, Some(1.0)));
     }
 
     #[test]

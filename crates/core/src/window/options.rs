@@ -14,9 +14,30 @@ pub const MAX_LAST: usize = 10_000_000;
 /// Most of the nearest, and most votes.
 pub const MAX_NEAREST: usize = 1000;
 
-/// Options of a stream; those that are left out are as [`usual`] has them.
+/// The kind of a stream, which says what is usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// Topics of any size among posts that are about nothing else: a stream of posts by keyword, place or
+    /// language.
+    #[default]
+    Topics,
+    /// Stories of a few posts each, and hardly a post without one: headlines, posts with an address.
+    Stories,
+}
+
+impl Preset {
+    /// Every preset, by name.
+    pub const ALL: [(&'static str, Self); 2] =
+        [("topics", Self::Topics), ("stories", Self::Stories)];
+}
+
+/// Options of a stream; those that are left out are as [`usual`] has them for the preset.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Options<'o> {
+    /// The kind of the stream.
+    pub preset: Option<Preset>,
     /// The name of a method with vectors, by whose cosine the nearest are found.
     pub method: Option<&'o str>,
     /// The name of a method that scores the nearest once more, or [`NO_SECOND`].
@@ -98,7 +119,8 @@ impl Options<'_> {
         let by = |option| move |error| OptionError { option, problem: OptionProblem::Query(error) };
         let method = engine.method(self.method.unwrap_or(usual::METHOD)).map_err(by("method"))?;
         engine.embedding_dims(method).map_err(by("method"))?;
-        let second = match self.second.unwrap_or(usual::SECOND) {
+        let preset = self.preset.unwrap_or_default();
+        let second = match self.second.unwrap_or_else(|| usual::second(engine, preset)) {
             NO_SECOND => None,
             name => Some(engine.method(name).map_err(by("second"))?),
         };
@@ -122,7 +144,7 @@ impl Options<'_> {
                     None => return refused("threshold", OptionProblem::NotCalibrated),
                 }
             }
-            None => match usual::threshold(scoring) {
+            None => match usual::threshold(engine, preset, scoring) {
                 Some(threshold) => threshold,
                 None => {
                     let method = scoring.name();
@@ -145,6 +167,7 @@ impl Options<'_> {
             rule: Rule {
                 threshold,
                 votes: count("votes", self.votes, usual::VOTES, MAX_NEAREST)?,
+                steps: usual::steps(preset, scoring),
                 centre: centre.transpose()?.unwrap_or(usual::CENTRE),
                 duplicate: duplicate.transpose()?.unwrap_or(usual::duplicate(scoring)),
             },

@@ -6,6 +6,8 @@ use std::ops::Deref;
 
 use crate::engine::{Engine, Query, QueryError, RankOptions};
 use crate::methods::Method;
+use crate::methods::sets::same_event::rarest_shared;
+use crate::model::Phrase;
 use crate::window::events::{Decision, Events, Rule};
 use crate::window::nearest::order;
 use crate::window::{BATCH, Entry, Limits, Near, Window};
@@ -28,6 +30,9 @@ pub struct Settings {
     /// The limits of the window.
     pub limits: Limits,
 }
+
+/// What finds the word for which a text joined its event.
+pub type Word<'f> = &'f dyn Fn() -> Option<Box<str>>;
 
 /// Which texts are added to the collection once they are decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
@@ -143,13 +148,14 @@ impl<E: Deref<Target = Engine>> Stream<E> {
     /// Decides the event of each text, in order, as if each had come alone.
     pub fn follow(&mut self, items: &[Item<'_>]) -> Result<Vec<Decision>, QueryError> {
         let mut decisions = Vec::with_capacity(items.len());
-        let tell = |decision, _: &[Near]| decisions.push(decision);
+        let tell = |decision, _: &[Near], _: Word<'_>| decisions.push(decision);
         self.follow_with(items, AddPolicy::All, || true, tell)?;
         Ok(decisions)
     }
 
     /// The same, and for each text its nearest as they were asked, the best first: by the second method
-    /// where there is one. Those are added that the policy says.
+    /// where there is one. Whoever asks gets the rarest word, too, that it shares with the nearest of the event
+    /// that it joined. Those are added that the policy says.
     ///
     /// Before each text is decided `go_on` is asked. Once that says no, no further text is decided, and the
     /// stream is not whole: whoever gives up drops it.
@@ -158,7 +164,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         items: &[Item<'_>],
         policy: AddPolicy,
         mut go_on: impl FnMut() -> bool,
-        mut tell: impl FnMut(Decision, &[Near]),
+        mut tell: impl FnMut(Decision, &[Near], Word<'_>),
     ) -> Result<(), QueryError> {
         // Only once a text is decided is it known whether the next one sees it.
         let together = if policy == AddPolicy::New { 1 } else { BATCH };
@@ -200,7 +206,9 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                     decision.bursts =
                         self.events.begins_to_burst(decision.event, self.window.oldest());
                 }
-                tell(decision, &near);
+                let joined = decision.nearest.filter(|_| !decision.new);
+                let word = || self.shared_word(batch[at].text, joined?.number);
+                tell(decision, &near, &word);
             }
         }
         Ok(())
@@ -222,6 +230,14 @@ impl<E: Deref<Target = Engine>> Stream<E> {
     pub fn text(&self, number: u64) -> Option<&str> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.texts.get(at).map(AsRef::as_ref)
+    }
+
+    /// The rarest word that a text shares with one that the window holds.
+    fn shared_word(&self, text: &str, number: u64) -> Option<Box<str>> {
+        let [mut one, mut other] = [(); 2].map(|()| Phrase::new(self.engine.model()));
+        one.read(text);
+        other.read(self.text(number)?);
+        rarest_shared(&one, &other).map(|(word, _)| word.into())
     }
 
     /// The options of the stream.

@@ -1,14 +1,15 @@
 //! The settings that events are found with where none are said, and where they come from: chosen on
-//! the interleaved stream of CrisisLex train, as `docs/events.md` tells.
+//! streams drawn from CrisisLex train, as `docs/events.md` tells. Thresholds that were found for a model
+//! stand in its file and go before these.
 
+use crate::engine::Engine;
 use crate::methods::Method;
+use crate::window::options::Preset;
 
 /// Texts that are looked back at.
 pub const LAST: usize = 2000;
 /// The method whose vectors find the nearest.
 pub const METHOD: &str = "avg-cos";
-/// The method that scores the nearest once more.
-pub const SECOND: &str = "coverage";
 /// Number of nearest texts that vote.
 pub const NEAREST: usize = 16;
 /// Texts of an event that must speak for it.
@@ -17,14 +18,41 @@ pub const VOTES: usize = 4;
 pub const CENTRE: f32 = 0.0;
 /// The least cosine of a text that votes: below it two texts are as alike as any.
 pub const FLOOR: f32 = 0.2;
+/// The method that tells topics from noise, where a model is fitted for it.
+const SAME_EVENT: &str = "same-event";
+/// What a text needs beyond the threshold to join an event of 1, 2 and 3 texts: most of those begin and end
+/// in noise.
+const STEPS: [f32; 3] = [0.25, 0.15, 0.07];
+
+/// The method that scores the nearest once more.
+pub fn second(engine: &Engine, preset: Preset) -> &'static str {
+    let is_fitted = || Method::named(SAME_EVENT).is_some_and(|it| engine.scorer(it).is_ok());
+    match preset {
+        Preset::Topics if is_fitted() => SAME_EVENT,
+        Preset::Topics | Preset::Stories => "coverage",
+    }
+}
 
 /// The threshold that was found for a method, where one was.
-pub fn threshold(method: Method) -> Option<f32> {
-    match method.name() {
-        "coverage-blend" | "coverage" => Some(0.48),
-        "avg-cos" => Some(0.51),
+pub fn threshold(engine: &Engine, preset: Preset, method: Method) -> Option<f32> {
+    let rules = engine.event_rules();
+    let known = match preset {
+        Preset::Topics => &rules.topics,
+        Preset::Stories => &rules.stories,
+    };
+    let usual = || match (preset, method.name()) {
+        (Preset::Topics, SAME_EVENT) => Some(0.6),
+        (Preset::Topics, "coverage-blend" | "coverage") => Some(0.48),
+        (Preset::Topics, "avg-cos") => Some(0.51),
+        (Preset::Stories, "coverage") => Some(0.6),
         _ => None,
-    }
+    };
+    known.get(method.name()).map(|&found| found as f32).or_else(usual)
+}
+
+/// The steps of young events, which belong to the scale of the method that scores.
+pub fn steps(preset: Preset, method: Method) -> [f32; 3] {
+    if preset == Preset::Topics && method.name() == SAME_EVENT { STEPS } else { [0.0; 3] }
 }
 
 /// The score of a method for two texts of the same words: its highest. By methods whose scores have no

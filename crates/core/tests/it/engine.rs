@@ -197,6 +197,7 @@ fn what_the_model_lacks_makes_methods_unavailable_with_a_remedy() {
         ("sif-pca", "cognate fit MODEL --components FILE"),
         ("usif", "cognate fit MODEL --components FILE"),
         ("learned-idf", "cognate train weights"),
+        ("same-event", "cognate eval events --fit topics"),
     ];
     for (name, remedy) in remedies {
         let error = bare.similarity(&[(A, B)], &by(name)).unwrap_err();
@@ -223,6 +224,7 @@ fn what_the_model_lacks_makes_methods_unavailable_with_a_remedy() {
         "learned-idf",
         "tf-idf",
         "dynamax-sif",
+        "same-event",
     ];
     for name in counting {
         let reason = uncounted.unavailable(Method::named(name).unwrap()).unwrap().to_string();
@@ -265,6 +267,11 @@ fn broken_sections_keep_the_model_from_serving() {
     let settings = r#"{"default": "y", "sets": {"x": {"measure": "cosine"}}}"#;
     let message = broken("learned-idf", settings, &[("weights.x", &[3])]);
     assert!(message.contains("no set is named `y`"), "{message}");
+    let settings = r#"{"coverage": -1, "rare": 0.1, "constant": -6}"#;
+    let message = broken("same-event", settings, &[]);
+    assert!(message.contains("expected weights from 0"), "{message}");
+    let message = broken("events", r#"{"topics": {"coverage": "high"}}"#, &[]);
+    assert!(message.contains("settings: invalid type"), "{message}");
 }
 
 #[test]

@@ -6,3 +6,4 @@ mod engine;
 mod fuse;
 mod methods;
 mod model;
+mod presets;

@@ -8,7 +8,7 @@ use cognate::window::naming::{TermCounts, Terms};
 use cognate_stats::classification::roc_auc;
 use serde::Serialize;
 
-use crate::events::Labelled;
+use crate::events::draws::Labelled;
 
 /// Fewest texts of an event that is counted.
 const LEAST: usize = 5;

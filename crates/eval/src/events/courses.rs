@@ -7,7 +7,7 @@ use cognate::engine::Engine;
 use cognate::window::naming;
 use cognate::window::naming::{TermCounts, Terms};
 
-use crate::events::Labelled;
+use crate::events::draws::Labelled;
 
 /// Most labelled events, and most found ones, of which the course is told.
 const SHOWN: usize = 20;

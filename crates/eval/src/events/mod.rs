@@ -3,34 +3,38 @@
 //!
 //! For every contender the nearest texts of each text are found once, then texts are grouped into
 //! events with every setting of a grid. The setting with the best mean of four figures is chosen,
-//! on another stream if one is given, and its figures on the measured stream are reported. Grid,
-//! search and grouping are those of `cognate events`.
+//! on another stream if one is given, and its figures on the measured stream are reported. Search and
+//! grouping are those of `cognate events`. One stream is a bad judge: whether its largest event holds
+//! together is luck. So labelled events are drawn and begun at random moments, and figures are means.
 
 mod chatter;
 mod courses;
+mod draws;
+mod fit;
 mod neighbours;
 mod page;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use chatter::ChatterReport;
 use cognate::engine::Engine;
 use cognate::window::events::{Events, Rule};
+use cognate::window::options::Preset;
 use cognate::window::{Limits, Near};
 use cognate_files::instant;
-use cognate_files::progress::Progress;
-use cognate_files::records::{Options as RecordOptions, Records};
+use cognate_files::records::Options as RecordOptions;
 use cognate_kernels::vector;
 use cognate_stats::clustering;
 use cognate_stats::clustering::Agreement;
 use cognate_stats::page::table::{Better, Cell, Column, Mark, Table};
+pub use fit::{EventsFit, fit_events};
 pub use page::html;
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::EvalError;
 use crate::events::courses::Course;
+use crate::events::draws::Labelled;
 use crate::events::neighbours::Contender;
 use crate::report::json;
 
@@ -52,6 +56,8 @@ pub struct EventsOptions {
     /// mark texts that are not related, which become events of their own, and texts that are not
     /// English, which are left out.
     pub interleave: bool,
+    /// Number of streams that are drawn of the labelled events; of those that are not shifted there is one.
+    pub streams: usize,
     /// A stream to choose settings on; if absent, the measured one.
     pub choose_on: Option<PathBuf>,
     /// Methods that rescore the nearest texts found by vectors; `none` keeps the order of the
@@ -78,6 +84,8 @@ pub struct EventsReport {
     pub gold_events: usize,
     /// Number of texts that are events of their own.
     pub alone: usize,
+    /// Number of streams that were drawn of its events, itself the first.
+    pub streams: usize,
     /// Size of the window: the number of earlier texts that are searched.
     pub last: usize,
     /// How much earlier or later than a text those may be, in milliseconds.
@@ -110,11 +118,15 @@ pub struct EventsResult {
     pub query: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flags: Option<String>,
-    /// Its figures on the stream where it was chosen.
+    /// Its figures on the streams where it was chosen: their means.
     pub chosen: Agreement,
+    /// Its figures on the measured streams: their means.
     pub figures: Agreement,
+    /// Those on each of them.
+    pub streams: Vec<Agreement>,
+    /// Events found in the first of them.
     pub events: usize,
-    /// Every setting of the grid with its figures on the stream where settings were chosen.
+    /// Every setting of the grid with its figures on the streams where settings were chosen.
     pub grid: Vec<(Rule, Agreement)>,
 }
 
@@ -126,16 +138,27 @@ fn worth(figures: &Agreement) -> f64 {
 /// A stream with its normalised text vectors and the nearest texts of each text.
 struct PreparedStream<'s> {
     stream: &'s Labelled,
-    vectors: &'s [Option<Vec<f32>>],
+    vectors: Vec<Option<Vec<f32>>>,
     near: Vec<Vec<Near>>,
     limits: Limits,
 }
 
-impl PreparedStream<'_> {
+impl<'s> PreparedStream<'s> {
+    fn of(
+        engine: &Engine,
+        contender: Contender,
+        stream: &'s Labelled,
+        options: &EventsOptions,
+    ) -> Result<Self, EvalError> {
+        let vectors = neighbours::vectors(engine, stream)?;
+        let near = contender.nearest(engine, stream, &vectors, options)?;
+        Ok(Self { stream, vectors, near, limits: options.limits })
+    }
+
     fn events(&self, rule: &Rule) -> Vec<u64> {
         let mut events = Events::default();
         let vector_of = |number: u64| self.vectors.get(usize::try_from(number).ok()?)?.as_deref();
-        let texts = (0_u64..).zip(self.vectors).zip(&self.near).zip(&self.stream.times);
+        let texts = (0_u64..).zip(&self.vectors).zip(&self.near).zip(&self.stream.times);
         let each = texts.map(|(((number, vector), near), &time)| {
             events.forget_before(number.saturating_sub(self.limits.last as u64));
             let reach = self.limits.reach(time);
@@ -158,44 +181,54 @@ fn grid(contender: &Contender, nearest: usize) -> Vec<Rule> {
     let mut rules = Vec::new();
     for &centre in centres {
         for votes in 1..=nearest.min(4) {
-            for step in contender.steps() {
-                // Divided, it is the very number that it is printed as.
-                let (threshold, duplicate) = ((step * 3) as f32 / 100.0, contender.duplicate());
-                rules.push(Rule { threshold, votes, centre, duplicate });
-            }
+            rules.extend(contender.rules(Preset::Topics, votes, centre));
         }
     }
     rules
 }
 
+/// For each of some rules the figures on each stream.
+fn tried<'s>(
+    rules: &[Rule],
+    streams: &'s [Labelled],
+    prepare: impl Fn(&'s Labelled) -> Result<PreparedStream<'s>, EvalError>,
+) -> Result<Vec<(Rule, Vec<Agreement>)>, EvalError> {
+    let mut all: Vec<(Rule, Vec<Agreement>)> = rules.iter().map(|&rule| (rule, vec![])).collect();
+    for stream in streams {
+        let prepared = prepare(stream)?;
+        let figures: Vec<_> = rules.par_iter().map(|rule| prepared.figures(rule)).collect();
+        all.iter_mut().zip(figures).for_each(|((_, all), figures)| all.extend(figures));
+    }
+    Ok(all)
+}
+
 pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsReport, EvalError> {
     let contenders = Contender::all(engine, options)?;
-    let measured = Labelled::read(&options.file, options)?;
-    let other = options.choose_on.as_ref().map(|path| Labelled::read(path, options)).transpose()?;
-    let choosing = other.as_ref().unwrap_or(&measured);
-    let vectors = neighbours::vectors(engine, &measured)?;
-    let other_vectors =
-        other.as_ref().map(|other| neighbours::vectors(engine, other)).transpose()?;
-    let choosing_vectors = other_vectors.as_ref().unwrap_or(&vectors);
+    let drawn = Labelled::draw(&options.file, options)?;
+    let Some(measured) = drawn.first() else { return Err(draws::none(&options.file, options)) };
+    let other = options.choose_on.as_ref().map(|path| Labelled::draw(path, options)).transpose()?;
+    let choosing = other.as_ref().unwrap_or(&drawn);
     let mut results = Vec::new();
     let mut best: Option<(f64, String, Vec<u64>)> = None;
-    for contender in &contenders {
-        let prepare = |stream, vectors| -> Result<PreparedStream<'_>, EvalError> {
-            let near = contender.nearest(engine, stream, vectors, options)?;
-            Ok(PreparedStream { stream, vectors, near, limits: options.limits })
-        };
-        let on = prepare(choosing, choosing_vectors)?;
-        let rules = grid(contender, options.nearest);
-        let all = rules.par_iter().filter_map(|rule| Some((*rule, on.figures(rule)?)));
-        let all: Vec<(Rule, Agreement)> = all.collect();
+    for &contender in &contenders {
+        let rules = grid(&contender, options.nearest);
+        let prepare = |stream| PreparedStream::of(engine, contender, stream, options);
+        let all = tried(&rules, choosing, prepare)?;
+        let all: Vec<(Rule, Agreement, Vec<Agreement>)> = all
+            .into_iter()
+            .filter_map(|(rule, each)| Some((rule, clustering::mean(&each)?, each)))
+            .collect();
         let chosen = all.iter().max_by(|one, other| worth(&one.1).total_cmp(&worth(&other.1)));
-        let Some(&(rule, chosen)) = chosen else { continue };
-        let measured = match &other {
-            Some(_) => prepare(&measured, &vectors)?,
-            None => on,
+        let Some((rule, chosen, each)) = chosen.cloned() else { continue };
+        let streams = match &other {
+            Some(_) => {
+                let on = tried(&[rule], &drawn, prepare)?;
+                on.into_iter().flat_map(|(_, each)| each).collect()
+            }
+            None => each,
         };
-        let found = measured.events(&rule);
-        let Some(figures) = clustering::agreement(&measured.stream.gold, &found) else { continue };
+        let Some(figures) = clustering::mean(&streams) else { continue };
+        let found = prepare(measured)?.events(&rule);
         let mut numbers = found.clone();
         numbers.sort_unstable();
         numbers.dedup();
@@ -211,14 +244,15 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
             flags: asked.as_ref().map(|asked| joined(asked, "--", " ", " ")),
             chosen,
             figures,
+            streams,
             events: numbers.len(),
-            grid: all,
+            grid: all.into_iter().map(|(rule, figures, _)| (rule, figures)).collect(),
         });
     }
     let told = best.as_ref();
-    let chatter = told.and_then(|(_, of, found)| chatter::report(engine, &measured, found, of));
+    let chatter = told.and_then(|(_, of, found)| chatter::report(engine, measured, found, of));
     let courses =
-        told.map(|(.., found)| courses::courses(engine, &measured, found)).unwrap_or_default();
+        told.map(|(.., found)| courses::courses(engine, measured, found)).unwrap_or_default();
     let found_events = told.map_or(0, |(.., found)| {
         courses::largest(found).into_iter().filter(|&(size, _)| size > 1).count()
     });
@@ -231,6 +265,7 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
         texts: measured.gold.len(),
         gold_events: measured.names.len(),
         alone: measured.gold.iter().filter(|&&gold| gold >= measured.names.len() as u64).count(),
+        streams: drawn.len(),
         last: options.limits.last,
         within: options.limits.within,
         nearest: options.nearest,
@@ -279,6 +314,9 @@ impl EventsReport {
         let figures = ["F1", "B³ P", "B³ R", "B³ F", "NMI", "AMI", "ARI"];
         columns.extend(figures.map(|name| Column::new(name, Better::Higher)));
         columns.push(neither("events"));
+        if self.streams > 1 {
+            columns.extend([Column::new("mean", Better::Higher), neither("by stream")]);
+        }
         let rows = self.results.iter().map(|result| {
             let (of, rule) = (result.figures, result.rule);
             let mut cells = vec![
@@ -290,6 +328,12 @@ impl EventsReport {
             let shares = [&[of.best_match_f1][..], &b_cubed, &[of.nmi, of.ami, of.ari]].concat();
             cells.extend(shares.into_iter().map(|share| Cell::share(share, Mark::None)));
             cells.push(Cell::count(result.events));
+            if self.streams > 1 {
+                let each = || result.streams.iter().map(worth);
+                let (least, most) = (each().fold(1.0, f64::min), each().fold(0.0, f64::max));
+                cells.push(Cell::share(worth(&of), Mark::None));
+                cells.push(Cell::plain(format!("{:.1}–{:.1}", 100.0 * least, 100.0 * most)));
+            }
             (result.name.clone(), cells)
         });
         let title = format!(
@@ -314,6 +358,13 @@ impl EventsReport {
             self.last, self.nearest
         );
         let mut notes = vec![settings, window];
+        if self.streams > 1 {
+            notes.push(format!(
+                "Figures are means of {} streams: the events as they are, and random ones of them from \
+                 random moments of five days on.",
+                self.streams
+            ));
+        }
         let vectors = self.results.iter().filter(|result| result.query.is_some());
         let best = vectors.max_by(|one, other| worth(&one.chosen).total_cmp(&worth(&other.chosen)));
         if let Some(EventsResult { name, query: Some(query), flags: Some(flags), .. }) = best {
@@ -337,107 +388,4 @@ fn unit(vector: Vec<f32>) -> Option<Vec<f32>> {
     let length = vector::norm(vector::Row::F32(&vector));
     let sound = length.is_finite() && length > 0.0;
     sound.then(|| vector.iter().map(|number| number / length).collect())
-}
-
-#[derive(Debug, Clone, Default)]
-struct Labelled {
-    texts: Vec<String>,
-    /// Times in milliseconds, in rising order.
-    times: Vec<i64>,
-    /// For each text the index of its event in `names`; texts without an event have numbers beyond.
-    gold: Vec<u64>,
-    names: Vec<String>,
-}
-
-struct Row {
-    text: String,
-    time: i64,
-    event: String,
-    related: bool,
-}
-
-impl Labelled {
-    /// Whether the window before a text holds an earlier one.
-    fn keeps(&self, earlier: usize, text: usize, limits: Limits) -> bool {
-        let time = |at: usize| self.times.get(at).copied().unwrap_or(0);
-        let within = |most: i64| time(text).saturating_sub(time(earlier)) <= most;
-        earlier + limits.last >= text && limits.within.is_none_or(within)
-    }
-
-    fn read(path: &Path, options: &EventsOptions) -> Result<Self, EvalError> {
-        let mut rows = rows(path, options)?;
-        if options.interleave {
-            let mut begin: BTreeMap<String, i64> = BTreeMap::new();
-            for row in &rows {
-                let first = begin.entry(row.event.clone()).or_insert(row.time);
-                *first = row.time.min(*first);
-            }
-            for row in &mut rows {
-                row.time -= begin.get(&row.event).copied().unwrap_or(0);
-            }
-        }
-        // Texts with equal times keep the order of the file.
-        rows.sort_by_key(|row| row.time);
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for row in rows.iter().filter(|row| row.related && !row.event.is_empty()) {
-            *counts.entry(&row.event).or_default() += 1;
-        }
-        let names: Vec<String> = counts
-            .iter()
-            .filter(|&(_, &count)| count > 1)
-            .map(|(name, _)| (*name).to_owned())
-            .collect();
-        let mut stream = Self { names, ..Self::default() };
-        let mut alone = stream.names.len() as u64;
-        for row in rows {
-            let place = stream.names.binary_search(&row.event).ok().filter(|_| row.related);
-            stream.gold.push(place.map_or(alone, |place| place as u64));
-            alone += u64::from(place.is_none());
-            stream.texts.push(row.text);
-            stream.times.push(row.time);
-        }
-        if stream.names.is_empty() {
-            return Err(EvalError::Data {
-                file: path.display().to_string(),
-                problem: format!("no event of the field `{}` has two texts", options.gold),
-            });
-        }
-        Ok(stream)
-    }
-}
-
-fn rows(path: &Path, options: &EventsOptions) -> Result<Vec<Row>, EvalError> {
-    let mut records = Records::open(path, options.records)?;
-    let names = records.peek_names()?;
-    let usual = instant::FIELDS.into_iter().find(|name| names.iter().any(|known| known == name));
-    let time = records.column(options.time.as_deref().or(usual).unwrap_or(instant::FIELDS[0]))?;
-    let (text, gold) = (records.column(&options.text)?, records.column(&options.gold)?);
-    let flags = match options.interleave {
-        true => Some((records.column("related")?, records.column("english")?)),
-        false => None,
-    };
-    let progress = Progress::bytes("stream");
-    let mut rows = Vec::new();
-    loop {
-        records.follow(&progress);
-        let Some(record) = records.read()? else { return Ok(rows) };
-        let read = || -> Result<Option<Row>, String> {
-            let mut related = true;
-            if let Some((of_event, english)) = &flags {
-                related = record.needed(of_event)? == "1";
-                if record.needed(english)? != "1" {
-                    return Ok(None);
-                }
-            }
-            let at = record.needed(&time)?;
-            let time = instant::milliseconds(&at)
-                .ok_or_else(|| format!("`{}`: expected {}", time.name(), instant::FORMS))?;
-            let event = record.field(&gold)?.unwrap_or_default().into_owned();
-            Ok(Some(Row { text: record.needed(&text)?.into_owned(), time, event, related }))
-        };
-        match read() {
-            Ok(row) => rows.extend(row),
-            Err(problem) => return Err(records.wrong(problem).into()),
-        }
-    }
 }

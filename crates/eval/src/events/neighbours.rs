@@ -8,13 +8,16 @@ use cognate::engine::{Engine, Query};
 use cognate::methods::Method;
 use cognate::text;
 use cognate::text::Tokens;
+use cognate::window::events::Rule;
+use cognate::window::options::Preset;
 use cognate::window::stream::{look_again, without_opposed};
 use cognate::window::{Entry, Limits, Near, Window, usual};
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::EvalError;
-use crate::events::{EventsOptions, Labelled, unit};
+use crate::events::draws::Labelled;
+use crate::events::{EventsOptions, unit};
 
 /// The method whose vectors are searched.
 const VECTORS: Method = Method::AvgCos;
@@ -35,7 +38,13 @@ pub(super) enum Contender {
 impl Contender {
     pub(super) fn all(engine: &Engine, options: &EventsOptions) -> Result<Vec<Self>, EvalError> {
         let mut all = Vec::new();
-        for name in &options.seconds {
+        let usual = ["none", "coverage", usual::second(engine, Preset::Topics)];
+        let mut names: Vec<&str> = options.seconds.iter().map(String::as_str).collect();
+        if names.is_empty() {
+            names.extend(usual);
+            names.dedup();
+        }
+        for name in names {
             if name == "none" {
                 all.push(Self::Vectors);
                 continue;
@@ -75,14 +84,24 @@ impl Contender {
         matches!(self, Self::Vectors | Self::Second(_))
     }
 
-    /// The score of two texts of the same words.
-    pub(super) fn duplicate(self) -> f32 {
-        if let Self::Second(method) = self { usual::duplicate(method) } else { 1.0 }
+    /// The method that scores; of references the one whose scores are as theirs.
+    pub(super) fn method(self) -> Method {
+        if let Self::Second(method) = self { method } else { VECTORS }
     }
 
-    /// The thresholds to try, in steps of 0.03.
-    pub(super) fn steps(self) -> std::ops::RangeInclusive<u32> {
-        if self.has_vectors() { 10..=24 } else { 2..=20 }
+    /// The thresholds to try, with the rest of the rule.
+    pub(super) fn rules(
+        self,
+        preset: Preset,
+        votes: usize,
+        centre: f32,
+    ) -> impl Iterator<Item = Rule> {
+        let method = self.method();
+        let (steps, duplicate) = (usual::steps(preset, method), usual::duplicate(method));
+        let thresholds = if self.has_vectors() { 10..=24_u16 } else { 2..=20 };
+        // Divided, it is the very number that it is printed as.
+        let thresholds = thresholds.map(|step| f32::from(step * 3) / 100.0);
+        thresholds.map(move |threshold| Rule { threshold, votes, steps, centre, duplicate })
     }
 
     pub(super) fn nearest(
@@ -161,7 +180,7 @@ fn bags(engine: &Engine, texts: &[String]) -> (Vec<Vec<(usize, f64)>>, usize) {
 }
 
 /// The nearest of the scored texts, in the order that the window uses.
-fn best(mut near: Vec<Near>, most: usize) -> Vec<Near> {
+pub(super) fn best(mut near: Vec<Near>, most: usize) -> Vec<Near> {
     near.sort_by(|one, other| {
         other.score.total_cmp(&one.score).then(other.number.cmp(&one.number))
     });

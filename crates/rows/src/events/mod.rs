@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use cognate::engine::{Engine, QueryError};
 use cognate::window::BATCH;
 use cognate::window::events::Decision;
+use cognate::window::options::Preset;
 use cognate::window::stream::{Item, Settings};
 use cognate_files::ReadError;
 use cognate_files::progress::Progress;
@@ -32,6 +33,7 @@ pub use source::Columns;
 
 use crate::events::output::Order;
 use crate::events::source::{Source, Tweet};
+pub use crate::events::summary::Sizes;
 use crate::events::summary::Summary;
 use crate::{LeftOut, OnBadRow, appender};
 
@@ -88,6 +90,9 @@ pub struct Outcome {
     pub late: u64,
     /// Number of texts in the whole stream, including earlier runs.
     pub total: u64,
+    /// Sizes of events, where a table of them was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<Sizes>,
     #[serde(flatten)]
     pub left_out: LeftOut,
 }
@@ -103,6 +108,16 @@ impl fmt::Display for Outcome {
         }
         if self.total > self.texts {
             write!(f, "; {} since the stream began", self.total)?;
+        }
+        if let Some(sizes) = self.sizes.filter(|sizes| sizes.texts > 0) {
+            let name = Preset::ALL.iter().find(|(_, preset)| *preset == sizes.look_like());
+            write!(
+                f,
+                "; the largest event has {}, {:.0} % are in events of 2 to 16: it looks like --preset {}",
+                sizes.largest,
+                100.0 * sizes.in_small as f64 / sizes.texts as f64,
+                name.map_or("", |(name, _)| name)
+            )?;
         }
         if let Some(told) = self.left_out.told() {
             write!(f, "; {told}")?;
@@ -196,7 +211,7 @@ pub fn run(
     }
     drop(progress);
     if let Some(summary) = run.summary.take() {
-        summary.finish(&run.named.names, engine)?;
+        run.outcome.sizes = Some(summary.finish(&run.named.names, engine)?);
     }
     run.outcome.total = run.named.stream().next();
     if let Some(path) = state {

@@ -67,10 +67,11 @@ fn described(settings: &Settings) -> String {
     let opposed = if *drop_opposed { ", without opposed texts" } else { "" };
     format!(
         "method {}, second {second}, nearest {nearest}, floor {floor}, threshold {}, votes {}, \
-         centre {}, last {}, within {:?} ms{opposed}",
+         steps {:?}, centre {}, last {}, within {:?} ms{opposed}",
         method.name(),
         rule.threshold,
         rule.votes,
+        rule.steps,
         rule.centre,
         limits.last,
         limits.within

@@ -15,14 +15,18 @@ use cognate::model::disk;
 use cognate::window::events::Decision;
 use cognate::window::naming;
 use cognate::window::naming::{TermCounts, Terms};
+use cognate::window::options::Preset;
 use cognate_files::instant;
 use cognate_files::records::Added;
+use serde::Serialize;
 
 use crate::events::source::Tweet;
 use crate::events::{EventsError, Names, called};
 
 /// Maximum texts in the sample of an event.
 const TEXTS: usize = 24;
+/// The share of all texts, one of so many, that the largest event has where there are topics.
+const TOPIC_SHARE: u64 = 50;
 /// Number of words and phrases in a row.
 const NAMED: usize = 6;
 /// Maximum distinct terms counted for an event, and for the stream.
@@ -30,8 +34,33 @@ const TERMS: [usize; 2] = [1 << 11, 1 << 19];
 
 const HEADER: &str = "event\tstart\tend\ttexts\tper_hour\twords\tcentral\tchatter\n";
 
+/// Sizes of events: what tells of which kind a stream is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Sizes {
+    pub texts: u64,
+    /// Texts in events of 2 to 16.
+    pub in_small: u64,
+    /// Texts of the largest event.
+    pub largest: u64,
+}
+
+impl Sizes {
+    fn count(&mut self, size: u64) {
+        self.texts += size;
+        self.in_small += if (2..=16).contains(&size) { size } else { 0 };
+        self.largest = self.largest.max(size);
+    }
+
+    /// What the stream looks like: where topics are, the largest event has more texts than a story can.
+    pub fn look_like(&self) -> Preset {
+        let is_story = self.largest.saturating_mul(TOPIC_SHARE) < self.texts;
+        if is_story && self.in_small > self.texts / 4 { Preset::Stories } else { Preset::Topics }
+    }
+}
+
 pub(super) struct Summary {
     path: PathBuf,
+    sizes: Sizes,
     least: u64,
     rows: String,
     events: HashMap<u64, Event>,
@@ -52,6 +81,7 @@ impl Summary {
     pub(super) fn create(path: &Path, least: u64) -> Self {
         Self {
             path: path.to_owned(),
+            sizes: Sizes::default(),
             least,
             rows: HEADER.to_owned(),
             events: HashMap::new(),
@@ -98,9 +128,9 @@ impl Summary {
             self.events.keys().copied().filter(|&event| ended(event)).collect();
         done.sort_unstable();
         for number in done {
-            if let Some(event) = self.events.remove(&number)
-                && event.size >= self.least
-            {
+            let event = self.events.remove(&number);
+            self.sizes.count(event.as_ref().map_or(0, |event| event.size));
+            if let Some(event) = event.filter(|event| event.size >= self.least) {
                 self.row(called(names.of_event(number), number), &event, engine)?;
             }
         }
@@ -133,10 +163,11 @@ impl Summary {
     }
 
     /// Writes the rows of all remaining events, and the table.
-    pub(super) fn finish(mut self, names: &Names, engine: &Engine) -> Result<(), EventsError> {
+    pub(super) fn finish(mut self, names: &Names, engine: &Engine) -> Result<Sizes, EventsError> {
         self.end(names, engine, |_| true)?;
         let failed = |source| EventsError::Write { path: self.path.clone(), source };
-        disk::replace_by(&self.path, self.rows.as_bytes()).map_err(failed)
+        disk::replace_by(&self.path, self.rows.as_bytes()).map_err(failed)?;
+        Ok(self.sizes)
     }
 }
 

@@ -174,6 +174,9 @@ pub(crate) struct MatchedEntry<'m> {
     /// The score of its event, or of the best of those that it did not join.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f32>,
+    /// The rarest word that it shares with the nearest item of the event that it joined: why it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    word: Option<&'m str>,
     /// The nearest items before it that reach `threshold`, best first.
     nearest: Vec<NearEntry<'m>>,
     /// The item that it is a duplicate of.
@@ -218,6 +221,7 @@ impl<'m> MatchedEntry<'m> {
             event: &matched.event,
             new: matched.new,
             score: matched.score,
+            word: matched.word.as_deref(),
             nearest: matched.nearest.iter().map(near).collect(),
             duplicate_of: matched.duplicate_of.as_deref(),
             repeated: matched.repeated,

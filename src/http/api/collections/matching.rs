@@ -7,7 +7,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use cognate::engine::Counts;
 use cognate::methods::Method;
-use cognate::window::options::{Least, Options};
+use cognate::window::options::{Least, Options, Preset};
 use cognate::window::stream::{AddPolicy, Settings};
 use cognate_collections::{Item, ItemProblem};
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,11 @@ pub(crate) struct MatchRequest<'b> {
     /// The method whose vectors find the nearest; `avg-cos` unless this says otherwise.
     #[serde(borrow)]
     method: Option<VectorMethod<'b>>,
-    /// A method that scores the nearest once more, or `none`; `coverage` unless this says otherwise.
+    /// The kind of stream, which says what is usual: `topics` of any size among noise, or `stories` of a few
+    /// posts each; `topics` unless this says otherwise.
+    preset: Option<Preset>,
+    /// A method that scores the nearest once more, or `none`; for topics `same-event` where the model was
+    /// fitted for it, else `coverage`, unless this says otherwise.
     #[serde(borrow)]
     #[schema(value_type = Option<String>)]
     second: Option<std::borrow::Cow<'b, str>>,
@@ -133,6 +137,7 @@ struct RefusedEntry<'m> {
 impl MatchRequest<'_> {
     fn options(&self) -> Result<Options<'_>, ApiError> {
         Ok(Options {
+            preset: self.preset,
             method: self.method.as_ref().map(AsRef::as_ref),
             second: self.second.as_deref(),
             last: self.last.map(|Count(last)| last),

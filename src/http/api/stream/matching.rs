@@ -8,7 +8,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use cognate::engine::Counts;
 use cognate::window::BATCH;
-use cognate::window::options::{Least, Options};
+use cognate::window::options::{Least, Options, Preset};
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{Item, Matched};
 use serde::Deserialize;
@@ -45,6 +45,8 @@ pub(crate) struct MatchParameters {
     /// `application/x-ndjson` only: the method whose vectors find the nearest.
     #[param(value_type = Option<VectorMethod<'_>>)]
     method: Option<String>,
+    /// `application/x-ndjson` only: the kind of stream, which says what is usual.
+    preset: Option<Preset>,
     /// `application/x-ndjson` only: a method that scores the nearest once more, or `none`.
     second: Option<String>,
     /// `application/x-ndjson` only: how many items before a text it is matched against.
@@ -89,6 +91,7 @@ pub(crate) fn answer(against: Against, request: Request) -> Result<Response, Api
     let asked: MatchParameters = json::read_query(request.uri())?;
     let least = asked.threshold.as_deref().map(|written| Threshold::parse(written, "/threshold"));
     let options = Options {
+        preset: asked.preset,
         method: asked.method.as_deref(),
         second: asked.second.as_deref(),
         last: asked.last,

@@ -18,7 +18,7 @@ use crate::{
 };
 
 fn how(last: usize, threshold: f32) -> MatchOptions {
-    let rule = Rule { threshold, votes: 3, centre: 0.2, duplicate: 1.0 };
+    let rule = Rule { threshold, votes: 3, steps: [0.1, 0.0, 0.0], centre: 0.2, duplicate: 1.0 };
     let limits = window::Limits { last, within: None };
     let (method, second) = (Method::AvgCos, None);
     let stream = stream::Settings {

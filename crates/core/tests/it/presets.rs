@@ -1,0 +1,68 @@
+//! What is usual for a kind of stream, and what a model says of it.
+
+use cognate::engine::{Engine, EventRules};
+use cognate::methods::Method;
+use cognate::window::options::{Least, MAX_LAST, OptionProblem, Options, Preset};
+use cognate::window::stream::{AddPolicy, Item, Stream};
+use cognate_testing as support;
+
+const TOPICS: Options<'_> = Options {
+    preset: None,
+    method: None,
+    second: None,
+    last: None,
+    within: None,
+    threshold: None,
+    nearest: None,
+    votes: None,
+    centre: None,
+    duplicate_score: None,
+    drop_opposed: false,
+};
+const STORIES: Options<'_> = Options { preset: Some(Preset::Stories), ..TOPICS };
+
+/// The method that scores, the threshold, and what an event of one text loses.
+fn usual(engine: &Engine, options: &Options<'_>) -> (Method, f32, f32) {
+    let settings = options.resolve(engine, MAX_LAST).unwrap();
+    let scoring = settings.second.unwrap_or(settings.method);
+    (scoring, settings.rule.threshold, settings.rule.steps[0])
+}
+
+#[test]
+fn a_preset_says_what_is_usual_and_a_model_what_was_found_for_it() {
+    let fitted = support::engine();
+    let coverage = Options { second: Some("coverage"), ..TOPICS };
+    let alone = Options { second: Some("none"), ..TOPICS };
+    assert_eq!(usual(fitted, &TOPICS), (Method::SameEvent, 0.6, 0.25));
+    assert_eq!(usual(fitted, &STORIES), (Method::Coverage, 0.6, 0.0));
+    // One who names the method gets that alone.
+    assert_eq!(usual(fitted, &coverage), (Method::Coverage, 0.48, 0.0));
+    assert_eq!(usual(fitted, &alone), (Method::AvgCos, 0.51, 0.0));
+
+    let bare = Engine::new(support::tiny_model()).unwrap();
+    assert_eq!(usual(&bare, &TOPICS), (Method::Coverage, 0.48, 0.0));
+    let unknown = Options { second: Some("none"), ..STORIES }.resolve(&bare, MAX_LAST).unwrap_err();
+    assert_eq!(unknown.problem, OptionProblem::NoUsual { method: "avg-cos" });
+
+    let found = |threshold| [("coverage".to_owned(), threshold)].into();
+    let rules = EventRules { topics: found(0.42), stories: found(0.55) };
+    let own = Engine::new(support::with_sections(&support::served(), &[rules.fitted()])).unwrap();
+    assert_eq!(usual(&own, &coverage), (Method::Coverage, 0.42, 0.0));
+    assert_eq!(usual(&own, &STORIES), (Method::Coverage, 0.55, 0.0));
+    assert_eq!(usual(&own, &TOPICS), (Method::SameEvent, 0.6, 0.25));
+}
+
+#[test]
+fn a_text_that_joins_an_event_is_told_the_rarest_word_that_it_shares() {
+    let options = Options { threshold: Some(Least::Number(0.2)), ..TOPICS };
+    let settings = options.resolve(support::engine(), MAX_LAST).unwrap();
+    let mut stream = Stream::new(support::engine(), settings).unwrap();
+    let texts = ["the quake hits the town", "xyzzy", "quake shakes the town", "xyzzy york"];
+    let items = texts.map(|text| Item { time: 0, text });
+    let mut words = Vec::new();
+    let tell = |_, _: &[_], word: &dyn Fn() -> Option<Box<str>>| words.push(word());
+    stream.follow_with(&items, AddPolicy::All, || true, tell).unwrap();
+    // Words later in the list of the tiny model are rarer, and one that is not listed is the rarest.
+    let words: Vec<Option<&str>> = words.iter().map(Option::as_deref).collect();
+    assert_eq!(words, [None, None, Some("town"), Some("xyzzy")]);
+}
