@@ -8,7 +8,7 @@
 //! - **number**: each holds a number that the other lacks;
 //! - **roles**: they have the same words, and two parts around a third have changed places: "A beats B" and
 //!   "B beats A", but not "A and B";
-//! - **name**: each names something that the other lacks, in texts that else agree, see [`names`].
+//! - **name**: each names something that the other lacks, in texts that else agree, see `names.rs`.
 //!
 //! Negation and antonym together cancel: "keep it on" and "don't turn it off" agree. With `c` the score of
 //! `coverage-blend`, `n` and `m` the numbers of words,
