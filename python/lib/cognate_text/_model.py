@@ -114,7 +114,7 @@ class Model:
 
     >>> model = Model()
     >>> model.fingerprint
-    'c702214c83bdcb71'
+    'eecd587749d132a6'
 
     How questions are asked, everywhere the same:
 
