@@ -12,8 +12,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use cognate::Engine;
-use cognate::window::options::{Least, MAX_LAST, NO_SECOND, Options, Preset};
+use cognate::window::options::{Least, MAX_LAST, NO_SECOND, Options};
 use cognate::window::stream::{Item, Settings, Stream};
+use cognate::window::usual::Preset;
 use cognate_files::records::Records;
 use cognate_kernels::random::Random;
 use serde_json::json;

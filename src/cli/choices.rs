@@ -4,7 +4,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use cognate::engine::{Measure, Opposites, Strategy};
 use cognate::model::format::Dtype;
-use cognate::window::options::Preset;
+use cognate::window::usual::Preset;
 #[cfg(feature = "eval")]
 use cognate_eval::View;
 use cognate_pack::counts::Documents;

@@ -292,7 +292,7 @@ fn settings_are_measured_on_a_labelled_stream() {
     assert_eq!((&report["texts"], &report["gold_events"]), (&10.into(), &2.into()));
     let results = report["results"].as_array().unwrap();
     let names: Vec<&str> = results.iter().map(|result| result["name"].as_str().unwrap()).collect();
-    let seconds = ["avg-cos", "avg-cos, then coverage", "avg-cos, then coverage-blend"];
+    let seconds = ["avg-cos", "avg-cos, then coverage", "avg-cos, then same-event"];
     assert_eq!(names, [&seconds[..], &["tf-idf", "MinHash"]].concat());
     for result in &results[..3] {
         assert_eq!(result["figures"]["best_match_f1"], 1.0, "{result}");

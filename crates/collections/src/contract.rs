@@ -262,7 +262,7 @@ pub(super) fn seen(collection: &dyn Collection, engine: &Engine, now: i64) -> Se
         let (items, total) = collection.page(&which, page, now, Cancellation::NEVER).unwrap();
         pages.push((items.iter().map(written).collect(), total));
         let names = ["lang", "year", "open", "big", "none", "n\u{0}"];
-        let asked = (&names[..], 1 + place % 4);
+        let asked = (&names[..], place % 4);
         facets.push(collection.facets(&which, asked, now, Cancellation::NEVER).unwrap());
         let all = collection.choose(&which, &Choice::All, now, Cancellation::NEVER).unwrap().items;
         let is_in_order = all.is_sorted_by(|(one, _), (next, _)| one < next);

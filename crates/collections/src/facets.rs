@@ -105,11 +105,14 @@ impl Facets {
         check_different(different)?;
         let facet = |counts: HashMap<Value<'i>, usize>| {
             let (items, distinct) = (counts.values().sum(), counts.len());
-            let mut values: Vec<(Attribute, usize)> =
-                counts.iter().map(|(value, count)| (value.attribute(), *count)).collect();
-            values.sort_by(|(one, count), (other, more)| more.cmp(count).then(one.order(other)));
+            let mut values: Vec<(&Value<'_>, usize)> =
+                counts.iter().map(|(value, count)| (value, *count)).collect();
+            values.sort_by(|(one, count), (other, more)| {
+                more.cmp(count).then_with(|| one.attribute().order(&other.attribute()))
+            });
             values.truncate(most);
-            Facet { items, distinct, values }
+            let told = values.into_iter().map(|(value, count)| (value.attribute(), count));
+            Facet { items, distinct, values: told.collect() }
         };
         Ok(Self { total, each: counts.into_iter().map(facet).collect() })
     }

@@ -1,6 +1,6 @@
 //! What a write does, in a turn in which nobody else writes: decided here, and made by a log or a database.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use cognate::window::stream::AddPolicy;
 use serde::{Deserialize, Serialize};
@@ -46,11 +46,11 @@ impl Change {
         Self::Put(Box::new(item))
     }
 
-    /// The time of an item that is added or patched.
-    fn time(&self) -> Option<i64> {
+    /// An item that is added or patched, and its time.
+    fn timed(&self) -> Option<(&str, i64)> {
         match self {
-            Self::Put(item) => Some(item.time),
-            Self::Patch { time, .. } => Some(*time),
+            Self::Put(item) => Some((&item.id, item.time)),
+            Self::Patch { id, time, .. } => Some((id, *time)),
             _ => None,
         }
     }
@@ -194,10 +194,12 @@ pub(super) fn change(
             return Err(CollectionError::TooManyItems { wanted, limit });
         }
     }
-    let times: Vec<i64> = changes.iter().filter_map(Change::time).collect();
+    let times: Vec<i64> = changes.iter().filter_map(Change::timed).map(|(_, time)| time).collect();
     let settings = own.with_items(live == 0, times.iter().copied(), now);
     let after = settings.oldest(now);
-    let expired = times.iter().filter(|&&time| after.is_some_and(|oldest| time < oldest)).count();
+    // Of an item that is changed several times the last one counts.
+    let last: HashMap<&str, i64> = changes.iter().filter_map(Change::timed).collect();
+    let expired = last.values().filter(|&&time| after.is_some_and(|oldest| time < oldest)).count();
     // Items that were the last to leave took their clock with them.
     let begins_anew = live == 0 && !times.is_empty();
     if settings != own || begins_anew {

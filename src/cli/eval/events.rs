@@ -6,7 +6,7 @@ use clap::Args;
 use cognate::engine::Engine;
 use cognate::model::OpenOptions;
 use cognate::model::writer::clash;
-use cognate::window::options::Preset;
+use cognate::window::usual::Preset;
 use cognate::window::{Limits, usual};
 use cognate_eval::events;
 use cognate_eval::events::EventsOptions;

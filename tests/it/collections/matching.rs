@@ -398,6 +398,7 @@ async fn a_text_that_was_matched_has_its_first_answer() {
     let again = matched(&json!({"items": items(&posts, 0), "threshold": 0.9, "nearest": 1})).await;
     for (told, again) in first.iter_mut().zip(&again) {
         (told["nearest"], told["repeated"]) = (json!([]), json!(true));
+        told.as_object_mut().unwrap().remove("word");
         assert_eq!(told, again);
     }
     assert!(again[40..].iter().all(|answer| answer.get("repeated").is_none()), "{again:?}");

@@ -35,6 +35,7 @@ async fn what_is_similar_is_what_is_ranked_for_the_item() {
     assert_eq!(ask(&tag).await.status, StatusCode::OK);
     for (path, status, code, pointer) in [
         ("news/items/gone/similar", 404, "not_found", Value::Null),
+        ("news/items/gone/similar?min_score=0.3", 404, "not_found", Value::Null),
         ("nothing/items/i7/similar", 404, "not_found", Value::Null),
         ("news/items/i7/similar?top_k=0", 422, "out_of_range", json!("/top_k")),
         ("news/items/i7/similar?threshold=high", 422, "out_of_range", json!("/threshold")),

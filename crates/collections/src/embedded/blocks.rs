@@ -1,7 +1,7 @@
 //! What is kept of a collection's items from one question to the next, in blocks by the items' numbers: made
 //! when it is first asked for, and again for items that are new.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cognate::engine::Engine;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::embedded::bits::{BLOCK, Bits, TILES, number, numbers, places, unset, without};
 use crate::embedded::columns::MOST_COLUMNS;
 use crate::embedded::{EmbeddedCollection, View};
-use crate::{Budget, Cancellation, ChooseError, Item, ItemSelector};
+use crate::{AskedAttribute, Budget, Cancellation, ChooseError, Item, ItemSelector};
 
 /// Number of blocks that are made before they are shared.
 const TOLD: usize = 16;
@@ -131,7 +131,7 @@ impl EmbeddedCollection {
         cancel: Cancellation<'_>,
     ) -> Result<Wanted, ChooseError> {
         let (view, without) = self.view_with(which, now);
-        let budget = self.columns_of(which.filter.names().len());
+        let budget = self.columns_of(&which.filter.names());
         let mut wanted: Vec<(u64, Bits)> = Vec::new();
         for chunk in view.table.chunks() {
             cancel.check()?;
@@ -149,9 +149,10 @@ impl EmbeddedCollection {
         Ok((view, wanted))
     }
 
-    /// What pays for columns of so many attributes; nothing where they are too many.
-    pub(super) fn columns_of(&self, names: usize) -> Option<&Arc<Budget>> {
-        (names < MOST_COLUMNS).then_some(&self.budget)
+    /// What pays for columns of these attributes; nothing where they are too many.
+    pub(super) fn columns_of(&self, asked: &BTreeSet<AskedAttribute<'_>>) -> Option<&Arc<Budget>> {
+        let names: BTreeSet<&str> = asked.iter().map(|(name, _)| *name).collect();
+        (names.len() < MOST_COLUMNS).then_some(&self.budget)
     }
 }
 

@@ -359,7 +359,7 @@ impl Collection for EmbeddedCollection {
         if view.iter().next().is_none() {
             return Ok(Vec::new());
         }
-        let budget = self.columns_of(names.len());
+        let budget = self.columns_of(names);
         // Mostly the first items have all of them.
         for chunk in view.table.chunks() {
             if missing.is_empty() {

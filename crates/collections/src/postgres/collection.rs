@@ -167,7 +167,11 @@ impl Collection for PostgresCollection {
                     format!(" AND jsonb_typeof(i.attributes -> $2) = '{}'", condition::kind(kind))
                 });
                 let text = format!("SELECT FROM {table} AND i.attributes ? $2{of_kind} LIMIT 1");
-                if name.contains('\0') || session.query(&text, &[&oldest, name])?.is_empty() {
+                let is_gone = kind.is_some() && lacking.contains(&(*name, None));
+                if is_gone
+                    || name.contains('\0')
+                    || session.query(&text, &[&oldest, name])?.is_empty()
+                {
                     lacking.push((*name, *kind));
                 }
             }

@@ -30,7 +30,8 @@ pub(super) fn facet(
          (v #>> '{{}}') COLLATE \"C\" LIMIT ",
         sql.text
     );
-    sql.value(signed(most as u64));
+    // Without a row nothing is told of all values.
+    sql.value(signed(most.max(1) as u64));
     let mut facet = Facet::default();
     for row in session.query(&sql.text, &sql.values())? {
         let Json(value): Json<Attribute> = row.try_get(0)?;
@@ -38,5 +39,6 @@ pub(super) fn facet(
         facet.values.push((value.as_told(), count(1)?));
         (facet.distinct, facet.items) = (count(2)?, count(3)?);
     }
+    facet.values.truncate(most);
     Ok(facet)
 }

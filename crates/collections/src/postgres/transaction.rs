@@ -318,19 +318,22 @@ impl Transaction for WriteTransaction<'_, '_> {
                     self.entry.settings = settings;
                     let most = settings.max_items.unwrap_or(usize::MAX);
                     let many = self.entry.items.saturating_sub(most);
-                    let oldest: Vec<i64> = self.oldest(many)?.into_iter().collect();
-                    applied.left = self.remove("i.number = ANY ($1)", &[&oldest])?;
+                    let oldest = format!(
+                        "i.number IN (SELECT number FROM {} ORDER BY number LIMIT $1)",
+                        self.entry.table()
+                    );
+                    applied.left += self.remove(&oldest, &[&signed(many as u64)])?;
                 }
                 Change::Expire(oldest) => _ = self.remove("i.time < $1", &[&oldest])?,
                 Change::Lag(lag) => self.entry.settings.lag_ms = Some(lag),
             }
         }
         if !items.is_empty() {
-            applied = self.put(&items)?;
+            applied = applied.and(self.put(&items)?);
         }
         if !ids.is_empty() {
             let ids: Vec<&str> = ids.iter().map(|id| &**id).collect();
-            applied.removed = self.remove("i.id = ANY ($1)", &[&ids])?;
+            applied.removed += self.remove("i.id = ANY ($1)", &[&ids])?;
         }
         if !moves.is_empty() {
             self.move_items(&moves)?;

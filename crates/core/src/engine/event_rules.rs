@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::methods::Fitted;
-use crate::model::{Model, ModelError};
+use crate::methods::sets::same_event;
+use crate::model::{Model, ModelError, Phrase};
 
 const SECTION: &str = "events";
 
@@ -42,6 +43,16 @@ impl EventRules {
 }
 
 impl Engine {
+    /// The rarest word that two texts share.
+    pub(crate) fn rarest_shared(&self, one: &str, other: &str) -> Option<Box<str>> {
+        let phrases = [one, other].map(|text| {
+            let mut phrase = Phrase::new(&self.model);
+            phrase.read(text);
+            phrase
+        });
+        same_event::rarest_shared(&phrases[0], &phrases[1]).map(|(word, _)| word.into())
+    }
+
     /// The thresholds of streams that were found for the model.
     pub fn event_rules(&self) -> &EventRules {
         &self.event_rules

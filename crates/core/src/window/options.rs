@@ -4,6 +4,7 @@ use crate::engine::{Engine, Query, QueryError};
 use crate::methods::{Info, Kind, Method};
 use crate::window::events::Rule;
 use crate::window::stream::Settings;
+use crate::window::usual::Preset;
 use crate::window::{Limits, usual};
 
 /// The name that says that there is no second method.
@@ -13,25 +14,6 @@ pub const NO_SECOND: &str = "none";
 pub const MAX_LAST: usize = 10_000_000;
 /// Most of the nearest, and most votes.
 pub const MAX_NEAREST: usize = 1000;
-
-/// The kind of a stream, which says what is usual.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Preset {
-    /// Topics of any size among posts that are about nothing else: a stream of posts by keyword, place or
-    /// language.
-    #[default]
-    Topics,
-    /// Stories of a few posts each, and hardly a post without one: headlines, posts with an address.
-    Stories,
-}
-
-impl Preset {
-    /// Every preset, by name.
-    pub const ALL: [(&'static str, Self); 2] =
-        [("topics", Self::Topics), ("stories", Self::Stories)];
-}
 
 /// Options of a stream; those that are left out are as [`usual`] has them for the preset.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

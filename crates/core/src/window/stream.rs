@@ -4,10 +4,8 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
-use crate::engine::{Engine, Query, QueryError, RankOptions};
+use crate::engine::{Engine, Opposites, Query, QueryError, RankOptions};
 use crate::methods::Method;
-use crate::methods::sets::same_event::rarest_shared;
-use crate::model::Phrase;
 use crate::window::events::{Decision, Events, Rule};
 use crate::window::nearest::order;
 use crate::window::{BATCH, Entry, Limits, Near, Window};
@@ -234,10 +232,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
 
     /// The rarest word that a text shares with one that the window holds.
     fn shared_word(&self, text: &str, number: u64) -> Option<Box<str>> {
-        let [mut one, mut other] = [(); 2].map(|()| Phrase::new(self.engine.model()));
-        one.read(text);
-        other.read(self.text(number)?);
-        rarest_shared(&one, &other).map(|(word, _)| word.into())
+        self.engine.rarest_shared(text, self.text(number)?)
     }
 
     /// The options of the stream.
@@ -312,7 +307,9 @@ pub fn without_opposed<'t>(
     text_of: impl Fn(u64) -> Option<&'t str>,
 ) -> Result<Vec<Near>, QueryError> {
     let texts: Vec<&str> = near.iter().map(|near| text_of(near.number).unwrap_or("")).collect();
-    let query = Query { truncate: true, ..Query::new(engine.auto()) };
+    // Posts of one event name different things.
+    let opposites = Some(Opposites::WithoutNames);
+    let query = Query { truncate: true, opposites, ..Query::new(engine.auto()) };
     let kinds = engine.opposes_each(text, &texts, &query)?;
     let both = near.iter().zip(kinds);
     Ok(both.filter(|(_, kinds)| kinds.is_empty()).map(|(near, _)| *near).collect())

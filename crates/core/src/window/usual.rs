@@ -4,7 +4,25 @@
 
 use crate::engine::Engine;
 use crate::methods::Method;
-use crate::window::options::Preset;
+
+/// The kind of a stream, which says what is usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// Topics of any size among posts that are about nothing else: a stream of posts by keyword, place or
+    /// language.
+    #[default]
+    Topics,
+    /// Stories of a few posts each, and hardly a post without one: headlines, posts with an address.
+    Stories,
+}
+
+impl Preset {
+    /// Every preset, by name.
+    pub const ALL: [(&'static str, Self); 2] =
+        [("topics", Self::Topics), ("stories", Self::Stories)];
+}
 
 /// Texts that are looked back at.
 pub const LAST: usize = 2000;

@@ -2,8 +2,9 @@
 
 use cognate::engine::{Engine, EventRules};
 use cognate::methods::Method;
-use cognate::window::options::{Least, MAX_LAST, OptionProblem, Options, Preset};
+use cognate::window::options::{Least, MAX_LAST, OptionProblem, Options};
 use cognate::window::stream::{AddPolicy, Item, Stream};
+use cognate::window::usual::Preset;
 use cognate_testing as support;
 
 const TOPICS: Options<'_> = Options {

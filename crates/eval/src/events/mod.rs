@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 pub use chatter::ChatterReport;
 use cognate::engine::Engine;
 use cognate::window::events::{Events, Rule};
-use cognate::window::options::Preset;
+use cognate::window::usual::Preset;
 use cognate::window::{Limits, Near};
 use cognate_files::instant;
 use cognate_files::records::Options as RecordOptions;

@@ -15,7 +15,7 @@ use cognate::model::disk;
 use cognate::window::events::Decision;
 use cognate::window::naming;
 use cognate::window::naming::{TermCounts, Terms};
-use cognate::window::options::Preset;
+use cognate::window::usual::Preset;
 use cognate_files::instant;
 use cognate_files::records::Added;
 use serde::Serialize;

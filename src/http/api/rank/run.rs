@@ -44,7 +44,10 @@ pub(crate) fn weigh<T: AsRef<str>>(
     let (ranked, page) = (candidates.ranked().len(), &question.page);
     let texts = candidates.ranked().iter().map(|candidate| (*candidate).as_ref());
     let asked = question.asked.texts().map(|(_, text)| text);
-    let (count, by_boosts) = (asked.clone().count().max(1), question.asked.is_nothing());
+    let count = asked.clone().count().max(1);
+    // Texts are read to be compared with each other alone.
+    let by_boosts =
+        question.asked.is_nothing() && page.collapse.is_none() && page.diversify.is_none();
     let read = asked.clone().chain(texts.clone().filter(|_| !by_boosts));
     let bytes = read.map(str::len).sum::<usize>();
     let only_best = page.needed().is_some() || question.min_score.is_some();

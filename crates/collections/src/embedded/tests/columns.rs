@@ -160,7 +160,7 @@ proptest! {
         // Who began before the writes sees what was there.
         let which = ItemSelector { filter: filters[0].clone(), ..ItemSelector::default() };
         let chunks = before.table.chunks();
-        let meant = |chunk: &Chunk| ones(&chunk.meant(&which, before.oldest, news.columns_of(3)));
+        let meant = |chunk: &Chunk| ones(&chunk.meant(&which, before.oldest, news.columns_of(&BTreeSet::new())));
         prop_assert_eq!(chunks.map(meant).sum::<usize>(), there.len());
         drop((before, news));
         home.delete("news").unwrap();

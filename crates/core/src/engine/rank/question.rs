@@ -180,6 +180,8 @@ impl<'t> Question<'t> {
         let best = match self.asked.likes() {
             _ if are_boosted || self.fusion.is_some() => f32::INFINITY,
             None => most,
+            // That none is left is told by who looked for them.
+            Some(likes) if likes.liked.is_empty() => f32::INFINITY,
             Some(likes) => {
                 let weights = likes.liked.iter().map(|liked| liked.weight);
                 let weight = match likes.strategy {

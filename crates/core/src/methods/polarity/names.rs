@@ -13,6 +13,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::methods::polarity::name_list::{Class, Code, Known, List, Listed, flag, kind};
+use crate::model::phrase::TOKEN_BYTES;
 use crate::model::{Model, ModelError, Phrase, Vectors, WordId};
 
 /// Most tokens of a text that is looked at, so that a bit of a number stands for each.
@@ -541,9 +542,14 @@ impl Pair<'_> {
     /// common words are meant, too.
     fn same(&self, one: &Token<'_>, other: &Token<'_>, common: bool) -> bool {
         let [a, b] = [one.text, other.text];
-        if a == b
-            || (!a.is_ascii() || !b.is_ascii()) && plain(a).iter().any(|a| plain(b).contains(a))
-        {
+        if a == b {
+            return true;
+        }
+        // Whether they are spelt nearly alike costs the product of their lengths.
+        if a.len().max(b.len()) > TOKEN_BYTES {
+            return false;
+        }
+        if (!a.is_ascii() || !b.is_ascii()) && plain(a).iter().any(|a| plain(b).contains(a)) {
             return true;
         }
         if let (Some([group, a]), Some([same, b])) = (one.group, other.group)
