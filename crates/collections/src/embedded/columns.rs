@@ -48,9 +48,11 @@ impl Chunk {
     }
 }
 
+type NamedColumn = (Option<Box<str>>, Arc<Column>);
+
 /// By attribute; without a name that of the times.
 #[derive(Debug, Default)]
-pub(super) struct Columns(RwLock<Vec<(Option<Box<str>>, Arc<Column>)>>);
+pub(super) struct Columns(RwLock<Vec<NamedColumn>>);
 
 impl Clone for Columns {
     /// A chunk is copied to be changed.
@@ -93,7 +95,7 @@ struct Column {
 impl Column {
     fn bytes(name: Option<&str>, values: usize) -> usize {
         let own = size_of::<Self>() + 2 * size_of::<usize>();
-        let slot = size_of::<(Option<Box<str>>, Arc<Self>)>();
+        let slot = size_of::<NamedColumn>();
         let lists = [values * size_of::<u128>(), values * size_of::<u16>()];
         let all = [own, slot, name.map_or(0, str::len)].into_iter().chain(lists);
         all.map(allocated).sum()

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::postgres::pool::Pool;
-use crate::postgres::session::Session;
-use crate::postgres::transaction::{Entry, WriteTransaction};
 use crate::windows::Windows;
-use crate::{Budget, CollectionError, Limits};
+use crate::{Budget, Limits};
 
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -31,17 +29,5 @@ impl Shared {
             windows
         };
         Arc::clone(all.entry(id).or_insert_with(fresh))
-    }
-
-    /// Changes a collection whose row was locked, and writes the row.
-    pub(super) fn change<T>(
-        &self,
-        session: &mut Session<'_>,
-        entry: Entry,
-        change: &mut impl FnMut(&mut WriteTransaction<'_, '_>) -> Result<T, CollectionError>,
-    ) -> Result<(T, Entry), CollectionError> {
-        let mut turn = WriteTransaction::new(session, entry, self);
-        let changed = change(&mut turn)?;
-        Ok((changed, turn.end()?))
     }
 }

@@ -249,6 +249,20 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
     }
 }
 
+impl Shared {
+    /// Changes a collection whose row was locked, and writes the row.
+    pub(super) fn change<T>(
+        &self,
+        session: &mut Session<'_>,
+        entry: Entry,
+        change: &mut impl FnMut(&mut WriteTransaction<'_, '_>) -> Result<T, CollectionError>,
+    ) -> Result<(T, Entry), CollectionError> {
+        let mut turn = WriteTransaction::new(session, entry, self);
+        let changed = change(&mut turn)?;
+        Ok((changed, turn.end()?))
+    }
+}
+
 impl Transaction for WriteTransaction<'_, '_> {
     fn limits(&self) -> &Limits {
         &self.shared.limits
