@@ -4,7 +4,7 @@
 //! `score = 1 / (1 + exp(−(a · coverage + b · rare + c)))`, where `rare` is the largest idf of the tokens
 //! that both texts have letter by letter, 0 where they have none: two posts that share the name of a place are
 //! of one event more often than two that say as much alike in everyday words. Copies score as by
-//! [`coverage`](super::coverage).
+//! `coverage`.
 //!
 //! The numbers belong to a model, whose idf they weigh, and are fitted on posts with their events:
 //! `{"coverage": a, "rare": b, "constant": c}`.
