@@ -6,11 +6,10 @@ use cognate::Engine;
 use cognate::engine::QueryError;
 use cognate::methods::Method;
 use cognate::window::events::Decision;
-use cognate::window::options::{
-    Least, MAX_LAST, NO_SECOND, OptionError, OptionProblem, Options, Preset,
-};
+use cognate::window::options::{Least, MAX_LAST, NO_SECOND, OptionError, OptionProblem, Options};
 use cognate::window::stream::{Item, Settings};
 use cognate::window::usual;
+use cognate::window::usual::Preset;
 use cognate_files::instant;
 use cognate_rows::events::{NamedStream, Names};
 use numpy::PyArray1;
@@ -62,7 +61,9 @@ fn settings(engine: &Engine, followed: &Followed, ruled: &Ruled) -> Result<Setti
     let threshold = threshold.as_ref().map(|threshold| match threshold {
         Cutoff::Number(number) => Ok(Least::Number(*number)),
         Cutoff::Word(word) if word == "calibrated" => Ok(Least::Calibrated),
-        Cutoff::Word(word) => Err(Problem::setting("threshold", "a number or \"calibrated\"", word)),
+        Cutoff::Word(word) => {
+            Err(Problem::setting("threshold", "a number or \"calibrated\"", word))
+        }
     });
     // What is below 0 is as far out of range as 0.
     let count = |number: i64| Some(usize::try_from(number).unwrap_or(0));

@@ -106,5 +106,5 @@ fn both<'t>(
 
 /// A question that a method cannot answer for pairs, before any text is read.
 pub(crate) fn check(engine: &Engine, question: &Question) -> Result<(), QueryError> {
-    engine.similarity::<&str, &str>(&[], &question.query).map(|_| ())
+    engine.similarity::<(&str, &str)>(&[], &question.query).map(|_| ())
 }
