@@ -113,7 +113,14 @@ impl Items {
     }
 
     pub(super) fn count(&self, oldest: Option<i64>) -> usize {
-        let old = oldest.map_or(0, |oldest| self.times.range(..(oldest, 0)).count());
+        let old = match oldest {
+            None => 0,
+            Some(oldest) if self.settings.ttl_ms.is_some() => {
+                self.times.range(..(oldest, 0)).count()
+            }
+            // Without a `ttl` no times are kept.
+            Some(oldest) => self.table.iter().filter(|(_, item)| item.time < oldest).count(),
+        };
         self.table.len().saturating_sub(old)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::embedded::EmbeddedCollection;
 use crate::embedded::tests::{ids, item, open};
-use crate::{Collection, Settings};
+use crate::{Collection, CollectionError, EmbeddedHome, Limits, Settings, SettingsChange};
 
 const TTL: i64 = 1000;
 
@@ -76,4 +76,18 @@ fn a_replay_of_old_texts_has_the_clock_of_its_times() {
     news.remove(&["n4"], now + 5).unwrap();
     news.put(vec![item(5, "the quake", 100)], now + 6).unwrap();
     assert_eq!(ids(&news, now + 6), ["n5"]);
+}
+
+#[test]
+fn a_ttl_that_is_new_counts_what_it_would_drop() {
+    let (news, _) =
+        EmbeddedHome::in_memory(Limits::DEFAULT).make("news", Settings::default(), 5000).unwrap();
+    // The clock is that of the later one.
+    news.put(vec![item(0, "the quake", 5000), item(1, "the river", 3000)], 5000).unwrap();
+    let change = SettingsChange { ttl_ms: Some(Some(TTL)), ..SettingsChange::default() };
+    let refused = news.set(change, 5000).unwrap_err();
+    assert!(matches!(refused, CollectionError::WouldDrop { items: 1 }), "{refused:?}");
+    assert_eq!(ids(&news, 5000), ["n0", "n1"]);
+    news.set(SettingsChange { drop: true, ..change }, 5000).unwrap();
+    assert_eq!(ids(&news, 5000), ["n0"]);
 }
