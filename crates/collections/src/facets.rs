@@ -60,6 +60,21 @@ impl Value<'_> {
             Self::Text(text) => Attribute::Text((*text).into()),
         }
     }
+
+    /// The order of kinds, then of values; texts are compared where they are.
+    fn order(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Text(one), Self::Text(other)) => one.cmp(other),
+            (Self::Text(_), _) => Ordering::Greater,
+            (_, Self::Text(_)) => Ordering::Less,
+            (Self::Truth(one), Self::Truth(other)) => one.cmp(other),
+            (Self::Truth(_), Self::Number(_)) => Ordering::Less,
+            (Self::Number(_), Self::Truth(_)) => Ordering::Greater,
+            (Self::Number(_), Self::Number(_)) => {
+                compare(&self.attribute(), &other.attribute()).unwrap_or(Ordering::Equal)
+            }
+        }
+    }
 }
 
 impl Attribute {
@@ -67,13 +82,6 @@ impl Attribute {
     #[cfg(feature = "postgres")]
     pub(super) fn as_told(&self) -> Self {
         Value::from(self).attribute()
-    }
-
-    fn order(&self, other: &Self) -> Ordering {
-        self.kind().cmp(&other.kind()).then_with(|| match (self, other) {
-            (Self::Truth(one), Self::Truth(other)) => one.cmp(other),
-            _ => compare(self, other).unwrap_or(Ordering::Equal),
-        })
     }
 }
 
@@ -108,7 +116,7 @@ impl Facets {
             let mut values: Vec<(&Value<'_>, usize)> =
                 counts.iter().map(|(value, count)| (value, *count)).collect();
             values.sort_by(|(one, count), (other, more)| {
-                more.cmp(count).then_with(|| one.attribute().order(&other.attribute()))
+                more.cmp(count).then_with(|| one.order(other))
             });
             values.truncate(most);
             let told = values.into_iter().map(|(value, count)| (value.attribute(), count));
