@@ -198,7 +198,13 @@ pub(super) fn how() -> MatchOptions {
         },
         limits: window::Limits { last: 6, within: None },
     };
-    MatchOptions { stream, add: AddPolicy::All, replace: false }
+    MatchOptions {
+        stream,
+        filter: Filter::default(),
+        add: AddPolicy::All,
+        explain: true,
+        replace: false,
+    }
 }
 
 /// A collection as its interface shows it.
@@ -364,7 +370,11 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
             Came::Nothing
         }
         Step::Match(list, replace, add) => {
-            let how = MatchOptions { replace: *replace, add: *add, ..how() };
+            let filters = filters();
+            let filter = filters[list.len() % filters.len()].to_string();
+            let filter = if list.len() % 2 == 1 { &*filter } else { "{}" };
+            let filter = Filter::read(filter).unwrap();
+            let how = MatchOptions { replace: *replace, filter, add: *add, ..how() };
             match news.follow(engine.clone(), &how, items(list, now), now, Cancellation::NEVER) {
                 Ok((matched, pending)) => {
                     news.wait_durable(pending).unwrap();
@@ -444,6 +454,12 @@ pub(super) fn show_alike(model: &dyn Home, home: &dyn Home, engine: &SharedEngin
         found.iter().map(|item| item.as_ref().map(written)).collect::<Vec<_>>()
     };
     assert_eq!(found(home), found(model));
+    for id in ids.into_iter().chain(["n1", "n2", "n3"]) {
+        let explained = |home: &dyn Home| {
+            news(home).explain(engine.clone(), &how(), id, now, Cancellation::NEVER).unwrap()
+        };
+        assert_eq!(explained(home), explained(model));
+    }
 }
 
 /// What is added late joins no event of much later, nor what follows a wrong clock one of much earlier.

@@ -205,6 +205,16 @@ pub trait Collection: Debug + Send + Sync {
         cancel: Cancellation<'_>,
     ) -> Result<(Vec<Matched>, Pending), MatchError>;
 
+    /// Why the item of this name has its event, by those before it that are there; nothing where it is not.
+    fn explain(
+        &self,
+        engine: SharedEngine,
+        how: &MatchOptions,
+        id: &str,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Option<Matched>, MatchError>;
+
     /// Removes expired items, which is a write like any other; nothing where none is taken any more.
     fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError>;
 

@@ -7,6 +7,7 @@
 //! A window takes in what was added meanwhile in any other way. Where items were replaced or taken out, came
 //! late and left, or another model came into use, it is made anew.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -14,11 +15,12 @@ use std::sync::Arc;
 use cognate::engine::{Engine, QueryError};
 use cognate::window;
 use cognate::window::BATCH;
+use cognate::window::events::Considered;
 use cognate::window::stream::{AddPolicy, Settings};
 
 use crate::windows::HeldWindow;
 use crate::windows::{Following, Windows};
-use crate::{Cancellation, CollectionError, Event, Item, ItemProblem, Limits};
+use crate::{Cancellation, ChooseError, CollectionError, Event, Filter, Item, ItemProblem, Limits};
 
 #[derive(Debug, thiserror::Error)]
 pub enum MatchError {
@@ -31,10 +33,24 @@ pub enum MatchError {
     Stopped,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+impl From<ChooseError> for MatchError {
+    fn from(error: ChooseError) -> Self {
+        match error {
+            ChooseError::Collection(error) => Self::Collection(error),
+            ChooseError::Query(error) => Self::Query(error),
+            ChooseError::Stopped => Self::Stopped,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
 pub struct MatchOptions {
     pub stream: Settings,
+    /// The items that texts are matched against, of which those are that are added.
+    pub filter: Filter,
     pub add: AddPolicy,
+    /// Whether each is told why.
+    pub explain: bool,
     /// Whether texts whose names are there are matched anew and take the places of those. Otherwise one of
     /// the same text has its stored answer, and another text is refused.
     pub replace: bool,
@@ -60,6 +76,18 @@ pub struct Matched {
     pub expired: bool,
     /// How many items left when it was added with others; said of the last of these alone.
     pub left: usize,
+    pub reasons: Option<Box<MatchReasons>>,
+}
+
+/// Why a text has its event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MatchReasons {
+    /// All items that were asked, below the least score too: the name, the score and the event of each.
+    pub nearest: Vec<(Arc<str>, f32, Arc<str>)>,
+    /// The events that it might have joined with their names, in the order of their nearest items.
+    pub considered: Vec<(Arc<str>, Considered)>,
+    /// Words that it shares with the nearest item of the event that it joined, the rarest first.
+    pub words: Vec<Box<str>>,
 }
 
 impl Matched {
@@ -76,6 +104,7 @@ impl Matched {
             added: true,
             expired: false,
             left: 0,
+            reasons: None,
         }
     }
 }
@@ -165,7 +194,7 @@ pub(super) fn prepare(
     (items, now): (Vec<Item>, i64),
     cancel: Cancellation<'_>,
 ) -> Result<Prepared, MatchError> {
-    let how = within_limits(*how, turn.settings());
+    let how = within_limits(how.clone(), turn.settings());
     let oldest = turn.settings().oldest(now);
     let ids: Vec<&str> = items.iter().map(|item| &*item.id).collect();
     let mut there = turn.there(&ids)?;
@@ -188,12 +217,12 @@ pub(super) fn prepare(
     let again: HashSet<Box<str>> = there.into_keys().collect();
     let (settings, is_empty) = (turn.settings(), turn.live(oldest)? == 0);
     let mut prepared =
-        Prepared { how, now, stored, fresh, again, settings, is_empty, window: None };
+        Prepared { how: how.clone(), now, stored, fresh, again, settings, is_empty, window: None };
     if prepared.fresh.is_empty() {
         return Ok(prepared);
     }
     let again = &prepared.again;
-    let kept = turn.windows().take(&how.stream, &engine, turn.revision());
+    let kept = turn.windows().take((&how.stream, &how.filter), &engine, turn.revision());
     // The clock of a collection that lost its last item is that of the next, by which what a window holds
     // of it may not be too old.
     let mut kept = kept.filter(|_| again.is_empty() && !is_empty);
@@ -205,8 +234,9 @@ pub(super) fn prepare(
         }
     }
     if kept.is_none() {
-        let mut made = HeldWindow::new(turn, engine, how.stream)?;
-        let filled = made.fill(turn, now, again, cancel);
+        let mut made = HeldWindow::new(turn, engine, &how)?;
+        let without = again.iter().map(|id| Cow::Borrowed(&**id)).collect();
+        let filled = made.fill(turn, without, (None, now), cancel);
         kept = Some(made);
         if let Err(error) = filled {
             return Err(given_up(kept.filter(|_| again.is_empty()), error, turn));
@@ -235,7 +265,7 @@ impl Prepared {
         };
         let (mut matched, mut decided) = (Vec::with_capacity(fresh.len()), Vec::new());
         let mut batch: Vec<Item> = Vec::new();
-        let by = (how.add, cancel);
+        let by = (how.add, how.explain, cancel);
         for item in fresh {
             let next = settings.with_item(is_empty, item.time, now);
             // What a late text sees goes by the clock as those before it left it, however they are cut into
@@ -271,11 +301,30 @@ impl Prepared {
     }
 }
 
-/// Refuses items that no collection takes, and two of one name.
-pub(super) fn check(items: &[Item], limits: &Limits) -> Result<(), CollectionError> {
+impl MatchOptions {
+    /// Refuses an item that no collection takes, and one to be added that its own filter would not find.
+    pub fn check(&self, item: &Item, text_bytes: usize) -> Result<(), ItemProblem> {
+        item.check_matched(text_bytes)?;
+        if self.add == AddPolicy::None || self.filter.admits(&item.attributes, item.time) {
+            return Ok(());
+        }
+        let what =
+            "the filter does not admit the item, which would be added beside those that it is \
+                    matched against"
+                .to_owned();
+        Err(ItemProblem { field: "/attributes", what, too_long: false })
+    }
+}
+
+/// Refuses items that no collection takes or the options do not, and two of one name.
+pub(super) fn check(
+    items: &[Item],
+    how: &MatchOptions,
+    limits: &Limits,
+) -> Result<(), CollectionError> {
     let mut names = HashSet::new();
     for (index, item) in items.iter().enumerate() {
-        let mut checked = item.check_matched(limits.text_bytes);
+        let mut checked = how.check(item, limits.text_bytes);
         if !names.insert(&*item.id) {
             let what = "another item of the request has this name".to_owned();
             checked = Err(ItemProblem { field: "/id", what, too_long: false });
@@ -283,6 +332,22 @@ pub(super) fn check(items: &[Item], limits: &Limits) -> Result<(), CollectionErr
         checked.map_err(|problem| CollectionError::Item { index, problem })?;
     }
     Ok(())
+}
+
+/// What a text would be told that came when this item did: matched against those before it that are there.
+pub(super) fn explain(
+    turn: &mut dyn Following,
+    engine: SharedEngine,
+    how: &MatchOptions,
+    ((number, item), now): ((u64, Arc<Item>), i64),
+    cancel: Cancellation<'_>,
+) -> Result<Matched, MatchError> {
+    let how = within_limits(how.clone(), turn.settings());
+    let mut window = HeldWindow::new(turn, engine, &how)?;
+    window.fill(turn, HashSet::new(), (Some(number), now), cancel)?;
+    let (mut matched, item) = (Vec::new(), Item::clone(&item));
+    window.decide(vec![item], (AddPolicy::None, true, cancel), &mut matched, &mut Vec::new())?;
+    matched.pop().ok_or(MatchError::Stopped)
 }
 
 fn within_limits(how: MatchOptions, settings: crate::Settings) -> MatchOptions {

@@ -1,22 +1,27 @@
 //! The windows that texts are matched against: the last items of a collection, kept from one request to the
 //! next, and what a home does in the turn in which it matches and adds.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use cognate::engine::Engine;
-use cognate::window::stream::{AddPolicy, Settings as StreamSettings, Stream};
+use cognate::window::events::Considered;
+use cognate::window::stream::{AddPolicy, Reasons, Settings as StreamSettings, Stream};
 use cognate::window::{BATCH, Near, stream};
 use parking_lot::Mutex;
 
 use crate::settings::{GivesWay, Paid};
 use crate::{
-    Budget, Cancellation, CollectionError, Event, Item, MatchError, Matched, Settings, SharedEngine,
+    Budget, Cancellation, ChooseError, CollectionError, Event, Filter, Item, ItemSelector,
+    MatchError, MatchOptions, MatchReasons, Matched, Settings, SharedEngine,
 };
 
 pub(super) type Numbered = Vec<(u64, Arc<Item>)>;
 
 const MOST_WINDOWS: usize = 4;
+/// Most words that a text is told as reasons.
+const MOST_WORDS: usize = 16;
 
 /// A turn to match texts against a collection.
 pub(super) trait Following {
@@ -34,13 +39,14 @@ pub(super) trait Following {
     /// The items of these names, expired ones included, by their names.
     fn there(&mut self, ids: &[&str]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError>;
 
-    /// At most `most` of the last items in order, without those of some names.
+    /// At most `most` of the last items that are meant, in order; before a number, if one is given, at a time.
     fn last(
         &mut self,
         most: usize,
-        except: &HashSet<Box<str>>,
-        now: i64,
-    ) -> Result<Numbered, CollectionError>;
+        which: &ItemSelector<'_>,
+        at: (Option<u64>, i64),
+        cancel: Cancellation<'_>,
+    ) -> Result<Numbered, ChooseError>;
 
     /// At most `most` of the last items in order, none before this number.
     fn since(&mut self, number: u64, most: usize) -> Result<Numbered, CollectionError>;
@@ -66,13 +72,14 @@ impl Windows {
     /// dropped.
     pub(super) fn take(
         &self,
-        settings: &stream::Settings,
+        asked: (&StreamSettings, &Filter),
         engine: &Engine,
         revision: u64,
     ) -> Option<HeldWindow> {
         let mut windows = self.0.lock();
         windows.retain(|window| window.can_go_on(engine, revision));
-        let place = windows.iter().position(|window| window.settings() == settings)?;
+        let place =
+            windows.iter().position(|window| (window.settings(), &window.filter) == asked)?;
         Some(windows.remove(place))
     }
 
@@ -105,6 +112,8 @@ const NAME_BYTES: usize = 64;
 
 pub(super) struct HeldWindow {
     stream: Stream<SharedEngine>,
+    /// The items that it holds of the collection.
+    filter: Filter,
     fingerprint: String,
     revision: u64,
     /// The number in the collection of the next item that this does not hold.
@@ -217,8 +226,9 @@ impl HeldWindow {
     pub(super) fn new(
         turn: &dyn Following,
         engine: SharedEngine,
-        settings: StreamSettings,
+        MatchOptions { stream: settings, filter, .. }: &MatchOptions,
     ) -> Result<Self, MatchError> {
+        let (settings, filter) = (*settings, filter.clone());
         let fingerprint = engine.model().fingerprint().to_owned();
         let dims = engine.embedding_dims(settings.method)?;
         let budget = Arc::clone(turn.budget());
@@ -227,7 +237,7 @@ impl HeldWindow {
         paid.pay(stream::least_bytes(dims, &settings), turn)?;
         let stream = Stream::new(engine, settings)?;
         let (revision, next, names) = (turn.revision(), 0, EventIds::default());
-        Ok(Self { stream, fingerprint, revision, next, names, is_ambiguous: false, paid })
+        Ok(Self { stream, filter, fingerprint, revision, next, names, is_ambiguous: false, paid })
     }
 
     pub(super) fn settings(&self) -> &StreamSettings {
@@ -263,16 +273,17 @@ impl HeldWindow {
         times.skip_while(|time| *time < oldest).any(|time| time < oldest)
     }
 
-    /// Takes in the last items of a collection, except those of some names. What was taken in of them when
-    /// the request is cancelled stays.
+    /// Takes in the last items of a collection before a number, if one is given, without those of some
+    /// names. What was taken in of them when the request is cancelled stays.
     pub(super) fn fill(
         &mut self,
         turn: &mut dyn Following,
-        now: i64,
-        except: &HashSet<Box<str>>,
+        without: HashSet<Cow<'_, str>>,
+        at: (Option<u64>, i64),
         cancel: Cancellation<'_>,
     ) -> Result<(), MatchError> {
-        let items = turn.last(self.settings().limits.last, except, now)?;
+        let which = ItemSelector { filter: self.filter.clone(), without, ..Default::default() };
+        let items = turn.last(self.settings().limits.last, &which, at, cancel)?;
         self.remember(&items, cancel)?;
         self.next = turn.next_number();
         Ok(self.pay(turn)?)
@@ -288,11 +299,16 @@ impl HeldWindow {
     ) -> Result<bool, MatchError> {
         let (next, most) = (turn.next_number(), self.settings().limits.last);
         if self.next < next {
-            let added = turn.since(self.next, most)?;
+            let mut added = turn.since(self.next, most)?;
             // Some expired and are gone: which earlier items gave way to them, nothing tells.
             if added.len() < most && (added.len() as u64) < next - self.next {
                 return Ok(false);
             }
+            // Before these there may be more that the window is to hold.
+            if !self.filter.is_empty() && added.len() == most {
+                return Ok(false);
+            }
+            added.retain(|(_, item)| self.filter.admits(&item.attributes, item.time));
             self.remember(&added, cancel)?;
             self.next = next;
         }
@@ -342,7 +358,7 @@ impl HeldWindow {
     pub(super) fn decide(
         &mut self,
         batch: Vec<Item>,
-        (add, cancel): (AddPolicy, Cancellation<'_>),
+        (add, explain, cancel): (AddPolicy, bool, Cancellation<'_>),
         all: &mut Vec<Matched>,
         decided: &mut Vec<Item>,
     ) -> Result<(), MatchError> {
@@ -350,15 +366,19 @@ impl HeldWindow {
         let texts = batch.iter().map(|item| stream::Item { time: item.time, text: &item.text });
         let texts: Vec<stream::Item<'_>> = texts.collect();
         let mut decisions = Vec::with_capacity(batch.len());
-        let tell = |decision, near: &[Near], word: &dyn Fn() -> Option<Box<str>>| {
-            decisions.push((decision, near.to_vec(), word()));
+        let tell = |decision, reasons: Reasons<'_>| {
+            let considered = if explain { reasons.considered.to_vec() } else { Vec::new() };
+            let mut words = reasons.words();
+            words.truncate(if explain { MOST_WORDS } else { 1 });
+            decisions.push((decision, reasons.nearest.to_vec(), considered, words));
         };
         self.stream.follow_with(&texts, add, || cancel.check().is_ok(), tell)?;
         if decisions.len() < batch.len() {
             return Err(MatchError::Stopped);
         }
-        for (mut item, (decision, near, word)) in batch.into_iter().zip(decisions) {
+        for (mut item, (decision, near, considered, words)) in batch.into_iter().zip(decisions) {
             let id: Arc<str> = (&*item.id).into();
+            let reasons = explain.then(|| self.reasons(&near, considered, words.clone(), &id));
             let added = add.adds(&decision);
             // An item is matched again, or has the name that another had before.
             self.is_ambiguous |= added && self.names.numbers.contains_key(&id);
@@ -385,17 +405,38 @@ impl HeldWindow {
                 event,
                 new: decision.new,
                 score: decision.score,
-                word,
+                word: words.into_iter().next(),
                 duplicate_of,
                 repeated: false,
                 added,
                 expired: item.time < oldest,
                 left: 0,
+                reasons: reasons.map(Box::new),
             });
             decided.extend(added.then_some(item));
         }
         self.sweep();
         Ok(())
+    }
+
+    /// Why the text of this name was decided, before it is added.
+    fn reasons(
+        &self,
+        near: &[Near],
+        considered: Vec<Considered>,
+        words: Vec<Box<str>>,
+        id: &Arc<str>,
+    ) -> MatchReasons {
+        let event_of = |number| Some(self.names.called(self.stream.events().of(number)?, id));
+        let named = |near: &Near| {
+            Some((Arc::clone(self.names.of(near.number)?), near.score, event_of(near.number)?))
+        };
+        let considered = considered.into_iter().map(|one| (self.names.called(one.event, id), one));
+        MatchReasons {
+            nearest: near.iter().filter_map(named).collect(),
+            considered: considered.collect(),
+            words,
+        }
     }
 
     /// Forgets names that the window needs no more.

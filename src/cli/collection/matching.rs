@@ -14,6 +14,7 @@ use cognate_collections::{
 use cognate_files::progress::Progress;
 
 use crate::cli::collection::home::{HomeArgs, named};
+use crate::cli::collection::rank::filter;
 use crate::cli::collection::{input_of, item};
 use crate::cli::events::FollowArgs;
 use crate::cli::{Failure, ask, usage};
@@ -45,6 +46,13 @@ pub(in crate::cli) struct MatchArgs {
     /// the answer that it had, and another text is refused
     #[arg(long)]
     replace: bool,
+    /// Items that texts are matched against, as `/rank` has it: '{"lang": "en"}'. It must admit those that
+    /// are added
+    #[arg(long, value_name = "JSON")]
+    filter: Option<String>,
+    /// Tell of each why it has its event
+    #[arg(long)]
+    explain: bool,
     /// Model file, as FILE or NAME=FILE [default: the first that `cognate serve` would take; env
     /// COGNATE_MODEL]
     #[arg(long, value_name = "[NAME=]FILE")]
@@ -71,7 +79,13 @@ impl From<Add> for AddPolicy {
 pub(super) fn run(args: &MatchArgs) -> Result<(), Failure> {
     let model = ask::open_model(args.model.as_ref())?;
     let stream = args.follow.settings(&model.engine, args.duplicate_score)?;
-    let how = MatchOptions { stream, add: args.add.into(), replace: args.replace };
+    let how = MatchOptions {
+        stream,
+        filter: filter(args.filter.as_deref())?,
+        add: args.add.into(),
+        explain: args.explain,
+        replace: args.replace,
+    };
     let engine = SharedEngine::of(model);
     let collections = args.home.open()?;
     let collection = named(&*collections, &args.name)?;

@@ -13,8 +13,8 @@ use cognate::engine::Likes;
 use cognate::model::disk;
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
-    Cancellation, Choice, Home, Item, ItemSelector, MatchOptions, SettingsChange, SharedEngine,
-    TopQuery, Write,
+    Cancellation, Choice, Filter, Home, Item, ItemSelector, MatchOptions, SettingsChange,
+    SharedEngine, TopQuery, Write,
 };
 use serde::Serialize;
 
@@ -163,7 +163,13 @@ pub(super) fn run(args: &PlanArgs) -> Result<(), Failure> {
     // The window is filled and slid on, as far as the sample reaches.
     let collections = home()?;
     let collection = named(&collections, NAME)?;
-    let how = MatchOptions { stream, add: AddPolicy::All, replace: true };
+    let how = MatchOptions {
+        stream,
+        filter: Filter::default(),
+        add: AddPolicy::All,
+        explain: false,
+        replace: true,
+    };
     let engine = SharedEngine::of(model);
     let matched =
         |part: &[Item]| matching::matched(&*collection, &engine, &how, part.to_vec()).map(drop);

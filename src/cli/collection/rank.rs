@@ -163,8 +163,8 @@ impl fmt::Display for Found<'_> {
     }
 }
 
-fn filter(args: &RankArgs) -> Result<Filter, Failure> {
-    let Some(written) = &args.filter else { return Ok(Filter::default()) };
+pub(super) fn filter(written: Option<&str>) -> Result<Filter, Failure> {
+    let Some(written) = written else { return Ok(Filter::default()) };
     let wrong = |problem: cognate_collections::FilterProblem| {
         usage(format!("--filter{}: {}", problem.pointer, problem.what))
     };
@@ -202,7 +202,7 @@ fn boosts(args: &RankArgs) -> Result<Option<ItemBoosts>, Failure> {
 }
 
 pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
-    let (filter, boosts) = (filter(args)?, boosts(args)?);
+    let (filter, boosts) = (filter(args.filter.as_deref())?, boosts(args)?);
     let collections = args.home.read()?;
     let collection = named(&*collections, &args.name)?;
     let now = cognate_collections::now();

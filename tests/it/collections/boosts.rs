@@ -101,6 +101,8 @@ async fn without_a_text_boosts_rank_alone() {
         (json!({"collection": "news", "boosts": []}), ""),
         (json!({"collection": "news", "boosts": boosts, "fuse": [{"method": "auto"}]}), ""),
         (json!({"collection": "news", "boosts": boosts, "unlike": ["a"]}), "/unlike"),
+        (json!({"collection": "news", "boosts": boosts, "opposes": "drop"}), "/opposes"),
+        (json!({"collection": "news", "boosts": boosts, "threshold": 0.5}), "/threshold"),
         (json!({"candidates": ["a"], "boosts": boosts}), "/boosts"),
     ] {
         let refused = call(&app, "POST", "/rank", Some(&body)).await;

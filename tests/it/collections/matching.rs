@@ -602,3 +602,88 @@ async fn duplicates_neighbours_and_names_are_told() {
     none.refusal(404, "not_found");
     assert_eq!(done(&app, "GET", "/collections/news", None).await["items"], 4);
 }
+
+#[tokio::test]
+async fn a_text_is_told_why_it_has_its_event() {
+    let app = TestApp::of(support::default_model(), |_| ());
+    done(&app, "PUT", "/collections/news", Some(&json!({}))).await;
+    let texts = [
+        "strong earthquake shakes lima",
+        "pancakes for breakfast again",
+        "an earthquake shakes the city of lima",
+        "lima shaken by strong earthquake",
+    ];
+    let item =
+        |(at, text)| json!({"id": format!("t{at}"), "text": text, "time": 1_714_557_600 + at});
+    let items: Vec<Value> = (0..).zip(texts).map(item).collect();
+    let body = json!({"items": items, "explain": true});
+    let answer = done(&app, "POST", "/collections/news/match", Some(&body)).await;
+    let told = &answer["results"][3];
+    let reasons = &told["explanation"];
+    assert_eq!((&told["event"], &reasons["events"][0]["event"]), (&json!("t0"), &json!("t0")));
+    assert_eq!(reasons["events"][0]["score"], told["score"]);
+    assert_eq!(
+        (&reasons["events"][0]["votes"], &reasons["events"][0]["wanted"]),
+        (&json!(2), &json!(2))
+    );
+    assert_eq!(reasons["words"][0], told["word"]);
+    let near = reasons["nearest"].as_array().unwrap();
+    assert!(
+        near.len() >= 2 && near.iter().all(|one| one["event"] == "t0" || one["id"] == "t1"),
+        "{told}"
+    );
+    assert_eq!(
+        answer["results"][0]["explanation"],
+        json!({"nearest": [], "events": [], "words": []})
+    );
+    // The item tells the same once it is there, by the same settings.
+    let look = async |query: &str| {
+        done(&app, "GET", &format!("/collections/news/items/t3{query}"), None).await
+    };
+    let item = look("?explain=true").await;
+    assert_eq!((&item["event"], &item["matched"]["explanation"]), (&json!("t0"), reasons));
+    assert_eq!(
+        (&item["matched"]["event"], &item["matched"]["score"]),
+        (&json!("t0"), &told["score"])
+    );
+    assert_eq!(look("?explain=true&threshold=0.999&preset=stories").await["matched"]["new"], true);
+    assert_eq!(look("").await.get("matched"), None);
+    call(&app, "GET", "/collections/news/items/none?explain=true", None)
+        .await
+        .refusal(404, "not_found");
+    call(&app, "GET", "/collections/news/items/t3?explain=yes", None)
+        .await
+        .refusal(422, "invalid_field");
+}
+
+#[tokio::test]
+async fn a_filter_says_what_texts_are_matched_against() {
+    let app = TestApp::of(support::default_model(), |_| ());
+    done(&app, "PUT", "/collections/facts", Some(&json!({}))).await;
+    let fact = |id: &str, user: &str| json!({"id": id, "text": "prefers a window seat on long flights", "attributes": {"user": user}});
+    let matched = async |items: Value, user: &str| {
+        let body = json!({"items": items, "filter": {"user": user}, "add": "new"});
+        done(&app, "POST", "/collections/facts/match", Some(&body)).await["results"].clone()
+    };
+    let told = matched(json!([fact("a1", "ann"), fact("a2", "ann")]), "ann").await;
+    assert_eq!((&told[0]["added"], &told[1]["duplicate_of"]), (&Value::Null, &json!("a1")));
+    // Another's fact of the same words is a fact of its own, before and after the window was kept.
+    for (id, of) in [("b1", Value::Null), ("b2", json!("b1"))] {
+        assert_eq!(matched(json!([fact(id, "bob")]), "bob").await[0]["duplicate_of"], of, "{id}");
+    }
+    assert_eq!(matched(json!([fact("a3", "ann")]), "ann").await[0]["duplicate_of"], "a1");
+    // What the filter would not find again is not added.
+    let body = json!({"items": [fact("c1", "ann")], "filter": {"user": "bob"}});
+    let refused = call(&app, "POST", "/collections/facts/match", Some(&body)).await;
+    let refused = refused.refusal(422, "invalid_field");
+    assert_eq!(refused["errors"][0]["pointer"], "/items/0/attributes");
+    let lines = format!("{}\n{}\n", fact("c1", "ann"), fact("b3", "bob"));
+    let request =
+        Request::post("/collections/facts/match?add=new&filter=%7B%22user%22%3A%22bob%22%7D");
+    let request = request.header("content-type", "application/x-ndjson").body(Body::from(lines));
+    let answer = app.send(request.unwrap()).await.text();
+    let found: Vec<Value> =
+        answer.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(found[0]["error"]["code"], "invalid_field", "{answer}");
+    assert_eq!(found[1]["duplicate_of"], "b1");
+}

@@ -453,7 +453,7 @@ impl Collection for EmbeddedCollection {
         cancel: Cancellation<'_>,
     ) -> Result<(Vec<Matched>, Pending), MatchError> {
         self.check_writer()?;
-        matcher::check(&items, &self.limits)?;
+        matcher::check(&items, how, &self.limits)?;
         let mut turn = self.turn();
         if how.add == AddPolicy::None {
             // Who only looks holds up no writer while the nearest are scored.
@@ -465,6 +465,18 @@ impl Collection for EmbeddedCollection {
         let (followed, left) = transaction::follow(&mut turn, engine, how, (items, now), cancel)?;
         let state = (turn.revision(), turn.next_number());
         Ok((followed.written(state, &self.windows, left), turn.pending()))
+    }
+
+    fn explain(
+        &self,
+        engine: SharedEngine,
+        how: &MatchOptions,
+        id: &str,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Option<Matched>, MatchError> {
+        let Some(item) = self.numbered(&[id], now)?.pop().flatten() else { return Ok(None) };
+        matcher::explain(&mut self.turn(), engine, how, (item, now), cancel).map(Some)
     }
 
     fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {

@@ -39,7 +39,7 @@ impl Table {
         each.skip_while(move |(at, _)| *at < number)
     }
 
-    pub(super) fn chunks(&self) -> impl Iterator<Item = &Chunk> {
+    pub(super) fn chunks(&self) -> impl DoubleEndedIterator<Item = &Chunk> {
         self.chunks.iter().map(Arc::as_ref)
     }
 

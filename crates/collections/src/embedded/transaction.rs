@@ -1,6 +1,6 @@
 //! The turn to write to a collection: one at a time, in the log first and then in memory.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::events::Move;
 use crate::transaction::{Change, Transaction};
 use crate::windows::{Following, Numbered, Windows};
 use crate::{
-    Applied, Budget, Cancellation, CollectionError, EventChange, Item, ItemSelector, Limits,
-    Pending, Settings, transaction,
+    Applied, Budget, Cancellation, ChooseError, CollectionError, EventChange, Item, ItemSelector,
+    Limits, Pending, Settings, transaction,
 };
 
 pub(super) struct Writer {
@@ -148,12 +148,30 @@ impl Following for WriteTransaction<'_> {
     fn last(
         &mut self,
         most: usize,
-        except: &HashSet<Box<str>>,
-        now: i64,
-    ) -> Result<Numbered, CollectionError> {
-        let view = self.collection.view(now);
-        let items = view.numbered().rev().filter(|(_, item)| !except.contains(&item.id));
-        Ok(last_of(items, most))
+        which: &ItemSelector<'_>,
+        (before, now): (Option<u64>, i64),
+        cancel: Cancellation<'_>,
+    ) -> Result<Numbered, ChooseError> {
+        let (view, without) = self.collection.view_with(which, now);
+        // To look at the times of a few items pays for no column.
+        let budget = self.collection.columns_of(&which.filter.names());
+        let budget = budget.filter(|_| !which.filter.is_empty());
+        let is_meant = |number: &u64| {
+            before.is_none_or(|before| *number < before) && !without.contains(number)
+        };
+        let mut items = Numbered::new();
+        for chunk in view.table.chunks().rev() {
+            if items.len() >= most {
+                break;
+            }
+            cancel.check()?;
+            let meant = [(chunk.block(), chunk.meant(which, view.oldest, budget))];
+            let meant: Vec<u64> = numbers(&meant).filter(is_meant).collect();
+            let item = |&number: &u64| Some((number, Arc::clone(view.item(number)?)));
+            items.extend(meant.iter().rev().take(most - items.len()).filter_map(item));
+        }
+        items.reverse();
+        Ok(items)
     }
 
     fn since(&mut self, number: u64, most: usize) -> Result<Numbered, CollectionError> {

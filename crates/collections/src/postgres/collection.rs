@@ -268,7 +268,7 @@ impl Collection for PostgresCollection {
         now: i64,
         cancel: Cancellation<'_>,
     ) -> Result<(Vec<Matched>, Pending), MatchError> {
-        matcher::check(&items, &self.shared.limits)?;
+        matcher::check(&items, how, &self.shared.limits)?;
         rows::check(&items)?;
         let (followed, entry) = self.change(|turn| {
             let asked = (items.clone(), now);
@@ -282,6 +282,26 @@ impl Collection for PostgresCollection {
         let (followed, left) = followed?;
         let matched = followed.written(state, &self.shared.windows(entry.id), left);
         Ok((matched, Pending::default()))
+    }
+
+    fn explain(
+        &self,
+        engine: SharedEngine,
+        how: &MatchOptions,
+        id: &str,
+        now: i64,
+        cancel: Cancellation<'_>,
+    ) -> Result<Option<Matched>, MatchError> {
+        let Some(item) = self.numbered(&[id], now)?.pop().flatten() else { return Ok(None) };
+        let explained = self.ask(now, |session, entry, _| {
+            let mut turn = WriteTransaction::new(session, entry, &self.shared);
+            let asked = (item.clone(), now);
+            match matcher::explain(&mut turn, engine.clone(), how, asked, cancel) {
+                Err(MatchError::Collection(error)) => Err(error),
+                explained => Ok(explained),
+            }
+        })?;
+        explained.map(Some)
     }
 
     fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError> {

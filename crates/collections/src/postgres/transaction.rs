@@ -16,8 +16,8 @@ use crate::postgres::shared::Shared;
 use crate::transaction::{Change, Transaction};
 use crate::windows::{Following, Numbered, Windows};
 use crate::{
-    Applied, Budget, CollectionError, EventChange, Item, ItemSelector, Limits, Settings,
-    transaction,
+    Applied, Budget, Cancellation, ChooseError, CollectionError, EventChange, Item, ItemSelector,
+    Limits, Settings, transaction,
 };
 
 pub(super) const ENTRY: &str = "c.id, c.max_items, c.ttl_ms, c.next, c.revision, c.items, c.lag_ms";
@@ -235,15 +235,10 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
     }
 
-    fn last_of(
-        &mut self,
-        condition: &str,
-        [one, other]: [&(dyn ToSql + Sync); 2],
-        most: usize,
-    ) -> Result<Numbered, CollectionError> {
-        let condition = format!("{condition} ORDER BY i.number DESC LIMIT $3");
-        let most = signed(most as u64);
-        let mut items = self.entry.read_items(self.session, &condition, &[one, other, &most])?;
+    fn last_of(&mut self, mut sql: Sql, most: usize) -> Result<Numbered, CollectionError> {
+        sql.text.push_str(" ORDER BY i.number DESC LIMIT ");
+        sql.value(signed(most as u64));
+        let mut items = self.entry.read_items(self.session, &sql.text, &sql.values())?;
         items.reverse();
         Ok(items)
     }
@@ -386,20 +381,23 @@ impl Following for WriteTransaction<'_, '_> {
     fn last(
         &mut self,
         most: usize,
-        except: &HashSet<Box<str>>,
-        now: i64,
-    ) -> Result<Numbered, CollectionError> {
-        let except: Vec<&str> = except.iter().map(|name| &**name).collect();
-        let oldest = self.entry.settings.oldest(now).unwrap_or(i64::MIN);
-        self.last_of("i.id <> ALL ($1) AND i.time >= $2", [&except, &oldest], most)
+        which: &ItemSelector<'_>,
+        (before, now): (Option<u64>, i64),
+        _: Cancellation<'_>,
+    ) -> Result<Numbered, ChooseError> {
+        let mut sql = Sql::of(which, self.entry.settings.oldest_within(which.within, now));
+        sql.text.push_str(" AND i.number < ");
+        sql.value(before.map_or(self.entry.next, signed));
+        Ok(self.last_of(sql, most)?)
     }
 
     fn since(&mut self, number: u64, most: usize) -> Result<Numbered, CollectionError> {
-        self.last_of(
-            "i.number >= $1 AND i.number < $2",
-            [&signed(number), &self.entry.next.clone()],
-            most,
-        )
+        let mut sql = Sql::of(&ItemSelector::default(), None);
+        sql.text.push_str(" AND i.number < ");
+        sql.value(self.entry.next);
+        sql.text.push_str(" AND i.number >= ");
+        sql.value(signed(number));
+        self.last_of(sql, most)
     }
 
     fn windows(&self) -> &Windows {

@@ -43,14 +43,15 @@ impl EventRules {
 }
 
 impl Engine {
-    /// The rarest word that two texts share.
-    pub(crate) fn rarest_shared(&self, one: &str, other: &str) -> Option<Box<str>> {
+    /// The words that two texts share, the rarest first.
+    pub(crate) fn shared_words(&self, one: &str, other: &str) -> Vec<Box<str>> {
         let phrases = [one, other].map(|text| {
             let mut phrase = Phrase::new(&self.model);
             phrase.read(text);
             phrase
         });
-        same_event::rarest_shared(&phrases[0], &phrases[1]).map(|(word, _)| word.into())
+        let shared = same_event::shared(&phrases[0], &phrases[1]);
+        shared.into_iter().map(|(word, _)| word.into()).collect()
     }
 
     /// The thresholds of streams that were found for the model.

@@ -51,6 +51,23 @@ pub struct Decision {
     pub bursts: bool,
 }
 
+/// An event that a text might have joined.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Considered {
+    /// The number of the text that the event began with.
+    pub event: u64,
+    /// Its score, of which `step` was taken.
+    pub score: f32,
+    /// How many of its texts spoke for it.
+    pub votes: usize,
+    /// How many should have.
+    pub wanted: usize,
+    /// What it lost as a young event.
+    pub step: f32,
+    /// The nearest of its texts.
+    pub nearest: Near,
+}
+
 /// Milliseconds of the time in which the texts of an event are counted, and of the time before it that they
 /// are compared with.
 const BURST_MS: i64 = 3_600_000;
@@ -132,8 +149,9 @@ impl Events {
     }
 
     /// Decides the event of a text that would be the next, given its nearest among the earlier texts of its
-    /// window, whose times it may `reach`, the best first. Vectors, of which `vector_of` gives those of the
-    /// window's texts, are looked at for centres alone.
+    /// window, whose times it may `reach`, the best first; and the events that it might have joined, in the
+    /// order of their nearest texts. Vectors, of which `vector_of` gives those of the window's texts, are looked
+    /// at for centres alone.
     pub fn decide<'v>(
         &self,
         vector: Option<&[f32]>,
@@ -141,45 +159,46 @@ impl Events {
         reach: &RangeInclusive<i64>,
         rule: &Rule,
         vector_of: impl Fn(u64) -> Option<&'v [f32]>,
-    ) -> Decision {
-        let mut best: Option<(f32, u64, Near)> = None;
-        let mut looked: Vec<u64> = Vec::new();
+    ) -> (Decision, Vec<Considered>) {
+        let mut considered: Vec<Considered> = Vec::new();
+        let mut best: Option<Considered> = None;
         for (at, &nearest) in near.iter().enumerate() {
-            let Some(event) = self.of(nearest.number).filter(|event| !looked.contains(event))
-            else {
-                continue;
-            };
-            looked.push(event);
-            let of_event = near.get(at..).unwrap_or_default();
-            let score = match nearest.score >= rule.duplicate {
-                true => nearest.score,
+            let is_new = |event: &u64| !considered.iter().any(|known| known.event == *event);
+            let Some(event) = self.of(nearest.number).filter(is_new) else { continue };
+            let one = match nearest.score >= rule.duplicate {
+                true => {
+                    let score = nearest.score;
+                    Considered { event, score, votes: 1, wanted: 1, step: 0.0, nearest }
+                }
                 false => {
-                    let votes = self.votes(event, of_event, reach, rule) - self.step(event, rule);
-                    match vector.filter(|_| rule.centre != 0.0) {
-                        Some(vector) => {
-                            let centre = self.centre(event, vector, reach, &vector_of);
-                            (1.0 - rule.centre) * votes + rule.centre * centre
-                        }
-                        None => (1.0 - rule.centre) * votes,
+                    let mut one =
+                        self.votes(event, near.get(at..).unwrap_or_default(), reach, rule);
+                    one.score = (1.0 - rule.centre) * one.score;
+                    if let Some(vector) = vector.filter(|_| rule.centre != 0.0) {
+                        let centre = self.centre(event, vector, reach, &vector_of);
+                        one.score += rule.centre * centre;
                     }
+                    one
                 }
             };
-            if best.is_none_or(|(highest, ..)| score > highest) {
-                best = Some((score, event, nearest));
+            considered.push(one);
+            if best.is_none_or(|best| one.score > best.score) {
+                best = Some(one);
             }
         }
         // A mean that reaches the score of duplicates is one of duplicates.
         let least = rule.threshold.min(rule.duplicate);
-        let joined = best.filter(|(score, ..)| *score >= least);
-        let nearest = joined.map(|(.., nearest)| nearest).or(near.first().copied());
-        Decision {
-            event: joined.map_or(self.next(), |(_, event, _)| event),
+        let joined = best.filter(|best| best.score >= least);
+        let nearest = joined.map(|joined| joined.nearest).or(near.first().copied());
+        let decision = Decision {
+            event: joined.map_or(self.next(), |joined| joined.event),
             new: joined.is_none(),
-            score: best.map(|(score, ..)| score),
+            score: best.map(|best| best.score),
             nearest,
             duplicate: nearest.is_some_and(|nearest| nearest.score >= rule.duplicate),
             bursts: false,
-        }
+        };
+        (decision, considered)
     }
 
     fn step(&self, event: u64, rule: &Rule) -> f32 {
@@ -187,13 +206,23 @@ impl Events {
         rule.steps.get(at).copied().unwrap_or(0.0)
     }
 
-    /// The mean score of an event's votes for a text, of which `near` begins with the nearest that belongs to
-    /// it.
-    fn votes(&self, event: u64, near: &[Near], reach: &RangeInclusive<i64>, rule: &Rule) -> f32 {
+    /// The mean score of an event's votes for a text less its step, of which `near` begins with the nearest
+    /// that belongs to it.
+    fn votes(
+        &self,
+        event: u64,
+        near: &[Near],
+        reach: &RangeInclusive<i64>,
+        rule: &Rule,
+    ) -> Considered {
         let wanted = self.within(event, reach).take(rule.votes.max(1)).count();
-        let of_event = near.iter().filter(|near| self.of(near.number) == Some(event));
-        let sum: f32 = of_event.take(wanted).map(|near| near.score).sum();
-        sum / wanted.max(1) as f32
+        let of_event = near.iter().filter(|near| self.of(near.number) == Some(event)).take(wanted);
+        let (sum, votes) =
+            of_event.fold((0.0, 0), |(sum, votes), near| (sum + near.score, votes + 1));
+        let step = self.step(event, rule);
+        let score = sum / wanted.max(1) as f32 - step;
+        let nearest = near.first().copied().unwrap_or(Near { number: NONE, score: 0.0 });
+        Considered { event, score, votes, wanted, step, nearest }
     }
 
     /// The cosine of a text to the mean of an event's last texts, each brought to length 1.
@@ -332,7 +361,7 @@ mod tests {
 
     /// Decides on a text without a vector and adds it.
     fn join_at(events: &mut Events, time: i64, near: &[Near], since: i64, rule: &Rule) -> Decision {
-        let decision = events.decide(None, near, &(since..=i64::MAX), rule, |_| None);
+        let (decision, _) = events.decide(None, near, &(since..=i64::MAX), rule, |_| None);
         events.add(decision.event, time);
         decision
     }
@@ -401,7 +430,8 @@ mod tests {
         for time in [0, 100, 100, 100] {
             events.add(0, time);
         }
-        let decide = |reach| events.decide(None, &near(&[(0, 0.6)]), &reach, &RULE, |_| None).score;
+        let decide =
+            |reach| events.decide(None, &near(&[(0, 0.6)]), &reach, &RULE, |_| None).0.score;
         assert_eq!((decide(-50..=50), decide(-50..=100)), (Some(0.6), Some(0.3)));
     }
 
@@ -493,7 +523,7 @@ mod tests {
             let vector_of = |number: u64| Some(vectors[number as usize]);
             let near = near(&[(0, 0.8), (1, 0.8)]);
             let reach = since..=1;
-            events.decide(Some(&[1.0, 1.0]), &near, &reach, &rule, vector_of).score.unwrap()
+            events.decide(Some(&[1.0, 1.0]), &near, &reach, &rule, vector_of).0.score.unwrap()
         };
         assert!((score(0) - 0.9).abs() < 1e-6, "{}", score(0));
         // What is out of the window by its time is out of the centre.

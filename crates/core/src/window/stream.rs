@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 use crate::engine::{Engine, Opposites, Query, QueryError, RankOptions};
 use crate::methods::Method;
-use crate::window::events::{Decision, Events, Rule};
+use crate::window::events::{Considered, Decision, Events, Rule};
 use crate::window::nearest::order;
 use crate::window::{BATCH, Entry, Limits, Near, Window};
 
@@ -29,8 +29,21 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-/// What finds the word for which a text joined its event.
-pub type Word<'f> = &'f dyn Fn() -> Option<Box<str>>;
+/// Why a text was decided as it was.
+pub struct Reasons<'f> {
+    /// Its nearest as they were asked, the best first: by the second method where there is one.
+    pub nearest: &'f [Near],
+    /// The events that it might have joined, in the order of their nearest texts.
+    pub considered: &'f [Considered],
+    words: &'f dyn Fn() -> Vec<Box<str>>,
+}
+
+impl Reasons<'_> {
+    /// The words that it shares with the nearest text of the event that it joined, the rarest first.
+    pub fn words(&self) -> Vec<Box<str>> {
+        (self.words)()
+    }
+}
 
 /// Which texts are added to the collection once they are decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
@@ -146,14 +159,12 @@ impl<E: Deref<Target = Engine>> Stream<E> {
     /// Decides the event of each text, in order, as if each had come alone.
     pub fn follow(&mut self, items: &[Item<'_>]) -> Result<Vec<Decision>, QueryError> {
         let mut decisions = Vec::with_capacity(items.len());
-        let tell = |decision, _: &[Near], _: Word<'_>| decisions.push(decision);
+        let tell = |decision, _: Reasons<'_>| decisions.push(decision);
         self.follow_with(items, AddPolicy::All, || true, tell)?;
         Ok(decisions)
     }
 
-    /// The same, and for each text its nearest as they were asked, the best first: by the second method
-    /// where there is one. Whoever asks gets the rarest word, too, that it shares with the nearest of the event
-    /// that it joined. Those are added that the policy says.
+    /// The same, and for each text why. Those are added that the policy says.
     ///
     /// Before each text is decided `go_on` is asked. Once that says no, no further text is decided, and the
     /// stream is not whole: whoever gives up drops it.
@@ -162,7 +173,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         items: &[Item<'_>],
         policy: AddPolicy,
         mut go_on: impl FnMut() -> bool,
-        mut tell: impl FnMut(Decision, &[Near], Word<'_>),
+        mut tell: impl FnMut(Decision, Reasons<'_>),
     ) -> Result<(), QueryError> {
         // Only once a text is decided is it known whether the next one sees it.
         let together = if policy == AddPolicy::New { 1 } else { BATCH };
@@ -193,7 +204,8 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                 self.forget(number);
                 let vector_of = |number| self.window.vector(number);
                 let reach = &self.window.reach(entry.time);
-                let mut decision = self.events.decide(entry.vector, &near, reach, &rule, vector_of);
+                let (mut decision, considered) =
+                    self.events.decide(entry.vector, &near, reach, &rule, vector_of);
                 if policy.adds(&decision) {
                     // Of those that are followed together the window has all.
                     if policy != AddPolicy::All {
@@ -205,8 +217,12 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                         self.events.begins_to_burst(decision.event, self.window.oldest());
                 }
                 let joined = decision.nearest.filter(|_| !decision.new);
-                let word = || self.shared_word(batch[at].text, joined?.number);
-                tell(decision, &near, &word);
+                let other = joined.and_then(|joined| self.text(joined.number));
+                let words = || match other {
+                    Some(other) => self.engine.shared_words(batch[at].text, other),
+                    None => Vec::new(),
+                };
+                tell(decision, Reasons { nearest: &near, considered: &considered, words: &words });
             }
         }
         Ok(())
@@ -228,11 +244,6 @@ impl<E: Deref<Target = Engine>> Stream<E> {
     pub fn text(&self, number: u64) -> Option<&str> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.texts.get(at).map(AsRef::as_ref)
-    }
-
-    /// The rarest word that a text shares with one that the window holds.
-    fn shared_word(&self, text: &str, number: u64) -> Option<Box<str>> {
-        self.engine.rarest_shared(text, self.text(number)?)
     }
 
     /// The options of the stream.

@@ -3,7 +3,7 @@
 use cognate::engine::{Engine, EventRules};
 use cognate::methods::Method;
 use cognate::window::options::{Least, MAX_LAST, OptionProblem, Options};
-use cognate::window::stream::{AddPolicy, Item, Stream};
+use cognate::window::stream::{AddPolicy, Item, Reasons, Stream};
 use cognate::window::usual::Preset;
 use cognate_testing as support;
 
@@ -61,7 +61,7 @@ fn a_text_that_joins_an_event_is_told_the_rarest_word_that_it_shares() {
     let texts = ["the quake hits the town", "xyzzy", "quake shakes the town", "xyzzy york"];
     let items = texts.map(|text| Item { time: 0, text });
     let mut words = Vec::new();
-    let tell = |_, _: &[_], word: &dyn Fn() -> Option<Box<str>>| words.push(word());
+    let tell = |_, reasons: Reasons<'_>| words.push(reasons.words().into_iter().next());
     stream.follow_with(&items, AddPolicy::All, || true, tell).unwrap();
     // Words later in the list of the tiny model are rarer, and one that is not listed is the rarest.
     let words: Vec<Option<&str>> = words.iter().map(Option::as_deref).collect();

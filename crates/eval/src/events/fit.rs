@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use cognate::engine::{Engine, EventRules};
 use cognate::methods::Method;
-use cognate::methods::sets::same_event::{Weights, rarest_shared};
+use cognate::methods::sets::same_event::{Weights, shared};
 use cognate::model::Phrase;
 use cognate::model::update::Update;
 use cognate::model::writer::Draft;
@@ -142,7 +142,7 @@ fn pairs<'s>(
         let one = read(number);
         let pair = |near: &Near| {
             let other = read(usize::try_from(near.number).unwrap_or(usize::MAX));
-            let rare = rarest_shared(&one, &other).map_or(0.0, |(_, idf)| idf);
+            let rare = shared(&one, &other).first().map_or(0.0, |(_, idf)| *idf);
             (near.score, rare, near.number)
         };
         near.iter().map(pair).collect()

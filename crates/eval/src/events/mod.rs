@@ -162,7 +162,7 @@ impl<'s> PreparedStream<'s> {
         let each = texts.map(|(((number, vector), near), &time)| {
             events.forget_before(number.saturating_sub(self.limits.last as u64));
             let reach = self.limits.reach(time);
-            let decision = events.decide(vector.as_deref(), near, &reach, rule, vector_of);
+            let (decision, _) = events.decide(vector.as_deref(), near, &reach, rule, vector_of);
             events.add(decision.event, time);
             decision.event
         });

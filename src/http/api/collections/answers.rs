@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::response::Response;
+use cognate::window::events::Considered;
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
-    Applied, Cancellation, Collection, CollectionError, CollectionInfo, Item, ItemPatch, Matched,
-    Outgoing, Patched, Pending, SharedEngine, Write,
+    Applied, Cancellation, Collection, CollectionError, CollectionInfo, Item, ItemPatch,
+    MatchOptions, MatchReasons, Matched, Outgoing, Patched, Pending, SharedEngine, Write,
 };
 use cognate_files::instant;
 use serde::Serialize;
@@ -195,6 +196,9 @@ pub(crate) struct MatchedEntry<'m> {
     /// JSON has it for all its texts.
     #[serde(skip_serializing_if = "is_none_of_them")]
     pub(crate) left: usize,
+    /// Why it has its event, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) explanation: Option<ReasonsEntry<'m>>,
 }
 
 /// Whether a field says what is so unless it is said.
@@ -210,6 +214,59 @@ struct NearEntry<'m> {
     id: &'m str,
     /// How alike both are.
     score: f32,
+}
+
+/// Why a text has its event.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReasonsEntry<'m> {
+    /// All items that were asked, below `threshold` too, best first.
+    nearest: Vec<AskedEntry<'m>>,
+    /// The events that it might have joined, in the order of their nearest items.
+    events: Vec<ConsideredEntry<'m>>,
+    /// Words that it shares with the nearest item of the event that it joined, the rarest first.
+    words: Vec<&'m str>,
+}
+
+/// An item that was asked for its event.
+#[derive(Debug, Serialize, ToSchema)]
+struct AskedEntry<'m> {
+    /// Its name.
+    id: &'m str,
+    /// How alike both are.
+    score: f32,
+    /// Its event.
+    event: &'m str,
+}
+
+/// An event that a text might have joined.
+#[derive(Debug, Serialize, ToSchema)]
+struct ConsideredEntry<'m> {
+    /// Its name.
+    event: &'m str,
+    /// The mean of its votes less `step`: below `threshold` the text does not join it.
+    score: f32,
+    /// How many of its items spoke for it.
+    votes: usize,
+    /// How many of its items were to speak for it: one that is not among the nearest counts nothing.
+    wanted: usize,
+    /// What it lost as an event of few items.
+    step: f32,
+}
+
+impl<'m> From<&'m MatchReasons> for ReasonsEntry<'m> {
+    fn from(reasons: &'m MatchReasons) -> Self {
+        let nearest = reasons.nearest.iter();
+        let nearest = nearest.map(|(id, score, event)| AskedEntry { id, score: *score, event });
+        let events = reasons.considered.iter().map(|(event, one)| {
+            let Considered { score, votes, wanted, step, .. } = *one;
+            ConsideredEntry { event, score, votes, wanted, step }
+        });
+        Self {
+            nearest: nearest.collect(),
+            events: events.collect(),
+            words: reasons.words.iter().map(AsRef::as_ref).collect(),
+        }
+    }
 }
 
 impl<'m> MatchedEntry<'m> {
@@ -228,6 +285,7 @@ impl<'m> MatchedEntry<'m> {
             added: matched.added,
             expired: matched.expired,
             left: matched.left,
+            explanation: matched.reasons.as_deref().map(ReasonsEntry::from),
         }
     }
 }
@@ -277,6 +335,14 @@ impl Against {
     /// Refuses a match that adds texts, where the caller may not write.
     pub(crate) fn check_adds(&self, add: AddPolicy) -> Result<(), ApiError> {
         if add == AddPolicy::None { Ok(()) } else { self.call.check_writes() }
+    }
+
+    /// The same, and a filter that would be asked of items for too long.
+    pub(crate) fn check(&self, how: &MatchOptions) -> Result<(), ApiError> {
+        self.check_adds(how.add)?;
+        let told = || self.collection.told(cognate_collections::now());
+        let count = || Ok(told().map_err(|error| call::of(&error, ""))?.items);
+        call::check_filter(&self.call.app, &how.filter, count)
     }
 
     /// Words of the items that texts are matched against, by the last of them. A database is not asked for

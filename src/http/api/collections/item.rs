@@ -1,17 +1,24 @@
 //! `GET`, `PUT`, `PATCH` and `DELETE /collections/{name}/items/{id}`: one item.
 
+use std::sync::Arc;
+
 use axum::extract::Request;
+use axum::http::Uri;
 use axum::response::Response;
 use cognate_collections::{
-    Attributes, Id, Incoming, IncomingEvent, Item, ItemPatch, ItemProblem, Time, Write,
+    Attributes, Cancellation, Collection, Id, Incoming, IncomingEvent, Item, ItemPatch,
+    ItemProblem, Matched, SharedEngine, Time, Write,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::http::api::collections::answers::{Changed, ItemEntry};
+use crate::http::api::collections::answers::{Changed, ItemEntry, MatchedEntry};
 use crate::http::api::collections::call;
-use crate::http::api::collections::call::Named;
+use crate::http::api::collections::call::{Call, MatchRefusal, Named};
+use crate::http::api::collections::match_options::Matching;
+use crate::http::api::collections::matching::REASON_BYTES;
+use crate::http::api::stream::matching::MatchParameters;
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
@@ -19,9 +26,28 @@ use crate::http::request::fields::described;
 use crate::http::request::json;
 use crate::http::work::admission::Permit;
 
-refusals!(LookRefusals: COLLECTION);
+/// An item, and what a match would tell of it.
+#[derive(Debug, Serialize, ToSchema)]
+struct ItemLook<'i> {
+    #[serde(flatten)]
+    item: ItemEntry<'i>,
+    /// With `explain`, what a match tells of it by the items before it that are there; `event` of the item is
+    /// what it was told then, or was moved to since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matched: Option<MatchedEntry<'i>>,
+}
+
+refusals!(
+    LookRefusals: COLLECTION,
+    &[Code::InvalidField, Code::OutOfRange, Code::UnknownModel, Code::UnknownMethod, Code::MethodOnlyRanks],
+    &[Code::MethodUnavailable, Code::MethodCannotEmbed, Code::NotCalibrated, Code::CollectionFull],
+    &[Code::ResponseTooLarge, Code::TooMuchWork]
+);
 
 /// An item of a collection.
+///
+/// With `explain=true` and the settings of a match it tells why the item has its event: the nearest before it
+/// that are there, the events that they speak for, the words that it shares.
 #[utoipa::path(
     get,
     path = "/collections/{name}/items/{id}",
@@ -30,17 +56,43 @@ refusals!(LookRefusals: COLLECTION);
     params(
         ("name" = String, Path, description = "The collection"),
         ("id" = String, Path, description = "The item"),
+        MatchParameters,
     ),
-    responses((status = 200, description = "The item", body = ItemEntry<'_>), LookRefusals),
+    responses((status = 200, description = "The item", body = ItemLook<'_>), LookRefusals),
 )]
-pub(crate) async fn look(Named { call, collection, id }: Named) -> Result<Response, ApiError> {
-    call.look_up(move |call| {
-        let found = collection.find(&[&id], cognate_collections::now());
-        let found = found.map_err(|error| call::of(&error, ""))?;
-        let item = found.into_iter().next().flatten().ok_or_else(call::no_item)?;
-        call.answer(item.bytes(), &ItemEntry::from(item.as_ref()))
+pub(crate) async fn look(
+    Named { call, collection, id }: Named,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let asked: MatchParameters = json::read_query(&uri)?;
+    if !asked.explains() {
+        return call.look_up(move |call| look_at(&call, &*collection, &id, None)).await;
+    }
+    let Matching { resolved, how } = asked.matching(&call.app.models())?;
+    call.compute(move |call, work| {
+        let (is_cancelled, now) = (|| work.check().is_err(), cognate_collections::now());
+        let engine = SharedEngine::of(Arc::clone(&resolved.model));
+        let matched = collection.explain(engine, &how, &id, now, Cancellation::when(&is_cancelled));
+        let refused = |error| call::of_match(MatchRefusal::of(error, work), |index| index);
+        let matched = matched.map_err(refused)?.ok_or_else(call::no_item)?;
+        look_at(&call, &*collection, &id, Some(&matched))
     })
     .await
+}
+
+fn look_at(
+    call: &Call,
+    collection: &dyn Collection,
+    id: &str,
+    matched: Option<&Matched>,
+) -> Result<Response, ApiError> {
+    let found = collection.find(&[id], cognate_collections::now());
+    let found = found.map_err(|error| call::of(&error, ""))?;
+    let item = found.into_iter().next().flatten().ok_or_else(call::no_item)?;
+    let near = matched.and_then(|matched| matched.reasons.as_ref());
+    let bytes = item.bytes() + near.map_or(0, |near| near.nearest.len() * REASON_BYTES);
+    let matched = matched.map(|matched| MatchedEntry::of(id, matched));
+    call.answer(bytes, &ItemLook { item: item.as_ref().into(), matched })
 }
 
 /// An event: its name, or all that is stored of it.

@@ -294,7 +294,7 @@ pub(super) fn selector(
 }
 
 /// A filter written as JSON in a query string.
-pub(super) fn filter(written: Option<&str>) -> Result<Filter, ApiError> {
+pub(crate) fn filter(written: Option<&str>) -> Result<Filter, ApiError> {
     let Some(written) = written else { return Ok(Filter::default()) };
     Filter::read(written).map_err(|problem| call::of_filter(&problem, "/filter"))
 }

@@ -1,7 +1,7 @@
 //! What is asked of texts that are matched, and how much work that is.
 
 use cognate::window::options::{OptionError, OptionProblem, Options};
-use cognate::window::stream::{AddPolicy, Settings};
+use cognate::window::stream::Settings;
 use cognate::window::usual;
 use cognate_collections::MatchOptions;
 
@@ -22,22 +22,17 @@ pub(crate) struct Matching {
 }
 
 impl Matching {
-    /// The model that answers, and how.
+    /// The model that answers, and how; `treated` says what else is wanted of texts by these settings.
     pub(crate) fn new(
         model: Option<&str>,
         options: &Options<'_>,
-        (add, replace): (Option<AddPolicy>, Option<bool>),
         models: &Models,
+        treated: impl FnOnce(Settings) -> MatchOptions,
     ) -> Result<Self, ApiError> {
         let method = Some(options.method.unwrap_or(usual::METHOD));
         let resolved = Selection { model, method, ..Selection::default() }.resolve(models)?;
         let stream = options.resolve(&resolved.model.engine, MAX_WINDOW);
-        let how = MatchOptions {
-            stream: stream.map_err(of_option)?,
-            add: add.unwrap_or_default(),
-            replace: replace.unwrap_or(false),
-        };
-        Ok(Self { resolved, how })
+        Ok(Self { resolved, how: treated(stream.map_err(of_option)?) })
     }
 }
 

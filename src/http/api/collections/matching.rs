@@ -10,7 +10,7 @@ use cognate::methods::Method;
 use cognate::window::options::{Least, Options};
 use cognate::window::stream::{AddPolicy, Settings};
 use cognate::window::usual::Preset;
-use cognate_collections::{Item, ItemProblem};
+use cognate_collections::{Item, ItemProblem, MatchOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -19,7 +19,7 @@ use crate::http::api::collections::answers::{Against, MatchedEntry, is_none_of_t
 use crate::http::api::collections::call::Named;
 use crate::http::api::collections::items::{ItemRequest, item_at, within};
 use crate::http::api::collections::match_options::{Effort, Matching};
-use crate::http::api::collections::{call, item};
+use crate::http::api::collections::{call, item, items};
 use crate::http::api::cost::Cost;
 use crate::http::api::pipeline::{ANSWER_HEAD, Endpoint, NUMBER_BYTES};
 use crate::http::api::question::{
@@ -43,6 +43,9 @@ use crate::http::work::unsent::Answer;
 
 /// Bytes of the answer to a text beside ids and scores.
 const MATCHED_BYTES: usize = 80;
+/// Bytes of an item that is near beside its score, and of one with its event and what that was asked.
+const NEAR_BYTES: usize = 24;
+pub(super) const REASON_BYTES: usize = 160;
 
 /// The body of `POST /collections/{name}/match`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -92,6 +95,12 @@ pub(crate) struct MatchRequest<'b> {
     /// Whether texts whose names the collection has are matched anew and take the places of those. Without
     /// it another text under such a name is refused.
     replace: Option<bool>,
+    /// The items that texts are matched against, as `/rank` has it; it must admit those that are added.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Object>)]
+    filter: Option<&'b RawValue>,
+    /// Whether each is told why it has its event.
+    explain: Option<bool>,
 }
 
 /// Texts that were matched.
@@ -195,9 +204,16 @@ impl Ask for MatchQuestion<'_> {
         let limit = ("max_texts", app.settings.max_texts);
         pipeline::check_length("/items", "items", list.length, limit)?;
         let model = request.model.as_ref().map(AsRef::as_ref);
-        let (options, kept) = (request.options()?, (request.add, request.replace));
-        let matching = Matching::new(model, &options, kept, context.models)?;
-        against.check_adds(matching.how.add)?;
+        let filter = items::filter(request.filter.map(RawValue::get))?;
+        let treated = |stream| MatchOptions {
+            stream,
+            filter,
+            add: request.add.unwrap_or_default(),
+            explain: request.explain.unwrap_or(false),
+            replace: request.replace.unwrap_or(false),
+        };
+        let matching = Matching::new(model, &request.options()?, context.models, treated)?;
+        against.check(&matching.how)?;
         let each = list.items.iter().enumerate().map(item_at);
         let text_bytes = against.collection().limits().text_bytes;
         let mut units = None;
@@ -217,7 +233,8 @@ impl Ask for MatchQuestion<'_> {
         let words = against.words(&matching.resolved);
         let words = words.map_err(|error| call::of(&error, ""))?;
         let work = Effort::new(&matching, words, items.iter().map(|item| &*item.text)).bounds();
-        let each = MATCHED_BYTES + matching.how.stream.nearest * (NUMBER_BYTES + 24);
+        let near = NUMBER_BYTES + if matching.how.explain { REASON_BYTES } else { NEAR_BYTES };
+        let each = MATCHED_BYTES + matching.how.stream.nearest * near;
         let cost = Cost::new(&matching.resolved, list.length, bytes, work, app)?;
         let cost = cost.answering(ANSWER_HEAD + list.length * each, "/items", app)?;
         Ok(Box::new(PlannedMatch { against, matching, items, refused, cost, _units: units }))

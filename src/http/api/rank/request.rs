@@ -242,6 +242,11 @@ impl<'b> RankRequest<'b> {
             }
             (None, None, Some(_)) => Ok(Asked::Likes(self.likes(named))),
             (None, None, None) if self.boosts.as_ref().is_some_and(|list| list.length > 0) => {
+                let compared = [
+                    ("/opposes", self.opposes.is_some()),
+                    ("/threshold", self.threshold.is_some()),
+                ];
+                refuse_given(compared, "where `boosts` rank alone no texts are compared")?;
                 Ok(Asked::Nothing)
             }
             (None, None, None) => wrong(

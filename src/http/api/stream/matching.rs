@@ -11,13 +11,13 @@ use cognate::window::BATCH;
 use cognate::window::options::{Least, Options};
 use cognate::window::stream::AddPolicy;
 use cognate::window::usual::Preset;
-use cognate_collections::{Item, Matched};
+use cognate_collections::{Item, MatchOptions, Matched};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::http::api::collections::answers::{Against, POST_WORDS};
 use crate::http::api::collections::call::MatchRefusal;
-use crate::http::api::collections::items::{ItemRequest, within};
+use crate::http::api::collections::items::{ItemRequest, filter, within};
 use crate::http::api::collections::match_options::{Effort, Matching};
 use crate::http::api::collections::{MatchedEntry, call};
 use crate::http::api::stream::job::Part;
@@ -25,6 +25,7 @@ use crate::http::api::stream::line::{Line, LineId, Lines, id_of, parse, write};
 use crate::http::api::stream::{LineQuestion, Opening};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
+use crate::http::registry::models::Models;
 use crate::http::request::fields::{ModelName, OpposedPolicy, VectorMethod};
 use crate::http::request::json;
 use crate::http::request::query::{Resolved, estimate};
@@ -40,46 +41,51 @@ const MOST_TOGETHER: usize = 200_000;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct MatchParameters {
-    /// `application/x-ndjson` only: the model.
+    /// The model.
     #[param(value_type = Option<ModelName<'_>>)]
     model: Option<String>,
-    /// `application/x-ndjson` only: the method whose vectors find the nearest.
+    /// The method whose vectors find the nearest.
     #[param(value_type = Option<VectorMethod<'_>>)]
     method: Option<String>,
-    /// `application/x-ndjson` only: the kind of stream, which says what is usual.
+    /// The kind of stream, which says what is usual.
     preset: Option<Preset>,
-    /// `application/x-ndjson` only: a method that scores the nearest once more, or `none`.
+    /// A method that scores the nearest once more, or `none`.
     second: Option<String>,
-    /// `application/x-ndjson` only: how many items before a text it is matched against.
+    /// How many items before a text it is matched against.
     #[param(minimum = 1, maximum = 100000)]
     last: Option<usize>,
-    /// `application/x-ndjson` only: none of them that is earlier or later than the text by more
+    /// None of them that is earlier or later than the text by more
     /// than this.
     within: Option<String>,
-    /// `application/x-ndjson` only: a number or `calibrated`; `min_score` is the same.
+    /// A number or `calibrated`; `min_score` is the same.
     #[serde(alias = "min_score")]
     threshold: Option<String>,
-    /// `application/x-ndjson` only: how many of the nearest are looked at.
+    /// How many of the nearest are looked at.
     #[param(minimum = 1, maximum = 1000)]
     nearest: Option<usize>,
-    /// `application/x-ndjson` only: how many items of an event must speak for it, at most those of it
+    /// How many items of an event must speak for it, at most those of it
     /// that are in the window, and `nearest`.
     #[param(minimum = 1, maximum = 1000)]
     votes: Option<usize>,
-    /// `application/x-ndjson` only: the share of an event's score that is the cosine to the mean of its last
+    /// The share of an event's score that is the cosine to the mean of its last
     /// texts.
     #[param(minimum = 0, maximum = 1)]
     centre: Option<f64>,
-    /// `application/x-ndjson` only: the least score at which a text is a duplicate of its nearest,
+    /// The least score at which a text is a duplicate of its nearest,
     /// whose event it joins.
     duplicate_score: Option<f64>,
-    /// `application/x-ndjson` only: what becomes of items that are opposed to a text.
+    /// What becomes of items that are opposed to a text.
     opposes: Option<OpposedPolicy>,
-    /// `application/x-ndjson` only: which texts are added.
+    /// Which texts are added.
     add: Option<AddPolicy>,
-    /// `application/x-ndjson` only: whether texts whose names the collection has are matched anew and take
+    /// Whether texts whose names the collection has are matched anew and take
     /// the places of those.
     replace: Option<bool>,
+    /// The items that texts are matched against, as JSON: `{"user": "u1"}`. It
+    /// must admit those that are added.
+    filter: Option<String>,
+    /// Whether each is told why it has its event.
+    explain: Option<bool>,
 }
 
 struct Items {
@@ -87,27 +93,44 @@ struct Items {
     matching: Matching,
 }
 
+impl MatchParameters {
+    pub(crate) fn explains(&self) -> bool {
+        self.explain == Some(true)
+    }
+
+    pub(crate) fn matching(&self, models: &Models) -> Result<Matching, ApiError> {
+        let least = self.threshold.as_deref();
+        let least = least.map(|written| Threshold::parse(written, "/threshold"));
+        let options = Options {
+            preset: self.preset,
+            method: self.method.as_deref(),
+            second: self.second.as_deref(),
+            last: self.last,
+            within: within(self.within.as_deref())?,
+            threshold: least.transpose()?.map(Least::from),
+            nearest: self.nearest,
+            votes: self.votes,
+            centre: self.centre,
+            duplicate_score: self.duplicate_score,
+            drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
+        };
+        let filter = filter(self.filter.as_deref())?;
+        let treated = |stream| MatchOptions {
+            stream,
+            filter,
+            add: self.add.unwrap_or_default(),
+            explain: self.explains(),
+            replace: self.replace.unwrap_or(false),
+        };
+        Matching::new(self.model.as_deref(), &options, models, treated)
+    }
+}
+
 pub(crate) fn answer(against: Against, request: Request) -> Result<Response, ApiError> {
     let opening = Opening::of(Arc::clone(&against.call.app), &request)?;
     let asked: MatchParameters = json::read_query(request.uri())?;
-    let least = asked.threshold.as_deref().map(|written| Threshold::parse(written, "/threshold"));
-    let options = Options {
-        preset: asked.preset,
-        method: asked.method.as_deref(),
-        second: asked.second.as_deref(),
-        last: asked.last,
-        within: within(asked.within.as_deref())?,
-        threshold: least.transpose()?.map(Least::from),
-        nearest: asked.nearest,
-        votes: asked.votes,
-        centre: asked.centre,
-        duplicate_score: asked.duplicate_score,
-        drop_opposed: asked.opposes == Some(OpposedPolicy::Drop),
-    };
-    let models = opening.app.models();
-    let kept = (asked.add, asked.replace);
-    let matching = Matching::new(asked.model.as_deref(), &options, kept, &models)?;
-    against.check_adds(matching.how.add)?;
+    let matching = asked.matching(&opening.app.models())?;
+    against.check(&matching.how)?;
     let place = opening.place()?;
     let items = Items { against, matching };
     Ok(opening.answer(items, place, request.into_body(), Lines::default()))
@@ -154,7 +177,8 @@ impl LineQuestion for Items {
     fn read(&self, line: Option<&[u8]>) -> Result<LineItem, ApiError> {
         let ItemRequest(item) = parse(line)?;
         let item = item.into_item(cognate_collections::now());
-        let checked = item.check_matched(self.against.collection().limits().text_bytes);
+        let text_bytes = self.against.collection().limits().text_bytes;
+        let checked = self.matching.how.check(&item, text_bytes);
         checked.map_err(|problem| call::of_item(&problem, ""))?;
         Ok(LineItem(item))
     }

@@ -9,6 +9,8 @@
 //! The numbers belong to a model, whose idf they weigh, and are fitted on posts with their events:
 //! `{"coverage": a, "rare": b, "constant": c}`.
 
+use std::collections::HashSet;
+
 use cognate_kernels::elementary;
 use serde::{Deserialize, Serialize};
 
@@ -130,10 +132,16 @@ impl Tokens {
     }
 }
 
-/// The rarest token that two texts share, and its idf.
-pub fn rarest_shared<'p>(one: &'p Phrase<'_>, other: &Phrase<'_>) -> Option<(&'p str, f32)> {
-    let (token, idf) = Tokens::of(other).rarest(one)?;
-    Some((one.tokens().text(token), idf))
+/// The tokens that two texts share, each once, and their idf: the rarest first, of equal ones the first of
+/// `one`.
+pub fn shared<'p>(one: &'p Phrase<'_>, other: &Phrase<'_>) -> Vec<(&'p str, f32)> {
+    let tokens = Tokens::of(other);
+    let mut known = HashSet::new();
+    let each = one.token_keys().enumerate().filter(|(_, key)| known.insert(*key));
+    let each = each.filter_map(|(at, key)| Some((one.tokens().text(at), tokens.idf(key)?)));
+    let mut shared: Vec<(&str, f32)> = each.collect();
+    shared.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    shared
 }
 
 struct Prepared<'q> {
