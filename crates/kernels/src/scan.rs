@@ -11,7 +11,10 @@
 
 use crate::simd::scan;
 use crate::simd::scan::{BLOCK, GROUP, PROBES, TILE};
-pub use crate::simd::scan::{PROBES as QUERIES, Sums, TILE as ROWS};
+pub use crate::simd::scan::{PROBES as QUERIES, TILE as ROWS};
+
+/// The sums of the products of bytes of each row of a tile with each query.
+pub type Sums = scan::Sums<PROBES>;
 
 /// Covers the rounding of single precision: of the rows, of their errors and of queries.
 const ROUNDING: f32 = 1e-4;
@@ -111,30 +114,48 @@ impl Shelf {
     ///
     /// # Panics
     ///
-    /// Where there is no such tile, or a query is of another length.
+    /// Where there is no such tile or no query, there are more than [`QUERIES`], or one is of another length.
     #[inline]
     pub fn reach(
         &self,
         tile: usize,
-        probes: [(&Probe, f32); PROBES],
+        probes: &[(&Probe, f32)],
         sums: Option<&mut Sums>,
     ) -> [u64; PROBES] {
-        scan::reach(&self.tile(tile), &probes.map(|(probe, least)| probe.at_least(least)), sums)
+        self.look(tile, probes.len(), |at| probes[at].0.at_least(probes[at].1), sums)
     }
 
     /// The same for products of bytes.
     ///
     /// # Panics
     ///
-    /// Where there is no such tile, or a query is of another length.
+    /// As [`reach`](Self::reach) does.
     #[inline]
     pub fn near(
         &self,
         tile: usize,
-        probes: [(&Probe, f32); PROBES],
+        probes: &[(&Probe, f32)],
         sums: Option<&mut Sums>,
     ) -> [u64; PROBES] {
-        scan::reach(&self.tile(tile), &probes.map(|(probe, least)| probe.near(least)), sums)
+        self.look(tile, probes.len(), |at| probes[at].0.near(probes[at].1), sums)
+    }
+
+    #[inline]
+    fn look<'p>(
+        &self,
+        tile: usize,
+        probes: usize,
+        probe: impl Fn(usize) -> scan::Probe<'p>,
+        sums: Option<&mut Sums>,
+    ) -> [u64; PROBES] {
+        assert!((1..=PROBES).contains(&probes), "one query to four");
+        let tile = self.tile(tile);
+        if probes == 1 {
+            let sums = sums.and_then(|sums| sums.first_chunk_mut());
+            let [found] = scan::reach(&tile, &[probe(0)], sums);
+            return [found, 0, 0, 0];
+        }
+        scan::reach(&tile, &[0, 1, 2, 3].map(|at: usize| probe(at.min(probes - 1))), sums)
     }
 
     /// The product of a row with a query, both as their bytes have them, by the sum that the tile's
@@ -233,7 +254,11 @@ mod tests {
                 for (least, tile) in leasts.iter().flat_map(|&least| [(least, 0), (least, 1)]) {
                     let mut sums = [[0; ROWS]; QUERIES];
                     let asked_for = [0, 1, 2, 3].map(|at: usize| (&probes[at], least));
-                    let near = shelf.near(tile, asked_for, Some(&mut sums));
+                    let near = shelf.near(tile, &asked_for, Some(&mut sums));
+                    // What one is told alone it is told beside others.
+                    let mut alone = [[0; ROWS]; QUERIES];
+                    let of_one = shelf.near(tile, &asked_for[..1], Some(&mut alone));
+                    assert_eq!((of_one[0], alone[0]), (near[0], sums[0]), "{dims} {least}");
                     for (query, (near, sums)) in near.iter().zip(&sums).enumerate() {
                         for (at, &told) in sums.iter().enumerate() {
                             let place = tile * ROWS + at;

@@ -247,11 +247,11 @@ impl Window {
     /// text.
     fn look(&self, tile: usize, newest: (u64, usize), searches: &mut [(Question, Nearest)]) {
         let Some(last) = searches.len().checked_sub(1) else { return };
-        let probe = |at: usize| {
+        let probes: [_; QUERIES] = std::array::from_fn(|at| {
             let (question, nearest) = &searches[at.min(last)];
             (&question.probe, nearest.least())
-        };
-        let reached = self.shelf.reach(tile, [probe(0), probe(1), probe(2), probe(3)], None);
+        });
+        let reached = self.shelf.reach(tile, &probes[..=last], None);
         for ((question, nearest), mut rows) in searches.iter_mut().zip(reached) {
             while rows != 0 {
                 let place = tile * ROWS + rows.trailing_zeros() as usize;

@@ -1,4 +1,4 @@
-//! Which of many rows of signed bytes may reach a query: sixty-four rows against four queries at a
+//! Which of many rows of signed bytes may reach a query: sixty-four rows against one query or four at a
 //! time, in whole numbers, compared with a bound at the end.
 //!
 //! Rows lie sixteen side by side: four numbers of the first, four of the second and so on, then the
@@ -15,7 +15,7 @@ use super::width;
 pub const BLOCK: usize = 16;
 /// Rows that are looked at together.
 pub const TILE: usize = 4 * BLOCK;
-/// Queries that are looked at together.
+/// Most queries that are looked at together.
 pub const PROBES: usize = 4;
 /// Numbers of a row that lie together.
 pub const GROUP: usize = 4;
@@ -40,7 +40,7 @@ pub struct Probe<'p> {
 }
 
 /// The sum of the products of bytes of each row of a tile with each query.
-pub type Sums = [[i32; TILE]; PROBES];
+pub type Sums<const N: usize> = [[i32; TILE]; N];
 
 /// For each query the rows, as bits, of which `sum · scale + error · gain` is not below its least. Who asks for
 /// the sums gets them.
@@ -49,11 +49,11 @@ pub type Sums = [[i32; TILE]; PROBES];
 ///
 /// Where rows and queries are not of the same length, a multiple of four.
 #[inline]
-pub fn reach(
+pub fn reach<const N: usize>(
     tile: &Tile<'_>,
-    probes: &[Probe<'_>; PROBES],
-    sums: Option<&mut Sums>,
-) -> [u64; PROBES] {
+    probes: &[Probe<'_>; N],
+    sums: Option<&mut Sums<N>>,
+) -> [u64; N] {
     let dims = tile.bytes.len() / TILE;
     assert!(dims.is_multiple_of(GROUP) && tile.bytes.len() == dims * TILE, "whole groups");
     assert!(probes.iter().all(|probe| probe.bytes.len() == dims), "as long as the rows");
@@ -87,20 +87,20 @@ pub fn reach(
 macro_rules! by_groups {
     ($name:ident, $features:literal, $add_product:path) => {
         #[target_feature(enable = $features)]
-        fn $name(
+        fn $name<const N: usize>(
             tile: &Tile<'_>,
-            probes: &[Probe<'_>; PROBES],
+            probes: &[Probe<'_>; N],
             groups: usize,
-            mut told: Option<&mut Sums>,
-        ) -> [u64; PROBES] {
+            mut told: Option<&mut Sums<N>>,
+        ) -> [u64; N] {
             use std::arch::aarch64::*;
             const LANES: usize = 4;
             const REGISTERS: usize = BLOCK / LANES;
             // SAFETY: there are four numbers to read.
             let places = unsafe { vld1q_u32([1_u32, 2, 4, 8].as_ptr()) };
-            let mut found = [0; PROBES];
+            let mut found = [0; N];
             for (number, block) in tile.bytes.chunks_exact(groups * GROUP * BLOCK).enumerate() {
-                let mut sums = [[vdupq_n_s32(0); REGISTERS]; PROBES];
+                let mut sums = [[vdupq_n_s32(0); REGISTERS]; N];
                 for (group, rows) in block.as_chunks::<{ GROUP * BLOCK }>().0.iter().enumerate() {
                     // SAFETY: each part of a group has sixteen bytes to read.
                     let load = |part: &[i8; GROUP * LANES]| unsafe { vld1q_s8(part.as_ptr()) };
@@ -170,18 +170,18 @@ fn products_of_groups(
 /// and these are moved to the row's, because one side must have none. Nothing is to be taken off then.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn avx2(
+fn avx2<const N: usize>(
     tile: &Tile<'_>,
-    probes: &[Probe<'_>; PROBES],
+    probes: &[Probe<'_>; N],
     groups: usize,
-    mut told: Option<&mut Sums>,
-) -> [u64; PROBES] {
+    mut told: Option<&mut Sums<N>>,
+) -> [u64; N] {
     use std::arch::x86_64::*;
     const HALF: usize = BLOCK / 2;
     let bytes = tile.bytes.as_ptr();
-    let mut found = [0; PROBES];
+    let mut found = [0; N];
     for block in 0..TILE / BLOCK {
-        let mut sums = [[_mm256_setzero_si256(); 2]; PROBES];
+        let mut sums = [[_mm256_setzero_si256(); 2]; N];
         let ones = _mm256_set1_epi16(1);
         // SAFETY: a block has `groups` times 64 bytes, a query as many times four; each of the arrays
         // holds four times sixteen numbers. Loads need no alignment.
@@ -223,13 +223,13 @@ fn avx2(
 
 #[cfg_attr(target_arch = "aarch64", allow(dead_code, reason = "what others are held against"))]
 #[inline(always)]
-fn plain(
+fn plain<const N: usize>(
     tile: &Tile<'_>,
-    probes: &[Probe<'_>; PROBES],
+    probes: &[Probe<'_>; N],
     groups: usize,
-    mut told: Option<&mut Sums>,
-) -> [u64; PROBES] {
-    let mut found = [0; PROBES];
+    mut told: Option<&mut Sums<N>>,
+) -> [u64; N] {
+    let mut found = [0; N];
     for (at, (found, probe)) in found.iter_mut().zip(probes).enumerate() {
         for (number, block) in tile.bytes.chunks_exact(groups * GROUP * BLOCK).enumerate() {
             let mut sums = [0_i32; BLOCK];
@@ -257,33 +257,57 @@ fn plain(
     found
 }
 
-/// Sixteen sums of sixteen rows each stay in registers; each load of a row serves four queries, and
-/// each of a query four blocks.
+/// Several queries are in the cache with the rows, and each load of a query serves four blocks. One waits for
+/// memory, which is read fastest in the order in which it lies: a block after the other.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vnni")]
-fn vnni(
+fn vnni<const N: usize>(
     tile: &Tile<'_>,
-    probes: &[Probe<'_>; PROBES],
+    probes: &[Probe<'_>; N],
     groups: usize,
-    mut told: Option<&mut Sums>,
-) -> [u64; PROBES] {
-    use std::arch::x86_64::*;
+    mut told: Option<&mut Sums<N>>,
+) -> [u64; N] {
     const BLOCKS: usize = TILE / BLOCK;
-    let mut sums = [[_mm512_setzero_si512(); BLOCKS]; PROBES];
+    let mut found = [0; N];
+    if N > 1 {
+        vnni_blocks::<N, BLOCKS>(tile, probes, (0, groups), told, &mut found);
+    } else {
+        for block in 0..BLOCKS {
+            let told = told.as_deref_mut();
+            vnni_blocks::<N, 1>(tile, probes, (block, groups), told, &mut found);
+        }
+    }
+    found
+}
+
+/// The rows of `B` blocks. A sum of sixteen rows for each block and query stays in registers; each load of a row
+/// serves all queries.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn vnni_blocks<const N: usize, const B: usize>(
+    tile: &Tile<'_>,
+    probes: &[Probe<'_>; N],
+    (first, groups): (usize, usize),
+    mut told: Option<&mut Sums<N>>,
+    found: &mut [u64; N],
+) {
+    use std::arch::x86_64::*;
+    let mut sums = [[_mm512_setzero_si512(); B]; N];
     let (bytes, biases) = (tile.bytes.as_ptr(), tile.biases.as_ptr());
     // SAFETY: a block has `groups` times 64 bytes, a query as many times four; each of the arrays
-    // holds four times sixteen numbers. Loads need no alignment.
+    // holds four times sixteen numbers, and there are `B` blocks from the first on. Loads need no alignment.
     unsafe {
-        for number in 0..BLOCKS {
-            let bias = _mm512_loadu_si512(biases.add(number * BLOCK).cast());
+        for number in 0..B {
+            let bias = _mm512_loadu_si512(biases.add((first + number) * BLOCK).cast());
             for sums in &mut sums {
                 sums[number] = bias;
             }
         }
         for group in 0..groups {
-            let mut rows = [_mm512_setzero_si512(); BLOCKS];
+            let mut rows = [_mm512_setzero_si512(); B];
             for (number, row) in rows.iter_mut().enumerate() {
-                let at = (number * groups + group) * GROUP * BLOCK;
+                let at = ((first + number) * groups + group) * GROUP * BLOCK;
                 *row = _mm512_loadu_si512(bytes.add(at).cast());
             }
             for (sums, probe) in sums.iter_mut().zip(probes) {
@@ -294,21 +318,20 @@ fn vnni(
                 }
             }
         }
-        let mut found = [0; PROBES];
         for (at, ((found, sums), probe)) in found.iter_mut().zip(sums).zip(probes).enumerate() {
             let (gain, least) = (_mm512_set1_ps(probe.gain), _mm512_set1_ps(probe.least));
             for (number, sum) in sums.into_iter().enumerate() {
+                let row = (first + number) * BLOCK;
                 if let Some(told) = told.as_deref_mut() {
-                    _mm512_storeu_si512(told[at].as_mut_ptr().add(number * BLOCK).cast(), sum);
+                    _mm512_storeu_si512(told[at].as_mut_ptr().add(row).cast(), sum);
                 }
-                let scales = _mm512_loadu_ps(tile.scales.as_ptr().add(number * BLOCK));
-                let errors = _mm512_loadu_ps(tile.errors.as_ptr().add(number * BLOCK));
+                let scales = _mm512_loadu_ps(tile.scales.as_ptr().add(row));
+                let errors = _mm512_loadu_ps(tile.errors.as_ptr().add(row));
                 let slack = _mm512_mul_ps(errors, gain);
                 let reached = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scales, slack);
                 let mask = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(reached, least);
-                *found |= u64::from(mask) << (number * BLOCK);
+                *found |= u64::from(mask) << row;
             }
         }
-        found
     }
 }
