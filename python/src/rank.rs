@@ -83,16 +83,14 @@ pub(crate) struct AskedFor {
     diversify: Option<f64>,
     #[pyo3(item)]
     min_known: f64,
-    #[pyo3(item)]
-    guesses: bool,
 }
 
 /// A candidate, its score, and with a threshold whether it is related to the query.
 type FoundOne = (usize, Option<f32>, Option<bool>);
 
-/// A ranking as Python takes it: candidates, the share of the query's words that are known where not all
-/// are, and what a query of unknown words was read as.
-pub(crate) type Found = (Vec<FoundOne>, Option<f32>, Option<String>);
+/// A ranking as Python takes it: candidates, and the share of the query's words that are known where not all
+/// are.
+pub(crate) type Found = (Vec<FoundOne>, Option<f32>);
 
 impl AskedFor {
     fn likes(&self) -> Result<Likes<'_>, Problem> {
@@ -147,11 +145,8 @@ pub(crate) fn one(
     };
     let texts = asked.query.as_deref().map_or_else(|| likes.into(), Asked::from);
     let query = Query { min_known: asked.min_known as f32, ..options.query };
-    let mut question =
+    let question =
         Question { min_score: options.min_score, page, ..Question::new(texts, query) };
-    if asked.guesses {
-        py.detach(|| question.guess(engine, candidates.texts.iter().copied()));
-    }
     let list = cognate::engine::Candidates::of(&candidates.texts);
     let all = candidates.texts.len();
     let per_part = if question.is_in_parts(engine) { PER_PART } else { all.max(1) };
@@ -181,7 +176,7 @@ pub(crate) fn one(
     let missing = candidates.missing().filter(|_| options.min_score.is_none());
     let wanted = options.top_k.unwrap_or(usize::MAX);
     let found = listed.chain(missing.map(|at| (at, None, None))).take(wanted).collect();
-    Ok((found, page.ranking.query_known, page.read_as.clone()))
+    Ok((found, page.ranking.query_known))
 }
 
 /// The score of every query with every candidate, a row a query; `fill` where there is none.

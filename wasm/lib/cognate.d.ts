@@ -65,8 +65,6 @@ export interface Ranking extends Unscored {
   results: { index: number; score: number | null; related?: boolean }[];
   /** The share of the query's words that the model lists; null where it lists all of them. */
   queryKnown: number | null;
-  /** What a query was read as of which the model lists no word; null where it was read as it is. */
-  queryReadAs: string | null;
 }
 
 export interface Embeddings extends Unscored {

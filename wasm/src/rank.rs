@@ -15,14 +15,13 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
         return Err(Problem::setting("minScore", "a number", "NaN"));
     }
     let page = PageOptions { top_k: question.top_k, ..PageOptions::default() };
-    let mut asked = RankQuestion {
+    let asked = RankQuestion {
         // Scores have single precision; so a score reaches the number that it is printed as.
         min_score: question.min_score.map(|least| least as f32),
         page,
         ..RankQuestion::new(question.text(0), question.query)
     };
     let texts = question.texts.get(1..).unwrap_or_default();
-    asked.guess(engine, texts.iter().copied());
     let go_on = || Ok::<_, QueryError>(());
     let made = engine.rank_pages(&asked, &Candidates::of(texts), go_on)?;
     let Some(page) = made.one() else { return Ok(json!({}).into()) };
@@ -42,7 +41,6 @@ pub(crate) fn answer(engine: &Engine, question: &Question<'_>) -> Result<Answer,
         "reasons": ranking.reasons,
         "truncated": ranking.truncated,
         "queryKnown": ranking.query_known,
-        "queryReadAs": page.read_as,
     })
     .into())
 }

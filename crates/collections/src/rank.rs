@@ -169,29 +169,8 @@ pub struct ItemSearch<'s> {
 }
 
 impl ItemSearch<'_> {
-    /// Finds the items. Queries without a known word are read as others if `may_guess` says so.
+    /// Finds the items.
     pub fn find(
-        &self,
-        question: &mut Question<'_>,
-        may_guess: impl FnOnce(&Question<'_>) -> bool,
-        cancel: Cancellation<'_>,
-    ) -> Result<FoundItems, ChooseError> {
-        let found = self.choose(question, cancel)?;
-        if question.unknown_queries(self.engine) == 0 || !may_guess(question) {
-            return Ok(found);
-        }
-        // Which words may be meant is told by all items that are selected, not by those of a shortlist.
-        let all = match self.collection.choose(&self.which, &Choice::All, self.now, cancel) {
-            Err(ChooseError::Collection(CollectionError::TooManyChosen { .. })) => Vec::new(),
-            all => all?.items,
-        };
-        let texts = all.iter().take_while(|_| cancel.check().is_ok());
-        let is_guessed = question.guess(self.engine, texts.map(|(_, item)| &*item.text));
-        cancel.check()?;
-        if is_guessed { self.choose(question, cancel) } else { Ok(found) }
-    }
-
-    fn choose(
         &self,
         question: &Question<'_>,
         cancel: Cancellation<'_>,

@@ -83,8 +83,6 @@ class Ranking(list[Ranked]):
 
     #: The share of the query's words that the model lists, where it does not list all of them.
     query_known: float | None = None
-    #: What a query of which no word is known was read as.
-    query_read_as: str | None = None
     #: With `threshold`, for each of them whether it is related to the query; nothing where it has no score.
     related: list[bool | None] | None = None
 
@@ -467,9 +465,7 @@ class Model:
         next candidate for its score and against its likeness to those before it: 1 is the order of
         scores, and the lower it is the more candidates differ.
 
-        A query of which the model lists no word, and no candidate has one, is read as words of the
-        candidates that are spelt nearly so, which the answer's `query_read_as` tells. With `min_known`
-        above 0 it is not: a query of which the model lists a smaller share of the words scores nothing.
+        A query of which the model lists a smaller share of the words than `min_known` scores nothing.
 
         >>> model = Model()
         >>> for found in model.rank("earthquake", ["a cat", "quake hits city", "a tremor"], top_k=2):
@@ -482,9 +478,6 @@ class Model:
         >>> liked = model.rank(None, news, like=["earthquake", "football"], diversify=0.5, top_k=2)
         >>> [found.place for found in liked]
         [0, 2]
-        >>> found = model.rank("footbal tonigt", ["cup final of football", "tonight"], top_k=1)
-        >>> found[0].place, found.query_known, found.query_read_as
-        (0, 0.0, 'football tonight')
         >>> model.rank("footbal", news, top_k=1, min_known=0.5)[0].score is None
         True
         """
@@ -499,13 +492,11 @@ class Model:
         if disliked and not liked:
             raise ValueError("unlike: this stands beside `like` alone")
         asked_for = _asked_for(
-            query, liked, disliked, strategy, unlike_weight, diversify, min_known, guesses=True
+            query, liked, disliked, strategy, unlike_weight, diversify, min_known
         )
-        found, known, read_as = self._native.rank(
-            asked_for, texts, top_k, min_score, threshold, asked
-        )
+        found, known = self._native.rank(asked_for, texts, top_k, min_score, threshold, asked)
         ranking = Ranking(Ranked(texts[index], score, index) for index, score, _ in found)
-        ranking.query_known, ranking.query_read_as = known, read_as
+        ranking.query_known = known
         if threshold is not None:
             ranking.related = [related for _, _, related in found]
         return ranking
@@ -702,8 +693,6 @@ def _asked_for(
     unlike_weight: float = 0.5,
     diversify: float | None = None,
     min_known: float = 0.0,
-    *,
-    guesses: bool = False,
 ) -> dict[str, Any]:
     """What candidates are ranked for, as the compiled part takes it."""
     return {
@@ -714,7 +703,6 @@ def _asked_for(
         "unlike_weight": unlike_weight,
         "diversify": diversify,
         "min_known": min_known,
-        "guesses": guesses,
     }
 
 

@@ -59,7 +59,7 @@ pub(super) struct Asked {
 #[derive(Debug, Args)]
 pub(super) struct KnownQuery {
     /// Least share of the query's words, from 0 to 1, that the model has to list: a query with fewer ranks
-    /// nothing, and none is read as other words
+    /// nothing
     #[arg(long, value_name = "SHARE", value_parser = share)]
     min_known: Option<f64>,
 }
@@ -72,18 +72,11 @@ impl KnownQuery {
     }
 }
 
-/// Tells whoever sees standard error how a query was read, and whether words of it are unknown.
+/// Tells whoever sees standard error whether words of a query are unknown.
 pub(super) fn tell_query(page: &Page) {
-    let told = match (&page.read_as, page.ranking.query_known) {
-        (Some(read_as), _) => {
-            format!("none of the query's words is known; it is read as: {read_as}")
-        }
-        (None, Some(known)) if known < 1.0 => {
-            format!("{:.0} % of the query's words are known", 100.0 * known)
-        }
-        _ => return,
-    };
-    note(&told);
+    if let Some(known) = page.ranking.query_known.filter(|known| *known < 1.0) {
+        note(&format!("{:.0} % of the query's words are known", 100.0 * known));
+    }
 }
 
 /// Tells something beside the answer. A standard error that is closed is no reason to fail.

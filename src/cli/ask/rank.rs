@@ -188,8 +188,7 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
     let resolved = args.opposites.of(args.asked.chosen.ranked_by(&model, args.measure)?);
     let (resolved, _) = judged(args.known.of(resolved), args.threshold)?;
     let asked = asked.as_deref().map_or_else(|| args.likes().into(), Asked::from);
-    let mut question = question(&resolved, asked, args.page(&resolved)?)?;
-    question.guess(&model.engine, candidates.iter().map(String::as_str));
+    let question = question(&resolved, asked, args.page(&resolved)?)?;
     let made = rank(&resolved, &question, &Candidates::of(&candidates))?;
     let Some(page) = made.one() else { return Ok(()) };
     if !args.asked.json {

@@ -121,8 +121,6 @@ struct Found<'f> {
     unscored: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     query_known: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    query_read_as: Option<&'f str>,
     /// Places of liked and disliked items that the collection does not have.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     like_missing: &'f [usize],
@@ -239,7 +237,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     if !rank::ranks(&mut question, &named[0], boosts.as_ref()) {
         return Err(usage("the collection has none of the liked items"));
     }
-    let found = search.find(&mut question, |_| true, Cancellation::NEVER)?;
+    let found = search.find(&question, Cancellation::NEVER)?;
     let [like_missing, unlike_missing] = named.each_ref().map(|named| &*named.missing);
     for (ids, missing) in [(&args.like, like_missing), (&args.unlike, unlike_missing)] {
         for id in missing.iter().filter_map(|place| ids.get(*place)).filter(|_| !args.json) {
@@ -286,7 +284,6 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
         results: lines.collect(),
         unscored: page.ranking.unscored.len(),
         query_known: page.ranking.query_known,
-        query_read_as: page.read_as.as_deref(),
         like_missing,
         unlike_missing,
         unknown: &unknown,

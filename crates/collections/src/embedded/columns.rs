@@ -15,6 +15,8 @@ use crate::{
     AskedAttribute, Attribute, AttributeKind, Budget, Filter, Item, ItemSelector, MOST_ATTRIBUTES,
 };
 
+/// Fewest items of a chunk of which a column is made.
+const LEAST_ITEMS: usize = 16;
 /// Most columns of a chunk. A filter that asks for more attributes is asked item by item.
 pub(super) const MOST_COLUMNS: usize = MOST_ATTRIBUTES + 1;
 /// The code of an item without a value: above every other, by more than there are codes.
@@ -286,6 +288,7 @@ impl Chunk {
             self.columns.keep(name, &column);
             Some(column)
         };
+        let budget = budget.filter(|_| self.items.len() >= LEAST_ITEMS);
         budget.and_then(|budget| self.columns.get(name).or_else(|| made(budget)))
     }
 

@@ -24,7 +24,6 @@ pub mod event_rules;
 pub mod fuse;
 mod opposes;
 mod query;
-mod read_as;
 mod related;
 mod sentence;
 mod served;

@@ -25,6 +25,8 @@ use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 
+/// Bytes of an item that is told as a reason, with its event and what that was asked.
+pub(super) const REASON_BYTES: usize = 160;
 /// Words of a post, where those of a window are not looked up.
 pub(crate) const POST_WORDS: u64 = 15;
 /// Items whose words are counted to weigh a match.

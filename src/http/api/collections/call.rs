@@ -1,6 +1,7 @@
 //! What requests to collections have in common: who asks, units, a body that is paid for and read, threads
 //! that may wait for a disk, an answer within the memory of unsent answers.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,6 +82,33 @@ fn got(error: &CollectionError) -> ApiError {
         CollectionError::NotServed { .. } => of(error, ""),
         _ => no_collection(),
     }
+}
+
+/// Which items the parameters of a query string mean.
+pub(super) fn selector(
+    written: Option<String>,
+    event: Option<String>,
+    age: Option<String>,
+) -> Result<ItemSelector<'static>, ApiError> {
+    let (filter, within) = (filter(written.as_deref())?, within(age.as_deref())?);
+    let event = event.map(Cow::Owned);
+    Ok(ItemSelector { filter, event, within, ..ItemSelector::default() })
+}
+
+/// A filter written as JSON in a query string.
+pub(crate) fn filter(written: Option<&str>) -> Result<Filter, ApiError> {
+    let Some(written) = written else { return Ok(Filter::default()) };
+    Filter::read(written).map_err(|problem| of_filter(&problem, "/filter"))
+}
+
+/// How old items may be, in milliseconds.
+pub(crate) fn within(written: Option<&str>) -> Result<Option<i64>, ApiError> {
+    let Some(written) = written else { return Ok(None) };
+    let wrong = || {
+        let detail = "expected a number with s, m, h or d, such as 30s or 24h";
+        ApiError::at(Code::InvalidField, "/within", detail)
+    };
+    cognate_collections::span(written).ok_or_else(wrong).map(Some)
 }
 
 /// The length of a page that a request asks for.

@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::Named;
-use crate::http::api::collections::items::selector;
+use crate::http::api::collections::call::selector;
 use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{COLLECTION, refusals};
 use crate::http::request::json;

@@ -13,12 +13,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::http::api::collections::answers::{Changed, ItemEntry, MatchedEntry};
+use crate::http::api::collections::answers::{Changed, ItemEntry, MatchedEntry, REASON_BYTES};
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::{Call, MatchRefusal, Named};
-use crate::http::api::collections::match_options::Matching;
-use crate::http::api::collections::matching::REASON_BYTES;
-use crate::http::api::stream::matching::MatchParameters;
+use crate::http::api::collections::match_options::{MatchParameters, Matching};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};

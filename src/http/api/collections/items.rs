@@ -1,12 +1,10 @@
 //! `POST`, `GET` and `DELETE /collections/{name}/items`: items written, listed and deleted.
 
-use std::borrow::Cow;
-
 use axum::extract::Request;
 use axum::http::Uri;
 use axum::response::Response;
 use cognate_collections::{
-    Cancellation, CollectionError, Filter, Incoming, Item, ItemSelector, Page, UnknownNames, Write,
+    Cancellation, CollectionError, Incoming, Item, Page, UnknownNames, Write,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -216,7 +214,7 @@ pub(crate) async fn list(
 ) -> Result<Response, ApiError> {
     let asked: ItemsParameters = json::read_query(&uri)?;
     let limit = call::page_length(asked.limit, LISTED, MOST_LISTED, "items")?;
-    let which = selector(asked.filter, asked.event, asked.within)?;
+    let which = call::selector(asked.filter, asked.event, asked.within)?;
     let (now, offset) = (cognate_collections::now(), asked.offset.unwrap_or(0));
     call.compute(move |call, work| {
         let of = |error: &CollectionError| call::of(error, "");
@@ -271,7 +269,7 @@ pub(crate) async fn delete(
 ) -> Result<Response, ApiError> {
     call.check_writes()?;
     let asked: DeleteParameters = json::read_query(&uri)?;
-    let which = selector(asked.filter, asked.event, asked.within)?;
+    let which = call::selector(asked.filter, asked.event, asked.within)?;
     let is_everything = which.filter.is_empty() && which.event.is_none() && which.within.is_none();
     if is_everything && !asked.all {
         let detail = "this would take out every item; say which by `filter`, `event` or `within`, or \
@@ -280,31 +278,4 @@ pub(crate) async fn delete(
     }
     let applied = call.remove(&collection, which).await?;
     call.answer(0, &Changed::from(applied))
-}
-
-/// Which items the parameters of a query string mean.
-pub(super) fn selector(
-    written: Option<String>,
-    event: Option<String>,
-    age: Option<String>,
-) -> Result<ItemSelector<'static>, ApiError> {
-    let (filter, within) = (filter(written.as_deref())?, within(age.as_deref())?);
-    let event = event.map(Cow::Owned);
-    Ok(ItemSelector { filter, event, within, ..ItemSelector::default() })
-}
-
-/// A filter written as JSON in a query string.
-pub(crate) fn filter(written: Option<&str>) -> Result<Filter, ApiError> {
-    let Some(written) = written else { return Ok(Filter::default()) };
-    Filter::read(written).map_err(|problem| call::of_filter(&problem, "/filter"))
-}
-
-/// How old items may be, in milliseconds.
-pub(crate) fn within(written: Option<&str>) -> Result<Option<i64>, ApiError> {
-    let Some(written) = written else { return Ok(None) };
-    let wrong = || {
-        let detail = "expected a number with s, m, h or d, such as 30s or 24h";
-        ApiError::at(Code::InvalidField, "/within", detail)
-    };
-    cognate_collections::span(written).ok_or_else(wrong).map(Some)
 }

@@ -1,13 +1,19 @@
 //! What is asked of texts that are matched, and how much work that is.
 
-use cognate::window::options::{OptionError, OptionProblem, Options};
-use cognate::window::stream::Settings;
+use cognate::window::options::{Least, OptionError, OptionProblem, Options};
+use cognate::window::stream::{AddPolicy, Settings};
 use cognate::window::usual;
+use cognate::window::usual::Preset;
 use cognate_collections::MatchOptions;
+use serde::Deserialize;
+use utoipa::IntoParams;
 
+use crate::http::api::collections::call;
 use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::registry::models::Models;
+use crate::http::request::fields::{ModelName, OpposedPolicy, VectorMethod};
 use crate::http::request::query::{Resolved, Selection};
+use crate::http::request::threshold::Threshold;
 
 /// Most items that a text is matched against.
 const MAX_WINDOW: usize = 100_000;
@@ -33,6 +39,90 @@ impl Matching {
         let resolved = Selection { model, method, ..Selection::default() }.resolve(models)?;
         let stream = options.resolve(&resolved.model.engine, MAX_WINDOW);
         Ok(Self { resolved, how: treated(stream.map_err(of_option)?) })
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct MatchParameters {
+    /// The model.
+    #[param(value_type = Option<ModelName<'_>>)]
+    model: Option<String>,
+    /// The method whose vectors find the nearest.
+    #[param(value_type = Option<VectorMethod<'_>>)]
+    method: Option<String>,
+    /// The kind of stream, which says what is usual.
+    preset: Option<Preset>,
+    /// A method that scores the nearest once more, or `none`.
+    second: Option<String>,
+    /// How many items before a text it is matched against.
+    #[param(minimum = 1, maximum = 100000)]
+    last: Option<usize>,
+    /// None of them that is earlier or later than the text by more
+    /// than this.
+    within: Option<String>,
+    /// A number or `calibrated`; `min_score` is the same.
+    #[serde(alias = "min_score")]
+    threshold: Option<String>,
+    /// How many of the nearest are looked at.
+    #[param(minimum = 1, maximum = 1000)]
+    nearest: Option<usize>,
+    /// How many items of an event must speak for it, at most those of it
+    /// that are in the window, and `nearest`.
+    #[param(minimum = 1, maximum = 1000)]
+    votes: Option<usize>,
+    /// The share of an event's score that is the cosine to the mean of its last
+    /// texts.
+    #[param(minimum = 0, maximum = 1)]
+    centre: Option<f64>,
+    /// The least score at which a text is a duplicate of its nearest,
+    /// whose event it joins.
+    duplicate_score: Option<f64>,
+    /// What becomes of items that are opposed to a text.
+    opposes: Option<OpposedPolicy>,
+    /// Which texts are added.
+    add: Option<AddPolicy>,
+    /// Whether texts whose names the collection has are matched anew and take
+    /// the places of those.
+    replace: Option<bool>,
+    /// The items that texts are matched against, as JSON: `{"user": "u1"}`. It
+    /// must admit those that are added.
+    filter: Option<String>,
+    /// Whether each is told why it has its event.
+    explain: Option<bool>,
+}
+
+impl MatchParameters {
+    pub(crate) fn explains(&self) -> bool {
+        self.explain == Some(true)
+    }
+
+    pub(crate) fn matching(&self, models: &Models) -> Result<Matching, ApiError> {
+        let least = self.threshold.as_deref();
+        let least = least.map(|written| Threshold::parse(written, "/threshold"));
+        let options = Options {
+            preset: self.preset,
+            method: self.method.as_deref(),
+            second: self.second.as_deref(),
+            last: self.last,
+            within: call::within(self.within.as_deref())?,
+            threshold: least.transpose()?.map(Least::from),
+            nearest: self.nearest,
+            votes: self.votes,
+            centre: self.centre,
+            duplicate_score: self.duplicate_score,
+            drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
+        };
+        let filter = call::filter(self.filter.as_deref())?;
+        let treated = |stream| MatchOptions {
+            stream,
+            filter,
+            add: self.add.unwrap_or_default(),
+            explain: self.explains(),
+            replace: self.replace.unwrap_or(false),
+        };
+        Matching::new(self.model.as_deref(), &options, models, treated)
     }
 }
 

@@ -15,11 +15,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use crate::http::api::collections::answers::{Against, MatchedEntry, is_none_of_them};
+use crate::http::api::collections::answers::{
+    Against, MatchedEntry, REASON_BYTES, is_none_of_them,
+};
 use crate::http::api::collections::call::Named;
-use crate::http::api::collections::items::{ItemRequest, item_at, within};
-use crate::http::api::collections::match_options::{Effort, Matching};
-use crate::http::api::collections::{call, item, items};
+use crate::http::api::collections::items::{ItemRequest, item_at};
+use crate::http::api::collections::match_options::{Effort, MatchParameters, Matching};
+use crate::http::api::collections::{call, item};
 use crate::http::api::cost::Cost;
 use crate::http::api::pipeline::{ANSWER_HEAD, Endpoint, NUMBER_BYTES};
 use crate::http::api::question::{
@@ -43,9 +45,8 @@ use crate::http::work::unsent::Answer;
 
 /// Bytes of the answer to a text beside ids and scores.
 const MATCHED_BYTES: usize = 80;
-/// Bytes of an item that is near beside its score, and of one with its event and what that was asked.
+/// Bytes of an item that is near beside its score.
 const NEAR_BYTES: usize = 24;
-pub(super) const REASON_BYTES: usize = 160;
 
 /// The body of `POST /collections/{name}/match`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -151,7 +152,7 @@ impl MatchRequest<'_> {
             method: self.method.as_ref().map(AsRef::as_ref),
             second: self.second.as_deref(),
             last: self.last.map(|Count(last)| last),
-            within: within(self.within.as_deref())?,
+            within: call::within(self.within.as_deref())?,
             threshold: self.threshold.map(Least::from),
             nearest: self.nearest.map(|Pool(nearest)| nearest),
             votes: self.votes.map(|Pool(votes)| votes),
@@ -204,7 +205,7 @@ impl Ask for MatchQuestion<'_> {
         let limit = ("max_texts", app.settings.max_texts);
         pipeline::check_length("/items", "items", list.length, limit)?;
         let model = request.model.as_ref().map(AsRef::as_ref);
-        let filter = items::filter(request.filter.map(RawValue::get))?;
+        let filter = call::filter(request.filter.map(RawValue::get))?;
         let treated = |stream| MatchOptions {
             stream,
             filter,
@@ -328,7 +329,7 @@ refusals!(
     operation_id = "match",
     params(
         ("name" = String, Path, description = "The collection"),
-        stream::matching::MatchParameters,
+        MatchParameters,
     ),
     request_body(content(
         (MatchRequest<'_> = "application/json"),

@@ -182,13 +182,11 @@ function reasons({ words = [], like }, body) {
 }
 
 /** What went otherwise than it was asked. */
-function noticed({ like_missing = [], unlike_missing = [], filter_unknown = [], query_read_as, query_known }, body) {
+function noticed({ like_missing = [], unlike_missing = [], filter_unknown = [], query_known }, body) {
   const gone = [...like_missing.map((at) => body.like[at].id), ...unlike_missing.map((at) => body.unlike[at].id)];
   const lines = gone.map((id) => `The collection has no item ${id}.`);
   lines.push(...filter_unknown.map((name) => `No item of the collection has the attribute ${name}.`));
-  if (query_read_as !== undefined) {
-    lines.push(`No word of the query is known; it was read as \u201c${query_read_as}\u201d.`);
-  } else if (query_known !== undefined) {
+  if (query_known !== undefined) {
     lines.push(`Of the words of the query ${Math.round(100 * query_known)} % are known.`);
   }
   return lines;

@@ -12,9 +12,9 @@ use cognate_collections::{
 };
 
 use crate::http::api::collections::call;
-use crate::http::api::collections::items::within;
+use crate::http::api::collections::call::within;
 use crate::http::api::cost::Cost;
-use crate::http::api::rank::run::{compute, guessing};
+use crate::http::api::rank::run::compute;
 use crate::http::api::rank::{RankRequest, item_boosts};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
@@ -27,8 +27,6 @@ use crate::http::work::unsent::{Charge, Unsent};
 /// Bytes that an item takes while it is ranked: its places in the lists, and its score or why it has none.
 const ITEM_BYTES: usize =
     size_of::<(u64, Arc<Item>)>() + size_of::<RankedItem<'_>>() + size_of::<KeptText<'_>>() + 64;
-/// Bytes of the text of an item, roughly.
-const BYTES_PER_ITEM: usize = 100;
 /// Bytes of an item's boost and group.
 const MORE_BYTES: usize = 64;
 /// Bytes of another score of an item, with its place.
@@ -101,9 +99,7 @@ impl Held {
         call::check_filter(app, &search.which.filter, || Ok(told()?.items))?;
         let is_cancelled = || work.check().is_err();
         let cancel = Cancellation::when(&is_cancelled);
-        let bytes = || told().map_or(usize::MAX, |told| told.items.saturating_mul(BYTES_PER_ITEM));
-        let may_guess = |question: &Question<'_>| guessing(question, engine, bytes, app).is_some();
-        let found = search.find(&mut question, may_guess, cancel);
+        let found = search.find(&question, cancel);
         let found = found.map_err(|error| call::of_choice(error, call::of_named, work))?;
         let clock = |boosts| Ok::<_, ApiError>((boosts, told()?.settings.clock(now)));
         let boosts = boosts.map(clock).transpose()?;

@@ -44,9 +44,6 @@ enveloped! {
         /// `coverage` in any case.
         #[serde(skip_serializing_if = "Option::is_none")]
         query_known: Option<f32>,
-        /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        query_read_as: Option<&'r str>,
         /// Places of liked texts that are part of no score, as they have no known word.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false)]
@@ -105,9 +102,6 @@ pub(super) struct ItemResults<'r> {
     /// `coverage` in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
     query_known: Option<f32>,
-    /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    query_read_as: Option<&'r str>,
 }
 
 /// An item and its score.
@@ -184,7 +178,6 @@ impl<'r> ItemRanking<'r> {
             unscored: page.ranking.unscored.len(),
             query_truncated: page.ranking.query_truncated,
             query_known: page.ranking.query_known,
-            query_read_as: page.read_as.as_deref(),
         });
         let [liked, disliked] = &held.named;
         let places = |named: &NamedItems, of_found: &[usize]| {
@@ -200,7 +193,6 @@ impl<'r> ItemRanking<'r> {
             rankings: several.then(|| rankings.collect()),
             query_truncated: one.is_some_and(|page| page.ranking.query_truncated),
             query_known: one.and_then(|page| page.ranking.query_known),
-            query_read_as: one.and_then(|page| page.read_as.as_deref()),
             like_unscored: places(liked, &told.unscored.liked),
             like_missing: &liked.missing,
             like_is_id: &liked.are_ids,

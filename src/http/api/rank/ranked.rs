@@ -12,7 +12,7 @@ use crate::http::api::rank::fused::runs;
 use crate::http::api::rank::held::Held;
 use crate::http::api::rank::item_ranking::ItemRanking;
 use crate::http::api::rank::response::{RankResponse, RankedCandidate, RankingsResponse};
-use crate::http::api::rank::run::{compute, guessing, weigh};
+use crate::http::api::rank::run::{compute, weigh};
 use crate::http::api::rank::texts::TEXT_BYTES;
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
@@ -46,8 +46,6 @@ struct PlannedRanking<'b> {
     question: Question<'b>,
     resolved: Resolved,
     cost: Cost,
-    /// Whether some query for candidates of the request is read as other words, if there are any.
-    guesses: bool,
     /// The items, if they are those of a collection.
     held: Option<Held>,
 }
@@ -98,12 +96,12 @@ impl Ask for Ranked<'_> {
             None => plan_candidates(&request, context),
         };
         let planned = planned.map_err(|error| error.renamed(|at| place(&request, at)));
-        let (question, resolved, cost, guesses, held) = planned?;
-        Ok(Box::new(PlannedRanking { request, question, resolved, cost, guesses, held }))
+        let (question, resolved, cost, held) = planned?;
+        Ok(Box::new(PlannedRanking { request, question, resolved, cost, held }))
     }
 }
 
-type Plan<'b> = (Question<'b>, Resolved, Cost, bool, Option<Held>);
+type Plan<'b> = (Question<'b>, Resolved, Cost, Option<Held>);
 
 fn plan_items<'b>(
     request: &RankRequest<'b>,
@@ -131,7 +129,7 @@ fn plan_items<'b>(
         };
         weigh(&question, &Candidates::of(&items), &resolved, (bytes_of, kept), app)?
     };
-    Ok((question, resolved, cost, false, Some(held)))
+    Ok((question, resolved, cost, Some(held)))
 }
 
 fn plan_candidates<'b>(
@@ -147,8 +145,6 @@ fn plan_candidates<'b>(
     let engine = &resolved.model.engine;
     engine.check(&resolved.query)?;
     let question = request.question(asked, &resolved)?;
-    let texts = request.candidates().iter().map(AsRef::<str>::as_ref);
-    let guessing = guessing(&question, engine, || texts.map(str::len).sum(), app);
     let bytes_of = |candidate: &Candidate<'_>| {
         let id = candidate.id().map(|id| match id {
             CandidateId::Text(id) => id.len(),
@@ -159,9 +155,8 @@ fn plan_candidates<'b>(
     };
     let candidates = request.ranked_candidates();
     let cost = weigh(&question, &candidates, &resolved, (bytes_of, false), app)?;
-    let cost = guessing.map_or(Ok(cost), |work| cost.heavier(work, app))?;
     drop(candidates);
-    Ok((question, resolved, cost, guessing.is_some(), None))
+    Ok((question, resolved, cost, None))
 }
 
 /// Bytes of the text of a result beside its numbers, of its id and of its data.
@@ -201,7 +196,7 @@ impl Planned for PlannedRanking<'_> {
     }
 
     fn answer(
-        mut self: Box<Self>,
+        self: Box<Self>,
         app: &App,
         job: &JobContext,
         answer: &mut Answer<'_>,
@@ -209,13 +204,7 @@ impl Planned for PlannedRanking<'_> {
         self.request.parts().for_each(|part| app.metrics.ranked_with(part));
         let answered = match &self.held {
             Some(held) => self.answer_items(held, app, job, answer).map_err(of_items),
-            None => {
-                if self.guesses {
-                    let texts = self.request.candidates().iter().map(AsRef::as_ref);
-                    self.question.guess(&self.resolved.model.engine, texts);
-                }
-                self.answer_candidates(app, job, answer)
-            }
+            None => self.answer_candidates(app, job, answer),
         };
         answered.map_err(|error| error.renamed(|at| place(&self.request, at)))
     }

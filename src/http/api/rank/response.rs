@@ -34,9 +34,6 @@ enveloped! {
         /// `coverage` in any case.
         #[serde(skip_serializing_if = "Option::is_none")]
         query_known: Option<f32>,
-        /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        query_read_as: Option<&'r str>,
         /// Places of liked texts that are part of no score, as they have no known word.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         #[schema(required = false)]
@@ -79,9 +76,6 @@ pub(super) struct OneRanking<'r> {
     /// `coverage` in any case.
     #[serde(skip_serializing_if = "Option::is_none")]
     query_known: Option<f32>,
-    /// What the query is read as, where the model lists none of its words and misspelt ones are likely.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    query_read_as: Option<&'r str>,
 }
 
 /// A ranking, or one for each of several queries.
@@ -167,7 +161,6 @@ impl<'r> RankResponse<'r> {
             truncated: &ranking.truncated,
             query_truncated: ranking.query_truncated,
             query_known: ranking.query_known,
-            query_read_as: page.read_as.as_deref(),
             like_unscored: &unscored.liked,
             unlike_unscored: &unscored.disliked,
             ..Envelope::new(resolved, resolved.measure()).into()
@@ -188,7 +181,6 @@ impl<'r> RankingsResponse<'r> {
             truncated: &page.ranking.truncated,
             query_truncated: page.ranking.query_truncated,
             query_known: page.ranking.query_known,
-            query_read_as: page.read_as.as_deref(),
         };
         Self {
             rankings: rankings.map(one).collect(),

@@ -1,14 +1,14 @@
 //! A ranking at work: weighed before it begins, and computed in parts over the threads that are free.
 
 use cognate::engine::rank::{Asked, Pages, Question};
-use cognate::engine::{Candidates, Engine, PageOptions, Place};
+use cognate::engine::{Candidates, PageOptions, Place};
 
 use crate::http::api::cost::Cost;
 use crate::http::api::explain::explaining;
 use crate::http::api::pipeline::{ANSWER_HEAD, INDEX_BYTES, NUMBER_BYTES};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Pointer, Segment};
-use crate::http::request::query::{MULTIPLICATIONS_PER_NANO, Resolved, reading};
+use crate::http::request::query::{Resolved, reading};
 use crate::http::work::pool::JobContext;
 
 /// Bytes of a result beside its numbers: `{"index":,"score":},`.
@@ -21,10 +21,6 @@ const OPPOSES_BYTES: usize = 13 + 22;
 const RELATED_BYTES: usize = 16;
 /// Bytes of a word with its share.
 const WORD_BYTES: usize = 60;
-/// Nanoseconds that a look at a listed word takes for each word of a query.
-const NANOS_PER_LISTED: u64 = 100;
-/// The share of the time for an answer that looking for other words may take.
-const GUESSING_SHARE: u64 = 4;
 /// Fewest candidates that are compared with several texts at once.
 const LEAST_PART: usize = 64;
 /// Stored vectors in a part: some hundred microseconds for each text of the query.
@@ -139,26 +135,6 @@ fn explaining_results<T: AsRef<str>>(
     explaining(&asked, &candidate, resolved)
         .saturating_mul(wanted as u64)
         .saturating_mul((rankings(question) as u64).saturating_mul(likes))
-}
-
-/// Multiplications that it takes to find how queries are meant, by a look at each listed word and at texts of
-/// so many bytes; nothing where that is not looked for, because all queries have a known word, or it takes
-/// too long.
-pub(super) fn guessing(
-    question: &Question<'_>,
-    engine: &Engine,
-    bytes: impl FnOnce() -> usize,
-    app: &App,
-) -> Option<u64> {
-    let unknown = question.unknown_queries(engine) as u64;
-    if unknown == 0 {
-        return None;
-    }
-    let listed = engine.model().vocabulary().len() as u64;
-    let each = listed.saturating_mul(NANOS_PER_LISTED * MULTIPLICATIONS_PER_NANO);
-    let all = each.saturating_add(reading(bytes())).saturating_mul(unknown);
-    let most = app.settings.compute_deadline_ms.saturating_mul(1_000_000) / GUESSING_SHARE;
-    Some(all).filter(|all| all / MULTIPLICATIONS_PER_NANO <= most)
 }
 
 /// Ranks the candidates and makes the pages that are asked for. All texts together may have so many tokens.

@@ -8,28 +8,21 @@ use axum::extract::Request;
 use axum::response::Response;
 use cognate::engine::Counts;
 use cognate::window::BATCH;
-use cognate::window::options::{Least, Options};
 use cognate::window::stream::AddPolicy;
-use cognate::window::usual::Preset;
-use cognate_collections::{Item, MatchOptions, Matched};
-use serde::Deserialize;
-use utoipa::IntoParams;
+use cognate_collections::{Item, Matched};
 
 use crate::http::api::collections::answers::{Against, POST_WORDS};
 use crate::http::api::collections::call::MatchRefusal;
-use crate::http::api::collections::items::{ItemRequest, filter, within};
-use crate::http::api::collections::match_options::{Effort, Matching};
+use crate::http::api::collections::items::ItemRequest;
+use crate::http::api::collections::match_options::{Effort, MatchParameters, Matching};
 use crate::http::api::collections::{MatchedEntry, call};
 use crate::http::api::stream::job::Part;
 use crate::http::api::stream::line::{Line, LineId, Lines, id_of, parse, write};
 use crate::http::api::stream::{LineQuestion, Opening};
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
-use crate::http::registry::models::Models;
-use crate::http::request::fields::{ModelName, OpposedPolicy, VectorMethod};
 use crate::http::request::json;
 use crate::http::request::query::{Resolved, estimate};
-use crate::http::request::threshold::Threshold;
 use crate::http::work::pool::{JobContext, items_per_part};
 use crate::http::work::turns::Turn;
 
@@ -37,93 +30,9 @@ use crate::http::work::turns::Turn;
 /// some tens of milliseconds.
 const MOST_TOGETHER: usize = 200_000;
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct MatchParameters {
-    /// The model.
-    #[param(value_type = Option<ModelName<'_>>)]
-    model: Option<String>,
-    /// The method whose vectors find the nearest.
-    #[param(value_type = Option<VectorMethod<'_>>)]
-    method: Option<String>,
-    /// The kind of stream, which says what is usual.
-    preset: Option<Preset>,
-    /// A method that scores the nearest once more, or `none`.
-    second: Option<String>,
-    /// How many items before a text it is matched against.
-    #[param(minimum = 1, maximum = 100000)]
-    last: Option<usize>,
-    /// None of them that is earlier or later than the text by more
-    /// than this.
-    within: Option<String>,
-    /// A number or `calibrated`; `min_score` is the same.
-    #[serde(alias = "min_score")]
-    threshold: Option<String>,
-    /// How many of the nearest are looked at.
-    #[param(minimum = 1, maximum = 1000)]
-    nearest: Option<usize>,
-    /// How many items of an event must speak for it, at most those of it
-    /// that are in the window, and `nearest`.
-    #[param(minimum = 1, maximum = 1000)]
-    votes: Option<usize>,
-    /// The share of an event's score that is the cosine to the mean of its last
-    /// texts.
-    #[param(minimum = 0, maximum = 1)]
-    centre: Option<f64>,
-    /// The least score at which a text is a duplicate of its nearest,
-    /// whose event it joins.
-    duplicate_score: Option<f64>,
-    /// What becomes of items that are opposed to a text.
-    opposes: Option<OpposedPolicy>,
-    /// Which texts are added.
-    add: Option<AddPolicy>,
-    /// Whether texts whose names the collection has are matched anew and take
-    /// the places of those.
-    replace: Option<bool>,
-    /// The items that texts are matched against, as JSON: `{"user": "u1"}`. It
-    /// must admit those that are added.
-    filter: Option<String>,
-    /// Whether each is told why it has its event.
-    explain: Option<bool>,
-}
-
 struct Items {
     against: Against,
     matching: Matching,
-}
-
-impl MatchParameters {
-    pub(crate) fn explains(&self) -> bool {
-        self.explain == Some(true)
-    }
-
-    pub(crate) fn matching(&self, models: &Models) -> Result<Matching, ApiError> {
-        let least = self.threshold.as_deref();
-        let least = least.map(|written| Threshold::parse(written, "/threshold"));
-        let options = Options {
-            preset: self.preset,
-            method: self.method.as_deref(),
-            second: self.second.as_deref(),
-            last: self.last,
-            within: within(self.within.as_deref())?,
-            threshold: least.transpose()?.map(Least::from),
-            nearest: self.nearest,
-            votes: self.votes,
-            centre: self.centre,
-            duplicate_score: self.duplicate_score,
-            drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
-        };
-        let filter = filter(self.filter.as_deref())?;
-        let treated = |stream| MatchOptions {
-            stream,
-            filter,
-            add: self.add.unwrap_or_default(),
-            explain: self.explains(),
-            replace: self.replace.unwrap_or(false),
-        };
-        Matching::new(self.model.as_deref(), &options, models, treated)
-    }
 }
 
 pub(crate) fn answer(against: Against, request: Request) -> Result<Response, ApiError> {

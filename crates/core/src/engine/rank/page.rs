@@ -154,8 +154,6 @@ pub struct ResultReason {
 pub struct Page {
     /// The ranking up to the end of the page.
     pub ranking: Ranking,
-    /// What the query was read as, where none of its words is known.
-    pub read_as: Option<String>,
     offset: usize,
     /// Where the page ends.
     end: usize,
@@ -220,14 +218,9 @@ impl Engine {
         let Question { asked, query, page, .. } = question;
         // None where texts are liked, or nothing is asked.
         let text = asked.queries().get(place).map(AsRef::as_ref);
-        let read_as = question.read_as.get(place).cloned().flatten();
-        let known = ranking.query_known;
         let end = page.end().unwrap_or(usize::MAX);
-        // None of the words of a query that is read as others is known.
-        let query_known = read_as.as_ref().map_or(known, |_| Some(0.0));
         let mut made = Page {
-            ranking: Ranking { query_known, ..ranking },
-            read_as,
+            ranking,
             offset: page.offset,
             end,
             lists_unscored: question.min_score.is_none(),

@@ -111,8 +111,6 @@ pub struct Question<'t> {
     pub min_score: Option<f32>,
     /// Which page is wanted, and what it is made of.
     pub page: PageOptions,
-    /// What each query is [read as](Self::guess); empty where all are read as they are written.
-    pub read_as: Vec<Option<String>>,
 }
 
 impl<'t> Question<'t> {
@@ -124,45 +122,7 @@ impl<'t> Question<'t> {
             fusion: None,
             min_score: None,
             page: PageOptions::default(),
-            read_as: Vec::new(),
         }
-    }
-
-    /// Number of queries without a known word, which may be read as others: none where such a query is to
-    /// be refused, or a least share of known words is asked for.
-    pub fn unknown_queries(&self, engine: &Engine) -> usize {
-        let guesses = !self.query.refuse_unscored && self.query.min_known <= 0.0;
-        let queries = self.asked.queries().iter();
-        queries.filter(|query| guesses && engine.is_unknown(query)).count()
-    }
-
-    /// Reads the queries without a known word as words of these texts, where they are [probably
-    /// meant](Engine::read_as); tells whether any is.
-    pub fn guess<'c>(
-        &mut self,
-        engine: &Engine,
-        texts: impl Iterator<Item = &'c str> + Clone,
-    ) -> bool {
-        if self.unknown_queries(engine) == 0 {
-            return false;
-        }
-        let queries = match &mut self.asked {
-            Asked::One(text) => std::slice::from_mut(text),
-            Asked::Each(texts) => texts,
-            Asked::Likes(_) | Asked::Nothing => &mut [],
-        };
-        let read = queries.iter().map(|query| engine.read_as(query, texts.clone()));
-        let read: Vec<Option<String>> = read.collect();
-        if read.iter().all(Option::is_none) {
-            return false;
-        }
-        for (query, read_as) in queries.iter_mut().zip(&read) {
-            if let Some(read_as) = read_as {
-                *query = Cow::Owned(read_as.clone());
-            }
-        }
-        self.read_as = read;
-        true
     }
 
     /// Whether candidates may be ranked in parts: not where a candidate's score depends on the others.
