@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use cognate::model::disk::drawn_name;
 use cognate::model::writer::directory_of;
 use parking_lot::{Mutex, RwLock};
-use rayon::prelude::*;
 
 use crate::embedded::durable::DurableItems;
 use crate::embedded::items::Items;
@@ -135,11 +134,8 @@ impl EmbeddedHome {
         let folder = Folder::open(storage, path)?;
         let mut collections = Self::in_memory(limits);
         let mut cuts = Vec::new();
-        let names = folder.names()?;
-        let open = |name: &String| collections.open_one(&folder, name);
-        let opened: Vec<_> = names.par_iter().map(open).collect();
-        for (name, opened) in names.into_iter().zip(opened) {
-            match opened {
+        for name in folder.names()? {
+            match collections.open_one(&folder, &name) {
                 Err(error) if serve_others && error.log().is_some() => {
                     collections.registry.damaged.write().insert(name.into(), error.to_string());
                 }
@@ -327,7 +323,7 @@ impl Folder {
     pub(super) fn read(
         &self,
         name: &str,
-        tell: impl FnMut(Change) + Send,
+        tell: impl FnMut(Change),
     ) -> Result<(Log, Option<Cut>), CollectionError> {
         let path = self.path.join(name).join(LOG);
         let opened = replay::open(&self.storage, &path, tell)?;

@@ -6,8 +6,6 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use crate::CollectionError;
 use crate::embedded::frame::{FORMAT, HEAD, Head, MARK, at_marks, newer_mark, read_frame};
 use crate::embedded::length;
@@ -18,8 +16,6 @@ use crate::transaction::Change;
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
-/// Bytes of changes from which on those of several frames are parsed, while those before them are made.
-const TOGETHER: usize = 4 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
@@ -47,7 +43,7 @@ impl Place {
 pub(super) fn open(
     storage: &Arc<dyn Storage>,
     path: &Path,
-    tell: impl FnMut(Change) + Send,
+    tell: impl FnMut(Change),
 ) -> Result<(Log, Option<Cut>), CollectionError> {
     let failed = CollectionError::reading(path);
     let file = storage.open(path).map_err(|error| unopened(path, error))?;
@@ -73,10 +69,7 @@ pub(super) fn open(
 }
 
 /// Reads a log as a start does, and changes nothing; the bytes of it that are whole.
-pub(super) fn read_only(
-    path: &Path,
-    tell: impl FnMut(Change) + Send,
-) -> Result<u64, CollectionError> {
+pub(super) fn read_only(path: &Path, tell: impl FnMut(Change)) -> Result<u64, CollectionError> {
     let file = open_regular(OpenOptions::new().read(true), path);
     let file = file.map_err(|error| unopened(path, error))?;
     Ok(read_checked(&LocalStorage, path, &file, tell)?.0.offset)
@@ -88,7 +81,7 @@ fn read_checked(
     storage: &dyn Storage,
     path: &Path,
     file: &dyn Stored,
-    tell: impl FnMut(Change) + Send,
+    tell: impl FnMut(Change),
 ) -> Result<(Place, u64, Option<u64>), CollectionError> {
     let failed = CollectionError::reading(path);
     // Before the end is looked for: the log has at least what was recorded of it.
@@ -136,34 +129,19 @@ fn read(
     path: &Path,
     file: &dyn Stored,
     end: u64,
-    mut tell: impl FnMut(Change) + Send,
+    mut tell: impl FnMut(Change),
 ) -> Result<Place, CollectionError> {
     let failed = CollectionError::reading(path);
     let mut reader = BufReader::with_capacity(PIECE, ReadFrom { file, offset: 0 });
-    let (mut at, mut is_whole, mut parsed) = (Place::default(), true, Vec::new());
-    loop {
-        let (mut frames, mut bytes) = (Vec::new(), 0);
-        while is_whole && at.offset < end && bytes < TOGETHER {
-            let (left, mut json) = (end - at.offset, Vec::new());
-            let head = read_frame(&mut reader, left, &mut json).map_err(failed)?;
-            is_whole = head.is_some_and(|head| head.number == at.frames);
-            if is_whole {
-                bytes += json.len();
-                let length = json.len();
-                frames.push((at, json));
-                at.pass(length);
-            }
-        }
-        let read = |(at, json): &(Place, Vec<u8>)| changes(path, *at, json);
-        let before: Vec<Vec<Change>> = std::mem::take(&mut parsed);
-        let (read, ()) = rayon::join(
-            || frames.par_iter().map(read).collect::<Result<Vec<_>, _>>(),
-            || before.into_iter().flatten().for_each(&mut tell),
-        );
-        parsed = read?;
-        if parsed.is_empty() {
+    let (mut at, mut json) = (Place::default(), Vec::new());
+    while at.offset < end {
+        let left = end - at.offset;
+        let head = read_frame(&mut reader, left, &mut json).map_err(failed)?;
+        if head.is_none_or(|head| head.number != at.frames) {
             break;
         }
+        changes(path, at, &json)?.into_iter().for_each(&mut tell);
+        at.pass(json.len());
     }
     if at == Place::default() { Err(without_beginning(path, file)) } else { Ok(at) }
 }
