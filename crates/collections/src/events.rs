@@ -44,6 +44,12 @@ impl<'i> EventItems<'i> {
         self.items.len()
     }
 
+    /// How many different values an attribute has among its items, those without it left out.
+    pub fn distinct(&self, name: &str) -> usize {
+        let values = self.items.iter().filter_map(|item| item.attributes.get(name));
+        values.map(ToString::to_string).collect::<HashSet<_>>().len()
+    }
+
     pub fn first(&self) -> i64 {
         self.items.first().map_or(0, |item| item.time)
     }

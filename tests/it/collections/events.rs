@@ -29,11 +29,11 @@ const POSTS: [(&str, u32, &str); 9] = [
 
 /// The body of a match.
 fn posts(posts: &[(&str, u32, &str)]) -> Value {
-    let items = posts.iter();
-    let items = items.map(
-        |(id, minute, text)| json!({"id": id, "text": text, "time": 1_714_521_600 + 60 * minute}),
-    );
-    json!({"items": items.collect::<Vec<_>>()})
+    let item = |(id, minute, text): &(&str, u32, &str)| {
+        let attributes = json!({"source": format!("s{}", minute % 50)});
+        json!({"id": id, "text": text, "time": 1_714_521_600 + 60 * minute, "attributes": attributes})
+    };
+    json!({"items": posts.iter().map(item).collect::<Vec<_>>()})
 }
 
 async fn matched() -> TestApp {
@@ -88,6 +88,7 @@ async fn events_are_listed_with_their_sizes_times_and_names() {
     };
     assert_eq!(listed("sort=size&least=1").await, ("q1 f1 c1".into(), 3));
     assert_eq!(listed("sort=first&least=1").await, ("c1 f1 q1".into(), 3));
+    assert_eq!(listed("sort=distinct&distinct=source&least=1").await, ("q1 f1 c1".into(), 3));
     assert_eq!(listed("sort=peak&limit=1").await, ("q1".into(), 2));
     assert_eq!(listed("sort=per_hour&offset=1").await, ("f1".into(), 2));
     assert_eq!(listed("since=2024-05-01T03:00:00Z").await, ("f1".into(), 1));
@@ -95,7 +96,20 @@ async fn events_are_listed_with_their_sizes_times_and_names() {
     // Where all texts are the event there is nothing to tell it from, and it still has a name.
     let one = done(&app, "GET", "/collections/day/events?limit=1&sort=size", None).await;
     assert!(!words(&one["events"][0]).is_empty());
-    for wrong in ["limit=101", "sort=oldest", "since=noon", "leas=1", "model=none", "filter={"] {
+    let sources = done(&app, "GET", "/collections/day/events?distinct=source", None).await;
+    let of = |at: usize| sources["events"][at]["distinct"].as_u64();
+    assert_eq!((of(0), of(1)), (Some(2), Some(3)));
+    let one = done(&app, "GET", "/collections/day/events/q1?distinct=none", None).await;
+    assert_eq!((&one["distinct"], quake.get("distinct")), (&json!(0), None));
+    for wrong in [
+        "limit=101",
+        "sort=distinct",
+        "sort=oldest",
+        "since=noon",
+        "leas=1",
+        "model=none",
+        "filter={",
+    ] {
         let answer = call(&app, "GET", &format!("/collections/day/events?{wrong}"), None).await;
         assert_eq!(answer.status.as_u16() / 100, 4, "{wrong}: {}", answer.text());
     }

@@ -60,6 +60,9 @@ struct EventEntry<'i> {
     id: &'i str,
     /// How many items it has.
     size: usize,
+    /// How many different values the attribute that was asked for has among them: an event of many sources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distinct: Option<usize>,
     /// The time of its first item: RFC 3339.
     first: String,
     /// The time of its last item.
@@ -106,7 +109,7 @@ struct EventWithItems<'i> {
 }
 
 /// What comes first in a list of events.
-#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum EventOrder {
     /// Those that an item joined last.
@@ -116,6 +119,8 @@ enum EventOrder {
     First,
     /// Those with the most items.
     Size,
+    /// Those with the most different values of the attribute that `distinct` names.
+    Distinct,
     /// Those with the most items an hour.
     PerHour,
     /// Those with the most items within one hour.
@@ -129,6 +134,7 @@ impl EventOrder {
     fn of(
         self,
         event: &EventItems<'_>,
+        distinct: Option<&str>,
         engine: &Engine,
         work: &JobContext,
     ) -> Result<f64, ApiError> {
@@ -137,6 +143,7 @@ impl EventOrder {
             Self::Last => event.last() as f64,
             Self::First => event.first() as f64,
             Self::Size => event.size() as f64,
+            Self::Distinct => distinct.map_or(0, |name| event.distinct(name)) as f64,
             Self::PerHour => event.per_hour().unwrap_or(0.0),
             Self::Peak => event.peak().0 as f64,
             Self::Chatter => {
@@ -157,10 +164,12 @@ impl EventOrder {
     fn sort<'i>(
         self,
         events: Vec<EventItems<'i>>,
+        distinct: Option<&str>,
         engine: &Engine,
         work: &JobContext,
     ) -> Result<Vec<EventItems<'i>>, ApiError> {
-        let keyed = events.into_iter().map(|event| Ok((self.of(&event, engine, work)?, event)));
+        let key = |event: &EventItems<'_>| self.of(event, distinct, engine, work);
+        let keyed = events.into_iter().map(|event| Ok((key(&event)?, event)));
         let mut keyed: Vec<_> = keyed.collect::<Result<_, ApiError>>()?;
         keyed.sort_by(|(one, a), (other, b)| other.total_cmp(one).then_with(|| a.id.cmp(b.id)));
         Ok(keyed.into_iter().map(|(_, event)| event).collect())
@@ -178,8 +187,10 @@ pub(crate) struct EventsParameters {
     /// The fewest items; 2 unless this says otherwise.
     #[param(maximum = 18446744073709551615_u64)]
     least: Option<usize>,
-    /// What comes first: `last` (the default), `first`, `size`, `per_hour` or `peak`, always the largest or
-    /// latest; or `chatter`, the least first.
+    /// An attribute of which the different values are counted for each event, as `source`.
+    distinct: Option<String>,
+    /// What comes first: `last` (the default), `first`, `size`, `distinct`, `per_hour` or `peak`, always the
+    /// largest or latest; or `chatter`, the least first.
     #[param(inline)]
     sort: Option<EventOrder>,
     /// Events are told by the items that this admits: a filter as `/rank` has it, as JSON.
@@ -226,8 +237,14 @@ pub(crate) async fn list(
         within: within(asked.within.as_deref())?,
         ..ItemSelector::default()
     };
+    let (sort, distinct) = (asked.sort.unwrap_or_default(), asked.distinct);
+    if sort == EventOrder::Distinct && distinct.is_none() {
+        let detail = "to sort by the values of an attribute, name it by `distinct`";
+        return Err(ApiError::at(Code::InvalidField, "/sort", detail));
+    }
     let model = Arc::clone(call.app.models().choose(asked.model.as_deref())?);
     call.compute(move |call, work| {
+        let distinct = distinct.as_deref();
         let (items, _memory) = chosen(&*collection, &which, &call, work)?;
         let mut events = EventItems::of(items.iter().map(|(_, item)| item));
         let (least, since) = (asked.least.unwrap_or(LEAST), asked.since.map(|Time(since)| since));
@@ -235,10 +252,10 @@ pub(crate) async fn list(
             event.size() >= least && since.is_none_or(|since| event.last() >= since)
         });
         let total = events.len();
-        let events = asked.sort.unwrap_or_default().sort(events, &model.engine, work)?;
+        let events = sort.sort(events, distinct, &model.engine, work)?;
         let page: Vec<_> = events.iter().skip(asked.offset.unwrap_or(0)).take(limit).collect();
         let naming = Naming::of(&items, &model.engine, &call, work)?;
-        let told = page.into_iter().map(|event| naming.entry(event, work));
+        let told = page.into_iter().map(|event| naming.entry(event, distinct, work));
         let events: Vec<EventEntry<'_>> = told.collect::<Result<_, ApiError>>()?;
         let bytes = events.iter().map(|event| event.text.len() + ITEM_BYTES).sum();
         call.answer(bytes, &EventList { events, total })
@@ -250,6 +267,8 @@ pub(crate) async fn list(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct EventParameters {
+    /// An attribute of which the different values are counted, as `source`.
+    distinct: Option<String>,
     /// The model that the central text is found by, unless it is the server's first.
     #[param(value_type = Option<ModelName<'_>>)]
     model: Option<String>,
@@ -285,6 +304,7 @@ pub(crate) async fn look(
 /// How an event with its items is answered.
 struct EventPage {
     model: Arc<LoadedModel>,
+    distinct: Option<String>,
     offset: usize,
     limit: usize,
 }
@@ -296,6 +316,7 @@ impl EventPage {
             limit: call::page_length(asked.limit, LISTED, MOST_LISTED, "items")?,
             offset: asked.offset.unwrap_or(0),
             model: Arc::clone(app.models().choose(asked.model.as_deref())?),
+            distinct: asked.distinct,
         })
     }
 
@@ -315,7 +336,7 @@ impl EventPage {
             let page: Vec<&Arc<Item>> = page.copied().collect();
             let bytes = page.iter().map(|item| item.bytes()).sum();
             let naming = Naming::of(&items, &self.model.engine, &call, work)?;
-            let entry = naming.entry(event, work)?;
+            let entry = naming.entry(event, self.distinct.as_deref(), work)?;
             let items = page.into_iter().map(|item| ItemEntry::from(item.as_ref())).collect();
             call.answer(bytes, &EventWithItems { event: entry, items })
         })
@@ -503,6 +524,7 @@ impl<'e> Naming<'e> {
     fn entry<'i>(
         &self,
         event: &EventItems<'i>,
+        distinct: Option<&str>,
         work: &JobContext,
     ) -> Result<EventEntry<'i>, ApiError> {
         let texts = || event.items.iter().map(|item| &*item.text);
@@ -515,6 +537,7 @@ impl<'e> Naming<'e> {
         Ok(EventEntry {
             id: event.id,
             size: event.size(),
+            distinct: distinct.map(|name| event.distinct(name)),
             first: instant::written(event.first()),
             last: instant::written(event.last()),
             per_hour: event.per_hour().map(hundredths),
