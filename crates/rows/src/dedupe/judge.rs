@@ -4,6 +4,7 @@
 use cognate::engine::{Engine, Measure, Query, QueryError};
 use cognate::methods::Reads;
 use cognate::model::Phrase;
+use cognate_kernels::scan::Probe;
 
 use crate::dedupe::buckets::to_length_one;
 use crate::dedupe::{DedupeError, Search};
@@ -81,6 +82,11 @@ impl<'e> Judge<'e> {
         }
         rows.chunks_exact_mut(self.dims).for_each(to_length_one);
         Ok(rows)
+    }
+
+    /// The same as bytes.
+    pub(super) fn rows_of<T: AsRef<str>>(&self, texts: &[T]) -> Result<Vec<Probe>, QueryError> {
+        Ok(self.vectors_of(texts)?.chunks_exact(self.dims).map(Probe::new).collect())
     }
 
     /// The words of one text that the other contains as well, in the order of the first.
