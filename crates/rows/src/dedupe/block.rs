@@ -101,7 +101,7 @@ impl Judge<'_> {
     /// keys is compared only in the block of the first.
     pub fn matches(&self, key: u64, members: &[Member]) -> Result<(Vec<Match>, Work), QueryError> {
         let texts: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
-        let vectors = self.rows_of(&texts)?;
+        let vectors = self.rows_of(&texts, |_| {})?;
         let row = |(member, vector): (&Member, _)| {
             let Member { id, keys, .. } = member;
             Row { id: *id, keys: keys.clone(), vector }
@@ -228,8 +228,7 @@ impl<'r> Near<'r> {
         }
     }
 
-    /// Compares the rows at these indices with earlier ones among the first `head`. What the
-    /// rounding of bytes leaves open counts as near.
+    /// Compares the rows at these indices with earlier ones among the first `head`.
     fn compare(&mut self, places: &[usize], head: usize) {
         let vectors = self.vectors(places);
         let head = head.min(vectors.len());
@@ -240,7 +239,7 @@ impl<'r> Near<'r> {
             for (at, four) in vectors[first..].chunks(QUERIES).enumerate() {
                 let asked = |at: usize| (four[at.min(four.len() - 1)], self.floor);
                 let asked = [asked(0), asked(1), asked(2), asked(3)];
-                let reached = earlier.shelf.reach(tile, asked, Some(&mut sums));
+                let reached = earlier.shelf.near(tile, asked, Some(&mut sums));
                 let later = first + at * QUERIES;
                 for (later, ((vector, mut near), sums)) in
                     (later..).zip(four.iter().zip(reached).zip(&sums))

@@ -9,7 +9,7 @@ use cognate_kernels::scan::{Probe, QUERIES, ROWS, Shelf};
 use cognate_kernels::vector::{Row, norm};
 
 /// Average texts in a bucket, if the sample has enough centres.
-const PER_BUCKET: u64 = 256;
+const PER_BUCKET: u64 = 128;
 /// Maximum texts in the sample.
 pub(super) const SAMPLE: u64 = 1 << 17;
 /// Maximum number of cells, and of sample texts for computing their means.

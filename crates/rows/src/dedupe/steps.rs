@@ -63,20 +63,20 @@ impl Judge<'_> {
         counts: &WordCounts,
         buckets: &Buckets,
     ) -> Result<Vec<(Vec<u64>, Probe)>, QueryError> {
-        let (mut phrase, rows) = (self.phrase(), self.rows_of(texts)?);
+        let mut words = Vec::with_capacity(texts.len());
+        let rows = self.rows_of(texts, |phrase| words.push(different_words(phrase)))?;
         let nearest = buckets.nearest(&rows);
-        let of_text = |((text, nearest), row): ((&T, _), Probe)| {
+        let of_text = |((words, nearest), row): ((Vec<u64>, _), Probe)| {
             let mut own = Vec::new();
             if !row.is_zero() {
-                self.read(&mut phrase, text.as_ref());
-                counts.keys(&different_words(&phrase), &mut own);
+                counts.keys(&words, &mut own);
                 own.extend(Iterator::map(nearest, of_bucket));
                 own.sort_unstable();
                 own.dedup();
             }
             (own, row)
         };
-        Ok(texts.iter().zip(nearest).zip(rows).map(of_text).collect())
+        Ok(words.into_iter().zip(nearest).zip(rows).map(of_text).collect())
     }
 }
 
