@@ -168,8 +168,7 @@ impl Steps {
         let (sample, dims) = (sample.as_slice()?.to_vec(), self.dims(py)?);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let learnt =
-            py.detach(|| pool.install(|| Centres::of(&sample, dims, distinct)));
+        let learnt = py.detach(|| pool.install(|| Centres::of(&sample, dims, distinct)));
         Ok((
             PyArray1::from_vec(py, learnt.cells),
             PyArray1::from_vec(py, learnt.counts),

@@ -24,7 +24,7 @@ use crate::dedupe::{DedupeError, Report, Search, clusters, steps};
 const BATCH: usize = 1 << 15;
 /// Shares of the memory: of what is kept of each text, of texts, and of the sorted keys of both.
 const ROWS_SHARE: (usize, usize) = (3, 8);
-const TEXTS_SHARE: usize = 16;
+const TEXTS_SHARE: usize = 32;
 const KEYS_SHARE: usize = 4;
 
 pub(super) struct SearchResult<'e> {
