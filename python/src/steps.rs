@@ -168,8 +168,7 @@ impl Steps {
         let (sample, dims) = (sample.as_slice()?.to_vec(), self.dims(py)?);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let learnt =
-            py.detach(|| pool.install(|| Buckets::of(&sample, dims, distinct).to_centres()));
+        let learnt = py.detach(|| pool.install(|| Centres::of(&sample, dims, distinct)));
         Ok((
             PyArray1::from_vec(py, learnt.cells),
             PyArray1::from_vec(py, learnt.counts),
@@ -190,7 +189,7 @@ impl Steps {
             counts: counts.as_slice()?.to_vec(),
             centres: centres.as_slice()?.to_vec(),
         };
-        let taken = self.buckets.set(Buckets::from_centres(&centres, self.dims(py)?));
+        let taken = self.buckets.set(Buckets::new(&centres, self.dims(py)?));
         taken.map_err(|_| PyValueError::new_err("the buckets are set already"))
     }
 

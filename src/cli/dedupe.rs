@@ -51,10 +51,10 @@ pub(super) struct DedupeArgs {
     /// or the threshold itself for a vector method]
     #[arg(long, value_name = "COSINE", value_parser = share)]
     floor: Option<f32>,
-    /// Memory for sorting; what does not fit is sorted on disk
+    /// Memory for vectors, texts and what is sorted; what does not fit lies on disk
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = memory)]
     memory: usize,
-    /// Folder for what is sorted on disk [default: that of -o]
+    /// Folder for what lies on disk [default: that of -o]
     #[arg(long, value_name = "FOLDER")]
     temp: Option<PathBuf>,
     /// Measure the recall: compare a sample of N texts with all others, which takes as long as scoring the

@@ -13,7 +13,8 @@ use cognate_rows::OnBadRow;
 use cognate_rows::dedupe;
 use cognate_rows::dedupe::steps::drawn;
 use cognate_rows::dedupe::{
-    Block, Blocks, Buckets, DedupeError, Judge, Member, Options, Report, Search, WordCounts,
+    Block, Blocks, Buckets, Centres, DedupeError, Judge, Member, Options, Report, Search,
+    WordCounts,
 };
 
 use crate::support::command::{cognate, command, stderr, stdout};
@@ -367,8 +368,8 @@ fn steps_over_parts_find_what_one_search_finds() {
     }
     assert!((0..distinct as u32).all(|id| drawn(id, distinct)), "so few are all in the sample");
     let sample = judge.vectors_of(&texts).unwrap();
-    let learnt = Buckets::of(&sample, judge.dims(), distinct).to_centres();
-    let buckets = Buckets::from_centres(&learnt, judge.dims());
+    let learnt = Centres::of(&sample, judge.dims(), distinct);
+    let buckets = Buckets::new(&learnt, judge.dims());
     let mut rows = Vec::new();
     for (part, first) in texts.chunks(100).zip((0..).step_by(100)) {
         let keys = judge.keys(part, &counts, &buckets).unwrap();

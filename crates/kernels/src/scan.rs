@@ -197,6 +197,31 @@ impl Probe {
         Self { bytes, scale, error }
     }
 
+    /// Whether it is a row of zeros.
+    pub fn is_zero(&self) -> bool {
+        self.scale == 0.0
+    }
+
+    /// Bytes that [`write`](Self::write) appends for a row of `dims` numbers.
+    pub fn written(dims: usize) -> usize {
+        dims.next_multiple_of(GROUP) + 2 * size_of::<f32>()
+    }
+
+    /// Appends the row, to be [read](Self::read) again.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.bytes);
+        out.extend_from_slice(&self.scale.to_le_bytes());
+        out.extend_from_slice(&self.error.to_le_bytes());
+    }
+
+    /// The row that was written; nothing is read of fewer bytes than its numbers at the end take.
+    pub fn read(written: &[u8]) -> Self {
+        let Some((rest, error)) = written.split_last_chunk() else { return Self::default() };
+        let Some((bytes, scale)) = rest.split_last_chunk() else { return Self::default() };
+        let [scale, error] = [*scale, *error].map(f32::from_le_bytes);
+        Self { bytes: bytes.to_vec(), scale, error }
+    }
+
     /// The query as it is compared: everything divided by its scale.
     #[inline]
     fn at_least(&self, least: f32) -> scan::Probe<'_> {
@@ -248,7 +273,12 @@ mod tests {
             let mut asked: [Vec<f32>; QUERIES] = std::array::from_fn(|_| unit(dims, &mut random));
             asked[2] = vec![even; dims];
             asked[3] = vec![-even; dims];
-            let probes = [0, 1, 2, 3].map(|at: usize| Probe::new(&asked[at]));
+            let probes = [0, 1, 2, 3].map(|at: usize| {
+                let mut written = Vec::new();
+                Probe::new(&asked[at]).write(&mut written);
+                assert_eq!(written.len(), Probe::written(dims));
+                Probe::read(&written)
+            });
             at_every_width(|| {
                 let leasts = [f32::NEG_INFINITY, -0.2, 0.0, 0.05, 0.3, 0.999];
                 for (least, tile) in leasts.iter().flat_map(|&least| [(least, 0), (least, 1)]) {

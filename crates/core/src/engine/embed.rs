@@ -3,7 +3,7 @@
 use crate::engine::workspace::Workspace;
 use crate::engine::{Embeddings, Engine, Place, Query, QueryError, scorable};
 use crate::methods::{Info, Method, Scorer};
-use crate::model::Frequency;
+use crate::model::{Frequency, Phrase};
 
 /// # Embed
 impl Engine {
@@ -23,7 +23,17 @@ impl Engine {
         texts: &[T],
         query: &Query,
     ) -> Result<Embeddings, QueryError> {
-        self.embed_by((self.scorer_of(query)?, query.method.info()), texts, query)
+        self.embed_seen(texts, query, |_| {})
+    }
+
+    /// [`Engine::embed`], of which `look` sees each text as it was read.
+    pub fn embed_seen<T: AsRef<str>>(
+        &self,
+        texts: &[T],
+        query: &Query,
+        look: impl FnMut(&Phrase<'_>),
+    ) -> Result<Embeddings, QueryError> {
+        self.embed_by((self.scorer_of(query)?, query.method.info()), texts, query, look)
     }
 
     /// The method that `auto` stands for where vectors are wanted: the model's choice if that has
@@ -57,6 +67,7 @@ impl Engine {
         (scorer, info): (&Scorer, &Info),
         texts: &[T],
         query: &Query,
+        mut look: impl FnMut(&Phrase<'_>),
     ) -> Result<Embeddings, QueryError> {
         let Scorer::Embed(embedder) = scorer else {
             return Err(QueryError::CannotEmbed { method: info.name });
@@ -70,6 +81,7 @@ impl Engine {
             if item.is_cut() {
                 answer.truncated.push(index);
             }
+            look(&phrase);
             answer.counts.saw(&phrase);
             answer.tokens.push(phrase.tokens().len());
             // Of a cut text only the tokens that were read can be known.

@@ -69,7 +69,7 @@ impl OwnMethod<'_> {
 
     /// As [`Engine::embed`] does; only an [`Embed`](crate::methods::Embed) has vectors.
     pub fn embed<T: AsRef<str>>(&self, texts: &[T]) -> Result<Embeddings, QueryError> {
-        self.engine.embed_by((self.scorer, self.info), texts, &self.query)
+        self.engine.embed_by((self.scorer, self.info), texts, &self.query, |_| {})
     }
 
     /// As [`Engine::explain`] does.

@@ -103,6 +103,53 @@ impl Engine {
         Ok(answer)
     }
 
+    /// The scores of pairs among some texts, named by their indices: each as [`Engine::similarity`] scores it,
+    /// bit for bit, and none if one of the two cannot be scored. A text is read once, and prepared once for
+    /// the pairs in a row of which it is the second.
+    pub fn similarity_among<T: AsRef<str>>(
+        &self,
+        texts: &[T],
+        pairs: &[(usize, usize)],
+        query: &Query,
+    ) -> Result<Vec<Option<f32>>, QueryError> {
+        let (scorer, info) = (self.scorer_of(query)?, query.method.info());
+        if info.kind == Kind::Ranker {
+            return Err(QueryError::OnlyRanks { method: info.name });
+        }
+        let measure = self.measure(scorer, info, query)?;
+        let mut workspace = Workspace::of(&self.model);
+        let read = |(index, text): (usize, &T)| {
+            let mut phrase = workspace.phrase();
+            let item = self.read_item(&mut phrase, text.as_ref(), query, Place::Text(index))?;
+            Ok(item.reason(scorable(&phrase, info)).is_none().then_some(phrase))
+        };
+        let phrases = texts.iter().enumerate().map(read).collect::<Result<Vec<_>, QueryError>>()?;
+        let scratch = workspace.scratch();
+        let seats = phrases.iter().map(|phrase| scorer.seats(phrase.as_slice(), scratch));
+        let seats: Vec<_> = seats.collect();
+        let mut scores = Vec::with_capacity(pairs.len());
+        for of_one in pairs.chunk_by(|one, next| one.1 == next.1) {
+            let one = phrases.get(of_one[0].1).and_then(Option::as_ref);
+            let mut against = one.map(|one| scorer.against(measure, one, scratch));
+            for &(other, _) in of_one {
+                let other = phrases.get(other).and_then(Option::as_ref).zip(seats.get(other));
+                let Some((against, (other, seats))) = against.as_mut().zip(other) else {
+                    scores.push(None);
+                    continue;
+                };
+                let mut score = [0.0];
+                against.score_seated(std::slice::from_ref(other), seats, &mut score, scratch);
+                scores.push(Some(finite(score[0], info)?));
+            }
+            if let Some(mut against) = against {
+                against.give_back(scratch);
+            }
+        }
+        seats.into_iter().for_each(|seats| seats.give_back(scratch));
+        workspace.take_back(phrases.into_iter().flatten());
+        Ok(scores)
+    }
+
     /// Finishes the texts of a pair that were begun, and notes what is to be told of them.
     fn finish_pair(
         &self,

@@ -1,10 +1,10 @@
-//! Compares the texts of one block with each other: by their vectors (all pairs, unless the block
-//! is large), and by the chosen method if the vectors are near enough.
+//! Compares the texts of one block with each other: by the bytes of their vectors (all pairs,
+//! unless the block is large), and by the chosen method if the vectors are near enough.
 
 use cognate::engine::QueryError;
-use cognate_kernels::vector;
+use cognate_kernels::scan::{Probe, QUERIES, ROWS};
 
-use crate::dedupe::buckets::Room;
+use crate::dedupe::buckets::Rows;
 use crate::dedupe::judge::Judge;
 
 /// Maximum texts in which all pairs are compared.
@@ -17,16 +17,17 @@ const PARTS: usize = 2;
 const DEEPEST: usize = 4;
 /// If a block cannot be divided, all its texts are compared with this many of its first ones.
 const HEAD: usize = 512;
-/// Rows multiplied at a time.
-const TILE: usize = 64;
 /// Maximum earlier texts that a text is scored with: the nearest, and the first of those near
 /// enough.
 const NEAREST: usize = 24;
 const FIRST: usize = 8;
+/// Pairs whose texts are held at a time.
+const SCORED: usize = 4096;
 
 /// Maximum texts of a block held in memory.
 const MOST_MEMBERS: usize = 1 << 16;
 
+/// A text of a block, for programs that hold texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
     pub id: u32,
@@ -35,18 +36,24 @@ pub struct Member {
     pub text: String,
 }
 
-/// Collects texts that share a key; texts arrive sorted by key and number.
-#[derive(Debug, Default)]
-pub struct Blocks {
-    open: Option<Block>,
+/// Collects what shares a key: texts, or their numbers, which arrive sorted by key and number.
+#[derive(Debug)]
+pub struct Blocks<M = Member> {
+    open: Option<Block<M>>,
 }
 
 /// A key and the texts that have it.
-pub type Block = (u64, Vec<Member>);
+pub type Block<M = Member> = (u64, Vec<M>);
 
-impl Blocks {
+impl<M> Default for Blocks<M> {
+    fn default() -> Self {
+        Self { open: None }
+    }
+}
+
+impl<M> Blocks<M> {
     /// Adds the next text; returns the previous block if it is complete and has more than one text.
-    pub fn push(&mut self, key: u64, member: Member) -> Option<Block> {
+    pub fn push(&mut self, key: u64, member: M) -> Option<Block<M>> {
         match &mut self.open {
             Some((known, members)) if *known == key && members.len() < MOST_MEMBERS => {
                 members.push(member);
@@ -59,12 +66,13 @@ impl Blocks {
         }
     }
 
-    pub fn finish(&mut self) -> Option<Block> {
+    /// Returns the last block.
+    pub fn finish(&mut self) -> Option<Block<M>> {
         self.open.take().filter(|(_, members)| members.len() > 1)
     }
 }
 
-/// Two texts whose score reaches the threshold.
+/// Two texts with a score above the threshold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
     pub earlier: u32,
@@ -80,39 +88,68 @@ pub struct Work {
     pub scored: u64,
 }
 
+/// What is compared of a text before its words are.
+pub(super) struct Row {
+    pub(super) id: u32,
+    /// In rising order.
+    pub(super) keys: Vec<u64>,
+    pub(super) vector: Probe,
+}
+
 impl Judge<'_> {
     /// The matches among the texts of a block, which are sorted by id. A pair that shares several
     /// keys is compared only in the block of the first.
     pub fn matches(&self, key: u64, members: &[Member]) -> Result<(Vec<Match>, Work), QueryError> {
         let texts: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
-        let rows = self.vectors_of(&texts)?;
-        let mut near = Near { rows: &rows, dims: self.dims, floor: self.floor, ..Near::default() };
-        near.within(&(0..members.len()).collect::<Vec<_>>(), 0);
+        let vectors = self.rows_of(&texts, |_| {})?;
+        let row = |(member, vector): (&Member, _)| {
+            let Member { id, keys, .. } = member;
+            Row { id: *id, keys: keys.clone(), vector }
+        };
+        let rows: Vec<Row> = members.iter().zip(vectors).map(row).collect();
+        self.compare(key, &rows, |places| {
+            let text = |&place: &usize| texts.get(place).copied().unwrap_or_default();
+            Ok(places.iter().map(text).collect())
+        })
+    }
+
+    /// The same for texts that `read` gets by their places in the block.
+    pub(super) fn compare<T: AsRef<str>, E: From<QueryError>>(
+        &self,
+        key: u64,
+        rows: &[Row],
+        mut read: impl FnMut(&[usize]) -> Result<Vec<T>, E>,
+    ) -> Result<(Vec<Match>, Work), E> {
+        let mut near = Near { rows, dims: self.dims, floor: self.floor, ..Near::default() };
+        near.within(&(0..rows.len()).collect::<Vec<_>>(), 0);
         let mut work = Work { compared: near.compared, scored: 0 };
         let mut found = near.found;
         found.retain(|&(earlier, later, _)| {
-            let (Some(one), Some(other)) = (members.get(earlier), members.get(later)) else {
+            let (Some(one), Some(other)) = (rows.get(earlier), rows.get(later)) else {
                 return false;
             };
             let across = self.known.is_none_or(|known| one.id < known && other.id >= known);
             across && first_shared(&one.keys, &other.keys) == Some(key)
         });
-        let found = fewer(found);
-        let place = |at: usize| members.get(at).map_or("", |member| member.text.as_str());
-        let pairs: Vec<_> = found.iter().map(|&(one, other)| (place(one), place(other))).collect();
-        work.scored = pairs.len() as u64;
-        let scored = self.engine.similarity(&pairs, &self.query)?;
-        let mut unscored = scored.unscored.iter().peekable();
         let mut matches = Vec::new();
-        for (at, (&(one, other), &score)) in found.iter().zip(&scored.scores).enumerate() {
-            let missing = unscored.next_if_eq(&&at).is_some();
-            if missing || score < self.threshold {
-                continue;
+        for pairs in fewer(found).chunks(SCORED) {
+            let mut places: Vec<usize> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
+            places.sort_unstable();
+            places.dedup();
+            let texts = read(&places)?;
+            let at = |place| places.binary_search(&place).unwrap_or_default();
+            let pairs: Vec<_> = pairs.iter().map(|&(one, other)| (at(one), at(other))).collect();
+            work.scored += pairs.len() as u64;
+            let scores = self.engine.similarity_among(&texts, &pairs, &self.query)?;
+            for (&(one, other), score) in pairs.iter().zip(scores) {
+                let Some(score) = score.filter(|&score| score >= self.threshold) else { continue };
+                let text = |at: usize| texts.get(at).map_or("", AsRef::as_ref);
+                let id = |at: usize| places.get(at).and_then(|&at| rows.get(at)).map(|row| row.id);
+                let (Some(earlier), Some(later)) = (id(one), id(other)) else { continue };
+                let shared =
+                    if self.explain { self.shared(text(one), text(other)) } else { String::new() };
+                matches.push(Match { earlier, later, score, shared });
             }
-            let (Some(one), Some(other)) = (members.get(one), members.get(other)) else { continue };
-            let shared =
-                if self.explain { self.shared(&one.text, &other.text) } else { String::new() };
-            matches.push(Match { earlier: one.id, later: other.id, score, shared });
         }
         Ok((matches, work))
     }
@@ -151,23 +188,16 @@ fn fewer(mut found: Vec<(usize, usize, f32)>) -> Vec<(usize, usize)> {
 
 #[derive(Default)]
 struct Near<'r> {
-    rows: &'r [f32],
+    rows: &'r [Row],
     dims: usize,
     floor: f32,
     found: Vec<(usize, usize, f32)>,
     compared: u64,
-    products: Vec<f32>,
 }
 
-impl Near<'_> {
-    fn row(&self, at: usize) -> &[f32] {
-        self.rows.get(at * self.dims..(at + 1) * self.dims).unwrap_or_default()
-    }
-
-    fn gathered(&self, places: &[usize]) -> Vec<f32> {
-        let mut rows = Vec::with_capacity(places.len() * self.dims);
-        places.iter().for_each(|&at| rows.extend_from_slice(self.row(at)));
-        rows
+impl<'r> Near<'r> {
+    fn vectors(&self, places: &[usize]) -> Vec<&'r Probe> {
+        places.iter().filter_map(|&at| Some(&self.rows.get(at)?.vector)).collect()
     }
 
     /// Searches among the rows at these indices, which are in rising order.
@@ -179,10 +209,9 @@ impl Near<'_> {
         let step = places.len() / parts.len().max(1);
         let centres: Vec<usize> =
             places.iter().copied().step_by(step.max(1)).take(parts.len()).collect();
-        let centres = self.gathered(&centres);
-        let mut room = Room::default();
-        for &at in places {
-            let nearest = room.nearest::<PARTS>(self.row(at), &centres, self.dims);
+        let centres = Rows::of(&self.vectors(&centres), self.dims);
+        let nearest = centres.nearest::<PARTS>(&self.vectors(places));
+        for (&at, nearest) in places.iter().zip(nearest) {
             for (part, _) in nearest.into_iter().flatten() {
                 if let Some(part) = parts.get_mut(part) {
                     part.push(at);
@@ -201,27 +230,33 @@ impl Near<'_> {
 
     /// Compares the rows at these indices with earlier ones among the first `head`.
     fn compare(&mut self, places: &[usize], head: usize) {
-        let rows = self.gathered(places);
-        let mut products = std::mem::take(&mut self.products);
-        for (tile, own) in rows.chunks(TILE * self.dims).enumerate() {
-            let first = tile * TILE;
-            let count = own.len() / self.dims;
-            let before = (first + count).min(head.max(1));
-            let Some(earlier) = rows.get(..before * self.dims) else { continue };
-            vector::products(own, earlier, self.dims, &mut products);
-            for (at, products) in products.chunks_exact(before).enumerate() {
-                let later = first + at;
-                let earlier = products.get(..later.min(before)).unwrap_or_default();
-                self.compared += earlier.len() as u64;
-                for (earlier, &product) in earlier.iter().enumerate() {
-                    if product >= self.floor
-                        && let (Some(&one), Some(&other)) = (places.get(earlier), places.get(later))
-                    {
-                        self.found.push((one, other, product));
+        let vectors = self.vectors(places);
+        let head = head.min(vectors.len());
+        let earlier = Rows::of(&vectors[..head], self.dims);
+        let mut sums = [[0; ROWS]; QUERIES];
+        for tile in 0..head.div_ceil(ROWS) {
+            let first = tile * ROWS;
+            for (at, four) in vectors[first..].chunks(QUERIES).enumerate() {
+                let asked = |at: usize| (four[at.min(four.len() - 1)], self.floor);
+                let asked = [asked(0), asked(1), asked(2), asked(3)];
+                let reached = earlier.shelf.near(tile, asked, Some(&mut sums));
+                let later = first + at * QUERIES;
+                for (later, ((vector, mut near), sums)) in
+                    (later..).zip(four.iter().zip(reached).zip(&sums))
+                {
+                    let before = later.min(head) - first;
+                    self.compared += before.min(ROWS) as u64;
+                    if before < ROWS {
+                        near &= (1 << before) - 1;
+                    }
+                    while near != 0 {
+                        let row = near.trailing_zeros() as usize;
+                        near &= near - 1;
+                        let product = earlier.shelf.product(first + row, vector, sums[row]);
+                        self.found.push((places[first + row], places[later], product));
                     }
                 }
             }
         }
-        self.products = products;
     }
 }

@@ -20,15 +20,15 @@ use crate::dedupe::sorter::{Sorted, Sorter};
 pub(super) fn push(sorter: &mut Sorter, found: &Match) -> io::Result<()> {
     let mut bytes = found.score.to_le_bytes().to_vec();
     bytes.extend_from_slice(found.shared.as_bytes());
-    sorter.push((found.later.into(), found.earlier.into()), &bytes)
+    sorter.push((found.later.into(), found.earlier), &bytes)
 }
 
 fn next(sorted: &mut Sorted, bytes: &mut Vec<u8>) -> io::Result<Option<Match>> {
     let Some((later, earlier)) = sorted.next(bytes)? else { return Ok(None) };
     let (score, shared) = bytes.split_first_chunk::<4>().unwrap_or((&[0; 4], &[]));
     Ok(Some(Match {
-        // They were 32-bit numbers when they were pushed.
-        earlier: earlier as u32,
+        earlier,
+        // It was a 32-bit number when it was pushed.
         later: later as u32,
         score: f32::from_le_bytes(*score),
         shared: String::from_utf8_lossy(shared).into_owned(),

@@ -3,7 +3,7 @@
 //! Not all pairs are compared, only those that share a rare word, two less rare words, or a bucket
 //! of vectors, and of these only pairs with near vectors are scored. How many duplicates this
 //! misses can be measured (`check`). Texts with the same tokens are found first and count as one.
-//! Data that exceeds the memory limit is sorted on disk; 12 bytes a text stay in memory. The same
+//! What exceeds the memory limit lies on disk; 12 bytes a text stay in memory. The same
 //! files give the same bytes with any number of threads and any amount of memory.
 //!
 //! [`run`] searches files of records, [`among`] columns in memory; command-line flags are not known
@@ -18,6 +18,7 @@ mod output;
 mod search;
 mod sorter;
 pub mod steps;
+mod store;
 mod texts;
 
 use std::path::PathBuf;
@@ -40,7 +41,7 @@ use crate::dedupe::search::SearchResult;
 use crate::dedupe::texts::{Source, Texts};
 use crate::{LeftOut, OnBadRow};
 
-/// Minimum memory for sorting, in bytes.
+/// Minimum memory of a search, in bytes.
 pub const LEAST_MEMORY: usize = 16 << 20;
 pub const MEMORY: usize = 1 << 30;
 
@@ -116,7 +117,7 @@ pub enum DedupeError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
-    Query(QueryError),
+    Query(#[from] QueryError),
     #[error("cannot write {path}: {source}")]
     Write { path: PathBuf, source: io::Error },
     /// Temporary data could not be written or read.

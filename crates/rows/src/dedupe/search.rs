@@ -6,20 +6,26 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use cognate::engine::{Engine, QueryError, RankOptions};
+use cognate_kernels::scan::Probe;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::dedupe::block::{Block, Blocks, Match, Member, Work};
-use crate::dedupe::buckets::Buckets;
+use crate::dedupe::block::{Block, Blocks, Match, Row, Work};
+use crate::dedupe::buckets::{Buckets, Centres};
 use crate::dedupe::clusters::Clusters;
 use crate::dedupe::judge::Judge;
 use crate::dedupe::sorter::{Sorted, Sorter};
-use crate::dedupe::steps::{WordCounts, mixed};
+use crate::dedupe::steps::{MOST_KEYS, WordCounts, mixed};
+use crate::dedupe::store::Store;
 use crate::dedupe::texts::{Source, Text, Texts};
 use crate::dedupe::{DedupeError, Report, Search, clusters, steps};
 
 /// Texts in the blocks that are compared at a time.
 const BATCH: usize = 1 << 15;
+/// Shares of the memory: of what is kept of each text, of texts, and of the sorted keys of both.
+const ROWS_SHARE: (usize, usize) = (3, 8);
+const TEXTS_SHARE: usize = 32;
+const KEYS_SHARE: usize = 4;
 
 pub(super) struct SearchResult<'e> {
     pub(super) judge: Judge<'e>,
@@ -43,9 +49,10 @@ pub(super) fn search<'e>(
     let is_first = |id: u32| firsts.get(id as usize).is_some_and(|&first| first == id);
     let distinct = firsts.iter().zip(0..).filter(|&(&first, id)| first == id).count() as u64;
     let (counts, buckets) = run.learn(distinct, &is_first)?;
-    let blocks = run.blocks(&counts, &buckets, &is_first)?;
+    let (blocks, kept) = run.blocks(&counts, &buckets, &is_first)?;
     drop(counts);
-    let matches = run.compare(blocks)?;
+    let matches = run.compare(blocks, &kept)?;
+    drop(kept);
     let mut check = Check::new(search.check, firsts.len() as u32, is_first);
     let ordered = matches.finish().map_err(|error| search.room(error))?;
     run.report.runs += ordered.runs;
@@ -103,7 +110,7 @@ impl Run<'_, '_> {
             |part| {
                 for (id, digest) in part {
                     let (high, low) = ((digest >> 64) as u64, digest as u64);
-                    digests.push((high, id.into()), &low.to_le_bytes()).map_err(room)?;
+                    digests.push((high, id), &low.to_le_bytes()).map_err(room)?;
                 }
                 Ok(())
             },
@@ -117,7 +124,6 @@ impl Run<'_, '_> {
             if group.0 != high {
                 group = (high, Vec::new());
             }
-            let id = id as u32;
             match group.1.iter().find(|(known, _)| *known == low) {
                 Some(&(_, first)) => firsts[id as usize] = first,
                 None => group.1.push((low.clone(), id)),
@@ -138,7 +144,7 @@ impl Run<'_, '_> {
             self.go_on()?;
             judge.count(part, &counts);
             let sample = part.iter().filter(|text| steps::drawn(text.id, distinct));
-            judge.vectors_of(&sample.collect::<Vec<_>>()).map_err(DedupeError::Query)
+            Ok(judge.vectors_of(&sample.collect::<Vec<_>>())?)
         };
         let mut sample = Vec::new();
         self.texts.each("words", is_first, work, |rows| {
@@ -146,49 +152,60 @@ impl Run<'_, '_> {
             sample.extend(rows.chunks_exact(judge.dims).filter(has_length).flatten());
             Ok(())
         })?;
-        let buckets = Buckets::of(&sample, judge.dims, distinct);
-        Ok((counts, buckets))
+        let centres = Centres::of(&sample, judge.dims, distinct);
+        Ok((counts, Buckets::new(&centres, judge.dims)))
     }
 
+    /// The keys of all texts, each with the place of its text among those kept.
     fn blocks(
         &mut self,
         counts: &WordCounts,
         buckets: &Buckets,
         is_first: &(impl Fn(u32) -> bool + Sync),
-    ) -> Result<Sorted, DedupeError> {
+    ) -> Result<(Sorted, Kept), DedupeError> {
         let work = |part: &[Text]| {
             self.go_on()?;
-            let keys = self.judge.keys(part, counts, buckets).map_err(DedupeError::Query)?;
-            Ok(part.iter().cloned().zip(keys).collect::<Vec<_>>())
+            Ok(part.iter().cloned().zip(self.judge.keyed(part, counts, buckets)?).collect())
         };
-        let (mut blocks, mut bytes, search) = (self.sorter(1), Vec::new(), self.search);
+        let (mut blocks, search) = (self.sorter(KEYS_SHARE), self.search);
+        let mut kept = Kept::new(search, self.judge.dims);
         let room = |error| search.room(error);
-        self.texts.each("rare words and buckets", is_first, work, |made| {
-            for (text, own) in made {
-                bytes.clear();
-                bytes.push(own.len() as u8);
-                own.iter().for_each(|key| bytes.extend_from_slice(&key.to_le_bytes()));
-                bytes.extend_from_slice(text.text.as_bytes());
-                for &key in &own {
-                    blocks.push((key, text.id.into()), &bytes).map_err(room)?;
+        self.texts.each("rare words and buckets", is_first, work, |made: Vec<_>| {
+            for (text, (keys, vector)) in made {
+                if keys.is_empty() {
+                    continue;
+                }
+                let place = kept.push(&text, &keys, &vector).map_err(room)?;
+                for &key in &keys {
+                    blocks.push((key, place), &[]).map_err(room)?;
                 }
             }
             Ok(())
         })?;
+        kept.rows.finish().and_then(|()| kept.texts.finish()).map_err(room)?;
         let sorted = blocks.finish().map_err(room)?;
         self.report.runs += sorted.runs;
-        Ok(sorted)
+        Ok((sorted, kept))
     }
 
-    fn compare(&mut self, mut sorted: Sorted) -> Result<Sorter, DedupeError> {
+    fn compare(&mut self, mut sorted: Sorted, kept: &Kept) -> Result<Sorter, DedupeError> {
         let mut matches = self.sorter(4);
         let (mut ahead, search) = (Blocks::default(), self.search);
         let room = |error| search.room(error);
         let mut batch = next_blocks(&mut sorted, &mut ahead).map_err(room)?;
         while !batch.is_empty() {
-            let judged = |(key, members): &Block| {
+            let judged = |(key, places): &Block<u32>| {
                 self.go_on()?;
-                self.judge.matches(*key, members).map_err(DedupeError::Query)
+                let (mut rows, mut texts, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+                for &place in places {
+                    let (row, text) = kept.row(place, &mut bytes).map_err(room)?;
+                    rows.push(row);
+                    texts.push(text);
+                }
+                self.judge.compare(*key, &rows, |at| {
+                    let texts = at.iter().filter_map(|&at| texts.get(at));
+                    texts.map(|&text| kept.text(text)).collect::<io::Result<Vec<_>>>().map_err(room)
+                })
             };
             let (done, next) = rayon::join(
                 || batch.par_iter().with_max_len(1).map(judged).collect::<Vec<_>>(),
@@ -211,14 +228,14 @@ impl Run<'_, '_> {
 }
 
 /// The next blocks with more than one text, as many as are compared at a time.
-fn next_blocks(sorted: &mut Sorted, ahead: &mut Blocks) -> io::Result<Vec<Block>> {
+fn next_blocks(sorted: &mut Sorted, ahead: &mut Blocks<u32>) -> io::Result<Vec<Block<u32>>> {
     let (mut blocks, mut held, mut bytes) = (Vec::new(), 0, Vec::new());
     while held < BATCH {
-        let Some((key, id)) = sorted.next(&mut bytes)? else {
+        let Some((key, place)) = sorted.next(&mut bytes)? else {
             blocks.extend(ahead.finish());
             break;
         };
-        if let Some(block) = ahead.push(key, member(id as u32, &bytes)) {
+        if let Some(block) = ahead.push(key, place) {
             held += block.1.len();
             blocks.push(block);
         }
@@ -226,12 +243,68 @@ fn next_blocks(sorted: &mut Sorted, ahead: &mut Blocks) -> io::Result<Vec<Block>
     Ok(blocks)
 }
 
-/// Decodes a text as it was stored for its blocks.
-fn member(id: u32, bytes: &[u8]) -> Member {
-    let (&count, rest) = bytes.split_first().unwrap_or((&0, &[]));
-    let (keys, text) = rest.split_at_checked(usize::from(count) * 8).unwrap_or_default();
-    let keys = keys.as_chunks::<8>().0.iter().map(|key| u64::from_le_bytes(*key)).collect();
-    Member { id, keys, text: String::from_utf8_lossy(text).into_owned() }
+/// What is kept of the texts that are compared, in the order of their numbers: of each its vector, its
+/// number, where its text is, and its keys; and the texts.
+struct Kept {
+    rows: Store,
+    texts: Store,
+    /// Bytes of a vector, and of all that is kept of a text.
+    widths: (usize, usize),
+    count: u32,
+    bytes: Vec<u8>,
+}
+
+/// Stands for a key that a text does not have.
+const NO_KEY: u64 = u64::MAX;
+/// Numbers that are kept of a text before its keys.
+const NUMBERS: usize = 3;
+
+impl Kept {
+    fn new(search: &Search, dims: usize) -> Self {
+        let store = |memory| Store::new(search.folder.clone(), memory);
+        let vector = Probe::written(dims);
+        Self {
+            rows: store(search.memory / ROWS_SHARE.1 * ROWS_SHARE.0),
+            texts: store(search.memory / TEXTS_SHARE),
+            widths: (vector, vector + (NUMBERS + MOST_KEYS) * size_of::<u64>()),
+            count: 0,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Returns the place of the text.
+    fn push(&mut self, text: &Text, keys: &[u64], vector: &Probe) -> io::Result<u32> {
+        let begin = self.texts.push(text.text.as_bytes())?;
+        self.bytes.clear();
+        vector.write(&mut self.bytes);
+        let numbers = [text.id.into(), begin, text.text.len() as u64];
+        let keys = keys.iter().copied().chain(std::iter::repeat(NO_KEY)).take(MOST_KEYS);
+        for number in numbers.into_iter().chain(keys) {
+            self.bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        self.rows.push(&self.bytes)?;
+        self.count += 1;
+        Ok(self.count - 1)
+    }
+
+    /// What is compared of the text at a place, and where the text is.
+    fn row(&self, place: u32, bytes: &mut Vec<u8>) -> io::Result<(Row, (u64, u64))> {
+        let (vector, whole) = self.widths;
+        bytes.resize(whole, 0);
+        self.rows.read(u64::from(place) * whole as u64, bytes)?;
+        let (vector, numbers) = bytes.split_at(vector);
+        let mut numbers = numbers.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number));
+        let [id, begin, length] = [(); NUMBERS].map(|()| numbers.next().unwrap_or_default());
+        let keys = numbers.take_while(|&key| key != NO_KEY).collect();
+        // It was a 32-bit number when it was pushed.
+        Ok((Row { id: id as u32, keys, vector: Probe::read(vector) }, (begin, length)))
+    }
+
+    fn text(&self, (begin, length): (u64, u64)) -> io::Result<String> {
+        let mut bytes = vec![0; length as usize];
+        self.texts.read(begin, &mut bytes)?;
+        String::from_utf8(bytes).map_err(io::Error::other)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -14,7 +14,10 @@ use rayon::slice::ParallelSliceMut;
 /// Bytes of a run that are read or written at a time.
 const BUFFER: usize = 256 << 10;
 
-/// Records with a unique key of two numbers, each with some bytes.
+/// A number and one that tells records apart of which the first is the same.
+pub(super) type Key = (u64, u32);
+
+/// Records with a unique key, each with some bytes.
 pub(super) struct Sorter {
     folder: PathBuf,
     /// Maximum bytes in memory.
@@ -26,8 +29,9 @@ pub(super) struct Sorter {
 
 #[derive(Clone, Copy)]
 struct Entry {
-    key: (u64, u64),
+    major: u64,
     from: usize,
+    minor: u32,
     count: u32,
 }
 
@@ -38,28 +42,27 @@ impl Sorter {
         Self { folder, most: memory / 2, bytes: Vec::new(), entries: Vec::new(), runs: Vec::new() }
     }
 
-    pub(super) fn push(&mut self, key: (u64, u64), bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn push(&mut self, key: Key, bytes: &[u8]) -> io::Result<()> {
         let used = self.bytes.len() + self.entries.len() * size_of::<Entry>();
         if used + bytes.len() + size_of::<Entry>() > self.most && !self.entries.is_empty() {
             self.spill()?;
         }
         let count = u32::try_from(bytes.len()).map_err(io::Error::other)?;
-        self.entries.push(Entry { key, from: self.bytes.len(), count });
+        let ((major, minor), from) = (key, self.bytes.len());
+        self.entries.push(Entry { major, from, minor, count });
         self.bytes.extend_from_slice(bytes);
         Ok(())
     }
 
     fn sort(&mut self) {
-        self.entries.par_sort_unstable_by_key(|entry| entry.key);
+        self.entries.par_sort_unstable_by_key(Entry::key);
     }
 
     fn spill(&mut self) -> io::Result<()> {
         self.sort();
         let mut run = BufWriter::with_capacity(BUFFER, disk::nameless(&self.folder)?);
         for entry in &self.entries {
-            run.write_all(&entry.key.0.to_le_bytes())?;
-            run.write_all(&entry.key.1.to_le_bytes())?;
-            run.write_all(&entry.count.to_le_bytes())?;
+            run.write_all(&entry.head().to_le_bytes())?;
             run.write_all(entry.of(&self.bytes))?;
         }
         let mut run = run.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -86,6 +89,15 @@ impl Sorter {
 }
 
 impl Entry {
+    fn key(&self) -> Key {
+        (self.major, self.minor)
+    }
+
+    /// What stands in a run before its bytes: its key, and how many bytes follow.
+    fn head(&self) -> u128 {
+        u128::from(self.major) | u128::from(self.minor) << 64 | u128::from(self.count) << 96
+    }
+
     fn of(self, bytes: &[u8]) -> &[u8] {
         bytes.get(self.from..self.from + self.count as usize).unwrap_or_default()
     }
@@ -103,7 +115,7 @@ enum Source {
 }
 
 /// The key of a run's next record, the index of the run, and the record's length.
-type Head = ((u64, u64), usize, u32);
+type Head = (Key, usize, u32);
 
 /// The next record of each run in a heap, the smallest key on top.
 struct Merge {
@@ -116,28 +128,26 @@ impl Merge {
     /// is returned.
     fn advance(&mut self, run: usize) -> io::Result<()> {
         let Some(reader) = self.runs.get_mut(run) else { return Ok(()) };
-        let mut head = [0; 20];
+        let mut head = [0; size_of::<u128>()];
         match reader.read_exact(&mut head) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
             other => other?,
         }
-        let (key, count) = head.split_at(16);
-        let (major, minor) = key.split_at(8);
-        let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b));
-        let count = number(count) as u32;
-        self.heads.push(Reverse(((number(major), number(minor)), run, count)));
+        let head = u128::from_le_bytes(head);
+        let key = (head as u64, (head >> 64) as u32);
+        self.heads.push(Reverse((key, run, (head >> 96) as u32)));
         Ok(())
     }
 }
 
 impl Sorted {
     /// Returns the key of the next record and replaces `bytes` by its bytes.
-    pub(super) fn next(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<(u64, u64)>> {
+    pub(super) fn next(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<Key>> {
         bytes.clear();
         match &mut self.source {
             Source::Memory { bytes: all, rest } => Ok(rest.next().map(|entry| {
                 bytes.extend_from_slice(entry.of(all));
-                entry.key
+                entry.key()
             })),
             Source::Runs(merge) => {
                 let Some(Reverse((key, run, count))) = merge.heads.pop() else { return Ok(None) };
@@ -161,7 +171,7 @@ mod tests {
     #[test]
     fn records_come_in_order_whatever_the_memory() {
         let mut random = Random::seeded(3);
-        let records: Vec<((u64, u64), Vec<u8>)> = (0..5000)
+        let records: Vec<(Key, Vec<u8>)> = (0..5000)
             .map(|minor| {
                 let key = (random.below(300) as u64, minor);
                 (key, vec![minor as u8; random.below(40)])

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cognate::engine::QueryError;
 use cognate::model::Phrase;
 use cognate_kernels::random::SplitMix64;
+use cognate_kernels::scan::Probe;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::dedupe::buckets;
-use crate::dedupe::buckets::{Buckets, Room};
+use crate::dedupe::buckets::Buckets;
 use crate::dedupe::judge::Judge;
 
 /// Whether the text with this number is in the sample of `distinct` texts.
@@ -52,20 +53,30 @@ impl Judge<'_> {
         counts: &WordCounts,
         buckets: &Buckets,
     ) -> Result<Vec<Vec<u64>>, QueryError> {
-        let (mut phrase, mut room) = (self.phrase(), Room::default());
-        let rows = self.vectors_of(texts)?;
-        let of_text = |(text, row): (&T, &[f32])| {
+        Ok(self.keyed(texts, counts, buckets)?.into_iter().map(|(keys, _)| keys).collect())
+    }
+
+    /// The same with the vector of each text.
+    pub(super) fn keyed<T: AsRef<str>>(
+        &self,
+        texts: &[T],
+        counts: &WordCounts,
+        buckets: &Buckets,
+    ) -> Result<Vec<(Vec<u64>, Probe)>, QueryError> {
+        let mut words = Vec::with_capacity(texts.len());
+        let rows = self.rows_of(texts, |phrase| words.push(different_words(phrase)))?;
+        let nearest = buckets.nearest(&rows);
+        let of_text = |((words, nearest), row): ((Vec<u64>, _), Probe)| {
             let mut own = Vec::new();
-            if row.iter().any(|&x| x != 0.0) {
-                self.read(&mut phrase, text.as_ref());
-                counts.keys(&different_words(&phrase), &mut own);
-                own.extend(buckets.nearest(row, &mut room).map(of_bucket));
+            if !row.is_zero() {
+                counts.keys(&words, &mut own);
+                own.extend(Iterator::map(nearest, of_bucket));
                 own.sort_unstable();
                 own.dedup();
             }
-            own
+            (own, row)
         };
-        Ok(texts.iter().zip(rows.chunks_exact(self.dims)).map(of_text).collect())
+        Ok(words.into_iter().zip(nearest).zip(rows).map(of_text).collect())
     }
 }
 
@@ -78,6 +89,9 @@ const RARE: u32 = 96;
 const RARE_WORDS: usize = 3;
 /// Number of the rarest other words of a text that are combined in pairs.
 const PAIRED_WORDS: usize = 3;
+/// Maximum keys of a text: those of words are most where all but one of its rare words are missing.
+pub(super) const MOST_KEYS: usize =
+    RARE_WORDS - 1 + PAIRED_WORDS * (PAIRED_WORDS - 1) / 2 + buckets::NEAR;
 /// Marks the keys of buckets, as opposed to those of words.
 const BUCKET: u64 = 1 << 63;
 

@@ -132,6 +132,11 @@ fn exact_results(ranking: &Ranking) -> Vec<(usize, u32)> {
     ranking.results.iter().map(|ranked| (ranked.index, ranked.score.to_bits())).collect()
 }
 
+/// Each of so many texts with the one behind them.
+fn pairs_with(count: usize) -> Vec<(usize, usize)> {
+    (0..count).map(|index| (index, count)).collect()
+}
+
 proptest! {
     #[test]
     fn scores_are_symmetric_within_range_and_one_for_a_text_and_itself(a in text(), b in text()) {
@@ -207,6 +212,16 @@ proptest! {
             };
             prop_assert_eq!(exact(&ranked), exact(&expected), "{}", name);
             prop_assert_eq!(&ranking.unscored, &batch.unscored, "{}", name);
+            let texts: Vec<&String> = candidates.iter().chain([&query_text]).collect();
+            let among: Vec<_> = (0..candidates.len()).map(|index| (index, index + 1)).collect();
+            let next = among.iter().map(|&(one, next)| score(engine, &query, texts[one], texts[next]));
+            let asked = [&among[..], &pairs_with(candidates.len())].concat();
+            let scores = engine.similarity_among(&texts, &asked, &query).unwrap();
+            let single = batch.scores.iter().enumerate();
+            let single = single.map(|(at, &score)| (!batch.unscored.contains(&at)).then_some(score));
+            for (found, expected) in scores.into_iter().zip(next.chain(single)) {
+                prop_assert_eq!(bits(found), bits(expected), "{}", name);
+            }
             for parts in in_parts(engine, &query_text, &candidates, &query) {
                 prop_assert_eq!(exact_results(&parts), exact_results(&ranking), "{}", name);
             }
