@@ -16,6 +16,7 @@ pub(crate) mod common {
     pub(crate) mod text_vector;
     pub(crate) mod union;
     pub(crate) mod unit_rows;
+    pub(crate) mod word_cosines;
     pub(crate) mod words_met;
 }
 mod fitted;

@@ -7,8 +7,8 @@
 use cognate_kernels::transport::Transport;
 
 use crate::methods::common::text_vector::{TextVector, Weights};
-use crate::methods::common::union::Union;
 use crate::methods::common::unit_rows;
+use crate::methods::common::word_cosines::WordCosines;
 use crate::methods::lexical::token_bag::TokenBag;
 use crate::methods::polarity::{Oppositions, Polarity};
 use crate::methods::sets::{coverage, dynamax, dynamax_weighted};
@@ -382,7 +382,7 @@ pub struct Scratch {
     pub(crate) one: Vec<f32>,
     pub(crate) other: Vec<f32>,
     pub(crate) unit_rows: [unit_rows::Memory; 2],
-    pub(crate) union: Union,
+    pub(crate) cosines: WordCosines,
     pub(crate) products: unit_rows::Work,
     pub(crate) one_gram: Vec<f32>,
     pub(crate) other_gram: Vec<f32>,

@@ -4,54 +4,45 @@
 //! words in a run of letters, are looked at by the character: who wants much work for little must not
 //! find a mark that is not seen here.
 
+use cognate_kernels::simd::{BLOCK, kinds};
+
 use super::classes::{Byte, Wide, byte_class, is_han, is_ignorable, wide_class};
 use super::normalisation::{
     Cjk, Contractions, Emoji, Hashtags, Normalisation, Numbers, Punctuation,
 };
-
-/// Bytes that are counted in a byte.
-const BLOCK: usize = 128;
 
 /// About how many tokens a text has: its runs of letters and digits, and where the rules make tokens
 /// of them, its marks, emoji and Han characters. What is dropped later, as addresses are, is counted
 /// too.
 pub fn about(rules: &Normalisation, input: &str) -> usize {
     let cut = matches!(rules.hashtags, Hashtags::Split | Hashtags::Tag);
-    // A hashtag, or text that may be read as one.
-    let camel = cut && input.bytes().any(|byte| byte == b'#' || byte == b'&');
-    let hashes = rules.numbers == Numbers::Hashes && input.contains('#');
+    let (hashes, marks) =
+        (cut || rules.numbers == Numbers::Hashes, rules.punctuation == Punctuation::Keep);
     // Two apostrophes part words, which one alone may not.
-    let quoted = input.contains(if joins(rules) { "''" } else { "'" });
-    match input.is_ascii() && !camel && !hashes && !quoted {
-        true => about_ascii(rules, input.as_bytes()),
-        false => by_characters(rules, input, camel),
+    let alone = if joins(rules) { 0 } else { u64::MAX };
+    let (mut count, mut word, mut quote) = (0, 0, 0);
+    for block in input.as_bytes().chunks(BLOCK) {
+        let kinds = kinds(block);
+        let quoted = kinds.apostrophes & (kinds.apostrophes << 1 | quote | alone);
+        // A hashtag, or text that may be read as one.
+        let hash = hashes && kinds.signs != 0 && block.contains(&b'#');
+        if kinds.wide | quoted != 0 || hash || cut && kinds.ampersands != 0 {
+            let camel = cut && input.bytes().any(|byte| byte == b'#' || byte == b'&');
+            return by_characters(rules, input, camel);
+        }
+        let words = kinds.letters | kinds.digits | kinds.apostrophes;
+        count += (words & !(words << 1 | word)).count_ones();
+        if marks {
+            count += (kinds.printed & !kinds.letters & !kinds.digits).count_ones();
+        }
+        (word, quote) = (words >> (BLOCK - 1), kinds.apostrophes >> (BLOCK - 1));
     }
+    count as usize
 }
 
 /// Whether an apostrophe joins its two sides.
 fn joins(rules: &Normalisation) -> bool {
     rules.contractions == Contractions::Keep
-}
-
-fn about_ascii(rules: &Normalisation, bytes: &[u8]) -> usize {
-    let after = bytes.get(1..).unwrap_or_default();
-    let mut count = usize::from(bytes.first().is_some_and(|&byte| of_word(byte)));
-    // The compiler makes vectors of sums of bytes, in blocks that cannot overflow one.
-    for (before, bytes) in bytes.chunks(BLOCK).zip(after.chunks(BLOCK)) {
-        let starts =
-            before.iter().zip(bytes).map(|(&before, &byte)| of_word(byte) & !of_word(before));
-        count += usize::from(starts.fold(0, |sum: u8, start| sum.wrapping_add(start.into())));
-    }
-    if rules.punctuation == Punctuation::Keep {
-        count += bytes.iter().filter(|byte| byte.is_ascii_punctuation()).count();
-    }
-    count
-}
-
-fn of_word(byte: u8) -> bool {
-    let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
-    let digit = byte.wrapping_sub(b'0') < 10;
-    letter | digit | (byte == b'\'')
 }
 
 /// The role of a character for the words around it.

@@ -68,9 +68,8 @@ pub struct Tokens {
     pub(super) arena: String,
     /// Bytes of the text, which the arena begins with.
     length: usize,
-    ascii: bool,
-    /// The bytes of it that are capitals of ASCII, a bit each.
-    capitals: Vec<u64>,
+    /// The text with its capitals.
+    written: String,
     /// Where the text of each token begins and ends in the arena.
     starts: Vec<u32>,
     ends: Vec<u32>,
@@ -102,9 +101,9 @@ impl Tokens {
         self.arena.reserve(text.len() + 2 * BLOCK);
         self.arena.push_str(text);
         self.arena.push_str(PADDING);
-        (self.length, self.ascii) = (text.len(), text.is_ascii());
-        self.capitals.clear();
-        self.capitals.extend(text.as_bytes().chunks(BLOCK).map(capitals));
+        self.length = text.len();
+        self.written.clear();
+        self.written.push_str(text);
         if lower {
             // By whole blocks, so that no bytes remain.
             let length = text.len().next_multiple_of(BLOCK);
@@ -154,21 +153,33 @@ impl Tokens {
     }
 
     /// How many capitals stand in a part of the text, as it was written.
-    pub(crate) fn capitals_in(&self, part: &Range<u32>) -> usize {
-        let (from, to) = (part.start as usize, part.end as usize);
-        let block = |at: usize| self.capitals.get(at).copied().unwrap_or(0);
-        let of_block = |at: usize| {
-            let (first, shift) = (at / BLOCK, at % BLOCK);
-            let bits = block(first) >> shift | (block(first + 1) << 1) << (BLOCK - 1 - shift);
-            let behind = BLOCK.saturating_sub(to.saturating_sub(at)) as u32;
-            (bits & u64::MAX.checked_shr(behind).unwrap_or(0)).count_ones() as usize
-        };
-        if self.ascii && to <= from + BLOCK {
-            return of_block(from);
+    pub(crate) fn capitals_in(&self, part: Range<u32>) -> usize {
+        let part = self.written.get(part.start as usize..part.end as usize).unwrap_or_default();
+        part.chars().filter(|c| c.is_uppercase()).count()
+    }
+
+    /// Whether the text is of ASCII alone.
+    pub(crate) fn is_ascii(&self) -> bool {
+        self.written.is_ascii()
+    }
+
+    /// Which of the first 64 tokens have a capital, a bit each.
+    pub(crate) fn capitals(&self) -> u64 {
+        let (ascii, written) = (self.is_ascii(), self.written.as_bytes());
+        let (mut found, mut capitals, mut block) = (0, 0, usize::MAX);
+        for (place, span) in self.spans().take(64).enumerate() {
+            let (from, to) = (span.start as usize, span.end as usize);
+            if from / BLOCK != block {
+                block = from / BLOCK;
+                capitals = simd::capitals(written.get(block * BLOCK..).unwrap_or_default());
+            }
+            let has = match ascii && from < to && to <= block * BLOCK + BLOCK {
+                true => capitals >> (from % BLOCK) << (BLOCK - (to - from)) != 0,
+                false => self.capitals_in(span) > 0,
+            };
+            found |= u64::from(has) << place;
         }
-        let source = self.source().get(from..to).unwrap_or_default();
-        let wide = source.chars().filter(|c| !c.is_ascii() && c.is_uppercase());
-        (from..to).step_by(BLOCK).map(of_block).sum::<usize>() + wide.count()
+        found
     }
 
     /// The bytes of the text that a token was made from.
@@ -178,6 +189,17 @@ impl Tokens {
             Some((_, token)) => Some(token.span.clone()),
             None => Some(*self.starts.get(index)?..*self.ends.get(index)?),
         }
+    }
+
+    /// [`Tokens::span`] of the tokens in order.
+    pub(crate) fn spans(&self) -> impl Iterator<Item = Range<u32>> {
+        let mut told = self.told.iter().peekable();
+        (0..).zip(self.starts.iter().zip(&self.ends)).map(move |(index, (&start, &end))| match told
+            .next_if(|(place, _)| *place == index)
+        {
+            Some((_, token)) => token.span.clone(),
+            None => start..end,
+        })
     }
 
     /// The tokens in order, each with its text.
@@ -245,37 +267,27 @@ impl Tokens {
     }
 }
 
-/// The capitals among the bytes of a block, a bit each; found eight at a time, as most texts are.
-fn capitals(block: &[u8]) -> u64 {
-    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
-    let from = |byte: u8| u64::from_ne_bytes([0x80 - byte; 8]);
-    let eight = |(at, bytes): (usize, &[u8])| {
-        let mut eight = [0; 8];
-        eight.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-        let (word, low) = (u64::from_le_bytes(eight), u64::from_le_bytes(eight) & !HIGH);
-        let found = ((low + from(b'A')) ^ (low + from(b'Z' + 1))) & HIGH & !word;
-        // The highest bits of all bytes, gathered in one.
-        ((found >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at)
-    };
-    block.chunks(8).enumerate().map(eight).fold(0, |bits, eight| bits | eight)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::{Normalisation, tokenise};
 
     #[test]
-    fn capitals_of_a_part_are_counted_as_they_were_written() {
+    fn capitals_of_tokens_are_those_that_were_written() {
+        let rules = Normalisation::preset("plain").unwrap();
         let mut tokens = Tokens::new();
-        let ascii: String = ('\0'..='\x7F').collect();
-        let text = "Éa".to_owned() + &ascii + &"aB".repeat(40) + "ÀÖ C";
-        tokens.begin(&text, true);
-        for (from, _) in text.char_indices() {
-            for (to, _) in text.char_indices().filter(|(to, _)| *to >= from) {
-                let expected = text[from..to].chars().filter(|c| c.is_uppercase()).count();
-                let part = from as u32..to as u32;
-                assert_eq!(tokens.capitals_in(&part), expected, "{part:?}");
+        let text =
+            "Éa ab aB U.S. #NewYork2020 &Eacute; aé aÉ it's IT’S ".to_owned() + &"Ab c ".repeat(40);
+        tokenise(&rules, &text, &mut tokens);
+        assert!(tokens.len() > 64);
+        for (place, span) in tokens.spans().enumerate() {
+            assert_eq!(tokens.span(place), Some(span.clone()));
+            let part = &text[span.start as usize..span.end as usize];
+            let capitals = part.chars().filter(|c| c.is_uppercase()).count();
+            if place < 64 {
+                assert_eq!(tokens.capitals() >> place & 1, u64::from(capitals > 0), "{part}");
             }
+            assert_eq!(tokens.capitals_in(span), capitals, "{part}");
         }
     }
 }

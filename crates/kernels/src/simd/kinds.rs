@@ -50,6 +50,21 @@ pub fn kinds(bytes: &[u8]) -> Kinds {
     }
 }
 
+/// Which bytes are from `A` to `Z`, of as many as [`kinds`] looks at.
+#[inline]
+pub fn capitals(bytes: &[u8]) -> u64 {
+    let (chunks, rest) = bytes.get(..BLOCK).unwrap_or(bytes).as_chunks::<CHUNK>();
+    let mut last = [0; CHUNK];
+    last[..rest.len()].copy_from_slice(rest);
+    let mut capitals = 0;
+    for (chunk, at) in chunks.iter().chain([&last]).zip((0..BLOCK).step_by(CHUNK)) {
+        let offset = u8x16::new(*chunk) - u8x16::splat(b'A');
+        let found = offset.min(u8x16::splat(b'Z' - b'A')).simd_eq(offset);
+        capitals |= u64::from(found.to_bitmask()) << at;
+    }
+    capitals
+}
+
 #[inline]
 fn of_block(block: &[u8; BLOCK]) -> Kinds {
     match width() {
@@ -288,6 +303,9 @@ mod tests {
             for bytes in [bytes.as_slice(), text.as_bytes()] {
                 let expected = one_by_one(bytes);
                 prop_assert_eq!(kinds(bytes), expected);
+                let places = (0..).zip(bytes).take(BLOCK);
+                let shown = places.filter(|(_, byte)| byte.is_ascii_uppercase());
+                prop_assert_eq!(capitals(bytes), shown.fold(0, |bits, (at, _)| bits | 1_u64 << at));
                 let Some(block) = bytes.first_chunk() else { continue };
                 prop_assert_eq!(by_plain_code(block), expected);
                 #[cfg(target_arch = "aarch64")]

@@ -35,7 +35,7 @@ mod wasm;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use half::f16;
-pub use kinds::{BLOCK, Kinds, kinds, push_places};
+pub use kinds::{BLOCK, Kinds, capitals, kinds, push_places};
 /// The loops of every processor that a program for this target can meet.
 #[cfg(target_arch = "aarch64")]
 use neon as least;

@@ -12,6 +12,8 @@ use crate::model::phrase::Word;
 pub(crate) struct Union {
     /// The words, and of which text each is taken.
     words: Vec<(Word, usize)>,
+    /// How many of them are listed, which are the first, in order.
+    listed: usize,
     /// For each word of either bag its place among them.
     places: [Vec<u32>; 2],
     /// For each of them its largest product with the words of either text; 0 if all are below.
@@ -51,6 +53,7 @@ impl Union {
             at[0] += usize::from(next[0] == word);
             at[1] += usize::from(next[1] == word);
         }
+        self.listed = self.words.len();
         for (side, bag) in bags.into_iter().enumerate() {
             self.places[side].truncate(bag.len());
             for (place, &word) in self.places[side].iter_mut().zip(bag).skip(listed[side].len()) {
@@ -58,6 +61,12 @@ impl Union {
                 self.words.push((word, side));
             }
         }
+    }
+
+    /// The place of a listed word among the words.
+    pub(crate) fn place(&self, word: Word) -> Option<usize> {
+        let listed = self.words.get(..self.listed)?;
+        listed.binary_search_by_key(&word, |(word, _)| *word).ok()
     }
 
     /// The words, each with the text that it is taken of.

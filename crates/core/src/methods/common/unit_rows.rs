@@ -33,6 +33,13 @@ pub(crate) struct Work {
     columns: Columns,
 }
 
+impl Work {
+    /// The products that were computed last, in rows of this stride and of so many columns.
+    pub(crate) fn last(&self, stride: usize, columns: usize) -> Products<'_> {
+        Products { numbers: &self.matrix, stride, columns }
+    }
+}
+
 /// A row of products for each word of a text.
 pub(crate) struct Products<'w> {
     numbers: &'w [f32],

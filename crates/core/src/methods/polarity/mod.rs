@@ -24,12 +24,14 @@
 //! are the only place where capitals matter.
 
 mod name_list;
+mod name_text;
 mod names;
 mod signs;
 mod table;
 
 use std::sync::Arc;
 
+use crate::methods::common::word_cosines::WordCosines;
 pub use crate::methods::polarity::name_list::{SECTION as NAMES_SECTION, fit as fit_names};
 use crate::methods::polarity::names::{Exchanged, Names};
 use crate::methods::polarity::signs::Signs;
@@ -169,6 +171,7 @@ pub struct PreparedSigns<'q> {
     one: &'q Phrase<'q>,
     /// Its own signs, and room for those of another.
     signs: [Signs; 2],
+    cosines: WordCosines,
 }
 
 impl PreparedSigns<'_> {
@@ -176,7 +179,8 @@ impl PreparedSigns<'_> {
     pub fn kinds(&mut self, other: &Phrase<'_>) -> Oppositions {
         let [own, of_other] = &mut self.signs;
         of_other.read(&self.polarity.table, other);
-        self.polarity.compare([self.one, other], [own, of_other])
+        self.cosines.forget();
+        self.polarity.compare([self.one, other], [own, of_other], &mut self.cosines)
     }
 }
 
@@ -191,7 +195,7 @@ impl Polarity {
     pub fn prepare<'q>(&'q self, one: &'q Phrase<'q>) -> PreparedSigns<'q> {
         let mut signs = [Signs::default(), Signs::default()];
         signs[0].read(&self.table, one);
-        PreparedSigns { polarity: self, one, signs }
+        PreparedSigns { polarity: self, one, signs, cosines: WordCosines::default() }
     }
 
     /// The oppositions of two texts of the model, with the tokens that carry them.
@@ -199,8 +203,8 @@ impl Polarity {
         let [mut one, mut other] = [Signs::default(), Signs::default()];
         one.read(&self.table, texts[0]);
         other.read(&self.table, texts[1]);
-        let signs = [&one, &other];
-        let kinds = self.compare(texts, signs);
+        let (signs, mut cosines) = ([&one, &other], WordCosines::default());
+        let kinds = self.compare(texts, signs, &mut cosines);
         let told = kinds.iter().map(|kind| {
             let mut tokens = match kind {
                 OppositionKind::Negation => signs.map(|signs| signs.negators.clone()),
@@ -221,7 +225,10 @@ impl Polarity {
                         })
                     })
                 }
-                OppositionKind::Name => self.exchanged_names(texts).unwrap_or_default(),
+                OppositionKind::Name => {
+                    let names = self.exchanged_names(texts, signs, &mut cosines);
+                    names.unwrap_or_default()
+                }
             };
             for side in &mut tokens {
                 side.sort_unstable();
@@ -232,7 +239,14 @@ impl Polarity {
         told.collect()
     }
 
-    fn compare(&self, texts: [&Phrase<'_>; 2], [one, other]: [&Signs; 2]) -> Oppositions {
+    /// The kinds by which two texts are opposed.
+    fn compare(
+        &self,
+        texts: [&Phrase<'_>; 2],
+        [one, other]: [&Signs; 2],
+        cosines: &mut WordCosines,
+    ) -> Oppositions {
+        let name = self.exchanged_names(texts, [one, other], cosines).is_some();
         let negation = one.negates() != other.negates();
         let antonym = self.exchanges([one, other]).next().is_some()
             || turns(texts, one).next().is_some()
@@ -245,11 +259,16 @@ impl Polarity {
             .with(OppositionKind::Antonym, antonym && !agree)
             .with(OppositionKind::Number, number)
             .with(OppositionKind::Roles, self.exchanged_roles(texts).is_some())
-            .with(OppositionKind::Name, self.exchanged_names(texts).is_some())
+            .with(OppositionKind::Name, name)
     }
 
-    fn exchanged_names(&self, texts: [&Phrase<'_>; 2]) -> Option<Exchanged> {
-        self.names.as_ref()?.exchanged(texts)
+    fn exchanged_names(
+        &self,
+        texts: [&Phrase<'_>; 2],
+        signs: [&Signs; 2],
+        cosines: &mut WordCosines,
+    ) -> Option<Exchanged> {
+        self.names.as_ref()?.exchanged(texts, signs.map(|signs| &signs.names), cosines)
     }
 
     /// Words of the one text that stand in the other exchanged for an opposite: their tokens.
@@ -390,15 +409,23 @@ struct Prepared<'q> {
 }
 
 impl Prepared<'_> {
+    /// The score lowered; the cosines of the words of both texts may be known.
     fn lowered(&mut self, score: f32, other: &Phrase<'_>, scratch: &mut Scratch) -> f32 {
-        let [_, signs] = &mut scratch.signs;
+        let Scratch { signs: [_, signs], cosines, .. } = scratch;
         signs.0.read(&self.polarity.table, other);
-        self.lowered_by(score, other, signs)
+        self.lowered_by(score, other, signs, cosines)
     }
 
-    fn lowered_by(&mut self, score: f32, other: &Phrase<'_>, signs: &Read) -> f32 {
+    fn lowered_by(
+        &mut self,
+        score: f32,
+        other: &Phrase<'_>,
+        signs: &Read,
+        cosines: &mut WordCosines,
+    ) -> f32 {
         let texts = [self.one, other];
-        let kinds = self.polarity.compare(texts, [&self.read.0, &signs.0]);
+        let kinds = self.polarity.compare(texts, [&self.read.0, &signs.0], cosines);
+        cosines.forget();
         self.last = Some(kinds);
         self.polarity.lowered(score, texts, kinds)
     }
@@ -406,6 +433,8 @@ impl Prepared<'_> {
 
 impl Against for Prepared<'_> {
     fn score(&mut self, many: &[Phrase<'_>], out: &mut [f32], scratch: &mut Scratch) {
+        // Those of the only pair are known then.
+        scratch.cosines.forget();
         self.plain.score(many, out, scratch);
         for (other, score) in many.iter().zip(out) {
             *score = self.lowered(*score, other, scratch);
@@ -419,15 +448,17 @@ impl Against for Prepared<'_> {
         out: &mut [f32],
         scratch: &mut Scratch,
     ) {
+        scratch.cosines.forget();
         self.plain.score_seated(many, seats, out, scratch);
         for ((other, signs), score) in many.iter().zip(&seats.signs).zip(out) {
-            *score = self.lowered_by(*score, other, signs);
+            *score = self.lowered_by(*score, other, signs, &mut scratch.cosines);
         }
     }
 
     /// What the words add to the score of `coverage-blend`, each lowered by the same factor.
     fn shares(&mut self, other: &Phrase<'_>, scratch: &mut Scratch) -> Option<Shares> {
         let mut shares = self.plain.shares(other, scratch)?;
+        scratch.cosines.forget();
         let mut plain = [0.0];
         self.plain.score(std::slice::from_ref(other), &mut plain, scratch);
         let lowered = self.lowered(plain[0], other, scratch);

@@ -114,19 +114,23 @@ const A_WORD: u32 = 1 << 12;
 const KNOWN: u32 = 13;
 
 /// What a word is, apart from how a text writes it.
-pub(super) struct Listed<'l> {
+pub(super) struct Listed {
     pub(super) class: Class,
     pub(super) kinds: u8,
     pub(super) code: Option<Code>,
     /// Whether it may be a name at all.
     pub(super) a_word: bool,
-    pub(super) known: Option<&'l Known>,
+    /// The number of what the lines say of it.
+    pub(super) number: u32,
 }
 
 /// The list as a model holds it.
 #[derive(Debug, Default)]
 pub(super) struct List {
     rows: Vec<u32>,
+    /// A bit a row: whether it may be what a text names and another does not, in a text that has capitals and
+    /// in another. They are looked at far more often than rows are, and stay near.
+    candidates: [Vec<u64>; 2],
     known: Vec<Known>,
     /// For each word of the lines the number of what they say of it, from 1 on.
     words: HashMap<Box<str>, u32>,
@@ -260,15 +264,23 @@ impl List {
             let row = id.and_then(|id| self.rows.get_mut(id as usize));
             row.into_iter().for_each(|row| *row &= !CANDIDATE);
         }
+        self.candidates = [CANDIDATE, CANDIDATE | UNCASED].map(|wanted| {
+            let bits = |rows: &[u32]| {
+                let rows = rows.iter().enumerate();
+                rows.fold(0, |bits, (at, row)| bits | u64::from(row & wanted != 0) << at)
+            };
+            self.rows.chunks(64).map(bits).collect()
+        });
     }
 
     /// Whether a listed word without a capital may be what a text names and another does not: in a text that
     /// has capitals, and as the last of its text.
     #[inline]
     pub(super) fn is_candidate(&self, id: WordId, cased: bool, last: bool) -> bool {
-        let wanted =
-            CANDIDATE | if cased { 0 } else { UNCASED } | if last { ALL_CODES << CODE } else { 0 };
-        self.rows.get(id as usize).is_some_and(|row| row & wanted != 0)
+        let bits = self.candidates[usize::from(!cased)].get(id as usize / 64).copied();
+        let code = |row: &u32| row & ALL_CODES << CODE != 0;
+        bits.unwrap_or(0) >> (id % 64) & 1 != 0
+            || last && self.rows.get(id as usize).is_some_and(code)
     }
 
     /// The class of a listed word.
@@ -276,22 +288,35 @@ impl List {
         self.rows.get(id as usize).and_then(|row| class(*row)).unwrap_or(Class::No)
     }
 
+    /// What the lines say of a word, by its number; nothing for 0.
+    #[inline]
+    pub(super) fn known(&self, number: u32) -> &Known {
+        const NOTHING: &Known = &Known {
+            flags: 0,
+            kinds: 0,
+            group: None,
+            same: Vec::new(),
+            countries: Vec::new(),
+            within: Vec::new(),
+        };
+        let known = number.checked_sub(1).and_then(|number| self.known.get(number as usize));
+        known.unwrap_or(NOTHING)
+    }
+
     /// What a word is.
     #[inline]
-    pub(super) fn word(&self, word: &str, id: Option<WordId>) -> Listed<'_> {
+    pub(super) fn word(&self, word: &str, id: Option<WordId>) -> Listed {
         let row = id.and_then(|id| self.rows.get(id as usize).copied());
         let row = row.unwrap_or_else(|| {
             of_letters(word) | self.words.get(word).map_or(0, |number| number << KNOWN)
         });
-        let known =
-            (row >> KNOWN).checked_sub(1).and_then(|number| self.known.get(number as usize));
-        let code = (row >> CODE & ALL_CODES).checked_sub(1);
+        let (number, code) = (row >> KNOWN, (row >> CODE & ALL_CODES).checked_sub(1));
         Listed {
             class: class(row).unwrap_or(Class::No),
-            kinds: known.map_or(kinds_in(row), |known| known.kinds),
+            kinds: if number > 0 { self.known(number).kinds } else { kinds_in(row) },
             code: code.and_then(|code| Code::ALL.get(code as usize).copied()),
             a_word: row & A_WORD != 0,
-            known,
+            number,
         }
     }
 }

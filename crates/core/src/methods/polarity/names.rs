@@ -1,24 +1,25 @@
-//! Names that two texts of one template differ in: "Turkey raises rates" and "Argentina raises rates".
+//! Names that two texts of one template differ in: "Turkey raises rates" and "Argentina raises
+//! rates".
 //!
-//! A name of one text is left over where the other has no word for the same thing. Texts in which both
-//! have such a name differ in one if what is left without them agrees, the more the less sure the names
-//! are: by their kinds, by what stands beside them, and by how far the rest of each covers that of the
-//! other (as in [`coverage`](crate::methods::sets::coverage), without discount). A name that is left out is no
-//! difference. The bars were chosen on STS 2012 to 2015 and on 384 exchanged names.
-
-use std::cell::Cell;
+//! A name of one text is left over where the other has no word for the same thing. Texts in which
+//! both have such a name differ in one if what is left without them agrees, the more the less sure
+//! the names are: by their kinds, by what stands beside them, and by how far the rest of each
+//! covers that of the other (as in [`coverage`](crate::methods::sets::coverage), without discount).
+//! A name that is left out is no difference. The bars were chosen on STS 2012 to 2015 and on 384
+//! exchanged names.
 
 use cognate_kernels::vector;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use crate::methods::polarity::name_list::{Class, Code, Known, List, Listed, flag, kind};
+use crate::methods::common::word_cosines::WordCosines;
+use crate::methods::polarity::name_list::{Class, Code, Known, List, flag, kind};
+use crate::methods::polarity::name_text::{MOST, Text, TextNames, Token, Weak, places};
 use crate::model::phrase::TOKEN_BYTES;
-use crate::model::{Model, ModelError, Phrase, Vectors, WordId};
+use crate::model::{Model, ModelError, Phrase};
 
-/// Most tokens of a text that is looked at, so that a bit of a number stands for each.
-const MOST: usize = 48;
-/// Texts agree too little where the longer shares less than one word in so many with the other; most texts of a ranking do.
+/// Texts agree too little where the longer shares less than one word in so many with the other;
+/// most texts of a ranking do.
 const SHARED: usize = 5;
 /// In longer texts names are left out and put in for other reasons.
 const LONGEST: usize = 18;
@@ -30,12 +31,13 @@ const SAME_KIND: f32 = 0.8;
 const NEAR: f32 = 0.7;
 const NEAR_PLACES: f32 = 0.6;
 
-/// How far the rest has to agree: beside a word that both have, for two names of a kind, for others.
+/// How far the rest has to agree: beside a word that both have, for two names of a kind, for
+/// others.
 const REST_BESIDE: f64 = 0.51;
 const REST: f64 = 0.58;
 const REST_OPEN: f64 = 0.66;
-/// For members of a group beside the same word, for days and months, for words that are names at times, for
-/// what nothing else speaks for.
+/// For members of a group beside the same word, for days and months, for words that are names at
+/// times, for what nothing else speaks for.
 const REST_GROUP: f64 = 0.7;
 const REST_DAY: f64 = 0.75;
 const REST_MONTH: f64 = 0.65;
@@ -50,91 +52,6 @@ pub(super) struct Names {
     unlisted: f32,
 }
 
-/// How far from a name in small letters that word is in a text that has capitals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
-enum Weak {
-    No,
-    /// It is hardly seen.
-    Unseen,
-    Small,
-}
-
-struct Token<'t> {
-    text: &'t str,
-    /// What tells it apart from other tokens.
-    key: u64,
-    id: Option<WordId>,
-    /// Its row, or that of its stem.
-    row: Option<WordId>,
-    length: Cell<f32>,
-    known: Option<&'t Known>,
-    kinds: u8,
-    class: Class,
-    a_word: bool,
-    weak: Weak,
-    capitals: usize,
-    /// It begins a sentence, so that its capital says nothing.
-    first: bool,
-    /// Nothing but a space, a hyphen or a full stop stands before it.
-    joins: bool,
-    /// Of a hashtag.
-    tag: bool,
-    /// A colon stands behind it: a text of this speaker.
-    byline: bool,
-    group: Option<[u16; 2]>,
-    code: Option<Code>,
-}
-
-impl Token<'_> {
-    fn is(&self, flag: u8) -> bool {
-        self.known.is_some_and(|known| known.is(flag))
-    }
-
-    fn is_capital(&self) -> bool {
-        self.capitals > 0
-    }
-
-    fn is_named(&self) -> bool {
-        self.class != Class::No || self.group.is_some() || self.code.is_some()
-    }
-
-    fn is_common(&self) -> bool {
-        self.class == Class::No && self.kinds == 0 && self.id.is_some()
-    }
-
-    fn is_of_a_country(&self) -> bool {
-        self.known.is_some_and(Known::is_of_a_country)
-    }
-
-    /// Whether it may be a name by itself.
-    fn may_be(&self) -> bool {
-        matches!(self.class, Class::Name | Class::Maybe | Class::Rare) && self.weak == Weak::No
-    }
-
-    fn equals(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-/// A text as this rule reads it.
-struct Text<'t> {
-    tokens: Vec<Token<'t>>,
-    source: &'t str,
-    cased: bool,
-}
-
-impl Text<'_> {
-    /// Whether capitals and what surrounds the words say little: in a tweet, and in small letters alone.
-    fn is_noisy(&self) -> bool {
-        !self.cased || self.source.contains(['@', '#']) || self.source.contains("http")
-    }
-
-    fn mentions(&self) -> usize {
-        let is_name = |name: &&str| name.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-        self.source.split('@').skip(1).filter(is_name).count()
-    }
-}
-
 /// What is left over of two texts, a bit a token, and which token of the other names the same.
 struct Left {
     left: [u64; 2],
@@ -146,14 +63,6 @@ struct Left {
 struct Run {
     left: u64,
     shared: u64,
-}
-
-fn places(mut bits: u64) -> impl Iterator<Item = usize> + Clone {
-    std::iter::from_fn(move || {
-        let place = bits.trailing_zeros() as usize;
-        bits &= bits.checked_sub(1)?;
-        Some(place)
-    })
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -216,211 +125,80 @@ impl Names {
         Ok(List::read(model)?.map(|list| Self { list, unlisted }))
     }
 
-    /// The tokens of two texts that name what the other lacks, if they differ in a name.
-    pub(super) fn exchanged(&self, texts: [&Phrase<'_>; 2]) -> Option<Exchanged> {
+    /// The tokens of two texts that name what the other lacks, if they differ in a name. The cosines
+    /// of their words are computed where they are needed and not known.
+    pub(super) fn exchanged(
+        &self,
+        texts: [&Phrase<'_>; 2],
+        names: [&TextNames; 2],
+        cosines: &mut WordCosines,
+    ) -> Option<Exchanged> {
         let [one, other] = texts;
         let most = one.tokens_read().max(other.tokens_read());
         let shares = || SHARED * common(one.listed_in_bag(), other.listed_in_bag()) >= most;
-        if most > MOST || !shares() || !self.has_own(one, other) || !self.has_own(other, one) {
+        let own = [texts, [other, one]];
+        let has_own = |side: usize| names[side].has_own(&self.list, own[side]);
+        if most > MOST || !shares() || !has_own(0) || !has_own(1) {
             return None;
         }
         // The same in either order of the texts.
-        if one.token_keys().gt(other.token_keys()) {
-            return self.between([other, one]).map(|[other, one]| [one, other]);
+        let turned = one.token_keys().gt(other.token_keys());
+        let phrases = if turned { [other, one] } else { texts };
+        let names = if turned { [names[1], names[0]] } else { names };
+        let read = [0, 1].map(|side| names[side].text(&self.list, phrases[side]));
+        let texts = [&*read[0], &*read[1]];
+        let own = [texts[0].own(texts[1]), texts[1].own(texts[0])];
+        if own.contains(&0) {
+            return None;
         }
-        self.between(texts)
-    }
-
-    /// Whether a text has a word that may be a name and that the other lacks; more may than are.
-    fn has_own(&self, one: &Phrase<'_>, other: &Phrase<'_>) -> bool {
-        /// Sentences in a text behind the first, whose first words have a capital that says nothing.
-        const SENTENCES: u32 = 3;
-        let last = one.tokens_read().saturating_sub(1);
-        let capital =
-            |place: usize| one.tokens().span(place).map(|at| one.tokens().capitals_in(&at));
-        let capitals = (0..=last).filter(|place| capital(*place) > Some(0));
-        let capitals = capitals.fold(0_u64, |bits, place| bits | 1 << place);
-        let may_be_mixed = 2 * (capitals >> 1).count_ones() <= last as u32 + SENTENCES;
-        one.token_ids().enumerate().any(|(place, id)| match id {
-            Some(id) => {
-                // A capital says something unless it is the first or all have one.
-                let capital = capitals & 1 << place != 0;
-                let cased = capitals != 0 && !capital;
-                (capital && place > 0 && may_be_mixed
-                    || self.list.is_candidate(id, cased, place == last))
-                    && !other.token_ids().any(|own| own == Some(id))
-            }
-            None => {
-                let text = one.tokens().text(place);
-                !other.tokens().texts().any(|own| own == text)
-            }
-        })
-    }
-
-    fn text<'t>(&'t self, phrase: &'t Phrase<'_>) -> Text<'t> {
-        let (tokens, vocabulary) = (phrase.tokens(), phrase.model().vocabulary());
-        let source = tokens.source();
-        let mut read: Vec<Token<'t>> = Vec::with_capacity(phrase.tokens_read());
-        let (mut end, mut capitals, mut words) = (0, 0, 0);
-        for (place, (id, key)) in phrase.token_ids().zip(phrase.token_keys()).enumerate() {
-            let whole = tokens.text(place);
-            let (mut text, mut id, mut key) = (whole, id, key);
-            if let Some(owner) = whole.strip_suffix("'s") {
-                (text, id) = (owner, vocabulary.lookup(owner));
-                key = id.map_or_else(|| Phrase::key_of_unlisted(owner), u64::from);
-            }
-            let span = tokens.span(place).unwrap_or_default();
-            let gap = source.get(end..span.start as usize).unwrap_or_default();
-            end = (span.end as usize).max(end);
-            let tag =
-                gap.ends_with('#') || gap.is_empty() && read.last().is_some_and(|last| last.tag);
-            let (mut first, mut joins) = (place == 0, true);
-            if gap != " " {
-                let before = gap.trim();
-                // An address or a name of a user, which are no tokens, end like a sentence.
-                let ends = |c: char| c.is_alphanumeric() || ".!?:;\"“…(|-–—/_".contains(c);
-                first = first || gap != "-" && before.ends_with(ends);
-                joins = matches!(before, "" | "-" | ".");
-                if let Some(last) = read.last_mut().filter(|_| place <= 4) {
-                    last.byline = gap.starts_with(':') && !gap.starts_with("://");
-                }
-            }
-            let count = tokens.capitals_in(&span);
-            if !first && text.len() > 1 && text.starts_with(char::is_alphabetic) {
-                words += 1;
-                capitals += usize::from(count > 0);
-            }
-            let Listed { class, kinds, code, a_word, known } = self.list.word(text, id);
-            read.push(Token {
-                text,
-                key,
-                id,
-                row: id.or_else(|| phrase.stem_of(place as u32)),
-                length: Cell::new(0.0),
-                known,
-                kinds,
-                class,
-                a_word,
-                weak: Weak::No,
-                capitals: count,
-                first,
-                joins,
-                tag,
-                byline: false,
-                group: known.and_then(|known| known.group),
-                code,
-            });
-        }
-        let cased = read.iter().any(|token| token.is_capital());
-        let mixed = words > 0 && 2 * capitals <= words;
-        let shouted = 10 * capitals > 9 * words;
-        for place in 0..read.len() {
-            let before = place.checked_sub(1).and_then(|before| read.get(before));
-            let dated = before.is_some_and(|before| before.is(flag::WHEN));
-            let last = place > 0 && place + 1 == read.len();
-            if let Some(token) = read.get_mut(place) {
-                self.settle(token, (cased, mixed, shouted), dated, last);
+        cosines.know(phrases);
+        let mut rows = [[None; MOST]; 2];
+        for (rows, text) in rows.iter_mut().zip(texts) {
+            for (row, token) in rows.iter_mut().zip(&text.tokens) {
+                let place = token.row.and_then(|row| cosines.union.place(row));
+                *row = place.and_then(|place| u8::try_from(place).ok());
             }
         }
-        Text { tokens: read, source, cased }
-    }
-
-    /// Decides what a token is by how it is written in its text.
-    fn settle(
-        &self,
-        token: &mut Token<'_>,
-        (cased, mixed, shouted): (bool, bool, bool),
-        dated: bool,
-        last: bool,
-    ) {
-        let inside = token.is_capital() && !token.first;
-        let written = inside && mixed;
-        let small = cased && !token.is_capital();
-        if token.is(flag::DOUBTFUL) && !inside && !dated {
-            token.group = None;
-        }
-        if matches!(token.text, "a" | "i") && !written && !last {
-            token.code = None;
-        }
-        let text = token.text;
-        let or = |written_so: Class, else_so: Class| if written { written_so } else { else_so };
-        let class = token.class;
-        token.class = if !token.a_word || token.is(flag::NONE) {
-            Class::No
-        } else if token.id.is_none() {
-            let of_stem = token.row.filter(|_| !written).map(|row| self.list.class(row));
-            let [.., forms] = &self.list.endings;
-            let is_form = || forms.iter().any(|form| text.ends_with(&**form));
-            match of_stem {
-                Some(Class::Name) => Class::Name,
-                Some(Class::Rare) => Class::Rare,
-                Some(_) => Class::No,
-                None => or(
-                    Class::Name,
-                    if token.is_capital() || !is_form() { Class::Rare } else { Class::No },
-                ),
-            }
-        } else {
-            match class {
-                Class::Name if small && !token.is_of_a_country() && token.group.is_none() => {
-                    Class::Rare
-                }
-                Class::Name => Class::Name,
-                Class::Maybe => or(Class::Name, Class::Maybe),
-                Class::Rare => or(Class::Name, Class::Rare),
-                Class::Some if small => Class::No,
-                Class::Some => or(Class::Maybe, Class::Some),
-                Class::No if text == "us" && token.capitals == 2 && !shouted => Class::Name,
-                Class::No => or(Class::Maybe, Class::No),
-            }
-        };
-        if small && token.id.is_some() && matches!(class, Class::Name | Class::Maybe) {
-            token.weak = if token.class == Class::Name { Weak::No } else { Weak::Small };
-        } else if small && token.class == Class::Rare {
-            token.weak = Weak::Unseen;
-        }
-        let also = token.is(flag::ALSO) && token.id.is_some() && !small;
-        if also && token.class == Class::No {
-            token.class = Class::Some;
-        }
-    }
-
-    fn between(&self, phrases: [&Phrase<'_>; 2]) -> Option<Exchanged> {
-        let texts = phrases.map(|phrase| self.text(phrase));
-        let vectors = phrases[0].model().vectors();
-        let pair = Pair { names: self, vectors, texts: [&texts[0], &texts[1]] };
-        let [one, other] = pair.exchanged()?;
+        let pair = Pair { names: self, phrases, texts, cosines, rows };
+        let runs = pair.exchanged(own)?;
         let tokens = |run: Run| places(run.left | run.shared).map(|place| place as u32).collect();
-        Some([tokens(one), tokens(other)])
+        let [one, other] = runs.map(tokens);
+        Some(if turned { [other, one] } else { [one, other] })
     }
 }
 
 /// Two texts that were read.
 struct Pair<'t> {
     names: &'t Names,
-    vectors: Vectors<'t>,
-    texts: [&'t Text<'t>; 2],
+    phrases: [&'t Phrase<'t>; 2],
+    texts: [&'t Text; 2],
+    cosines: &'t WordCosines,
+    /// For each token the place of its row among those of the cosines.
+    rows: [[Option<u8>; MOST]; 2],
 }
 
 impl Pair<'_> {
-    fn exchanged(&self) -> Option<[Run; 2]> {
-        let Left { left, partners } = self.left_over()?;
+    fn exchanged(&self, own: [u64; 2]) -> Option<[Run; 2]> {
+        let Left { left, partners } = self.left_over(own)?;
         let runs = [0, 1].map(|side| self.runs(side, left[side], &partners[side]));
-        let free = [0, 1].map(|side: usize| -> Vec<Run> {
+        // A bit a run.
+        let free = [0, 1].map(|side: usize| {
             let opposite = &runs[1 - side];
-            // Beside a shared name that the other text has alone a name only says more: Angela Merkel.
-            let says_more = |run: &&Run| {
+            // Beside a shared name that the other text has alone a name only says more: Angela
+            // Merkel.
+            let says_more = |run: &Run| {
                 let of_partners = |place| self.partner(side, place, &partners[side]);
                 let shared = places(run.shared).filter_map(of_partners);
                 let shared = shared.fold(0_u64, |bits, place| bits | 1 << place);
                 run.shared == 0 || opposite.iter().any(|other| other.shared & shared != 0)
             };
-            runs[side].iter().filter(says_more).copied().collect()
+            let free = runs[side].iter().enumerate().filter(|(_, run)| says_more(run));
+            free.fold(0_u64, |bits, (place, _)| bits | 1 << place)
         });
         let mut best: Option<Features> = None;
-        for one in &free[0] {
-            for other in &free[1] {
-                let features = self.features([*one, *other]);
+        for one in places(free[0]) {
+            for other in places(free[1]) {
+                let features = self.features([runs[0][one], runs[1][other]]);
                 let rank = |features: &Features| (features.is_possible(), features.fit());
                 if best.as_ref().is_none_or(|best| rank(&features) > rank(best)) {
                     best = Some(features);
@@ -428,69 +206,74 @@ impl Pair<'_> {
             }
         }
         let best = best?;
-        let without = free.each_ref().map(|runs| runs.iter().fold(0, |bits, run| bits | run.left));
-        let extra = free[0].len() + free[1].len() - 2;
+        let without = [0, 1]
+            .map(|side: usize| places(free[side]).fold(0, |bits, run| bits | runs[side][run].left));
+        let extra = (free[0].count_ones() + free[1].count_ones()) as usize - 2;
         self.differ(&best, left, extra, || self.agreement(without)).then_some(best.runs)
     }
 
-    fn token(&self, side: usize, place: usize) -> Option<&Token<'_>> {
+    fn token(&self, side: usize, place: usize) -> Option<&Token> {
         self.texts[side].tokens.get(place)
     }
 
-    /// The cosine of two tokens by their rows or those of their stems.
-    fn cosine(&self, one: &Token<'_>, other: &Token<'_>) -> Option<f32> {
-        let rows = [one, other].map(|token| self.vectors.row(token.row?));
-        let [Some(a), Some(b)] = rows else { return None };
-        Some(vector::cosine_by_lengths(a, b, self.length(one) * self.length(other)))
+    fn text(&self, side: usize, place: usize) -> &str {
+        let token = self.token(side, place);
+        token.map_or("", |token| token.text(self.phrases[side], place))
     }
 
-    fn length(&self, token: &Token<'_>) -> f32 {
-        if token.length.get() == 0.0 {
-            let row = token.row.and_then(|row| self.vectors.row(row));
-            token.length.set(row.map_or(self.names.unlisted, vector::norm));
+    fn known(&self, token: &Token) -> &Known {
+        self.names.list.known(token.known)
+    }
+
+    /// The cosine of a token of the one text and one of the other by their rows or those of their
+    /// stems.
+    fn cosine(&self, [i, j]: [usize; 2]) -> Option<f32> {
+        if let (Some(one), Some(other)) = (self.rows[0][i], self.rows[1][j]) {
+            return Some(self.cosines.cosine(one.into(), other.into()));
         }
-        token.length.get()
+        // The owner of a listed word is no word of its text.
+        let vectors = self.phrases[0].model().vectors();
+        let row = |side: usize, place| vectors.row(self.token(side, place)?.row?);
+        Some(vector::cosine(row(0, i)?, row(1, j)?))
+    }
+
+    fn length(&self, side: usize, place: usize) -> f32 {
+        if let Some(row) = self.rows[side][place] {
+            return self.cosines.lengths[usize::from(row)];
+        }
+        let vectors = self.phrases[0].model().vectors();
+        let row = self.token(side, place).and_then(|token| vectors.row(token.row?));
+        row.map_or(self.names.unlisted, vector::norm)
     }
 
     /// The names of either text for which the other has no word; `None` where one has none.
-    fn left_over(&self) -> Option<Left> {
+    fn left_over(&self, own: [u64; 2]) -> Option<Left> {
         let [one, other] = self.texts.map(|text| &text.tokens);
-        let own = |tokens: &[Token<'_>], others: &[Token<'_>]| {
-            let is_own = |(_, token): &(usize, &Token<'_>)| {
-                token.is_named() && !token.byline && !others.iter().any(|own| own.equals(token))
-            };
-            let own = tokens.iter().enumerate().filter(is_own);
-            own.fold(0_u64, |bits, (place, _)| bits | 1 << place)
-        };
-        let own = [own(one, other), own(other, one)];
-        if own.contains(&0) {
-            return None;
-        }
         let mut partners = [[None; MOST]; 2];
         for i in places(own[0]) {
-            for (j, token) in other.iter().enumerate() {
-                if self.same(&one[i], token, false) {
+            for j in 0..other.len() {
+                if self.same([i, j], false) {
                     partners[0][i] = Some(j as u8);
                     partners[1][j].get_or_insert(i as u8);
                 }
             }
         }
         for j in places(own[1]).filter(|j| partners[1][*j].is_none()).collect::<Vec<_>>() {
-            for (i, token) in one.iter().enumerate() {
-                if self.same(token, &other[j], false) {
+            for i in 0..one.len() {
+                if self.same([i, j], false) {
                     partners[1][j] = Some(i as u8);
                     partners[0][i].get_or_insert(j as u8);
                 }
             }
         }
         for side in [0, 1] {
-            let (tokens, others) = ([one, other][side], [one, other][1 - side]);
             for place in places(own[side]) {
                 if partners[side][place].is_some() {
                     continue;
                 }
-                let written_out = initials(tokens[place].text, others)
-                    .or_else(|| written_apart(tokens[place].text, others));
+                let word = self.text(side, place);
+                let written_out = self.initials(word, 1 - side);
+                let written_out = written_out.or_else(|| self.written_apart(word, 1 - side));
                 if let Some(range) = written_out {
                     partners[side][place] = Some(range.start as u8);
                     range.for_each(|other| partners[1 - side][other] = Some(place as u8));
@@ -517,7 +300,7 @@ impl Pair<'_> {
         for (place, token) in self.texts[side].tokens.iter().enumerate() {
             let is_left = left & 1 << place != 0;
             let name =
-                token.class == Class::Name || token.class == Class::Maybe && token.is_capital();
+                token.class == Class::Name || token.class == Class::Maybe && token.is_capital;
             if !name && !is_left {
                 within = false;
                 continue;
@@ -538,18 +321,20 @@ impl Pair<'_> {
         runs
     }
 
-    /// Whether two words name one thing; a name and a common word by their vectors only where
-    /// common words are meant, too.
-    fn same(&self, one: &Token<'_>, other: &Token<'_>, common: bool) -> bool {
-        let [a, b] = [one.text, other.text];
-        if a == b {
+    /// Whether a word of the one text and one of the other name one thing; a name and a common word
+    /// by their vectors only where common words are meant, too.
+    fn same(&self, [i, j]: [usize; 2], common: bool) -> bool {
+        let (Some(one), Some(other)) = (self.token(0, i), self.token(1, j)) else { return false };
+        if one.equals(other) {
             return true;
         }
         // Whether they are spelt nearly alike costs the product of their lengths.
-        if a.len().max(b.len()) > TOKEN_BYTES {
+        if one.length.max(other.length) as usize > TOKEN_BYTES {
             return false;
         }
-        if (!a.is_ascii() || !b.is_ascii()) && plain(a).iter().any(|a| plain(b).contains(a)) {
+        let [a, b] = [(0, i), (1, j)].map(|(side, place)| move || self.text(side, place));
+        let is_ascii = self.texts[0].is_ascii && self.texts[1].is_ascii;
+        if !is_ascii && are_plainly_same(a(), b()) {
             return true;
         }
         if let (Some([group, a]), Some([same, b])) = (one.group, other.group)
@@ -557,12 +342,14 @@ impl Pair<'_> {
         {
             return a == b;
         }
-        if let (Some(a), Some(b)) = (one.known, other.known) {
+        if one.known > 0 && other.known > 0 {
+            let [a, b] = [self.known(one), self.known(other)];
             if meet(&a.same, &b.same) {
                 return true;
             }
-            if a.is_of_a_country() && b.is_of_a_country() {
-                // Two countries or two towns are never one; a country, its people and its towns are.
+            if one.is_of_a_country && other.is_of_a_country {
+                // Two countries or two towns are never one; a country, its people and its towns
+                // are.
                 return meet(&a.countries, &b.countries)
                     || meet(&a.countries, &b.within)
                     || meet(&a.within, &b.countries);
@@ -572,21 +359,30 @@ impl Pair<'_> {
         if one.code == Some(Code::Digits) && other.code == one.code {
             return false;
         }
-        let (short, long) = if a.len() <= b.len() { (one, other) } else { (other, one) };
-        if self.spelled_alike(short, long) {
-            return true;
+        let begins_alike = one.initial == other.initial;
+        // What else can be alike takes four letters that begin alike, or a longer word around it.
+        let shorter = one.length.min(other.length);
+        if shorter >= 4
+            && (begins_alike || one.tag || other.tag || one.length.max(other.length) >= 10)
+        {
+            let turned = one.length > other.length;
+            let (one, other) = ((one, a()), (other, b()));
+            if match turned {
+                true => self.spelled_alike(other, one),
+                false => self.spelled_alike(one, other),
+            } {
+                return true;
+            }
         }
         if one.row.is_some() && one.row == other.row {
             return true;
         }
-        let is_name = |token: &Token<'_>| token.class == Class::Name;
+        let is_name = |token: &Token| token.class == Class::Name;
         if !common && (is_name(one) && other.is_common() || is_name(other) && one.is_common()) {
             return false;
         }
-        let Some(cosine) = self.cosine(one, other) else { return false };
-        let [a, b] = [short.text, long.text];
-        let begins_alike = a.as_bytes().first() == b.as_bytes().first();
-        if cosine >= 0.5 && a.len() >= 6 && begins_alike && strsim::osa_distance(a, b) <= 1 {
+        let Some(cosine) = self.cosine([i, j]) else { return false };
+        if cosine >= 0.5 && shorter >= 6 && begins_alike && strsim::osa_distance(a(), b()) <= 1 {
             return true;
         }
         let named = one.class != Class::No && other.class != Class::No;
@@ -594,8 +390,7 @@ impl Pair<'_> {
     }
 
     /// Whether the letters of two words say that they name one thing.
-    fn spelled_alike(&self, short: &Token<'_>, long: &Token<'_>) -> bool {
-        let (x, y) = (short.text, long.text);
+    fn spelled_alike(&self, (short, x): (&Token, &str), (long, y): (&Token, &str)) -> bool {
         let [name, vowel, _] = &self.names.list.endings;
         let ends = |endings: &[Box<str>], rest: &[u8]| {
             endings.iter().any(|ending| ending.as_bytes() == rest)
@@ -604,6 +399,7 @@ impl Pair<'_> {
         if is_within() && y.contains(x) {
             return true;
         }
+        let texts = [x, y];
         let (x, y) = (x.as_bytes(), y.as_bytes());
         if x.len() < 4 || x.first() != y.first() {
             return false;
@@ -630,9 +426,42 @@ impl Pair<'_> {
             return false;
         }
         let most = if x.len() >= 9 { 2 } else { 1 };
-        strsim::osa_distance(short.text, long.text) <= most
+        strsim::osa_distance(texts[0], texts[1]) <= most
             || y.split_at_checked(x.len())
                 .is_some_and(|(y, rest)| is_swap(x, y) && ends(name, rest))
+    }
+
+    /// The tokens of a text whose first letters a word is: `nyc` for New York City.
+    fn initials(&self, word: &str, side: usize) -> Option<std::ops::Range<usize>> {
+        if !(2..=5).contains(&word.len()) {
+            return None;
+        }
+        let tokens = &self.texts[side].tokens;
+        (0..tokens.len()).find_map(|from| {
+            let (mut rest, mut begun) = (word, None);
+            for (place, token) in tokens.iter().enumerate().skip(from) {
+                let text = self.text(side, place);
+                if rest.is_empty() {
+                    return begun.map(|begun| begun..place);
+                } else if begun.is_none() && text == "us" && rest.starts_with("us") {
+                    (rest, begun) = (&rest[2..], Some(place));
+                } else if let Some(left) = rest.strip_prefix(text.chars().next().unwrap_or(' ')) {
+                    (rest, begun) = (left, begun.or(Some(place)));
+                } else if !token.is(flag::JOINER) || begun.is_none() {
+                    return None;
+                }
+            }
+            begun.filter(|_| rest.is_empty()).map(|begun| begun..tokens.len())
+        })
+    }
+
+    /// Two neighbours of a text that make a word: `BA 117`.
+    fn written_apart(&self, word: &str, side: usize) -> Option<std::ops::Range<usize>> {
+        let tokens = self.texts[side].tokens.len();
+        let makes =
+            |at: &usize| word.strip_prefix(self.text(side, *at)) == Some(self.text(side, at + 1));
+        let at = (0..tokens.saturating_sub(1)).find(makes).filter(|_| word.len() > 2)?;
+        Some(at..at + 2)
     }
 
     fn features(&self, runs: [Run; 2]) -> Features {
@@ -644,22 +473,20 @@ impl Pair<'_> {
                 let left = runs[side].left;
                 let edge = if step < 0 { left.trailing_zeros() } else { left.checked_ilog2()? };
                 let mut place = (edge as usize).checked_add_signed(step);
-                while let Some(token) = place.and_then(|place| self.token(side, place)) {
-                    if !token.is(flag::ARTICLE) {
-                        return Some(token);
-                    }
+                let is = |place: &usize| Some(self.token(side, *place)?.is(flag::ARTICLE));
+                while place.as_ref().and_then(is)? {
                     place = place.and_then(|place| place.checked_add_signed(step));
                 }
-                None
+                place
             });
             match (one, other) {
                 (None, None) => (true, false),
-                (Some(a), Some(b)) => [a.equals(b) || self.same(a, b, true); 2].into(),
+                (Some(a), Some(b)) => [self.same([a, b], true); 2].into(),
                 _ => (false, false),
             }
         };
         let ((left, left_word), (right, right_word)) = (beside(-1), beside(1));
-        let both = |is: &dyn Fn(&Token<'_>) -> bool| [one.clone().any(is), other.clone().any(is)];
+        let both = |is: &dyn Fn(&Token) -> bool| [one.clone().any(is), other.clone().any(is)];
         let pairs = || one.clone().flat_map(|a| other.clone().map(move |b| (a, b)));
         let mut groups = pairs().filter_map(|(a, b)| {
             Some(a.group?[0])
@@ -671,9 +498,11 @@ impl Pair<'_> {
         let has_group = |wanted: &str| {
             one.clone().any(|token| token.group.and_then(|group| named(group[0])) == Some(wanted))
         };
-        let listed = |token: &Token<'_>| token.id.is_some() && token.row.is_some();
-        let cosines = pairs().filter(|(a, b)| listed(a) && listed(b));
-        let cosines = cosines.filter_map(|(a, b)| self.cosine(a, b));
+        let listed = |side: usize| {
+            let is = move |place: &usize| self.token(side, *place).is_some_and(|t| t.id.is_some());
+            places(runs[side].left).filter(is)
+        };
+        let cosines = listed(0).flat_map(|i| listed(1).filter_map(move |j| self.cosine([i, j])));
         let kinds = [
             one.clone().fold(0, |kinds, token| kinds | token.kinds),
             other.clone().fold(0, |kinds, token| kinds | token.kinds),
@@ -682,7 +511,7 @@ impl Pair<'_> {
         let open = |team: u8, other: u8| {
             team & kind::TEAM != 0 && other & (kind::PLACE | kind::ORGANISATION) != 0
         };
-        let small = |token: &Token<'_>| token.weak == Weak::Small;
+        let small = |token: &Token| token.weak == Weak::Small;
         Features {
             left,
             right,
@@ -706,8 +535,7 @@ impl Pair<'_> {
             day: kinds.contains(&kind::DAY),
             places: a & b & kind::PLACE != 0,
             one_place: (a ^ b) & kind::PLACE != 0,
-            known: group.is_some()
-                || pairs().any(|(a, b)| a.is_of_a_country() && b.is_of_a_country()),
+            known: group.is_some() || pairs().any(|(a, b)| a.is_of_a_country && b.is_of_a_country),
             shared: runs.iter().all(|run| run.shared != 0),
             strong: both(&|token| token.class == Class::Name),
             maybe: both(&|token| token.may_be()),
@@ -723,13 +551,13 @@ impl Pair<'_> {
                 Class::Maybe => token.weak == Weak::No,
                 Class::Some | Class::No => false,
             }),
-            capital: both(&|token| token.class != Class::No && token.is_capital() && !token.first),
+            capital: both(&|token| token.class != Class::No && token.is_capital && !token.first),
             runs,
         }
     }
 
-    /// Whether the texts have the same words, but for all that is left over, and the runs stand at the same
-    /// place of them.
+    /// Whether the texts have the same words, but for all that is left over, and the runs stand at
+    /// the same place of them.
     fn is_exact(&self, left: [u64; 2], runs: [Run; 2]) -> bool {
         let rest = |side: usize| {
             let tokens = self.texts[side].tokens.iter().enumerate();
@@ -743,8 +571,8 @@ impl Pair<'_> {
             && rest(0).map(|(_, token)| token.key).eq(rest(1).map(|(_, token)| token.key))
     }
 
-    /// Whether two runs make texts say different things; `extra` runs stand beside them. How far the rest agrees is asked for
-    /// where it decides.
+    /// Whether two runs make texts say different things; `extra` runs stand beside them. How far
+    /// the rest agrees is asked for where it decides.
     fn differ(
         &self,
         run: &Features,
@@ -756,9 +584,10 @@ impl Pair<'_> {
         let any = |flags: [bool; 2]| flags != [false; 2];
         let [one, other] = self.texts;
         let (beside, both) = (run.left || run.right, run.left && run.right);
-        let noisy = || one.is_noisy() || other.is_noisy();
+        let sources = self.phrases.map(|phrase| phrase.tokens().source());
+        let noisy = || one.is_noisy(sources[0]) || other.is_noisy(sources[1]);
         // A user's name that stands in one alone was a name.
-        if one.mentions() != other.mentions() {
+        if mentions(sources[0]) != mentions(sources[1]) {
             return false;
         }
         if run.code {
@@ -830,47 +659,40 @@ impl Pair<'_> {
 
     /// How far the rest of each text is covered by the rest of the other, the less of the two.
     fn agreement(&self, without: [u64; 2]) -> f64 {
-        let rest = [0, 1].map(|side: usize| -> Vec<&Token<'_>> {
-            let tokens = self.texts[side].tokens.iter().enumerate();
-            let rest = tokens.filter(|(place, _)| without[side] & 1 << place == 0);
-            rest.map(|(_, token)| token).collect()
-        });
-        if rest.iter().any(Vec::is_empty) {
-            return if rest.iter().all(Vec::is_empty) { 1.0 } else { 0.0 };
+        let rest =
+            [0, 1].map(|side: usize| !without[side] & ((1 << self.texts[side].tokens.len()) - 1));
+        if rest.contains(&0) {
+            return if rest == [0; 2] { 1.0 } else { 0.0 };
         }
-        let mut covered = [vec![0.0_f32; rest[0].len()], vec![0.0_f32; rest[1].len()]];
-        // Cosines are dear, and the best of a word that the other text has is known.
-        for only_equal in [true, false] {
-            for (i, one) in rest[0].iter().enumerate() {
-                for (j, other) in rest[1].iter().enumerate() {
-                    let [of_one, of_other] = &mut covered;
-                    let (of_one, of_other) = (&mut of_one[i], &mut of_other[j]);
-                    let cosine = if only_equal {
-                        let known = one.known.zip(other.known);
-                        let alias = known.is_some_and(|(one, other)| meet(&one.same, &other.same));
-                        if one.equals(other) || alias { 1.0 } else { 0.0 }
-                    } else if *of_one < 1.0 || *of_other < 1.0 {
-                        self.cosine(one, other).unwrap_or(0.0)
-                    } else {
-                        continue;
-                    };
-                    (*of_one, *of_other) = (of_one.max(cosine), of_other.max(cosine));
-                }
+        let mut covered = [[0.0_f32; MOST]; 2];
+        let [of_one, of_other] = &mut covered;
+        for i in places(rest[0]) {
+            for j in places(rest[1]) {
+                let (Some(one), Some(other)) = (self.token(0, i), self.token(1, j)) else {
+                    continue;
+                };
+                let alias =
+                    || one.known > 0 && meet(&self.known(one).same, &self.known(other).same);
+                let cosine = match one.equals(other) || alias() {
+                    true => 1.0,
+                    false => self.cosine([i, j]).unwrap_or(0.0),
+                };
+                (of_one[i], of_other[j]) = (of_one[i].max(cosine), of_other[j].max(cosine));
             }
         }
         // Powers of 1.75 and .75, and of roots alone, which are the same on every processor.
         let raised = |number: f64| (number * number.sqrt()).sqrt();
-        let share = |tokens: &[&Token<'_>], covered: &[f32]| {
+        let share = |side: usize| {
             let (mut met, mut whole) = (0.0, 0.0);
-            for (token, covered) in tokens.iter().zip(covered) {
-                let length = f64::from(self.length(token));
+            for place in places(rest[side]) {
+                let length = f64::from(self.length(side, place));
                 let weight = length * raised(length);
-                met += weight * raised(f64::from(*covered));
+                met += weight * raised(f64::from(covered[side][place]));
                 whole += weight;
             }
             if whole > 0.0 { met / whole } else { 0.0 }
         };
-        share(&rest[0], &covered[0]).min(share(&rest[1], &covered[1]))
+        share(0).min(share(1))
     }
 }
 
@@ -889,34 +711,20 @@ fn meet(one: &[u32], other: &[u32]) -> bool {
     one.iter().any(|own| other.contains(own))
 }
 
-/// The tokens whose first letters a word is: `nyc` for New York City.
-fn initials(word: &str, others: &[Token<'_>]) -> Option<std::ops::Range<usize>> {
-    if !(2..=5).contains(&word.len()) {
-        return None;
-    }
-    (0..others.len()).find_map(|from| {
-        let (mut rest, mut begun) = (word, None);
-        for (place, token) in others.iter().enumerate().skip(from) {
-            let first = token.text.chars().next().unwrap_or(' ');
-            if rest.is_empty() {
-                return begun.map(|begun| begun..place);
-            } else if begun.is_none() && token.text == "us" && rest.starts_with("us") {
-                (rest, begun) = (&rest[2..], Some(place));
-            } else if let Some(left) = rest.strip_prefix(first) {
-                (rest, begun) = (left, begun.or(Some(place)));
-            } else if !token.is(flag::JOINER) || begun.is_none() {
-                return None;
-            }
-        }
-        begun.filter(|_| rest.is_empty()).map(|begun| begun..others.len())
-    })
+/// How many users a text mentions.
+fn mentions(text: &str) -> usize {
+    let is_name = |name: &&str| name.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    text.split('@').skip(1).filter(is_name).count()
 }
 
-/// Two neighbours that make a word: `BA 117`.
-fn written_apart(word: &str, others: &[Token<'_>]) -> Option<std::ops::Range<usize>> {
-    let makes = |pair: &[Token<'_>]| matches!(pair, [one, other] if word.strip_prefix(one.text) == Some(other.text));
-    let at = others.windows(2).position(makes).filter(|_| word.len() > 2)?;
-    Some(at..at + 2)
+/// Whether two words are the same without marks on their letters, or with two letters for one that
+/// has them.
+fn are_plainly_same(one: &str, other: &str) -> bool {
+    if one.is_ascii() && other.is_ascii() {
+        return false;
+    }
+    let other = plain(other);
+    plain(one).iter().any(|one| other.contains(one))
 }
 
 /// A word without marks on its letters, and with two letters for one that has them.

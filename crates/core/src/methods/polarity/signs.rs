@@ -1,6 +1,7 @@
 //! The words of one text that can make it the opposite of another: negators, words with opposites,
 //! numbers. What they mean beside another text is not known here.
 
+use crate::methods::polarity::name_text::TextNames;
 use crate::methods::polarity::table::{Table, flag};
 use crate::model::{Phrase, WordId};
 
@@ -19,6 +20,7 @@ pub(super) struct Signs {
     pub(super) turned: Vec<(u32, WordId)>,
     /// Numbers, in millionths.
     pub(super) numbers: Vec<(u32, u64)>,
+    pub(super) names: TextNames,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,6 +44,7 @@ impl Before {
 
 impl Signs {
     pub(super) fn read(&mut self, table: &Table, phrase: &Phrase<'_>) {
+        self.names.clear();
         self.negators.clear();
         self.opposable.clear();
         self.turned.clear();

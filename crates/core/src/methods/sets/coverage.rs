@@ -209,13 +209,10 @@ impl Coverage {
 
     /// One text against one: each different word of both is multiplied with every other once.
     fn pair(&self, one: &Phrase<'_>, other: &Phrase<'_>, scratch: &mut Scratch) -> f64 {
-        let Scratch { union, products, unit_rows: [memory, _], .. } = scratch;
+        scratch.cosines.forget();
+        scratch.cosines.know([one, other]);
+        let (union, cosines, lengths) = scratch.cosines.parts();
         let Buffers { sides: [one_side, other_side], covered, work, .. } = &mut scratch.coverage;
-        let (texts, dims) = ([one, other], one.model().dims());
-        union.unite(texts);
-        let (words, memory_of) = (union.words(texts), std::mem::take(memory));
-        let rows = UnitRows::of(words, dims, memory_of, &mut work.lengths);
-        let cosines = rows.gram(products);
         union.compare(&cosines);
         self.cosine.raise_squares(cosines.numbers(), &mut work.squares);
         let squares = cosines.of(&work.squares);
@@ -226,14 +223,13 @@ impl Coverage {
             let places = union.places(side);
             work.repeated.resize(squares.stride(), 0.0);
             simd::sum_of_rows(squares.numbers(), places, &mut work.repeated);
-            let (lengths, repeated) = (&work.lengths, &work.repeated);
+            let repeated = &work.repeated;
             let words = places.iter().map(|&at| (lengths[at as usize], repeated[at as usize]));
             of_side.weigh(words.map(|(length, repeated)| self.weight(length, repeated)));
             union.memberships(side, 1 - side, covered);
             // Powers keep the order of cosines, so that the largest is raised alone.
             self.cosine.raise(covered);
         }
-        *memory = rows.into_memory();
         let [one, other] = &scratch.coverage.sides;
         score([one, other], &scratch.coverage.covered)
     }
