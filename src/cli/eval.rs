@@ -265,12 +265,12 @@ impl Shared {
 }
 
 /// Replaces a file, whole or not at all.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
+pub(in crate::cli) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |source| EvalError::Write { path: path.to_owned(), source };
     Ok(disk::replace_by(path, text.as_bytes()).map_err(failed)?)
 }
 
-fn refused(error: EvalError) -> Failure {
+pub(in crate::cli) fn refused(error: EvalError) -> Failure {
     match error {
         EvalError::Options(problem) => usage(problem),
         other => other.into(),

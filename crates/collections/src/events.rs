@@ -64,6 +64,14 @@ impl<'i> EventItems<'i> {
         (span >= LEAST_SPAN).then(|| self.size() as f64 / (span as f64 / HOUR as f64))
     }
 
+    /// How many items each hour of the clock has that has some, and when it begins.
+    pub fn hours(&self) -> Vec<(usize, i64)> {
+        let hour = |item: &Arc<Item>| item.time.div_euclid(HOUR);
+        let hours = self.items.chunk_by(|one, other| hour(one) == hour(other));
+        let counted = hours.filter_map(|items| Some((items.len(), hour(items.first()?) * HOUR)));
+        counted.collect()
+    }
+
     /// The most items within one hour, and when that hour begins. Of several the first.
     pub fn peak(&self) -> (usize, i64) {
         let (mut from, mut peak) = (0, (0, self.first()));
@@ -267,6 +275,9 @@ mod tests {
         assert_eq!(events.iter().map(EventItems::size).collect::<Vec<_>>(), [4, 1, 1]);
         // From minute 30 to 89 is less than an hour, from 0 to 89 is more.
         assert_eq!((events[0].peak(), events[1].peak()), ((3, 30 * 60_000), (1, 0)));
+        let hours = [(2, 0), (2, 60)].map(|(items, minutes)| (items, minutes * 60_000));
+        assert_eq!(events[0].hours(), hours);
+        assert_eq!(EventItems::of(&[item("x", Some("x"), -1)])[0].hours(), [(1, -HOUR)]);
         assert!((events[0].per_hour().unwrap() - 4.0 * 60.0 / 89.0).abs() < 1e-9);
         assert_eq!(events[1].per_hour(), None);
     }

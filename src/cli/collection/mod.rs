@@ -9,6 +9,8 @@ mod plan;
 mod promote;
 mod rank;
 mod salvage;
+#[cfg(feature = "eval")]
+mod sweep;
 
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -46,6 +48,9 @@ pub(super) enum CollectionCommand {
     Load(LoadArgs),
     /// For each item of a file in turn find its nearest and its event, and add it
     Match(Box<matching::MatchArgs>),
+    /// Show the events that other thresholds would make of the items of a collection, and how they agree with labels
+    #[cfg(feature = "eval")]
+    Sweep(Box<sweep::SweepArgs>),
     /// Rank the items of a collection by similarity to a text, or to some of them
     Rank(Box<rank::RankArgs>),
     /// Make the vectors of a collection in a database, and an index that finds the nearest
@@ -164,6 +169,8 @@ pub(super) fn run(command: CollectionCommand) -> Result<(), Failure> {
         CollectionCommand::Create(args) => create(&args),
         CollectionCommand::Load(args) => load(&args),
         CollectionCommand::Match(args) => matching::run(&args),
+        #[cfg(feature = "eval")]
+        CollectionCommand::Sweep(args) => sweep::run(&args),
         CollectionCommand::Rank(args) => rank::run(&args),
         CollectionCommand::Info(args) => info(&args),
         CollectionCommand::Plan(args) => plan::run(&args),

@@ -59,6 +59,7 @@ pub const WAYS: [(Way, &[&str]); 6] = [
         &[
             "GET /collections/{name}/events",
             "GET /collections/{name}/events/{id}",
+            "GET /collections/{name}/events/{id}/similar",
             "GET /collections/{name}/facets",
             "GET /collections/{name}/items",
             "POST /collections/{name}/events/{id}/merge",

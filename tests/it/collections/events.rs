@@ -93,6 +93,8 @@ async fn events_are_listed_with_their_sizes_times_and_names() {
     assert_eq!(listed("sort=per_hour&offset=1").await, ("f1".into(), 2));
     assert_eq!(listed("since=2024-05-01T03:00:00Z").await, ("f1".into(), 1));
     assert_eq!(listed("least=6").await, (String::new(), 0));
+    assert_eq!(listed("query=quake+in+Lima&least=1&limit=1").await, ("q1".into(), 3));
+    assert_eq!(listed("query=town+under+water").await, ("f1 q1".into(), 2));
     // Where all texts are the event there is nothing to tell it from, and it still has a name.
     let one = done(&app, "GET", "/collections/day/events?limit=1&sort=size", None).await;
     assert!(!words(&one["events"][0]).is_empty());
@@ -106,6 +108,8 @@ async fn events_are_listed_with_their_sizes_times_and_names() {
         "sort=distinct",
         "sort=oldest",
         "since=noon",
+        "query=",
+        "query=a&sort=size",
         "leas=1",
         "model=none",
         "filter={",
@@ -120,6 +124,22 @@ async fn an_event_has_its_items_and_rankings_stay_within_it() {
     let app = matched().await;
     let event = done(&app, "GET", "/collections/day/events/f1?limit=2&offset=1", None).await;
     assert_eq!((event["size"].as_u64(), ids(&event["items"])), (Some(3), vec!["f2", "f3"]));
+    let hours = [(1, "2024-05-01T00:00:00Z"), (2, "2024-05-01T03:00:00Z")];
+    let hours = hours.map(|(size, from)| json!({"size": size, "from": from}));
+    assert_eq!(event["hours"], json!(hours), "of all of its items");
+    let similar = done(&app, "GET", "/collections/day/events/f1/similar?least=1", None).await;
+    assert_eq!((ids(&similar["events"]).len(), &similar["total"]), (2, &json!(2)));
+    assert!(similar["events"][0]["score"].as_f64() < Some(0.3), "{similar}");
+    let split = json!({"ids": ["f2"]});
+    done(&app, "POST", "/collections/day/events/f1/split", Some(&split)).await;
+    for (one, other) in [("f1", "f2"), ("f2", "f1")] {
+        let path = format!("/collections/day/events/{one}/similar?least=1&limit=1");
+        let similar = done(&app, "GET", &path, None).await;
+        assert_eq!(ids(&similar["events"]), [other]);
+        assert!(similar["events"][0]["score"].as_f64() > Some(0.6), "{similar}");
+    }
+    let whole = json!({"events": ["f2"]});
+    done(&app, "POST", "/collections/day/events/f1/merge", Some(&whole)).await;
     let items = done(&app, "GET", "/collections/day/items?event=q1", None).await;
     assert_eq!(ids(&items["items"]), ["q1", "q2", "q3", "q4", "q5"], "as they were added");
     let question = json!({"query": "water in the streets", "collection": "day", "event": "q1"});

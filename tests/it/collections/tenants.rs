@@ -95,6 +95,7 @@ fn requests() -> Vec<(&'static str, &'static str, Brought)> {
         ("POST", "/collections/{name}/items", Brought::Lines(lines.to_owned())),
         ("PUT", "/collections/{name}/items/{id}", Brought::Json(of_event)),
         ("GET", "/collections/{name}/events/{id}", Brought::None),
+        ("GET", "/collections/{name}/events/{id}/similar", Brought::None),
         ("POST", "/collections/{name}/items", Brought::Json(of_other)),
         ("POST", "/collections/{name}/events/{id}/merge", Brought::Json(json!({"events": ["x"]}))),
         ("POST", "/collections/{name}/events/{id}/split", Brought::Json(json!({"ids": ["y"]}))),

@@ -17,11 +17,11 @@ use crate::eval::figures::cognate;
 use crate::support;
 use crate::support::app::TestApp;
 
-const RANKERS: [Method; 3] = [Method::Bm25, Method::Ql, Method::Rm3];
+const RANKERS: [Method; 4] = [Method::Bm25, Method::Ql, Method::Rm3, Method::PrfCos];
 
 #[derive(Deserialize)]
 struct Golden {
-    words: Vec<String>,
+    vectors: BTreeMap<String, [i8; 3]>,
     collection: Vec<String>,
     table: BTreeMap<String, u64>,
     candidates: Vec<String>,
@@ -44,8 +44,9 @@ fn scores<T: AsRef<str>>(engine: &Engine, method: Method, query: &str, list: &[T
 }
 
 /// The model that `cognate pack` makes of these words with a file of counts.
-fn packed(folder: &Path, words: &[String], counts: [&str; 2]) -> Engine {
-    let rows: String = words.iter().map(|word| format!("{word} 1 0\n")).collect();
+fn packed(folder: &Path, words: &BTreeMap<String, [i8; 3]>, counts: [&str; 2]) -> Engine {
+    let row = |(word, [x, y, z]): (&String, &[i8; 3])| format!("{word} {x} {y} {z}\n");
+    let rows: String = words.iter().map(row).collect();
     std::fs::write(folder.join("v.txt"), rows).unwrap();
     let pack = ["pack", "v.txt", "-o", "m.safetensors", "--unknown", "skip"];
     let output = cognate(folder, &[pack.as_slice(), &counts].concat());
@@ -61,8 +62,8 @@ fn every_score_is_that_of_the_equations() {
     std::fs::write(folder.path().join("posts.txt"), golden.collection.join("\n")).unwrap();
     let lines: String = golden.table.iter().map(|(word, n)| format!("{word}\t{n}\n")).collect();
     std::fs::write(folder.path().join("counts.tsv"), lines).unwrap();
-    let by_collection = packed(folder.path(), &golden.words, ["--corpus", "posts.txt"]);
-    let by_table = packed(folder.path(), &golden.words, ["--counts", "counts.tsv"]);
+    let by_collection = packed(folder.path(), &golden.vectors, ["--corpus", "posts.txt"]);
+    let by_table = packed(folder.path(), &golden.vectors, ["--counts", "counts.tsv"]);
     assert!(golden.questions.len() > 10);
     for question in &golden.questions {
         for (engine, by) in
@@ -133,10 +134,12 @@ fn the_order_of_a_list_changes_none_of_its_scores() {
         };
         let posts: Vec<String> = (0..25).map(|_| post()).collect();
         let backwards: Vec<&String> = posts.iter().rev().collect();
-        let found = scores(engine, Method::Rm3, "quake city", &posts);
-        let mut reversed = scores(engine, Method::Rm3, "quake city", &backwards);
-        reversed.reverse();
-        assert_eq!(found, reversed);
+        for method in [Method::Rm3, Method::PrfCos] {
+            let found = scores(engine, method, "quake city", &posts);
+            let mut reversed = scores(engine, method, "quake city", &backwards);
+            reversed.reverse();
+            assert_eq!(found, reversed);
+        }
     }
 }
 

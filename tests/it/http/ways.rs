@@ -96,6 +96,9 @@ impl Size {
                 (news("/events?limit=100&least=1&sort=chatter"), Value::Null)
             }
             "GET /collections/{name}/events/{id}" => (news("/events/i0?limit=1000"), Value::Null),
+            "GET /collections/{name}/events/{id}/similar" => {
+                (news("/events/i0/similar?limit=32&least=1"), Value::Null)
+            }
             "GET /collections/{name}/items" => {
                 (news("/items?limit=1000&filter=%7B%22lang%22%3A%22en%22%7D"), Value::Null)
             }

@@ -22,12 +22,14 @@ pub(crate) mod common {
 mod fitted;
 mod info;
 pub mod lexical {
-    //! Methods by shared tokens, without vectors.
+    //! Methods by shared tokens; only `prf_cos` has vectors beside.
 
     pub mod bm25;
     pub mod collection;
     pub(super) mod counted;
+    mod feedback;
     pub mod overlap;
+    pub mod prf_cos;
     pub mod ql;
     pub mod rm3;
     pub mod tf_idf;
@@ -149,6 +151,7 @@ methods! {
     Bm25 => lexical::bm25,
     Ql => lexical::ql,
     Rm3 => lexical::rm3,
+    PrfCos => lexical::prf_cos,
     Bicnn => ranker::bicnn,
     Qatt => ranker::qatt,
     Patt => ranker::patt,

@@ -8,6 +8,7 @@
 //! known here.
 
 pub mod events;
+pub mod likeness;
 pub mod naming;
 mod nearest;
 pub mod options;

@@ -14,9 +14,10 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use crate::engine::{Engine, Measure, Query, QueryError};
+use crate::engine::{Engine, Measure, QueryError};
 use crate::text;
 use crate::text::{Kind, Tokens};
+use crate::window::likeness;
 
 /// A word that makes up a larger share of a language is no name of an event.
 const MOST_COMMON: f64 = 1e-3;
@@ -191,13 +192,8 @@ pub fn names<'e>(event: &'e TermCounts, all: &TermCounts, most: usize) -> Vec<&'
 
 /// The place of the text most like the mean of all; 0 where none has a vector.
 pub fn central<T: AsRef<str>>(engine: &Engine, texts: &[T]) -> Result<usize, QueryError> {
-    let query = Query { truncate: true, ..Query::new(engine.auto_embedding()) };
-    let vectors = engine.embed(texts, &query)?.vectors;
-    let mut mean: Vec<f32> = Vec::new();
-    for vector in vectors.iter().flatten() {
-        mean.resize(vector.len(), 0.0);
-        mean.iter_mut().zip(vector).for_each(|(sum, number)| *sum += number);
-    }
+    let vectors = likeness::vectors(engine, texts)?;
+    let mean = likeness::sum(&vectors);
     let mut best = (f32::NEG_INFINITY, 0);
     for (place, vector) in vectors.iter().enumerate() {
         let Some(vector) = vector else { continue };

@@ -13,6 +13,7 @@ mod draws;
 mod fit;
 mod neighbours;
 mod page;
+mod sweep;
 
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,7 @@ pub use fit::{EventsFit, fit_events};
 pub use page::html;
 use rayon::prelude::*;
 use serde::Serialize;
+pub use sweep::{Sweep, SweepLabels, SweptThreshold, sweep_events};
 
 use crate::EvalError;
 use crate::events::courses::Course;

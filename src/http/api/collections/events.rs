@@ -1,14 +1,15 @@
 //! `GET /collections/{name}/events` and `…/events/{id}`: what texts were matched to, as things with a size, a
-//! time and a name; merged, split and deleted by hand.
+//! time and a name; looked for, merged, split and deleted by hand.
 
 use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::http::Uri;
 use axum::response::Response;
-use cognate::engine::Engine;
-use cognate::window::naming;
+use cognate::engine::{Engine, Query, RankOptions};
 use cognate::window::naming::{TermCounts, Terms};
+use cognate::window::usual::Preset;
+use cognate::window::{likeness, naming};
 use cognate_collections::{
     Cancellation, Choice, Collection, CollectionError, EventChange, EventItems, Item, ItemSelector,
     Time, Write,
@@ -36,6 +37,8 @@ use crate::http::work::unsent::Charge;
 const MOST_EVENTS: usize = 100;
 /// Events of a page unless a request says otherwise.
 const EVENTS: usize = 20;
+/// Similar events unless a request says otherwise.
+const SIMILAR: usize = 5;
 /// Texts of an event unless a request says otherwise.
 const LEAST: usize = 2;
 /// Words and phrases that name an event.
@@ -45,6 +48,10 @@ const NAMED_BY: usize = 256;
 const BACKGROUND: usize = 4096;
 /// Texts of an event that its central one is chosen from.
 const CENTRAL_OF: usize = 32;
+/// Texts of either event by which it is told how alike they are, of the others that are nearest by the mean of
+/// theirs.
+const ALIKE_BY: usize = 32;
+const NEAREST: usize = 32;
 /// Bytes of texts, of an event and of a collection, that are read of those: fewer of long ones.
 const EVENT_BYTES: usize = 64 << 10;
 const BACKGROUND_BYTES: usize = 1 << 20;
@@ -71,7 +78,7 @@ struct EventEntry<'i> {
     #[serde(skip_serializing_if = "Option::is_none")]
     per_hour: Option<f64>,
     /// The hour with the most items.
-    peak: Peak,
+    peak: Hour,
     /// How much of it is chatter, from 0 to 1: the less its texts say, in words the more common in the
     /// language, the more.
     chatter: f64,
@@ -79,15 +86,24 @@ struct EventEntry<'i> {
     words: Vec<String>,
     /// Its most central text.
     text: &'i str,
+    /// How well it answers the query; how alike it is to another event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f32>,
 }
 
-/// The hour with the most items of an event.
+/// An hour of an event.
 #[derive(Debug, Serialize, ToSchema)]
-struct Peak {
+struct Hour {
     /// How many items.
     size: usize,
     /// When it begins.
     from: String,
+}
+
+impl Hour {
+    fn of((size, from): (usize, i64)) -> Self {
+        Self { size, from: instant::written(from) }
+    }
 }
 
 /// Events of a collection.
@@ -104,6 +120,8 @@ struct EventList<'i> {
 struct EventWithItems<'i> {
     #[serde(flatten)]
     event: EventEntry<'i>,
+    /// The hours of the clock in which it has items.
+    hours: Vec<Hour>,
     /// By time.
     items: Vec<ItemEntry<'i>>,
 }
@@ -147,8 +165,7 @@ impl EventOrder {
             Self::PerHour => event.per_hour().unwrap_or(0.0),
             Self::Peak => event.peak().0 as f64,
             Self::Chatter => {
-                let texts =
-                    some_of(event.items.iter().map(|item| &*item.text), NAMED_BY, EVENT_BYTES);
+                let texts = texts_of(event, NAMED_BY);
                 let mut terms = Terms::default();
                 let bits = texts.iter().map(|text| {
                     work.check()?;
@@ -159,21 +176,31 @@ impl EventOrder {
             }
         })
     }
+}
 
-    /// Puts events in this order; equal ones by their names.
-    fn sort<'i>(
-        self,
-        events: Vec<EventItems<'i>>,
-        distinct: Option<&str>,
-        engine: &Engine,
-        work: &JobContext,
-    ) -> Result<Vec<EventItems<'i>>, ApiError> {
-        let key = |event: &EventItems<'_>| self.of(event, distinct, engine, work);
-        let keyed = events.into_iter().map(|event| Ok((key(&event)?, event)));
-        let mut keyed: Vec<_> = keyed.collect::<Result<_, ApiError>>()?;
-        keyed.sort_by(|(one, a), (other, b)| other.total_cmp(one).then_with(|| a.id.cmp(b.id)));
-        Ok(keyed.into_iter().map(|(_, event)| event).collect())
-    }
+/// The highest score of a query for the texts of an event; that of no text is below all.
+fn answer(
+    query: &str,
+    event: &EventItems<'_>,
+    engine: &Engine,
+    work: &JobContext,
+) -> Result<f64, ApiError> {
+    work.check()?;
+    let query_of = Query { truncate: true, ..Query::new(engine.method("auto")?) };
+    let best = RankOptions { top_k: Some(1), ..RankOptions::all(query_of) };
+    let ranking = engine.rank_best(query, &texts_of(event, NAMED_BY), &best)?;
+    Ok(ranking.results.first().map_or(f64::NEG_INFINITY, |best| f64::from(best.score)))
+}
+
+/// Events with what is largest of the first; equal ones by their names.
+fn sorted<'i>(
+    events: Vec<EventItems<'i>>,
+    key: impl Fn(&EventItems<'i>) -> Result<f64, ApiError>,
+) -> Result<Vec<(f64, EventItems<'i>)>, ApiError> {
+    let keyed = events.into_iter().map(|event| Ok((key(&event)?, event)));
+    let mut keyed: Vec<_> = keyed.collect::<Result<_, ApiError>>()?;
+    keyed.sort_by(|(one, a), (other, b)| other.total_cmp(one).then_with(|| a.id.cmp(b.id)));
+    Ok(keyed)
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -193,6 +220,8 @@ pub(crate) struct EventsParameters {
     /// largest or latest; or `chatter`, the least first.
     #[param(inline)]
     sort: Option<EventOrder>,
+    /// Words that events are looked for by: those come first of which a text answers them best, by `auto`.
+    query: Option<String>,
     /// Events are told by the items that this admits: a filter as `/rank` has it, as JSON.
     filter: Option<String>,
     /// And by those of which the time is no further back than this, as `24h`, by the collection's clock.
@@ -209,9 +238,9 @@ pub(crate) struct EventsParameters {
 }
 
 refusals!(
-    ListRefusals:
+    ListRefusals: COLLECTION,
     &[Code::InvalidField, Code::OutOfRange, Code::UnknownModel, Code::ResponseTooLarge, Code::TooMuchWork],
-    COLLECTION
+    &[Code::EmptyText, Code::TextTooLong, Code::NonFiniteScore]
 );
 
 /// The events of a collection: what the texts that were matched belong to.
@@ -237,25 +266,40 @@ pub(crate) async fn list(
         within: within(asked.within.as_deref())?,
         ..ItemSelector::default()
     };
-    let (sort, distinct) = (asked.sort.unwrap_or_default(), asked.distinct);
-    if sort == EventOrder::Distinct && distinct.is_none() {
+    if asked.sort == Some(EventOrder::Distinct) && asked.distinct.is_none() {
         let detail = "to sort by the values of an attribute, name it by `distinct`";
         return Err(ApiError::at(Code::InvalidField, "/sort", detail));
     }
     let model = Arc::clone(call.app.models().choose(asked.model.as_deref())?);
     call.compute(move |call, work| {
-        let distinct = distinct.as_deref();
+        let distinct = asked.distinct.as_deref();
         let (items, _memory) = chosen(&*collection, &which, &call, work)?;
         let mut events = EventItems::of(items.iter().map(|(_, item)| item));
         let (least, since) = (asked.least.unwrap_or(LEAST), asked.since.map(|Time(since)| since));
         events.retain(|event| {
             event.size() >= least && since.is_none_or(|since| event.last() >= since)
         });
+        let engine = &model.engine;
+        let events = match (&asked.query, asked.sort) {
+            (None, sort) => {
+                let sort = sort.unwrap_or_default();
+                sorted(events, |event| sort.of(event, distinct, engine, work))?
+            }
+            (Some(query), None) => sorted(events, |event| answer(query, event, engine, work))?,
+            (Some(_), Some(_)) => {
+                let detail = "what answers a query comes in the order of its score, without `sort`";
+                return Err(ApiError::at(Code::InvalidField, "/sort", detail));
+            }
+        };
         let total = events.len();
-        let events = sort.sort(events, distinct, &model.engine, work)?;
         let page: Vec<_> = events.iter().skip(asked.offset.unwrap_or(0)).take(limit).collect();
-        let naming = Naming::of(&items, &model.engine, &call, work)?;
-        let told = page.into_iter().map(|event| naming.entry(event, distinct, work));
+        let naming = Naming::of(&items, engine, &call, work)?;
+        let told = page.into_iter().map(|(score, event)| {
+            let score =
+                asked.query.as_ref().map(|_| *score as f32).filter(|score| score.is_finite());
+            let distinct = distinct.map(|name| event.distinct(name));
+            Ok(EventEntry { score, distinct, ..naming.entry(event, work)? })
+        });
         let events: Vec<EventEntry<'_>> = told.collect::<Result<_, ApiError>>()?;
         let bytes = events.iter().map(|event| event.text.len() + ITEM_BYTES).sum();
         call.answer(bytes, &EventList { events, total })
@@ -334,11 +378,14 @@ impl EventPage {
             let event = events.first().ok_or_else(no_event)?;
             let page = event.items.iter().skip(self.offset).take(self.limit);
             let page: Vec<&Arc<Item>> = page.copied().collect();
-            let bytes = page.iter().map(|item| item.bytes()).sum();
+            let hours: Vec<Hour> = event.hours().into_iter().map(Hour::of).collect();
+            let texts: usize = page.iter().map(|item| item.bytes()).sum();
+            let bytes = texts + hours.len() * ITEM_BYTES;
             let naming = Naming::of(&items, &self.model.engine, &call, work)?;
-            let entry = naming.entry(event, self.distinct.as_deref(), work)?;
+            let distinct = self.distinct.as_deref().map(|name| event.distinct(name));
+            let entry = EventEntry { distinct, ..naming.entry(event, work)? };
             let items = page.into_iter().map(|item| ItemEntry::from(item.as_ref())).collect();
-            call.answer(bytes, &EventWithItems { event: entry, items })
+            call.answer(bytes, &EventWithItems { event: entry, hours, items })
         })
         .await
     }
@@ -362,6 +409,86 @@ pub(crate) struct SplitRequest<'b> {
     #[serde(borrow)]
     #[schema(value_type = Vec<CandidateId<'b>>, min_items = 1, max_items = 10000)]
     ids: List<CandidateId<'b>>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SimilarParameters {
+    /// The kind of the stream: `topics` (the default) or `stories`.
+    #[param(inline)]
+    preset: Option<Preset>,
+    /// The fewest items of an event; 2 unless this says otherwise.
+    #[param(maximum = 18446744073709551615_u64)]
+    least: Option<usize>,
+    /// The model that says how alike they are, unless it is the server's first.
+    #[param(value_type = Option<ModelName<'_>>)]
+    model: Option<String>,
+    /// Most events, at most 32; 5 unless this says otherwise.
+    #[param(maximum = 32)]
+    limit: Option<usize>,
+}
+
+/// The events most like this one, which may be one with it.
+///
+/// The `score` is that by which texts of the smaller one would join the larger. Nothing is changed: `merge` makes
+/// them one.
+#[utoipa::path(
+    get,
+    path = "/collections/{name}/events/{id}/similar",
+    tag = "collections",
+    operation_id = "similar_events",
+    params(
+        ("name" = String, Path, description = "The collection"),
+        ("id" = String, Path, description = "The item that the event began with"),
+        SimilarParameters,
+    ),
+    responses((status = 200, description = "The events", body = EventList<'_>), ListRefusals),
+)]
+pub(crate) async fn similar(
+    Named { call, collection, id }: Named,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let asked: SimilarParameters = json::read_query(&uri)?;
+    let limit = call::page_length(asked.limit, SIMILAR, NEAREST, "similar events")?;
+    let model = Arc::clone(call.app.models().choose(asked.model.as_deref())?);
+    call.compute(move |call, work| {
+        let engine = &model.engine;
+        let (items, _memory) = chosen(&*collection, &ItemSelector::default(), &call, work)?;
+        let mut events = EventItems::of(items.iter().map(|(_, item)| item));
+        let own = events.iter().position(|event| event.id == &*id).ok_or_else(no_event)?;
+        let own = events.swap_remove(own);
+        events.retain(|event| event.size() >= asked.least.unwrap_or(LEAST));
+        let (texts, total) = (texts_of(&own, ALIKE_BY), events.len());
+        let middle = likeness::middle(engine, &texts)?;
+        let mut events = sorted(events, |event| {
+            work.check()?;
+            let other = likeness::middle(engine, &texts_of(event, ALIKE_BY))?;
+            Ok(f64::from(likeness::near(&middle, &other)))
+        })?;
+        events.truncate(NEAREST);
+        let events = events.into_iter().map(|(_, event)| event).collect();
+        let mut events = sorted(events, |event| {
+            let other = texts_of(event, ALIKE_BY);
+            let both: [&[&str]; 2] = match event.size() < own.size() {
+                true => [&other, &texts],
+                false => [&texts, &other],
+            };
+            let preset = asked.preset.unwrap_or_default();
+            let score = likeness::score(engine, preset, both, || work.check().is_ok())?;
+            work.check()?;
+            Ok(f64::from(score))
+        })?;
+        events.truncate(limit);
+        let naming = Naming::of(&items, engine, &call, work)?;
+        let told = events.iter().map(|(score, event)| {
+            Ok(EventEntry { score: Some(*score as f32), ..naming.entry(event, work)? })
+        });
+        let events: Vec<EventEntry<'_>> = told.collect::<Result<_, ApiError>>()?;
+        let bytes = events.iter().map(|event| event.text.len() + ITEM_BYTES).sum();
+        call.answer(bytes, &EventList { events, total })
+    })
+    .await
 }
 
 refusals!(
@@ -524,27 +651,25 @@ impl<'e> Naming<'e> {
     fn entry<'i>(
         &self,
         event: &EventItems<'i>,
-        distinct: Option<&str>,
         work: &JobContext,
     ) -> Result<EventEntry<'i>, ApiError> {
-        let texts = || event.items.iter().map(|item| &*item.text);
-        let terms = counted(self.engine, &some_of(texts(), NAMED_BY, EVENT_BYTES), work)?;
+        let terms = counted(self.engine, &texts_of(event, NAMED_BY), work)?;
         let names = naming::names(&terms, &self.all, NAMES);
-        let texts: Vec<&'i str> = some_of(texts(), CENTRAL_OF, EVENT_BYTES);
+        let texts = texts_of(event, CENTRAL_OF);
         work.check()?;
         let central = naming::central(self.engine, &texts)?;
-        let (size, from) = event.peak();
         Ok(EventEntry {
             id: event.id,
             size: event.size(),
-            distinct: distinct.map(|name| event.distinct(name)),
+            distinct: None,
             first: instant::written(event.first()),
             last: instant::written(event.last()),
             per_hour: event.per_hour().map(hundredths),
-            peak: Peak { size, from: instant::written(from) },
+            peak: Hour::of(event.peak()),
             chatter: hundredths(terms.chatter()),
             words: names.into_iter().map(str::to_owned).collect(),
             text: texts.get(central).copied().unwrap_or_default(),
+            score: None,
         })
     }
 }
@@ -561,6 +686,11 @@ fn counted(engine: &Engine, texts: &[&str], work: &JobContext) -> Result<TermCou
 
 pub(super) fn hundredths(number: f64) -> f64 {
     (100.0 * number).round() / 100.0
+}
+
+/// At most so many of the texts of an event.
+fn texts_of<'i>(event: &EventItems<'i>, most: usize) -> Vec<&'i str> {
+    some_of(event.items.iter().map(|item| &*item.text), most, EVENT_BYTES)
 }
 
 /// At most `most` of some texts, from all over them, and of long ones fewer: as many as have about so many

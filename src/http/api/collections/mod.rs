@@ -29,6 +29,7 @@ pub(crate) fn collections() -> Routes {
         .with(routes!(events::list))
         .with(routes!(events::look, events::delete))
         .with(routes!(alerts::stream))
+        .with(routes!(events::similar))
         .with(routes!(events::merge))
         .with(routes!(events::split))
         .with(routes!(matching::matching))

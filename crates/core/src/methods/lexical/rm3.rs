@@ -12,13 +12,13 @@
 //! equally likely posts are taken by what they consist of. What the collection is, and what a token
 //! without a count counts as, is said in `collection.rs`.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use cognate_kernels::elementary;
 
 use crate::methods::lexical::collection;
 use crate::methods::lexical::collection::{Collection, WeightedTokens};
+use crate::methods::lexical::feedback::Likeliest;
 use crate::methods::lexical::token_bag::TokenBag;
 use crate::methods::{Cost, Info, Kind, Loaded, Posts, RankList, Reads, Scorer};
 use crate::model::{Model, Phrase};
@@ -34,8 +34,6 @@ pub(crate) const INFO: Info = Info {
     ..Info::new("rm3")
 };
 
-/// Posts whose tokens widen the query.
-const POSTS: usize = 10;
 /// Tokens that they widen it by.
 const TOKENS: usize = 10;
 /// The weight of the query itself against the feedback.
@@ -52,26 +50,6 @@ pub(crate) fn load(model: &Model) -> Loaded {
 }
 
 struct Rm3;
-
-/// The likeliest posts, each with the logarithm of how likely it is to bring forth the query: the
-/// likeliest first, and of equally likely ones whichever bag comes first.
-#[derive(Default)]
-struct Likeliest(Vec<(TokenBag, f64)>);
-
-impl Likeliest {
-    /// Takes a post in, if it is one of them so far.
-    fn offer(&mut self, post: &TokenBag, likelihood: f64) {
-        let before = |(other, higher): &(TokenBag, f64)| {
-            let order = likelihood.total_cmp(higher).then_with(|| other.tokens.cmp(&post.tokens));
-            order == Ordering::Less
-        };
-        let place = self.0.partition_point(before);
-        if place < POSTS {
-            self.0.truncate(POSTS - 1);
-            self.0.insert(place, (post.clone(), likelihood));
-        }
-    }
-}
 
 /// The tokens that the likeliest posts have in common, with shares that add up to 1.
 fn relevant(Likeliest(posts): &Likeliest) -> Vec<(u64, f64)> {
@@ -98,9 +76,7 @@ impl RankList for Rm3 {
     fn rank(&self, query: &Phrase<'_>, posts: &Posts, out: &mut [f32]) {
         let collection = Collection::of(query.model().vocabulary());
         let query = TokenBag::of(query);
-        let asked = WeightedTokens::of(&query, &collection);
-        let mut likely = Likeliest::default();
-        posts.each(|post| likely.offer(post, asked.log_likelihood(post)));
+        let likely = Likeliest::of(&query, posts, &collection);
         let mut widened: BTreeMap<u64, f64> = BTreeMap::new();
         for &(key, times) in &query.tokens {
             widened.insert(key, QUERY * f64::from(times) / query.length().max(1) as f64);
