@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use cognate::engine::{Engine, Query};
 use cognate::window::Near;
 use cognate::window::events::Rule;
-use cognate::window::stream::{AddPolicy, Item, Settings, Stream, Word};
+use cognate::window::stream::{AddPolicy, Item, Reasons, Settings, Stream};
 use cognate_files::records::{Options as RecordOptions, Records};
 use cognate_stats::clustering;
 use cognate_stats::clustering::Agreement;
@@ -197,7 +197,7 @@ pub fn sweep_events(
     let mut stream = Stream::new(engine, *settings).map_err(refused)?;
     let (mut near, mut vectors) = (Vec::<Vec<Near>>::new(), vec![None; items.len()]);
     for together in items.chunks(TOGETHER) {
-        let tell = |_, found: &[Near], _: Word<'_>| near.push(found.into());
+        let tell = |_, reasons: Reasons<'_>| near.push(reasons.nearest.into());
         stream.follow_with(together, AddPolicy::All, || true, tell).map_err(refused)?;
     }
     if settings.rule.centre != 0.0 {

@@ -151,7 +151,7 @@ impl Rows {
                     (four[at], last.map_or(f32::NEG_INFINITY, |(_, product)| product))
                 };
                 let asked = [asked(0), asked(1), asked(2), asked(3)];
-                let near = self.shelf.near(tile, asked, Some(&mut sums));
+                let near = self.shelf.near(tile, &asked[..four.len()], Some(&mut sums));
                 for (((vector, best), mut near), sums) in
                     four.iter().zip(&mut *best).zip(near).zip(&sums)
                 {
