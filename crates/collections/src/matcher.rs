@@ -167,6 +167,8 @@ pub(super) struct Prepared {
     again: HashSet<Box<str>>,
     settings: crate::Settings,
     is_empty: bool,
+    /// Whether the window may be kept for the next request.
+    keeps: bool,
     /// The window of the collection, where there is anything to be matched.
     window: Option<HeldWindow>,
 }
@@ -216,8 +218,12 @@ pub(super) fn prepare(
     // The earlier text of an item that is matched anew is left out.
     let again: HashSet<Box<str>> = there.into_keys().collect();
     let (settings, is_empty) = (turn.settings(), turn.live(oldest)? == 0);
+    // Those that a filter admits reach further back than the items that newer ones push out, which a window
+    // does not see.
+    let keeps = how.filter.is_empty() || settings.max_items.is_none();
+    let asked = how.clone();
     let mut prepared =
-        Prepared { how: how.clone(), now, stored, fresh, again, settings, is_empty, window: None };
+        Prepared { how: asked, now, stored, fresh, again, settings, is_empty, keeps, window: None };
     if prepared.fresh.is_empty() {
         return Ok(prepared);
     }
@@ -225,7 +231,7 @@ pub(super) fn prepare(
     let kept = turn.windows().take((&how.stream, &how.filter), &engine, turn.revision());
     // The clock of a collection that lost its last item is that of the next, by which what a window holds
     // of it may not be too old.
-    let mut kept = kept.filter(|_| again.is_empty() && !is_empty);
+    let mut kept = kept.filter(|_| again.is_empty() && !is_empty && keeps);
     if let Some(window) = &mut kept {
         match window.catch_up(turn, oldest, cancel) {
             Ok(true) => {}
@@ -258,7 +264,8 @@ fn given_up(window: Option<HeldWindow>, error: MatchError, turn: &mut dyn Follow
 
 impl Prepared {
     pub(super) fn decide(self, cancel: Cancellation<'_>) -> Result<Followed, MatchError> {
-        let Self { how, now, stored, fresh, again, mut settings, mut is_empty, window } = self;
+        let Self { how, now, stored, fresh, again, mut settings, mut is_empty, keeps, window } =
+            self;
         let Some(mut window) = window else {
             let matched = stored.into_iter().flatten().collect();
             return Ok(Followed { matched, items: fresh, window });
@@ -295,7 +302,7 @@ impl Prepared {
         let mut matched = matched.into_iter();
         let matched = stored.into_iter().filter_map(|stored| stored.or_else(|| matched.next()));
         // A window without texts whose places are taken by none is not that of the collection.
-        let is_whole = how.add == AddPolicy::All || again.is_empty();
+        let is_whole = keeps && (how.add == AddPolicy::All || again.is_empty());
         let window = is_whole.then_some(window);
         Ok(Followed { matched: matched.collect(), items: decided, window })
     }
@@ -334,20 +341,36 @@ pub(super) fn check(
     Ok(())
 }
 
-/// What a text would be told that came when this item did: matched against those before it that are there.
-pub(super) fn explain(
-    turn: &mut dyn Following,
-    engine: SharedEngine,
-    how: &MatchOptions,
-    ((number, item), now): ((u64, Arc<Item>), i64),
-    cancel: Cancellation<'_>,
-) -> Result<Matched, MatchError> {
-    let how = within_limits(how.clone(), turn.settings());
-    let mut window = HeldWindow::new(turn, engine, &how)?;
-    window.fill(turn, HashSet::new(), (Some(number), now), cancel)?;
-    let (mut matched, item) = (Vec::new(), Item::clone(&item));
-    window.decide(vec![item], (AddPolicy::None, true, cancel), &mut matched, &mut Vec::new())?;
-    matched.pop().ok_or(MatchError::Stopped)
+/// An item that is to be explained, with all that is needed of the collection for it: the turn may end.
+pub(super) struct Explaining {
+    item: Arc<Item>,
+    /// Those before it that are there.
+    before: Vec<(u64, Arc<Item>)>,
+    window: HeldWindow,
+}
+
+impl Explaining {
+    pub(super) fn read(
+        turn: &mut dyn Following,
+        engine: SharedEngine,
+        how: &MatchOptions,
+        ((number, item), now): ((u64, Arc<Item>), i64),
+        cancel: Cancellation<'_>,
+    ) -> Result<Self, MatchError> {
+        let how = within_limits(how.clone(), turn.settings());
+        let window = HeldWindow::new(turn, engine, &how)?;
+        let before = window.read(turn, HashSet::new(), (Some(number), now), cancel)?;
+        Ok(Self { item, before, window })
+    }
+
+    /// What a text would be told that came when the item did.
+    pub(super) fn tell(mut self, cancel: Cancellation<'_>) -> Result<Matched, MatchError> {
+        self.window.remember(&self.before, cancel)?;
+        let (mut told, item) = (Vec::new(), vec![Item::clone(&self.item)]);
+        self.window.decide(item, (AddPolicy::None, true, cancel), &mut told, &mut Vec::new())?;
+        let told = told.pop().ok_or(MatchError::Stopped)?;
+        Ok(Matched { added: true, ..told })
+    }
 }
 
 fn within_limits(how: MatchOptions, settings: crate::Settings) -> MatchOptions {

@@ -282,11 +282,22 @@ impl HeldWindow {
         at: (Option<u64>, i64),
         cancel: Cancellation<'_>,
     ) -> Result<(), MatchError> {
-        let which = ItemSelector { filter: self.filter.clone(), without, ..Default::default() };
-        let items = turn.last(self.settings().limits.last, &which, at, cancel)?;
+        let items = self.read(turn, without, at, cancel)?;
         self.remember(&items, cancel)?;
         self.next = turn.next_number();
         Ok(self.pay(turn)?)
+    }
+
+    /// The items that [`fill`](Self::fill) takes in.
+    pub(super) fn read(
+        &self,
+        turn: &mut dyn Following,
+        without: HashSet<Cow<'_, str>>,
+        at: (Option<u64>, i64),
+        cancel: Cancellation<'_>,
+    ) -> Result<Numbered, ChooseError> {
+        let which = ItemSelector { filter: self.filter.clone(), without, ..Default::default() };
+        turn.last(self.settings().limits.last, &which, at, cancel)
     }
 
     /// Adds the items that were added to the collection since. Returns whether the window then holds what
@@ -321,7 +332,7 @@ impl HeldWindow {
         self.paid.pay(bytes, turn)
     }
 
-    fn remember(
+    pub(super) fn remember(
         &mut self,
         items: &[(u64, Arc<Item>)],
         cancel: Cancellation<'_>,

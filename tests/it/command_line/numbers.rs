@@ -48,6 +48,9 @@ fn run_of(subcommand: &str) -> &'static [&'static str] {
         "rank" => &["quake", "the quake", "new york", "--model=m.safetensors"],
         "collection create" => &["news", "--data=data"],
         "collection rank" => &["titles", "quake", "--data=data", "--model=m.safetensors"],
+        "collection sweep" => {
+            &["titles", "--data=data", "--threshold=0.5", "--model=m.safetensors"]
+        }
         "collection match" => {
             &["titles", "items.ndjson", "--data=data", "--min-score=0.5", "--model=m.safetensors"]
         }

@@ -19,6 +19,7 @@ use crate::embedded::log::{Log, LogCopy};
 use crate::embedded::quantised;
 use crate::embedded::tokens::TokenBlock;
 use crate::embedded::transaction::{WriteTransaction, Writer};
+use crate::matcher::Explaining;
 use crate::settings::GivesWay;
 use crate::windows::{Following, Windows};
 use crate::{
@@ -476,7 +477,9 @@ impl Collection for EmbeddedCollection {
         cancel: Cancellation<'_>,
     ) -> Result<Option<Matched>, MatchError> {
         let Some(item) = self.numbered(&[id], now)?.pop().flatten() else { return Ok(None) };
-        matcher::explain(&mut self.turn(), engine, how, (item, now), cancel).map(Some)
+        // No writer is held up while the texts are read and scored.
+        let asked = Explaining::read(&mut self.turn(), engine, how, (item, now), cancel)?;
+        asked.tell(cancel).map(Some)
     }
 
     fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::alerts::PIECE;
 use crate::facets::check_different;
+use crate::matcher::Explaining;
 use crate::postgres::condition;
 use crate::postgres::condition::Sql;
 use crate::postgres::facets;
@@ -293,15 +294,14 @@ impl Collection for PostgresCollection {
         cancel: Cancellation<'_>,
     ) -> Result<Option<Matched>, MatchError> {
         let Some(item) = self.numbered(&[id], now)?.pop().flatten() else { return Ok(None) };
-        let explained = self.ask(now, |session, entry, _| {
+        let asked = self.ask(now, |session, entry, _| {
             let mut turn = WriteTransaction::new(session, entry, &self.shared);
-            let asked = (item.clone(), now);
-            match matcher::explain(&mut turn, engine.clone(), how, asked, cancel) {
+            match Explaining::read(&mut turn, engine.clone(), how, (item.clone(), now), cancel) {
                 Err(MatchError::Collection(error)) => Err(error),
-                explained => Ok(explained),
+                asked => Ok(asked),
             }
         })?;
-        explained.map(Some)
+        asked?.tell(cancel).map(Some)
     }
 
     fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError> {

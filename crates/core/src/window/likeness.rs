@@ -29,7 +29,7 @@ pub fn middle<T: AsRef<str>>(engine: &Engine, texts: &[T]) -> Result<Vec<f32>, Q
     Ok(sum(&vectors(engine, texts)?))
 }
 
-/// The cosine of two middles; below all others where one has no length.
+/// The cosine of two middles; below all others where one lies nowhere.
 pub fn near(one: &[f32], other: &[f32]) -> f32 {
     if one.len() != other.len() || one.is_empty() {
         return f32::NEG_INFINITY;

@@ -308,7 +308,7 @@ impl std::fmt::Display for Sweep {
 
 #[cfg(test)]
 mod tests {
-    use cognate::window::options::Options;
+    use cognate::window::options::{MAX_LAST, Options};
 
     use super::*;
 
@@ -337,7 +337,7 @@ mod tests {
         std::fs::write(&events, "id\tevent\np0\tq\np2\tq\np4\tq\np1\tf\np5\tf\np0\tx\n").unwrap();
         for centre in [0.0, 0.3] {
             let options = Options { centre: Some(centre), ..Options::default() };
-            let settings = options.resolve(&engine, 1000).unwrap();
+            let settings = options.resolve(&engine, MAX_LAST).unwrap();
             let wanted = [0.2, 0.5, 0.6, 0.9];
             let labels = SweepLabels::Pairs(pairs.clone());
             let swept =
@@ -359,7 +359,7 @@ mod tests {
             }
             assert!(swept.thresholds[0].largest > swept.thresholds[3].largest, "{swept}");
         }
-        let settings = Options::default().resolve(&engine, 1000).unwrap();
+        let settings = Options::default().resolve(&engine, MAX_LAST).unwrap();
         let labels = SweepLabels::Events(events);
         let swept = sweep_events(&engine, ("day", &texts), &settings, &[], Some(&labels)).unwrap();
         assert_eq!((swept.thresholds.len(), swept.labelled), (9, 5));

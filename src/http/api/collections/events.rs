@@ -37,6 +37,8 @@ use crate::http::work::unsent::Charge;
 const MOST_EVENTS: usize = 100;
 /// Events of a page unless a request says otherwise.
 const EVENTS: usize = 20;
+/// Most hours of an event that are told: those of a year.
+const MOST_HOURS: usize = 366 * 24;
 /// Similar events unless a request says otherwise.
 const SIMILAR: usize = 5;
 /// Texts of an event unless a request says otherwise.
@@ -120,7 +122,7 @@ struct EventList<'i> {
 struct EventWithItems<'i> {
     #[serde(flatten)]
     event: EventEntry<'i>,
-    /// The hours of the clock in which it has items.
+    /// The hours of the clock in which it has items, at most the first 8784 of them.
     hours: Vec<Hour>,
     /// By time.
     items: Vec<ItemEntry<'i>>,
@@ -226,7 +228,7 @@ pub(crate) struct EventsParameters {
     filter: Option<String>,
     /// And by those of which the time is no further back than this, as `24h`, by the collection's clock.
     within: Option<String>,
-    /// The model that central texts are found by and chatter is told by, unless it is the server's first.
+    /// The model that answers the query, finds central texts and tells chatter, unless it is the server's first.
     #[param(value_type = Option<ModelName<'_>>)]
     model: Option<String>,
     /// Most events, at most 100; 20 unless this says otherwise.
@@ -266,6 +268,10 @@ pub(crate) async fn list(
         within: within(asked.within.as_deref())?,
         ..ItemSelector::default()
     };
+    if asked.query.is_some() && asked.sort.is_some() {
+        let detail = "what answers a query comes in the order of its score, without `sort`";
+        return Err(ApiError::at(Code::InvalidField, "/sort", detail));
+    }
     if asked.sort == Some(EventOrder::Distinct) && asked.distinct.is_none() {
         let detail = "to sort by the values of an attribute, name it by `distinct`";
         return Err(ApiError::at(Code::InvalidField, "/sort", detail));
@@ -285,11 +291,7 @@ pub(crate) async fn list(
                 let sort = sort.unwrap_or_default();
                 sorted(events, |event| sort.of(event, distinct, engine, work))?
             }
-            (Some(query), None) => sorted(events, |event| answer(query, event, engine, work))?,
-            (Some(_), Some(_)) => {
-                let detail = "what answers a query comes in the order of its score, without `sort`";
-                return Err(ApiError::at(Code::InvalidField, "/sort", detail));
-            }
+            (Some(query), _) => sorted(events, |event| answer(query, event, engine, work))?,
         };
         let total = events.len();
         let page: Vec<_> = events.iter().skip(asked.offset.unwrap_or(0)).take(limit).collect();
@@ -378,7 +380,7 @@ impl EventPage {
             let event = events.first().ok_or_else(no_event)?;
             let page = event.items.iter().skip(self.offset).take(self.limit);
             let page: Vec<&Arc<Item>> = page.copied().collect();
-            let hours: Vec<Hour> = event.hours().into_iter().map(Hour::of).collect();
+            let hours: Vec<Hour> = event.hours().take(MOST_HOURS).map(Hour::of).collect();
             let texts: usize = page.iter().map(|item| item.bytes()).sum();
             let bytes = texts + hours.len() * ITEM_BYTES;
             let naming = Naming::of(&items, &self.model.engine, &call, work)?;

@@ -45,7 +45,8 @@ refusals!(
 /// An item of a collection.
 ///
 /// With `explain=true` and the settings of a match it tells why the item has its event: the nearest before it
-/// that are there, the events that they speak for, the words that it shares.
+/// that are there, the events that they speak for, the words that it shares. `add` and `replace` mean nothing
+/// here.
 #[utoipa::path(
     get,
     path = "/collections/{name}/items/{id}",
@@ -68,6 +69,9 @@ pub(crate) async fn look(
     }
     let Matching { resolved, how } = asked.matching(&call.app.models())?;
     call.compute(move |call, work| {
+        let told = || collection.told(cognate_collections::now());
+        let count = || Ok(told().map_err(|error| call::of(&error, ""))?.items);
+        call::check_filter(&call.app, &how.filter, count)?;
         let (is_cancelled, now) = (|| work.check().is_err(), cognate_collections::now());
         let engine = SharedEngine::of(Arc::clone(&resolved.model));
         let matched = collection.explain(engine, &how, &id, now, Cancellation::when(&is_cancelled));

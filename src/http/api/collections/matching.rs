@@ -45,6 +45,8 @@ use crate::http::work::unsent::Answer;
 
 /// Bytes of the answer to a text beside ids and scores.
 const MATCHED_BYTES: usize = 80;
+/// Bytes of the words that are told as reasons.
+const WORDS_BYTES: usize = 256;
 /// Bytes of an item that is near beside its score.
 const NEAR_BYTES: usize = 24;
 
@@ -235,7 +237,8 @@ impl Ask for MatchQuestion<'_> {
         let words = words.map_err(|error| call::of(&error, ""))?;
         let work = Effort::new(&matching, words, items.iter().map(|item| &*item.text)).bounds();
         let near = NUMBER_BYTES + if matching.how.explain { REASON_BYTES } else { NEAR_BYTES };
-        let each = MATCHED_BYTES + matching.how.stream.nearest * near;
+        let words = if matching.how.explain { WORDS_BYTES } else { 0 };
+        let each = MATCHED_BYTES + words + matching.how.stream.nearest * near;
         let cost = Cost::new(&matching.resolved, list.length, bytes, work, app)?;
         let cost = cost.answering(ANSWER_HEAD + list.length * each, "/items", app)?;
         Ok(Box::new(PlannedMatch { against, matching, items, refused, cost, _units: units }))
@@ -319,7 +322,7 @@ refusals!(
 /// again: a text that was matched before has the answer that it had then, and nothing is changed.
 ///
 /// A body of `application/x-ndjson` is a stream of any length: an item a line, and for each at once a
-/// line with what was found of it. Its settings stand in the query string. Needs a key of the scope
+/// line with what was found of it. Its settings, and no others, stand in the query string. Needs a key of the scope
 /// `collection`, where keys are set; with `"add": "none"`, which changes nothing, any key that reaches the
 /// collection.
 #[utoipa::path(

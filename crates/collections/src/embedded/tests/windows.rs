@@ -13,8 +13,8 @@ use crate::contract::engine;
 use crate::embedded::tests::item;
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{
-    Cancellation, Collection, CollectionError, Event, Filter, Home, Item, Limits, MatchError,
-    MatchOptions, Matched, Settings, SharedEngine,
+    Attributes, Cancellation, Collection, CollectionError, Event, Filter, Home, Item, Limits,
+    MatchError, MatchOptions, Matched, Settings, SharedEngine,
 };
 
 fn how(last: usize, threshold: f32) -> MatchOptions {
@@ -65,6 +65,27 @@ fn follow(
 
 fn named(matched: &[Matched]) -> Vec<&str> {
     matched.iter().flat_map(|one| &one.nearest).map(|(id, _)| &**id).collect()
+}
+
+#[test]
+fn a_filter_finds_nothing_that_newer_items_pushed_out() {
+    let engine = engine();
+    let collections = EmbeddedHome::in_memory(Limits::DEFAULT);
+    let settings = Settings { max_items: Some(20), ttl_ms: None, ..Settings::default() };
+    let (news, _) = collections.make("news", settings, 0).unwrap();
+    let of = |user: &str, ids: std::ops::Range<usize>| -> Vec<Item> {
+        let attributes = serde_json::from_value(serde_json::json!({"user": user})).unwrap();
+        let one = |id| Item { attributes: Attributes::clone(&attributes), ..item(id, &text(0), 0) };
+        ids.map(one).collect()
+    };
+    let filter = Filter::read(r#"{"user": "ann"}"#).unwrap();
+    let asked = || MatchOptions { filter: filter.clone(), ..how(100, 0.3) };
+    follow(&news, &engine, asked(), of("ann", 0..3), 0);
+    assert_eq!(named(&follow(&news, &engine, asked(), of("ann", 3..4), 0)).len(), 3);
+    news.put(of("bob", 100..115), 0).unwrap();
+    assert_eq!(named(&follow(&news, &engine, asked(), of("ann", 4..5), 0)).len(), 4);
+    news.put(of("bob", 200..217), 0).unwrap();
+    assert_eq!(named(&follow(&news, &engine, asked(), of("ann", 5..6), 0)), ["n4"]);
 }
 
 #[test]
