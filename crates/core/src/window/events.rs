@@ -173,7 +173,7 @@ impl Events {
                 false => {
                     let mut one =
                         self.votes(event, near.get(at..).unwrap_or_default(), reach, rule);
-                    one.score = (1.0 - rule.centre) * one.score;
+                    one.score *= 1.0 - rule.centre;
                     if let Some(vector) = vector.filter(|_| rule.centre != 0.0) {
                         let centre = self.centre(event, vector, reach, &vector_of);
                         one.score += rule.centre * centre;
