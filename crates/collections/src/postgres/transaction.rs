@@ -1,6 +1,6 @@
 //! The turn to write to a collection: whoever has the lock of its row, on whatever server.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use postgres::Row;
