@@ -79,13 +79,31 @@ pub struct Matched {
     pub reasons: Option<Box<MatchReasons>>,
 }
 
+/// An event that a text might have joined, as [`Considered`] tells it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConsideredEvent {
+    pub event: Arc<str>,
+    pub score: f32,
+    pub votes: usize,
+    pub wanted: usize,
+    pub step: f32,
+}
+
+impl ConsideredEvent {
+    /// Without the numbers of a window, which another window of the same items has not.
+    pub(super) fn new(event: Arc<str>, considered: Considered) -> Self {
+        let Considered { score, votes, wanted, step, .. } = considered;
+        Self { event, score, votes, wanted, step }
+    }
+}
+
 /// Why a text has its event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatchReasons {
     /// All items that were asked, below the least score too: the name, the score and the event of each.
     pub nearest: Vec<(Arc<str>, f32, Arc<str>)>,
-    /// The events that it might have joined with their names, in the order of their nearest items.
-    pub considered: Vec<(Arc<str>, Considered)>,
+    /// The events that it might have joined, in the order of their nearest items.
+    pub considered: Vec<ConsideredEvent>,
     /// Words that it shares with the nearest item of the event that it joined, the rarest first.
     pub words: Vec<Box<str>>,
 }

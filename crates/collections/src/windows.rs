@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 
 use crate::settings::{GivesWay, Paid};
 use crate::{
-    Budget, Cancellation, ChooseError, CollectionError, Event, Filter, Item, ItemSelector,
-    MatchError, MatchOptions, MatchReasons, Matched, Settings, SharedEngine,
+    Budget, Cancellation, ChooseError, CollectionError, ConsideredEvent, Event, Filter, Item,
+    ItemSelector, MatchError, MatchOptions, MatchReasons, Matched, Settings, SharedEngine,
 };
 
 pub(super) type Numbered = Vec<(u64, Arc<Item>)>;
@@ -378,18 +378,20 @@ impl HeldWindow {
         let texts: Vec<stream::Item<'_>> = texts.collect();
         let mut decisions = Vec::with_capacity(batch.len());
         let tell = |decision, reasons: Reasons<'_>| {
-            let considered = if explain { reasons.considered.to_vec() } else { Vec::new() };
+            let asked = |near: &Near| Some((*near, reasons.event_of(near.number)?));
+            let asked = || reasons.nearest.iter().filter_map(asked).collect::<Vec<_>>();
+            let told = explain.then(|| (asked(), reasons.considered.to_vec()));
             let mut words = reasons.words();
             words.truncate(if explain { MOST_WORDS } else { 1 });
-            decisions.push((decision, reasons.nearest.to_vec(), considered, words));
+            decisions.push((decision, reasons.nearest.to_vec(), told, words));
         };
         self.stream.follow_with(&texts, add, || cancel.check().is_ok(), tell)?;
         if decisions.len() < batch.len() {
             return Err(MatchError::Stopped);
         }
-        for (mut item, (decision, near, considered, words)) in batch.into_iter().zip(decisions) {
+        for (mut item, (decision, near, told, words)) in batch.into_iter().zip(decisions) {
             let id: Arc<str> = (&*item.id).into();
-            let reasons = explain.then(|| self.reasons(&near, considered, words.clone(), &id));
+            let reasons = told.map(|told| self.reasons(told, words.clone(), &id));
             let added = add.adds(&decision);
             // An item is matched again, or has the name that another had before.
             self.is_ambiguous |= added && self.names.numbers.contains_key(&id);
@@ -433,21 +435,19 @@ impl HeldWindow {
     /// Why the text of this name was decided, before it is added.
     fn reasons(
         &self,
-        near: &[Near],
-        considered: Vec<Considered>,
+        (asked, considered): (Vec<(Near, u64)>, Vec<Considered>),
         words: Vec<Box<str>>,
         id: &Arc<str>,
     ) -> MatchReasons {
-        let event_of = |number| Some(self.names.called(self.stream.events().of(number)?, id));
-        let named = |near: &Near| {
-            Some((Arc::clone(self.names.of(near.number)?), near.score, event_of(near.number)?))
+        let called = |event| self.names.called(event, id);
+        let named = |(near, event): &(Near, u64)| {
+            Some((Arc::clone(self.names.of(near.number)?), near.score, called(*event)))
         };
-        let considered = considered.into_iter().map(|one| (self.names.called(one.event, id), one));
-        MatchReasons {
-            nearest: near.iter().filter_map(named).collect(),
-            considered: considered.collect(),
-            words,
-        }
+        let considered = considered.into_iter();
+        let considered = considered.map(|one| ConsideredEvent::new(called(one.event), one));
+        let (nearest, considered) =
+            (asked.iter().filter_map(named).collect(), considered.collect());
+        MatchReasons { nearest, considered, words }
     }
 
     /// Forgets names that the window needs no more.

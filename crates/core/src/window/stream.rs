@@ -35,10 +35,16 @@ pub struct Reasons<'f> {
     pub nearest: &'f [Near],
     /// The events that it might have joined, in the order of their nearest texts.
     pub considered: &'f [Considered],
+    event_of: &'f dyn Fn(u64) -> Option<u64>,
     words: &'f dyn Fn() -> Vec<Box<str>>,
 }
 
 impl Reasons<'_> {
+    /// The event of a text of the window, as it was when this one was decided.
+    pub fn event_of(&self, number: u64) -> Option<u64> {
+        (self.event_of)(number)
+    }
+
     /// The words that it shares with the nearest text of the event that it joined, the rarest first.
     pub fn words(&self) -> Vec<Box<str>> {
         (self.words)()
@@ -222,7 +228,9 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                     Some(other) => self.engine.shared_words(batch[at].text, other),
                     None => Vec::new(),
                 };
-                tell(decision, Reasons { nearest: &near, considered: &considered, words: &words });
+                let (nearest, considered) = (&near[..], &considered[..]);
+                let event_of = &|number| self.events.of(number);
+                tell(decision, Reasons { nearest, considered, event_of, words: &words });
             }
         }
         Ok(())

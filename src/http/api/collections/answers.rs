@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::response::Response;
-use cognate::window::events::Considered;
 use cognate::window::stream::AddPolicy;
 use cognate_collections::{
-    Applied, Cancellation, Collection, CollectionError, CollectionInfo, Item, ItemPatch,
-    MatchOptions, MatchReasons, Matched, Outgoing, Patched, Pending, SharedEngine, Write,
+    Applied, Cancellation, Collection, CollectionError, CollectionInfo, ConsideredEvent, Item,
+    ItemPatch, MatchOptions, MatchReasons, Matched, Outgoing, Patched, Pending, SharedEngine,
+    Write,
 };
 use cognate_files::instant;
 use serde::Serialize;
@@ -259,9 +259,10 @@ impl<'m> From<&'m MatchReasons> for ReasonsEntry<'m> {
     fn from(reasons: &'m MatchReasons) -> Self {
         let nearest = reasons.nearest.iter();
         let nearest = nearest.map(|(id, score, event)| AskedEntry { id, score: *score, event });
-        let events = reasons.considered.iter().map(|(event, one)| {
-            let Considered { score, votes, wanted, step, .. } = *one;
-            ConsideredEntry { event, score, votes, wanted, step }
+        let events = reasons.considered.iter().map(|one| {
+            let ConsideredEvent { event, score, votes, wanted, step } = one;
+            let (score, step) = (*score, *step);
+            ConsideredEntry { event, score, votes: *votes, wanted: *wanted, step }
         });
         Self {
             nearest: nearest.collect(),
