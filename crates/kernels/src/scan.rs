@@ -116,13 +116,17 @@ impl Shelf {
     ///
     /// Where there is no such tile or no query, there are more than [`QUERIES`], or one is of another length.
     #[inline]
-    pub fn reach(
+    pub fn reach<'p>(
         &self,
         tile: usize,
-        probes: &[(&Probe, f32)],
+        (count, probe): (usize, impl Fn(usize) -> (&'p Probe, f32)),
         sums: Option<&mut Sums>,
     ) -> [u64; PROBES] {
-        self.look(tile, probes.len(), |at| probes[at].0.at_least(probes[at].1), sums)
+        let probe = |at| {
+            let (probe, least) = probe(at);
+            probe.at_least(least)
+        };
+        self.look(tile, count, probe, sums)
     }
 
     /// The same for products of bytes.
@@ -131,13 +135,17 @@ impl Shelf {
     ///
     /// As [`reach`](Self::reach) does.
     #[inline]
-    pub fn near(
+    pub fn near<'p>(
         &self,
         tile: usize,
-        probes: &[(&Probe, f32)],
+        (count, probe): (usize, impl Fn(usize) -> (&'p Probe, f32)),
         sums: Option<&mut Sums>,
     ) -> [u64; PROBES] {
-        self.look(tile, probes.len(), |at| probes[at].0.near(probes[at].1), sums)
+        let probe = |at| {
+            let (probe, least) = probe(at);
+            probe.near(least)
+        };
+        self.look(tile, count, probe, sums)
     }
 
     #[inline]
@@ -283,11 +291,11 @@ mod tests {
                 let leasts = [f32::NEG_INFINITY, -0.2, 0.0, 0.05, 0.3, 0.999];
                 for (least, tile) in leasts.iter().flat_map(|&least| [(least, 0), (least, 1)]) {
                     let mut sums = [[0; ROWS]; QUERIES];
-                    let asked_for = [0, 1, 2, 3].map(|at: usize| (&probes[at], least));
-                    let near = shelf.near(tile, &asked_for, Some(&mut sums));
+                    let asked_for = |at: usize| (&probes[at], least);
+                    let near = shelf.near(tile, (QUERIES, asked_for), Some(&mut sums));
                     // What one is told alone it is told beside others.
                     let mut alone = [[0; ROWS]; QUERIES];
-                    let of_one = shelf.near(tile, &asked_for[..1], Some(&mut alone));
+                    let of_one = shelf.near(tile, (1, asked_for), Some(&mut alone));
                     assert_eq!((of_one[0], alone[0]), (near[0], sums[0]), "{dims} {least}");
                     for (query, (near, sums)) in near.iter().zip(&sums).enumerate() {
                         for (at, &told) in sums.iter().enumerate() {

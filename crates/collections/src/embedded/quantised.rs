@@ -182,14 +182,10 @@ pub(super) fn look<S: Seek>(at: u64, block: &Block, wanted: &Bits, seekers: &mut
             continue;
         }
         for four in seekers.chunks_mut(QUERIES) {
-            let last = four.len() - 1;
-            let probes: [_; QUERIES] = std::array::from_fn(|at| {
-                let seeker = &four[at.min(last)];
-                (seeker.probe(), seeker.least())
-            });
+            let probes = (four.len(), |at: usize| (four[at].probe(), four[at].least()));
             let reached = match S::IS_EXACT {
-                true => block.shelf.reach(tile, &probes[..=last], Some(&mut sums)),
-                false => block.shelf.near(tile, &probes[..=last], Some(&mut sums)),
+                true => block.shelf.reach(tile, probes, Some(&mut sums)),
+                false => block.shelf.near(tile, probes, Some(&mut sums)),
             };
             for ((seeker, reached), sums) in four.iter_mut().zip(reached).zip(&sums) {
                 let mut reached = reached & wanted;

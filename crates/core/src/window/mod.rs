@@ -247,12 +247,11 @@ impl Window {
     /// Offers the rows of one tile to up to four searches; `newest` are number and place of the newest
     /// text.
     fn look(&self, tile: usize, newest: (u64, usize), searches: &mut [(Question, Nearest)]) {
-        let Some(last) = searches.len().checked_sub(1) else { return };
-        let probes: [_; QUERIES] = std::array::from_fn(|at| {
-            let (question, nearest) = &searches[at.min(last)];
+        let probe = |at: usize| {
+            let (question, nearest) = &searches[at];
             (&question.probe, nearest.least())
-        });
-        let reached = self.shelf.reach(tile, &probes[..=last], None);
+        };
+        let reached = self.shelf.reach(tile, (searches.len(), probe), None);
         for ((question, nearest), mut rows) in searches.iter_mut().zip(reached) {
             while rows != 0 {
                 let place = tile * ROWS + rows.trailing_zeros() as usize;

@@ -237,9 +237,8 @@ impl<'r> Near<'r> {
         for tile in 0..head.div_ceil(ROWS) {
             let first = tile * ROWS;
             for (at, four) in vectors[first..].chunks(QUERIES).enumerate() {
-                let asked = |at: usize| (four[at.min(four.len() - 1)], self.floor);
-                let asked = [asked(0), asked(1), asked(2), asked(3)];
-                let reached = earlier.shelf.near(tile, &asked[..four.len()], Some(&mut sums));
+                let asked = (four.len(), |at: usize| (four[at], self.floor));
+                let reached = earlier.shelf.near(tile, asked, Some(&mut sums));
                 let later = first + at * QUERIES;
                 for (later, ((vector, mut near), sums)) in
                     (later..).zip(four.iter().zip(reached).zip(&sums))

@@ -146,12 +146,10 @@ impl Rows {
         for (four, best) in vectors.chunks(QUERIES).zip(best.chunks_mut(QUERIES)) {
             for tile in 0..self.count.div_ceil(ROWS) {
                 let asked = |at: usize| {
-                    let at = at.min(four.len() - 1);
                     let last = best[at].last().copied().flatten();
                     (four[at], last.map_or(f32::NEG_INFINITY, |(_, product)| product))
                 };
-                let asked = [asked(0), asked(1), asked(2), asked(3)];
-                let near = self.shelf.near(tile, &asked[..four.len()], Some(&mut sums));
+                let near = self.shelf.near(tile, (four.len(), asked), Some(&mut sums));
                 for (((vector, best), mut near), sums) in
                     four.iter().zip(&mut *best).zip(near).zip(&sums)
                 {
