@@ -233,8 +233,7 @@ impl Ask for MatchQuestion<'_> {
         let size = (list.length, text_bytes);
         let items = item::parse(each, size, cognate_collections::now(), pay, refuse)?;
         let bytes = items.iter().map(|item| item.text.len()).sum();
-        let words = against.words(&matching.resolved);
-        let words = words.map_err(|error| call::of(&error, ""))?;
+        let words = against.words(&matching.resolved)?;
         let work = Effort::new(&matching, words, items.iter().map(|item| &*item.text)).bounds();
         let near = NUMBER_BYTES + if matching.how.explain { REASON_BYTES } else { NEAR_BYTES };
         let words = if matching.how.explain { WORDS_BYTES } else { 0 };
@@ -355,10 +354,9 @@ pub(crate) async fn matching(
         if app.collections.is_remote() {
             // Else every line would be answered that the collection is unknown.
             let asked = Arc::clone(&collection);
-            let look = call.again().look_up(move |_| {
-                let found = asked.find(&[], cognate_collections::now());
-                found.map(drop).map_err(|error| call::of(&error, ""))
-            });
+            let look = call
+                .again()
+                .look_up(move |_| Ok(asked.find(&[], cognate_collections::now()).map(drop)?));
             look.await.inspect_err(|error| app.metrics.write_refused(collection.name(), error))?;
         }
         return stream::matching::answer(Against::new(call, collection), request);
