@@ -18,6 +18,7 @@ pub mod auth {
     pub mod keys;
     pub mod quota;
 }
+pub mod build;
 pub mod compatible;
 pub mod dialect;
 pub mod error;

@@ -15,6 +15,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::http::app::{App, AppError, BLOCKING_THREADS};
+use crate::http::build;
 use crate::http::net::shutdown::{Drained, Phase, Shutdown, ShutdownTrigger};
 use crate::http::net::{ConnectionMetrics, Listener};
 use crate::http::settings::Settings;
@@ -61,6 +62,8 @@ impl ServeError {
 
 /// Serves until SIGTERM or SIGINT. SIGHUP reloads keys and models.
 pub fn serve(settings: Settings) -> Result<(), ServeError> {
+    let (version, revision, features) = (build::VERSION, build::REVISION, build::features());
+    tracing::info!(version, revision, features, "starting");
     sigbus::report().map_err(ServeError::Signals)?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(available_parallelism().map_or(1, usize::from))
