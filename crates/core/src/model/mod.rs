@@ -46,7 +46,6 @@ pub mod writer;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use check::Verify;
 pub use counts::Counts;
@@ -90,14 +89,9 @@ impl Default for OpenOptions {
     }
 }
 
-/// Models that were opened, and one more.
-static MODELS: AtomicU64 = AtomicU64::new(1);
-
 /// An opened model, shared between threads by reference.
 #[derive(Debug)]
 pub struct Model {
-    /// Tells the models of a process apart.
-    number: u64,
     path: PathBuf,
     bytes: Bytes,
     header: Header,
@@ -179,7 +173,6 @@ impl Model {
             idf_unknown: header.number("idf_unknown")?.filter(|idf: &f32| idf.is_finite()),
         };
         let mut model = Self {
-            number: MODELS.fetch_add(1, Ordering::Relaxed),
             path: path.to_owned(),
             max_probe: header.number("max_probe")?.unwrap_or(0),
             normalisation: json(&header, "normalisation")?,
@@ -259,11 +252,6 @@ impl Model {
         let mut phrase = Phrase::new(self);
         phrase.read(text);
         phrase
-    }
-
-    /// A number that no other model of the process has.
-    pub(crate) fn number(&self) -> u64 {
-        self.number
     }
 
     /// The file this model was read from.

@@ -126,7 +126,10 @@ impl Contender {
                 near = without_opposed(engine, text, &near, text_of)?;
             }
             match second {
-                Some(method) => look_again(engine, method, text, &near, text_of, || true),
+                Some(method) => {
+                    let again = look_again(engine, method, &[text], &[near], text_of, || true);
+                    again.map(|mut all| all.pop().unwrap_or_default())
+                }
                 None => Ok(near),
             }
         });
