@@ -120,19 +120,17 @@ impl Judge<'_> {
         rows: &[Row],
         mut read: impl FnMut(&[usize]) -> Result<Vec<T>, E>,
     ) -> Result<(Vec<Match>, Work), E> {
-        let mut near = Near { rows, dims: self.dims, floor: self.floor, ..Near::default() };
+        let across = |earlier: &Row, later: &Row| {
+            self.known.is_none_or(|known| earlier.id < known && later.id >= known)
+        };
+        let wanted = |earlier: &Row, later: &Row| {
+            across(earlier, later) && first_shared(&earlier.keys, &later.keys) == Some(key)
+        };
+        let mut near = Near::new(rows, self, &wanted);
         near.within(&(0..rows.len()).collect::<Vec<_>>(), 0);
         let mut work = Work { compared: near.compared, scored: 0 };
-        let mut found = near.found;
-        found.retain(|&(earlier, later, _)| {
-            let (Some(one), Some(other)) = (rows.get(earlier), rows.get(later)) else {
-                return false;
-            };
-            let across = self.known.is_none_or(|known| one.id < known && other.id >= known);
-            across && first_shared(&one.keys, &other.keys) == Some(key)
-        });
         let mut matches = Vec::new();
-        for pairs in fewer(found).chunks(SCORED) {
+        for pairs in near.finish().chunks(SCORED) {
             let mut places: Vec<usize> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
             places.sort_unstable();
             places.dedup();
@@ -167,35 +165,56 @@ fn first_shared(one: &[u64], other: &[u64]) -> Option<u64> {
     None
 }
 
-/// Of the pairs that are near enough, those to score, sorted by the later and then the earlier
-/// text.
-fn fewer(mut found: Vec<(usize, usize, f32)>) -> Vec<(usize, usize)> {
-    found.sort_unstable_by_key(|&(earlier, later, _)| (later, earlier));
+/// Texts that are near enough to a later one, with the product of both.
+type Earlier = Vec<(u32, f32)>;
+
+/// Leaves those to score, in rising order.
+fn fewer(near: &mut Earlier) {
+    near.sort_unstable_by_key(|&(earlier, _)| earlier);
     // Two texts of a large block can be in several parts together.
-    found.dedup_by_key(|&mut (earlier, later, _)| (earlier, later));
-    let mut kept = Vec::with_capacity(found.len());
-    for of_one in found.chunk_by_mut(|a, b| a.1 == b.1) {
-        if of_one.len() > NEAREST + FIRST {
-            let rest = of_one.get_mut(FIRST..).unwrap_or_default();
-            rest.sort_unstable_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)));
-        }
-        kept.extend(
-            of_one.iter().take(NEAREST + FIRST).map(|&(earlier, later, _)| (earlier, later)),
-        );
+    near.dedup_by_key(|&mut (earlier, _)| earlier);
+    if let Some(rest) = near.get_mut(FIRST..).filter(|rest| rest.len() > NEAREST) {
+        rest.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        near.truncate(FIRST + NEAREST);
+        near.sort_unstable_by_key(|&(earlier, _)| earlier);
     }
-    kept
 }
 
-#[derive(Default)]
 struct Near<'r> {
     rows: &'r [Row],
     dims: usize,
     floor: f32,
-    found: Vec<(usize, usize, f32)>,
+    /// Whether the block is that in which two texts are to be compared.
+    wanted: &'r dyn Fn(&Row, &Row) -> bool,
+    /// For each text.
+    found: Vec<Earlier>,
     compared: u64,
 }
 
 impl<'r> Near<'r> {
+    fn new(rows: &'r [Row], judge: &Judge<'_>, wanted: &'r dyn Fn(&Row, &Row) -> bool) -> Self {
+        let (found, compared) = (vec![Earlier::new(); rows.len()], 0);
+        Self { rows, dims: judge.dims, floor: judge.floor, wanted, found, compared }
+    }
+
+    fn push(&mut self, earlier: usize, later: usize, product: f32) {
+        let (Some(one), Some(other)) = (self.rows.get(earlier), self.rows.get(later)) else { return };
+        if let Some(near) = self.found.get_mut(later).filter(|_| (self.wanted)(one, other)) {
+            near.push((earlier as u32, product));
+            // What is left out now would be left out at the end.
+            if near.len() > 2 * (FIRST + NEAREST) {
+                fewer(near);
+            }
+        }
+    }
+
+    /// The pairs to score, sorted by the later and then the earlier text.
+    fn finish(mut self) -> Vec<(usize, usize)> {
+        self.found.iter_mut().for_each(fewer);
+        let pairs = self.found.iter().enumerate();
+        pairs.flat_map(|(at, near)| near.iter().map(move |&(one, _)| (one as usize, at))).collect()
+    }
+
     fn vectors(&self, places: &[usize]) -> Vec<&'r Probe> {
         places.iter().filter_map(|&at| Some(&self.rows.get(at)?.vector)).collect()
     }
@@ -252,7 +271,7 @@ impl<'r> Near<'r> {
                         let row = near.trailing_zeros() as usize;
                         near &= near - 1;
                         let product = earlier.shelf.product(first + row, vector, sums[row]);
-                        self.found.push((places[first + row], places[later], product));
+                        self.push(places[first + row], places[later], product);
                     }
                 }
             }
