@@ -30,7 +30,7 @@ const DIMS: usize = 300;
 const MAPPED_WORDS: usize = 400_000;
 const LARGE_WORDS: usize = 830_000;
 
-const STRUCTURE: &[&str] = &["--verify", "structure", "--model-storage", "map"];
+const STRUCTURE: &[&str] = &["--verify", "structure"];
 
 fn main() {
     let folder = tempfile::tempdir().expect("room for models");
@@ -144,11 +144,10 @@ fn touched(path: &Path, words: &[String]) -> Vec<Value> {
 
 /// Milliseconds from the start of the process to the first 200 of `/ready`.
 fn readiness(default: &Path, large: &Path) -> Vec<Value> {
-    let default_and_structure = ["--verify", "structure"];
     let contestants: [(&str, &Path, &[&str], Option<f64>); 4] = [
-        ("default model, copied, every byte verified", default, &[], Some(30.0)),
-        ("default model, copied, by structure", default, &default_and_structure, None),
-        ("large model, mapped, by structure", large, STRUCTURE, Some(50.0)),
+        ("default model, every byte verified", default, &[], Some(30.0)),
+        ("default model, by structure", default, STRUCTURE, None),
+        ("large model, by structure", large, STRUCTURE, Some(50.0)),
         ("no model at all: refused", Path::new("/nonexistent"), &[], None),
     ];
     println!("\nfrom the start of the process to 200 from /ready, medians of {STARTS} starts");

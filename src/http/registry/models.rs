@@ -12,7 +12,6 @@ use axum::body::Bytes;
 use axum::http::HeaderValue;
 use cognate::engine::{Engine, Query, QueryError};
 use cognate::model::format::Limits;
-use cognate::model::mapped::AUTO_COPY_BYTES;
 use cognate::model::{Model, ModelError, Storage};
 use rustix::fs::Access;
 use rustix::process::{Resource, getrlimit};
@@ -188,12 +187,7 @@ fn open_file(named: &NamedModel, settings: &Settings) -> Result<Model, ModelsErr
     }
     // A file that cannot be examined is refused when it is opened, with the reason.
     let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
-    let copied = match settings.model_storage {
-        Storage::Map => false,
-        Storage::Copy => true,
-        Storage::Auto => bytes <= AUTO_COPY_BYTES,
-    };
-    check_memory(named, bytes, copied)?;
+    check_memory(named, bytes, settings.model_storage == Storage::Copy)?;
     Model::open(path, &settings.open_options())
         .map_err(|source| ModelsError::Model { name: named.name.clone(), source: Box::new(source) })
 }

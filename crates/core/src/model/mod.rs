@@ -86,7 +86,7 @@ pub struct OpenOptions {
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { verify: Verify::Full, storage: Storage::Auto, limits: Limits::DEFAULT }
+        Self { verify: Verify::Full, storage: Storage::Map, limits: Limits::DEFAULT }
     }
 }
 
