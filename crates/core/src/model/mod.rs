@@ -47,6 +47,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 pub use check::Verify;
 pub use counts::Counts;
@@ -195,16 +196,37 @@ impl Model {
             lines: None,
             corpus,
         };
-        model.unlisted = UnlistedWords::of(&model)?;
-        check::structure(model.bytes.as_slice(), &model.header, &model.vocabulary())?;
-        if options.verify == Verify::Full {
-            check::full(model.bytes.as_slice(), &model.header, &model.vocabulary())?;
-            if let UnlistedWords::Fallback(_, Some(pieces)) = &model.unlisted {
-                check::found_by_look_up(PIECES_SECTION, &pieces.strings(&model))?;
+        let (file, header) = (model.bytes.as_slice(), &model.header);
+        let is_full = options.verify == Verify::Full;
+        let (unlisted, lines) = thread::scope(|scope| {
+            // Digests take as long as all else together; where there are no threads, they are made last.
+            let digests = is_full.then(|| {
+                thread::Builder::new().spawn_scoped(scope, || check::digests(file, header))
+            });
+            let unlisted = UnlistedWords::of(&model)?;
+            check::structure(file, header, &model.vocabulary())?;
+            let lines = Lines::of(model.vocabulary().all_bytes());
+            if let Some(digests) = digests {
+                let checked = model.check_numbers(&unlisted);
+                let digests = digests.ok().and_then(|thread| thread.join().ok());
+                digests.unwrap_or_else(|| check::digests(file, header))?;
+                checked?;
             }
-        }
-        model.lines = Lines::of(model.vocabulary().all_bytes());
+            Ok((unlisted, lines))
+        })?;
+        (model.unlisted, model.lines) = (unlisted, lines);
         Ok(model)
+    }
+
+    /// Checks every number, and that every word and piece is found.
+    fn check_numbers(&self, unlisted: &UnlistedWords) -> Result<(), FormatError> {
+        check::full(self.bytes.as_slice(), &self.header, &self.vocabulary())?;
+        match unlisted {
+            UnlistedWords::Fallback(_, Some(pieces)) => {
+                check::found_by_look_up(PIECES_SECTION, &pieces.strings(self))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Brings part of the file into memory, so that what the disk cannot give is an error here and
