@@ -13,7 +13,13 @@ use cognate_testing as support;
 #[test]
 fn what_is_written_comes_back() {
     for dtype in [Dtype::F32, Dtype::F16, Dtype::I8] {
-        let model = Model::from_bytes(&support::tiny(dtype), &support::full()).unwrap();
+        let bytes = support::tiny(dtype);
+        let model = Model::from_bytes(&bytes, &support::full()).unwrap();
+        // The safetensors readers of our users must accept every file that we accept.
+        let others = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        for (tensor, bytes) in model.tensors() {
+            assert_eq!(others.tensor(&tensor.name).unwrap().data(), bytes, "{}", tensor.name);
+        }
         let vocabulary = model.vocabulary();
         assert_eq!(vocabulary.words().collect::<Vec<_>>(), support::WORDS);
         assert_eq!(model.dtype(), dtype);
