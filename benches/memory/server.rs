@@ -107,7 +107,10 @@ impl Drop for Server {
 /// How long a start takes that ends in refusing its model: what all starts share.
 pub fn refused_after(model: &Path) -> Duration {
     let begun = Instant::now();
-    let output = command(model).args(["--listen", "127.0.0.1:0"]).output().expect("the binary was just built");
+    let output = command(model)
+        .args(["--listen", "127.0.0.1:0"])
+        .output()
+        .expect("the binary was just built");
     assert!(!output.status.success(), "a model that is not there was served");
     begun.elapsed()
 }

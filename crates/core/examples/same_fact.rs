@@ -11,7 +11,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let least = calibration.threshold.least();
     let chance = Probability::of(calibration).ok_or("no chance is known")?;
     let stored = "The user turns the heating on at seven";
-    for said in ["User switches heating on at 7", "User turns the heating off at seven", "Cat naps"] {
+    for said in ["User switches heating on at 7", "User turns the heating off at seven", "Cat naps"]
+    {
         let score = engine.similarity(&[(stored, said)], &query)?.scores[0];
         let is_opposed = !engine.opposes(stored, said, &query)?.is_empty();
         let same = score >= least && !is_opposed;

@@ -22,11 +22,17 @@ use crate::http::error::{ApiError, Code};
 use crate::http::registry::models;
 use crate::http::settings::{NamedModel, Settings};
 
+/// Where rows may be read by the widest registers.
 #[cfg(feature = "embed-model")]
-pub(crate) const EMBEDDED: Option<&[u8]> =
-    Some(include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors")));
+#[repr(C, align(64))]
+struct Aligned<B: ?Sized>(B);
+#[cfg(feature = "embed-model")]
+static FILE: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors")));
+#[cfg(feature = "embed-model")]
+pub(crate) static EMBEDDED: Option<&[u8]> = Some(&FILE.0);
 #[cfg(not(feature = "embed-model"))]
-pub(crate) const EMBEDDED: Option<&[u8]> = None;
+pub(crate) static EMBEDDED: Option<&[u8]> = None;
 
 /// Pairs that a model must have finite scores for before it is published.
 const CANARY: [(&str, &str); 3] = [
@@ -157,8 +163,7 @@ fn open(
     let failed = |source: ModelError| ModelsError::Model { name: name(), source: Box::new(source) };
     let model = if named.is_embedded() {
         let bytes = EMBEDDED.ok_or_else(|| ModelsError::NotEmbedded { name: name() })?;
-        check_memory(named, bytes.len() as u64, true)?;
-        Model::from_bytes(bytes, &settings.open_options()).map_err(failed)?
+        Model::from_program(bytes, &settings.open_options()).map_err(failed)?
     } else {
         open_file(named, settings)?
     };

@@ -160,8 +160,21 @@ impl Model {
 
     /// The same from aligned bytes, which are not copied.
     pub fn from_aligned(bytes: AlignedBytes, options: &OpenOptions) -> Result<Self, ModelError> {
+        Self::in_memory(Bytes::Memory(bytes), options)
+    }
+
+    /// A model that is part of the program, whose pages processes share. It is copied unless its address is
+    /// a multiple of 64.
+    pub fn from_program(bytes: &'static [u8], options: &OpenOptions) -> Result<Self, ModelError> {
+        match bytes.as_ptr().addr().is_multiple_of(format::ALIGNMENT as usize) {
+            true => Self::in_memory(Bytes::Program(bytes), options),
+            false => Self::from_bytes(bytes, options),
+        }
+    }
+
+    fn in_memory(bytes: Bytes, options: &OpenOptions) -> Result<Self, ModelError> {
         let path = in_memory();
-        Self::read(&path, Bytes::Memory(bytes), options).map_err(ModelError::format(&path))
+        Self::read(&path, bytes, options).map_err(ModelError::format(&path))
     }
 
     fn read(path: &Path, bytes: Bytes, options: &OpenOptions) -> Result<Self, FormatError> {
@@ -396,14 +409,14 @@ impl Model {
     pub fn untouched(&self) -> bool {
         match &self.bytes {
             Bytes::File(mapping) => mapping.untouched(),
-            Bytes::Memory(_) => true,
+            Bytes::Memory(_) | Bytes::Program(_) => true,
         }
     }
 
     fn file_under_map(&self) -> Option<&Origin> {
         match &self.bytes {
             Bytes::File(mapping) => mapping.file_under_map(),
-            Bytes::Memory(_) => None,
+            Bytes::Memory(_) | Bytes::Program(_) => None,
         }
     }
 }
