@@ -249,7 +249,7 @@ def test_shown(model: cognate_text.Model) -> None:
 def test_a_file_written_in_place_is_noticed(tmp_path: pathlib.Path) -> None:
     copied = tmp_path / "mine.safetensors"
     copied.write_bytes((ROOT / "models/default.safetensors").read_bytes())
-    mapped = cognate_text._native.Model(str(copied), True, None)
+    mapped = cognate_text._native.Model(str(copied), None)
     assert not mapped.damaged()
     with copied.open("r+b") as file:
         file.seek(5_000_000)

@@ -105,6 +105,12 @@ async fn open_and_live(
 async fn live(app: Arc<App>, mut signals: StopSignals) -> Result<(), ServeError> {
     let hangups = signal(SignalKind::hangup()).map_err(ServeError::Signals)?;
     let (orders, stop) = ShutdownTrigger::new();
+    let begun = Instant::now();
+    // Beside the routes, which take about as long to be put together.
+    let mut loading = tokio::spawn({
+        let app = app.clone();
+        async move { app.reload().await }
+    });
     let mut listeners = open_listeners(&app, &stop)?;
     let mut chores = JoinSet::new();
     chores.spawn(repeat(CHORES, app.clone(), |app| app.request_log.report()));
@@ -115,12 +121,10 @@ async fn live(app: Arc<App>, mut signals: StopSignals) -> Result<(), ServeError>
     chores.spawn(repeat(CHORES, app.clone(), App::look_after_collections));
     chores.spawn(watch_the_clock(app.clone()));
     app.spools.look();
-    let begun = Instant::now();
-    let mut loading = Box::pin(app.reload());
     tokio::select! {
         biased;
         told = signals.next() => return leave(&app, told, orders, listeners, signals).await,
-        loaded = &mut loading => if loaded.is_err() {
+        loaded = &mut loading => if !matches!(loaded, Ok(Ok(_))) {
             return Err(ServeError::Models);
         },
         ended = listeners.join_next() => return Err(ended_early(ended)),
