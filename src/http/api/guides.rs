@@ -14,8 +14,9 @@ use crate::http::error::{ApiError, Code};
 const API: &str = include_str!("../../../docs/API.md");
 
 /// Documents for who uses or runs a server, in the order in which they are listed.
-const GUIDES: [Guide; 18] = [
+const GUIDES: [Guide; 19] = [
     Guide { name: "API", markdown: API },
+    Guide { name: "clients", markdown: include_str!("../../../docs/clients.md") },
     Guide { name: "METHODS", markdown: include_str!("../../../docs/METHODS.md") },
     Guide { name: "recommend", markdown: include_str!("../../../docs/recommend.md") },
     Guide { name: "collections", markdown: include_str!("../../../docs/collections.md") },
