@@ -11,7 +11,7 @@ use cognate_server::http::observe::streams::EndReason;
 use cognate_server::http::settings::LIST;
 
 /// Lines that a newcomer reads; the rest belongs under `docs/`.
-const README_LINES: usize = 130;
+const README_LINES: usize = 110;
 /// Words of code in OPERATIONS.md that look like settings and are none.
 const NO_SETTINGS: [&str; 17] = [
     "max_items",
