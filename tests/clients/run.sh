@@ -2,7 +2,7 @@
 # Runs the clients of other servers against this service: `tests/clients/run.sh COGNATE`, the binary.
 # Installs the clients from PyPI into two folders of their own, outside the checkout, if they are not
 # there; that needs Python 3.11 or newer. Redis is Debian's server, installed where it is missing.
-# TEST_COGNATE_BLESS=1 writes the table in docs/integrations/README.md anew.
+# TEST_COGNATE_BLESS=1 writes works.tsv anew.
 set -euo pipefail
 cognate=$(realpath "${1:?usage: tests/clients/run.sh COGNATE}")
 here=$(cd "$(dirname "$0")" && pwd)

@@ -14,12 +14,16 @@ use crate::http::error::{ApiError, Code};
 const API: &str = include_str!("../../../docs/API.md");
 
 /// Documents for who uses or runs a server, in the order in which they are listed.
-const GUIDES: [Guide; 15] = [
+const GUIDES: [Guide; 19] = [
     Guide { name: "API", markdown: API },
+    Guide { name: "clients", markdown: include_str!("../../../docs/clients.md") },
     Guide { name: "METHODS", markdown: include_str!("../../../docs/METHODS.md") },
     Guide { name: "recommend", markdown: include_str!("../../../docs/recommend.md") },
     Guide { name: "collections", markdown: include_str!("../../../docs/collections.md") },
+    Guide { name: "match", markdown: include_str!("../../../docs/match.md") },
+    Guide { name: "data-folder", markdown: include_str!("../../../docs/data-folder.md") },
     Guide { name: "events", markdown: include_str!("../../../docs/events.md") },
+    Guide { name: "event-engines", markdown: include_str!("../../../docs/event-engines.md") },
     Guide { name: "semantic-cache", markdown: include_str!("../../../docs/semantic-cache.md") },
     Guide { name: "COMPATIBLE", markdown: include_str!("../../../docs/COMPATIBLE.md") },
     Guide { name: "python", markdown: include_str!("../../../docs/python.md") },
