@@ -120,6 +120,7 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
         columns: Columns { text: args.text, time: args.time, id: args.id },
         prefix: args.prefix,
         settings,
+        preset: args.follow.preset.unwrap_or_default(),
         slack: args.slack,
         summary: args.summary,
         least: args.least,
