@@ -136,7 +136,8 @@ pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, ReadError> {
     input.skip_byte_order_mark()?;
     let mut lines = Vec::new();
     while let Some(line) = input.read_line()? {
-        lines.push(String::from_utf8_lossy(line).trim_end().to_owned());
+        // A last field may be empty.
+        lines.push(String::from_utf8_lossy(line).trim_end_matches([' ', '\r']).to_owned());
     }
     Ok(lines)
 }

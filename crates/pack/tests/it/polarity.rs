@@ -112,6 +112,18 @@ fn a_list_that_cannot_be_understood_is_refused_and_nothing_is_written() {
 }
 
 #[test]
+fn the_names_of_the_default_model_are_those_of_its_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    let model = models.join("default.safetensors");
+    let (output, names) =
+        (folder.path().join("fitted.safetensors"), Some(models.join("names-en.tsv")));
+    let (before, written) = (std::fs::read(&model).unwrap(), output.clone());
+    fit(&FitOptions { model, output, names, ..FitOptions::default() }).unwrap();
+    assert!(std::fs::read(written).unwrap() == before);
+}
+
+#[test]
 fn bylines_are_left_out_by_a_model_that_says_so_and_stay_by_one_that_does_not() {
     let folder = tempfile::tempdir().unwrap();
     pack(&options(folder.path(), None)).unwrap();
