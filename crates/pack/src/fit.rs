@@ -104,7 +104,9 @@ pub fn fit(options: &FitOptions) -> Result<FitReport, FitError> {
     fitted.iter().for_each(|fitted| fitted.put_into(&mut draft));
     if let Some(bylines) = options.bylines {
         let rules = Normalisation { bylines, ..update.model().normalisation().clone() };
-        draft.metadata.insert("normalisation".to_owned(), serde_json::json!(rules).to_string());
+        let rules = serde_json::to_string(&rules);
+        let rules = rules.map_err(|error| FitError::Options(error.to_string()))?;
+        draft.metadata.insert("normalisation".to_owned(), rules);
     }
     let written = update.write(draft)?;
     let settings = |fitted: &Fitted| {
