@@ -112,7 +112,7 @@ class Model:
 
     >>> model = Model()
     >>> model.fingerprint
-    'eecd587749d132a6'
+    '2eb45844246259c7'
 
     How questions are asked, everywhere the same:
 

@@ -21,8 +21,9 @@ pub struct Settings {
     pub nearest: usize,
     /// The least cosine of a text that votes.
     pub floor: f32,
-    /// Whether texts that are opposed to a text are none of its nearest, where the model knows opposites.
-    pub drop_opposed: bool,
+    /// The opposites that leave a text out of the nearest of another, where the model knows opposites;
+    /// nothing where all texts stay.
+    pub drop_opposed: Option<Opposites>,
     /// How a text finds its event.
     pub rule: Rule,
     /// The limits of the window.
@@ -103,7 +104,7 @@ impl<E: Deref<Target = Engine>> Stream<E> {
         if let Some(method) = settings.second {
             engine.check(&Query::new(method))?;
         }
-        if settings.drop_opposed {
+        if settings.drop_opposed.is_some() {
             engine.knows_opposites().map_err(|reason| QueryError::OppositesUnknown { reason })?;
         }
         Ok(Self {
@@ -198,12 +199,12 @@ impl<E: Deref<Target = Engine>> Stream<E> {
                 Some(at) => batch.get(at as usize).map(|item| item.text),
                 None => self.text(number),
             };
-            if self.settings.drop_opposed {
+            if let Some(opposites) = self.settings.drop_opposed {
                 for (item, near) in batch.iter().zip(&mut near) {
                     if !go_on() {
                         return Ok(());
                     }
-                    *near = without_opposed(&self.engine, item.text, near, text_of)?;
+                    *near = without_opposed(&self.engine, item.text, near, opposites, text_of)?;
                 }
             }
             if let Some(method) = self.settings.second {
@@ -346,11 +347,11 @@ pub fn without_opposed<'t>(
     engine: &Engine,
     text: &str,
     near: &[Near],
+    opposites: Opposites,
     text_of: impl Fn(u64) -> Option<&'t str>,
 ) -> Result<Vec<Near>, QueryError> {
     let texts: Vec<&str> = near.iter().map(|near| text_of(near.number).unwrap_or("")).collect();
-    // Posts of one event name different things.
-    let opposites = Some(Opposites::WithoutNames);
+    let opposites = Some(opposites);
     let query = Query { truncate: true, opposites, ..Query::new(engine.auto()) };
     let kinds = engine.opposes_each(text, &texts, &query)?;
     let both = near.iter().zip(kinds);

@@ -123,7 +123,7 @@ impl Contender {
         let both = stream.texts.par_iter().zip(by_vectors(vectors, &stream.times, limits, most));
         let asked = both.map(|(text, mut near)| {
             if options.drop_opposed {
-                near = without_opposed(engine, text, &near, text_of)?;
+                near = without_opposed(engine, text, &near, usual::OPPOSITES, text_of)?;
             }
             match second {
                 Some(method) => {

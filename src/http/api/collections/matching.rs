@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
-use cognate::engine::Counts;
+use cognate::engine::{Counts, Opposites};
 use cognate::methods::Method;
 use cognate::window::options::{Least, Options};
 use cognate::window::stream::{AddPolicy, Settings};
@@ -93,6 +93,9 @@ pub(crate) struct MatchRequest<'b> {
     /// What becomes of items that are opposed to a text. With `drop` they are not among its nearest: they
     /// do not speak for an event, and it is a duplicate of none of them.
     opposes: Option<OpposedPolicy>,
+    /// Which of those `drop` leaves out: `without_names`, those that differ in more than a name, unless this
+    /// says otherwise; `count`, all.
+    opposites: Option<Opposites>,
     /// Which texts are added; all unless this says otherwise.
     add: Option<AddPolicy>,
     /// Whether texts whose names the collection has are matched anew and take the places of those. Without
@@ -161,6 +164,7 @@ impl MatchRequest<'_> {
             centre: self.centre.map(|Share(centre)| centre),
             duplicate_score: self.duplicate_score.map(|Score(score)| score),
             drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
+            opposites: self.opposites,
         })
     }
 }
