@@ -43,7 +43,16 @@ fn read(path: &str) -> String {
 
 /// Every document, by its path from the root.
 fn documents() -> BTreeMap<PathBuf, String> {
-    let folders = ["", "docs", "docs/integrations", "docs/measurements", "benches", "deploy", "fuzz", "models"];
+    let folders = [
+        "",
+        "docs",
+        "docs/integrations",
+        "docs/measurements",
+        "benches",
+        "deploy",
+        "fuzz",
+        "models",
+    ];
     let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
     let folders = folders.iter().map(|folder| root().join(folder)).chain(crates);
     let entries = folders.flat_map(|folder| fs::read_dir(folder).unwrap());
