@@ -190,6 +190,9 @@ impl Stage<'_> {
     }
 }
 
+/// Refuses a request by its head, for the path that it was sent to.
+type CheckHead = fn(&Request) -> Result<(), ApiError>;
+
 /// Reads a question from a body, for the path that it was sent to.
 type Reader = Box<dyn for<'b> FnOnce(&'b [u8]) -> Result<AnyAsk<'b>, ApiError> + Send>;
 
@@ -243,7 +246,7 @@ pub(crate) async fn answer<E: Endpoint + 'static>(
 async fn answered(
     app: &Arc<App>,
     request: Request,
-    (check_head, reader): (fn(&Request) -> Result<(), ApiError>, Reader),
+    (check_head, reader): (CheckHead, Reader),
     dialect: &mut Option<Dialect>,
 ) -> Result<Answered, ApiError> {
     let facts = Facts::of(&request);

@@ -84,7 +84,7 @@ fn digits(size: u32) -> (u64, u32) {
     let shortest = select_unpredictable(below < reach, fewer, shortest);
     let all = (shortest * n(TENS[(DIGITS - tens) & 15])).0;
     let (high, low) = (all / TENS[4], all % TENS[4]);
-    let fours = high / TENS[4] | (high % TENS[4]) << 32;
+    let fours = (high / TENS[4]) | ((high % TENS[4]) << 32);
     (apart(fours), apart(low) as u32)
 }
 
