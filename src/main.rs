@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 // glibc's keeps for itself what threads freed.
-#[cfg(all(feature = "jemalloc", target_os = "linux"))]
+#[cfg(all(feature = "jemalloc", target_os = "linux", target_env = "gnu"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
