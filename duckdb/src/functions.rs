@@ -37,7 +37,9 @@ fn query(engine: &Engine, said: &[String]) -> Result<Query, Box<dyn Error>> {
         Some(name) => match Opposites::ALL.into_iter().find(|known| known.name() == name) {
             Some(opposites) => Some(opposites),
             None => {
-                let problem = format!("cognate: opposites: expected count, without_names or ignore, got {name}");
+                let problem = format!(
+                    "cognate: opposites: expected count, without_names or ignore, got {name}"
+                );
                 return Err(problem.into());
             }
         },

@@ -83,7 +83,9 @@ fn settings(engine: &Engine, followed: &Followed, ruled: &Ruled) -> Result<Setti
     };
     options.resolve(engine, MAX_LAST).map_err(|OptionError { option, problem }| match problem {
         OptionProblem::Query(error) => error.into(),
-        OptionProblem::OutOfRange { .. } | OptionProblem::NoneDropped => Problem::Setting(format!("{option}: {problem}")),
+        OptionProblem::OutOfRange { .. } | OptionProblem::NoneDropped => {
+            Problem::Setting(format!("{option}: {problem}"))
+        }
         OptionProblem::NoUsual { .. } | OptionProblem::NotCalibrated => {
             Problem::NotCalibrated(problem.to_string())
         }

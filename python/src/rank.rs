@@ -145,8 +145,7 @@ pub(crate) fn one(
     };
     let texts = asked.query.as_deref().map_or_else(|| likes.into(), Asked::from);
     let query = Query { min_known: asked.min_known as f32, ..options.query };
-    let question =
-        Question { min_score: options.min_score, page, ..Question::new(texts, query) };
+    let question = Question { min_score: options.min_score, page, ..Question::new(texts, query) };
     let list = cognate::engine::Candidates::of(&candidates.texts);
     let all = candidates.texts.len();
     let per_part = if question.is_in_parts(engine) { PER_PART } else { all.max(1) };
