@@ -49,7 +49,7 @@ pub(super) struct DedupeArgs {
     #[command(flatten)]
     chosen: Chosen,
     /// Score only pairs whose mean vectors have at least this cosine, or which share words enough by
-    /// themselves [default: the threshold less 0.1, or 0.01 for a vector method]
+    /// themselves [default: the threshold less 0.07 by `auto`, 0.01 by a vector method, 0.1 by others]
     #[arg(long, value_name = "COSINE", value_parser = share)]
     floor: Option<f32>,
     /// Memory for vectors, texts and what is sorted; what does not fit lies on disk

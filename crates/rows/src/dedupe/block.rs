@@ -152,7 +152,7 @@ impl Judge<'_> {
 }
 
 /// The places that stand in pairs, in rising order, and the pairs by the indices of these.
-fn places_of(pairs: &[(usize, usize)]) -> (Vec<usize>, Vec<(usize, usize)>) {
+pub(super) fn places_of(pairs: &[(usize, usize)]) -> (Vec<usize>, Vec<(usize, usize)>) {
     let mut places: Vec<usize> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
     places.sort_unstable();
     places.dedup();

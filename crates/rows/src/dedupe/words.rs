@@ -4,15 +4,16 @@
 use crate::dedupe::steps::mixed;
 
 /// Numbers that the bits and the count are written as.
-pub(super) const NUMBERS: usize = 2;
+pub(super) const NUMBERS: usize = 3;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct WordBits([u64; NUMBERS]);
 
 impl WordBits {
     pub(super) fn new(words: &[u64]) -> Self {
-        let bits = words.iter().fold(0, |bits, &word| bits | 1 << (mixed(word) >> 58));
-        Self([bits, words.len() as u64])
+        let bit = |&word: &u64| 1_u128 << (mixed(word) >> 57);
+        let bits = words.iter().map(bit).fold(0, std::ops::BitOr::bitor);
+        Self([bits as u64, (bits >> 64) as u64, words.len() as u64])
     }
 
     pub(super) fn numbers(&self) -> [u64; NUMBERS] {
@@ -27,15 +28,15 @@ impl WordBits {
     /// than they have. Each bit that one text sets alone is that of a word which the other lacks.
     #[inline]
     pub(super) fn may_share(&self, other: &Self, least: f32) -> Option<f32> {
-        let ([bits, count], [other_bits, other_count]) = (&self.0, &other.0);
+        let ([low, high, count], [other_low, other_high, other_count]) = (&self.0, &other.0);
         let (fewer, more) = (*count.min(other_count), *count.max(other_count));
         // Most pairs are passed over here.
         if (fewer as f32) < least * more as f32 * 0.999_99 {
             return None;
         }
         let both = fewer + more;
-        let apart = u64::from((bits ^ other_bits).count_ones());
-        let shared = (both.saturating_sub(apart) / 2).min(fewer);
+        let apart = (low ^ other_low).count_ones() + (high ^ other_high).count_ones();
+        let shared = (both.saturating_sub(apart.into()) / 2).min(fewer);
         // As the method divides, so that no rounding makes it less.
         let share = (shared as f64 / (both - shared).max(1) as f64) as f32;
         (share >= least).then_some(share)
