@@ -14,9 +14,10 @@ use crate::http::error::{ApiError, Code};
 const API: &str = include_str!("../../../docs/API.md");
 
 /// Documents for who uses or runs a server, in the order in which they are listed.
-const GUIDES: [Guide; 19] = [
+const GUIDES: [Guide; 22] = [
     Guide { name: "API", markdown: API },
     Guide { name: "clients", markdown: include_str!("../../../docs/clients.md") },
+    Guide { name: "library", markdown: include_str!("../../../docs/library.md") },
     Guide { name: "METHODS", markdown: include_str!("../../../docs/METHODS.md") },
     Guide { name: "recommend", markdown: include_str!("../../../docs/recommend.md") },
     Guide { name: "collections", markdown: include_str!("../../../docs/collections.md") },
@@ -28,7 +29,12 @@ const GUIDES: [Guide; 19] = [
     Guide { name: "COMPATIBLE", markdown: include_str!("../../../docs/COMPATIBLE.md") },
     Guide { name: "python", markdown: include_str!("../../../docs/python.md") },
     Guide { name: "files", markdown: include_str!("../../../docs/files.md") },
+    Guide {
+        name: "several-languages",
+        markdown: include_str!("../../../docs/several-languages.md"),
+    },
     Guide { name: "FAQ", markdown: include_str!("../../../docs/FAQ.md") },
+    Guide { name: "start-operators", markdown: include_str!("../../../docs/start-operators.md") },
     Guide { name: "OPERATIONS", markdown: include_str!("../../../docs/OPERATIONS.md") },
     Guide { name: "night", markdown: include_str!("../../../docs/night.md") },
     Guide { name: "scaling", markdown: include_str!("../../../docs/scaling.md") },
