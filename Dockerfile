@@ -4,13 +4,14 @@
 # more. It builds for the architecture it runs on (amd64 or arm64), with the classic builder and with
 # BuildKit alike, and so uses no mounts and no syntax line. To pin the toolchain to a digest:
 # --build-arg RUST_IMAGE=rust@sha256:... It can share collections in PostgreSQL; an image that need not:
-# --build-arg FEATURES=columns
+# --build-arg FEATURES=columns,jemalloc,swagger. It sends spans where `otlp_endpoint` says so.
 ARG RUST_IMAGE=rust:1.95-bookworm
-ARG FEATURES=columns,postgres
+ARG FEATURES=columns,jemalloc,otlp,postgres,swagger
 
 # The manifests with empty sources, so that the layer of dependencies stands until one of them changes.
 FROM ${RUST_IMAGE} AS manifests
 WORKDIR /src
+COPY .cargo .cargo
 COPY Cargo.toml Cargo.lock ./
 COPY crates crates
 COPY tests/support tests/support
@@ -42,7 +43,9 @@ RUN cargo build --locked --release --no-default-features --features "${FEATURES}
 COPY crates crates
 COPY src src
 COPY docs docs
-RUN cargo build --locked --release --no-default-features --features "${FEATURES}" --bin cognate --target "$(cat /target)" \
+# The commit, for the log, the metrics and --version.
+ARG REVISION=unknown
+RUN COGNATE_REVISION="${REVISION}" cargo build --locked --release --no-default-features --features "${FEATURES}" --bin cognate --target "$(cat /target)" \
     && install -D -m 0555 "target/$(cat /target)/release/cognate" /image/cognate \
     && ldd /image/cognate 2>&1 | grep -E 'statically linked|not a dynamic executable' \
     && /image/cognate --version

@@ -6,7 +6,8 @@ server is killed: docs/events.md, "By HTTP".
 
 Needs requests. Posts are sent in the order of their times. In the second run the server is killed by SIGKILL at
 random moments and started again, also while random stretches of the posts are sent once more; then all items, with
-their events, and all alerts are compared with those of the first run.
+their events, and all alerts are compared with those of the first run. Of the first run it is also counted how often the
+events that `…/events/ID/similar` names are about the same crisis, as late merges should be.
 """
 
 import argparse
@@ -31,6 +32,8 @@ import requests
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CLIENT = ROOT / "examples/events.py"
 LEAST, CHATTER = 5, 0.45
+# From which scores on similar events are counted.
+SCORES = (0.6, 0.5, 0.4, 0.3)
 # Seconds between two kills, and the posts of a stretch that is sent once more.
 PAUSE, STRETCH = (0.3, 1.5), 32
 
@@ -93,8 +96,23 @@ def sent_again(server, items, repeats, seed):
     return others
 
 
+def similar(server):
+    """Pairs of events that are named as similar, each with the higher of its scores."""
+    pairs, offset, asked = {}, 0, {"least": LEAST, "limit": 100}
+    while True:
+        page = requests.get(f"{server.news}/events", {**asked, "offset": offset}, timeout=60).json()
+        for event in page["events"]:
+            address = f"{server.news}/events/{event['id']}/similar"
+            for other in requests.get(address, {"least": LEAST}, timeout=60).json()["events"]:
+                pair = frozenset((event["id"], other["id"]))
+                pairs[pair] = max(pairs.get(pair, 0), other["score"])
+        offset += len(page["events"])
+        if offset >= page["total"]:
+            return pairs
+
+
 def walk(cognate, items, repeats, seed):
-    """The client's alerts, all alerts, the event of each item, the events, and what was done to the server."""
+    """The client's alerts, all alerts, the event of each item, similar events, and what was done to the server."""
     with tempfile.TemporaryDirectory(prefix="cognate-walk-") as folder:
         server = Server(cognate, folder)
         ended, killer, others = threading.Event(), None, 0
@@ -119,7 +137,9 @@ def walk(cognate, items, repeats, seed):
             while len(events) < len(items):
                 page = requests.get(f"{server.news}/items", {"limit": 1000, "offset": len(events)}, timeout=60).json()
                 events |= {item["id"]: (item["event"], item["text"]) for item in page["items"]}
-            return [json.loads(line) for line in told.splitlines()], alerts, events, (taken, server.kills, others)
+            alike = {} if repeats else similar(server)
+            told = [json.loads(line) for line in told.splitlines()]
+            return told, alerts, events, (taken, server.kills, others, alike)
         finally:
             ended.set()
             if killer:
@@ -148,7 +168,7 @@ def main():
     imports = sum(line.startswith("import ") for line in code)
     print(f"client: {len(code) - imports} lines and {imports} imports")
 
-    told, alerts, events, (taken, _, _) = walk(arguments.cognate, items, 0, arguments.seed)
+    told, alerts, events, (taken, _, _, alike) = walk(arguments.cognate, items, 0, arguments.seed)
     days = len({row["time_utc"][:10] for row in rows})
     off_topic = sum(row["related"] != "1" for row in rows)
     print(f"posts: {len(rows)} on {days} days, {off_topic} off topic; {taken:.1f} s")
@@ -165,13 +185,22 @@ def main():
             f"({100 * chatter / max(1, len(begun)):.0f} %), {len(crises)} crises among them"
         )
 
+    about = {event: collections.Counter(all_of).most_common(1)[0][0] for event, all_of in labels.items()}
+    for least in SCORES:
+        subjects = [[about[event] for event in pair] for pair, score in alike.items() if score >= least]
+        right = sum(one == other and one is not None for one, other in subjects)
+        crises = sum(None not in pair for pair in subjects)
+        print(f"similar from {least}: {len(subjects)} pairs, {right} of one crisis, {crises - right} of two, the others chatter")
+    if not arguments.repeats:
+        return 0
+
     again = walk(arguments.cognate, items, arguments.repeats, arguments.seed)
     differences = {
         "items": sum(again[2].get(id) != found for id, found in events.items()),
         "alerts": different(alerts, again[1]),
         "alerts that the client told": different(told, again[0]),
     }
-    (taken, kills, others) = again[3]
+    (taken, kills, others, _) = again[3]
     stretches = f"{arguments.repeats} stretches of {STRETCH} posts sent again"
     print(f"killed {kills} times, {stretches}, {others} answers not the stored ones")
     print("differences:", ", ".join(f"{name} {count}" for name, count in differences.items()))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the wheel for this machine's architecture: `python/build.sh [FOLDER [ARGUMENT...]]`, by default
-# into python/dist; further arguments go to maturin. Needs cargo and Python 3.10 or newer with venv;
+# into python/dist; further arguments go to maturin. Needs cargo and Python 3.11 or newer with venv;
 # maturin comes from PyPI into a folder of its own, and zig where `--zig` asks for it. The wheel names the oldest glibc
 # that it runs with.
 set -euo pipefail

@@ -54,7 +54,7 @@ pub fn engine() -> anyhow::Result<Engine> {
 /// much of it.
 pub fn run(allocated: fn() -> (usize, usize)) -> anyhow::Result<()> {
     // Lines are made as in the service; where they go costs another process.
-    tracing_subscriber::fmt().json().with_env_filter("info").with_writer(io::sink).init();
+    tracing_subscriber::fmt().json().with_max_level(tracing::Level::INFO).with_writer(io::sink).init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let bare = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
     let bare_address = bare.local_addr()?;

@@ -8,7 +8,7 @@ use cognate::engine::Engine;
 use cognate::model::format::Dtype;
 use cognate::model::vocabulary::VocabularyTables;
 use cognate::model::writer::{Draft, Table};
-use cognate::model::{Model, OpenOptions, Storage, Verify};
+use cognate::model::{Model, OpenOptions, Verify};
 use cognate::text::Normalisation;
 use half::f16;
 
@@ -94,11 +94,7 @@ impl Vectors {
     pub fn engine(&self, folder: &Path, dtype: Dtype) -> Engine {
         let path = folder.join(format!("{}-{}.safetensors", self.dims, dtype.name()));
         self.write(&path, dtype);
-        let options = OpenOptions {
-            verify: Verify::Structure,
-            storage: Storage::Map,
-            ..OpenOptions::default()
-        };
+        let options = OpenOptions { verify: Verify::Structure, ..OpenOptions::default() };
         Engine::open(&path, &options).expect("the model was just written")
     }
 

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use cognate::engine::QueryError;
+use cognate::engine::{Opposites, QueryError};
 use cognate::{Engine, Query};
 use duckdb::core::{DataChunkHandle, LogicalTypeHandle, LogicalTypeId};
 use duckdb::vscalar::{ScalarFunctionSignature, VScalar};
@@ -29,18 +29,28 @@ fn refused(error: QueryError) -> Box<dyn Error> {
     format!("cognate: {error}").into()
 }
 
-/// The query of a method, by any of its names.
-fn query(engine: &Engine, method: &str) -> Result<Query, Box<dyn Error>> {
-    let query = Query::new(engine.method(method).map_err(refused)?);
+/// The query of a method, by any of its names, and of what opposites do, where that is said.
+fn query(engine: &Engine, said: &[String]) -> Result<Query, Box<dyn Error>> {
+    let method = said.first().map_or(AUTO, String::as_str);
+    let opposites = match said.get(1) {
+        None => None,
+        Some(name) => match Opposites::ALL.into_iter().find(|known| known.name() == name) {
+            Some(opposites) => Some(opposites),
+            None => {
+                let problem = format!("cognate: opposites: expected count, without_names or ignore, got {name}");
+                return Err(problem.into());
+            }
+        },
+    };
+    let query = Query::new(engine.method(method).map_err(refused)?).with_opposites(opposites);
     engine.check(&query).map_err(refused)?;
     Ok(query)
 }
 
-/// Rows asked by one method: their places and texts.
-type Run = (String, Vec<(usize, Vec<String>)>);
+/// Rows of which the same is asked, behind the texts of each: their places and texts.
+type Run = (Vec<String>, Vec<(usize, Vec<String>)>);
 
-/// Rows that have all their texts, in runs of the same method: that of the last of these columns, where
-/// there are more than those of texts, or the model's choice.
+/// Rows that have all their cells, in runs of which the same is asked.
 fn runs(
     input: &DataChunkHandle,
     columns: impl Iterator<Item = usize>,
@@ -52,11 +62,10 @@ fn runs(
     for row in 0..input.len() {
         let cells = columns.iter_mut().map(|column| column.get_mut(row).and_then(Option::take));
         let Some(mut cells) = cells.collect::<Option<Vec<String>>>() else { continue };
-        let method = if cells.len() > texts_of { cells.pop() } else { None };
-        let method = method.unwrap_or_else(|| AUTO.to_owned());
+        let said = cells.split_off(texts_of.min(cells.len()));
         match runs.last_mut() {
-            Some((known, rows)) if *known == method => rows.push((row, cells)),
-            _ => runs.push((method, vec![(row, cells)])),
+            Some((known, rows)) if *known == said => rows.push((row, cells)),
+            _ => runs.push((said, vec![(row, cells)])),
         }
     }
     runs
@@ -93,7 +102,7 @@ impl VScalar for Open {
     }
 }
 
-/// `cognate_similarity(a, b[, method])`: how alike two texts are; 0 for a text that cannot be scored.
+/// `cognate_similarity(a, b[, method[, opposites]])`: how alike two texts are; 0 for a text that cannot be scored.
 pub(crate) struct Similarity;
 
 impl VScalar for Similarity {
@@ -106,8 +115,8 @@ impl VScalar for Similarity {
     ) -> Outcome {
         let engine = opened.engine()?;
         let mut scores: Vec<Option<f32>> = vec![None; input.len()];
-        for (method, asked) in runs(input, 0..input.num_columns(), 2) {
-            let query = query(&engine, &method)?;
+        for (said, asked) in runs(input, 0..input.num_columns(), 2) {
+            let query = query(&engine, &said)?;
             let found = engine.similarity(&pairs(&asked), &query).map_err(refused)?;
             for ((row, _), score) in asked.iter().zip(found.scores) {
                 if let Some(place) = scores.get_mut(*row) {
@@ -120,12 +129,12 @@ impl VScalar for Similarity {
     }
 
     fn signatures() -> Vec<ScalarFunctionSignature> {
-        vec![signature(2, float()), signature(3, float())]
+        (2..=4).map(|texts| signature(texts, float())).collect()
     }
 }
 
-/// `cognate_related(a, b[, threshold[, method]])`: whether two texts are related by a threshold, or by the one
-/// that the model has for the method.
+/// `cognate_related(a, b[, threshold[, method[, opposites]]])`: whether two texts are related by a threshold, or by
+/// the one that the model has for the method.
 pub(crate) struct Related;
 
 /// The column of the threshold.
@@ -144,8 +153,8 @@ impl VScalar for Related {
         let thresholds = (columns > THRESHOLD).then(|| rows::doubles(input, THRESHOLD));
         let threshold = |row: &usize| thresholds.as_ref().and_then(|all| *all.get(*row)?);
         let mut related: Vec<Option<bool>> = vec![None; input.len()];
-        for (method, asked) in runs(input, (0..columns).filter(|column| *column != THRESHOLD), 2) {
-            let query = query(&engine, &method)?;
+        for (said, asked) in runs(input, (0..columns).filter(|column| *column != THRESHOLD), 2) {
+            let query = query(&engine, &said)?;
             let calibrated = match thresholds {
                 None => Some(calibrated(&engine, &query)?),
                 Some(_) => None,
@@ -170,7 +179,7 @@ impl VScalar for Related {
 
     fn signatures() -> Vec<ScalarFunctionSignature> {
         let boolean = || LogicalTypeHandle::from(LogicalTypeId::Boolean);
-        let more = [LogicalTypeId::Double, LogicalTypeId::Varchar];
+        let more = [LogicalTypeId::Double, LogicalTypeId::Varchar, LogicalTypeId::Varchar];
         let signature = |more: &[LogicalTypeId]| {
             let texts = [LogicalTypeId::Varchar, LogicalTypeId::Varchar];
             let types = texts.iter().chain(more).map(|id| LogicalTypeHandle::from(*id));
@@ -214,9 +223,9 @@ impl VScalar for Embed {
     ) -> Outcome {
         let engine = opened.engine()?;
         let mut vectors: Vec<Option<Vec<f32>>> = vec![None; input.len()];
-        for (method, asked) in runs(input, 0..input.num_columns(), 1) {
-            let mut query = query(&engine, &method)?;
-            if method.trim().eq_ignore_ascii_case(AUTO) {
+        for (said, asked) in runs(input, 0..input.num_columns(), 1) {
+            let mut query = query(&engine, &said)?;
+            if said.first().is_none_or(|method| method.trim().eq_ignore_ascii_case(AUTO)) {
                 query.method = engine.auto_embedding();
             }
             let texts: Vec<&str> =
@@ -250,8 +259,8 @@ impl VScalar for Explain {
     ) -> Outcome {
         let engine = opened.engine()?;
         let mut sentences: Vec<Option<String>> = vec![None; input.len()];
-        for (method, asked) in runs(input, 0..input.num_columns(), 2) {
-            let query = query(&engine, &method)?;
+        for (said, asked) in runs(input, 0..input.num_columns(), 2) {
+            let query = query(&engine, &said)?;
             for (row, cells) in asked {
                 let [a, b] = cells.as_slice() else { continue };
                 let explained = engine.explain(a, b, &query).map_err(refused)?;

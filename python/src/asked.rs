@@ -70,10 +70,15 @@ impl Asked {
         Ok(Question { query, unscored })
     }
 
+    /// Whether the choice of a method is left to the model.
+    pub(crate) fn is_auto(&self) -> bool {
+        self.0.trim().eq_ignore_ascii_case("auto")
+    }
+
     /// The same for vectors: there `auto` is the model's choice among the methods that have them.
     pub(crate) fn of_vectors(&self, engine: &Engine) -> Result<Question, Problem> {
         let mut question = self.of(engine)?;
-        if self.0.trim().eq_ignore_ascii_case("auto") {
+        if self.is_auto() {
             question.query.method = engine.auto_embedding();
         }
         Ok(question)

@@ -10,7 +10,7 @@ use cognate_rows::dedupe::{DedupeError, Duplicates, Search};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use crate::asked::{Asked, Question};
+use crate::asked::Asked;
 use crate::column::Column;
 use crate::error::Problem;
 use crate::model::{Cutoff, NativeModel, of_rows};
@@ -32,7 +32,7 @@ impl From<DedupeError> for Problem {
         match error {
             DedupeError::Query(error) => Self::Query(error),
             DedupeError::OnlyTokens { method } => Self::Method(format!(
-                "method: {method} compares letters or tokens; duplicates are looked for by word vectors"
+                "method: duplicates are looked for by word vectors or by `jaccard`, not by {method}"
             )),
             other => Self::Running(other.to_string()),
         }
@@ -44,7 +44,7 @@ impl From<DedupeError> for Problem {
 pub(crate) struct Sought(Cutoff, Option<f64>);
 
 impl Sought {
-    pub(crate) fn search(&self, question: &Question) -> Result<Search, Problem> {
+    pub(crate) fn search(&self, asked: &Asked, engine: &Engine) -> Result<Search, Problem> {
         let expected = "a number above 0, at most 1";
         let share = |name: &str, number: f64| match number > 0.0 && number <= 1.0 {
             true => Ok(number as f32),
@@ -52,7 +52,8 @@ impl Sought {
         };
         let floor = self.1.map(|floor| share("floor", floor)).transpose()?;
         let threshold = share("threshold", self.0.number("threshold", expected)?)?;
-        Ok(Search { floor, ..Search::new(question.query, threshold) })
+        let (query, copies) = (asked.of(engine)?.query, asked.is_auto());
+        Ok(Search { floor, copies, ..Search::new(query, threshold) })
     }
 }
 
@@ -129,7 +130,7 @@ pub(crate) fn near_duplicates<'py>(
     let against = against.as_ref().map(Column::texts).transpose()?;
     let (engine, threads) = model.get().workers();
     let found = || {
-        let search = Search { check, ..sought.search(&asked.of(engine)?)? };
+        let search = Search { check, ..sought.search(&asked, engine)? };
         among(py, (engine, threads), &texts, against.as_deref(), &search)
     };
     let found = found().map_err(|problem: Problem| problem.raise(py, of_rows))?;

@@ -79,10 +79,11 @@ fn settings(engine: &Engine, followed: &Followed, ruled: &Ruled) -> Result<Setti
         centre: Some(centre),
         duplicate_score: None,
         drop_opposed: false,
+        opposites: None,
     };
     options.resolve(engine, MAX_LAST).map_err(|OptionError { option, problem }| match problem {
         OptionProblem::Query(error) => error.into(),
-        OptionProblem::OutOfRange { .. } => Problem::Setting(format!("{option}: {problem}")),
+        OptionProblem::OutOfRange { .. } | OptionProblem::NoneDropped => Problem::Setting(format!("{option}: {problem}")),
         OptionProblem::NoUsual { .. } | OptionProblem::NotCalibrated => {
             Problem::NotCalibrated(problem.to_string())
         }

@@ -8,7 +8,7 @@ use std::thread::available_parallelism;
 
 use cognate::Engine;
 use cognate::engine::{Place, RankOptions, Reason};
-use cognate::model::{OpenOptions, Storage};
+use cognate::model::OpenOptions;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -190,12 +190,10 @@ impl NativeModel {
 
 #[pymethods]
 impl NativeModel {
-    /// Opens a model file; `mapped` shares its memory with other processes whatever its size.
+    /// Opens a model file, mapped: all processes of a machine share its memory.
     #[new]
-    fn open(py: Python<'_>, path: PathBuf, mapped: bool, threads: Option<i64>) -> PyResult<Self> {
-        let storage = if mapped { Storage::Map } else { Storage::Auto };
-        let options = OpenOptions { storage, ..OpenOptions::default() };
-        let opened = py.detach(|| Engine::open(&path, &options));
+    fn open(py: Python<'_>, path: PathBuf, threads: Option<i64>) -> PyResult<Self> {
+        let opened = py.detach(|| Engine::open(&path, &OpenOptions::default()));
         let engine = opened.map_err(|error| error::of_model(py, &error))?;
         let threads = match threads {
             Some(threads @ ..1) => {

@@ -197,8 +197,7 @@ pub(crate) fn matrix(
         let matrix = engine
             .score_matrix(&asked.texts, &candidates.texts, query, go_on)
             .map_err(|error| in_query(candidates.restore(error), &asked, number * per_part))?;
-        let own = matrix.scores.chunks(candidates.texts.len().max(1));
-        for (at, own) in own.enumerate() {
+        for (at, own) in matrix.scores.rows().into_iter().enumerate() {
             let row = rows.get_mut(asked.place(at) * all..).unwrap_or_default();
             for (index, &score) in own.iter().enumerate() {
                 if score.is_nan() && also_unscored {

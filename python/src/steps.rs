@@ -79,7 +79,7 @@ impl Steps {
         asked: Asked,
     ) -> PyResult<Self> {
         let engine = model.get().shared();
-        let search = asked.of(&engine).and_then(|question| sought.search(&question));
+        let search = sought.search(&asked, &engine);
         let search = search.map_err(|problem| problem.raise(py, of_rows))?;
         let (counts, buckets) = (OnceLock::new(), OnceLock::new());
         let steps = Self { engine, search, counts, buckets };

@@ -114,8 +114,8 @@ def test_what_makes_no_sense_is_refused() -> None:
     for wrong in (0.0, 1.5, float("nan"), "calibrated"):
         with pytest.raises(ValueError, match="threshold: expected a number above 0, at most 1"):
             cognate_text.dedupe(["a"], threshold=wrong)  # type: ignore[arg-type]
-    with pytest.raises(cognate_text.MethodError, match="jaccard compares letters or tokens"):
-        cognate_text.dedupe(["a"], method="jaccard")
+    with pytest.raises(cognate_text.MethodError, match="jaccard`, not by tf-idf"):
+        cognate_text.dedupe(["a"], method="tf-idf")
     with pytest.raises(cognate_text.MethodError, match="bm25 only ranks"):
         cognate_text.dedupe(["a"], method="bm25")
     with pytest.raises(TypeError, match=r"against\[1\]: expected str, got int"):

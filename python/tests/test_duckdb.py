@@ -93,6 +93,15 @@ def test_opposed_texts_are_not_related(opened: duckdb.DuckDBPyConnection, model:
         found = opened.execute(f"SELECT cognate_related(?, unnest(?){more})", [on, others]).fetchall()
         assert [related for (related,) in found] == [False, True, False]
         assert [related for (related,) in found] == model.related([on] * 3, others, **asked).tolist()
+    pair = ["Turkey raises interest rates", "Argentina raises interest rates"]
+    wanted: list[tuple[Any, bool]] = [("count", False), ("without_names", True), ("ignore", True)]
+    for kinds, related in wanted:
+        found = opened.execute(f"SELECT cognate_related(?, ?, 0.5, 'auto', '{kinds}')", pair).fetchall()
+        assert found == [(related,)], kinds
+        scored = opened.execute(f"SELECT cognate_similarity(?, ?, 'auto', '{kinds}')", pair).fetchall()
+        assert np.float32(scored[0][0]) == np.float32(model.similarity(*pair, opposites=kinds)), kinds
+    with pytest.raises(duckdb.Error, match="without_names"):
+        opened.execute("SELECT cognate_similarity('a', 'b', 'auto', 'none')").fetchall()
     rows = "(VALUES (0.99), (0.5), (NULL), (0.5)) AS thresholds(least)"
     found = opened.execute(f"SELECT cognate_related(?, ?, least) FROM {rows}", [on, others[1]]).fetchall()
     assert found == [(False,), (True,), (None,), (True,)]

@@ -71,7 +71,7 @@ except KeyboardInterrupt:
     assert child.wait(timeout=60) == 33
 
 
-def test_the_packages_own_model_is_mapped(model: cognate_text.Model) -> None:
+def test_a_model_is_mapped(model: cognate_text.Model) -> None:
     """Processes of a machine share its memory: it is the file itself that lies in each of them."""
     lines = pathlib.Path("/proc/self/maps").read_text().splitlines()
     assert any(line.endswith(os.path.realpath(model.path)) for line in lines)

@@ -4,6 +4,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use cognate::engine::{Measure, Opposites, Strategy};
 use cognate::model::format::Dtype;
+use cognate::text::Bylines;
 use cognate::window::usual::Preset;
 #[cfg(feature = "eval")]
 use cognate_eval::View;
@@ -67,6 +68,10 @@ choices! {
         Strict = "strict": "Stop, naming the row",
         Lossy = "lossy": "Replace the bad bytes by U+FFFD",
         Skip = "skip": "Leave the row out and count it",
+    }
+    Bylines {
+        Keep = "keep": "They are words like any other",
+        Drop = "drop": "They are left out",
     }
     Cut {
         Pca = "pca": "Rotate rows to their principal axes, keep the largest",

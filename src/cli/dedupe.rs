@@ -28,7 +28,8 @@ pub(super) struct DedupeArgs {
     /// Column of texts, by name or number [default: text, or the only one]
     #[arg(long, value_name = "COLUMN")]
     text: Option<String>,
-    /// The least score of duplicates
+    /// The least score of duplicates: what the method says, or by `auto` the share of their words that are
+    /// the same (Dice) where that is more
     #[arg(long, value_name = "SCORE", default_value_t = 0.8, value_parser = share)]
     threshold: f32,
     /// Write the records that no other stands for as they came, and leave the others out
@@ -47,8 +48,8 @@ pub(super) struct DedupeArgs {
     reading: Reading,
     #[command(flatten)]
     chosen: Chosen,
-    /// Score only pairs whose mean vectors have at least this cosine [default: the threshold less 0.1,
-    /// or the threshold itself for a vector method]
+    /// Score only pairs whose mean vectors have at least this cosine, or which share words enough by
+    /// themselves [default: the threshold less 0.1, or 0.01 for a vector method]
     #[arg(long, value_name = "COSINE", value_parser = share)]
     floor: Option<f32>,
     /// Memory for vectors, texts and what is sorted; what does not fit lies on disk
@@ -90,6 +91,7 @@ pub(super) fn run(args: DedupeArgs) -> Result<(), Failure> {
         bad_rows: args.reading.records.bad_rows(),
         text: args.text,
         search: Search {
+            copies: args.chosen.is_auto(),
             floor: args.floor,
             explain: args.explain,
             memory: args.memory,

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::Args;
-use cognate::engine::Engine;
+use cognate::engine::{Engine, Opposites};
 use cognate::model::writer::clash;
 use cognate::window::options::{Least, MAX_LAST, MAX_NEAREST, OptionError, Options};
 use cognate::window::stream::Settings;
@@ -120,6 +120,7 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
         columns: Columns { text: args.text, time: args.time, id: args.id },
         prefix: args.prefix,
         settings,
+        preset: args.follow.preset.unwrap_or_default(),
         slack: args.slack,
         summary: args.summary,
         least: args.least,
@@ -209,6 +210,9 @@ pub(super) struct FollowArgs {
     /// What becomes of the nearest that say the opposite of a text [default: they stay]
     #[arg(long, value_name = "POLICY", value_parser = choice::<OpposedPolicy>())]
     opposes: Option<OpposedPolicy>,
+    /// Which of those are left out by --opposes [default: without_names]
+    #[arg(long, value_name = "KINDS", value_parser = choice::<Opposites>(), requires = "opposes")]
+    opposites: Option<Opposites>,
 }
 
 /// A span of time in milliseconds.
@@ -235,6 +239,7 @@ impl FollowArgs {
             centre: Some(self.centre),
             duplicate_score,
             drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
+            opposites: self.opposites,
         };
         options.resolve(engine, MAX_LAST).map_err(|OptionError { option, problem }| {
             usage(format!("--{}: {problem}", option.replace('_', "-")))

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
+use cognate::text::Bylines;
 use cognate_pack::fit;
 use cognate_pack::fit::{FitError, FitOptions, UniverseChoice};
 
+use crate::cli::choices::choice;
 use crate::cli::model_file::usual;
 use crate::cli::{Failure, show, usage};
 
@@ -29,6 +31,9 @@ pub(super) struct FitArgs {
     /// list of the model
     #[arg(long, value_name = "FILE", group = "sections")]
     names: Option<PathBuf>,
+    /// Who publishes a headline, and labels of it, in texts that the model reads: `Quake hits Lima - BBC News`
+    #[arg(long, value_name = "POLICY", value_parser = choice::<Bylines>(), group = "sections")]
+    bylines: Option<Bylines>,
     /// Model file to write [default: MODEL]
     #[arg(short, long)]
     output: Option<PathBuf>,
@@ -38,13 +43,14 @@ pub(super) struct FitArgs {
 }
 
 pub(super) fn run(args: FitArgs) -> Result<(), Failure> {
-    let FitArgs { model, components, universe, polarity, names, output, json } = args;
+    let FitArgs { model, components, universe, polarity, names, bylines, output, json } = args;
     let (model, output) = match (model, output) {
         (Some(model), output) => (model.clone(), output.unwrap_or(model)),
         (None, Some(output)) => (usual()?, output),
         (None, None) => return Err(usage("name the model that is written: MODEL, or -o OTHER")),
     };
-    let fitted = fit::fit(&FitOptions { model, output, components, universe, polarity, names });
+    let fitted =
+        fit::fit(&FitOptions { model, output, components, universe, polarity, names, bylines });
     let failure = |error: FitError| match error {
         FitError::Options(problem) => usage(problem),
         other => other.into(),

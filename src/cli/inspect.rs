@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cognate::model::{OpenOptions, Storage, Verify};
+use cognate::model::{OpenOptions, Verify};
 use cognate_pack::inspect;
 use cognate_pack::inspect::InspectOptions;
 
@@ -21,16 +21,13 @@ pub(super) struct InspectArgs {
     /// How much of the file is checked (full, structure)
     #[arg(long, default_value = "full")]
     verify: Verify,
-    /// How the file is held (map, copy, auto)
-    #[arg(long, default_value = "map")]
-    storage: Storage,
     /// Print as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(args: InspectArgs) -> Result<(), Failure> {
-    let open = OpenOptions { verify: args.verify, storage: args.storage, ..OpenOptions::default() };
+    let open = OpenOptions { verify: args.verify, ..OpenOptions::default() };
     let options = InspectOptions { open, texts: args.texts, neighbours: args.neighbours };
     show(&inspect::inspect(&args.model, &options)?, args.json)
 }

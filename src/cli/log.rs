@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use std::{io, panic, thread};
 
 use tracing::Dispatch;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::{EnvFilter, Layer, fmt};
+use tracing_subscriber::{Layer, fmt};
 
 /// Lines that wait to be written; more are lost.
 const WAITING_LINES: usize = 8192;
@@ -103,7 +104,7 @@ pub(super) fn set_up(filter: &str) -> Result<Logs, String> {
 }
 
 /// Reads a filter, or says what is wrong with it.
-pub(super) fn filter(text: &str) -> Result<EnvFilter, String> {
+pub(super) fn filter(text: &str) -> Result<Targets, String> {
     let is_level = |part: &str| LEVELS.iter().any(|level| part.eq_ignore_ascii_case(level));
     for part in text.split(',').map(str::trim) {
         // Such a part would be taken for the name of a part of the program, and log everything.
@@ -112,13 +113,12 @@ pub(super) fn filter(text: &str) -> Result<EnvFilter, String> {
             return Err(format!("`{part}` is none of {}", LEVELS.join(", ")));
         }
     }
-    let builder = EnvFilter::builder().with_regex(false);
-    builder.parse(text).map_err(|error| format!("is no filter: {error}"))
+    text.parse().map_err(|error| format!("is no filter: {error}"))
 }
 
 fn writing_to(
     writer: impl Write + Send + 'static,
-    filter: EnvFilter,
+    filter: Targets,
     is_json: bool,
 ) -> io::Result<(Dispatch, Logs)> {
     let (lines, waiting) = sync_channel(WAITING_LINES);

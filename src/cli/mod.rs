@@ -37,6 +37,8 @@ use cognate::model::sigbus;
 use cognate_files::instant;
 use cognate_kernels::simd;
 
+use crate::http::build;
+
 /// Score how similar very short texts are, in microseconds on a CPU.
 #[derive(Debug, Parser)]
 #[command(name = "cognate", version, long_version = long_version(), max_term_width = 100)]
@@ -142,24 +144,8 @@ fn usage(problem: impl std::fmt::Display) -> Failure {
 /// What a report of a fault should tell: the version, the loops that this processor runs, and what was
 /// built in.
 fn long_version() -> String {
-    let features = [
-        (cfg!(feature = "columns"), "columns"),
-        (cfg!(feature = "embed-model"), "embed-model"),
-        (cfg!(feature = "eval"), "eval"),
-        (cfg!(feature = "model2vec"), "model2vec"),
-        (cfg!(feature = "otlp"), "otlp"),
-        (cfg!(feature = "postgres"), "postgres"),
-        (cfg!(feature = "train"), "train"),
-        (cfg!(feature = "train-ranker"), "train-ranker"),
-    ];
-    let built: Vec<_> =
-        features.iter().filter(|(is_in, _)| *is_in).map(|(_, name)| *name).collect();
-    format!(
-        "{}\nkernels: {}\nfeatures: {}",
-        env!("CARGO_PKG_VERSION"),
-        simd::name(),
-        if built.is_empty() { "none".to_owned() } else { built.join(", ") }
-    )
+    let (revision, kernels, features) = (build::REVISION, simd::name(), build::features());
+    format!("{}\nrevision: {revision}\nkernels: {kernels}\nfeatures: {features}", build::VERSION)
 }
 
 pub fn command() -> clap::Command {

@@ -18,6 +18,7 @@ pub mod auth {
     pub mod keys;
     pub mod quota;
 }
+pub mod build;
 pub mod compatible;
 pub mod dialect;
 pub mod error;
@@ -74,6 +75,7 @@ pub mod work {
 
     pub(crate) mod admission;
     pub(crate) mod file_threads;
+    pub(crate) mod numbers;
     pub mod pool;
     pub(crate) mod spool;
     pub(crate) mod streams;

@@ -2,7 +2,7 @@
 //! from the outside in: compression, if it is asked for; the frame with a net under panics, CORS, and where
 //! they ask for one, keys.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use axum::Router;
@@ -59,9 +59,6 @@ impl App {
 
     /// The gate before the questions of the public address.
     pub fn gate(self: &Arc<Self>) -> Arc<dyn Gate> {
-        let asked = |route: &RouteName| route.verb == Verb::POST && !route.path.contains('{');
-        let routes = questions(&self.settings.dialects).into_iter().flat_map(Routes::names);
-        let paths = routes.filter(asked).map(|route| route.path.into()).collect();
         Arc::new(QuestionGate::new(Arc::clone(self), paths))
     }
 
@@ -101,6 +98,13 @@ fn questions(dialects: &[Dialect]) -> Vec<Routes> {
     }
     groups.extend(compatible::routes(dialects));
     groups.into_iter().map(Routes::behind_keys).collect()
+}
+
+/// The paths of questions that a gate may refuse.
+fn paths(dialects: &[Dialect]) -> HashSet<Arc<str>> {
+    let asked = |route: &RouteName| route.verb == Verb::POST && !route.path.contains('{');
+    let routes = questions(dialects).into_iter().flat_map(Routes::names);
+    routes.filter(asked).map(|route| route.path.into()).collect()
 }
 
 fn people() -> Routes {

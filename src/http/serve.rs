@@ -15,6 +15,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::http::app::{App, AppError, BLOCKING_THREADS};
+use crate::http::build;
 use crate::http::net::shutdown::{Drained, Phase, Shutdown, ShutdownTrigger};
 use crate::http::net::{ConnectionMetrics, Listener};
 use crate::http::settings::Settings;
@@ -61,6 +62,8 @@ impl ServeError {
 
 /// Serves until SIGTERM or SIGINT. SIGHUP reloads keys and models.
 pub fn serve(settings: Settings) -> Result<(), ServeError> {
+    let (version, revision, features) = (build::VERSION, build::REVISION, build::features());
+    tracing::info!(version, revision, features, "starting");
     sigbus::report().map_err(ServeError::Signals)?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(available_parallelism().map_or(1, usize::from))
@@ -102,6 +105,12 @@ async fn open_and_live(
 async fn live(app: Arc<App>, mut signals: StopSignals) -> Result<(), ServeError> {
     let hangups = signal(SignalKind::hangup()).map_err(ServeError::Signals)?;
     let (orders, stop) = ShutdownTrigger::new();
+    let begun = Instant::now();
+    // Beside the routes, which take about as long to be put together.
+    let mut loading = tokio::spawn({
+        let app = app.clone();
+        async move { app.reload().await }
+    });
     let mut listeners = open_listeners(&app, &stop)?;
     let mut chores = JoinSet::new();
     chores.spawn(repeat(CHORES, app.clone(), |app| app.request_log.report()));
@@ -112,12 +121,10 @@ async fn live(app: Arc<App>, mut signals: StopSignals) -> Result<(), ServeError>
     chores.spawn(repeat(CHORES, app.clone(), App::look_after_collections));
     chores.spawn(watch_the_clock(app.clone()));
     app.spools.look();
-    let begun = Instant::now();
-    let mut loading = Box::pin(app.reload());
     tokio::select! {
         biased;
         told = signals.next() => return leave(&app, told, orders, listeners, signals).await,
-        loaded = &mut loading => if loaded.is_err() {
+        loaded = &mut loading => if !matches!(loaded, Ok(Ok(_))) {
             return Err(ServeError::Models);
         },
         ended = listeners.join_next() => return Err(ended_early(ended)),

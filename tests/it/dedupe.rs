@@ -127,7 +127,7 @@ fn what_makes_no_sense_is_refused() {
     std::fs::write(folder.join("other.csv"), "title,body\na,b\n").unwrap();
     for (arguments, code, expected) in [
         (&["rows.tsv", "-o", "rows.tsv"][..], 2, "-o: rows.tsv is one of the files that are read"),
-        (&["rows.tsv", "--method", "jaccard"], 2, "jaccard compares letters or tokens"),
+        (&["rows.tsv", "--method", "tf-idf"], 2, "`jaccard`, not by tf-idf"),
         (&["rows.tsv", "--method", "bm25"], 2, "bm25 only ranks"),
         (&["rows.tsv", "--threshold", "1.5"], 2, "above 0, at most 1"),
         (&["rows.tsv", "--memory", "1M"], 2, "at least 16M"),

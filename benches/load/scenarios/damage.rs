@@ -45,7 +45,7 @@ pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
         stop(server, report).await?;
 
         models::replace(&place, &good)?;
-        let mut server = Server::start(&launch.with(&["--model-storage", "map"])).await?;
+        let mut server = Server::start(&launch).await?;
         damage(&place)?;
         let took = notice(ground, &mut server, report, what).await?;
         report.figure(format!("mapped, {what}: seen"), took, "s", Bar::AtMost(NOTICE_S + 0.5));

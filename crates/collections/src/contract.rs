@@ -188,7 +188,7 @@ pub(super) fn how() -> MatchOptions {
         second: Some(Method::Coverage),
         nearest: 4,
         floor: 0.3,
-        drop_opposed: false,
+        drop_opposed: None,
         rule: Rule {
             threshold: 0.5,
             votes: 4,

@@ -276,20 +276,32 @@ impl Chosen {
     }
 }
 
+/// What a long answer is computed for.
+pub trait Asker {
+    /// Whether the answer is wanted no more.
+    fn is_gone(&self) -> bool;
+}
+
+impl<F: Fn() -> bool> Asker for F {
+    fn is_gone(&self) -> bool {
+        self()
+    }
+}
+
 /// Tells whether a request was cancelled. Long work checks it again and again.
 #[derive(Clone, Copy)]
-pub struct Cancellation<'c>(&'c dyn Fn() -> bool);
+pub struct Cancellation<'c>(&'c dyn Asker);
 
 impl<'c> Cancellation<'c> {
     /// The answer is waited for.
     pub const NEVER: Cancellation<'static> = Cancellation(&|| false);
 
-    pub fn when(is_cancelled: &'c dyn Fn() -> bool) -> Self {
-        Self(is_cancelled)
+    pub fn when(asker: &'c dyn Asker) -> Self {
+        Self(asker)
     }
 
     pub fn check(self) -> Result<(), ChooseError> {
-        if (self.0)() { Err(ChooseError::Stopped) } else { Ok(()) }
+        if self.0.is_gone() { Err(ChooseError::Stopped) } else { Ok(()) }
     }
 }
 

@@ -1,7 +1,11 @@
 //! A progress bar with rate and remaining time on a terminal; nothing without one.
 
+#[cfg(feature = "bars")]
 use std::io::IsTerminal;
 
+#[cfg(not(feature = "bars"))]
+use absent::ProgressBar;
+#[cfg(feature = "bars")]
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::input::Input;
@@ -31,6 +35,12 @@ impl Progress {
         Self::new(step, "{prefix:12} {wide_bar} {percent}%  {msg}  {eta} left")
     }
 
+    #[cfg(not(feature = "bars"))]
+    fn new(_step: &'static str, _line: &str) -> Self {
+        Self::hidden()
+    }
+
+    #[cfg(feature = "bars")]
     fn new(step: &'static str, line: &str) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self::hidden();
@@ -59,6 +69,27 @@ impl Progress {
             let (done, all) = input.progress();
             self.at(done, all);
         }
+    }
+}
+
+/// What is asked of a bar, for programs that have none.
+#[cfg(not(feature = "bars"))]
+mod absent {
+    #[derive(Debug)]
+    pub struct ProgressBar;
+
+    impl ProgressBar {
+        pub fn hidden() -> Self {
+            Self
+        }
+
+        pub fn set_message(&self, _what: String) {}
+
+        pub fn set_length(&self, _all: u64) {}
+
+        pub fn set_position(&self, _done: u64) {}
+
+        pub fn finish_and_clear(&self) {}
     }
 }
 

@@ -1,5 +1,5 @@
-//! `cognate fit MODEL --components FILE --universe axes:K --polarity FILE --names FILE`: adds to a model file what
-//! methods fit to it.
+//! `cognate fit MODEL --components FILE --universe axes:K --polarity FILE --names FILE --bylines drop`: adds to a
+//! model file what methods fit to it, and says whether texts are read with their bylines.
 //!
 //! Everything else in the file is kept byte for byte; only sections fitted anew are replaced. What
 //! is fitted is defined by the methods.
@@ -15,12 +15,13 @@ use cognate::model::format::Limits;
 use cognate::model::update::Update;
 use cognate::model::writer::{Draft, Written, clash};
 use cognate::model::{Model, ModelError, OpenOptions};
+use cognate::text::{Bylines, Normalisation};
 use cognate_files::ReadError;
 use cognate_files::input::Input;
 use cognate_files::progress::Progress;
 
 /// What to fit, and the files to read and write.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct FitOptions {
     pub model: PathBuf,
     /// The model file to write; may be the one that is read.
@@ -32,6 +33,8 @@ pub struct FitOptions {
     pub polarity: Option<PathBuf>,
     /// A list of names, or lines that are added to the list of the model, for polarity-blend.
     pub names: Option<PathBuf>,
+    /// What becomes of bylines in texts that the model reads.
+    pub bylines: Option<Bylines>,
 }
 
 /// The kind of a fixed universe and its number of members: `axes:100`.
@@ -99,6 +102,12 @@ pub fn fit(options: &FitOptions) -> Result<FitReport, FitError> {
     let update = Update::of(&model, &options.output)?;
     let mut draft = Draft::of(update.model());
     fitted.iter().for_each(|fitted| fitted.put_into(&mut draft));
+    if let Some(bylines) = options.bylines {
+        let rules = Normalisation { bylines, ..update.model().normalisation().clone() };
+        let rules = serde_json::to_string(&rules);
+        let rules = rules.map_err(|error| FitError::Options(error.to_string()))?;
+        draft.metadata.insert("normalisation".to_owned(), rules);
+    }
     let written = update.write(draft)?;
     let settings = |fitted: &Fitted| {
         (fitted.section, serde_json::from_str(&fitted.settings).unwrap_or_default())
@@ -129,7 +138,8 @@ pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, ReadError> {
     input.skip_byte_order_mark()?;
     let mut lines = Vec::new();
     while let Some(line) = input.read_line()? {
-        lines.push(String::from_utf8_lossy(line).trim_end().to_owned());
+        // A last field may be empty.
+        lines.push(String::from_utf8_lossy(line).trim_end_matches([' ', '\r']).to_owned());
     }
     Ok(lines)
 }

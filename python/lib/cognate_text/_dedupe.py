@@ -93,7 +93,9 @@ def dedupe(
     that it does not match itself. Texts of the same words match whatever the threshold; a missing text
     matches nothing. Not all pairs are scored: texts are compared where they share rare words or their
     vectors lie near. `check=N` compares N texts with all others and tells in `recall` what that misses.
-    `floor` is the least cosine of vectors at which a pair is scored.
+    `floor` is the least cosine of vectors at which a pair is scored. By `auto` the score is the share of
+    their words that are the same (Dice) where that is more than the method's; by `jaccard` nothing but
+    words is compared.
 
     `against` looks for the texts in others instead, and not among themselves.
 

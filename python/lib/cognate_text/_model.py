@@ -112,7 +112,7 @@ class Model:
 
     >>> model = Model()
     >>> model.fingerprint
-    'eecd587749d132a6'
+    '2eb45844246259c7'
 
     How questions are asked, everywhere the same:
 
@@ -134,8 +134,7 @@ class Model:
         self, path: str | os.PathLike[str] | None = None, *, threads: int | None = None
     ) -> None:
         file = _DEFAULT if path is None else pathlib.Path(path)
-        # The package's own file is mapped: all processes of a machine share its memory.
-        self._native = _native.Model(os.fspath(file), path is None, threads)
+        self._native = _native.Model(os.fspath(file), threads)
 
     @property
     def fingerprint(self) -> str:

@@ -194,10 +194,15 @@ impl Chosen {
         Ok(Query { truncate: self.truncate, ..Query::new(method) })
     }
 
+    /// Whether the choice is left to the model.
+    pub(super) fn is_auto(&self) -> bool {
+        self.method.trim().eq_ignore_ascii_case("auto")
+    }
+
     /// [`Chosen::query`] where vectors are wanted: the model's choice for scores need not have them.
     fn vectors(&self, engine: &Engine) -> Result<Query, Failure> {
         let query = self.query(engine)?;
-        if self.method.trim().eq_ignore_ascii_case("auto") {
+        if self.is_auto() {
             return Ok(Query { method: engine.auto_embedding(), ..query });
         }
         Ok(query)

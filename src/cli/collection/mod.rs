@@ -261,7 +261,8 @@ fn item(input: &mut Input, now: i64) -> Result<Option<Item>, Failure> {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let read = serde_json::from_slice::<Incoming>(line).map_err(|error| error.to_string());
+        let read = serde_json::from_slice::<Incoming>(line)
+            .map_err(|error| format!("expected an item as a JSON object: {error}"));
         let checked = read.and_then(|incoming| {
             let item = incoming.into_item(now);
             match item.check(TextLimits::DEFAULT.bytes) {

@@ -26,7 +26,7 @@ pub(in crate::cli) struct SweepArgs {
     /// Labelled pairs of items: fields `a` and `b` with their ids, and `label`, 1 for items of one event, else 0
     #[arg(long, value_name = "FILE", conflicts_with = "events")]
     pairs: Option<PathBuf>,
-    /// Labelled items: fields `id` and `event`
+    /// Labelled items: fields `id` and `event`; one without an event is an event of its own
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
     /// Model file, as FILE or NAME=FILE [default: the first that `cognate serve` would take; env

@@ -42,7 +42,19 @@ const ASSETS: [(&str, &str, &str); 20] = [
 
 /// What our page of the document needs of Swagger UI. Its own page would configure itself by a
 /// script that asks other hosts, and is not served.
-const SWAGGER: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
+#[cfg(feature = "swagger")]
+fn swagger(name: &str) -> Option<Cow<'static, [u8]>> {
+    let is_needed = ["swagger-ui.css", "swagger-ui-bundle.js"].contains(&name);
+    utoipa_swagger_ui::serve(name, Arc::default())
+        .ok()?
+        .filter(|_| is_needed)
+        .map(|found| found.bytes)
+}
+
+#[cfg(not(feature = "swagger"))]
+fn swagger(_name: &str) -> Option<Cow<'static, [u8]>> {
+    None
+}
 
 /// A page on which texts can be tried out.
 #[utoipa::path(
@@ -72,14 +84,11 @@ pub(crate) async fn docs_file(
 ) -> Result<Response, ApiError> {
     // A name that is no UTF-8 is none of ours.
     let Path(name) = name.map_err(|_| missing())?;
-    if name == "index.html" {
+    if name == "index.html" && cfg!(feature = "swagger") {
         return Ok(file(HTML, docs_page(app.access().is_some()).into_bytes().into()));
     }
-    let name = SWAGGER.into_iter().find(|known| *known == name).ok_or_else(missing)?;
-    let found = utoipa_swagger_ui::serve(name, Arc::default()).ok().flatten();
-    let found = found.ok_or_else(missing)?;
-    let media = if name.ends_with(".css") { CSS } else { SCRIPT };
-    Ok(file(media, found.bytes))
+    let found = swagger(&name).ok_or_else(missing)?;
+    Ok(file(if name.ends_with(".css") { CSS } else { SCRIPT }, found))
 }
 
 /// The page that shows the document. It shows locks if keys are required.

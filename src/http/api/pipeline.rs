@@ -190,21 +190,27 @@ impl Stage<'_> {
     }
 }
 
+/// Refuses a request by its head, for the path that it was sent to.
+type CheckHead = fn(&Request) -> Result<(), ApiError>;
+
+/// Reads a question from a body, for the path that it was sent to.
+type Reader = Box<dyn for<'b> FnOnce(&'b [u8]) -> Result<AnyAsk<'b>, ApiError> + Send>;
+
 /// A question on its way, and the body before it is read.
-struct Underway<E: Endpoint> {
+struct Underway {
     carried: Carried,
-    body: Result<Held, (Bytes, E::Address)>,
+    body: Result<Held, (Bytes, Reader)>,
 }
 
-impl<E: Endpoint> Underway<E> {
+impl Underway {
     /// Goes on with one of these threads; refusals are in the words of the body. Whatever an answered
     /// question held is given back here: units that wait for the task to go on would pile up.
     fn advance(mut self, threads: Threads, job: &JobContext) -> Result<Step<Self>, ApiError> {
         let begun = Instant::now();
         let mut held = match self.body {
             Ok(held) => held,
-            Err((body, address)) => {
-                let read = Held::try_new(body, |body| E::read(body, &address).map(Stage::Read));
+            Err((body, reader)) => {
+                let read = Held::try_new(body, |body| reader(body).map(Stage::Read));
                 self.carried.took += begun.elapsed();
                 read?
             }
@@ -228,29 +234,32 @@ pub(crate) async fn answer<E: Endpoint + 'static>(
     address: E::Address,
     request: Request,
 ) -> Result<Response, ApiError> {
+    let reader: Reader = Box::new(move |body| E::read(body, &address));
     let mut dialect = None;
-    match answered::<E>(&app, (address, request), &mut dialect).await {
+    match answered(&app, request, (E::check_head, reader), &mut dialect).await {
         Ok(answered) => Ok(respond(&app, answered)),
         Err(error) => Err(ApiError { dialect: error.dialect.or(dialect), ..error }),
     }
 }
 
-async fn answered<E: Endpoint + 'static>(
+// For no endpoint by itself, so that it is compiled once.
+async fn answered(
     app: &Arc<App>,
-    (address, request): (E::Address, Request),
+    request: Request,
+    (check_head, reader): (CheckHead, Reader),
     dialect: &mut Option<Dialect>,
 ) -> Result<Answered, ApiError> {
     let facts = Facts::of(&request);
     let client = Caller::of(request.extensions())?.client;
     let mut permit = app.admission.admit_soon(&client).await?;
-    E::check_head(&request)?;
+    check_head(&request)?;
     let body = read(app, request, &mut permit, |bytes| app.settings.items_in(bytes)).await?;
     // To parse a long body would hold a thread of the runtime too long.
     let mut threads = if body.len() > INLINE_BYTES { Threads::Pool } else { Threads::Here };
     let (app, models, took) = (Arc::clone(app), app.models(), Duration::ZERO);
     let of_job = Arc::clone(&app);
     let carried = Carried { app: of_job, models, permit, facts, turn: None, dialect: None, took };
-    let mut question = Underway::<E> { carried, body: Err((body, address)) };
+    let mut question = Underway { carried, body: Err((body, reader)) };
     loop {
         let went = run((&app, &client), threads, move |job| question.advance(threads, job)).await;
         let need;

@@ -12,6 +12,7 @@ use utoipa_axum::routes;
 use crate::http::api::embed::{EmbedRequest, Foreign};
 use crate::http::app::App;
 use crate::http::auth::access::Caller;
+use crate::http::build;
 use crate::http::compatible::address::Address;
 use crate::http::compatible::input::{Input, Whole};
 use crate::http::compatible::vectors::{VectorDialect, VectorQuestion, Vectors};
@@ -299,5 +300,5 @@ struct OllamaVersion {
     responses((status = 200, description = "The version", body = OllamaVersion)),
 )]
 async fn ollama_version() -> Json<OllamaVersion> {
-    Json(OllamaVersion { version: env!("CARGO_PKG_VERSION") })
+    Json(OllamaVersion { version: build::VERSION })
 }

@@ -15,6 +15,7 @@ use crate::http::api::embed::{EmbedRequest, Foreign};
 use crate::http::api::similarity::SimilarityRequest;
 use crate::http::api::{embed, pipeline, similarity};
 use crate::http::app::App;
+use crate::http::build;
 use crate::http::compatible::address::Address;
 use crate::http::compatible::input::{Document, Either, Input, OnlyObject, Truncate, Whole};
 use crate::http::compatible::pairs::{PairDialect, PairQuestion, Sides};
@@ -224,6 +225,8 @@ struct TeiInfo {
     tokenization_workers: usize,
     /// This server's version.
     version: &'static str,
+    /// The commit that it was built of.
+    sha: &'static str,
 }
 
 /// What the model is for.
@@ -264,6 +267,7 @@ async fn tei_info(State(app): State<Arc<App>>) -> Result<Json<TeiInfo>, ApiError
         max_client_batch_size: settings.max_texts,
         auto_truncate: true,
         tokenization_workers: app.compute.threads(),
-        version: env!("CARGO_PKG_VERSION"),
+        version: build::VERSION,
+        sha: build::REVISION,
     }))
 }

@@ -12,6 +12,7 @@ use utoipa_axum::routes;
 
 use crate::http::api::embed::{EmbedRequest, Foreign};
 use crate::http::app::App;
+use crate::http::build;
 use crate::http::compatible::address::Address;
 use crate::http::compatible::input::{OnlyObject, Whole};
 use crate::http::compatible::vectors::{VectorDialect, VectorQuestion, Vectors};
@@ -162,7 +163,7 @@ async fn weaviate_meta(
         model: loaded.name.to_string(),
         fingerprint: model.fingerprint().to_owned(),
         dimensions: model.dims(),
-        version: env!("CARGO_PKG_VERSION"),
+        version: build::VERSION,
     }))
 }
 

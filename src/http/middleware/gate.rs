@@ -3,7 +3,7 @@
 //! before it looks for room, it says itself.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
 use axum::http::{Request, Response, header};
@@ -12,6 +12,7 @@ use futures_util::FutureExt;
 use http_body_util::BodyExt;
 
 use crate::http::app::App;
+use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
 use crate::http::middleware::authorize;
 use crate::http::middleware::authorize::authorise;
@@ -21,13 +22,15 @@ use crate::http::request::body;
 
 pub(crate) struct QuestionGate {
     app: Arc<App>,
-    /// Their paths, all of them behind the keys.
-    questions: HashSet<Arc<str>>,
+    /// Makes their paths, all of them behind the keys.
+    paths: fn(&[Dialect]) -> HashSet<Arc<str>>,
+    /// The paths, once units were scarce: a start need not wait for them.
+    questions: OnceLock<HashSet<Arc<str>>>,
 }
 
 impl QuestionGate {
-    pub(crate) fn new(app: Arc<App>, questions: HashSet<Arc<str>>) -> Self {
-        Self { app, questions }
+    pub(crate) fn new(app: Arc<App>, paths: fn(&[Dialect]) -> HashSet<Arc<str>>) -> Self {
+        Self { app, paths, questions: OnceLock::new() }
     }
 
     /// Why there is no room for a question, where nothing else is wrong with its head.
@@ -52,7 +55,8 @@ impl Gate for QuestionGate {
     }
 
     fn refuse(&self, mut request: Request<()>) -> Option<Response<Bytes>> {
-        let route = self.questions.get(request.uri().path())?;
+        let questions = self.questions.get_or_init(|| (self.paths)(&self.app.settings.dialects));
+        let route = questions.get(request.uri().path())?;
         let refusal = self.refusal(&request)?;
         let record = Recorded::at(&self.app, &mut request, Arc::clone(route));
         // A caller without a valid key gets 401, and is not told to retry.

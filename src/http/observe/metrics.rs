@@ -10,6 +10,7 @@ use cognate::engine::Counts;
 use cognate::methods::Method;
 use cognate_collections::{Activity, CollectionInfo};
 
+use crate::http::build;
 use crate::http::dialect::Dialect;
 use crate::http::error::{ApiError, Bottleneck, Code};
 use crate::http::observe::collections;
@@ -108,7 +109,10 @@ impl Metrics {
             |method: &Method| counter("cognate_method_requests_total", "method", method.name());
         let dialect =
             |dialect: Dialect| counter("cognate_dialect_requests_total", "dialect", dialect.name());
-        registry.gauge("cognate_build_info", &[("version", env!("CARGO_PKG_VERSION"))]).set(1.0);
+        let features = build::features();
+        let built =
+            [("version", build::VERSION), ("revision", build::REVISION), ("features", &features)];
+        registry.gauge("cognate_build_info", &built).set(1.0);
         Self {
             routes: by_path,
             methods: Method::ALL.iter().map(method).collect(),
@@ -295,7 +299,7 @@ families! {
     Counter cognate_non_finite_total "Requests that failed because a score was not finite.";
     Counter cognate_reloads_total "Reloads of keys and models that succeeded.";
     Counter cognate_reload_failures_total "Reloads that left old keys or models in place.";
-    Gauge cognate_build_info "1, with the version as a label.";
+    Gauge cognate_build_info "1, with version, revision and features as labels.";
     Gauge cognate_requests_in_flight "Requests being answered.";
     Gauge cognate_connections "Open connections.";
     Histogram cognate_collection_rank_duration_seconds

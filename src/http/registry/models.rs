@@ -12,7 +12,6 @@ use axum::body::Bytes;
 use axum::http::HeaderValue;
 use cognate::engine::{Engine, Query, QueryError};
 use cognate::model::format::Limits;
-use cognate::model::mapped::AUTO_COPY_BYTES;
 use cognate::model::{Model, ModelError, Storage};
 use rustix::fs::Access;
 use rustix::process::{Resource, getrlimit};
@@ -23,11 +22,17 @@ use crate::http::error::{ApiError, Code};
 use crate::http::registry::models;
 use crate::http::settings::{NamedModel, Settings};
 
+/// Where rows may be read by the widest registers.
 #[cfg(feature = "embed-model")]
-pub(crate) const EMBEDDED: Option<&[u8]> =
-    Some(include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors")));
+#[repr(C, align(64))]
+struct Aligned<B: ?Sized>(B);
+#[cfg(feature = "embed-model")]
+static FILE: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/models/default.safetensors")));
+#[cfg(feature = "embed-model")]
+pub(crate) static EMBEDDED: Option<&[u8]> = Some(&FILE.0);
 #[cfg(not(feature = "embed-model"))]
-pub(crate) const EMBEDDED: Option<&[u8]> = None;
+pub(crate) static EMBEDDED: Option<&[u8]> = None;
 
 /// Pairs that a model must have finite scores for before it is published.
 const CANARY: [(&str, &str); 3] = [
@@ -158,8 +163,7 @@ fn open(
     let failed = |source: ModelError| ModelsError::Model { name: name(), source: Box::new(source) };
     let model = if named.is_embedded() {
         let bytes = EMBEDDED.ok_or_else(|| ModelsError::NotEmbedded { name: name() })?;
-        check_memory(named, bytes.len() as u64, true)?;
-        Model::from_bytes(bytes, &settings.open_options()).map_err(failed)?
+        Model::from_program(bytes, &settings.open_options()).map_err(failed)?
     } else {
         open_file(named, settings)?
     };
@@ -188,12 +192,7 @@ fn open_file(named: &NamedModel, settings: &Settings) -> Result<Model, ModelsErr
     }
     // A file that cannot be examined is refused when it is opened, with the reason.
     let bytes = std::fs::metadata(path).map_or(0, |found| found.len());
-    let copied = match settings.model_storage {
-        Storage::Map => false,
-        Storage::Copy => true,
-        Storage::Auto => bytes <= AUTO_COPY_BYTES,
-    };
-    check_memory(named, bytes, copied)?;
+    check_memory(named, bytes, settings.model_storage == Storage::Copy)?;
     Model::open(path, &settings.open_options())
         .map_err(|source| ModelsError::Model { name: named.name.clone(), source: Box::new(source) })
 }

@@ -3,12 +3,20 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 
 use strsim::osa_distance;
 
 use crate::http::settings::value::{RawValue, VARIABLES, quoted};
 use crate::http::settings::{LIST, NamedModel, Setting, Settings, file};
+
+/// What follows the name of a variable whose value stands in a file, as images of databases have it: for
+/// passwords, which variables show to whoever inspects a container.
+const IN_FILE: &str = "_FILE";
+/// Most bytes of such a file.
+const MAX_VALUE_BYTES: u64 = 64 << 10;
 
 /// The variable that names the settings file, and so is no setting.
 pub const FILE_VARIABLE: &str = "COGNATE_CONFIG";
@@ -174,20 +182,30 @@ impl Loaded {
             .filter(|(name, _)| name.starts_with(VARIABLES) && name != FILE_VARIABLE)
             .collect();
         ours.sort();
-        for (name, value) in ours {
+        for (name, value) in &ours {
             let origin = Origin::Environment(name.to_string());
-            match find(|setting| setting.variable() == name) {
-                Some(place) => {
-                    let text = value.to_str().ok_or_else(|| "is not UTF-8".to_owned());
-                    let list = LIST[place].rule.is_list();
-                    let written = text.map(|text| match list {
-                        true => RawValue::Many(text.split(',').map(str::to_owned).collect()),
-                        false => RawValue::One(text.to_owned()),
-                    });
-                    self.put(place, origin, written);
+            let named = |name: &str| find(|setting| setting.variable() == name);
+            let in_file = name.strip_suffix(IN_FILE).filter(|_| named(name).is_none());
+            let Some(place) = named(in_file.unwrap_or(name)) else {
+                let known = LIST.iter().map(Setting::variable);
+                let known = known.flat_map(|name| [format!("{name}{IN_FILE}"), name]);
+                self.unknown(origin, name, known);
+                continue;
+            };
+            let text = value.to_str().ok_or_else(|| "is not UTF-8".to_owned());
+            let text = match in_file {
+                Some(short) if ours.iter().any(|(other, _)| other == short) => {
+                    Err(format!("{short} says the same setting: keep one"))
                 }
-                None => self.unknown(origin, &name, LIST.iter().map(Setting::variable)),
-            }
+                Some(_) => text.and_then(content),
+                None => text.map(str::to_owned),
+            };
+            let list = LIST[place].rule.is_list();
+            let written = text.map(|text| match list {
+                true => RawValue::Many(text.split(',').map(str::to_owned).collect()),
+                false => RawValue::One(text),
+            });
+            self.put(place, origin, written);
         }
     }
 
@@ -242,6 +260,15 @@ fn nearest(said: &str, known: impl Iterator<Item = String>) -> Option<String> {
     let known = known.map(|known| (osa_distance(&said, &plain(&known)), known));
     let (distance, nearest) = known.min_by_key(|&(distance, _)| distance)?;
     (distance * 3 <= said.chars().count().max(3)).then_some(nearest)
+}
+
+/// The value that stands in a file, without the end of its line.
+fn content(path: &str) -> Result<String, String> {
+    let mut text = String::new();
+    let read =
+        File::open(path).and_then(|file| file.take(MAX_VALUE_BYTES).read_to_string(&mut text));
+    read.map_err(|error| format!("cannot read {}: {error}", quoted(path)))?;
+    Ok(text.trim_end().to_owned())
 }
 
 fn find(is: impl Fn(&Setting) -> bool) -> Option<usize> {

@@ -85,9 +85,9 @@ settings! {
     /// How a model file is checked when it is opened: `full` reads every byte, `structure` only what
     /// keeps look-ups within bounds.
     verify: Verify = Verify::Full, Choice(&["full", "structure"]);
-    /// How model files are held: `map` maps them, `copy` copies them so that changes to the file do
-    /// no harm, `auto` copies files of up to 64 MiB and maps larger ones.
-    model_storage: Storage = Storage::Auto, Choice(&["map", "copy", "auto"]);
+    /// How model files are held: `map` maps them, so that all processes share them, `copy` copies
+    /// them, for file systems on which others write into files.
+    model_storage: Storage = Storage::Map, Choice(&["map", "copy"]);
     /// Refuse model files that this process can write to.
     strict: bool = false, Switch;
     /// BLAKE3 digest that the first model's file must have.

@@ -208,7 +208,7 @@ macro_rules! words {
 
 words! {
     Verify { Full = "full", Structure = "structure" }
-    Storage { Map = "map", Copy = "copy", Auto = "auto" }
+    Storage { Map = "map", Copy = "copy" }
     StandIn { Auto = "auto", Zero = "zero", Hash = "hash", Error = "error" }
     Damaged { Refuse = "refuse", ServeOthers = "serve-others" }
     LoggedRequests { All = "all", Refused = "refused", None = "none" }

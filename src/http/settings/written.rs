@@ -54,7 +54,8 @@ const WIDTH: usize = 100;
 const HEAD: &str = "\
 # Settings of `cognate serve`. Copy this file to cognate.toml, in the folder where the service starts,
 # or name it with --config. Every setting is shown with its default: remove the # before a key to
-# change it. A flag (--max-pairs) and a variable (COGNATE_MAX_PAIRS) win over this file.
+# change it. A flag (--max-pairs) and a variable (COGNATE_MAX_PAIRS) win over this file; a variable of the
+# name with _FILE (COGNATE_POSTGRES_FILE) names a file that has the value, for what is secret.
 # `cognate serve --check` prints the settings in force and where each comes from.
 ";
 /// Models come last: a TOML table reaches to the end of the file.

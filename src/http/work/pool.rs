@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use cognate::engine::{Parts, QueryError};
+use cognate_collections::Asker;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use tokio::sync::oneshot;
@@ -182,7 +183,13 @@ fn queue_full(of_share: bool) -> ApiError {
     ApiError::overloaded(Bottleneck::Queue, detail)
 }
 
-fn late() -> ApiError {
+impl Asker for JobContext {
+    fn is_gone(&self) -> bool {
+        self.check().is_err()
+    }
+}
+
+pub(crate) fn late() -> ApiError {
     let detail = "computing the answer took longer than the server allows (setting \
                   `compute_deadline_ms`); ask for less at once, or again";
     ApiError::new(Code::DeadlineExceeded, detail)

@@ -79,13 +79,13 @@ fn every_command_has_a_manual_page() {
 
 /// What whoever reports a fault is asked for.
 #[test]
-fn the_long_version_tells_kernels_and_features() {
+fn the_long_version_tells_revision_kernels_and_features() {
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(printed(&["-V"]), format!("cognate {version}\n"));
     let told = printed(&["--version"]);
     let lines: Vec<&str> = told.lines().collect();
-    let [first, kernels, features] = lines[..] else { panic!("{told}") };
-    assert_eq!(first, format!("cognate {version}"));
+    let [first, revision, kernels, features] = lines[..] else { panic!("{told}") };
+    assert_eq!((first, revision), (&*format!("cognate {version}"), "revision: unknown"));
     assert_eq!(kernels, format!("kernels: {}", cognate_kernels::simd::name()));
     let has_training = features.split([' ', ',']).any(|word| word == "train");
     assert_eq!((features.starts_with("features: "), has_training), (true, cfg!(feature = "train")));

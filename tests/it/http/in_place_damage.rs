@@ -20,10 +20,6 @@ use crate::support::process::Process;
 const SIGBUS: i32 = 7;
 const WORDS: &str = "was cut short";
 
-fn held(storage: &str) -> Vec<String> {
-    vec!["--model-storage".to_owned(), storage.to_owned()]
-}
-
 /// Sends one request; the whole answer, or nothing if the connection broke.
 fn ask(address: SocketAddr, request: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).unwrap();
@@ -62,7 +58,7 @@ fn cut(path: &Path) {
 
 #[test]
 fn a_mapped_file_cut_short_ends_the_process_with_a_line_that_names_it() {
-    let mut process = Process::start(&held("map"));
+    let mut process = Process::start(&[]);
     assert!(scores(process.address).is_some());
     cut(process.model());
     assert_eq!(scores(process.address), None);
@@ -74,27 +70,25 @@ fn a_mapped_file_cut_short_ends_the_process_with_a_line_that_names_it() {
     assert_eq!(line["file"], process.model().to_str().unwrap());
     assert_eq!(line["level"], "ERROR");
     // Nothing serves the remains.
-    let mut again = Process::start_with(process.model(), &held("map"));
+    let mut again = Process::start_with(process.model(), &[]);
     assert_eq!(again.wait(Duration::from_secs(5)).code(), Some(1), "{}", again.log());
 }
 
 #[test]
 fn a_copied_file_may_be_cut_short_or_overwritten() {
-    for storage in ["copy", "auto"] {
-        let process = Process::start(&held(storage));
-        let before = scores(process.address).unwrap();
-        let file = File::options().write(true).open(process.model()).unwrap();
-        file.write_all_at(&[0x55; 4096], 512).unwrap();
-        assert_eq!(scores(process.address), Some(before.clone()));
-        cut(process.model());
-        assert_eq!(scores(process.address), Some(before));
-        assert!(is_ready(process.address));
-    }
+    let process = Process::start(&["--model-storage".to_owned(), "copy".to_owned()]);
+    let before = scores(process.address).unwrap();
+    let file = File::options().write(true).open(process.model()).unwrap();
+    file.write_all_at(&[0x55; 4096], 512).unwrap();
+    assert_eq!(scores(process.address), Some(before.clone()));
+    cut(process.model());
+    assert_eq!(scores(process.address), Some(before));
+    assert!(is_ready(process.address));
 }
 
 #[test]
 fn a_mapped_file_overwritten_in_place_makes_the_service_unready() {
-    let process = Process::start(&held("map"));
+    let process = Process::start(&[]);
     assert!(is_ready(process.address));
     let size = process.model().metadata().unwrap().len();
     let file = File::options().write(true).open(process.model()).unwrap();
@@ -109,7 +103,7 @@ fn a_mapped_file_overwritten_in_place_makes_the_service_unready() {
 
 #[test]
 fn a_signal_that_somebody_sent_ends_the_process_without_blaming_a_file() {
-    let mut process = Process::start(&held("map"));
+    let mut process = Process::start(&[]);
     process.signal("BUS");
     assert_eq!(process.wait(Duration::from_secs(5)).signal(), Some(SIGBUS));
     assert!(!process.log().contains(WORDS), "{}", process.log());

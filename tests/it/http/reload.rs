@@ -118,7 +118,7 @@ async fn a_file_changed_in_place_under_its_map_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
     replace(&path, &tiny(Dtype::F32));
-    let mapped = app_over(&path, |settings| settings.model_storage = Storage::Map).await;
+    let mapped = app_over(&path, |_| ()).await;
     let copied = app_over(&path, |settings| settings.model_storage = Storage::Copy).await;
     // A rename over it is how models are meant to be replaced.
     replace(&path, &tiny(Dtype::I8));
@@ -148,7 +148,6 @@ async fn a_damaged_model_is_refused_and_a_touched_one_is_not() {
     replace(&paths[1], &tiny(Dtype::I8));
     let app = app_over(&paths[0], |settings| {
         settings.model.push(NamedModel { name: "int8".to_owned(), path: paths[1].clone() });
-        settings.model_storage = Storage::Map;
     })
     .await;
     let ask = async |model: &str| {

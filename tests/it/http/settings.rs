@@ -116,6 +116,37 @@ fn each_layer_covers_the_one_below() {
 }
 
 #[test]
+fn a_variable_may_name_a_file_that_has_the_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("url");
+    std::fs::write(&path, "postgres://cognate:p%40ss@db.example/cognate\n").unwrap();
+    let path = path.to_str().unwrap();
+    let loaded = read("", &[("COGNATE_POSTGRES_FILE", path), ("COGNATE_KEYS_FILE", "/k")], &[]);
+    assert_eq!(problems(&loaded), [""; 0]);
+    let [given, plain] =
+        [&loaded, &read("postgres = 'postgres://cognate:p%40ss@db.example/cognate'", &[], &[])]
+            .map(|loaded| loaded.settings.postgres.clone());
+    assert!(given.is_some() && given == plain);
+    assert_eq!(loaded.settings.keys_file.as_deref(), Some(Path::new("/k")));
+    let origin = Origin::Environment("COGNATE_POSTGRES_FILE".to_owned());
+    assert_eq!(*loaded.origin("postgres"), origin);
+    for (variables, says) in [
+        (&[("COGNATE_POSTGRES_FILE", "/not/there")][..], "cannot read `/not/there`: "),
+        (
+            &[("COGNATE_POSTGRES_FILE", path), ("COGNATE_POSTGRES", "x")],
+            "COGNATE_POSTGRES says the same",
+        ),
+        (
+            &[("COGNATE_POSTGRESS_FILE", path)],
+            "no such setting; did you mean COGNATE_POSTGRES_FILE?",
+        ),
+    ] {
+        let told = problems(&read("", variables, &[]));
+        assert!(told.iter().any(|one| one.contains(says)), "{told:?}");
+    }
+}
+
+#[test]
 fn every_setting_can_be_given_in_every_layer() {
     for setting in LIST {
         let mut expected = Settings::default();

@@ -140,6 +140,19 @@ fn deployments_name_the_version_that_is_here() {
     }
 }
 
+/// Registries compare it with the workflow that publishes.
+#[test]
+fn manifests_name_one_repository() {
+    let repository = env!("CARGO_PKG_REPOSITORY");
+    for (file, line) in [
+        ("python/pyproject.toml", format!("Homepage = \"{repository}\"")),
+        ("wasm/lib/package.json", format!("\"url\": \"git+{repository}.git\"")),
+        ("deploy/helm/cognate/Chart.yaml", format!("home: {repository}")),
+    ] {
+        assert!(read(file).contains(&line), "{file}: expected `{line}`; run `.ci/owner`");
+    }
+}
+
 #[test]
 fn methods_are_counted_rightly_and_all_explained() {
     let all = Method::ALL.len();

@@ -22,10 +22,11 @@ const MAY_USE_IN_CORE: [Rule; 5] = [
 const MAY_USE_IN_ROOT: [Rule; 2] = [("http", &[]), ("cli", &["http"])];
 
 /// The modules of `http` and those of them that each may use.
-const MAY_USE_IN_HTTP: [Rule; 18] = [
+const MAY_USE_IN_HTTP: [Rule; 19] = [
+    ("build", &[]),
     ("dialect", &[]),
     ("error", &["dialect"]),
-    ("observe", &["dialect", "error"]),
+    ("observe", &["build", "dialect", "error"]),
     ("settings", &["dialect", "observe"]),
     ("auth", &["error", "observe", "settings"]),
     ("registry", &["error", "settings", "auth"]),
@@ -55,8 +56,8 @@ const MAY_USE_IN_HTTP: [Rule; 18] = [
     (
         "compatible",
         &[
-            "dialect", "error", "auth", "registry", "work", "request", "openapi", "app", "routes",
-            "api",
+            "build", "dialect", "error", "auth", "registry", "work", "request", "openapi", "app",
+            "routes", "api",
         ],
     ),
     (
@@ -75,7 +76,7 @@ const MAY_USE_IN_HTTP: [Rule; 18] = [
             "compatible",
         ],
     ),
-    ("serve", &["settings", "net", "app"]),
+    ("serve", &["build", "settings", "net", "app"]),
     // A test of the whole.
     ("seeded", &["error", "auth", "registry", "settings", "work", "net", "app", "router"]),
 ];

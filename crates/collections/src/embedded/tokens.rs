@@ -9,7 +9,7 @@ use cognate::methods::Counted;
 use hashbrown::HashMap;
 
 use crate::embedded::EmbeddedCollection;
-use crate::embedded::bits::{BLOCK, Bits, count, number, places, set, without};
+use crate::embedded::bits::{BLOCK, Bits, and, count, number, places, set, without};
 use crate::embedded::blocks::{BlockMaker, Kept, Wanted, items_of};
 use crate::embedded::narrow::{FEW, SHARE, chosen};
 use crate::settings::Paid;
@@ -29,6 +29,8 @@ pub(super) struct TokenBlock {
     apart: Bits,
     /// How many tokens each item has, and how many different ones.
     sizes: Vec<[u16; 2]>,
+    /// The most tokens of an item.
+    longest: u16,
     /// Every token once, by its key, in order.
     keys: Vec<u64>,
     /// Where the postings of each token end.
@@ -86,7 +88,8 @@ impl TokenBlock {
             ends.push(ends.last().copied().unwrap_or(0) + run.len() as u32);
         }
         let postings = entries.into_iter().map(|(_, posting)| posting).collect();
-        let mut block = Self { known, apart, sizes, keys, ends, postings, paid: None };
+        let longest = sizes.iter().map(|[length, _]| *length).max().unwrap_or(0);
+        let mut block = Self { known, apart, sizes, longest, keys, ends, postings, paid: None };
         block.paid = budget.take_spare(block.bytes()).ok();
         Ok(block)
     }
@@ -143,6 +146,18 @@ impl EmbeddedCollection {
         by: &Query,
         cancel: Cancellation<'_>,
     ) -> Result<Chosen, ChooseError> {
+        self.counted_with(meant, best, (by, &[Tokens::Some, Tokens::None]), cancel)
+    }
+
+    /// The same of items that have tokens of the texts, or none, in this order; not of the last where none of
+    /// them is among the best.
+    fn counted_with(
+        &self,
+        meant: &Wanted,
+        best: &TopQuery<'_>,
+        (by, those): (&Query, &[Tokens]),
+        cancel: Cancellation<'_>,
+    ) -> Result<Chosen, ChooseError> {
         let (view, wanted) = meant;
         let items = count(wanted);
         let needed = best.length.max(1).saturating_mul(best.texts.len());
@@ -155,21 +170,29 @@ impl EmbeddedCollection {
         };
         let mut maker = BlockMaker::of(self, &self.tokens, best.engine);
         let mut numbers = Vec::new();
-        for (at, bits) in wanted {
-            cancel.check()?;
-            let block = maker.block(*at, bits, view, |kept, missing| {
-                TokenBlock::of(kept, missing, best.engine, by, &self.budget)
-            })?;
-            let told = without(bits, &block.apart);
-            for classes in &mut classes {
-                classes.sort(*at, &block, &told);
+        for &tokens in those {
+            for (at, bits) in wanted {
+                cancel.check()?;
+                let block = maker.block(*at, bits, view, |kept, missing| {
+                    TokenBlock::of(kept, missing, best.engine, by, &self.budget)
+                })?;
+                let told = without(bits, &block.apart);
+                for classes in &mut classes {
+                    classes.sort(*at, &block, &told, tokens);
+                }
+                if tokens == Tokens::Some {
+                    numbers.extend(places(without(bits, &told)).map(|place| number(*at, place)));
+                }
             }
-            numbers.extend(places(without(bits, &told)).map(|place| number(*at, place)));
+            for (classes, (text, _)) in classes.iter_mut().zip(&best.texts) {
+                cancel.check()?;
+                classes.rank(text, best.engine, by, tokens)?;
+            }
+            if !classes.iter().any(|classes| classes.wants_others) {
+                break;
+            }
         }
-        for (classes, (text, _)) in classes.iter().zip(&best.texts) {
-            cancel.check()?;
-            classes.best(text, best.engine, by, &mut numbers)?;
-        }
+        classes.iter().for_each(|classes| classes.best(&mut numbers));
         numbers.sort_unstable();
         numbers.dedup();
         Ok(chosen(meant, numbers))
@@ -185,7 +208,8 @@ impl EmbeddedCollection {
     ) -> Result<Chosen, ChooseError> {
         let mut items = self.nearest(meant, shortlist, cancel)?.items;
         for by in methods {
-            let best = self.counted(meant, shortlist, by, cancel)?;
+            // Items without a token of the query are the best for want of others.
+            let best = self.counted_with(meant, shortlist, (by, &[Tokens::Some]), cancel)?;
             // Else it cannot tell the best, and these are all.
             if best.items.len() < best.meant {
                 items.extend(best.items);
@@ -220,6 +244,13 @@ fn classes(
 /// Items that have the same score: how often each token of the query occurs, and how many tokens there are.
 type Class = (u128, u16);
 
+/// Items by whether they have a token of a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tokens {
+    Some,
+    None,
+}
+
 /// The first items of each class for one text.
 struct Classes {
     keys: Vec<u64>,
@@ -228,7 +259,13 @@ struct Classes {
     places: HashMap<Class, Place>,
     /// The class of items without any token of the query, by how many tokens they have.
     others: Vec<Option<Place>>,
+    /// Whether such items may be among the best.
+    wants_others: bool,
+    /// The most tokens of an item.
+    longest: u16,
     numbers: Vec<Vec<u64>>,
+    /// The classes with their scores, the best first.
+    ranked: Vec<(f32, usize)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -240,7 +277,8 @@ struct Place {
 impl Classes {
     fn of(keys: Vec<u64>, counted: Counted, length: usize) -> Self {
         let (places, others, numbers) = (HashMap::new(), Vec::new(), Vec::new());
-        Self { keys, counted, length, places, others, numbers }
+        let (wants_others, longest, ranked) = (true, 0, Vec::new());
+        Self { keys, counted, length, places, others, wants_others, longest, numbers, ranked }
     }
 
     fn bits(&self) -> usize {
@@ -250,8 +288,13 @@ impl Classes {
         }
     }
 
-    fn sort(&mut self, at: u64, block: &TokenBlock, wanted: &Bits) {
-        let mut held = [0_u128; BLOCK as usize];
+    /// Sorts the wanted items of a block that have a token of the query, or those that have none.
+    fn sort(&mut self, at: u64, block: &TokenBlock, wanted: &Bits, tokens: Tokens) {
+        if !self.wants_others {
+            return;
+        }
+        self.longest = self.longest.max(block.longest);
+        let (mut held, mut holders) = ([0_u128; BLOCK as usize], Bits::default());
         let bits = self.bits();
         let mut found = Vec::with_capacity(self.keys.len());
         block.postings_of(&self.keys, &mut found);
@@ -261,10 +304,16 @@ impl Classes {
                     Counted::Occurrences => u128::from(posting) & u128::from(MOST_TIMES),
                     Counted::Kinds => 1,
                 };
-                held[usize::from(posting >> TIMES_BITS)] |= times << (token * bits);
+                let place = usize::from(posting >> TIMES_BITS);
+                held[place] |= times << (token * bits);
+                set(&mut holders, place);
             }
         }
-        for place in places(*wanted) {
+        let wanted = match tokens {
+            Tokens::Some => and(wanted, &holders),
+            Tokens::None => without(wanted, &holders),
+        };
+        for place in places(wanted) {
             let [length, kinds] = block.sizes[place];
             let size = match self.counted {
                 Counted::Occurrences => length,
@@ -290,37 +339,73 @@ impl Classes {
         }
     }
 
-    /// Adds the numbers of the items that may be among the best: those of the best classes, until there are
-    /// as many as are wanted, and of classes as good as the last.
-    fn best(
-        &self,
+    /// Ranks the classes of these items among all, and finds out whether others may be among the best.
+    fn rank(
+        &mut self,
         text: &str,
         engine: &Engine,
         by: &Query,
-        numbers: &mut Vec<u64>,
+        tokens: Tokens,
     ) -> Result<(), ChooseError> {
-        let others = self.others.iter().enumerate();
-        let others = others.filter_map(|(size, place)| Some(((0, size), place.as_ref()?.class)));
-        let held = self
-            .places
-            .iter()
-            .map(|(&(held, size), place)| ((held, usize::from(size)), place.class));
-        let classes: Vec<((u128, usize), usize)> = held.chain(others).collect();
+        if !self.wants_others {
+            return Ok(());
+        }
+        let (kinds, classes): (Vec<(u128, usize)>, Vec<usize>) = match tokens {
+            Tokens::Some => {
+                let places = self.places.iter();
+                places.map(|(&(held, size), of)| ((held, usize::from(size)), of.class)).unzip()
+            }
+            Tokens::None => {
+                let others = self.others.iter().enumerate();
+                others.filter_map(|(size, of)| Some(((0, size), of.as_ref()?.class))).unzip()
+            }
+        };
+        let scores = self.scores(&kinds, text, engine, by)?;
+        self.ranked.extend(scores.into_iter().zip(classes));
+        self.ranked.sort_unstable_by(|(one, _), (other, _)| other.total_cmp(one));
+        let mut found = 0;
+        let last = self.ranked.iter().find(|(_, class)| {
+            found += self.numbers.get(*class).map_or(0, Vec::len);
+            found >= self.length
+        });
+        self.wants_others = tokens == Tokens::Some
+            && match last {
+                None => true,
+                Some(&(last, _)) => {
+                    let others: Vec<(u128, usize)> =
+                        (1..=usize::from(self.longest)).map(|size| (0, size)).collect();
+                    self.scores(&others, text, engine, by)?.iter().any(|score| *score >= last)
+                }
+            };
+        Ok(())
+    }
+
+    /// The scores of items of these classes.
+    fn scores(
+        &self,
+        classes: &[(u128, usize)],
+        text: &str,
+        engine: &Engine,
+        by: &Query,
+    ) -> Result<Vec<f32>, ChooseError> {
         let bits = self.bits();
         let scores = engine.counted_scores(text, by, |tell| {
             let mut times = vec![0; self.keys.len()];
-            for ((held, size), _) in &classes {
+            for (held, size) in classes {
                 for (token, times) in times.iter_mut().enumerate() {
                     *times = (held >> (token * bits)) as u32 & ((1 << bits) - 1);
                 }
                 tell(&times, size.saturating_sub(times.iter().sum::<u32>() as usize));
             }
         })?;
-        let mut best: Vec<(f32, usize)> =
-            scores.into_iter().zip(classes).map(|(score, (_, class))| (score, class)).collect();
-        best.sort_unstable_by(|(one, _), (other, _)| other.total_cmp(one));
+        Ok(scores)
+    }
+
+    /// Adds the numbers of the items that may be among the best: those of the best classes, until there are
+    /// as many as are wanted, and of classes as good as the last.
+    fn best(&self, numbers: &mut Vec<u64>) {
         let (mut found, mut last) = (0, f32::INFINITY);
-        for (score, class) in best {
+        for &(score, class) in &self.ranked {
             if found >= self.length && score < last {
                 break;
             }
@@ -329,6 +414,5 @@ impl Classes {
             found += first.len();
             last = score;
         }
-        Ok(())
     }
 }

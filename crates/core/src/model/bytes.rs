@@ -63,6 +63,7 @@ pub(super) enum Bytes {
     #[cfg(unix)]
     File(Mapping),
     Memory(AlignedBytes),
+    Program(&'static [u8]),
 }
 
 impl Bytes {
@@ -71,6 +72,7 @@ impl Bytes {
             #[cfg(unix)]
             Self::File(mapping) => mapping.as_slice(),
             Self::Memory(bytes) => bytes.as_slice(),
+            Self::Program(bytes) => bytes,
         }
     }
 
@@ -80,7 +82,7 @@ impl Bytes {
         match self {
             #[cfg(unix)]
             Self::File(mapping) => mapping.populate(range),
-            Self::Memory(_) => Ok(()),
+            Self::Memory(_) | Self::Program(_) => Ok(()),
         }
     }
 }

@@ -15,15 +15,13 @@ use std::path::Path;
 
 #[cfg(target_os = "linux")]
 use memmap2::Advice;
-use memmap2::{Mmap, MmapMut};
+use memmap2::{Mmap, MmapMut, MmapOptions};
 
 use crate::model::error::ModelError;
 use crate::model::options::Storage;
 use crate::model::origin::Origin;
 use crate::model::sigbus::RegisteredMap;
 
-/// The largest file that [`Storage::Auto`] copies.
-pub const AUTO_COPY_BYTES: u64 = 64 << 20;
 /// The smallest file that can hold a header.
 pub const LEAST_BYTES: u64 = 64;
 
@@ -55,18 +53,15 @@ impl Mapping {
             let path = path.to_owned();
             return Err(ModelError::Size { path, least: LEAST_BYTES, most, got: size });
         }
-        let copy = match storage {
-            Storage::Map => false,
-            Storage::Copy => true,
-            Storage::Auto => size <= AUTO_COPY_BYTES,
-        };
-        let (known, map) = if copy {
-            (None, copied(&file, size).map_err(ModelError::io(path, "copy"))?)
-        } else {
-            // SAFETY: the map is read-only and private to this value; that nobody shrinks or
-            // overwrites the file meanwhile is the promise stated at the top of this file.
-            let map = unsafe { Mmap::map(&file) }.map_err(ModelError::io(path, "map"))?;
-            (Some(RegisteredMap::new(path, &map)), map)
+        let (known, map) = match storage {
+            Storage::Copy => (None, copied(&file, size).map_err(ModelError::io(path, "copy"))?),
+            Storage::Map => {
+                // SAFETY: the map is read-only and private to this value; that nobody shrinks or
+                // overwrites the file meanwhile is the promise stated at the top of this file.
+                let map = unsafe { MmapOptions::new().map_copy_read_only(&file) }
+                    .map_err(ModelError::io(path, "map"))?;
+                (Some(RegisteredMap::new(path, &map)), map)
+            }
         };
         let mapping = Self { known, map, origin: Origin::new(file, &found) };
         if mapping.as_slice().len() as u64 != size || !mapping.untouched() {

@@ -12,8 +12,6 @@ pub mod disk;
 pub mod draft;
 mod error;
 pub mod format;
-#[cfg(unix)]
-pub mod freed;
 mod header;
 mod lines;
 #[cfg(unix)]
@@ -46,7 +44,7 @@ pub mod writer;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 pub use check::Verify;
 pub use counts::Counts;
@@ -86,18 +84,13 @@ pub struct OpenOptions {
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { verify: Verify::Full, storage: Storage::Auto, limits: Limits::DEFAULT }
+        Self { verify: Verify::Full, storage: Storage::Map, limits: Limits::DEFAULT }
     }
 }
-
-/// Models that were opened, and one more.
-static MODELS: AtomicU64 = AtomicU64::new(1);
 
 /// An opened model, shared between threads by reference.
 #[derive(Debug)]
 pub struct Model {
-    /// Tells the models of a process apart.
-    number: u64,
     path: PathBuf,
     bytes: Bytes,
     header: Header,
@@ -161,8 +154,21 @@ impl Model {
 
     /// The same from aligned bytes, which are not copied.
     pub fn from_aligned(bytes: AlignedBytes, options: &OpenOptions) -> Result<Self, ModelError> {
+        Self::in_memory(Bytes::Memory(bytes), options)
+    }
+
+    /// A model that is part of the program, whose pages processes share. It is copied unless its address is
+    /// a multiple of 64.
+    pub fn from_program(bytes: &'static [u8], options: &OpenOptions) -> Result<Self, ModelError> {
+        match bytes.as_ptr().addr().is_multiple_of(format::ALIGNMENT as usize) {
+            true => Self::in_memory(Bytes::Program(bytes), options),
+            false => Self::from_bytes(bytes, options),
+        }
+    }
+
+    fn in_memory(bytes: Bytes, options: &OpenOptions) -> Result<Self, ModelError> {
         let path = in_memory();
-        Self::read(&path, Bytes::Memory(bytes), options).map_err(ModelError::format(&path))
+        Self::read(&path, bytes, options).map_err(ModelError::format(&path))
     }
 
     fn read(path: &Path, bytes: Bytes, options: &OpenOptions) -> Result<Self, FormatError> {
@@ -179,7 +185,6 @@ impl Model {
             idf_unknown: header.number("idf_unknown")?.filter(|idf: &f32| idf.is_finite()),
         };
         let mut model = Self {
-            number: MODELS.fetch_add(1, Ordering::Relaxed),
             path: path.to_owned(),
             max_probe: header.number("max_probe")?.unwrap_or(0),
             normalisation: json(&header, "normalisation")?,
@@ -195,16 +200,37 @@ impl Model {
             lines: None,
             corpus,
         };
-        model.unlisted = UnlistedWords::of(&model)?;
-        check::structure(model.bytes.as_slice(), &model.header, &model.vocabulary())?;
-        if options.verify == Verify::Full {
-            check::full(model.bytes.as_slice(), &model.header, &model.vocabulary())?;
-            if let UnlistedWords::Fallback(_, Some(pieces)) = &model.unlisted {
-                check::found_by_look_up(PIECES_SECTION, &pieces.strings(&model))?;
+        let (file, header) = (model.bytes.as_slice(), &model.header);
+        let is_full = options.verify == Verify::Full;
+        let (unlisted, lines) = thread::scope(|scope| {
+            // Digests take as long as all else together; where there are no threads, they are made last.
+            let digests = is_full.then(|| {
+                thread::Builder::new().spawn_scoped(scope, || check::digests(file, header))
+            });
+            let unlisted = UnlistedWords::of(&model)?;
+            check::structure(file, header, &model.vocabulary())?;
+            let lines = Lines::of(model.vocabulary().all_bytes());
+            if let Some(digests) = digests {
+                let checked = model.check_numbers(&unlisted);
+                let digests = digests.ok().and_then(|thread| thread.join().ok());
+                digests.unwrap_or_else(|| check::digests(file, header))?;
+                checked?;
             }
-        }
-        model.lines = Lines::of(model.vocabulary().all_bytes());
+            Ok((unlisted, lines))
+        })?;
+        (model.unlisted, model.lines) = (unlisted, lines);
         Ok(model)
+    }
+
+    /// Checks every number, and that every word and piece is found.
+    fn check_numbers(&self, unlisted: &UnlistedWords) -> Result<(), FormatError> {
+        check::full(self.bytes.as_slice(), &self.header, &self.vocabulary())?;
+        match unlisted {
+            UnlistedWords::Fallback(_, Some(pieces)) => {
+                check::found_by_look_up(PIECES_SECTION, &pieces.strings(self))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Brings part of the file into memory, so that what the disk cannot give is an error here and
@@ -259,11 +285,6 @@ impl Model {
         let mut phrase = Phrase::new(self);
         phrase.read(text);
         phrase
-    }
-
-    /// A number that no other model of the process has.
-    pub(crate) fn number(&self) -> u64 {
-        self.number
     }
 
     /// The file this model was read from.
@@ -376,14 +397,14 @@ impl Model {
     pub fn untouched(&self) -> bool {
         match &self.bytes {
             Bytes::File(mapping) => mapping.untouched(),
-            Bytes::Memory(_) => true,
+            Bytes::Memory(_) | Bytes::Program(_) => true,
         }
     }
 
     fn file_under_map(&self) -> Option<&Origin> {
         match &self.bytes {
             Bytes::File(mapping) => mapping.file_under_map(),
-            Bytes::Memory(_) => None,
+            Bytes::Memory(_) | Bytes::Program(_) => None,
         }
     }
 }

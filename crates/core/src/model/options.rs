@@ -4,12 +4,10 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Storage {
     /// Mapped: shared between processes, loaded as touched, at the mercy of other writers.
+    #[default]
     Map,
     /// Copied once into memory of this process alone: nothing outside can change it any more.
     Copy,
-    /// Copied up to 64 MiB, mapped above.
-    #[default]
-    Auto,
 }
 
 impl std::str::FromStr for Storage {
@@ -19,8 +17,7 @@ impl std::str::FromStr for Storage {
         match text {
             "map" => Ok(Self::Map),
             "copy" => Ok(Self::Copy),
-            "auto" => Ok(Self::Auto),
-            other => Err(format!("expected map, copy or auto, got `{other}`")),
+            other => Err(format!("expected map or copy, got `{other}`")),
         }
     }
 }
@@ -63,7 +60,6 @@ mod tests {
     fn how_bytes_are_held_is_read_from_its_name() {
         assert_eq!("map".parse(), Ok(Storage::Map));
         assert_eq!("copy".parse(), Ok(Storage::Copy));
-        assert_eq!("auto".parse(), Ok(Storage::Auto));
         assert!("some".parse::<Storage>().is_err());
     }
 }

@@ -9,6 +9,7 @@
 //!
 //! Texts that are already tokens, joined by spaces, give the same tokens again.
 
+mod bylines;
 mod classes;
 mod clean;
 mod contractions;
@@ -30,8 +31,8 @@ mod window;
 pub use entities::NAMED as NAMED_ENTITIES;
 pub use length::about;
 pub use normalisation::{
-    Accents, Case, Cjk, Contractions, Controls, Cues, Elongations, Emoji, Entities, Hashtags,
-    Initials, Mentions, Normalisation, Numbers, Punctuation, TOKENISER, Urls,
+    Accents, Bylines, Case, Cjk, Contractions, Controls, Cues, Elongations, Emoji, Entities,
+    Hashtags, Initials, Mentions, Normalisation, Numbers, Punctuation, TOKENISER, Urls,
 };
 pub use spelling::shortened;
 pub use tokens::{Kind, Token, Tokens};
@@ -60,13 +61,14 @@ pub fn tokenise(rules: &Normalisation, input: &str, tokens: &mut Tokens) {
     while !input.is_char_boundary(end) {
         end -= 1;
     }
-    let input = &input[..end];
+    let part = bylines::headline(rules, &input[..end]);
+    let input = &input[..part.end];
     let plain = Plain::of(rules);
     tokens.begin(input, rules.case == Case::Lower);
     if rules.writes_tags() {
-        plain::scan_part(rules, &plain, input, 0..input.len(), tokens);
+        plain::scan_part(rules, &plain, input, part, tokens);
     } else {
-        plain::cut(rules, &plain, input, tokens);
+        plain::cut(rules, &plain, input, part.start, tokens);
     }
     tokens.end(input.len());
 }

@@ -18,11 +18,13 @@ macro_rules! rules {
         /// What to do with each kind of thing that short noisy text contains.
         ///
         /// Every field is written out in JSON and every field is required when it is read, so a model
-        /// file never depends on a default that a later version might change.
+        /// file never depends on a default that a later version might change; but for `bylines`, which stand
+        /// in the file where they are dropped.
         ///
         /// Any choice can be combined with any other. Tokens joined by spaces give the same tokens again,
-        /// with one exception: [`Accents::Strip`] with [`Contractions::Split`], where an accent on the
-        /// letters of a contraction (`don't̀`) hides it the first time.
+        /// with two exceptions: [`Accents::Strip`] with [`Contractions::Split`], where an accent on the
+        /// letters of a contraction (`don't̀`) hides it the first time, and [`Bylines::Drop`] with
+        /// [`Punctuation::Keep`], where spaces come to stand around a dash.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Normalisation {
@@ -30,6 +32,9 @@ macro_rules! rules {
             #[serde(deserialize_with = "current")]
             pub tokeniser: u32,
             $($(#[$about])* pub $field: $name,)+
+            /// What stands around a headline.
+            #[serde(default, skip_serializing_if = "Bylines::are_kept")]
+            pub bylines: Bylines,
         }
 
         $(
@@ -190,6 +195,29 @@ rules! {
     }
 }
 
+/// Names of who publishes a headline, and labels of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bylines {
+    /// They are words like any other.
+    #[default]
+    Keep,
+    /// `BREAKING: Quake hits Lima - BBC News` is `Quake hits Lima`. Left out are up to four words behind the last
+    /// bar, and as many behind the last dash that are set as a name, with spaces around either; before them
+    /// one or two words in capitals before the first colon. Three words are left, and the rule is applied again
+    /// to the end of what is left.
+    Drop,
+}
+
+impl Bylines {
+    /// Both values.
+    pub const ALL: &[Self] = &[Self::Keep, Self::Drop];
+
+    fn are_kept(&self) -> bool {
+        *self == Self::Keep
+    }
+}
+
 impl Normalisation {
     /// Whether some rule writes tags, so that a tag found in the input is the tag itself.
     pub(super) fn writes_tags(&self) -> bool {
@@ -231,6 +259,7 @@ const PLAIN: Normalisation = Normalisation {
     elongations: Elongations::Shorten,
     cues: Cues::Keep,
     cjk: Cjk::Run,
+    bylines: Bylines::Keep,
 };
 
 /// The same with each of a row of initials a word, as the tokenisers of known vectors have them.

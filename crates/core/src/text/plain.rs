@@ -12,12 +12,18 @@ use super::scan::{Bases, Scanner};
 use super::tokens::{Kind, Tokens};
 use super::window::{Letters, Plain, Window};
 
-/// Cuts a text into `tokens`, which begin with it. Words of which the masks say all are most of most
+/// Cuts a text from `start` on into `tokens`, which begin with it. Words of which the masks say all are most of most
 /// texts; what stands between two spaces and holds a byte to be decided about is cut alone, because no
 /// rule but those that write tags looks across a space.
-pub(super) fn cut(rules: &Normalisation, plain: &Plain, text: &str, tokens: &mut Tokens) {
+pub(super) fn cut(
+    rules: &Normalisation,
+    plain: &Plain,
+    text: &str,
+    start: usize,
+    tokens: &mut Tokens,
+) {
     let bytes = text.as_bytes();
-    let (mut at, mut settled) = (0, 0);
+    let (mut at, mut settled) = (start, 0);
     while at < bytes.len() {
         // The text as it lies in the arena, where blocks of it can be read.
         let window = Window::new(plain, tokens.arena.as_bytes(), at, bytes.len());

@@ -50,7 +50,8 @@ pub fn score<T: AsRef<str>>(
     let query = Query { truncate: true, ..Query::new(method) };
     let mut scores = engine.score_matrix(one, other, &query, go_on)?.scores;
     let votes = usual::VOTES.min(other.len()).max(1);
-    let joins = scores.chunks_mut(other.len().max(1)).map(|row| {
+    let joins = scores.rows_mut().into_iter().map(|row| {
+        let row = row.into_slice().unwrap_or_default();
         // Texts without a known word speak for nothing.
         row.iter_mut().filter(|score| score.is_nan()).for_each(|score| *score = 0.0);
         row.sort_unstable_by(|a, b| b.total_cmp(a));

@@ -1,6 +1,6 @@
 //! What is asked of a stream: options that may be left out, and what they come to for a model.
 
-use crate::engine::{Engine, Query, QueryError};
+use crate::engine::{Engine, Opposites, Query, QueryError};
 use crate::methods::{Info, Kind, Method};
 use crate::window::events::Rule;
 use crate::window::stream::Settings;
@@ -40,6 +40,8 @@ pub struct Options<'o> {
     pub duplicate_score: Option<f64>,
     /// Whether texts that are opposed to a text are none of its nearest.
     pub drop_opposed: bool,
+    /// Which opposites those are.
+    pub opposites: Option<Opposites>,
 }
 
 /// A least score.
@@ -77,6 +79,9 @@ pub enum OptionProblem {
         /// The method whose scores are in this range, where it is a score.
         scores_of: Option<&'static str>,
     },
+    /// It says which opposed texts are dropped, and none are.
+    #[error("expected count or without_names, where opposed texts are dropped")]
+    NoneDropped,
     /// No threshold was said, and none is known.
     #[error("no usual threshold is known for {method}: say one, or \"calibrated\"")]
     NoUsual {
@@ -116,6 +121,9 @@ impl Options<'_> {
             let unknown = |reason| by("opposes")(QueryError::OppositesUnknown { reason });
             engine.knows_opposites().map_err(unknown)?;
         }
+        if self.opposites.is_some_and(|kinds| kinds == Opposites::Ignore || !self.drop_opposed) {
+            return refused("opposites", OptionProblem::NoneDropped);
+        }
         let scoring = second.unwrap_or(method);
         let score = |option, score| within_scores(option, score, scoring);
         let threshold = match self.threshold {
@@ -145,7 +153,7 @@ impl Options<'_> {
             second,
             nearest: count("nearest", self.nearest, usual::NEAREST, MAX_NEAREST)?,
             floor: usual::FLOOR,
-            drop_opposed: self.drop_opposed,
+            drop_opposed: self.drop_opposed.then(|| self.opposites.unwrap_or(usual::OPPOSITES)),
             rule: Rule {
                 threshold,
                 votes: count("votes", self.votes, usual::VOTES, MAX_NEAREST)?,

@@ -2,7 +2,7 @@
 //! streams drawn from CrisisLex train, as `docs/events.md` tells. Thresholds that were found for a model
 //! stand in its file and go before these.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Opposites};
 use crate::methods::Method;
 
 /// The kind of a stream, which says what is usual.
@@ -36,6 +36,8 @@ pub const VOTES: usize = 4;
 pub const CENTRE: f32 = 0.0;
 /// The least cosine of a text that votes: below it two texts are as alike as any.
 pub const FLOOR: f32 = 0.2;
+/// The opposites that are dropped where any are: posts of one event name different things.
+pub const OPPOSITES: Opposites = Opposites::WithoutNames;
 /// The method that tells topics from noise, where a model is fitted for it.
 const SAME_EVENT: &str = "same-event";
 /// What a text needs beyond the threshold to join an event of 1, 2 and 3 texts: most of those begin and end

@@ -1,7 +1,8 @@
 //! What is usual for a kind of stream, and what a model says of it.
 
-use cognate::engine::{Engine, EventRules};
+use cognate::engine::{Engine, EventRules, Opposites};
 use cognate::methods::Method;
+use cognate::window::events::Decision;
 use cognate::window::options::{Least, MAX_LAST, OptionProblem, Options};
 use cognate::window::stream::{AddPolicy, Item, Reasons, Stream};
 use cognate::window::usual::Preset;
@@ -19,6 +20,7 @@ const TOPICS: Options<'_> = Options {
     centre: None,
     duplicate_score: None,
     drop_opposed: false,
+    opposites: None,
 };
 const STORIES: Options<'_> = Options { preset: Some(Preset::Stories), ..TOPICS };
 
@@ -66,4 +68,62 @@ fn a_text_that_joins_an_event_is_told_the_rarest_word_that_it_shares() {
     // Words later in the list of the tiny model are rarer, and one that is not listed is the rarest.
     let words: Vec<Option<&str>> = words.iter().map(Option::as_deref).collect();
     assert_eq!(words, [None, None, Some("town"), Some("xyzzy")]);
+}
+
+/// How many of some pairs a stream that takes up what is new alone takes for the same, where these opposites are
+/// dropped.
+fn same(engine: &Engine, pairs: &[[&str; 2]], opposites: Option<Opposites>) -> usize {
+    let options = Options {
+        second: Some("polarity-blend"),
+        threshold: Some(Least::Calibrated),
+        duplicate_score: Some(0.589),
+        drop_opposed: opposites.is_some(),
+        opposites,
+        ..TOPICS
+    };
+    let settings = options.resolve(engine, MAX_LAST).unwrap();
+    let is_same = |pair: &&[&str; 2]| {
+        let mut stream = Stream::new(engine, settings).unwrap();
+        let items = pair.map(|text| Item { time: 0, text });
+        let mut decided = Vec::new();
+        let tell = |decision: Decision, _: Reasons<'_>| decided.push(decision.duplicate);
+        stream.follow_with(&items, AddPolicy::New, || true, tell).unwrap();
+        decided[1]
+    };
+    pairs.iter().filter(is_same).count()
+}
+
+#[test]
+fn facts_that_differ_in_a_name_are_kept_where_names_are_dropped() {
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/default.safetensors");
+    let engine = Engine::open(model.as_ref(), &Default::default()).unwrap();
+    let requests = include_str!("../../../../tests/data/requests.tsv").lines().skip(1);
+    let (mut opposed, mut paraphrased) = (Vec::new(), Vec::new());
+    for line in requests {
+        let [label, _, part, one, other] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!()
+        };
+        match (part, label) {
+            ("names", "opposed") => opposed.push([one, other]),
+            ("names", _) => paraphrased.push([one, other]),
+            _ => {}
+        }
+    }
+    assert_eq!((opposed.len(), paraphrased.len()), (150, 150));
+    let (names, others) = (Some(Opposites::Count), Some(Opposites::WithoutNames));
+    for lost in [None, others] {
+        assert!(
+            same(&engine, &opposed, lost) >= 145,
+            "{lost:?}: {}",
+            same(&engine, &opposed, lost)
+        );
+    }
+    assert!(same(&engine, &opposed, names) <= 2, "{}", same(&engine, &opposed, names));
+    assert!(same(&engine, &paraphrased, names) >= 145, "{}", same(&engine, &paraphrased, names));
+    let ignored = (Some(Opposites::Ignore), true);
+    for (opposites, drop_opposed) in [(names, false), ignored] {
+        let asked = Options { opposites, drop_opposed, ..TOPICS };
+        let refused = asked.resolve(&engine, MAX_LAST).unwrap_err();
+        assert_eq!((refused.option, refused.problem), ("opposites", OptionProblem::NoneDropped));
+    }
 }

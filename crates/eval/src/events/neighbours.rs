@@ -123,10 +123,13 @@ impl Contender {
         let both = stream.texts.par_iter().zip(by_vectors(vectors, &stream.times, limits, most));
         let asked = both.map(|(text, mut near)| {
             if options.drop_opposed {
-                near = without_opposed(engine, text, &near, text_of)?;
+                near = without_opposed(engine, text, &near, usual::OPPOSITES, text_of)?;
             }
             match second {
-                Some(method) => look_again(engine, method, text, &near, text_of, || true),
+                Some(method) => {
+                    let again = look_again(engine, method, &[text], &[near], text_of, || true);
+                    again.map(|mut all| all.pop().unwrap_or_default())
+                }
                 None => Ok(near),
             }
         });

@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::EvalError;
 use crate::events::courses::largest;
 use crate::events::draws::Labelled;
-use crate::events::{PreparedStream, file_name};
+use crate::events::{PreparedStream, file_name, worth};
 
 /// Texts that are followed before the next ones are begun.
 const TOGETHER: usize = 4096;
@@ -33,7 +33,7 @@ const STEP: f32 = 0.03;
 pub enum SweepLabels {
     /// The fields `a` and `b` name two texts, `label` is 1 where they are of one event, else 0.
     Pairs(PathBuf),
-    /// The field `id` names a text, `event` its event.
+    /// The field `id` names a text, `event` its event; a text without one is an event of its own.
     Events(PathBuf),
 }
 
@@ -45,6 +45,8 @@ pub struct Sweep {
     pub texts: usize,
     /// Pairs or texts of the labels whose texts are there.
     pub labelled: usize,
+    /// Those that name a text which is not.
+    pub unknown: usize,
     pub thresholds: Vec<SweptThreshold>,
     #[serde(skip)]
     notes: Vec<String>,
@@ -77,25 +79,32 @@ enum Known {
 }
 
 impl Known {
-    fn read(labels: &SweepLabels, places: &HashMap<&str, usize>) -> Result<Self, EvalError> {
-        let mut known = match labels {
+    /// The labels, and how many name a text that is not there.
+    fn read(
+        labels: &SweepLabels,
+        places: &HashMap<&str, usize>,
+    ) -> Result<(Self, usize), EvalError> {
+        let (mut known, unknown) = match labels {
             SweepLabels::Pairs(path) => {
-                Self::Pairs(read(path, ["a", "b", "label"], |[a, b, is]| {
+                let (pairs, unknown) = read(path, ["a", "b", "label"], |[a, b, is]| {
                     let is = match &**is {
                         "1" => true,
                         "0" => false,
                         _ => return Err("`label`: expected 1 or 0".to_owned()),
                     };
                     Ok(places.get(&**a).zip(places.get(&**b)).map(|(&a, &b)| (a, b, is)))
-                })?)
+                })?;
+                (Self::Pairs(pairs), unknown)
             }
             SweepLabels::Events(path) => {
                 let mut numbers = HashMap::new();
-                Self::Events(read(path, ["id", "event"], |[id, event]| {
+                let (labelled, unknown) = read(path, ["id", "event"], |[id, event]| {
+                    let alone = Some(id.clone()).filter(|_| event.is_empty());
                     let next = numbers.len() as u64;
-                    let number = *numbers.entry(event.clone()).or_insert(next);
+                    let number = *numbers.entry((event.clone(), alone)).or_insert(next);
                     Ok(places.get(&**id).map(|&place| (place, number)))
-                })?)
+                })?;
+                (Self::Events(labelled), unknown)
             }
         };
         // A text that is labelled twice counts once, as it was labelled first.
@@ -108,7 +117,7 @@ impl Known {
             let problem = "it names no text that is there".to_owned();
             return Err(EvalError::Data { file: file.display().to_string(), problem });
         }
-        Ok(known)
+        Ok((known, unknown))
     }
 
     fn count(&self) -> usize {
@@ -153,28 +162,30 @@ impl Known {
     }
 }
 
-/// Reads some fields of every record.
+/// Reads some fields of every record, and counts those of which nothing is taken.
 fn read<const N: usize, T>(
     path: &Path,
     fields: [&str; N],
     mut take: impl FnMut(&[Box<str>; N]) -> Result<Option<T>, String>,
-) -> Result<Vec<T>, EvalError> {
+) -> Result<(Vec<T>, usize), EvalError> {
     let mut records = Records::open(path, RecordOptions::default())?;
     records.peek_names()?;
     let mut columns = Vec::with_capacity(N);
     for field in fields {
         columns.push(records.column(field)?);
     }
-    let mut all = Vec::new();
+    let (mut all, mut nothing) = (Vec::new(), 0);
     loop {
-        let Some(record) = records.read()? else { return Ok(all) };
+        let Some(record) = records.read()? else { return Ok((all, nothing)) };
         let values = || -> Result<[Box<str>; N], String> {
-            let each = columns.iter().map(|column| Ok(record.needed(column)?.into()));
+            let each =
+                columns.iter().map(|column| Ok(record.field(column)?.unwrap_or_default().into()));
             let each = each.collect::<Result<Vec<Box<str>>, String>>()?;
             <[Box<str>; N]>::try_from(each).map_err(|_| "expected all fields".to_owned())
         };
         match values().and_then(|values| take(&values)) {
-            Ok(one) => all.extend(one),
+            Ok(Some(one)) => all.push(one),
+            Ok(None) => nothing += 1,
             Err(problem) => return Err(records.wrong(problem).into()),
         }
     }
@@ -191,7 +202,8 @@ pub fn sweep_events(
 ) -> Result<Sweep, EvalError> {
     let named = texts.iter().enumerate().map(|(place, (id, _))| (*id, place));
     let places: HashMap<&str, usize> = named.collect();
-    let known = labels.map_or(Ok(Known::Nothing), |labels| Known::read(labels, &places))?;
+    let nothing = Ok((Known::Nothing, 0));
+    let (known, unknown) = labels.map_or(nothing, |labels| Known::read(labels, &places))?;
     let refused = |source| EvalError::Query { file: name.to_owned(), source };
     let items: Vec<Item<'_>> = texts.iter().map(|&(_, item)| item).collect();
     let mut stream = Stream::new(engine, *settings).map_err(refused)?;
@@ -218,10 +230,11 @@ pub fn sweep_events(
         let found = prepared.events(&Rule { threshold, votes, ..settings.rule });
         known.judge(threshold, &found)
     });
+    let swept: Vec<SweptThreshold> = swept.collect();
     let by = settings.second.unwrap_or(settings.method).name();
     let mut notes = vec![format!(
-        "Matched anew by {by}, in memory: {} votes, the last {} texts. `joined` are texts in events of two or \
-         more.",
+        "Matched anew by {by}, in memory: {} votes, the last {} texts; the threshold that was asked for is {usual}. \
+         `joined` are texts in events of two or more.",
         settings.rule.votes, settings.limits.last
     )];
     notes.extend(match &known {
@@ -232,16 +245,27 @@ pub fn sweep_events(
             pairs.len()
         )),
         Known::Events(labelled) => {
-            Some(format!("Agreement with the events of {} labelled texts.", labelled.len()))
+            let best = swept.iter().filter_map(|one| Some((worth(one.figures.as_ref()?), one)));
+            let best = best.max_by(|(one, _), (other, _)| one.total_cmp(other));
+            let best = best.map_or(usual, |(_, best)| best.threshold);
+            Some(format!(
+                "Agreement with the events of {} labelled texts; the mean of F1, B³ F, AMI and ARI is best \
+                 by --threshold {best}.",
+                labelled.len()
+            ))
         }
     });
+    if unknown > 0 {
+        notes.push(format!("Left aside because their texts are not there: {unknown} labels."));
+    }
     Ok(Sweep {
         format: "cognate-sweep-1",
         fingerprint: engine.model().fingerprint().to_owned(),
         name: name.to_owned(),
         texts: items.len(),
         labelled: known.count(),
-        thresholds: swept.collect(),
+        unknown,
+        thresholds: swept,
         notes,
     })
 }
@@ -334,7 +358,8 @@ mod tests {
         let [pairs, events] = ["p.tsv", "e.tsv"].map(|name| folder.path().join(name));
         std::fs::write(&pairs, "a\tb\tlabel\np0\tp2\t1\np0\tp1\t0\np0\tp9\t1\np4\tp7\t1\n")
             .unwrap();
-        std::fs::write(&events, "id\tevent\np0\tq\np2\tq\np4\tq\np1\tf\np5\tf\np0\tx\n").unwrap();
+        let of_events = "id\tevent\np0\tq\np2\tq\np4\tq\np1\tf\np5\tf\np0\tx\np3\t\np6\t\n";
+        std::fs::write(&events, of_events).unwrap();
         for centre in [0.0, 0.3] {
             let options = Options { centre: Some(centre), ..Options::default() };
             let settings = options.resolve(&engine, MAX_LAST).unwrap();
@@ -342,7 +367,7 @@ mod tests {
             let labels = SweepLabels::Pairs(pairs.clone());
             let swept =
                 sweep_events(&engine, ("day", &texts), &settings, &wanted, Some(&labels)).unwrap();
-            assert_eq!((swept.texts, swept.labelled), (8, 3));
+            assert_eq!((swept.texts, swept.labelled, swept.unknown), (8, 3, 1));
             for one in &swept.thresholds {
                 let rule = Rule { threshold: one.threshold, ..settings.rule };
                 let mut stream = Stream::new(&engine, Settings { rule, ..settings }).unwrap();
@@ -362,7 +387,12 @@ mod tests {
         let settings = Options::default().resolve(&engine, MAX_LAST).unwrap();
         let labels = SweepLabels::Events(events);
         let swept = sweep_events(&engine, ("day", &texts), &settings, &[], Some(&labels)).unwrap();
-        assert_eq!((swept.thresholds.len(), swept.labelled), (9, 5));
+        assert_eq!((swept.thresholds.len(), swept.labelled), (9, 7));
+        // Texts without an event are no event together: by the highest threshold all stand alone.
+        let alone =
+            sweep_events(&engine, ("day", &texts), &settings, &[1.0], Some(&labels)).unwrap();
+        let recall = alone.thresholds[0].figures.unwrap().b_cubed_recall;
+        assert!((recall - 4.0 / 7.0).abs() < 1e-9, "{recall}");
         assert!(swept.thresholds.iter().all(|one| one.figures.is_some()), "{swept}");
         assert!(swept.html().contains("B³ F") && swept.to_string().contains("largest"));
         let none = SweepLabels::Pairs(folder.path().join("e.tsv"));

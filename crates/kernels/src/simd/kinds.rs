@@ -4,8 +4,6 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-use wide::u8x16;
-
 #[cfg(target_arch = "x86_64")]
 use super::Width;
 use super::width;
@@ -14,7 +12,7 @@ pub const BLOCK: usize = 64;
 /// The control character that stands behind all others.
 const DELETE: u8 = 0x7F;
 /// Number of bytes that plain code classifies at once.
-const CHUNK: usize = 16;
+const WORD: usize = 8;
 
 /// The kinds of the bytes of a block: bit `i` is byte `i`. Missing bytes count as spaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,16 +51,25 @@ pub fn kinds(bytes: &[u8]) -> Kinds {
 /// Which bytes are from `A` to `Z`, of as many as [`kinds`] looks at.
 #[inline]
 pub fn capitals(bytes: &[u8]) -> u64 {
-    let (chunks, rest) = bytes.get(..BLOCK).unwrap_or(bytes).as_chunks::<CHUNK>();
-    let mut last = [0; CHUNK];
+    let (words, rest) = bytes.get(..BLOCK).unwrap_or(bytes).as_chunks();
+    let mut last = [0; WORD];
     last[..rest.len()].copy_from_slice(rest);
-    let mut capitals = 0;
-    for (chunk, at) in chunks.iter().chain([&last]).zip((0..BLOCK).step_by(CHUNK)) {
-        let offset = u8x16::new(*chunk) - u8x16::splat(b'A');
-        let found = offset.min(u8x16::splat(b'Z' - b'A')).simd_eq(offset);
-        capitals |= u64::from(found.to_bitmask()) << at;
-    }
-    capitals
+    let words = words.iter().chain([&last]).zip((0..BLOCK).step_by(WORD));
+    words.fold(0, |capitals, (word, at)| {
+        capitals | within(u64::from_le_bytes(*word), b'A', b'Z') << at
+    })
+}
+
+/// Which of eight bytes are ASCII from `from` to `to`, a bit a byte.
+#[inline]
+fn within(word: u64, from: u8, to: u8) -> u64 {
+    const ONES: u64 = u64::MAX / 0xFF;
+    const TOPS: u64 = ONES << 7;
+    // With their top bits set, no byte borrows of the next.
+    let is_from = |least: u8| (word | TOPS) - ONES * u64::from(least);
+    let found = is_from(from) & !is_from(to + 1) & !word & TOPS;
+    // The product's top byte has each bit once.
+    (found >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
 #[inline]
@@ -144,9 +151,9 @@ fn by_avx2(block: &[u8; BLOCK]) -> Kinds {
 #[target_feature(enable = "neon")]
 fn by_neon(block: &[u8; BLOCK]) -> Kinds {
     use std::arch::aarch64::*;
-    let parts = block.as_chunks::<CHUNK>().0;
+    let parts = block.as_chunks::<16>().0;
     // SAFETY: each part has its sixteen bytes.
-    let load = |part: &[u8; CHUNK]| unsafe { vld1q_u8(part.as_ptr()) };
+    let load = |part: &[u8; 16]| unsafe { vld1q_u8(part.as_ptr()) };
     let block = [load(&parts[0]), load(&parts[1]), load(&parts[2]), load(&parts[3])];
     let bits = vreinterpretq_u8_u64(vdupq_n_u64(0x8040_2010_0804_0201));
     let mask = |found: [uint8x16_t; 4]| {
@@ -174,29 +181,25 @@ fn by_neon(block: &[u8; BLOCK]) -> Kinds {
     }
 }
 
-/// For every processor, 16 bytes at a time where it has such registers.
+/// For every processor, eight bytes at a time.
 #[cfg_attr(target_arch = "aarch64", allow(dead_code, reason = "what others are held against"))]
 fn by_plain_code(block: &[u8; BLOCK]) -> Kinds {
     let mut kinds = Kinds::default();
-    for (chunk, at) in block.as_chunks().0.iter().zip((0..).step_by(CHUNK)) {
-        let chunk = u8x16::new(*chunk);
-        let put = |mask: &mut u64, found: u8x16| *mask |= u64::from(found.to_bitmask()) << at;
-        let is = |byte: u8| chunk.simd_eq(u8x16::splat(byte));
-        let within = |chunk: u8x16, from: u8, to: u8| {
-            let offset = chunk - u8x16::splat(from);
-            offset.min(u8x16::splat(to - from)).simd_eq(offset)
-        };
-        put(&mut kinds.letters, within(chunk | u8x16::splat(0x20), b'a', b'z'));
-        put(&mut kinds.digits, within(chunk, b'0', b'9'));
-        put(&mut kinds.apostrophes, is(b'\''));
-        put(&mut kinds.spaces, is(b' '));
-        put(&mut kinds.stops, is(b'.') | is(b':'));
-        put(&mut kinds.slashes, is(b'/'));
-        put(&mut kinds.signs, is(b'#') | is(b'@'));
-        put(&mut kinds.ampersands, is(b'&'));
-        put(&mut kinds.printed, within(chunk, b'!', b'~'));
-        put(&mut kinds.controls, within(chunk, 0, b' ' - 1) | is(DELETE));
-        put(&mut kinds.wide, chunk);
+    for (word, at) in block.as_chunks().0.iter().zip((0..).step_by(WORD)) {
+        let word = u64::from_le_bytes(*word);
+        let is = |byte: u8| within(word, byte, byte) << at;
+        let within = |from: u8, to: u8| within(word, from, to) << at;
+        kinds.letters |= within(b'a', b'z') | within(b'A', b'Z');
+        kinds.digits |= within(b'0', b'9');
+        kinds.apostrophes |= is(b'\'');
+        kinds.spaces |= is(b' ');
+        kinds.stops |= is(b'.') | is(b':');
+        kinds.slashes |= is(b'/');
+        kinds.signs |= is(b'#') | is(b'@');
+        kinds.ampersands |= is(b'&');
+        kinds.printed |= within(b'!', b'~');
+        kinds.controls |= within(0, b' ' - 1) | is(DELETE);
+        kinds.wide |= (within(0, DELETE) ^ 0xFF << at) & 0xFF << at;
     }
     kinds
 }

@@ -15,8 +15,8 @@ use cognate::model::unknown::Fallback;
 use cognate::model::{Model, Phrase, Unknown, WordId};
 use cognate::text;
 use cognate::text::{
-    Accents, Case, Cjk, Contractions, Controls, Cues, Elongations, Emoji, Entities, Hashtags,
-    Initials, Mentions, Normalisation, Numbers, Punctuation, Urls,
+    Accents, Bylines, Case, Cjk, Contractions, Controls, Cues, Elongations, Emoji, Entities,
+    Hashtags, Initials, Mentions, Normalisation, Numbers, Punctuation, Urls,
 };
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -184,6 +184,9 @@ impl Rules {
             Elongations::Tag => self
                 .left_behind
                 .push("drawn-out words (`sooo`) are unknown; the model shortens and marks them"),
+        }
+        if rules.bylines == Bylines::Drop {
+            self.left_behind.push("bylines of headlines are words; the model leaves them out");
         }
         if rules.cues == Cues::Tag {
             self.left_behind.push(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use cognate::methods::{Auto, Method};
 use cognate::model::format::Dtype;
 use cognate::model::{Frequency, Model};
-use cognate::text::Normalisation;
+use cognate::text::{Bylines, Normalisation};
 use cognate::{Engine, Query};
 use cognate_pack::counts::Documents;
 use cognate_pack::fit::{FitError, FitOptions, fit};
@@ -81,8 +81,7 @@ fn a_list_is_packed_with_the_vectors_or_added_later_to_the_same_end() {
     assert!(bare.unavailable(Method::PolarityBlend).is_some());
     let output = folder.path().join("fitted.safetensors");
     let polarity = Some(list);
-    let (components, universe, names) = (None, None, None);
-    let asked = FitOptions { model, output: output.clone(), components, universe, polarity, names };
+    let asked = FitOptions { model, output: output.clone(), polarity, ..FitOptions::default() };
     let report = fit(&asked).unwrap();
     assert_eq!(report.sections[0].0, "polarity");
     let fitted = opened(&output);
@@ -105,11 +104,45 @@ fn a_list_that_cannot_be_understood_is_refused_and_nothing_is_written() {
     let asked = |output: PathBuf| FitOptions {
         model: folder.path().join("packed.safetensors"),
         output,
-        components: None,
-        universe: None,
         polarity: polarity.clone(),
-        names: None,
+        ..FitOptions::default()
     };
     assert!(matches!(fit(&asked(output)), Err(FitError::Unfittable(_))));
     assert!(matches!(fit(&asked(list)), Err(FitError::Options(_))), "the list is not overwritten");
+}
+
+#[test]
+fn the_names_of_the_default_model_are_those_of_its_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models");
+    let model = models.join("default.safetensors");
+    let (output, names) =
+        (folder.path().join("fitted.safetensors"), Some(models.join("names-en.tsv")));
+    let (before, written) = (std::fs::read(&model).unwrap(), output.clone());
+    fit(&FitOptions { model, output, names, ..FitOptions::default() }).unwrap();
+    assert!(std::fs::read(written).unwrap() == before);
+}
+
+#[test]
+fn bylines_are_left_out_by_a_model_that_says_so_and_stay_by_one_that_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    pack(&options(folder.path(), None)).unwrap();
+    let model = folder.path().join("packed.safetensors");
+    let fitted = |model: &PathBuf, bylines| {
+        let output = folder.path().join(format!("{bylines:?}.safetensors"));
+        let (model, bylines) = (model.clone(), Some(bylines));
+        fit(&FitOptions { model, output: output.clone(), bylines, ..FitOptions::default() })
+            .unwrap();
+        output
+    };
+    let dropping = fitted(&model, Bylines::Drop);
+    let keeping = fitted(&dropping, Bylines::Keep);
+    let score = |model: &PathBuf| {
+        let pair = [("the light is on", "the light is on | not off")];
+        opened(model).similarity(&pair, &Query::new(Method::AvgCos)).unwrap().scores[0]
+    };
+    assert_eq!(score(&dropping), 1.0);
+    assert!(score(&model) < 1.0, "{}", score(&model));
+    let bytes = |model: &PathBuf| std::fs::read(model).unwrap();
+    assert!(bytes(&keeping) == bytes(&model), "a model that keeps them says nothing of them");
 }

@@ -1,11 +1,13 @@
 //! Compares the texts of one block with each other: by the bytes of their vectors (all pairs,
-//! unless the block is large), and by the chosen method if the vectors are near enough.
+//! unless the block is large) or by bits of their words, and by the chosen method if these are near enough.
 
 use cognate::engine::QueryError;
 use cognate_kernels::scan::{Probe, QUERIES, ROWS};
 
 use crate::dedupe::buckets::Rows;
-use crate::dedupe::judge::Judge;
+use crate::dedupe::judge::{Judge, Mark};
+use crate::dedupe::steps::is_of_bucket;
+use crate::dedupe::words::{WordBits, dice};
 
 /// Maximum texts in which all pairs are compared.
 const MOST: usize = 2048;
@@ -88,12 +90,12 @@ pub struct Work {
     pub scored: u64,
 }
 
-/// What is compared of a text before its words are.
+/// A text of a block without its text.
 pub(super) struct Row {
     pub(super) id: u32,
     /// In rising order.
     pub(super) keys: Vec<u64>,
-    pub(super) vector: Probe,
+    pub(super) mark: Mark,
 }
 
 impl Judge<'_> {
@@ -101,12 +103,12 @@ impl Judge<'_> {
     /// keys is compared only in the block of the first.
     pub fn matches(&self, key: u64, members: &[Member]) -> Result<(Vec<Match>, Work), QueryError> {
         let texts: Vec<&str> = members.iter().map(|member| member.text.as_str()).collect();
-        let vectors = self.rows_of(&texts, |_| {})?;
-        let row = |(member, vector): (&Member, _)| {
+        let (marks, _) = self.marks_of(&texts)?;
+        let row = |(member, mark): (&Member, _)| {
             let Member { id, keys, .. } = member;
-            Row { id: *id, keys: keys.clone(), vector }
+            Row { id: *id, keys: keys.clone(), mark }
         };
-        let rows: Vec<Row> = members.iter().zip(vectors).map(row).collect();
+        let rows: Vec<Row> = members.iter().zip(marks).map(row).collect();
         self.compare(key, &rows, |places| {
             let text = |&place: &usize| texts.get(place).copied().unwrap_or_default();
             Ok(places.iter().map(text).collect())
@@ -120,27 +122,21 @@ impl Judge<'_> {
         rows: &[Row],
         mut read: impl FnMut(&[usize]) -> Result<Vec<T>, E>,
     ) -> Result<(Vec<Match>, Work), E> {
-        let mut near = Near { rows, dims: self.dims, floor: self.floor, ..Near::default() };
+        let across = |earlier: &Row, later: &Row| {
+            self.known.is_none_or(|known| earlier.id < known && later.id >= known)
+        };
+        let wanted = |earlier: &Row, later: &Row| {
+            across(earlier, later) && first_shared(&earlier.keys, &later.keys) == Some(key)
+        };
+        let mut near = Near::new(rows, (self, key), &wanted);
         near.within(&(0..rows.len()).collect::<Vec<_>>(), 0);
         let mut work = Work { compared: near.compared, scored: 0 };
-        let mut found = near.found;
-        found.retain(|&(earlier, later, _)| {
-            let (Some(one), Some(other)) = (rows.get(earlier), rows.get(later)) else {
-                return false;
-            };
-            let across = self.known.is_none_or(|known| one.id < known && other.id >= known);
-            across && first_shared(&one.keys, &other.keys) == Some(key)
-        });
         let mut matches = Vec::new();
-        for pairs in fewer(found).chunks(SCORED) {
-            let mut places: Vec<usize> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
-            places.sort_unstable();
-            places.dedup();
+        for pairs in near.finish().chunks(SCORED) {
+            let (places, pairs) = places_of(pairs);
             let texts = read(&places)?;
-            let at = |place| places.binary_search(&place).unwrap_or_default();
-            let pairs: Vec<_> = pairs.iter().map(|&(one, other)| (at(one), at(other))).collect();
             work.scored += pairs.len() as u64;
-            let scores = self.engine.similarity_among(&texts, &pairs, &self.query)?;
+            let scores = self.scores(&texts, &pairs)?;
             for (&(one, other), score) in pairs.iter().zip(scores) {
                 let Some(score) = score.filter(|&score| score >= self.threshold) else { continue };
                 let text = |at: usize| texts.get(at).map_or("", AsRef::as_ref);
@@ -155,6 +151,16 @@ impl Judge<'_> {
     }
 }
 
+/// The places that stand in pairs, in rising order, and the pairs by the indices of these.
+fn places_of(pairs: &[(usize, usize)]) -> (Vec<usize>, Vec<(usize, usize)>) {
+    let mut places: Vec<usize> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
+    places.sort_unstable();
+    places.dedup();
+    let at = |place| places.binary_search(&place).unwrap_or_default();
+    let pairs = pairs.iter().map(|&(one, other)| (at(one), at(other))).collect();
+    (places, pairs)
+}
+
 fn first_shared(one: &[u64], other: &[u64]) -> Option<u64> {
     let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
     while let (Some(&&a), Some(&&b)) = (one.peek(), other.peek()) {
@@ -167,42 +173,73 @@ fn first_shared(one: &[u64], other: &[u64]) -> Option<u64> {
     None
 }
 
-/// Of the pairs that are near enough, those to score, sorted by the later and then the earlier
-/// text.
-fn fewer(mut found: Vec<(usize, usize, f32)>) -> Vec<(usize, usize)> {
-    found.sort_unstable_by_key(|&(earlier, later, _)| (later, earlier));
-    // Two texts of a large block can be in several parts together.
-    found.dedup_by_key(|&mut (earlier, later, _)| (earlier, later));
-    let mut kept = Vec::with_capacity(found.len());
-    for of_one in found.chunk_by_mut(|a, b| a.1 == b.1) {
-        if of_one.len() > NEAREST + FIRST {
-            let rest = of_one.get_mut(FIRST..).unwrap_or_default();
-            rest.sort_unstable_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)));
-        }
-        kept.extend(
-            of_one.iter().take(NEAREST + FIRST).map(|&(earlier, later, _)| (earlier, later)),
-        );
+/// Texts that are near enough to a later one, with the product of both.
+type Earlier = Vec<(u32, f32)>;
+
+/// Leaves those to score, in rising order.
+fn fewer(near: &mut Earlier) {
+    near.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    // Two texts of a large block can be in several parts together, and near by both.
+    near.dedup_by_key(|&mut (earlier, _)| earlier);
+    if let Some(rest) = near.get_mut(FIRST..).filter(|rest| rest.len() > NEAREST) {
+        rest.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        near.truncate(FIRST + NEAREST);
+        near.sort_unstable_by_key(|&(earlier, _)| earlier);
     }
-    kept
 }
 
-#[derive(Default)]
 struct Near<'r> {
     rows: &'r [Row],
     dims: usize,
     floor: f32,
-    found: Vec<(usize, usize, f32)>,
+    /// Minimum share of words; infinite if they are not compared.
+    least_shared: f32,
+    /// Whether the block is that in which two texts are to be compared.
+    wanted: &'r dyn Fn(&Row, &Row) -> bool,
+    /// For each text.
+    found: Vec<Earlier>,
     compared: u64,
 }
 
 impl<'r> Near<'r> {
+    fn new(
+        rows: &'r [Row],
+        (judge, key): (&Judge<'_>, u64),
+        wanted: &'r dyn Fn(&Row, &Row) -> bool,
+    ) -> Self {
+        let (found, compared) = (vec![Earlier::new(); rows.len()], 0);
+        // Texts that share a bucket alone have no rare word in common.
+        let least_shared = if is_of_bucket(key) { f32::INFINITY } else { judge.least_shared };
+        Self { rows, dims: judge.dims, floor: judge.floor, least_shared, wanted, found, compared }
+    }
+
+    fn push(&mut self, earlier: usize, later: usize, product: f32) {
+        let (Some(one), Some(other)) = (self.rows.get(earlier), self.rows.get(later)) else {
+            return;
+        };
+        if let Some(near) = self.found.get_mut(later).filter(|_| (self.wanted)(one, other)) {
+            near.push((earlier as u32, product));
+            // What is left out now would be left out at the end.
+            if near.len() > 2 * (FIRST + NEAREST) {
+                fewer(near);
+            }
+        }
+    }
+
+    /// The pairs to score, sorted by the later and then the earlier text.
+    fn finish(mut self) -> Vec<(usize, usize)> {
+        self.found.iter_mut().for_each(fewer);
+        let pairs = self.found.iter().enumerate();
+        pairs.flat_map(|(at, near)| near.iter().map(move |&(one, _)| (one as usize, at))).collect()
+    }
+
     fn vectors(&self, places: &[usize]) -> Vec<&'r Probe> {
-        places.iter().filter_map(|&at| Some(&self.rows.get(at)?.vector)).collect()
+        places.iter().filter_map(|&at| Some(&self.rows.get(at)?.mark.vector)).collect()
     }
 
     /// Searches among the rows at these indices, which are in rising order.
     fn within(&mut self, places: &[usize], depth: usize) {
-        if places.len() <= MOST {
+        if places.len() <= MOST || self.dims == 0 {
             return self.compare(places, places.len());
         }
         let mut parts: Vec<Vec<usize>> = vec![Vec::new(); places.len() / PER_PART];
@@ -230,6 +267,29 @@ impl<'r> Near<'r> {
 
     /// Compares the rows at these indices with earlier ones among the first `head`.
     fn compare(&mut self, places: &[usize], head: usize) {
+        if self.least_shared <= 1.0 {
+            self.compare_words(places, head);
+        }
+        if self.dims > 0 {
+            self.compare_vectors(places, head);
+        } else {
+            self.compared += (places.len() * places.len().saturating_sub(1) / 2) as u64;
+        }
+    }
+
+    fn compare_words(&mut self, places: &[usize], head: usize) {
+        let words: Vec<WordBits> =
+            places.iter().filter_map(|&at| Some(self.rows.get(at)?.mark.words)).collect();
+        for (later, own) in words.iter().enumerate() {
+            for (earlier, other) in words.iter().take(head.min(later)).enumerate() {
+                if let Some(share) = own.may_share(other, self.least_shared) {
+                    self.push(places[earlier], places[later], dice(share));
+                }
+            }
+        }
+    }
+
+    fn compare_vectors(&mut self, places: &[usize], head: usize) {
         let vectors = self.vectors(places);
         let head = head.min(vectors.len());
         let earlier = Rows::of(&vectors[..head], self.dims);
@@ -252,7 +312,7 @@ impl<'r> Near<'r> {
                         let row = near.trailing_zeros() as usize;
                         near &= near - 1;
                         let product = earlier.shelf.product(first + row, vector, sums[row]);
-                        self.found.push((places[first + row], places[later], product));
+                        self.push(places[first + row], places[later], product);
                     }
                 }
             }

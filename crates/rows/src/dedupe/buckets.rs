@@ -102,8 +102,8 @@ impl Buckets {
     }
 
     /// The numbers of the buckets that each vector belongs to.
-    pub(super) fn nearest(&self, vectors: &[Probe]) -> Vec<impl Iterator<Item = u64> + use<>> {
-        let cells = self.cells.nearest::<NEAR_CELLS>(&Vec::from_iter(vectors));
+    pub(super) fn nearest(&self, vectors: &[&Probe]) -> Vec<impl Iterator<Item = u64> + use<>> {
+        let cells = self.cells.nearest::<NEAR_CELLS>(vectors);
         let mut members: Vec<Vec<usize>> = vec![Vec::new(); self.centres.len()];
         for (at, cells) in cells.iter().enumerate() {
             for &(cell, _) in cells.iter().flatten() {
@@ -115,7 +115,7 @@ impl Buckets {
         // Those of one cell together, because a kernel multiplies several at a time.
         let mut best = vec![[None; NEAR]; vectors.len()];
         for ((first, centres), members) in self.centres.iter().zip(members) {
-            let own: Vec<&Probe> = members.iter().map(|&at| &vectors[at]).collect();
+            let own: Vec<&Probe> = members.iter().map(|&at| vectors[at]).collect();
             for (at, found) in members.iter().zip(centres.nearest::<NEAR>(&own)) {
                 for (centre, product) in found.into_iter().flatten() {
                     keep(&mut best[*at], (first + centre, product));
@@ -209,7 +209,8 @@ mod tests {
     }
 
     fn nearest(buckets: &Buckets, vectors: &[Probe]) -> Vec<Vec<u64>> {
-        buckets.nearest(vectors).into_iter().map(Iterator::collect).collect()
+        let vectors = Vec::from_iter(vectors);
+        buckets.nearest(&vectors).into_iter().map(Iterator::collect).collect()
     }
 
     #[test]

@@ -2,11 +2,13 @@
 //! and the thresholds of both.
 
 use cognate::engine::{Engine, Measure, Query, QueryError};
-use cognate::methods::Reads;
+use cognate::methods::{Counted, Method, Reads};
 use cognate::model::Phrase;
 use cognate_kernels::scan::Probe;
 
 use crate::dedupe::buckets::to_length_one;
+use crate::dedupe::steps::different_words;
+use crate::dedupe::words::{WordBits, dice, least_jaccard};
 use crate::dedupe::{DedupeError, Search};
 
 /// How far the cosine of two vectors as bytes may be from the method's own: the usual difference is a
@@ -21,14 +23,28 @@ const MARGIN: f32 = 0.1;
 pub struct Judge<'e> {
     pub(super) engine: &'e Engine,
     pub(super) query: Query,
-    vectors: Query,
+    /// By which words are compared beside, if they are.
+    copies: Option<Query>,
+    /// None if words alone are compared.
+    vectors: Option<Query>,
+    /// 0 if words alone are compared.
     pub(super) dims: usize,
     pub(super) threshold: f32,
+    /// Minimum share of its words that a pair has in common (Jaccard) to be scored for them; infinite if
+    /// words are not compared.
+    pub(super) least_shared: f32,
     /// Minimum cosine of two vectors, as their bytes have it, for their pair to be scored.
     pub(super) floor: f32,
     /// Texts below this number belong to the other file: only pairs across both files are compared.
     pub(super) known: Option<u32>,
     pub(super) explain: bool,
+}
+
+/// What is compared of a text before its words are.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Mark {
+    pub(super) vector: Probe,
+    pub(super) words: WordBits,
 }
 
 impl<'e> Judge<'e> {
@@ -38,21 +54,32 @@ impl<'e> Judge<'e> {
         let info = query.method.info();
         // Validates the query that every pair will use.
         engine.similarity(&[("a", "a")], &query).map_err(DedupeError::Query)?;
-        if info.reads == Reads::Tokens {
+        let words = query.method.counted() == Some(Counted::Kinds);
+        if info.reads == Reads::Tokens && !words {
             return Err(DedupeError::OnlyTokens { method: info.name });
         }
+        let by_words = Query { method: Method::Jaccard, opposes: false, ..query };
+        let copies = (search.copies && !words).then_some(by_words);
+        let least_shared = match (words, &copies) {
+            (true, _) => search.threshold,
+            (_, Some(_)) => least_jaccard(search.threshold),
+            _ => f32::INFINITY,
+        };
         let embeds =
             engine.embeds(query.method) && engine.default_measure(query.method) == Measure::Cosine;
         let method = if embeds { query.method } else { engine.auto_embedding() };
-        let vectors = Query { truncate: true, ..Query::new(method) };
-        let dims = engine.embedding_dims(method).map_err(DedupeError::Query)?;
+        let vectors = (!words).then(|| Query { truncate: true, ..Query::new(method) });
+        let dims = vectors.map_or(Ok(0), |vectors| engine.embedding_dims(vectors.method));
+        let dims = dims.map_err(DedupeError::Query)?;
         let below = if embeds { ROUNDING } else { MARGIN };
         Ok(Self {
             engine,
             query,
+            copies,
             vectors,
             dims,
             threshold: search.threshold,
+            least_shared,
             floor: search.floor.unwrap_or(search.threshold - below).max(LEAST),
             known: None,
             explain: search.explain,
@@ -80,9 +107,17 @@ impl<'e> Judge<'e> {
     fn vectors_seen<T: AsRef<str>>(
         &self,
         texts: &[T],
-        look: impl FnMut(&Phrase<'_>),
+        mut look: impl FnMut(&Phrase<'_>),
     ) -> Result<Vec<f32>, QueryError> {
-        let embedded = self.engine.embed_seen(texts, &self.vectors, look)?;
+        let Some(vectors) = &self.vectors else {
+            let mut phrase = self.phrase();
+            for text in texts {
+                self.read(&mut phrase, text.as_ref());
+                look(&phrase);
+            }
+            return Ok(Vec::new());
+        };
+        let embedded = self.engine.embed_seen(texts, vectors, look)?;
         let mut rows = Vec::with_capacity(texts.len() * self.dims);
         for vector in embedded.vectors {
             match vector {
@@ -94,13 +129,52 @@ impl<'e> Judge<'e> {
         Ok(rows)
     }
 
-    /// The same as bytes; `look` sees each text as it was read.
-    pub(super) fn rows_of<T: AsRef<str>>(
+    /// What is compared of each text, and its different words.
+    pub(super) fn marks_of<T: AsRef<str>>(
         &self,
         texts: &[T],
-        look: impl FnMut(&Phrase<'_>),
-    ) -> Result<Vec<Probe>, QueryError> {
-        Ok(self.vectors_seen(texts, look)?.chunks_exact(self.dims).map(Probe::new).collect())
+    ) -> Result<(Vec<Mark>, Vec<Vec<u64>>), QueryError> {
+        let mut words = Vec::with_capacity(texts.len());
+        let rows = self.vectors_seen(texts, |phrase| words.push(different_words(phrase)))?;
+        let mut vectors = rows.chunks_exact(self.dims.max(1)).map(Probe::new);
+        let mark = |words: &Vec<u64>| Mark {
+            vector: vectors.next().unwrap_or_default(),
+            words: WordBits::new(words),
+        };
+        Ok((words.iter().map(mark).collect(), words))
+    }
+
+    pub(super) fn has_vectors(&self) -> bool {
+        self.vectors.is_some()
+    }
+
+    pub(super) fn finds_copies(&self) -> bool {
+        self.copies.is_some()
+    }
+
+    /// What pairs are asked by, and what makes a score of the answer; the highest counts.
+    pub(super) fn asked(&self) -> impl Iterator<Item = (&Query, fn(f32) -> f32)> {
+        let own: (_, fn(f32) -> f32) = (&self.query, |score| score);
+        let copies = self.copies.iter().map(|query| (query, dice as fn(f32) -> f32));
+        std::iter::once(own).chain(copies)
+    }
+
+    /// The scores of pairs among some texts, named by their indices; none if they cannot be scored.
+    pub(super) fn scores<T: AsRef<str>>(
+        &self,
+        texts: &[T],
+        pairs: &[(usize, usize)],
+    ) -> Result<Vec<Option<f32>>, QueryError> {
+        let mut highest = vec![None; pairs.len()];
+        for (query, score_of) in self.asked() {
+            let scores = self.engine.similarity_among(texts, pairs, query)?;
+            for (highest, score) in highest.iter_mut().zip(scores) {
+                let score = score.map(score_of);
+                *highest =
+                    highest.map_or(score, |known| Some(score.map_or(known, |new| new.max(known))));
+            }
+        }
+        Ok(highest)
     }
 
     /// The words of one text that the other contains as well, in the order of the first.

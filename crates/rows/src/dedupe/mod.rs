@@ -1,7 +1,7 @@
 //! Finds near-duplicates among very many short texts, within one file or of one file in another.
 //!
 //! Not all pairs are compared, only those that share a rare word, two less rare words, or a bucket
-//! of vectors, and of these only pairs with near vectors are scored. How many duplicates this
+//! of vectors, and of these only pairs with near vectors, or with enough words in common, are scored. How many duplicates this
 //! misses can be measured (`check`). Texts with the same tokens are found first and count as one.
 //! What exceeds the memory limit lies on disk; 12 bytes a text stay in memory. The same
 //! files give the same bytes with any number of threads and any amount of memory.
@@ -20,6 +20,7 @@ mod sorter;
 pub mod steps;
 mod store;
 mod texts;
+mod words;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -74,6 +75,9 @@ pub struct Options {
 #[derive(Debug, Clone)]
 pub struct Search {
     pub query: Query,
+    /// Whether a pair has the share of its words that are the same (Dice) for its score where that is more
+    /// than the method's: plain copies are told by words, likenesses by vectors.
+    pub copies: bool,
     pub threshold: f32,
     /// Minimum cosine of a pair for it to be scored; if absent, one that suits the method.
     pub floor: Option<f32>,
@@ -90,6 +94,7 @@ impl Search {
     pub fn new(query: Query, threshold: f32) -> Self {
         Self {
             query,
+            copies: false,
             threshold,
             floor: None,
             explain: false,
@@ -109,10 +114,8 @@ impl Search {
 pub enum DedupeError {
     #[error("{0}")]
     Options(String),
-    /// The method does not use word vectors.
-    #[error(
-        "--method: {method} compares letters or tokens; duplicates are looked for by word vectors"
-    )]
+    /// The method uses neither word vectors nor sets of words.
+    #[error("--method: duplicates are looked for by word vectors or by `jaccard`, not by {method}")]
     OnlyTokens { method: &'static str },
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -166,10 +169,12 @@ pub struct Report {
     #[serde(flatten)]
     pub left_out: LeftOut,
     pub method: &'static str,
+    /// Whether the words that are the same count beside the method.
+    pub copies: bool,
     pub threshold: f32,
     pub floor: f32,
     pub buckets: u64,
-    /// Number of pairs compared by their vectors.
+    /// Number of pairs compared by their vectors, or by bits of their words.
     pub compared: u64,
     pub scored: u64,
     /// Number of pairs of distinct texts with a score above the threshold.
@@ -196,14 +201,12 @@ impl fmt::Display for Report {
             writeln!(f, "  {told}")?;
         }
         let Self { method, threshold, matches, compared, scored, runs, .. } = self;
+        let words = if self.copies { " or by their words" } else { "" };
         writeln!(
             f,
-            "  {distinct} different texts; {matches} pairs of them score {threshold} or more by {method}"
+            "  {distinct} different texts; {matches} pairs of them score {threshold} or more by {method}{words}"
         )?;
-        writeln!(
-            f,
-            "  {compared} pairs compared by vectors, {scored} scored; {runs} sorted runs on disk"
-        )?;
+        writeln!(f, "  {compared} pairs compared, {scored} scored; {runs} sorted runs on disk")?;
         if let Some(Recall { texts, matches, found }) = self.recall {
             let share = 100.0 * found as f64 / matches.max(1) as f64;
             writeln!(

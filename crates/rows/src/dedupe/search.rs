@@ -13,12 +13,13 @@ use serde::Serialize;
 use crate::dedupe::block::{Block, Blocks, Match, Row, Work};
 use crate::dedupe::buckets::{Buckets, Centres};
 use crate::dedupe::clusters::Clusters;
-use crate::dedupe::judge::Judge;
+use crate::dedupe::judge::{Judge, Mark};
 use crate::dedupe::sorter::{Sorted, Sorter};
-use crate::dedupe::steps::{MOST_KEYS, WordCounts, mixed};
+use crate::dedupe::steps::{WordCounts, mixed};
 use crate::dedupe::store::Store;
 use crate::dedupe::texts::{Source, Text, Texts};
-use crate::dedupe::{DedupeError, Report, Search, clusters, steps};
+use crate::dedupe::words::WordBits;
+use crate::dedupe::{DedupeError, Report, Search, clusters, steps, words};
 
 /// Texts in the blocks that are compared at a time.
 const BATCH: usize = 1 << 15;
@@ -149,7 +150,7 @@ impl Run<'_, '_> {
         let mut sample = Vec::new();
         self.texts.each("words", is_first, work, |rows| {
             let has_length = |row: &&[f32]| row.iter().any(|&x| x != 0.0);
-            sample.extend(rows.chunks_exact(judge.dims).filter(has_length).flatten());
+            sample.extend(rows.chunks_exact(judge.dims.max(1)).filter(has_length).flatten());
             Ok(())
         })?;
         let centres = Centres::of(&sample, judge.dims, distinct);
@@ -168,14 +169,14 @@ impl Run<'_, '_> {
             Ok(part.iter().cloned().zip(self.judge.keyed(part, counts, buckets)?).collect())
         };
         let (mut blocks, search) = (self.sorter(KEYS_SHARE), self.search);
-        let mut kept = Kept::new(search, self.judge.dims);
+        let mut kept = Kept::new(search, &self.judge);
         let room = |error| search.room(error);
         self.texts.each("rare words and buckets", is_first, work, |made: Vec<_>| {
-            for (text, (keys, vector)) in made {
+            for (text, (keys, mark)) in made {
                 if keys.is_empty() {
                     continue;
                 }
-                let place = kept.push(&text, &keys, &vector).map_err(room)?;
+                let place = kept.push(&text, &keys, &mark).map_err(room)?;
                 for &key in &keys {
                     blocks.push((key, place), &[]).map_err(room)?;
                 }
@@ -222,6 +223,7 @@ impl Run<'_, '_> {
             batch = next.map_err(room)?;
         }
         self.report.method = self.search.query.method.name();
+        self.report.copies = self.judge.finds_copies();
         (self.report.threshold, self.report.floor) = (self.judge.threshold, self.judge.floor);
         Ok(matches)
     }
@@ -244,42 +246,44 @@ fn next_blocks(sorted: &mut Sorted, ahead: &mut Blocks<u32>) -> io::Result<Vec<B
 }
 
 /// What is kept of the texts that are compared, in the order of their numbers: of each its vector, its
-/// number, where its text is, and its keys; and the texts.
+/// number, where its text is, the bits of its words, and its keys; and the texts.
 struct Kept {
     rows: Store,
     texts: Store,
     /// Bytes of a vector, and of all that is kept of a text.
     widths: (usize, usize),
+    most_keys: usize,
     count: u32,
     bytes: Vec<u8>,
 }
 
 /// Stands for a key that a text does not have.
 const NO_KEY: u64 = u64::MAX;
-/// Numbers that are kept of a text before its keys.
-const NUMBERS: usize = 3;
+/// Numbers that are kept of a text before the bits of its words and its keys.
+const NUMBERS: usize = 2;
 
 impl Kept {
-    fn new(search: &Search, dims: usize) -> Self {
+    fn new(search: &Search, judge: &Judge<'_>) -> Self {
         let store = |memory| Store::new(search.folder.clone(), memory);
-        let vector = Probe::written(dims);
+        let (vector, most_keys) = (Probe::written(judge.dims), judge.most_keys());
         Self {
             rows: store(search.memory / ROWS_SHARE.1 * ROWS_SHARE.0),
             texts: store(search.memory / TEXTS_SHARE),
-            widths: (vector, vector + (NUMBERS + MOST_KEYS) * size_of::<u64>()),
+            widths: (vector, vector + (NUMBERS + words::NUMBERS + most_keys) * size_of::<u64>()),
+            most_keys,
             count: 0,
             bytes: Vec::new(),
         }
     }
 
     /// Returns the place of the text.
-    fn push(&mut self, text: &Text, keys: &[u64], vector: &Probe) -> io::Result<u32> {
+    fn push(&mut self, text: &Text, keys: &[u64], mark: &Mark) -> io::Result<u32> {
         let begin = self.texts.push(text.text.as_bytes())?;
         self.bytes.clear();
-        vector.write(&mut self.bytes);
-        let numbers = [text.id.into(), begin, text.text.len() as u64];
-        let keys = keys.iter().copied().chain(std::iter::repeat(NO_KEY)).take(MOST_KEYS);
-        for number in numbers.into_iter().chain(keys) {
+        mark.vector.write(&mut self.bytes);
+        let numbers = [u64::from(text.id) | (text.text.len() as u64) << 32, begin];
+        let keys = keys.iter().copied().chain(std::iter::repeat(NO_KEY)).take(self.most_keys);
+        for number in numbers.into_iter().chain(mark.words.numbers()).chain(keys) {
             self.bytes.extend_from_slice(&number.to_le_bytes());
         }
         self.rows.push(&self.bytes)?;
@@ -288,22 +292,23 @@ impl Kept {
     }
 
     /// What is compared of the text at a place, and where the text is.
-    fn row(&self, place: u32, bytes: &mut Vec<u8>) -> io::Result<(Row, (u64, u64))> {
+    fn row(&self, place: u32, room: &mut Vec<u8>) -> io::Result<(Row, (u64, u64))> {
         let (vector, whole) = self.widths;
-        bytes.resize(whole, 0);
-        self.rows.read(u64::from(place) * whole as u64, bytes)?;
+        let bytes = self.rows.read((u64::from(place) * whole as u64, whole), room)?;
         let (vector, numbers) = bytes.split_at(vector);
         let mut numbers = numbers.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number));
-        let [id, begin, length] = [(); NUMBERS].map(|()| numbers.next().unwrap_or_default());
+        let [numbered, begin] = [(); NUMBERS].map(|()| numbers.next().unwrap_or_default());
+        let words = [(); words::NUMBERS].map(|()| numbers.next().unwrap_or_default());
         let keys = numbers.take_while(|&key| key != NO_KEY).collect();
-        // It was a 32-bit number when it was pushed.
-        Ok((Row { id: id as u32, keys, vector: Probe::read(vector) }, (begin, length)))
+        let mark = Mark { vector: Probe::read(vector), words: WordBits::from_numbers(words) };
+        // The number of the text in 32 bits, and above them how long it is.
+        Ok((Row { id: numbered as u32, keys, mark }, (begin, numbered >> 32)))
     }
 
     fn text(&self, (begin, length): (u64, u64)) -> io::Result<String> {
-        let mut bytes = vec![0; length as usize];
-        self.texts.read(begin, &mut bytes)?;
-        String::from_utf8(bytes).map_err(io::Error::other)
+        let mut room = Vec::new();
+        let bytes = self.texts.read((begin, length as usize), &mut room)?;
+        String::from_utf8(bytes.to_vec()).map_err(io::Error::other)
     }
 }
 
@@ -412,9 +417,12 @@ fn matches_of(
     judge: &Judge<'_>,
 ) -> Result<Vec<(u32, u32)>, QueryError> {
     let candidates: Vec<&str> = part.iter().map(|text| text.text.as_str()).collect();
-    let options = RankOptions { min_score: Some(judge.threshold), ..RankOptions::all(judge.query) };
     let mut found = Vec::new();
-    for drawn in sample {
+    for (drawn, (&query, score_of)) in
+        sample.iter().flat_map(|one| judge.asked().map(move |by| (one, by)))
+    {
+        let least = judge.threshold.min(judge.least_shared);
+        let options = RankOptions { min_score: Some(least), ..RankOptions::all(query) };
         let ranking = match judge.engine.rank_best(&drawn.text, &candidates, &options) {
             // A text that cannot be scored has no matches.
             Err(error) if error.place().is_some() => continue,
@@ -424,10 +432,89 @@ fn matches_of(
             let Some(other) = part.get(result.index) else { continue };
             let (earlier, later) = (drawn.id.min(other.id), drawn.id.max(other.id));
             let across = judge.known.is_none_or(|known| earlier < known && later >= known);
-            if earlier != later && across {
+            if earlier != later && across && score_of(result.score) >= judge.threshold {
                 found.push((earlier, later));
             }
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use cognate::Query;
+    use cognate::methods::Method;
+    use cognate_kernels::random::Random;
+
+    use super::*;
+
+    const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/default.safetensors");
+
+    /// Texts in small families, no two of the same words.
+    fn families(count: usize) -> Vec<String> {
+        let mut random = Random::seeded(7);
+        let mut texts: BTreeSet<BTreeSet<String>> = BTreeSet::new();
+        let word = |random: &mut Random| format!("word{}", random.below(60));
+        while texts.len() < count {
+            let length = 3 + random.below(9);
+            let mut text: Vec<String> = (0..length).map(|_| word(&mut random)).collect();
+            for _ in 0..1 + random.below(3) {
+                texts.insert(text.iter().cloned().collect());
+                let at = random.below(text.len());
+                text[at] = word(&mut random);
+            }
+        }
+        texts.into_iter().map(|words| Vec::from_iter(words).join(" ")).collect()
+    }
+
+    #[test]
+    fn by_words_alone_every_pair_is_found() {
+        let engine = Engine::open(MODEL.as_ref(), &Default::default()).unwrap();
+        let texts = families(600);
+        let column: Vec<Option<&str>> = texts.iter().map(|text| Some(text.as_str())).collect();
+        let query = Query::new(Method::Jaccard);
+        for threshold in [0.4, 0.6, 0.75] {
+            let search = Search { check: 50, ..Search::new(query, threshold) };
+            let found = among(&engine, &column, None, &search).unwrap();
+            let recall = found.report.recall.unwrap();
+            assert!(recall.matches == recall.found && recall.matches > 5, "{recall:?}");
+            let mut every = Vec::new();
+            for (later, text) in (0..).zip(&texts) {
+                let pairs: Vec<_> = texts[..later as usize].iter().map(|one| (one, text)).collect();
+                let scores = engine.similarity(&pairs, &query).unwrap().scores;
+                let high = (0..).zip(scores).filter(|&(_, score)| score >= threshold);
+                every.extend(high.map(|(earlier, score)| (earlier, later, score)));
+            }
+            assert!(every.len() > 30, "{}", every.len());
+            let found = found.matches.iter().map(|found| (found.earlier, found.later, found.score));
+            assert_eq!(found.collect::<Vec<_>>(), every, "{threshold}");
+        }
+    }
+
+    #[test]
+    fn copies_are_found_by_their_words_where_the_method_says_less() {
+        let engine = Engine::open(MODEL.as_ref(), &Default::default()).unwrap();
+        let texts = [
+            "Storm Zwxqv floods three towns on the northern coast of Blorvia",
+            "Strom Zwxqv floods three towns on the northern coats of Blorvia",
+            "zwxqv blorvia krimtal ostrevin",
+            "zwxqv blorvia krimtal ostrevin pelmot",
+        ];
+        let query = Query::new(engine.auto());
+        let own = engine.similarity(&[(texts[0], texts[1])], &query).unwrap().scores[0];
+        let found = |copies, threshold| {
+            let search = Search { copies, ..Search::new(query, threshold) };
+            among(&engine, &texts.map(Some), None, &search).unwrap().matches
+        };
+        // Of eleven words on either side nine are the same, of four and five four.
+        let shares = [(0, 1, own.max(9.0 / 11.0)), (2, 3, 8.0 / 9.0)];
+        let matches = found(true, 0.8);
+        assert_eq!(matches.len(), 2, "{matches:?}");
+        for (found, (earlier, later, score)) in matches.iter().zip(shares) {
+            assert_eq!((found.earlier, found.later), (earlier, later));
+            assert!(found.score >= score - 1e-6, "{found:?} {score}");
+        }
+        let plain = engine.similarity(&[(texts[2], texts[3])], &query).unwrap().scores[0];
+        assert_eq!(found(false, 0.8).len(), [own, plain].iter().filter(|&&one| one >= 0.8).count());
+    }
 }

@@ -1,6 +1,7 @@
 //! The steps of a search before texts are compared, each for texts in memory: digests of tokens,
 //! word counts, the sample, and keys. The keys of a text are three of its rare words, pairs of less
-//! rare words, and its buckets of vectors. [`run`](crate::dedupe::run) does these steps over files
+//! rare words, and its buckets of vectors; where words alone are compared, as many of its rarest words as two
+//! texts that match cannot both be without (the prefix filter of Chaudhuri et al. 2006). [`run`](crate::dedupe::run) does these steps over files
 //! on one machine; programs on several machines do the same steps.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,12 +9,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use cognate::engine::QueryError;
 use cognate::model::Phrase;
 use cognate_kernels::random::SplitMix64;
-use cognate_kernels::scan::Probe;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::dedupe::buckets;
 use crate::dedupe::buckets::Buckets;
-use crate::dedupe::judge::Judge;
+use crate::dedupe::judge::{Judge, Mark};
 
 /// Whether the text with this number is in the sample of `distinct` texts.
 pub fn drawn(id: u32, distinct: u64) -> bool {
@@ -45,8 +45,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The keys of each text, in rising order; none for a text without a vector, because it has no
-    /// near texts.
+    /// The keys of each text, in rising order; none for a text that matches nothing.
     pub fn keys<T: AsRef<str>>(
         &self,
         texts: &[T],
@@ -56,27 +55,35 @@ impl Judge<'_> {
         Ok(self.keyed(texts, counts, buckets)?.into_iter().map(|(keys, _)| keys).collect())
     }
 
-    /// The same with the vector of each text.
+    /// The same with what is compared of each text.
     pub(super) fn keyed<T: AsRef<str>>(
         &self,
         texts: &[T],
         counts: &WordCounts,
         buckets: &Buckets,
-    ) -> Result<Vec<(Vec<u64>, Probe)>, QueryError> {
-        let mut words = Vec::with_capacity(texts.len());
-        let rows = self.rows_of(texts, |phrase| words.push(different_words(phrase)))?;
-        let nearest = buckets.nearest(&rows);
-        let of_text = |((words, nearest), row): ((Vec<u64>, _), Probe)| {
-            let mut own = Vec::new();
-            if !row.is_zero() {
+    ) -> Result<Vec<(Vec<u64>, Mark)>, QueryError> {
+        let (marks, words) = self.marks_of(texts)?;
+        let vectors: Vec<_> = marks.iter().map(|mark| &mark.vector).collect();
+        let nearest = buckets.nearest(&vectors);
+        let of_text = |((words, nearest), mark): ((Vec<u64>, _), &Mark)| {
+            let (mut own, has_vector) = (Vec::new(), !mark.vector.is_zero());
+            if !self.has_vectors() {
+                counts.prefix(&words, self.threshold, &mut own);
+            } else if has_vector || self.finds_copies() {
                 counts.keys(&words, &mut own);
-                own.extend(Iterator::map(nearest, of_bucket));
-                own.sort_unstable();
-                own.dedup();
             }
-            (own, row)
+            own.extend(Iterator::map(nearest, of_bucket).filter(|_| has_vector));
+            own.sort_unstable();
+            own.dedup();
+            own
         };
-        Ok(words.into_iter().zip(nearest).zip(rows).map(of_text).collect())
+        let keys: Vec<_> = words.into_iter().zip(nearest).zip(&marks).map(of_text).collect();
+        Ok(keys.into_iter().zip(marks).collect())
+    }
+
+    /// Maximum keys of a text.
+    pub(super) fn most_keys(&self) -> usize {
+        if self.has_vectors() { MOST_KEYS } else { PREFIX }
     }
 }
 
@@ -90,8 +97,10 @@ const RARE_WORDS: usize = 3;
 /// Number of the rarest other words of a text that are combined in pairs.
 const PAIRED_WORDS: usize = 3;
 /// Maximum keys of a text: those of words are most where all but one of its rare words are missing.
-pub(super) const MOST_KEYS: usize =
-    RARE_WORDS - 1 + PAIRED_WORDS * (PAIRED_WORDS - 1) / 2 + buckets::NEAR;
+const MOST_KEYS: usize = RARE_WORDS - 1 + PAIRED_WORDS * (PAIRED_WORDS - 1) / 2 + buckets::NEAR;
+/// Maximum words of a text that are keys where words alone are compared: a text of more than 77 different
+/// words may have a match at .6 without one of them.
+const PREFIX: usize = 32;
 /// Marks the keys of buckets, as opposed to those of words.
 const BUCKET: u64 = 1 << 63;
 
@@ -138,13 +147,29 @@ impl WordCounts {
         self.counter(word).load(Ordering::Relaxed)
     }
 
-    /// Appends the keys of a text with these distinct words.
-    pub(super) fn keys(&self, words: &[u64], keys: &mut Vec<u64>) {
+    /// Words with their counts, the rarest first.
+    fn ordered(&self, words: &[u64]) -> Vec<(u32, u64)> {
         let mut counted: Vec<(u32, u64)> =
             words.iter().map(|&word| (self.of(word), word)).collect();
-        // A word that occurs in one text connects it with no other.
-        counted.retain(|&(count, _)| count > 1);
         counted.sort_unstable();
+        counted
+    }
+
+    /// Appends the keys of a text with these distinct words: two texts of which the same words are at least
+    /// `least` of all have one in common.
+    fn prefix(&self, words: &[u64], least: f32, keys: &mut Vec<u64>) {
+        let least = (f64::from(least) * words.len() as f64 - 1e-6).ceil() as usize;
+        let counted = self.ordered(words);
+        let prefix = counted.iter().take((words.len() + 1).saturating_sub(least.max(1)));
+        // A word that occurs in one text connects it with no other.
+        let shared = prefix.filter(|&&(count, _)| count > 1).take(PREFIX);
+        keys.extend(shared.map(|&(_, word)| mixed(word) & !BUCKET));
+    }
+
+    /// Appends the keys of a text with these distinct words.
+    pub(super) fn keys(&self, words: &[u64], keys: &mut Vec<u64>) {
+        let mut counted = self.ordered(words);
+        counted.retain(|&(count, _)| count > 1);
         let rare = counted.partition_point(|&(count, _)| count <= RARE);
         let (rare, others) = counted.split_at(rare);
         keys.extend(rare.iter().take(RARE_WORDS).map(|&(_, word)| mixed(word) & !BUCKET));
@@ -162,6 +187,10 @@ impl WordCounts {
 
 pub(super) fn of_bucket(bucket: u64) -> u64 {
     bucket | BUCKET
+}
+
+pub(super) fn is_of_bucket(key: u64) -> bool {
+    key & BUCKET != 0
 }
 
 /// The distinct words of a text, in a fixed order.

@@ -49,18 +49,22 @@ impl Store {
         self.file.as_mut().map_or(Ok(()), Write::flush)
     }
 
-    /// Reads bytes that were appended, from where they begin, until `out` is full.
-    pub(super) fn read(&self, begin: u64, out: &mut [u8]) -> io::Result<()> {
+    /// Bytes that were appended, by where they begin; those from the file are read into `room`.
+    pub(super) fn read<'b>(
+        &'b self,
+        (begin, count): (u64, usize),
+        room: &'b mut Vec<u8>,
+    ) -> io::Result<&'b [u8]> {
         let in_memory = self.memory.len() as u64;
         match &self.file {
             Some(file) if begin >= in_memory => {
-                file.get_ref().read_exact_at(out, begin - in_memory)
+                room.resize(count, 0);
+                file.get_ref().read_exact_at(room, begin - in_memory)?;
+                Ok(room)
             }
             _ => {
-                let bytes =
-                    self.memory.get(begin as usize..).and_then(|rest| rest.get(..out.len()));
-                out.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
-                Ok(())
+                let bytes = self.memory.get(begin as usize..).and_then(|rest| rest.get(..count));
+                Ok(bytes.ok_or(io::ErrorKind::UnexpectedEof)?)
             }
         }
     }
@@ -79,11 +83,10 @@ mod tests {
             store.finish().unwrap();
             assert_eq!(store.file.is_some(), memory < 1 << 20);
             for (begin, bytes) in begins.iter().zip(&bytes).rev() {
-                let mut read = vec![0; bytes.len()];
-                store.read(*begin, &mut read).unwrap();
-                assert_eq!(read, *bytes);
+                let mut room = Vec::new();
+                assert_eq!(store.read((*begin, bytes.len()), &mut room).unwrap(), bytes);
             }
-            assert!(store.read(store.end, &mut [0]).is_err());
+            assert!(store.read((store.end, 1), &mut Vec::new()).is_err());
         }
     }
 }

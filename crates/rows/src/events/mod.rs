@@ -66,6 +66,8 @@ pub struct EventsOptions {
     /// Prefix of the names of added fields.
     pub prefix: String,
     pub settings: Settings,
+    /// The kind of the stream as it is followed.
+    pub preset: Preset,
     /// Maximum milliseconds by which a record may be late.
     pub slack: i64,
     pub summary: Option<PathBuf>,
@@ -93,6 +95,9 @@ pub struct Outcome {
     /// Sizes of events, where a table of them was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
+    /// The kind of the stream as it was followed.
+    #[serde(skip)]
+    pub preset: Preset,
     #[serde(flatten)]
     pub left_out: LeftOut,
 }
@@ -109,14 +114,15 @@ impl fmt::Display for Outcome {
         if self.total > self.texts {
             write!(f, "; {} since the stream began", self.total)?;
         }
-        if let Some(sizes) = self.sizes.filter(|sizes| sizes.texts > 0) {
-            let name = Preset::ALL.iter().find(|(_, preset)| *preset == sizes.look_like());
+        if let Some(sizes) = self.sizes
+            && let Some(kind) = sizes.look_like(self.preset)
+            && let Some((name, _)) = Preset::ALL.iter().find(|(_, preset)| *preset == kind)
+        {
             write!(
                 f,
-                "; the largest event has {}, {:.0} % are in events of 2 to 16: it looks like --preset {}",
+                "; the largest event has {}, {:.0} % are in events of 2 to 16: it looks like --preset {name}",
                 sizes.largest,
                 100.0 * sizes.in_small as f64 / sizes.texts as f64,
-                name.map_or("", |(name, _)| name)
             )?;
         }
         if let Some(told) = self.left_out.told() {
@@ -146,7 +152,7 @@ pub fn run(
         appender: appender(&source.records, names, &options.written)?,
         summary: options.summary.as_deref().map(|path| Summary::create(path, options.least)),
         lines: String::new(),
-        outcome: Outcome::default(),
+        outcome: Outcome { preset: options.preset, ..Outcome::default() },
     };
     let mut order = Order::new(options.slack);
     let mut next = None;

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::ops::Deref;
 use std::path::Path;
 
-use cognate::engine::Engine;
+use cognate::engine::{Engine, Opposites};
 use cognate::model::disk;
 use cognate::window::stream::{Item, Settings};
 use cognate_files::input::Input;
@@ -64,7 +64,11 @@ struct End {
 fn described(settings: &Settings) -> String {
     let Settings { method, second, nearest, floor, drop_opposed, rule, limits } = settings;
     let second = second.map_or("none", |method| method.name());
-    let opposed = if *drop_opposed { ", without opposed texts" } else { "" };
+    let opposed = match drop_opposed {
+        None => "",
+        Some(Opposites::WithoutNames) => ", without opposed texts",
+        Some(_) => ", without opposed texts and names",
+    };
     format!(
         "method {}, second {second}, nearest {nearest}, floor {floor}, threshold {}, votes {}, \
          steps {:?}, centre {}, last {}, within {:?} ms{opposed}",

@@ -25,8 +25,13 @@ use crate::events::{EventsError, Names, called};
 
 /// Maximum texts in the sample of an event.
 const TEXTS: usize = 24;
-/// The share of all texts, one of so many, that the largest event has where there are topics.
-const TOPIC_SHARE: u64 = 50;
+/// Fewer texts than these do not tell of which kind a stream is.
+const TELLING: u64 = 500;
+/// Followed as topics, streams of crises have up to a tenth of their texts in events of 2 to 16, streams of stories a third.
+const SMALL_SHARE: f64 = 0.2;
+/// Followed as stories, streams of crises have from a twentieth of their texts in the largest event, streams of
+/// stories a two-hundredth.
+const LARGEST_SHARE: f64 = 0.02;
 /// Number of words and phrases in a row.
 const NAMED: usize = 6;
 /// Maximum distinct terms counted for an event, and for the stream.
@@ -51,10 +56,14 @@ impl Sizes {
         self.largest = self.largest.max(size);
     }
 
-    /// What the stream looks like: where topics are, the largest event has more texts than a story can.
-    pub fn look_like(&self) -> Preset {
-        let is_story = self.largest.saturating_mul(TOPIC_SHARE) < self.texts;
-        if is_story && self.in_small > self.texts / 4 { Preset::Stories } else { Preset::Topics }
+    /// What the stream looks like, where that is not the kind that it was followed as.
+    pub fn look_like(&self, followed: Preset) -> Option<Preset> {
+        let share = |texts: u64| texts as f64 / self.texts as f64;
+        let other = match followed {
+            Preset::Topics => (share(self.in_small) > SMALL_SHARE).then_some(Preset::Stories),
+            Preset::Stories => (share(self.largest) > LARGEST_SHARE).then_some(Preset::Topics),
+        };
+        other.filter(|_| self.texts >= TELLING)
     }
 }
 
@@ -174,4 +183,23 @@ impl Summary {
 /// A text without line breaks and tabs.
 fn on_a_line(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_told_that_looks_like_the_other_kind() {
+        let told = |followed, [texts, in_small, largest]: [u64; 3]| {
+            Sizes { texts, in_small, largest }.look_like(followed)
+        };
+        let (topics, stories) = (Preset::Topics, Preset::Stories);
+        // Stories, then a crisis, as either preset found them: docs/events.md.
+        assert_eq!(told(topics, [9079, 3347, 281]), Some(stories));
+        assert_eq!(told(stories, [9079, 3640, 42]), None);
+        assert_eq!(told(topics, [9958, 433, 5099]), None);
+        assert_eq!(told(stories, [1158, 574, 59]), Some(topics));
+        assert_eq!(told(topics, [10, 8, 4]), None, "too few to tell");
+    }
 }

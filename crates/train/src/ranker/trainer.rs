@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use bytemuck::cast_slice;
 use candle_core::{Device, Tensor, Var};
-use candle_nn::loss::cross_entropy;
 use cognate::methods::ranker::Shape;
 use cognate_files::progress::Progress;
 use cognate_files::topics::Topic;
@@ -290,7 +289,8 @@ impl State {
         let kept: Vec<f32> = (0..units).map(factor).collect();
         let logits = self.network.forward(rows, batch, Mode::Train(&kept))?;
         let labels = Tensor::new(batch.labels.as_slice(), &self.device)?;
-        let loss = cross_entropy(&logits, &labels)?;
+        let chosen = log_softmax(&logits)?.gather(&labels.unsqueeze(1)?, 1)?;
+        let loss = chosen.sum_all()?.affine(-1.0 / batch.labels.len() as f64, 0.0)?;
         let slopes = loss.backward()?;
         for ((_, parameter), velocity) in self.network.parameters.iter().zip(&mut self.velocity) {
             let Some(slope) = slopes.get(parameter) else { continue };
@@ -316,7 +316,7 @@ impl State {
     pub fn scores(&mut self, batch: &Batch) -> candle_core::Result<Vec<f32>> {
         let rows = self.gathered(&batch.words)?;
         let logits = self.network.forward(&rows, batch, Mode::Judge)?;
-        candle_nn::ops::log_softmax(&logits, 1)?.narrow(1, 1, 1)?.flatten_all()?.to_vec1()
+        log_softmax(&logits)?.narrow(1, 1, 1)?.flatten_all()?.to_vec1()
     }
 
     /// All numbers that scores depend on.
@@ -351,4 +351,10 @@ impl State {
         }
         Ok(())
     }
+}
+
+/// The logarithms of each row's probabilities.
+fn log_softmax(logits: &Tensor) -> candle_core::Result<Tensor> {
+    let below = logits.broadcast_sub(&logits.max_keepdim(1)?)?;
+    below.broadcast_sub(&below.exp()?.sum_keepdim(1)?.log()?)
 }

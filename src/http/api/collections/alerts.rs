@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 use utoipa::IntoParams;
 
-use crate::http::api::collections::call;
 use crate::http::api::collections::call::{Call, Named};
 use crate::http::api::collections::events::hundredths;
 use crate::http::api::stream::Record;
@@ -272,10 +271,9 @@ pub(crate) async fn stream(
     let place = app.streams.take(&caller.client)?;
     let memory = app.unsent.of(&caller.client).work(AlertReader::MAX_BYTES)?;
     let of = Arc::clone(&collection);
-    let reader = call.again().look_up(move |_| {
-        let opened = AlertReader::open(&*of, rule, start, cognate_collections::now());
-        opened.map_err(|error| call::of(&error, ""))
-    });
+    let reader = call
+        .again()
+        .look_up(move |_| Ok(AlertReader::open(&*of, rule, start, cognate_collections::now())?));
     let reader = reader.await?;
     let patience = Duration::from_secs(app.settings.write_timeout_s);
     let (writer, unread) = app.spools.open(&app.unsent.of(&caller.client), patience);
@@ -424,10 +422,9 @@ impl AlertStream {
             let now = app.collections.of(&caller)?.get(collection.name());
             let is_there = now.is_ok_and(|now| is_remote || Arc::ptr_eq(&now, &collection));
             if !is_there {
-                return Err(call::of(&CollectionError::Unknown, ""));
+                return Err(CollectionError::Unknown.into());
             }
-            let is_behind = reader.is_behind(&*collection, cognate_collections::now());
-            is_behind.map_err(|error| call::of(&error, ""))
+            Ok(reader.is_behind(&*collection, cognate_collections::now())?)
         });
         if !is_behind.await? {
             return Ok((Bytes::new(), false));
@@ -436,11 +433,8 @@ impl AlertStream {
         let (collection, mut reader) = (Arc::clone(&self.collection), self.reader.clone());
         let form = self.form;
         let read = self.call.again().compute(move |call, work| {
-            let is_cancelled = || work.check().is_err();
-            let (now, cancel) = (cognate_collections::now(), Cancellation::when(&is_cancelled));
-            let read = reader.read(&*collection, &model.engine, now, cancel);
-            let (alerts, more) =
-                read.map_err(|error| call::of_choice(error, |error| call::of(error, ""), work))?;
+            let (now, cancel) = (cognate_collections::now(), Cancellation::when(work));
+            let (alerts, more) = reader.read(&*collection, &model.engine, now, cancel)?;
             let unsent = call.app.unsent.of(&call.caller.client);
             let texts = alerts.iter().filter_map(|alert| alert.item.as_ref());
             let bytes: usize = texts.map(|item| item.text.len() + ENTRY_BYTES).sum();

@@ -311,8 +311,7 @@ pub(crate) async fn list(call: Call) -> Result<Response, ApiError> {
             Err(CollectionError::Unknown) => None,
             told => Some(told.map(CollectionEntry::from)),
         };
-        let told = all.and_then(|all| all.iter().filter_map(told).collect());
-        let collections = told.map_err(|error| call::of(&error, ""))?;
+        let collections = all?.iter().filter_map(told).collect::<Result<_, _>>()?;
         call.answer(0, &CollectionList { collections })
     })
     .await
@@ -343,9 +342,7 @@ impl Against {
     /// The same, and a filter that would be asked of items for too long.
     pub(crate) fn check(&self, how: &MatchOptions) -> Result<(), ApiError> {
         self.check_adds(how.add)?;
-        let told = || self.collection.told(cognate_collections::now());
-        let count = || Ok(told().map_err(|error| call::of(&error, ""))?.items);
-        call::check_filter(&self.call.app, &how.filter, count)
+        call::check_filter(&self.call.app, &how.filter, &*self.collection)
     }
 
     /// Words of the items that texts are matched against, by the last of them. A database is not asked for
@@ -381,11 +378,8 @@ impl Against {
                 app.collections.of(caller)?.check_room(&*self.collection, &items, now)?;
             }
             let counts = engine.counts(items.iter().map(|item| &*item.text));
-            let is_cancelled = || work.check().is_err();
-            let cancel = Cancellation::when(&is_cancelled);
-            let matched = self.collection.follow(engine, how, items, now, cancel);
-            let (matched, pending) =
-                matched.map_err(|error| call::MatchRefusal::of(error, work))?;
+            let cancel = Cancellation::when(work);
+            let (matched, pending) = self.collection.follow(engine, how, items, now, cancel)?;
             app.metrics.read(counts);
             self.pending().push(pending);
             Ok(matched)
@@ -419,8 +413,7 @@ impl Against {
         patches: Vec<(Box<str>, ItemPatch)>,
     ) -> Result<(Applied, Vec<Option<ApiError>>), ApiError> {
         let ids: Vec<&str> = patches.iter().map(|(id, _)| &**id).collect();
-        let found = self.collection.find(&ids, cognate_collections::now());
-        let found = found.map_err(|error| call::of(&error, ""))?;
+        let found = self.collection.find(&ids, cognate_collections::now())?;
         let mut patched = Patched::default();
         let check = |((id, patch), item): (&(Box<str>, ItemPatch), Option<Arc<Item>>)| match patched
             .apply(id, patch, || item)

@@ -2,7 +2,6 @@
 //! that may wait for a disk, an answer within the memory of unsent answers.
 
 use std::borrow::Cow;
-use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +27,7 @@ use crate::http::error::{ApiError, Code, Pointer};
 use crate::http::middleware::authorize;
 use crate::http::request::body;
 use crate::http::work::admission::Permit;
-use crate::http::work::pool::JobContext;
+use crate::http::work::pool::{JobContext, late};
 use crate::http::work::turns::Turn;
 
 /// Bytes of a body that count as an item before the items are counted.
@@ -300,10 +299,7 @@ impl Call {
             Write::Put(items) => reachable.check_room(collection, items, now)?,
             Write::Patch(patches) => reachable.check_room_to_patch(collection, patches, now)?,
             Write::Move(change) => reachable.check_room_to_move(collection, change, now)?,
-            Write::RemoveSelected(which) => {
-                let count = || collection.told(now).map_err(|error| of(&error, items));
-                check_filter(&self.app, &which.filter, || Ok(count()?.items))?;
-            }
+            Write::RemoveSelected(which) => check_filter(&self.app, &which.filter, collection)?,
             Write::Remove(_) | Write::Set(_) => {}
         }
         collection.write(wanted, now).map_err(|error| of(&error, items))
@@ -451,47 +447,45 @@ pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
     ApiError { cause: Some(error.to_string().into()), ..ApiError::new(code, detail) }
 }
 
+impl From<CollectionError> for ApiError {
+    fn from(error: CollectionError) -> Self {
+        of(&error, "")
+    }
+}
+
+impl From<ChooseError> for ApiError {
+    fn from(error: ChooseError) -> Self {
+        match error {
+            ChooseError::Collection(error) => error.into(),
+            ChooseError::Query(error) => error.into(),
+            ChooseError::Stopped => late(),
+        }
+    }
+}
+
 /// The refusal of a `/rank` question about a collection.
-pub(crate) fn of_named(error: &CollectionError) -> ApiError {
-    match error {
-        CollectionError::Unknown => {
+pub(crate) fn of_named(error: impl Into<ChooseError>) -> ApiError {
+    match error.into() {
+        ChooseError::Collection(CollectionError::Unknown) => {
             ApiError::at(Code::UnknownCollection, "/collection", NO_COLLECTION)
         }
-        other => of(other, "/collection"),
+        ChooseError::Collection(error) => of(&error, "/collection"),
+        other => other.into(),
     }
 }
 
-/// The refusal when items cannot be chosen. If the request was cancelled, the job knows why.
-pub(crate) fn of_choice(
-    error: ChooseError,
-    of: impl FnOnce(&CollectionError) -> ApiError,
-    work: &JobContext,
-) -> ApiError {
-    match error {
-        ChooseError::Collection(error) => of(&error),
-        ChooseError::Query(error) => error.into(),
-        ChooseError::Stopped => given_up(&error, work),
-    }
-}
-
-/// The refusal of what a job gave up, which knows why.
-fn given_up(error: &dyn Display, work: &JobContext) -> ApiError {
-    let stopped = || ApiError::new(Code::DeadlineExceeded, error.to_string());
-    work.check().err().unwrap_or_else(stopped)
-}
-
-/// Refuses a filter that would be asked of items for longer than there is time. A database asks it there,
-/// and is not asked how many items there are.
+/// Refuses a filter that would be asked of a collection's items for longer than there is time. A database
+/// asks it there, and is not asked how many items there are.
 pub(crate) fn check_filter(
     app: &App,
     filter: &Filter,
-    items: impl FnOnce() -> Result<usize, ApiError>,
+    collection: &dyn Collection,
 ) -> Result<(), ApiError> {
     let questions = filter.questions() as u64;
     if questions == 0 || app.collections.is_remote() {
         return Ok(());
     }
-    let items = items()?;
+    let items = collection.told(cognate_collections::now())?.items;
     let nanos = (items as u64).saturating_mul(NANOS_PER_ITEM + questions * NANOS_PER_QUESTION);
     let deadline_ms = app.settings.compute_deadline_ms;
     if Duration::from_nanos(nanos / SLACK) <= Duration::from_millis(deadline_ms) {
@@ -520,9 +514,8 @@ impl From<ApiError> for MatchRefusal {
     }
 }
 
-impl MatchRefusal {
-    /// The refusal of texts that a job was to match.
-    pub(super) fn of(error: MatchError, work: &JobContext) -> Self {
+impl From<MatchError> for MatchRefusal {
+    fn from(error: MatchError) -> Self {
         match error {
             MatchError::Collection(CollectionError::OtherText { index }) => Self::OtherText(index),
             MatchError::Collection(CollectionError::Item { index, problem }) => {
@@ -530,7 +523,7 @@ impl MatchRefusal {
             }
             MatchError::Collection(error) => Self::Other(of(&error, "/items")),
             MatchError::Query(error) => Self::Other(error.into()),
-            MatchError::Stopped => Self::Other(given_up(&error, work)),
+            MatchError::Stopped => Self::Other(late()),
         }
     }
 }

@@ -62,6 +62,17 @@ const TERMS: usize = 1 << 16;
 /// Bytes of memory of an item while events are told.
 const ITEM_BYTES: usize = 64;
 
+/// The path of an event.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[allow(dead_code)]
+struct EventPath {
+    /// The collection
+    name: String,
+    /// The item that the event began with
+    id: String,
+}
+
 /// An event of a collection, as the items tell it that are there now.
 #[derive(Debug, Serialize, ToSchema)]
 struct EventEntry<'i> {
@@ -332,11 +343,7 @@ pub(crate) struct EventParameters {
     path = "/collections/{name}/events/{id}",
     tag = "collections",
     operation_id = "event",
-    params(
-        ("name" = String, Path, description = "The collection"),
-        ("id" = String, Path, description = "The item that the event began with"),
-        EventParameters,
-    ),
+    params(EventPath, EventParameters),
     responses((status = 200, description = "The event", body = EventWithItems<'_>), ListRefusals),
 )]
 pub(crate) async fn look(
@@ -440,11 +447,7 @@ pub(crate) struct SimilarParameters {
     path = "/collections/{name}/events/{id}/similar",
     tag = "collections",
     operation_id = "similar_events",
-    params(
-        ("name" = String, Path, description = "The collection"),
-        ("id" = String, Path, description = "The item that the event began with"),
-        SimilarParameters,
-    ),
+    params(EventPath, SimilarParameters),
     responses((status = 200, description = "The events", body = EventList<'_>), ListRefusals),
 )]
 pub(crate) async fn similar(
@@ -518,11 +521,7 @@ fn names_of(
     path = "/collections/{name}/events/{id}/merge",
     tag = "collections",
     operation_id = "merge_events",
-    params(
-        ("name" = String, Path, description = "The collection"),
-        ("id" = String, Path, description = "The event that the others become part of"),
-        EventParameters,
-    ),
+    params(EventPath, EventParameters),
     request_body = MergeRequest<'_>,
     responses((status = 200, description = "The event", body = EventWithItems<'_>), ChangeRefusals),
 )]
@@ -548,11 +547,7 @@ pub(crate) async fn merge(
     path = "/collections/{name}/events/{id}/split",
     tag = "collections",
     operation_id = "split_event",
-    params(
-        ("name" = String, Path, description = "The collection"),
-        ("id" = String, Path, description = "The item that the event began with"),
-        EventParameters,
-    ),
+    params(EventPath, EventParameters),
     request_body = SplitRequest<'_>,
     responses((status = 200, description = "The event that came of it", body = EventWithItems<'_>), ChangeRefusals),
 )]
@@ -569,8 +564,7 @@ pub(crate) async fn split(
     let of = Arc::clone(&collection);
     let made = call.again().look_up(move |_| {
         let names: Vec<&str> = first.iter().map(AsRef::as_ref).collect();
-        let found = of.find(&names, cognate_collections::now());
-        let found = found.map_err(|error| call::of(&error, ""))?.into_iter().flatten().next();
+        let found = of.find(&names, cognate_collections::now())?.into_iter().flatten().next();
         let event = found.and_then(|item| Some(item.event.as_ref()?.id.clone()));
         event.ok_or_else(no_event)
     });
@@ -587,10 +581,7 @@ refusals!(DeleteRefusals: &[Code::CollectionFull, Code::TooMuchWork], WRITE, COL
     path = "/collections/{name}/events/{id}",
     tag = "collections",
     operation_id = "delete_event",
-    params(
-        ("name" = String, Path, description = "The collection"),
-        ("id" = String, Path, description = "The item that the event began with"),
-    ),
+    params(EventPath),
     responses((status = 200, description = "What came of it", body = Changed), DeleteRefusals),
 )]
 pub(crate) async fn delete(
@@ -616,14 +607,11 @@ fn chosen(
     work: &JobContext,
 ) -> Result<(Items, Charge), ApiError> {
     let now = cognate_collections::now();
-    let of = |error: &CollectionError| call::of(error, "");
-    let count = collection.told(now).map_err(|error| of(&error))?.items;
-    call::check_filter(app, &which.filter, || Ok(count))?;
+    call::check_filter(app, &which.filter, collection)?;
+    let count = collection.told(now)?.items;
     let memory = app.unsent.of(&caller.client).work(count.saturating_mul(ITEM_BYTES))?;
-    let is_cancelled = || work.check().is_err();
-    let cancel = Cancellation::when(&is_cancelled);
-    let chosen = collection.choose(which, &Choice::All, now, cancel);
-    Ok((chosen.map_err(|error| call::of_choice(error, of, work))?.items, memory))
+    let chosen = collection.choose(which, &Choice::All, now, Cancellation::when(work))?;
+    Ok((chosen.items, memory))
 }
 
 struct Naming<'e> {
@@ -722,5 +710,5 @@ fn some_of<'t>(
 }
 
 fn no_event() -> ApiError {
-    call::of(&CollectionError::NoEvent, "")
+    CollectionError::NoEvent.into()
 }

@@ -123,33 +123,29 @@ pub(crate) async fn facets(
     let now = cognate_collections::now();
     call.compute(move |call, work| {
         let names: Vec<&str> = asked.names.split(',').collect();
-        let of = |error: &CollectionError| match error {
-            CollectionError::TooManyChosen { limit } => {
+        call::check_filter(&call.app, &which.filter, &*collection)?;
+        // A database counts by itself.
+        let counted = match call.app.collections.is_remote() {
+            true => limit,
+            false => collection.told(now)?.items,
+        };
+        let counted = counted.saturating_mul(names.len()).min(MOST_COUNTED_VALUES);
+        let _memory = call.app.unsent.of(&call.caller.client).work(counted * VALUE_BYTES)?;
+        let cancel = Cancellation::when(work);
+        let facets = collection.facets(&which, (&names, limit), now, cancel);
+        let facets = facets.map_err(|error| match error {
+            ChooseError::Collection(CollectionError::TooManyChosen { limit }) => {
                 let detail = format!(
                     "the attributes have more than {limit} different values, and no more are counted; \
                      filter the items, or ask for other attributes"
                 );
                 ApiError::at(Code::TooMuchWork, "/names", detail)
             }
-            other => call::of(other, ""),
-        };
-        let told = || collection.told(now).map_err(|error| of(&error));
-        call::check_filter(&call.app, &which.filter, || Ok(told()?.items))?;
-        // A database counts by itself.
-        let counted = match call.app.collections.is_remote() {
-            true => limit,
-            false => told()?.items,
-        };
-        let counted = counted.saturating_mul(names.len()).min(MOST_COUNTED_VALUES);
-        let _memory = call.app.unsent.of(&call.caller.client).work(counted * VALUE_BYTES)?;
-        let is_cancelled = || work.check().is_err();
-        let cancel = Cancellation::when(&is_cancelled);
-        let refused = |error: ChooseError| call::of_choice(error, of, work);
-        let facets = collection.facets(&which, (&names, limit), now, cancel).map_err(refused)?;
-        let unknown = UnknownNames::find(&*collection, &which.filter, (None, None), now, cancel);
-        let unknown = unknown.map_err(refused)?;
+            other => other.into(),
+        })?;
+        let unknown = UnknownNames::find(&*collection, &which.filter, (None, None), now, cancel)?;
         let lacking = names.iter().map(|name| (*name, None)).collect();
-        let lacking = collection.lacking(&lacking, now, cancel).map_err(refused)?;
+        let lacking = collection.lacking(&lacking, now, cancel)?;
         let entries = names.iter().zip(&facets.each).map(FacetEntry::of);
         let list = FacetList {
             total: facets.total,

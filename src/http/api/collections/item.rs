@@ -11,7 +11,7 @@ use cognate_collections::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::http::api::collections::answers::{Changed, ItemEntry, MatchedEntry, REASON_BYTES};
 use crate::http::api::collections::call;
@@ -23,6 +23,17 @@ use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
 use crate::http::request::fields::described;
 use crate::http::request::json;
 use crate::http::work::admission::Permit;
+
+/// The path of an item.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[allow(dead_code)]
+struct ItemPath {
+    /// The collection
+    name: String,
+    /// The item
+    id: String,
+}
 
 /// An item, and what a match would tell of it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -52,11 +63,7 @@ refusals!(
     path = "/collections/{name}/items/{id}",
     tag = "collections",
     operation_id = "item",
-    params(
-        ("name" = String, Path, description = "The collection"),
-        ("id" = String, Path, description = "The item"),
-        MatchParameters,
-    ),
+    params(ItemPath, MatchParameters),
     responses((status = 200, description = "The item", body = ItemLook<'_>), LookRefusals),
 )]
 pub(crate) async fn look(
@@ -69,13 +76,11 @@ pub(crate) async fn look(
     }
     let Matching { resolved, how } = asked.matching(&call.app.models())?;
     call.compute(move |call, work| {
-        let told = || collection.told(cognate_collections::now());
-        let count = || Ok(told().map_err(|error| call::of(&error, ""))?.items);
-        call::check_filter(&call.app, &how.filter, count)?;
-        let (is_cancelled, now) = (|| work.check().is_err(), cognate_collections::now());
+        call::check_filter(&call.app, &how.filter, &*collection)?;
+        let (cancel, now) = (Cancellation::when(work), cognate_collections::now());
         let engine = SharedEngine::of(Arc::clone(&resolved.model));
-        let matched = collection.explain(engine, &how, &id, now, Cancellation::when(&is_cancelled));
-        let refused = |error| call::of_match(MatchRefusal::of(error, work), |index| index);
+        let matched = collection.explain(engine, &how, &id, now, cancel);
+        let refused = |error| call::of_match(MatchRefusal::from(error), |index| index);
         let matched = matched.map_err(refused)?.ok_or_else(call::no_item)?;
         look_at(&call, &*collection, &id, Some(&matched))
     })
@@ -88,8 +93,7 @@ fn look_at(
     id: &str,
     matched: Option<&Matched>,
 ) -> Result<Response, ApiError> {
-    let found = collection.find(&[id], cognate_collections::now());
-    let found = found.map_err(|error| call::of(&error, ""))?;
+    let found = collection.find(&[id], cognate_collections::now())?;
     let item = found.into_iter().next().flatten().ok_or_else(call::no_item)?;
     let near = matched.and_then(|matched| matched.reasons.as_ref());
     let bytes = item.bytes() + near.map_or(0, |near| near.nearest.len() * REASON_BYTES);
@@ -162,10 +166,7 @@ refusals!(
     path = "/collections/{name}/items/{id}",
     tag = "collections",
     operation_id = "put_item",
-    params(
-        ("name" = String, Path, description = "The collection"),
-        ("id" = String, Path, description = "The item"),
-    ),
+    params(ItemPath),
     request_body = OneItemRequest,
     responses((status = 200, description = "What came of it", body = Changed), PutRefusals),
 )]
@@ -215,10 +216,7 @@ refusals!(PatchRefusals: BODY, &[Code::TextTooLong, Code::CollectionFull], WRITE
     path = "/collections/{name}/items/{id}",
     tag = "collections",
     operation_id = "patch_item",
-    params(
-        ("name" = String, Path, description = "The collection"),
-        ("id" = String, Path, description = "The item"),
-    ),
+    params(ItemPath),
     request_body = ItemPatchRequest,
     responses((status = 200, description = "What came of it", body = Changed), PatchRefusals),
 )]
@@ -245,10 +243,7 @@ refusals!(DeleteRefusals: WRITE, COLLECTION);
     path = "/collections/{name}/items/{id}",
     tag = "collections",
     operation_id = "delete_item",
-    params(
-        ("name" = String, Path, description = "The collection"),
-        ("id" = String, Path, description = "The item"),
-    ),
+    params(ItemPath),
     responses((status = 200, description = "What came of it", body = Changed), DeleteRefusals),
 )]
 pub(crate) async fn delete(

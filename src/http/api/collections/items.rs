@@ -3,9 +3,7 @@
 use axum::extract::Request;
 use axum::http::Uri;
 use axum::response::Response;
-use cognate_collections::{
-    Cancellation, CollectionError, Incoming, Item, Page, UnknownNames, Write,
-};
+use cognate_collections::{Cancellation, Incoming, Item, Page, UnknownNames, Write};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
@@ -217,15 +215,10 @@ pub(crate) async fn list(
     let which = call::selector(asked.filter, asked.event, asked.within)?;
     let (now, offset) = (cognate_collections::now(), asked.offset.unwrap_or(0));
     call.compute(move |call, work| {
-        let of = |error: &CollectionError| call::of(error, "");
-        let count = || Ok(collection.told(now).map_err(|error| of(&error))?.items);
-        call::check_filter(&call.app, &which.filter, count)?;
-        let (page, is_cancelled) = (Page { offset, limit }, || work.check().is_err());
-        let cancel = Cancellation::when(&is_cancelled);
-        let page = collection.page(&which, page, now, cancel);
-        let (items, total) = page.map_err(|error| call::of_choice(error, of, work))?;
-        let unknown = UnknownNames::find(&*collection, &which.filter, (None, None), now, cancel);
-        let unknown = unknown.map_err(|error| call::of_choice(error, of, work))?;
+        call::check_filter(&call.app, &which.filter, &*collection)?;
+        let (page, cancel) = (Page { offset, limit }, Cancellation::when(work));
+        let (items, total) = collection.page(&which, page, now, cancel)?;
+        let unknown = UnknownNames::find(&*collection, &which.filter, (None, None), now, cancel)?;
         let (filter_unknown, filter_mistyped) = (unknown.filter, unknown.mistyped);
         let bytes = items.iter().map(|item| item.bytes()).sum();
         let items = items.iter().map(|item| ItemEntry::from(item.as_ref())).collect();

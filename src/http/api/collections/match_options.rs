@@ -1,5 +1,6 @@
 //! What is asked of texts that are matched, and how much work that is.
 
+use cognate::engine::Opposites;
 use cognate::window::options::{Least, OptionError, OptionProblem, Options};
 use cognate::window::stream::{AddPolicy, Settings};
 use cognate::window::usual;
@@ -81,6 +82,9 @@ pub(crate) struct MatchParameters {
     duplicate_score: Option<f64>,
     /// What becomes of items that are opposed to a text.
     opposes: Option<OpposedPolicy>,
+    /// Which of those `drop` leaves out.
+    #[param(inline)]
+    opposites: Option<Opposites>,
     /// Which texts are added.
     add: Option<AddPolicy>,
     /// Whether texts whose names the collection has are matched anew and take
@@ -113,6 +117,7 @@ impl MatchParameters {
             centre: self.centre,
             duplicate_score: self.duplicate_score,
             drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
+            opposites: self.opposites,
         };
         let filter = call::filter(self.filter.as_deref())?;
         let treated = |stream| MatchOptions {
@@ -135,6 +140,7 @@ fn of_option(OptionError { option, problem }: OptionError) -> ApiError {
             error.renamed(|at| if at == Pointer::from("/method") { pointer.clone() } else { at })
         }
         OptionProblem::OutOfRange { .. } => ApiError::at(Code::OutOfRange, pointer, detail),
+        OptionProblem::NoneDropped => ApiError::at(Code::InvalidField, pointer, detail),
         OptionProblem::NoUsual { .. } | OptionProblem::NotCalibrated => {
             ApiError::at(Code::NotCalibrated, pointer, detail)
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::response::Response;
-use cognate::engine::Counts;
+use cognate::engine::{Counts, Opposites};
 use cognate::methods::Method;
 use cognate::window::options::{Least, Options};
 use cognate::window::stream::{AddPolicy, Settings};
@@ -93,6 +93,9 @@ pub(crate) struct MatchRequest<'b> {
     /// What becomes of items that are opposed to a text. With `drop` they are not among its nearest: they
     /// do not speak for an event, and it is a duplicate of none of them.
     opposes: Option<OpposedPolicy>,
+    /// Which of those `drop` leaves out: `without_names`, those that differ in more than a name, unless this
+    /// says otherwise; `count`, all.
+    opposites: Option<Opposites>,
     /// Which texts are added; all unless this says otherwise.
     add: Option<AddPolicy>,
     /// Whether texts whose names the collection has are matched anew and take the places of those. Without
@@ -161,6 +164,7 @@ impl MatchRequest<'_> {
             centre: self.centre.map(|Share(centre)| centre),
             duplicate_score: self.duplicate_score.map(|Score(score)| score),
             drop_opposed: self.opposes == Some(OpposedPolicy::Drop),
+            opposites: self.opposites,
         })
     }
 }
@@ -233,8 +237,7 @@ impl Ask for MatchQuestion<'_> {
         let size = (list.length, text_bytes);
         let items = item::parse(each, size, cognate_collections::now(), pay, refuse)?;
         let bytes = items.iter().map(|item| item.text.len()).sum();
-        let words = against.words(&matching.resolved);
-        let words = words.map_err(|error| call::of(&error, ""))?;
+        let words = against.words(&matching.resolved)?;
         let work = Effort::new(&matching, words, items.iter().map(|item| &*item.text)).bounds();
         let near = NUMBER_BYTES + if matching.how.explain { REASON_BYTES } else { NEAR_BYTES };
         let words = if matching.how.explain { WORDS_BYTES } else { 0 };
@@ -355,10 +358,9 @@ pub(crate) async fn matching(
         if app.collections.is_remote() {
             // Else every line would be answered that the collection is unknown.
             let asked = Arc::clone(&collection);
-            let look = call.again().look_up(move |_| {
-                let found = asked.find(&[], cognate_collections::now());
-                found.map(drop).map_err(|error| call::of(&error, ""))
-            });
+            let look = call
+                .again()
+                .look_up(move |_| Ok(asked.find(&[], cognate_collections::now()).map(drop)?));
             look.await.inspect_err(|error| app.metrics.write_refused(collection.name(), error))?;
         }
         return stream::matching::answer(Against::new(call, collection), request);

@@ -99,10 +99,9 @@ pub(crate) async fn set(
                 let what = "items (setting `collection_items`)";
                 ApiError::beyond(Code::OutOfRange, "/max_items", what, limit, wanted)
             }
-            error => call::of(&error, ""),
+            error => error.into(),
         })?;
-        let told = collection.told(now).map_err(|error| call::of(&error, ""))?;
-        call.answer(0, &CollectionEntry::from(told))
+        call.answer(0, &CollectionEntry::from(collection.told(now)?))
     });
     made.await.inspect_err(|error| app.metrics.write_refused(&asked, error))
 }
@@ -120,8 +119,7 @@ refusals!(LookRefusals: COLLECTION);
 )]
 pub(crate) async fn look(Named { call, collection, .. }: Named) -> Result<Response, ApiError> {
     call.look_up(move |call| {
-        let told = collection.told(cognate_collections::now());
-        call.answer(0, &CollectionEntry::from(told.map_err(|error| call::of(&error, ""))?))
+        call.answer(0, &CollectionEntry::from(collection.told(cognate_collections::now())?))
     })
     .await
 }
@@ -144,10 +142,8 @@ pub(crate) async fn delete(Named { call, collection, .. }: Named) -> Result<Resp
     let turn = call.turn(collection.name()).await?;
     call.aside(move |call| {
         let _turn = turn;
-        let told = collection.told(cognate_collections::now());
-        let told = told.map_err(|error| call::of(&error, ""))?;
-        let deleted = call.app.collections.of(&call.caller)?.delete(collection.name());
-        deleted.map_err(|error| call::of(&error, ""))?;
+        let told = collection.told(cognate_collections::now())?;
+        call.app.collections.of(&call.caller)?.delete(collection.name())?;
         call.answer(0, &CollectionEntry::from(told))
     })
     .await

@@ -54,7 +54,7 @@ impl Held {
         (caller, name): (&Caller, &str),
         (app, work): (&App, &JobContext),
     ) -> Result<(Question<'b>, Self), ApiError> {
-        let refused = |error: CollectionError| call::of_named(&error);
+        let refused = |error: CollectionError| call::of_named(error);
         let collection = app.collections.of(caller)?.get(name).map_err(refused)?;
         let now = cognate_collections::now();
         let within = within(request.within.as_deref())?;
@@ -95,17 +95,14 @@ impl Held {
             is_remote: app.collections.is_remote(),
             narrows: boosts.is_none() && request.collapse_by.is_none(),
         };
-        let told = || collection.told(now).map_err(refused);
-        call::check_filter(app, &search.which.filter, || Ok(told()?.items))?;
-        let is_cancelled = || work.check().is_err();
-        let cancel = Cancellation::when(&is_cancelled);
-        let found = search.find(&question, cancel);
-        let found = found.map_err(|error| call::of_choice(error, call::of_named, work))?;
-        let clock = |boosts| Ok::<_, ApiError>((boosts, told()?.settings.clock(now)));
-        let boosts = boosts.map(clock).transpose()?;
+        call::check_filter(app, &search.which.filter, &*collection)?;
+        let cancel = Cancellation::when(work);
+        let found = search.find(&question, cancel).map_err(call::of_named)?;
+        let clock = |boosts| Ok((boosts, collection.told(now)?.settings.clock(now)));
+        let boosts = boosts.map(clock).transpose().map_err(refused)?;
         let others = (request.collapse_by.as_deref(), boosts.as_ref().map(|(boosts, _)| boosts));
         let unknown = UnknownNames::find(&*collection, &search.which.filter, others, now, cancel);
-        let unknown = unknown.map_err(|error| call::of_choice(error, call::of_named, work))?;
+        let unknown = unknown.map_err(call::of_named)?;
         let has_more = boosts.is_some() || request.collapse_by.is_some();
         let unsent = app.unsent.of(&caller.client);
         let _memory = Some(memory(&question, resolved, (&found.items, has_more), &unsent)?);
@@ -132,11 +129,9 @@ impl Held {
         let candidates = rank::candidates(&items, boosts, request.group_by());
         let engine = &resolved.model.engine;
         let vectors = if self.ranks_kept(question, engine) && !question.asked.is_nothing() {
-            let is_cancelled = || work.check().is_err();
-            let cancel = Cancellation::when(&is_cancelled);
-            let method = question.query.method;
+            let (method, cancel) = (question.query.method, Cancellation::when(work));
             let vectors = self.collection.vectors(engine, method, &self.found.items, cancel);
-            vectors.map_err(|error| call::of_choice(error, call::of_named, work))?
+            vectors.map_err(call::of_named)?
         } else {
             None
         };

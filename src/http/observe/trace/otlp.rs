@@ -15,6 +15,7 @@ use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracer, SdkTracerProvider,
 };
 
+use crate::http::build;
 use crate::http::observe::metrics::{UNMATCHED, verb_label};
 use crate::http::observe::trace::collector::Collector;
 use crate::http::observe::trace::{Answered, Parent, TraceId};
@@ -71,7 +72,7 @@ impl Tracer {
             .build();
         let resource = Resource::builder_empty()
             .with_service_name(crate::PROGRAM)
-            .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
+            .with_attribute(KeyValue::new("service.version", build::VERSION));
         let provider = SdkTracerProvider::builder()
             .with_resource(resource.build())
             .with_sampler(Sampler::ParentBased(Box::new(Sampler::AlwaysOn)))

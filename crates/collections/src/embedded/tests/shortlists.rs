@@ -27,19 +27,10 @@ pub(super) static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     Engine::open(path.as_ref(), &Default::default()).unwrap()
 });
 
-/// Real texts, each once: the lines of some documents.
+/// Real texts, each once: lines of documents.
 pub(super) fn real() -> Vec<String> {
-    let mut seen: Vec<String> = Vec::new();
-    for name in ["METHODS", "OPERATIONS", "FAQ", "TRAINING"] {
-        let path = format!("{}/../../docs/{name}.md", env!("CARGO_MANIFEST_DIR"));
-        for line in fs::read_to_string(path).unwrap().lines() {
-            let text = line.replace(['"', '\\'], " ").trim().to_owned();
-            if text.split(' ').count() > 3 && !seen.contains(&text) {
-                seen.push(text);
-            }
-        }
-    }
-    seen
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/texts.txt");
+    fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
 }
 
 fn vector_of(text: &str) -> Option<Vec<f32>> {

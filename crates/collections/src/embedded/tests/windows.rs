@@ -26,7 +26,7 @@ fn how(last: usize, threshold: f32) -> MatchOptions {
         second,
         nearest: 8,
         floor: 0.2,
-        drop_opposed: false,
+        drop_opposed: None,
         rule,
         limits,
     };

@@ -1,6 +1,8 @@
 //! The scores of all of some texts with all of others: each is looked up once, and what a method makes of a
 //! text is made once.
 
+use ndarray::Array2;
+
 use crate::engine::rank::many::blocks;
 use crate::engine::rank::panel::Panel;
 use crate::engine::rank::session::Reader;
@@ -16,7 +18,7 @@ const ROWS: usize = 64;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matrix {
     /// A row for each text, with a score for each candidate; NaN where one of the two cannot be scored.
-    pub scores: Vec<f32>,
+    pub scores: Array2<f32>,
     /// The texts that cannot be scored, and why.
     pub texts: Vec<(usize, Reason)>,
     /// The candidates that cannot be scored, and why.
@@ -35,8 +37,8 @@ impl Engine {
         mut go_on: impl FnMut() -> bool,
     ) -> Result<Matrix, QueryError> {
         let mut panel = Panel::of(self, query)?;
-        let mut matrix =
-            Matrix { scores: vec![f32::NAN; texts.len() * candidates.len()], ..Matrix::default() };
+        let shape = (texts.len(), candidates.len());
+        let mut matrix = Matrix { scores: Array2::from_elem(shape, f32::NAN), ..Matrix::default() };
         let (mut rows, mut asked) = (Vec::new(), Vec::new());
         for (row, text) in texts.iter().enumerate() {
             let (mut phrase, place) = (Phrase::new(&self.model), Place::QueryOf(row));
@@ -60,10 +62,8 @@ impl Engine {
         let (mut posts, mut places) = (Posts::default(), Vec::new());
         let (mut scores, mut of_one) = (Vec::new(), Vec::new());
         let mut put = |row: usize, indexes: &[usize], scores: &[f32]| {
-            let start = row * candidates.len();
-            for (&index, &score) in indexes.iter().zip(scores) {
-                matrix.scores[start + index] = score;
-            }
+            let mut row = matrix.scores.row_mut(row);
+            indexes.iter().zip(scores).for_each(|(&index, &score)| row[index] = score);
         };
         for (first, block) in blocks(candidates) {
             reader.read_block(block, first, true, &mut workspace, &mut read)?;

@@ -2,7 +2,9 @@
 //! token points back at.
 
 use super::{preset, texts};
-use crate::text::{Cjk, Elongations, Kind, Normalisation, Numbers, Tokens, Urls, tokenise};
+use crate::text::{
+    Bylines, Cjk, Elongations, Kind, Normalisation, Numbers, Tokens, Urls, tokenise,
+};
 
 /// Tokens in one string, apart by spaces, so that a row of the table fits a line.
 fn check(name: &str, rows: &[(&str, &str)]) {
@@ -66,6 +68,36 @@ fn initials_and_their_ending_are_spelled_as_one_word() {
     assert_eq!(texts(&rules, "U.S.'日本"), ["us", "日", "本"]);
     let rules = Normalisation { elongations: Elongations::Tag, ..rules };
     assert_eq!(texts(&rules, "AAA A.A.A."), ["a", "<elong>", "a", "<elong>"]);
+}
+
+#[test]
+fn bylines_and_labels_are_left_out_where_the_rules_say_so() {
+    let rules = Normalisation { bylines: Bylines::Drop, ..preset("plain") };
+    for (input, expected) in [
+        ("Quake hits Lima – Reuters", "quake hits lima"),
+        ("Quake hits Lima - The New York Times", "quake hits lima"),
+        ("Quake hits Lima - Times of India http://t.co/x www.x.org", "quake hits lima"),
+        ("Quake hits Lima | bbc news", "quake hits lima"),
+        ("Quake hits Lima | World | cnn.com", "quake hits lima"),
+        ("BREAKING NEWS: Quake hits Lima - @user", "quake hits lima"),
+        ("ÚLTIMA HORA: sismo sacude Lima", "sismo sacude lima"),
+        // None of these is one.
+        ("Quake hits Lima - in pictures", "quake hits lima in pictures"),
+        ("Quake hits Lima - Peru on May 14", "quake hits lima peru on may 14"),
+        ("Quake hits Lima-Reuters", "quake hits lima reuters"),
+        ("Lima quake - Reuters", "lima quake reuters"),
+        ("LIVE: QUAKE HITS LIMA", "live quake hits lima"),
+        ("Live: Quake hits Lima", "live quake hits lima"),
+        ("THE BIG STORY: Quake hits Lima", "the big story quake hits lima"),
+        ("Score 3:2 at home", "score 3 2 at home"),
+    ] {
+        assert_eq!(texts(&rules, input).join(" "), expected, "{input}");
+    }
+    let (mut tokens, input) = (Tokens::new(), "LIVE: Quake hits L.A. | X");
+    tokenise(&rules, input, &mut tokens);
+    let spans =
+        tokens.iter().map(|(_, token)| &input[token.span.start as usize..token.span.end as usize]);
+    assert_eq!(spans.collect::<Vec<_>>(), ["Quake", "hits", "L.A."]);
 }
 
 #[test]
