@@ -4,6 +4,7 @@
 use std::cell::{Cell, Ref, RefCell};
 
 use crate::methods::polarity::name_list::{Class, Code, List, Listed, flag};
+use crate::model::vocabulary::EMPTY;
 use crate::model::{Phrase, WordId};
 
 /// Most tokens of a text that is looked at, so that a bit of a number stands for each.
@@ -281,9 +282,10 @@ impl TextNames {
     /// Whether a text has a candidate that the other lacks.
     pub(super) fn has_own(&self, list: &List, [one, other]: [&Phrase<'_>; 2]) -> bool {
         let [candidates, _] = self.marks(list, one);
-        places(candidates).any(|place| match one.token_ids().nth(place).flatten() {
-            Some(id) => !other.token_ids().any(|own| own == Some(id)),
-            None => {
+        let (ids, others) = (one.ids(), other.ids());
+        places(candidates).any(|place| match ids.get(place) {
+            Some(id) if *id != EMPTY => !others.contains(id),
+            _ => {
                 let text = one.tokens().text(place);
                 !other.tokens().texts().any(|own| own == text)
             }

@@ -135,7 +135,7 @@ impl Names {
     ) -> Option<Exchanged> {
         let [one, other] = texts;
         let most = one.tokens_read().max(other.tokens_read());
-        let shares = || SHARED * common(one.listed_in_bag(), other.listed_in_bag()) >= most;
+        let shares = || share(one.listed_in_bag(), other.listed_in_bag(), most.div_ceil(SHARED));
         let own = [texts, [other, one]];
         let has_own = |side: usize| names[side].has_own(&self.list, own[side]);
         if most > MOST || !shares() || !has_own(0) || !has_own(1) {
@@ -696,15 +696,15 @@ impl Pair<'_> {
     }
 }
 
-/// How many words two sorted bags have in common.
-fn common(mut one: &[u32], mut other: &[u32]) -> usize {
-    let mut common = 0;
-    while let ([a, rest @ ..], [b, others @ ..]) = (one, other) {
-        common += usize::from(a == b);
+/// Whether two sorted bags have so many words in common.
+fn share(mut one: &[u32], mut other: &[u32], mut least: usize) -> bool {
+    while least > 0 {
+        let ([a, rest @ ..], [b, others @ ..]) = (one, other) else { return false };
+        least -= usize::from(a == b);
         one = if a <= b { rest } else { one };
         other = if b <= a { others } else { other };
     }
-    common
+    true
 }
 
 fn meet(one: &[u32], other: &[u32]) -> bool {

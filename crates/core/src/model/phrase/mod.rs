@@ -228,6 +228,11 @@ impl<'m> Phrase<'m> {
         self.memory.ids.len()
     }
 
+    /// For each token that was read, in the order of the text, its id, or [`EMPTY`].
+    pub(crate) fn ids(&self) -> &[WordId] {
+        &self.memory.ids
+    }
+
     /// For each token that was read, in the order of the text, its id where it is listed.
     pub(crate) fn token_ids(&self) -> impl ExactSizeIterator<Item = Option<WordId>> {
         self.memory.ids.iter().map(|&id| if id == EMPTY { None } else { Some(id) })
