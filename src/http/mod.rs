@@ -74,6 +74,7 @@ pub mod work {
 
     pub(crate) mod admission;
     pub(crate) mod file_threads;
+    pub(crate) mod numbers;
     pub mod pool;
     pub(crate) mod spool;
     pub(crate) mod streams;

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::http::auth::client::{Client, Resource, share_of};
 use crate::http::error::{ApiError, Bottleneck, Code};
+use crate::http::work::numbers;
 
 /// Answers up to this size are not charged: a connection's own buffers take as much, and connections
 /// are counted.
@@ -236,7 +237,7 @@ pub(crate) struct Answer<'u> {
 impl Answer<'_> {
     pub(crate) fn write_json(&mut self, response: &impl Serialize) -> Result<(), ApiError> {
         // Apart from the budget, only maps with keys that are no strings could fail.
-        serde_json::to_writer(&mut *self, response).map_err(|error| self.failed(&error))
+        numbers::to_writer(&mut *self, response).map_err(|error| self.failed(&error))
     }
 
     pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), ApiError> {

@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 use crate::http::error::{ApiError, Code, Detail};
 use crate::http::request::fields::{Text, forms};
 use crate::http::request::json;
+use crate::http::work::numbers;
 
 /// A line's own name, which is given back as it was written.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -140,7 +141,7 @@ pub(super) fn fail(answer: &mut Vec<u8>, line: u64, id: Option<LineId<'_>>, erro
 
 pub(super) fn write(answer: &mut Vec<u8>, line: &impl Serialize) {
     // Strings, numbers and booleans alone: this cannot fail.
-    let _ = serde_json::to_writer(&mut *answer, line);
+    let _ = numbers::to_writer(&mut *answer, line);
     answer.push(b'\n');
 }
 
