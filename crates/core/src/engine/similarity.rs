@@ -2,7 +2,7 @@
 
 use crate::engine::workspace::Workspace;
 use crate::engine::{Engine, Oppositions, Place, Query, QueryError, Scores, finite, scorable};
-use crate::methods::{Info, Kind, Scorer, Seats, polarity};
+use crate::methods::{Info, Kind, Scorer, polarity};
 use crate::model::Phrase;
 
 /// Pairs that are read before the first of them is scored: the memory in which a text's words are looked up
@@ -118,45 +118,34 @@ impl Engine {
         }
         let measure = self.measure(scorer, info, query)?;
         let mut workspace = Workspace::of(&self.model);
-        let mut phrases = Vec::with_capacity(texts.len());
-        for block in texts.chunks(2 * BLOCK) {
-            let begun: Vec<Phrase<'_>> = block
-                .iter()
-                .map(|text| {
-                    let mut phrase = workspace.phrase();
-                    self.begin(&mut phrase, text.as_ref());
-                    phrase
-                })
-                .collect();
-            for (mut phrase, text) in begun.into_iter().zip(block) {
-                let place = Place::Text(phrases.len());
-                let item = self.finish_item(&mut phrase, text.as_ref(), query, place)?;
-                let read = item.reason(scorable(&phrase, info)).is_none();
-                phrases.push(read.then_some(phrase));
-            }
-        }
+        let read = |(index, text): (usize, &T)| {
+            let mut phrase = workspace.phrase();
+            let item = self.read_item(&mut phrase, text.as_ref(), query, Place::Text(index))?;
+            Ok(item.reason(scorable(&phrase, info)).is_none().then_some(phrase))
+        };
+        let phrases = texts.iter().enumerate().map(read).collect::<Result<Vec<_>, QueryError>>()?;
         let scratch = workspace.scratch();
-        let mut seats: Vec<Option<Seats<'_>>> = texts.iter().map(|_| None).collect();
+        let seats = phrases.iter().map(|phrase| scorer.seats(phrase.as_slice(), scratch));
+        let seats: Vec<_> = seats.collect();
         let mut scores = Vec::with_capacity(pairs.len());
         for of_one in pairs.chunk_by(|one, next| one.1 == next.1) {
             let one = phrases.get(of_one[0].1).and_then(Option::as_ref);
             let mut against = one.map(|one| scorer.against(measure, one, scratch));
             for &(other, _) in of_one {
-                let phrase = phrases.get(other).and_then(Option::as_ref);
-                let Some((against, phrase)) = against.as_mut().zip(phrase) else {
+                let other = phrases.get(other).and_then(Option::as_ref).zip(seats.get(other));
+                let Some((against, (other, seats))) = against.as_mut().zip(other) else {
                     scores.push(None);
                     continue;
                 };
-                let (only, mut score) = (std::slice::from_ref(phrase), [0.0]);
-                let seats = seats[other].get_or_insert_with(|| scorer.seats(only, scratch));
-                against.score_seated(only, seats, &mut score, scratch);
+                let mut score = [0.0];
+                against.score_seated(std::slice::from_ref(other), seats, &mut score, scratch);
                 scores.push(Some(finite(score[0], info)?));
             }
             if let Some(mut against) = against {
                 against.give_back(scratch);
             }
         }
-        seats.into_iter().flatten().for_each(|seats| seats.give_back(scratch));
+        seats.into_iter().for_each(|seats| seats.give_back(scratch));
         workspace.take_back(phrases.into_iter().flatten());
         Ok(scores)
     }

@@ -1,10 +1,10 @@
 //! Texts with times, one after another, each joined to its event: an engine, a window over vectors
 //! and, where wanted, a second look at the nearest by another method.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Deref;
 
-use crate::engine::{Engine, Opposites, Query, QueryError};
+use crate::engine::{Engine, Opposites, Query, QueryError, RankOptions};
 use crate::methods::Method;
 use crate::window::events::{Considered, Decision, Events, Rule};
 use crate::window::nearest::order;
@@ -190,33 +190,22 @@ impl<E: Deref<Target = Engine>> Stream<E> {
             let before = self.window.next();
             let Settings { nearest, floor, rule, .. } = self.settings;
             let rule = Rule { votes: rule.votes.min(nearest), ..rule };
-            let mut near = match policy {
+            let near = match policy {
                 AddPolicy::All => self.window.follow(&entries, nearest, floor),
                 AddPolicy::New | AddPolicy::None => self.window.look_up(&entries, nearest, floor),
             };
-            // The texts of the batch itself are kept once they are decided.
-            let text_of = |number: u64| match number.checked_sub(before) {
-                Some(at) => batch.get(at as usize).map(|item| item.text),
-                None => self.text(number),
-            };
-            if let Some(opposites) = self.settings.drop_opposed {
-                for (item, near) in batch.iter().zip(&mut near) {
-                    if !go_on() {
-                        return Ok(());
-                    }
-                    *near = without_opposed(&self.engine, item.text, near, opposites, text_of)?;
-                }
-            }
-            if let Some(method) = self.settings.second {
-                let texts: Vec<&str> = batch.iter().map(|item| item.text).collect();
-                near = look_again(&self.engine, method, &texts, &near, text_of, &mut go_on)?;
-                if near.len() < batch.len() {
-                    return Ok(());
-                }
-            }
-            for (at, (near, entry)) in near.into_iter().zip(&entries).enumerate() {
+            for (at, (mut near, entry)) in near.into_iter().zip(&entries).enumerate() {
                 // One that is not added yet is the next.
                 let number = before + if policy == AddPolicy::All { at as u64 } else { 0 };
+                let text_of = |number| self.text(number);
+                if let Some(opposites) = self.settings.drop_opposed {
+                    let text = batch[at].text;
+                    near = without_opposed(&self.engine, text, &near, opposites, text_of)?;
+                }
+                if let Some(method) = self.settings.second {
+                    let text = batch[at].text;
+                    near = look_again(&self.engine, method, text, &near, text_of, &mut go_on)?;
+                }
                 if !go_on() {
                     return Ok(());
                 }
@@ -294,51 +283,40 @@ impl<E: Deref<Target = Engine>> Stream<E> {
     }
 }
 
-/// Pairs that are scored, unless a text has more, before a caller is asked whether to go on.
-const TOGETHER: usize = 1024;
+/// Candidates that are scored before a caller is asked whether to go on.
+const TOGETHER: usize = 16;
 
-/// Scores the nearest of some texts once more by another method, and puts those of each text in the order of
-/// that. What each of them says is asked of `text_of`; one that is near to several is read once. Between some of
-/// the texts `go_on` is asked; once that says no, what is answered is not whole.
+/// Scores the nearest of a text once more by another method, and puts them in the order of that. What
+/// each of them says is asked of `text_of`. Between some of them `go_on` is asked; once that says no, what is
+/// answered is not whole.
 pub fn look_again<'t>(
     engine: &Engine,
     method: Method,
-    texts: &[&'t str],
-    near: &[Vec<Near>],
+    text: &str,
+    near: &[Near],
     text_of: impl Fn(u64) -> Option<&'t str>,
     mut go_on: impl FnMut() -> bool,
-) -> Result<Vec<Vec<Near>>, QueryError> {
-    let query = Query { truncate: true, ..Query::new(method) };
-    let mut again: Vec<Vec<Near>> = Vec::with_capacity(near.len());
-    while again.len() < near.len() && (again.is_empty() || go_on()) {
-        let (left, mut count) = (&near[again.len()..], 0);
-        let fits = left.iter().take_while(|near| {
-            count += near.len();
-            count <= TOGETHER
-        });
-        let left = &left[..fits.count().max(1)];
-        let mut among = texts[again.len()..][..left.len()].to_vec();
-        let mut seen: HashMap<&str, usize> =
-            (0..).zip(&among).map(|(at, text)| (*text, at)).collect();
-        let mut pairs = Vec::new();
-        for (one, near) in left.iter().enumerate() {
-            for text in near.iter().map(|near| text_of(near.number).unwrap_or("")) {
-                let other = *seen.entry(text).or_insert(among.len());
-                if other == among.len() {
-                    among.push(text);
-                }
-                pairs.push((other, one));
-            }
-        }
-        let mut scores = engine.similarity_among(&among, &pairs, &query)?.into_iter();
-        for near in left {
-            let scored = near.iter().zip(scores.by_ref());
-            let scored = scored.filter_map(|(near, score)| Some(Near { score: score?, ..*near }));
-            let mut scored: Vec<Near> = scored.collect();
-            scored.sort_by(order);
-            again.push(scored);
-        }
+) -> Result<Vec<Near>, QueryError> {
+    let mut again: Vec<Near> = Vec::with_capacity(near.len());
+    if near.is_empty() {
+        return Ok(again);
     }
+    let options = RankOptions::all(Query { truncate: true, ..Query::new(method) });
+    engine.text_session(text, &options, |session| {
+        for near in near.chunks(TOGETHER) {
+            if !again.is_empty() && !go_on() {
+                break;
+            }
+            let texts = near.iter().map(|near| text_of(near.number).unwrap_or(""));
+            let ranking = session.rank(&texts.collect::<Vec<_>>())?;
+            again.extend(ranking.results.iter().filter_map(|result| {
+                let near = near.get(result.index)?;
+                Some(Near { number: near.number, score: result.score })
+            }));
+        }
+        Ok::<_, QueryError>(())
+    })??;
+    again.sort_by(order);
     Ok(again)
 }
 
@@ -366,36 +344,4 @@ pub fn least_bytes(dims: usize, settings: &Settings) -> usize {
 fn entries<'v>(items: &[Item<'_>], vectors: &'v [Option<Vec<f32>>]) -> Vec<Entry<'v>> {
     let both = items.iter().zip(vectors);
     both.map(|(item, vector)| Entry { time: item.time, vector: vector.as_deref() }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::window::options::Options;
-
-    #[test]
-    fn texts_that_come_together_are_decided_as_those_that_come_alone() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/default.safetensors");
-        let engine = Engine::open(path.as_ref(), &Default::default()).unwrap();
-        let (who, what) = (["quake", "Storm in Turkey", "flood", ""], ["hits city", "misses town"]);
-        let texts: Vec<String> = (0..3 * BATCH)
-            .map(|at| format!("{} {} {}", who[at % 4], what[at / 5 % 2], who[at / 3 % 4]))
-            .collect();
-        let items: Vec<Item<'_>> = texts.iter().map(|text| Item { time: 0, text }).collect();
-        for (second, drop_opposed) in [("coverage", true), ("dynamax", false), ("none", true)] {
-            let (second, last) = (Some(second), Some(50));
-            let threshold = Some(crate::window::options::Least::Number(0.6));
-            let options = Options { second, last, threshold, drop_opposed, ..Options::default() };
-            let settings = options.resolve(&engine, 1000).unwrap();
-            let [mut together, mut alone] = [0; 2].map(|_| Stream::new(&engine, settings).unwrap());
-            let decisions = together.follow(&items).unwrap();
-            for (item, decision) in items.iter().zip(decisions) {
-                assert_eq!(alone.follow(&[*item]).unwrap(), [decision], "{}", item.text);
-                let mut told = 0;
-                let tell = |_: Decision, _: Reasons<'_>| told += 1;
-                alone.follow_with(&[*item, *item], AddPolicy::None, || false, tell).unwrap();
-                assert_eq!(told, 0, "who gives up is told nothing");
-            }
-        }
-    }
 }

@@ -126,10 +126,7 @@ impl Contender {
                 near = without_opposed(engine, text, &near, usual::OPPOSITES, text_of)?;
             }
             match second {
-                Some(method) => {
-                    let again = look_again(engine, method, &[text], &[near], text_of, || true);
-                    again.map(|mut all| all.pop().unwrap_or_default())
-                }
+                Some(method) => look_again(engine, method, text, &near, text_of, || true),
                 None => Ok(near),
             }
         });
