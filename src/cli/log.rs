@@ -112,6 +112,11 @@ pub(super) fn filter(text: &str) -> Result<Targets, String> {
         if bare && !is_level(part) && part != crate::PROGRAM {
             return Err(format!("`{part}` is none of {}", LEVELS.join(", ")));
         }
+        if let Some(other) = part.chars().find(|&c| !c.is_alphanumeric() && !":_=-".contains(c)) {
+            return Err(format!(
+                "`{part}` is no filter: no part of the program is written with `{other}`"
+            ));
+        }
     }
     text.parse().map_err(|error| format!("is no filter: {error}"))
 }

@@ -73,7 +73,7 @@ fn a_folder_is_filled_and_written_out() {
         folder,
         &with(&["load", "news", "bad.ndjson"]),
         1,
-        "bad.ndjson, line 3: missing field `text`",
+        "bad.ndjson, line 3: expected an item as a JSON object: missing field `text`",
     );
     refused(
         folder,

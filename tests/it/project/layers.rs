@@ -36,7 +36,7 @@ const MAY_USE_IN_HTTP: [Rule; 19] = [
     ("openapi", &["dialect", "error", "registry"]),
     ("app", &["dialect", "error", "observe", "settings", "auth", "registry", "work"]),
     ("routes", &["dialect", "openapi", "app"]),
-    ("middleware", &["error", "observe", "settings", "auth", "request", "net", "app"]),
+    ("middleware", &["dialect", "error", "observe", "settings", "auth", "request", "net", "app"]),
     (
         "api",
         &[

@@ -5,7 +5,7 @@ use cognate::engine::QueryError;
 use cognate_kernels::scan::{Probe, QUERIES, ROWS};
 
 use crate::dedupe::buckets::Rows;
-use crate::dedupe::judge::{Judge, Mark};
+use crate::dedupe::judge::{Judge, Mark, places_of};
 use crate::dedupe::steps::is_of_bucket;
 use crate::dedupe::words::{WordBits, dice};
 
@@ -149,16 +149,6 @@ impl Judge<'_> {
         }
         Ok((matches, work))
     }
-}
-
-/// The places that stand in pairs, in rising order, and the pairs by the indices of these.
-pub(super) fn places_of(pairs: &[(usize, usize)]) -> (Vec<usize>, Vec<(usize, usize)>) {
-    let mut places: Vec<usize> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
-    places.sort_unstable();
-    places.dedup();
-    let at = |place| places.binary_search(&place).unwrap_or_default();
-    let pairs = pairs.iter().map(|&(one, other)| (at(one), at(other))).collect();
-    (places, pairs)
 }
 
 fn first_shared(one: &[u64], other: &[u64]) -> Option<u64> {

@@ -6,10 +6,8 @@ use cognate::methods::{Counted, Method, Reads};
 use cognate::model::Phrase;
 use cognate_kernels::scan::Probe;
 
-use crate::dedupe::block::places_of;
 use crate::dedupe::buckets::to_length_one;
-use crate::dedupe::steps::different_words;
-use crate::dedupe::words::{WordBits, dice, least_jaccard};
+use crate::dedupe::words::{WordBits, dice, different_words, least_jaccard};
 use crate::dedupe::{DedupeError, Search};
 
 /// How far the cosine of two vectors as bytes may be from the method's own: the usual difference is a
@@ -230,4 +228,14 @@ impl<'e> Judge<'e> {
         }
         shared.join(" ")
     }
+}
+
+/// The places that stand in pairs, in rising order, and the pairs by the indices of these.
+pub(super) fn places_of(pairs: &[(usize, usize)]) -> (Vec<usize>, Vec<(usize, usize)>) {
+    let mut places: Vec<usize> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
+    places.sort_unstable();
+    places.dedup();
+    let at = |place| places.binary_search(&place).unwrap_or_default();
+    let pairs = pairs.iter().map(|&(one, other)| (at(one), at(other))).collect();
+    (places, pairs)
 }

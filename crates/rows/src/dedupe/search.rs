@@ -15,10 +15,10 @@ use crate::dedupe::buckets::{Buckets, Centres};
 use crate::dedupe::clusters::Clusters;
 use crate::dedupe::judge::{Judge, Mark};
 use crate::dedupe::sorter::{Sorted, Sorter};
-use crate::dedupe::steps::{WordCounts, mixed};
+use crate::dedupe::steps::WordCounts;
 use crate::dedupe::store::Store;
 use crate::dedupe::texts::{Source, Text, Texts};
-use crate::dedupe::words::WordBits;
+use crate::dedupe::words::{WordBits, mixed};
 use crate::dedupe::{DedupeError, Report, Search, clusters, steps, words};
 
 /// Texts in the blocks that are compared at a time.

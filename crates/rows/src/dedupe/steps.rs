@@ -7,13 +7,12 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cognate::engine::QueryError;
-use cognate::model::Phrase;
-use cognate_kernels::random::SplitMix64;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::dedupe::buckets;
 use crate::dedupe::buckets::Buckets;
 use crate::dedupe::judge::{Judge, Mark};
+use crate::dedupe::words::{different_words, mixed};
 
 /// Whether the text with this number is in the sample of `distinct` texts.
 pub fn drawn(id: u32, distinct: u64) -> bool {
@@ -191,19 +190,6 @@ pub(super) fn of_bucket(bucket: u64) -> u64 {
 
 pub(super) fn is_of_bucket(key: u64) -> bool {
     key & BUCKET != 0
-}
-
-/// The distinct words of a text, in a fixed order.
-pub(super) fn different_words(phrase: &Phrase<'_>) -> Vec<u64> {
-    let mut words: Vec<u64> = phrase.token_keys().collect();
-    words.sort_unstable();
-    words.dedup();
-    words
-}
-
-/// A pseudo-random number that depends only on `number`.
-pub(super) fn mixed(number: u64) -> u64 {
-    SplitMix64::seeded(number).word()
 }
 
 #[cfg(test)]

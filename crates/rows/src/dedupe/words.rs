@@ -1,7 +1,8 @@
 //! The different words of a text as bits, by which pairs are passed over that cannot share enough of
-//! them (Sandes et al. 2017, "bitmap filter"). Which words they are is not known here.
+//! them (Sandes et al. 2017, "bitmap filter").
 
-use crate::dedupe::steps::mixed;
+use cognate::model::Phrase;
+use cognate_kernels::random::SplitMix64;
 
 /// Numbers that the bits and the count are written as.
 pub(super) const NUMBERS: usize = 3;
@@ -41,6 +42,19 @@ impl WordBits {
         let share = (shared as f64 / (both - shared).max(1) as f64) as f32;
         (share >= least).then_some(share)
     }
+}
+
+/// The distinct words of a text, in a fixed order.
+pub(super) fn different_words(phrase: &Phrase<'_>) -> Vec<u64> {
+    let mut words: Vec<u64> = phrase.token_keys().collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// A pseudo-random number that depends only on `number`.
+pub(super) fn mixed(number: u64) -> u64 {
+    SplitMix64::seeded(number).word()
 }
 
 /// The share of the words of both texts that are the same (Dice), of that of all their words (Jaccard).
