@@ -4,14 +4,13 @@
 # more. It builds for the architecture it runs on (amd64 or arm64), with the classic builder and with
 # BuildKit alike, and so uses no mounts and no syntax line. To pin the toolchain to a digest:
 # --build-arg RUST_IMAGE=rust@sha256:... It can share collections in PostgreSQL; an image that need not:
-# --build-arg FEATURES=columns,jemalloc,swagger. It sends spans where `otlp_endpoint` says so.
+# --build-arg FEATURES=columns,swagger. It sends spans where `otlp_endpoint` says so.
 ARG RUST_IMAGE=rust:1.95-bookworm
-ARG FEATURES=columns,jemalloc,otlp,postgres,swagger
+ARG FEATURES=columns,otlp,postgres,swagger
 
 # The manifests with empty sources, so that the layer of dependencies stands until one of them changes.
 FROM ${RUST_IMAGE} AS manifests
 WORKDIR /src
-COPY .cargo .cargo
 COPY Cargo.toml Cargo.lock ./
 COPY crates crates
 COPY tests/support tests/support

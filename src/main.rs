@@ -4,11 +4,6 @@
 
 use std::process::ExitCode;
 
-// glibc's keeps for itself what threads freed.
-#[cfg(all(feature = "jemalloc", target_os = "linux", target_env = "gnu"))]
-#[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
 fn main() -> ExitCode {
     match cognate_server::cli::run() {
         Ok(()) => ExitCode::SUCCESS,

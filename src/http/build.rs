@@ -14,7 +14,6 @@ pub fn features() -> String {
         (cfg!(feature = "columns"), "columns"),
         (cfg!(feature = "embed-model"), "embed-model"),
         (cfg!(feature = "eval"), "eval"),
-        (cfg!(feature = "jemalloc"), "jemalloc"),
         (cfg!(feature = "model2vec"), "model2vec"),
         (cfg!(feature = "otlp"), "otlp"),
         (cfg!(feature = "postgres"), "postgres"),
