@@ -44,6 +44,7 @@ pub mod writer;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 pub use check::Verify;
@@ -88,9 +89,14 @@ impl Default for OpenOptions {
     }
 }
 
+/// Models that were opened, and one more.
+static MODELS: AtomicU64 = AtomicU64::new(1);
+
 /// An opened model, shared between threads by reference.
 #[derive(Debug)]
 pub struct Model {
+    /// Tells the models of a process apart.
+    number: u64,
     path: PathBuf,
     bytes: Bytes,
     header: Header,
@@ -185,6 +191,7 @@ impl Model {
             idf_unknown: header.number("idf_unknown")?.filter(|idf: &f32| idf.is_finite()),
         };
         let mut model = Self {
+            number: MODELS.fetch_add(1, Ordering::Relaxed),
             path: path.to_owned(),
             max_probe: header.number("max_probe")?.unwrap_or(0),
             normalisation: json(&header, "normalisation")?,
@@ -285,6 +292,11 @@ impl Model {
         let mut phrase = Phrase::new(self);
         phrase.read(text);
         phrase
+    }
+
+    /// A number that no other model of the process has.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// The file this model was read from.

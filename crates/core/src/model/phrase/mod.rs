@@ -5,6 +5,7 @@
 //! serving cannot disagree about what a text consists of. What words weigh and how texts compare
 //! is the methods' part.
 
+mod met;
 mod unlisted;
 
 use cognate_kernels::simd::bytes;
@@ -166,18 +167,20 @@ impl<'m> Phrase<'m> {
         // The tokens are read while words are written, so they leave the memory for that time.
         let tokens = std::mem::take(&mut self.memory.tokens);
         let ids = std::mem::take(&mut self.memory.ids);
-        for (token, &id) in (0..).zip(&ids) {
-            if id != EMPTY {
-                self.memory.words.push(id);
-                continue;
+        met::with(self.model.number(), self.vectors.dims(), |met| {
+            for (token, &id) in (0..).zip(&ids) {
+                if id != EMPTY {
+                    self.memory.words.push(id);
+                    continue;
+                }
+                let before = self.memory.words.len();
+                let text = tokens.text(token as usize);
+                self.read_unlisted(Unlisted { token, text, key: Self::key_of_unlisted(text) }, met);
+                if self.memory.words.len() == before {
+                    self.memory.unknown.push(token);
+                }
             }
-            let before = self.memory.words.len();
-            let text = tokens.text(token as usize);
-            self.resolve(Unlisted { token, text, key: Self::key_of_unlisted(text) });
-            if self.memory.words.len() == before {
-                self.memory.unknown.push(token);
-            }
-        }
+        });
         self.memory.tokens = tokens;
         self.memory.ids = ids;
     }
@@ -425,6 +428,12 @@ impl<'m> Phrase<'m> {
         self.memory.resolved.push(origin);
     }
 
+    fn push_made(&mut self, origin: Origin, key: u64) {
+        let word = self.vectors.len() + self.memory.made.keys.len();
+        self.memory.made.keys.push(key);
+        self.push(origin, word as Word);
+    }
+
     /// Adds a word whose vector is made for this text by `fill`, which is given a row of zeros; `false`,
     /// and nothing added, where it makes none.
     fn make(&mut self, origin: Origin, key: u64, fill: impl FnOnce(&mut [f32]) -> bool) -> bool {
@@ -445,9 +454,7 @@ impl<'m> Phrase<'m> {
             let bytes = made.bytes.get_mut(start..).unwrap_or_default();
             made.scales.push(bytes::quantise(row, bytes));
         }
-        let word = self.vectors.len() + made.keys.len();
-        made.keys.push(key);
-        self.push(origin, word as Word);
+        self.push_made(origin, key);
         true
     }
 }

@@ -2,6 +2,7 @@
 
 use cognate_kernels::vector;
 
+use crate::model::phrase::met::{Met, Outcome};
 use crate::model::phrase::{Found, Origin, Phrase, TOKEN_BYTES};
 use crate::model::pieces::{PieceTable, Pieces};
 use crate::model::subword::NGrams;
@@ -26,8 +27,44 @@ impl Unlisted<'_> {
 }
 
 impl Phrase<'_> {
-    /// Adds the words found for a token that is not listed, by the model's rules; none if no rule finds any.
-    pub(super) fn resolve(&mut self, unlisted: Unlisted<'_>) {
+    /// Adds the words found for a token that is not listed, as they were found when the thread met it
+    /// before or by the model's rules; none if no rule finds any.
+    pub(super) fn read_unlisted(&mut self, unlisted: Unlisted<'_>, met: &mut Met) {
+        match met.find(unlisted.text, unlisted.key) {
+            Some((found, Outcome::Words(words))) => {
+                words.iter().for_each(|&id| self.push(unlisted.found(found), id));
+            }
+            Some((found, Outcome::Made(bytes, scale))) => {
+                self.memory.made.bytes.extend_from_slice(bytes);
+                self.memory.made.scales.push(scale);
+                self.push_made(unlisted.found(found), unlisted.key);
+            }
+            None => {
+                let before = self.memory.words.len();
+                self.resolve(unlisted);
+                self.remember(unlisted, before, met);
+            }
+        }
+    }
+
+    /// Remembers the words from `before` on.
+    fn remember(&self, unlisted: Unlisted<'_>, before: usize, met: &mut Met) {
+        let (words, made) = (&self.memory.words[before..], &self.memory.made);
+        let (Some(origin), Some(&first)) = (self.memory.resolved.last(), words.first()) else {
+            return;
+        };
+        let outcome = match (self.made_at(first), made.scales.last()) {
+            (None, _) => Outcome::Words(words),
+            (Some(at), Some(&scale)) => {
+                Outcome::Made(&made.bytes[at * self.vectors.dims()..], scale)
+            }
+            // Rows that are not of bytes are large, and models that make them are rare.
+            (Some(_), None) => return,
+        };
+        met.remember(unlisted.text, unlisted.key, origin.found, outcome);
+    }
+
+    fn resolve(&mut self, unlisted: Unlisted<'_>) {
         let token = unlisted.text;
         if token.len() > TOKEN_BYTES {
             return;
