@@ -2,9 +2,8 @@
 //! limits, models.
 
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io;
-use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
@@ -16,13 +15,12 @@ use crate::cli::{log, model};
 use crate::http::auth::keys::Keys;
 use crate::http::registry::models::EMBEDDED;
 use crate::http::settings::{
-    Damaged, Environment, FILE_VARIABLE, Layers, Loaded, Outlook, SettingsFile,
+    Damaged, Environment, FILE_VARIABLE, Layers, Loaded, Outlook, SettingsFile, read_text,
 };
 use crate::http::{Models, NamedModel, Settings};
 
 /// The settings file that is read if it is there.
 const SETTINGS_FILE: &str = "cognate.toml";
-const SETTINGS_FILE_BYTES: u64 = 1 << 20;
 
 /// The settings of this machine; the model is looked for where no layer names one.
 pub(super) fn settings(
@@ -55,21 +53,12 @@ pub(super) fn layers(
     let named = environment.iter().find(|(name, path)| is_named(name, path));
     let named = config.or(named.map(|(_, path)| Path::new(path)));
     let path = named.unwrap_or(Path::new(SETTINGS_FILE));
-    let (file, unread) = match read(path) {
+    let (file, unread) = match read_text(path) {
         Ok(text) => (Some(SettingsFile { name: path.display().to_string(), text }), None),
         Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => (None, None),
         Err(error) => (None, Some(format!("cannot read {}: {}", path.display(), IoCause(&error)))),
     };
     (Layers { file, environment, flags, ..Layers::default() }, unread)
-}
-
-fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(SETTINGS_FILE_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > SETTINGS_FILE_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it has more than 1 MiB"));
-    }
-    Ok(text)
 }
 
 /// This machine, asked by the checks.

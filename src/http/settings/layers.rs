@@ -2,10 +2,10 @@
 //! problem of every layer at once.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use strsim::osa_distance;
 
@@ -15,8 +15,8 @@ use crate::http::settings::{LIST, NamedModel, Setting, Settings, file};
 /// What follows the name of a variable whose value stands in a file, as images of databases have it: for
 /// passwords, which variables show to whoever inspects a container.
 const IN_FILE: &str = "_FILE";
-/// Most bytes of such a file.
-const MAX_VALUE_BYTES: u64 = 64 << 10;
+/// Most bytes of such a file, and of the settings file.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The variable that names the settings file, and so is no setting.
 pub const FILE_VARIABLE: &str = "COGNATE_CONFIG";
@@ -262,12 +262,20 @@ fn nearest(said: &str, known: impl Iterator<Item = String>) -> Option<String> {
     (distance * 3 <= said.chars().count().max(3)).then_some(nearest)
 }
 
+/// A file of settings, or of the value of one.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it has more than 1 MiB"));
+    }
+    Ok(text)
+}
+
 /// The value that stands in a file, without the end of its line.
 fn content(path: &str) -> Result<String, String> {
-    let mut text = String::new();
-    let read =
-        File::open(path).and_then(|file| file.take(MAX_VALUE_BYTES).read_to_string(&mut text));
-    read.map_err(|error| format!("cannot read {}: {error}", quoted(path)))?;
+    let text = read_text(Path::new(path));
+    let text = text.map_err(|error| format!("cannot read {}: {error}", quoted(path)))?;
     Ok(text.trim_end().to_owned())
 }
 
