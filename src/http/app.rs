@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use axum::http::Method as Verb;
-use cognate::model::{FileIdentity, FileState};
+use cognate::model::{FileIdentity, FileState, freed};
 use cognate_collections::{Activity, Collection, CollectionError, CollectionInfo};
 use tokio::sync::Mutex;
 use tokio::task::JoinError;
@@ -287,6 +287,7 @@ impl App {
                 };
                 let summaries: Vec<ModelSummary> = models.all().iter().map(summary).collect();
                 self.set_models(models);
+                freed::give_back();
                 let names: Vec<&str> = summaries.iter().map(|model| model.name.as_str()).collect();
                 tracing::info!(models = names.join(","), "models loaded");
                 Ok(summaries)

@@ -12,6 +12,8 @@ pub mod disk;
 pub mod draft;
 mod error;
 pub mod format;
+#[cfg(unix)]
+pub mod freed;
 mod header;
 mod lines;
 #[cfg(unix)]
