@@ -1,5 +1,5 @@
 //! The documents say what is there: links lead somewhere, commands and settings exist, tests that
-//! are named hold what is promised, counts and copied figures agree.
+//! are named hold what is promised, counts agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -168,36 +168,6 @@ fn methods_are_counted_rightly_and_all_explained() {
         let name = method.name();
         assert!(methods.contains(&format!("`{name}`")), "docs/METHODS.md does not explain {name}");
     }
-}
-
-/// METHODS.md repeats the means of a table of RESULTS.md, so that methods can be chosen by them.
-#[test]
-fn means_are_those_of_the_table_of_results() {
-    let cells = |line: &str| -> Vec<String> {
-        let inner = line.trim().trim_matches('|').replace("**", "");
-        inner.split(" | ").map(|cell| cell.trim().to_owned()).collect()
-    };
-    let results = read("docs/RESULTS.md");
-    let rows = results.lines().filter(|line| line.starts_with("| `")).map(cells);
-    let means: BTreeMap<_, _> = rows
-        .filter(|row| row.len() == 11)
-        .map(|row| (row[0].clone(), (row[5].clone(), row[10].clone())))
-        .collect();
-    assert!(means.len() > 20, "the table of STS was not found");
-    let methods = read("docs/METHODS.md");
-    let mut compared = 0;
-    for row in methods.lines().filter(|line| line.starts_with("| `")).map(cells) {
-        let list = |cell: &str| cell.split(", ").map(str::to_owned).collect::<Vec<_>>();
-        let [.., default, glove] = row.as_slice() else { continue };
-        for (place, name) in list(&row[0]).iter().map(|name| &name[..]).enumerate() {
-            let name = name.split(" (").next().unwrap();
-            let Some(expected) = means.get(name).filter(|_| row.len() > 3) else { continue };
-            let found = (list(default)[place].clone(), list(glove)[place].clone());
-            assert_eq!(&found, expected, "{name} in docs/METHODS.md");
-            compared += 1;
-        }
-    }
-    assert_eq!(compared, means.len(), "some means were not found in docs/METHODS.md");
 }
 
 #[test]
