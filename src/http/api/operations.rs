@@ -89,6 +89,7 @@ pub async fn metrics(State(app): State<Arc<App>>) -> Response {
 struct Page<'a> {
     app: &'a App,
     totals: Totals,
+    /// `None` on systems without `/proc`.
     process: Option<Process>,
 }
 
@@ -183,6 +184,7 @@ readings! {
     Counter process_cpu_seconds_total = |page| page.stat(|stat| stat.cpu_seconds);
     /// Resident memory.
     Gauge process_resident_memory_bytes = |page| page.stat(|stat| stat.resident_bytes);
+    /// Threads.
     Gauge process_threads = |page| page.stat(|stat| stat.threads);
     /// Start, in seconds since 1970.
     Gauge process_start_time_seconds = |page| page.process.as_ref().and_then(Process::started);

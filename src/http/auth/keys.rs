@@ -88,11 +88,7 @@ pub enum KeysError {
     #[error("{}: {problem}", path.display())]
     Whole { path: PathBuf, problem: String },
     #[error("{}:{line}: {problem}", path.display())]
-    Line {
-        path: PathBuf,
-        line: usize,
-        problem: String,
-    },
+    Line { path: PathBuf, line: usize, problem: String },
 }
 
 #[derive(Debug, Clone)]
