@@ -196,6 +196,7 @@ impl Parts for Ranking {
 }
 
 impl Ranking {
+    /// Sorts the results of all parts and cuts them by the options.
     pub fn order(&mut self, options: &RankOptions) {
         self.results.sort_unstable_by(Ranked::order);
         self.results.retain(|result| options.wants(result.score));

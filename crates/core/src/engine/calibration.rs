@@ -81,6 +81,7 @@ impl Threshold {
 pub struct Calibrations(BTreeMap<String, Calibration>);
 
 impl Calibrations {
+    /// Reads the section of a model file, if it has one. A malformed section is an error.
     pub fn read(model: &Model) -> Result<Self, ModelError> {
         let Some(section) = model.section(SECTION) else { return Ok(Self::default()) };
         Self::parse(&section).map_err(|error| match error {
@@ -121,6 +122,7 @@ impl Calibrations {
         self.0.get(&key(method, measure))
     }
 
+    /// Puts a calibration in, in place of an earlier one.
     pub fn insert(&mut self, method: Method, measure: Measure, calibration: Calibration) {
         self.0.insert(key(method.name(), measure), calibration);
     }
@@ -135,6 +137,7 @@ impl Calibrations {
         self.0.is_empty()
     }
 
+    /// The numbers of the three tensors, which a [`Draft`] borrows.
     pub fn tensors(&self) -> [Vec<f32>; 3] {
         let all = |of: fn(&Calibration) -> &Vec<f32>| {
             self.0.values().flat_map(|calibration| of(calibration).iter().copied()).collect()
@@ -142,6 +145,7 @@ impl Calibrations {
         [all(|of| &of.quantiles), all(|of| &of.related), all(|of| &of.unrelated)]
     }
 
+    /// Puts the section into a draft, with the numbers of [`Calibrations::tensors`].
     pub fn put<'a>(&self, draft: &mut Draft<'a>, tensors: &'a [Vec<f32>; 3]) {
         let thresholds: BTreeMap<&String, &Threshold> =
             self.0.iter().map(|(key, calibration)| (key, &calibration.threshold)).collect();

@@ -26,6 +26,7 @@ impl Engine {
         self.embed_seen(texts, query, |_| {})
     }
 
+    /// [`Engine::embed`]; `look` sees each text as it was read.
     pub fn embed_seen<T: AsRef<str>>(
         &self,
         texts: &[T],

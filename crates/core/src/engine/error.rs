@@ -71,6 +71,7 @@ pub enum QueryError {
     /// A method fused of others cannot answer.
     #[error("{name} {problem}")]
     Fused {
+        /// The requested name.
         name: String,
         /// Why it cannot.
         problem: FusedProblem,

@@ -40,6 +40,7 @@ impl Engine {
         Ok(Self { model, scorers, without_names, auto, limits, calibrations, event_rules, fusions })
     }
 
+    /// The engine with other limits of texts.
     pub fn with_limits(self, limits: TextLimits) -> Self {
         Self { limits, ..self }
     }

@@ -217,6 +217,7 @@ pub enum Ranker<'e> {
     Fused(&'e FusedMethod),
 }
 
+/// Why a fused method cannot answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FusedProblem {
     /// The model has no fusion of that name; these exist.

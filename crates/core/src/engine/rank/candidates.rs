@@ -95,6 +95,7 @@ impl<'c, T> Candidates<'c, T> {
         });
     }
 
+    /// Whether stored vectors replace their texts.
     pub fn have_vectors(&self) -> bool {
         self.kept.is_some()
     }
@@ -126,6 +127,7 @@ impl<'c, T> Candidates<'c, T> {
         Boosts { by: self.by, of: &self.boosts }
     }
 
+    /// The index in the whole list of a ranked candidate.
     pub fn place(&self, index: usize) -> usize {
         self.places.as_ref().and_then(|places| places.get(index)).copied().unwrap_or(index)
     }

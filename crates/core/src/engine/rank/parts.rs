@@ -58,12 +58,14 @@ impl Parts for Partial {
 pub struct Pages {
     /// A page for each query, or one for liked texts.
     pub pages: Vec<Page>,
+    /// The liked and disliked texts that count in no score.
     pub unscored: UnscoredLikes,
     /// Counts of what was read, the query included.
     pub counts: Counts,
 }
 
 impl Pages {
+    /// The page of one query or of liked texts.
     pub fn one(&self) -> Option<&Page> {
         self.pages.first()
     }

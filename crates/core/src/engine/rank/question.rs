@@ -34,6 +34,7 @@ impl<'t> From<Likes<'t>> for Asked<'t> {
 }
 
 impl<'t> Asked<'t> {
+    /// The queries; empty for liked texts, or without a text.
     pub fn queries(&self) -> &[Cow<'t, str>] {
         match self {
             Self::One(text) => std::slice::from_ref(text),
