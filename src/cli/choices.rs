@@ -1,5 +1,5 @@
-//! How the command line spells what can be chosen from a list, and what help says of each choice.
-//! The types themselves know nothing of flags.
+//! How the command line spells the choices of a list, and their help. The types themselves know
+//! nothing of flags.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use cognate::engine::{Measure, Opposites, Strategy};
@@ -32,7 +32,6 @@ pub(super) trait Choice: Clone + Send + Sync + 'static {
     const ALL: &[(Self, &str, Option<&str>)];
 }
 
-/// Reads one of the names of `T` and lists them in help.
 pub(super) fn choice<T: Choice>() -> impl TypedValueParser<Value = T> {
     let possible = T::ALL.iter().map(|(_, name, help)| match help {
         Some(help) => PossibleValue::new(*name).help(*help),

@@ -110,7 +110,7 @@ pub(super) fn run(args: DedupeArgs) -> Result<(), Failure> {
     if options.output.is_some() {
         return show(&report, args.json);
     }
-    // Records are on standard output; a standard error that is closed is no reason to fail.
+    // Records are on standard output; a closed standard error is no reason to fail.
     let told = if args.json { serde_json::to_string(&report)? } else { report.to_string() };
     let _ = writeln!(std::io::stderr(), "{}", told.trim_end());
     Ok(())
@@ -125,5 +125,5 @@ fn refused(error: DedupeError) -> Failure {
     }
 }
 
-/// The default of `--memory` is spelled as people do.
+/// Help writes the default of `--memory` with its unit.
 const _: () = assert!(MEMORY == 1 << 30);

@@ -21,7 +21,7 @@ use crate::cli::model_file::ModelArgs;
 use crate::cli::{Failure, MOST_RESAMPLES, count, print, usage};
 use crate::http::request::fields::OpposedPolicy;
 
-/// Largest rank at which precision is taken; no query has as many candidates.
+/// Largest rank at which precision is computed; no query has as many candidates.
 const MOST_RANK: u64 = 1_000_000;
 
 #[derive(Debug, Subcommand)]
@@ -200,7 +200,8 @@ impl Shared {
         Bootstrap { resamples, seed: self.seed, ..Bootstrap::default() }
     }
 
-    /// Refuses a model file to write that nothing is written to, and to write into one that nobody named.
+    /// Refuses a model file to write if nothing is written to it, and writing into a model that no
+    /// flag names.
     fn check_output(&self, combines: bool) -> Result<(), Failure> {
         if self.set_auto && self.output.is_none() {
             self.model.check_written()?;
@@ -211,7 +212,7 @@ impl Shared {
         Err(usage("-o names the model file that --set-auto or --combine writes; neither is given"))
     }
 
-    /// Refuses to write figures over what they are of.
+    /// Refuses to overwrite an input with the figures.
     fn check<'p>(
         &'p self,
         model: &Path,
@@ -223,7 +224,7 @@ impl Shared {
             written.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect();
         let data: Vec<&Path> = self.files.iter().chain(more).map(PathBuf::as_path).collect();
         let figures = clash(&written, data.iter().copied().chain([model]));
-        // The model may be written over: it is read first and replaced as a whole.
+        // The model may be overwritten: it is read first and replaced as a whole.
         let output = self.output.as_deref().map(|path| ("-o", path));
         let all: Vec<(&str, &Path)> = written.into_iter().chain(output).collect();
         match figures.or_else(|| clash(&all, data)) {
@@ -232,7 +233,7 @@ impl Shared {
         }
     }
 
-    /// Files first, so that what is printed says that all went well.
+    /// Files first, so that the printed report means that all went well.
     fn publish<F: Figures>(&self, engine: &Engine, report: &Report<F>) -> Result<(), Failure> {
         if let Some(path) = &self.html {
             write(path, &report.html())?;
@@ -256,7 +257,7 @@ impl Shared {
 
     fn tell(&self, written: &str) -> Result<(), Failure> {
         if self.json.as_deref().is_some_and(|path| path.as_os_str() == "-") {
-            // Standard output holds one JSON document.
+            // Standard output has one JSON document.
             eprintln!("{written}");
             return Ok(());
         }
@@ -264,7 +265,6 @@ impl Shared {
     }
 }
 
-/// Replaces a file, whole or not at all.
 pub(in crate::cli) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |source| EvalError::Write { path: path.to_owned(), source };
     Ok(disk::replace_by(path, text.as_bytes()).map_err(failed)?)

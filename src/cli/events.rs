@@ -76,7 +76,7 @@ pub(super) struct EventsArgs {
 }
 
 impl EventsArgs {
-    /// Refuses to write over what is read, or two things into one file.
+    /// Refuses to overwrite an input, or to write two outputs into one file.
     fn check(&self) -> Result<(), Failure> {
         let file = |path: &'_ PathBuf| path.as_os_str() != "-";
         let bad_rows = match self.records.bad_rows() {
@@ -134,7 +134,7 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
     match events::run(&model.engine, &options, &mut out, &interrupted) {
         Ok(outcome) => {
             out.finish().map_err(named)?;
-            // Standard output may hold the records.
+            // Standard output may have the records.
             eprintln!("{outcome}");
             Ok(())
         }
@@ -143,7 +143,7 @@ pub(super) fn run(args: EventsArgs) -> Result<(), Failure> {
     }
 }
 
-/// Says where lines could not be written.
+/// Names the output in an error of writing lines.
 fn naming(error: EventsError, output: &Path) -> EventsError {
     match error {
         EventsError::Output(source) => {
@@ -155,7 +155,8 @@ fn naming(error: EventsError, output: &Path) -> EventsError {
     }
 }
 
-/// What was read is still decided and written after the first signal; the second ends the process.
+/// After the first signal, records already read are still decided and written; the second ends the
+/// process.
 pub(super) fn stop_at_signals(interrupted: &Arc<AtomicBool>) -> Result<(), Failure> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register_conditional_default(signal, Arc::clone(interrupted))?;
@@ -215,7 +216,6 @@ pub(super) struct FollowArgs {
     opposites: Option<Opposites>,
 }
 
-/// A span of time in milliseconds.
 pub(super) fn duration(text: &str) -> Result<i64, String> {
     let wrong = || "expected a number with s, m, h or d, such as 30s or 24h".to_owned();
     instant::span(text).ok_or_else(wrong)

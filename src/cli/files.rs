@@ -1,5 +1,5 @@
-//! Flags of commands that read files of records: how records are written down, where their texts
-//! stand, how much of the machine may be used.
+//! Flags of commands that read files of records: their format, the place of texts, the share of the
+//! machine.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,6 @@ impl Reading {
         ]
     }
 
-    /// Does the work on as many threads as were asked for.
     pub(super) fn on_threads<T: Send>(
         &self,
         work: impl FnOnce() -> T + Send,
@@ -109,7 +108,7 @@ impl Reading {
     }
 }
 
-/// The folder for files without a name: that of what is written, else the system's.
+/// The folder for nameless files: the output's, else the system's for temporary files.
 pub(super) fn folder_for(named: Option<PathBuf>, output: Option<&Path>) -> PathBuf {
     let beside = |path: &Path| match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -118,7 +117,7 @@ pub(super) fn folder_for(named: Option<PathBuf>, output: Option<&Path>) -> PathB
     named.or_else(|| output.map(beside)).unwrap_or_else(std::env::temp_dir)
 }
 
-/// Bytes: a number, or one with K, M or G behind it.
+/// Bytes: a number, optionally followed by K, M or G.
 pub(super) fn bytes(text: &str) -> Result<usize, String> {
     let (digits, shift) = match text.strip_suffix(['K', 'k']) {
         Some(digits) => (digits, 10),

@@ -29,7 +29,8 @@ pub(super) struct HealthcheckArgs {
 
 pub(super) fn run(args: HealthcheckArgs) -> Result<(), Failure> {
     let url = args.url.unwrap_or_else(|| {
-        // Problems of settings are the service's to tell; it listens where it could read it.
+        // The service itself reports problems of its settings; it listens where it could read the
+        // address.
         let (layers, _) = machine::layers(None, Vec::new());
         default_url(&Loaded::read(&layers).settings)
     });
@@ -42,7 +43,7 @@ pub(super) fn run(args: HealthcheckArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where a service of these settings says whether it is ready.
+/// The address at which a service of these settings reports its readiness.
 fn default_url(settings: &Settings) -> String {
     let mut address = settings.admin_listen.unwrap_or(settings.listen);
     if address.ip().is_unspecified() {
@@ -93,7 +94,7 @@ fn status(answer: &[u8]) -> Option<u16> {
     status.parse().ok()
 }
 
-/// A timeout is told in one way, whichever step it ended.
+/// Reports a timeout alike, whichever step it ended.
 fn failed(error: io::Error) -> anyhow::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => anyhow::anyhow!("it took too long"),

@@ -1,4 +1,4 @@
-//! `cognate keygen`: draws an API key and prints it with the line that lets it in.
+//! `cognate keygen`: draws an API key and prints it with its line for the key file.
 
 use std::io;
 use std::io::Write;
@@ -11,7 +11,6 @@ use crate::cli::{Failure, print, usage};
 use crate::http::auth::keys;
 use crate::http::auth::keys::{CollectionNames, Scope};
 
-/// The prefix of every key, so that a leaked key is recognised as one.
 const PREFIX: &str = "cog_";
 
 #[derive(Debug, Args)]
@@ -37,7 +36,7 @@ pub(super) fn run(args: KeygenArgs) -> Result<(), Failure> {
     if let Some(collections) = &args.collections {
         line = format!("{line}:{collections}");
     }
-    // Beside the two lines, so that programs can take them as they are.
+    // On standard error, so that programs can use the two lines as they are.
     let _ = writeln!(
         io::stderr(),
         "The first line is the key, shown this once: give it to `{}`.\n\

@@ -1,7 +1,7 @@
-//! The log of a service: JSON lines on standard error, or plain ones where a person reads them.
+//! The log of a service: JSON lines on standard error, or plain ones on a terminal.
 //!
 //! Lines go through a bounded queue to a thread that writes them. When standard error is stuck or
-//! full, lines are lost and nothing else: no request waits for its log.
+//! full, only lines are lost: no request waits for the log.
 
 use std::fs::File;
 use std::io::{IsTerminal, Write};
@@ -17,14 +17,15 @@ use tracing_subscriber::{Layer, fmt};
 
 /// Lines that wait to be written; more are lost.
 const WAITING_LINES: usize = 8192;
-/// Lines that wait are written together, up to so many bytes.
+/// Waiting lines are written together, up to so many bytes.
 const BYTES_AT_ONCE: usize = 64 << 10;
 /// How long a closing log waits for its thread.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// What a filter can say without naming a part of the program.
+/// Levels, which a filter may have without a module's name.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// The queue of lines, as the writer of the log's layer: each write is one line, which is lost if the queue is full.
+/// The queue of lines, as the writer of the log's layer: each write is one line, which is lost if
+/// the queue is full.
 #[derive(Clone)]
 struct Queue {
     lines: SyncSender<Option<Vec<u8>>>,
@@ -41,7 +42,7 @@ impl Write for Queue {
     }
 }
 
-/// Writes the lines of the queue until `None` comes; an error of writing costs the lines it met.
+/// Writes the lines of the queue until `None` comes; an error loses the lines of that write.
 fn write_lines(queue: &Receiver<Option<Vec<u8>>>, mut writer: impl Write) {
     let mut together = Vec::new();
     while let Ok(Some(line)) = queue.recv() {
@@ -62,7 +63,7 @@ fn write_lines(queue: &Receiver<Option<Vec<u8>>>, mut writer: impl Write) {
     }
 }
 
-/// Ends the log when it is dropped: lines that wait are written first, unless that takes a second.
+/// Ends the log on drop: waiting lines are written first, for at most a second.
 pub(super) struct Logs {
     queue: Queue,
     ended: Receiver<()>,
@@ -71,7 +72,7 @@ pub(super) struct Logs {
 impl Drop for Logs {
     fn drop(&mut self) {
         let begun = Instant::now();
-        // The thread may be stuck in a write with the queue full: then nobody can tell it to end.
+        // The thread may be stuck in a write with the queue full: then it cannot be told to end.
         while self.queue.lines.try_send(None).is_err() {
             let thread_is_gone = self.ended.recv_timeout(Duration::from_millis(10));
             if thread_is_gone != Err(RecvTimeoutError::Timeout) || begun.elapsed() > PATIENCE {
@@ -82,7 +83,7 @@ impl Drop for Logs {
     }
 }
 
-/// Whether lines of the log are JSON: they are but where a person reads them.
+/// Whether lines of the log are JSON: unless standard error is a terminal.
 pub(super) fn is_json() -> bool {
     !io::stderr().is_terminal()
 }
@@ -103,11 +104,11 @@ pub(super) fn set_up(filter: &str) -> Result<Logs, String> {
     Ok(logs)
 }
 
-/// Reads a filter, or says what is wrong with it.
+/// Parses a filter, or returns what is wrong with it.
 pub(super) fn filter(text: &str) -> Result<Targets, String> {
     let is_level = |part: &str| LEVELS.iter().any(|level| part.eq_ignore_ascii_case(level));
     for part in text.split(',').map(str::trim) {
-        // Such a part would be taken for the name of a part of the program, and log everything.
+        // Such a part would be taken for the name of a module, and log everything.
         let bare = part.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if bare && !is_level(part) && part != crate::PROGRAM {
             return Err(format!("`{part}` is none of {}", LEVELS.join(", ")));
@@ -150,7 +151,7 @@ fn writing_to(
 mod tests {
     use super::*;
 
-    /// Logs far more lines than may wait, and gives the time that took, closing the log included.
+    /// Logs far more lines than may wait; returns the time, including closing the log.
     fn flood(writer: impl Write + Send + 'static) -> Duration {
         let begun = Instant::now();
         let (dispatch, logs) = writing_to(writer, filter("info").unwrap(), true).unwrap();

@@ -1,5 +1,4 @@
-//! What settings are read from, and what their checks ask of the machine: files, the environment,
-//! limits, models.
+//! The machine as settings and their checks see it: files, the environment, limits, models.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
@@ -19,10 +18,9 @@ use crate::http::settings::{
 };
 use crate::http::{Models, NamedModel, Settings};
 
-/// The settings file that is read if it is there.
 const SETTINGS_FILE: &str = "cognate.toml";
 
-/// The settings of this machine; the model is looked for where no layer names one.
+/// The settings of this machine; searches for a model if no layer names one.
 pub(super) fn settings(
     config: Option<&Path>,
     flags: Vec<(String, Vec<String>)>,
@@ -43,7 +41,8 @@ pub(super) fn settings(
     loaded
 }
 
-/// The layers of settings on this machine, and why the settings file cannot be read if so.
+/// The layers of settings on this machine, and the error of the settings file, if it cannot be
+/// read.
 pub(super) fn layers(
     config: Option<&Path>,
     flags: Vec<(String, Vec<String>)>,
@@ -61,17 +60,17 @@ pub(super) fn layers(
     (Layers { file, environment, flags, ..Layers::default() }, unread)
 }
 
-/// This machine, asked by the checks.
+/// This machine, queried by the checks.
 pub(super) struct Machine {
-    /// Whether models are opened as for serving, not only looked for.
+    /// Whether models are opened as for serving, and not only searched for.
     pub(super) thorough: bool,
 }
 
 impl Environment for Machine {
-    /// As many as the process may give itself: it does so here.
+    /// As many as the process may allow itself: it raises its limit here.
     fn open_files(&self) -> u64 {
         let Rlimit { maximum, .. } = rustix::process::getrlimit(Resource::Nofile);
-        // Where it cannot be raised, what there is stays.
+        // If it cannot be raised, the limit stays.
         let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
         rustix::process::getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
     }
@@ -131,7 +130,8 @@ impl Environment for Machine {
     }
 }
 
-/// Listens on an address for a moment. One that is in use may be so by the service whose settings these are.
+/// Listens on an address for a moment. An address in use may belong to the running service of these
+/// settings.
 fn try_address(found: &mut Outlook, key: &'static str, address: SocketAddr) {
     match TcpListener::bind(address) {
         Ok(_) => found.notes.push(format!("{key}: {address} can be listened on")),
@@ -171,7 +171,6 @@ fn read_logs(
         .push(format!("{key}: the logs of {collections} collections are whole, {bytes} bytes"));
 }
 
-/// Refuses what was found in a path and is no folder.
 fn is_folder(path: &Path, found: io::Result<Metadata>) -> Result<(), String> {
     match found {
         Ok(found) if found.is_dir() => Ok(()),

@@ -1,7 +1,7 @@
-//! The command line: flags, their help and defaults, turned into the options of each subcommand.
+//! The command line: flags, their help and defaults, converted to the options of each subcommand.
 //!
-//! Nothing is computed here. Exit codes: 0 ok, 1 failed while running, 2 usage or configuration,
-//! 74 no room left for what had to be written.
+//! Nothing is computed here. Exit codes: 0 ok, 1 failed while running, 2 usage or configuration, 74
+//! no room left for the output.
 
 mod ask;
 mod choices;
@@ -136,13 +136,13 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// Usage that the flags' own types could not refuse.
+/// Wrong usage that the flags' own types could not refuse.
 fn usage(problem: impl std::fmt::Display) -> Failure {
     Failure { code: 2, error: anyhow::anyhow!("{problem}"), in_log: false }
 }
 
-/// What a report of a fault should tell: the version, the loops that this processor runs, and what was
-/// built in.
+/// Facts for a bug report: the version, the loops that this processor runs, and the built-in
+/// features.
 fn long_version() -> String {
     let (revision, kernels, features) = (build::REVISION, simd::name(), build::features());
     format!("{}\nrevision: {revision}\nkernels: {kernels}\nfeatures: {features}", build::VERSION)
@@ -169,7 +169,7 @@ fn share(written: &str) -> Result<f64, String> {
 const MOST_THREADS: u64 = 1024;
 #[cfg(feature = "train")]
 const MOST_EPOCHS: u64 = 1_000_000;
-/// Most resamples of an interval: it has no use for more digits.
+/// Most resamples of an interval: more digits have no use.
 #[cfg(feature = "eval")]
 const MOST_RESAMPLES: u64 = 1_000_000;
 
@@ -201,7 +201,7 @@ pub fn run() -> Result<(), Failure> {
     }
 }
 
-/// Prints to standard output; a reader that went away is no failure.
+/// Prints to standard output; a closed reader is no failure.
 fn print(text: &str) -> Result<(), Failure> {
     match writeln!(io::stdout().lock(), "{}", text.trim_end()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

@@ -1,5 +1,5 @@
-//! The model file that a command works on: given as `cognate serve` takes its models, so that one
-//! variable of the environment serves all commands, or found where one is usually kept.
+//! The model file of a command: given as for `cognate serve`, so that one environment variable
+//! serves all commands, or found in a usual place.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -9,17 +9,15 @@ use crate::http::NamedModel;
 use crate::http::registry::models::EMBEDDED;
 
 const FILE: &str = "default.safetensors";
-/// The folder that it may lie in, as in the repository.
 const FOLDER: &str = "models";
 
-/// A model file that was found, and where in words.
 pub(super) struct Found {
     pub(super) path: PathBuf,
     pub(super) place: &'static str,
 }
 
-/// Finds the model of a command that nothing names one for, in a file or at last in the program, or
-/// says where it was looked for and how to get one.
+/// Finds the model of a command without one, in a file or at last in the program; the error lists
+/// the searched places and how to get a model.
 pub(super) fn find(environment: &[(OsString, OsString)]) -> Result<Found, String> {
     let mut looked = String::new();
     for found in places(environment) {
@@ -39,12 +37,12 @@ pub(super) fn find(environment: &[(OsString, OsString)]) -> Result<Found, String
     ))
 }
 
-/// Where a model may lie, the best place first.
+/// Places of a model, the best first.
 fn places(environment: &[(OsString, OsString)]) -> Vec<Found> {
     let program = std::env::current_exe().ok();
     let variable = |wanted: &str| {
         let given = environment.iter().find(|(name, _)| name == wanted);
-        // A relative path is to be ignored, says the specification of these variables.
+        // The specification of these variables requires ignoring a relative path.
         given.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
     };
     let mut places = Vec::new();

@@ -1,5 +1,5 @@
-//! The model file that a command measures, fits or learns for: named by a flag, or the first that a service
-//! would take.
+//! The model file that a command measures, fits or trains for: named by a flag, or the first that a
+//! service would take.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::cli::{Failure, machine, serve, usage};
 #[cfg(any(feature = "eval", feature = "train"))]
 use crate::http::NamedModel;
 
-/// Takes `FILE`, or `NAME=FILE` whose name says nothing here; of a list the first.
+/// Takes `FILE`, or `NAME=FILE` whose name is ignored; of a list the first.
 #[cfg(any(feature = "eval", feature = "train"))]
 fn model_file() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().try_map(|text| match text.to_str() {
@@ -37,7 +37,7 @@ impl ModelArgs {
         self.model.clone().map_or_else(usual, Ok)
     }
 
-    /// Refuses to write into a model that nobody named.
+    /// Refuses to write into a model that no flag names.
     #[cfg(feature = "eval")]
     pub(super) fn check_written(&self) -> Result<(), Failure> {
         match self.model {
@@ -47,8 +47,7 @@ impl ModelArgs {
     }
 }
 
-/// The file of the model that a command takes where nothing names one: the first that a service would
-/// take.
+/// The default model file of a command: the first that a service would take.
 pub(super) fn usual() -> Result<PathBuf, Failure> {
     let loaded = machine::settings(None, Vec::new(), &[]);
     serve::refuse(&loaded.problems)?;

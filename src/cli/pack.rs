@@ -117,7 +117,7 @@ enum UnknownKind {
     Fallback,
 }
 
-/// The formats, listed in help and in the message about an unknown one.
+/// The formats, listed in help and in the error for an unknown one.
 fn format_names() -> impl TypedValueParser<Value = Format> {
     let names = Format::ALL.iter().map(|format| format.name());
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Format>())
@@ -179,7 +179,7 @@ impl PackArgs {
     }
 }
 
-/// What was packed, and what can be done with it.
+/// The packed model, and what it can be used for.
 #[derive(Debug, Serialize)]
 struct Done {
     #[serde(flatten)]

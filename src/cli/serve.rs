@@ -11,16 +11,16 @@ use crate::http;
 use crate::http::Settings;
 use crate::http::settings::{LIST, Problem, RawValue, Setting, ValueShape};
 
-/// Where clap puts the first thing that it does not know, and all that follows.
+/// Where clap stores the first unknown argument and all that follow.
 const REST: &str = "rest";
 
-/// The arguments of the command line. Values stay text; they are checked later, with those of the settings
-/// file and the environment.
+/// The arguments of the command line. Values stay text; they are checked later, with those of the
+/// settings file and the environment.
 #[derive(Debug, Default)]
 pub(super) struct ServeArgs {
     config: Option<PathBuf>,
     check: bool,
-    /// Flags without their dashes, those that do not exist included.
+    /// Flags without their dashes, unknown ones included.
     flags: Vec<(String, Vec<String>)>,
 }
 
@@ -132,7 +132,7 @@ impl FromArgMatches for ServeArgs {
             let what = format!("`{}` is no flag\n", unknown.escape_debug());
             return Err(clap::Error::raw(ErrorKind::UnknownArgument, what));
         }
-        // Noted, to be reported with all other problems; what follows may be known again.
+        // Recorded, to be reported with all other problems; later flags may be known.
         let (name, value) = match unknown.split_once('=') {
             Some((name, _)) => (name, true),
             None => (unknown.as_str(), false),

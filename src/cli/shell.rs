@@ -1,5 +1,5 @@
-//! What shells and manuals are told of the command line: `cognate completions` and `cognate man`, made
-//! from the flags themselves.
+//! Shell completions and manual pages, `cognate completions` and `cognate man`, made from the
+//! flags.
 
 use clap::Args;
 use clap_complete::Shell;
@@ -26,7 +26,7 @@ pub(super) fn completions(args: CompletionsArgs) -> Result<(), Failure> {
 }
 
 pub(super) fn man(args: ManArgs) -> Result<(), Failure> {
-    // Only then do commands know the names that they are called by.
+    // Commands know their full names only then.
     let mut all = command();
     all.build();
     let mut found = &all;

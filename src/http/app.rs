@@ -1,4 +1,4 @@
-//! What all requests share: the settings, the models, the limits of work, the counters.
+//! The state that all requests share: settings, models, limits of work, counters.
 
 use std::collections::HashMap;
 use std::fs;
@@ -38,10 +38,10 @@ use crate::http::work::streams::Places;
 use crate::http::work::turns::Turns;
 use crate::http::work::unsent::Unsent;
 
-/// Fewest and most bytes of unsent answers, where the settings name no number.
+/// Bounds of the memory for unsent answers, where the settings name no number.
 const LEAST_UNSENT: u64 = 1 << 20;
 const MOST_UNSENT: u64 = 256 << 20;
-/// Fewest items whose going by time is told.
+/// Fewest expired items that are logged.
 const LEAST_TOLD: u64 = 100;
 /// Threads of the runtime for blocking file access.
 pub(crate) const BLOCKING_THREADS: usize = file_threads::ALL;
@@ -56,7 +56,6 @@ pub enum AppError {
     Threads(#[from] rayon::ThreadPoolBuildError),
     #[error("the collections cannot be opened: {0}")]
     Collections(#[from] CollectionError),
-    /// Spans cannot be exported as the settings ask.
     #[error("spans cannot be exported: {0}")]
     Tracer(String),
 }
@@ -68,45 +67,44 @@ pub struct App {
     /// Threads for requests to another machine, if collections are stored there.
     waiting: Option<Pool>,
     pub unsent: Unsent,
-    /// Room for answers of streams that are not read yet.
     pub spools: Arc<Spools>,
-    /// Places for streams of lines.
+    /// Slots for streams of lines.
     pub streams: Places,
     pub metrics: Metrics,
     pub early_ends: EarlyEnds,
     pub(crate) collections: Collections,
-    /// Collections on another machine, as the last chores found them.
+    /// Collections on another machine, as the last maintenance found them.
     found_collections: ArcSwap<Vec<(CollectionInfo, Activity)>>,
-    /// How many items of each collection had gone by time when it was last looked at.
+    /// How many items of each collection had expired at the last maintenance.
     outlived: std::sync::Mutex<HashMap<String, u64>>,
-    /// Clients without a key.
     pub(crate) peers: Peers,
-    /// Turns to write to them.
+    /// Turns to write to the collections.
     pub(crate) turns: Turns,
-    /// Threads that wait for their disk.
+    /// Threads that wait for the collections' disk.
     pub(crate) writers: FileThreads,
-    /// Threads that look something up in them, and read bodies of items: they wait for no disk.
+    /// Threads for lookups in collections and for reading bodies of items: they never wait for a
+    /// disk.
     pub(crate) readers: FileThreads,
     pub(crate) request_log: RequestLog,
     pub ids: Ids,
     pub tracer: Tracer,
-    /// The dialect of each route, or none if several share it.
+    /// The dialect of each route; `None` if several share it.
     dialects: HashMap<String, Option<Dialect>>,
     models: ArcSwap<Models>,
     access: ArcSwap<Option<Access>>,
-    /// The key file that is in force, as it was before it was read.
+    /// Identity of the key file in force, taken before it was read.
     seen_keys: ArcSwapOption<FileIdentity>,
     draining: AtomicBool,
-    /// Keys are read by one at a time, and models by one; neither waits for the other. Who reads holds the
-    /// lock, and not who asked for it and may be gone before: else what was read first could be taken over
-    /// last.
+    /// One task at a time reads keys, and one reads models; neither waits for the other. The
+    /// reading task holds the lock, not the request, which may be gone by then: otherwise an older
+    /// file could replace a newer one.
     loading_keys: Arc<Mutex<()>>,
     loading_models: Arc<Mutex<()>>,
 }
 
 impl App {
-    /// A service without models yet, which has routes of these verbs and paths, each with the dialect
-    /// that it speaks, if it speaks one alone.
+    /// A service without models yet. Each route has its verb, its path and its dialect, if it has
+    /// only one.
     pub(in crate::http) fn with_routes(
         settings: Settings,
         routes: &[(Verb, String)],
@@ -166,29 +164,28 @@ impl App {
         }))
     }
 
-    /// Takes models into use; requests that are being answered keep those they have.
+    /// Puts models into use; requests in progress keep theirs.
     pub(in crate::http) fn set_models(&self, models: Models) {
         self.models.store(Arc::new(models));
     }
 
-    /// The models. A request calls this once and uses the result to its end.
     pub fn models(&self) -> Arc<Models> {
         self.models.load_full()
     }
 
-    /// The dialect of a route, if it speaks one alone.
+    /// The dialect of a route, if it has only one.
     pub(crate) fn dialect_of(&self, route: &str) -> Option<Dialect> {
         self.dialects.get(route).copied().unwrap_or(Some(Dialect::Native))
     }
 
-    /// The keys that are let in; none if everybody is.
+    /// The accepted keys; `None` if no key is required.
     pub(crate) fn access(&self) -> Guard<Arc<Option<Access>>> {
         self.access.load()
     }
 
-    /// Opens the key file and the model files again, checks them, and takes them into use. Keys and
-    /// models do not wait for each other: what is in use stays only where its own file is bad, so
-    /// that no broken model, and none that does not come, keeps a revoked key alive.
+    /// Reads and checks the key file and the model files again, and puts them into use. Keys and
+    /// models are independent: a bad model file, or one that cannot be read, does not keep a
+    /// revoked key valid.
     pub async fn reload(self: &Arc<Self>) -> Result<Reloaded, ApiError> {
         let failed = |error: JoinError| ApiError::internal(&error.to_string());
         let app = Arc::clone(self);
@@ -221,9 +218,8 @@ impl App {
         }
     }
 
-    /// Takes over the key file; how many keys it has, if there is one.
     fn reload_keys(&self) -> Result<Option<usize>, KeysError> {
-        // What is changed while it is read is seen by the next look.
+        // The next check sees a change made while the file is read.
         let seen = self.key_file();
         let before = self.access.load();
         match Access::open(&self.settings, &self.metrics, Option::as_ref(&before)) {
@@ -243,10 +239,10 @@ impl App {
         }
     }
 
-    /// Logs which keys came and which went.
     fn log_keys(&self, keys: &Keys, before: Option<&Keys>) {
         let count = keys.all().len();
-        // A start reads the file twice, before there are models: nothing came since.
+        // A start reads the file twice, the first time before there are models: nothing changed
+        // between.
         let Some(before) = before.filter(|_| !self.models().all().is_empty()) else {
             tracing::info!(keys = count, "keys loaded");
             return;
@@ -256,16 +252,15 @@ impl App {
         tracing::info!(keys = count, added, removed, unchanged, "keys loaded");
     }
 
-    /// The key file as it is now, if there is one.
     fn key_file(&self) -> Option<FileIdentity> {
         let found = fs::metadata(self.settings.keys_file.as_ref()?).ok()?;
         Some(FileIdentity::from(&found))
     }
 
-    /// Takes over a key file that was replaced or written, as a reload does. One that cannot be used is read
-    /// again by each look, and counted and logged until it is mended.
+    /// Reloads a key file that was replaced or written. An unusable file is read again at each
+    /// check, and counted and logged until it is mended.
     pub fn look_after_keys(&self) {
-        // A reload that has its turn reads the file now.
+        // A reload in progress reads the file now.
         let Ok(_one) = self.loading_keys.try_lock() else { return };
         let seen = self.seen_keys.load().as_deref().copied();
         if self.settings.keys_file.is_none() || (seen.is_some() && seen == self.key_file()) {
@@ -277,7 +272,7 @@ impl App {
         }
     }
 
-    /// Takes over the model files, all or none.
+    /// Reloads the model files, all or none.
     fn reload_models(&self) -> Result<Vec<ModelSummary>, ModelsError> {
         match Models::open(&self.settings) {
             Ok(models) => {
@@ -302,15 +297,17 @@ impl App {
         }
     }
 
-    /// Checks that the folder of the collections is this server's, and shows replicas that it lives.
+    /// Checks that the folder of the collections belongs to this server, and touches its lock,
+    /// which replicas watch.
     pub fn look_after_folder(&self) {
         if let Err(error) = self.collections.home().look_after() {
             tracing::error!(%error, "the folder of the collections is not this server's any more");
         }
     }
 
-    /// Looks whether a mapped file was changed in place, which makes its scores doubtful. Reads the
-    /// whole of a file that was touched, so that a new time alone takes no model out of service.
+    /// Checks whether a mapped file was changed in place, which makes its scores doubtful. Reads
+    /// the whole of a file that was touched, so that a new time alone takes no model out of
+    /// service.
     pub fn look_after_models(&self) {
         for loaded in self.models().all() {
             let model = loaded.engine.model();
@@ -337,8 +334,8 @@ impl App {
         self.draining.store(true, Ordering::Release);
     }
 
-    /// Why requests are not welcome, if they are not. The default model speaks for the server: a
-    /// damaged one beside it is refused by itself, and whoever does not ask for it notices nothing.
+    /// Why the server is not ready, if so. Only the default model counts: another damaged model is
+    /// refused by itself, and requests for other models are unaffected.
     pub(crate) fn check_ready(&self) -> Result<(), ApiError> {
         if self.draining.load(Ordering::Acquire) {
             return Err(ApiError::new(Code::Draining, "the server is about to stop"));
@@ -356,8 +353,8 @@ impl App {
         }
     }
 
-    /// Takes out of the collections what is too old, writes logs anew where most of them is of the past,
-    /// and looks whether they are where they were. Takes up others if a reload asked for it.
+    /// Removes expired items, compacts logs, and checks that the files of collections are in place.
+    /// Opens new collections if a reload asked for it.
     pub fn look_after_collections(&self) {
         self.collections.take_up();
         let all = match self.collections.home().all() {
@@ -374,7 +371,7 @@ impl App {
                 let known = || before.iter().find(|(known, _)| known.name == collection.name());
                 match collection.told(cognate_collections::now()) {
                     Ok(told) => found.push((told, collection.activity())),
-                    // Its series stay until the database says that it is gone.
+                    // Its series stay until the database reports that it is gone.
                     Err(_) => found.extend(known().cloned()),
                 }
             }
@@ -385,8 +382,8 @@ impl App {
         self.found_collections.store(Arc::new(found));
     }
 
-    /// Logs of which collections much went by time since the last look, as where a live text follows an
-    /// archive.
+    /// Logs collections in which many items expired since the last check, as where a live stream
+    /// follows an archive.
     fn tell_outlived(&self, all: &[Arc<dyn Collection>]) {
         let mut before = self.outlived.lock().unwrap_or_else(PoisonError::into_inner);
         let mut known = HashMap::with_capacity(all.len());
@@ -410,7 +407,7 @@ impl App {
         *before = known;
     }
 
-    /// Takes out what is too old, in a turn; others write while a log is written anew.
+    /// Removes expired items in a turn; others write while a log is compacted.
     fn tidy(&self, collection: &dyn Collection) -> Result<(), CollectionError> {
         let turn = self.turns.wait_here(collection.name());
         let expired = collection.expire(cognate_collections::now())?;
@@ -420,7 +417,7 @@ impl App {
         collection.compact_log()
     }
 
-    /// Each collection, without waiting: of those on another machine what the last chores found.
+    /// Each collection, without waiting: on another machine, as the last maintenance found it.
     pub(crate) fn each_collection(&self, now: i64) -> Vec<(CollectionInfo, Activity)> {
         if self.collections.is_remote() {
             return self.found_collections.load().to_vec();
@@ -435,7 +432,6 @@ impl App {
     }
 }
 
-/// The refusal of a reload: what was reloaded and what was not. Only the log names files.
 fn refuse_reload(
     keys: Result<Option<usize>, KeysError>,
     models: Result<(), ModelsError>,
@@ -474,11 +470,10 @@ mod tests {
     use crate::http::settings::NamedModel;
     use crate::http::work::file_threads::delays;
 
-    /// Files are read on although the request has gone, and the next reload waits for that.
     #[test]
     fn a_reload_whose_request_has_gone_keeps_its_turn_until_its_file_is_read() {
         let run = || {
-            // By this seed, each file takes some milliseconds.
+            // With this seed, each file takes some milliseconds.
             delays::draw_from(Chance(2));
             let mut runtime = Builder::new_current_thread();
             let runtime = runtime.enable_time().start_paused(true).build().unwrap();
@@ -501,7 +496,7 @@ mod tests {
                 }
             });
         };
-        // Where files are read is settled for a thread.
+        // The simulated delay of files is set per thread.
         thread::spawn(run).join().unwrap();
     }
 }

@@ -1,14 +1,13 @@
-//! What this program was built of.
+//! How this program was built.
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The commit, where the build was told it by the variable of this name, as by `.ci/release`.
+/// The commit, if the build set the variable of this name, as `.ci/release` does.
 pub const REVISION: &str = match option_env!("COGNATE_REVISION") {
     Some(revision) => revision,
     None => "unknown",
 };
 
-/// The features of Cargo that are in it.
 pub fn features() -> String {
     let features = [
         (cfg!(feature = "columns"), "columns"),

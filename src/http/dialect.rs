@@ -1,18 +1,18 @@
-//! The dialects of the service: its own, and those of servers whose clients people already have.
-//! What is said in each of them is written in `compatible`.
+//! The dialects of the service: its own, and those of servers whose clients exist already. The
+//! module `compatible` has the routes of each.
 
-/// The form of a route's bodies and refusals.
+/// A format of bodies and errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     Native,
     OpenAi,
-    /// Reranking of documents, as Cohere, Jina and Voyage speak it.
+    /// Reranking of documents, as in the APIs of Cohere, Jina and Voyage.
     Rerank,
     Tei,
     /// The client of the Hugging Face Hub.
     Hub,
     Ollama,
-    /// The scores of pairs as vLLM gives them.
+    /// The scores of pairs as in vLLM.
     Vllm,
     /// Weaviate's `text2vec-model2vec`.
     Weaviate,
@@ -35,7 +35,6 @@ impl Dialect {
         Self::ALL.into_iter().filter(|&dialect| dialect != Self::Native)
     }
 
-    /// Its name, in settings and in the labels of counters.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -50,7 +49,7 @@ impl Dialect {
     }
 }
 
-/// The substitute for the vector of a text that has none, for clients that cannot read `null`.
+/// The substitute for the vector of a text without one, for clients that cannot read `null`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StandIn {
     /// A hashed vector if the model makes such vectors for unknown words, else zeros.

@@ -1,17 +1,18 @@
-//! The HTTP service: requests in, the engine's answers out.
+//! The HTTP service: it answers requests with the engine.
 //!
 //! A request passes, from the outside in: the accept loop and its connection ([`net`]); the layers
 //! around every route (`middleware`: id, counters, log, problem documents, keys); and its endpoint
-//! ([`api`]), which admits it ([`work`]), reads and resolves it ([`request`]), and answers it where it
-//! was read or on the pool. What an endpoint declares at its handler becomes a route (`routes`), a
-//! part of the document (`openapi`) and the name of its counters; bodies of other servers' clients become
-//! the same questions in [`compatible`], and the `router` puts all routes together. [`App`] holds what
-//! requests share: settings, models (`registry`), keys ([`auth`]), counters ([`observe`]).
+//! ([`api`]), which admits it ([`work`]), reads and resolves it ([`request`]), and answers it on
+//! the runtime or on the pool. The declaration at a handler becomes a route (`routes`), a part of
+//! the document (`openapi`) and the name of its counters; [`compatible`] turns bodies of other
+//! servers' clients into the same questions, and the `router` puts all routes together. [`App`] is
+//! the state that requests share: settings, models (`registry`), keys ([`auth`]), counters
+//! ([`observe`]).
 
 pub mod api;
 pub(crate) mod app;
 pub mod auth {
-    //! API keys, their scopes, collections and quotas, and what each client holds.
+    //! API keys, their scopes, collections and quotas, and what each client uses.
 
     pub(crate) mod access;
     pub mod client;
@@ -23,7 +24,7 @@ pub mod compatible;
 pub mod dialect;
 pub mod error;
 pub(crate) mod middleware {
-    //! The layers around routes: what every request has, and who may send it.
+    //! The layers around routes: what every request gets, and who may send it.
 
     pub(crate) mod authorize;
     pub(crate) mod gate;
@@ -33,7 +34,7 @@ pub(crate) mod middleware {
 }
 pub mod net;
 pub mod observe {
-    //! What operators see of the service: counters, lines of the log, spans, the ids of requests.
+    //! What operators see of the service: counters, lines of the log, spans, request ids.
 
     pub mod budget;
     mod collections;
@@ -54,8 +55,8 @@ pub(crate) mod registry {
     pub use models::Models;
 }
 pub mod request {
-    //! A request's body: read within its limits, parsed into types that borrow from it, resolved to a
-    //! model and a method.
+    //! A request's body: read within its limits, parsed into types that borrow from it, resolved to
+    //! a model and a method.
 
     pub mod body;
     pub(crate) mod fields;
@@ -70,8 +71,8 @@ mod seeded;
 mod serve;
 pub mod settings;
 pub mod work {
-    //! Limits of work: how much is taken on at once, the threads that compute, and the memory of answers
-    //! that are not sent yet.
+    //! Limits of work: how much is admitted at once, the threads that compute, and the memory of
+    //! unsent answers.
 
     pub(crate) mod admission;
     pub(crate) mod file_threads;

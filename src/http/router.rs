@@ -1,6 +1,6 @@
-//! The service put together: which routes an address has, and what stands around their handlers,
-//! from the outside in: compression, if it is asked for; the frame with a net under panics, CORS, and where
-//! they ask for one, keys.
+//! Assembles the service: the routes of each address, and the layers around their handlers, from
+//! the outside in: compression, if configured; the frame with a net under panics, CORS, and keys
+//! for routes that require them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,20 +29,19 @@ use crate::http::routes::{RouteName, Routes};
 use crate::http::settings::Settings;
 use crate::http::{api, compatible, openapi};
 
-/// Bytes of an answer that are not worth compressing.
+/// Answers shorter than this are not compressed.
 const LEAST_COMPRESSED: u64 = 1 << 10;
 
-/// The document of the whole surface, whatever models a server has.
+/// The document of the whole API, whatever models a server has.
 pub fn document() -> Value {
     openapi::document(documented(&Settings::default().dialects))
 }
 
 impl App {
-    /// A service without models yet; [`App::reload`] loads them.
     pub fn new(settings: Settings) -> Result<Arc<Self>, AppError> {
         let (mut routes, mut dialects) = (Vec::new(), HashMap::new());
         for route in all(&settings.dialects).into_iter().flat_map(Routes::names) {
-            // A page and a question of another dialect may have one path.
+            // A page and a question of another dialect may have the same path.
             let known = dialects.entry(route.path.clone()).or_insert(route.dialect);
             *known = known.filter(|_| *known == route.dialect);
             routes.push((route.verb, route.path));
@@ -66,7 +65,7 @@ impl App {
         self.router_with(Router::new())
     }
 
-    /// The routes of the public address and more questions, behind the same frame and keys.
+    /// The routes of the public address and `more`, behind the same frame and keys.
     pub fn router_with(self: &Arc<Self>, more: Router<Arc<Self>>) -> Router {
         let mut groups = questions(&self.settings.dialects);
         groups.extend([life(&self.settings.dialects), people(), api::problems()]);
@@ -84,12 +83,11 @@ impl App {
     }
 }
 
-/// Whether the process lives, in our own words and in these dialects.
+/// The routes that report whether the process lives, native and in these dialects.
 fn life(dialects: &[Dialect]) -> Routes {
     compatible::life(api::life(), dialects)
 }
 
-/// The routes of questions, native and in these dialects.
 fn questions(dialects: &[Dialect]) -> Vec<Routes> {
     let mut groups = vec![api::questions(), api::collections::collections()];
     match dialects.contains(&Dialect::Tei) {
@@ -140,7 +138,7 @@ fn limits(app: &App) -> [(&'static str, usize); 10] {
 
 async fn openapi(State(app): State<Arc<App>>) -> Response {
     let models = app.models();
-    // Made once for these models: whoever asks for it again and again takes neither time nor memory.
+    // Made once for these models, so that repeated requests take neither time nor memory.
     let made = || {
         let documented = documented(&app.settings.dialects);
         openapi::of_server(documented, &models, &limits(&app)).to_string().into()
@@ -150,7 +148,7 @@ async fn openapi(State(app): State<Arc<App>>) -> Response {
     ([(header::CONTENT_TYPE, media)], json.clone()).into_response()
 }
 
-/// The handlers of routes that belong together, behind the keys if they ask for one.
+/// The handlers of these routes, behind the keys if they require one.
 fn handlers(app: &Arc<App>, routes: Routes) -> Router<Arc<App>> {
     match routes.into_router() {
         (routes, true) => routes.route_layer(AuthorizeLayer::new(Arc::clone(app))),
@@ -179,7 +177,7 @@ fn surround(app: &Arc<App>, groups: Vec<Routes>) -> Router {
     }
     routes = routes.layer(RequestContextLayer::new(Arc::clone(app)));
     if app.settings.compress_answers {
-        // What a stream has to say would wait until there is enough to compress.
+        // Compression would delay the events of a stream until there are enough of them.
         let is_whole = NotForContentType::SSE.and(NotForContentType::new("application/x-ndjson"));
         let is_meant = SizeAbove::new(LEAST_COMPRESSED).and(is_whole);
         routes = routes.layer(

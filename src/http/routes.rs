@@ -1,5 +1,5 @@
-//! Routes as endpoints declare them: from one declaration come the handlers, what the document
-//! says of them, and what the counters call them. Which routes there are is not known here.
+//! Routes as endpoints declare them: one declaration yields the handlers, their part of the
+//! document, and their names in counters. Which routes exist is not known here.
 
 use std::sync::Arc;
 
@@ -20,12 +20,10 @@ pub(crate) struct Routes {
     dialect: Option<Dialect>,
 }
 
-/// A route, for counters and refusals.
 pub(crate) struct RouteName {
     pub verb: Verb,
-    /// The path, with names for its variables.
     pub path: String,
-    /// The dialect that it speaks; none if several share it.
+    /// Its dialect; `None` if several share it.
     pub dialect: Option<Dialect>,
 }
 
@@ -41,7 +39,7 @@ impl Default for Routes {
 }
 
 impl Routes {
-    /// Adds a route as `#[utoipa::path]` declares it beside its handler: `routes!(handler)`.
+    /// Adds a route that `#[utoipa::path]` declares at its handler: `routes!(handler)`.
     pub fn with(mut self, route: UtoipaMethodRouter<Arc<App>>) -> Self {
         self.declared = self.declared.routes(route);
         self
@@ -63,18 +61,18 @@ impl Routes {
         self
     }
 
-    /// Sets the dialect of the routes; none if several dialects share them.
+    /// Sets the dialect of the routes; `None` if several dialects share them.
     pub(crate) fn in_dialect(self, dialect: Option<Dialect>) -> Self {
         Self { dialect, ..self }
     }
 
-    /// Adds routes that neither the document nor the counters know.
+    /// Adds routes that neither the document nor the counters list.
     pub fn and(mut self, more: Router<Arc<App>>) -> Self {
         self.declared = self.declared.merge(more.into());
         self
     }
 
-    /// Asks for a key on all of these routes, where keys are set.
+    /// Requires a key on all of these routes, if keys are configured.
     pub(crate) fn behind_keys(mut self) -> Self {
         let dialect = self.documented();
         for item in self.declared.get_openapi_mut().paths.paths.values_mut() {
@@ -114,7 +112,7 @@ impl Routes {
         self.declared.into_openapi()
     }
 
-    /// The dialect that the document speaks of, where several share the routes.
+    /// The dialect that the document states, where several share the routes.
     fn documented(&self) -> Dialect {
         self.dialect.unwrap_or(Dialect::Native)
     }

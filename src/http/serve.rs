@@ -1,5 +1,5 @@
-//! The service's life: what is set up before the first connection, what is done beside answering,
-//! and how it ends. What is answered is not known here.
+//! The service's life cycle: the set-up before the first connection, the tasks beside answering,
+//! and the shutdown. What is answered is not known here.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,14 +20,14 @@ use crate::http::net::shutdown::{Drained, Phase, Shutdown, ShutdownTrigger};
 use crate::http::net::{ConnectionMetrics, Listener};
 use crate::http::settings::Settings;
 
-/// Interval of chores: model files are checked, and lines left out of the log are counted.
+/// Interval of maintenance: model files are checked, and lines left out of the log are counted.
 const CHORES: Duration = Duration::from_secs(5);
-/// Interval of looks at the key file: a key whose line was taken out of it is let in for no longer.
+/// Interval of checks of the key file: a key removed from it stays valid for no longer.
 const KEYS: Duration = Duration::from_secs(30);
-/// Interval of looks whether another process waits for the collections.
+/// Interval of checks whether another process waits for the collections.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long the end waits for what cannot be interrupted: connections that are being dropped, and a
-/// model that is still being read.
+/// How long the end waits for work that cannot be interrupted: connections being dropped, and a
+/// model still being read.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +51,6 @@ pub enum ServeError {
 }
 
 impl ServeError {
-    /// The exit code: 2 for invalid settings, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::App(AppError::Keys(_) | AppError::Tracer(_)) => 2,
@@ -74,7 +73,6 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
         .map_err(ServeError::Runtime)?;
     let mut opened = None;
     let outcome = runtime.block_on(open_and_live(settings, &mut opened));
-    // Dropping a runtime waits for ever for a file access that does not return.
     runtime.shutdown_timeout(LAST_WAIT);
     if let Some(app) = opened {
         app.tracer.finish();
@@ -87,7 +85,7 @@ async fn open_and_live(
     settings: Settings,
     opened: &mut Option<Arc<App>>,
 ) -> Result<(), ServeError> {
-    // Before anything can be seen from outside: an order to stop that comes early is an order too.
+    // Before anything is visible from outside, so that an early order to stop is not missed.
     let mut signals = StopSignals::hear().map_err(ServeError::Signals)?;
     let app = tokio::select! {
         biased;
@@ -106,7 +104,7 @@ async fn live(app: Arc<App>, mut signals: StopSignals) -> Result<(), ServeError>
     let hangups = signal(SignalKind::hangup()).map_err(ServeError::Signals)?;
     let (orders, stop) = ShutdownTrigger::new();
     let begun = Instant::now();
-    // Beside the routes, which take about as long to be put together.
+    // In parallel with the routes, which take about as long to assemble.
     let mut loading = tokio::spawn({
         let app = app.clone();
         async move { app.reload().await }
@@ -116,7 +114,7 @@ async fn live(app: Arc<App>, mut signals: StopSignals) -> Result<(), ServeError>
     chores.spawn(repeat(CHORES, app.clone(), |app| app.request_log.report()));
     chores.spawn(repeat(CHORES, app.clone(), App::look_after_models));
     chores.spawn(repeat(KEYS, app.clone(), App::look_after_keys));
-    // Apart from the other chores of collections, which may write a long log anew.
+    // Separate from the other maintenance of collections, which may compact a long log.
     chores.spawn(repeat(CHORES, app.clone(), App::look_after_folder));
     chores.spawn(repeat(CHORES, app.clone(), App::look_after_collections));
     chores.spawn(watch_the_clock(app.clone()));
@@ -140,7 +138,7 @@ async fn live(app: Arc<App>, mut signals: StopSignals) -> Result<(), ServeError>
 }
 
 /// Listens on the public address, and on the operators' own if there is one. Nothing is answered
-/// unless both can be had.
+/// unless both succeed.
 fn open_listeners(app: &Arc<App>, stop: &Shutdown) -> Result<JoinSet<Drained>, ServeError> {
     let settings = &app.settings;
     let bind = |address| {
@@ -164,8 +162,8 @@ fn open_listeners(app: &Arc<App>, stop: &Shutdown) -> Result<JoinSet<Drained>, S
     Ok(listeners)
 }
 
-/// Stops in the order that loses no request: first `/ready` says so, and only when load balancers
-/// had time to notice are connections refused. A person at a terminal waits for neither.
+/// Stops in the order that loses no request: first `/ready` fails, and connections are refused only
+/// after load balancers had time to notice. After Ctrl+C it waits for neither.
 async fn leave(
     app: &Arc<App>,
     told: Told,
@@ -194,7 +192,8 @@ async fn leave(
         if let Ok(drained) = timeout(half, &mut all).await {
             return Ok(drained);
         }
-        // Streams last as long as their clients send: these learn which line comes next elsewhere.
+        // Streams last as long as their clients send: the last line tells a client which line comes
+        // next elsewhere.
         app.streams.end();
         timeout(half, all).await
     };
@@ -220,7 +219,7 @@ async fn leave(
     }
 }
 
-/// Hands the collections over once another process waits for them; they are shown on.
+/// Hands the collections over once another process waits for them; reads are still served.
 async fn hand_over(app: Arc<App>) {
     let is_awaited = |app: Arc<App>| spawn_blocking(move || app.collections.home().is_awaited());
     while !is_awaited(Arc::clone(&app)).await.unwrap_or(false) {
@@ -251,7 +250,7 @@ fn ended_early<T>(ended: Option<Result<T, tokio::task::JoinError>>) -> ServeErro
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
     Terminate,
-    /// A person at a terminal, by SIGINT.
+    /// SIGINT, from a person at a terminal.
     Interrupt,
 }
 
@@ -274,10 +273,10 @@ impl StopSignals {
     }
 }
 
-/// Loads keys and models again at each SIGHUP; signals that come while models are read count as one
-/// more. The app logs how it went.
+/// Reloads keys and models at each SIGHUP; signals during a reload count as one more. The app logs
+/// the outcome.
 async fn reload_when_told(app: Arc<App>, mut hangups: Signal) {
-    // A load whose models do not come holds up no later one's keys.
+    // A reload whose models are slow to read does not delay the keys of a later one.
     let mut loads = JoinSet::new();
     while hangups.recv().await.is_some() {
         while loads.try_join_next().is_some() {}
@@ -287,8 +286,7 @@ async fn reload_when_told(app: Arc<App>, mut hangups: Signal) {
     }
 }
 
-/// Does a chore again and again, on a thread of its own, so that one that waits for a disk holds up no
-/// other.
+/// Repeats a task on a thread of its own, so that waiting for a disk delays no other task.
 async fn repeat(every: Duration, app: Arc<App>, chore: fn(&App)) {
     loop {
         sleep(every).await;
@@ -299,7 +297,7 @@ async fn repeat(every: Duration, app: Arc<App>, chore: fn(&App)) {
     }
 }
 
-/// Notes how late the runtime fires timers: work that blocks it shows here.
+/// Measures how late the runtime fires timers, which shows work that blocks it.
 async fn watch_the_clock(app: Arc<App>) {
     let every = Duration::from_millis(app.settings.lateness_tick_ms.max(1));
     loop {

@@ -1,10 +1,10 @@
-//! Alerts: what there is to tell of the events of a collection, in the order in which it came to be.
+//! Alerts: reports about the events of a collection, in the order in which they arose.
 //!
-//! They are told out of what the items say, so nothing else is stored for them: an item says how many its
-//! event had with it when it was matched and whether the event began to burst with it; items of merged
-//! events say when they moved. A reader's place is the last item that it was told of, by name and time, and
-//! the last merge; so it outlives a restart, a log that is written anew and a move to another home. Items
-//! that moved or were counted anew by hand tell no more than the merge.
+//! They are computed from the stored items, so nothing else is stored for them: an item records how
+//! many items its event had when it was matched and whether the event began to burst with it; items
+//! of merged events record when they moved. A reader's position is the name and time of the last
+//! item it reported, and the time of the last merge, so it survives a restart, a rewritten log and
+//! a move to another home. Of items that a merge or a split moved, only the merge is reported.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -17,30 +17,30 @@ use cognate::window::naming::Terms;
 
 use crate::{Cancellation, ChooseError, Collection, CollectionError, Item};
 
-/// Items that are read together, and merges.
 pub(super) const PIECE: usize = 256;
-/// Bytes of texts and names of alerts that are read together: the alert that reaches them is the last.
+/// Bytes of texts and names of alerts after which a read ends; the alert that reaches them is the
+/// last.
 const PIECE_BYTES: usize = 64 << 10;
 const NAME_BYTES: usize = 64;
-/// Items of a collection before the one of an alert, and at most so many of them that are of its event: by
-/// these it is told how much of the event is chatter.
+/// Number of items before an alert's item that are searched for other items of its event: from
+/// these the share of chatter is estimated.
 const BEFORE: u64 = 2000;
 const TOLD_BY: usize = 256;
 const ALL: u8 = 9;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct AlertRule {
-    /// How many items an event has when it is told to have begun.
+    /// Number of items at which an event is reported as begun.
     pub least: u64,
-    /// How many it has when it is told to have grown.
+    /// Numbers of items at which an event is reported as grown.
     pub grown: Vec<u64>,
-    /// What is told of it.
     pub kinds: Vec<AlertKind>,
-    /// How much of an event may be chatter, as it is rounded to hundredths; a merge is told whatever it is.
+    /// Highest share of chatter of a reported event, after rounding to hundredths; merges are
+    /// always reported.
     pub chatter: Option<f64>,
 }
 
-/// What is told, in the order of alerts about one item.
+/// Kinds of alerts, in the order in which alerts about one item are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlertKind {
     Begun,
@@ -66,12 +66,12 @@ impl AlertKind {
 pub struct Alert {
     pub kind: AlertKind,
     pub event: Box<str>,
-    /// How many items the event had by then; of a merge, how many the collection has of it now.
+    /// Number of items that the event had at that moment; for a merge, that it has now.
     pub size: u64,
     pub item: Option<Arc<Item>>,
-    /// How much of the event was chatter by then, told by its latest texts; nothing of a merge.
+    /// Share of the event's latest texts that are chatter, as of that moment; `None` for a merge.
     pub chatter: Option<f64>,
-    /// The events that are part of this one from now on.
+    /// The events that were merged into this event.
     pub from: Vec<Box<str>>,
     pub cursor: Cursor,
 }
@@ -81,15 +81,14 @@ pub struct Merged {
     pub at: i64,
     pub event: Box<str>,
     pub from: Vec<Box<str>>,
-    /// How many items the collection has of the event now.
     pub size: u64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cursor {
-    /// The time of the last merge that it was told of.
+    /// The time of the last reported merge.
     merges: i64,
-    /// The last item, by its time and name, and the rank of the last alert about it.
+    /// The rank of the last alert, and the time and name of its item.
     item: Option<(u8, i64, Box<str>)>,
 }
 
@@ -133,13 +132,13 @@ pub struct AlertReader {
     rule: AlertRule,
     cursor: Cursor,
     next: u64,
-    /// Items up to this time are passed over, where the one that was told of last has left.
+    /// Items up to this time are skipped, where the last reported item has left the collection.
     passed: Option<i64>,
     bits: Arc<TextBits>,
 }
 
-/// Bits of information in texts that alerts were told by, by the numbers of their items, so that each text
-/// is cut into words once.
+/// Information in bits of texts, by the numbers of their items, so that each text is cut into words
+/// once.
 #[derive(Debug, Clone, Default)]
 struct TextBits {
     fingerprint: String,
@@ -185,8 +184,8 @@ impl AlertReader {
         &self.cursor
     }
 
-    /// Whether the item that it was told of last has left, so that others may have left untold. It then goes
-    /// on with the items that are later by their times.
+    /// Whether the last reported item has left the collection, so that others may have left
+    /// unreported. The reader then continues with the items of later times.
     pub fn has_gap(&self) -> bool {
         self.passed.is_some()
     }
@@ -201,8 +200,8 @@ impl AlertReader {
         Ok(is_new || self.passed.is_some())
     }
 
-    /// The next alerts, and whether there may be more at once. When it is cancelled the reader stays where it
-    /// was.
+    /// The next alerts, and whether more can be read at once. A cancelled call leaves the reader's
+    /// position as it was.
     pub fn read(
         &mut self,
         collection: &dyn Collection,
@@ -255,11 +254,11 @@ impl AlertReader {
         if more {
             return Ok((alerts, true));
         }
-        // What comes from now on is new, whatever its time.
+        // Items are new from here on, whatever their time.
         self.passed = None;
         if added.last_move > self.cursor.merges {
             let merges = collection.merges(self.cursor.merges, now, cancel)?;
-            // What moved last may have left.
+            // The item that moved last may have left.
             let reached = merges.last().map_or(added.last_move, |merged| merged.at);
             for Merged { at, event, from, size } in merges {
                 self.cursor.merges = at;
@@ -275,8 +274,8 @@ impl AlertReader {
     }
 
     fn kinds(&self, item: &Item) -> Vec<AlertKind> {
-        // Only a first text was matched without a score: who loads items with the names of events is told
-        // nothing of them.
+        // Only a first text was matched without a score: items that were loaded with the names of
+        // their events raise no alerts.
         let matched = |event: &&crate::Event| event.score.is_some() || event.size == 1;
         let event = item.event.as_ref().filter(|event| event.moved_from.is_none());
         let Some(event) = event.filter(matched) else { return Vec::new() };
@@ -302,7 +301,7 @@ impl AlertReader {
         })
     }
 
-    /// Adds to alerts, each with the number of its item, how much of their events is chatter.
+    /// Sets the share of chatter of alerts, each given with the number of its item.
     fn tell_chatter(
         &mut self,
         alerts: &mut [(u64, Alert)],
@@ -354,8 +353,8 @@ impl AlertReader {
     }
 }
 
-/// The first merges after a time, as these items tell them: as many as one piece of alerts may have, and all
-/// of the same time.
+/// The first merges after a time, from these items: at most one piece, but all merges of the same
+/// time.
 pub(super) fn merges<'i>(
     items: impl Iterator<Item = &'i Arc<Item>> + Clone,
     after: i64,
@@ -406,7 +405,6 @@ mod tests {
     use super::*;
     use crate::{EmbeddedHome, Incoming, Item, Limits, Settings, contract};
 
-    /// An item that was matched as this many of an event, unless it was loaded with the event's name.
     fn item(id: &str, time: i64, event: &str, size: u64, is_matched: bool) -> Item {
         let score = if is_matched { "0.9" } else { "null" };
         let bursts = size == 3;
@@ -489,7 +487,7 @@ mod tests {
         put(vec![item("d", 5, "d", 2, true)]);
         assert_eq!(read(&mut of_now).iter().map(short).collect::<Vec<_>>(), ["Begun d 2 d"]);
         assert_eq!(told(of_now), [""; 0]);
-        // The place of one that left is its time.
+        // The position of a reader whose item has left is the item's time.
         let mut late = reader(Start::After(all[2].cursor.clone()));
         assert!(!late.has_gap());
         news.remove(&["c"], 9).unwrap();
@@ -540,7 +538,7 @@ mod tests {
             );
             Arc::new(serde_json::from_str::<Incoming>(&written).unwrap().into_item(at))
         };
-        // The later merges come first, and the parts of one are far from each other.
+        // The later merges come first, and the parts of a merge are far from each other.
         let items: Vec<Arc<Item>> =
             (0..200).flat_map(|from| (1..=5).rev().map(move |at| moved(at, "e", from))).collect();
         let (mut after, mut told) = (0, Vec::new());

@@ -1,4 +1,4 @@
-//! What filters ask for: named values of an item, few of them, in the order of their names.
+//! What filters compare: a few named values of an item, in the order of their names.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,8 +12,7 @@ use crate::settings::allocated;
 
 pub const MOST_ATTRIBUTES: usize = 32;
 
-/// The attributes of an item, by name, which filters compare. Names are unique; there are at most
-/// [`MOST_ATTRIBUTES`].
+/// The attributes of an item by name. Names are unique; there are at most [`MOST_ATTRIBUTES`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Attributes(Box<[(Box<str>, Attribute)]>);
 
@@ -21,12 +20,10 @@ pub struct Attributes(Box<[(Box<str>, Attribute)]>);
 #[serde(untagged)]
 pub enum Attribute {
     Truth(bool),
-    /// A number, as it was written.
     Number(Number),
     Text(Box<str>),
 }
 
-/// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AttributeKind {
     Truth,
@@ -34,7 +31,7 @@ pub enum AttributeKind {
     Text,
 }
 
-/// An attribute that is asked for: any of this name, or one of a kind.
+/// An attribute that a question names: with any kind of value, or with one kind.
 pub type AskedAttribute<'n> = (&'n str, Option<AttributeKind>);
 
 impl Attribute {
@@ -48,7 +45,7 @@ impl Attribute {
 }
 
 impl fmt::Display for Attribute {
-    /// As it is written in JSON, so that a text and a number are told apart.
+    /// As in JSON, so that a text and a number are distinguished.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Truth(truth) => write!(f, "{truth}"),
@@ -69,7 +66,6 @@ impl Attributes {
         value.is_some_and(|value| kind.is_none_or(|kind| value.kind() == kind))
     }
 
-    /// The attributes, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Attribute)> {
         self.0.iter().map(|(name, value)| (&**name, value))
     }
@@ -100,13 +96,12 @@ impl Serialize for Attributes {
     }
 }
 
-/// Changes of attributes by their names, as a JSON merge patch has them: a value that is set, or nothing
-/// where one is taken out.
+/// Changes of attributes by name, as in a JSON merge patch: a new value, or `None` to remove the
+/// attribute.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AttributeChanges(Box<[(Box<str>, Option<Attribute>)]>);
 
 impl Attributes {
-    /// The attributes after these changes; there may be more than an item has.
     pub(super) fn changed(&self, changes: &AttributeChanges) -> Self {
         let AttributeChanges(changes) = changes;
         let is_changed =
@@ -126,7 +121,7 @@ impl<'de> Deserialize<'de> for Attributes {
 }
 
 impl<'de> Deserialize<'de> for AttributeChanges {
-    /// All that an item has may be taken out and as many set.
+    /// A patch may remove every attribute of an item and set as many others.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         by_name(from, 2 * MOST_ATTRIBUTES).map(Self)
     }
@@ -134,8 +129,8 @@ impl<'de> Deserialize<'de> for AttributeChanges {
 
 type ByNames<V> = Box<[(Box<str>, V)]>;
 
-/// Values by different names, in the order of these. Stops at the first beyond the limit, so that memory
-/// is bounded however long the object is.
+/// Named values in order. Reading stops at the first beyond the limit, so memory is bounded however
+/// long the object is.
 fn by_name<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
     from: D,
     most: usize,
@@ -158,7 +153,7 @@ fn by_name<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
             }
             all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
             match all.windows(2).any(|pair| matches!(pair, [one, next] if one.0 == next.0)) {
-                // The name is the caller's, so it is not repeated.
+                // The name is the caller's text, so the error does not repeat it.
                 true => Err(A::Error::duplicate_field("")),
                 false => Ok(all.into()),
             }
@@ -230,7 +225,7 @@ mod tests {
             format!("{{{}", all.join(","))
         };
         assert_eq!(read(&format!("{}}}", so_many(32))).unwrap().len(), 32);
-        // What comes after is not even read.
+        // The text after the limit is not even read.
         let many = read(&format!("{},no JSON", so_many(33))).unwrap_err();
         assert!(many.contains("expected an object of at most 32 attributes"), "{many}");
     }

@@ -1,4 +1,4 @@
-//! What counts of an item beside how alike it is to what is asked: how new it is, and its numbers.
+//! What counts for an item's score besides its similarity: its age, and its numbers.
 
 use std::f64::consts::LN_2;
 
@@ -6,22 +6,20 @@ use cognate_kernels::elementary;
 
 use crate::{Attribute, Item};
 
-/// Most boosts of a ranking.
 pub const MOST_BOOSTS: usize = 8;
 
-/// Something of an item that is a number from 0 to 1.
+/// A property of an item as a number from 0 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ItemBoost {
-    /// How new it is: 1 at the collection's clock and later, half of that after each so many milliseconds
+    /// Recency: 1 at the collection's clock and later, halved for each `half_life` milliseconds
     /// before it.
     Time { half_life: i64 },
-    /// An attribute that is a number: the number, where no half is given, else `number / (number + half)`, which is
-    /// one half at that number. 0 without one, or with one below 0; at most 1.
+    /// A numeric attribute: the number itself without `half`, else `number / (number + half)`,
+    /// which is one half where the number equals `half`. 0 if it is missing or negative; at most 1.
     Attribute { name: Box<str>, half: Option<f64> },
 }
 
 impl ItemBoost {
-    /// Its number of an item.
     fn of(&self, item: &Item, clock: i64) -> f64 {
         match self {
             Self::Time { half_life } => {
@@ -32,7 +30,7 @@ impl ItemBoost {
                 let Some(Attribute::Number(number)) = item.attributes.get(name) else { return 0.0 };
                 let number = number.as_f64().unwrap_or(0.0).max(0.0);
                 match half {
-                    // The sum of the two may be more than a number can hold.
+                    // The sum of the two may overflow.
                     Some(half) => 1.0 / (1.0 + half / number),
                     None => number.min(1.0),
                 }
@@ -41,18 +39,18 @@ impl ItemBoost {
     }
 }
 
-/// Boosts with the share of a score that each of them is; the similarity is the rest of it.
+/// Boosts, each with its share of the score; the similarity has the rest.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ItemBoosts(pub Vec<(ItemBoost, f32)>);
 
 impl ItemBoosts {
-    /// The share of a score that is not boosts.
+    /// The share of the score that the similarity has.
     pub fn rest(&self) -> f32 {
         let boosted: f64 = self.0.iter().map(|(_, share)| f64::from(*share)).sum();
         (1.0 - boosted) as f32
     }
 
-    /// What boosts add to the score of an item.
+    /// What the boosts add to the score of an item.
     pub fn of(&self, item: &Item, clock: i64) -> f32 {
         let parts = self.0.iter().map(|(boost, share)| f64::from(*share) * boost.of(item, clock));
         parts.sum::<f64>() as f32

@@ -1,5 +1,5 @@
-//! What every home promises: the same steps bring it to the same as a home in memory, and it answers the
-//! same meanwhile.
+//! The contract of every home: after the same steps it holds and answers the same as a home in
+//! memory.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::{
     SettingsChange, SharedEngine, Start, Write,
 };
 
-/// Few items, so that steps of chance meet the limit.
+/// Few items, so that random steps reach the limit.
 pub(super) const LIMITS: Limits = Limits { collections: 2, items: 40, ..Limits::DEFAULT };
 
 const TEXTS: [&str; 8] = [
@@ -38,20 +38,20 @@ const TEXTS: [&str; 8] = [
 
 #[derive(Debug, Clone)]
 pub(super) enum Step {
-    /// Items of these numbers: of each its text, its age, its attributes.
+    /// The number of each item, and which text, age and attributes it has.
     Put(Vec<(usize, usize, i64, usize)>),
-    /// The same, whether what is there is replaced, and which are added.
+    /// As `Put`, whether items of the same name are replaced, and which items are added.
     Match(Vec<(usize, usize, i64, usize)>, bool, AddPolicy),
-    /// The items of these numbers get some of these attributes, this data, and this age.
+    /// The numbers of the items, and which attributes, data and age they get.
     Patch(Vec<(usize, usize, Option<i64>)>),
     Remove(Vec<usize>),
-    /// The items that one of the filters admits, of this event and no older than this.
+    /// Removes items by filter, event and age.
     RemoveSelected(usize, Option<usize>, Option<i64>),
-    /// These events become part of that of this number.
+    /// Merges these events into the event of this number.
     Merge(usize, Vec<usize>),
-    /// These items leave the event of this number.
+    /// Splits these items from the event of this number.
     Split(usize, Vec<usize>),
-    /// Most items and the time that they stay, and whether others may go for it.
+    /// `max_items`, `ttl_ms`, and whether items beyond them may be dropped.
     Set(Option<usize>, Option<i64>, bool),
     Tidy,
     Wait(i64),
@@ -87,7 +87,7 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..16)
 }
 
-/// The attributes of items, some of which differ in their kind or in the last digit alone.
+/// Attributes, some of which differ only in kind or in the last digit.
 fn attributes(choice: usize) -> Value {
     match choice {
         0 => json!({}),
@@ -105,7 +105,6 @@ fn attributes(choice: usize) -> Value {
     }
 }
 
-/// A patch of some of the attributes and of the data.
 fn patch(choice: usize, time: Option<i64>) -> ItemPatch {
     let mut written = json!({"attributes": attributes(choice)});
     match choice % 4 {
@@ -124,7 +123,6 @@ fn patch(choice: usize, time: Option<i64>) -> ItemPatch {
     serde_json::from_value(written).unwrap()
 }
 
-/// Filters of every kind.
 fn filters() -> Vec<Value> {
     let mut filters = vec![
         json!({}),
@@ -159,7 +157,7 @@ fn filters() -> Vec<Value> {
         json!({"not": {"any": [{"lang": "en"}, {"year": {"gt": 0}}]}}),
         json!({"not": {}}),
     ];
-    // Every home finds no item with the character U+0000 in its id.
+    // No home finds an item with the character U+0000 in its id.
     for nul in ["\u{0}", "d\u{0}", "en\u{0}x"] {
         for operator in ["eq", "ne", "gt", "gte", "lt", "lte"] {
             filters.push(json!({"lang": {operator: nul}}));
@@ -207,7 +205,6 @@ pub(super) fn how() -> MatchOptions {
     }
 }
 
-/// A collection as its interface shows it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Seen {
     items: usize,
@@ -219,7 +216,7 @@ pub(super) struct Seen {
     alerts: Vec<String>,
 }
 
-/// What a reader is told that begins there.
+/// The alerts of a reader that begins at `start`.
 fn alerts(
     collection: &dyn Collection,
     engine: &Engine,
@@ -260,7 +257,7 @@ pub(super) fn seen(collection: &dyn Collection, engine: &Engine, now: i64) -> Se
         let without =
             if place % 3 == 0 { ["n1", "n\u{0}"].map(Cow::from).into() } else { [].into() };
         let within = (place % 2 == 1).then_some(30);
-        // Events are called by items that they began with.
+        // Events are named after the item that they began with.
         let event = [None, Some("n0"), Some("n1"), Some("n\u{0}")][place / 5 % 4];
         let event = event.filter(|_| place % 5 == 0).map(Cow::from);
         let which = ItemSelector { filter, event, within, without };
@@ -280,7 +277,6 @@ pub(super) fn seen(collection: &dyn Collection, engine: &Engine, now: i64) -> Se
     Seen { items: told.items, settings: told.settings, pages, chosen, lacking, facets, alerts }
 }
 
-/// The outcome of a step.
 #[derive(Debug, PartialEq)]
 pub(super) enum Came {
     Of(Applied),
@@ -301,7 +297,7 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
         ) => Came::Refused(format!("{error:?}")),
         Err(error) => panic!("{error}"),
     };
-    // Of the items that are there, counted round, so that most steps find an event.
+    // Wraps round the items that exist, so that most steps find an event.
     let there = || {
         let all = ItemSelector::default();
         let chosen = news.choose(&all, &Choice::All, now, Cancellation::NEVER).unwrap();
@@ -392,7 +388,6 @@ pub(super) fn take(home: &dyn Home, engine: &SharedEngine, step: &Step, now: i64
     }
 }
 
-/// Makes an engine of the default model.
 pub(super) fn engine() -> SharedEngine {
     struct Held(Engine);
     impl AsRef<Engine> for Held {
@@ -404,7 +399,8 @@ pub(super) fn engine() -> SharedEngine {
     SharedEngine::of(Arc::new(Held(Engine::open(model, &Default::default()).unwrap())))
 }
 
-/// Compares a home, which `open` opens anew before some steps, with a home in memory.
+/// Runs the same steps on a home, which `open` reopens before some of them, and on a home in
+/// memory, and compares both.
 pub(super) fn hold(
     open: &mut dyn FnMut(Limits) -> Box<dyn Home>,
     engine: &SharedEngine,
@@ -435,11 +431,10 @@ pub(super) fn hold(
     hold_names(&*home, now);
 }
 
-/// Compares all that two homes answer of the same items.
 pub(super) fn show_alike(model: &dyn Home, home: &dyn Home, engine: &SharedEngine, now: i64) {
     let news = |home: &dyn Home| home.get("news").unwrap();
     assert_eq!(seen(&*news(home), engine, now), seen(&*news(model), engine, now));
-    // Who was told of some by one home is told of the others by another.
+    // A reader that began at one home continues at another.
     let told = alerts(&*news(model), engine, Start::First, now);
     for (place, (_, cursor)) in told.iter().enumerate() {
         let cursor = cursor.to_string().parse().unwrap();
@@ -462,7 +457,8 @@ pub(super) fn show_alike(model: &dyn Home, home: &dyn Home, engine: &SharedEngin
     }
 }
 
-/// What is added late joins no event of much later, nor what follows a wrong clock one of much earlier.
+/// A late item joins no event of a much later time, and an item after one with a wrong clock joins
+/// no event of a much earlier time.
 fn hold_spans(home: &dyn Home, engine: &SharedEngine, now: i64) {
     let news = home.set("spans", Settings::default().into(), now).unwrap().0;
     let mut how = how();
@@ -478,7 +474,7 @@ fn hold_spans(home: &dyn Home, engine: &SharedEngine, now: i64) {
     home.delete("spans").unwrap();
 }
 
-/// Collections come and go, and are refused, in every home alike.
+/// Collections are made, deleted and refused alike in every home.
 fn hold_names(home: &dyn Home, now: i64) {
     assert!(!home.set("news", Settings::default().into(), now).unwrap().1);
     assert!(home.set("more", Settings::default().into(), now).unwrap().1);

@@ -1,4 +1,4 @@
-//! Why a collection cannot do what is asked.
+//! Why a request to a collection fails.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use cognate::model::IoCause;
 use crate::item::ItemProblem;
 use crate::settings::NAME_BYTES;
 
-/// The messages of what is refused are for whoever asked; those that name files or hosts are for the log.
+/// Messages of refusals are for the caller; messages that name files or hosts are for the log.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectionError {
     #[error("there is no collection of this name")]
@@ -25,7 +25,7 @@ pub enum CollectionError {
          `max_items` the oldest leave"
     )]
     TooManyItems { wanted: usize, limit: usize },
-    /// Other settings would delete items, and nobody said that they may.
+    /// The new settings would delete items, and the caller did not allow that.
     #[error("by these settings {items} items would be deleted")]
     WouldDrop { items: usize },
     #[error("{problem}")]
@@ -38,7 +38,7 @@ pub enum CollectionError {
     NoEvent,
     #[error("{problem}")]
     EventChange {
-        /// The list that names them, as a JSON pointer.
+        /// JSON pointer to the list that names them.
         field: &'static str,
         index: Option<usize>,
         problem: &'static str,
@@ -47,19 +47,19 @@ pub enum CollectionError {
         "collections would take more than {limit} bytes of memory (setting `collection_bytes`)"
     )]
     NoMemory { limit: usize },
-    /// What was asked could not be written; nothing of it was done.
+    /// The change could not be written; nothing of it was applied.
     #[error("cannot write {}: {}", path.display(), IoCause(source))]
     Write { path: PathBuf, source: io::Error },
-    /// The system could not promise that what was written stays. It is taken back, and may be there or
-    /// not when the process starts again; until then nothing is taken.
+    /// The system could not make a write durable. The write is undone in memory, though it may be
+    /// there after a restart; until then no changes are accepted.
     #[error(
         "{}: what was written could not be made to last, so it is taken back and nothing more is \
          written until the process starts again",
         path.display()
     )]
     Unsynced { path: PathBuf },
-    /// A file that is written to, or the lock of its folder, is not where it was any more. What was to be
-    /// written was not.
+    /// A file that is written to, or the lock of its folder, was replaced or removed. The change
+    /// was not written.
     #[error(
         "{} is not as this process left it: it was deleted, moved, replaced or cut off meanwhile. Nothing \
          is written until the process starts again",
@@ -76,7 +76,7 @@ pub enum CollectionError {
     Read { path: PathBuf, source: io::Error },
     #[error("{}: another process has these collections open", path.display())]
     InUse { path: PathBuf },
-    /// Another process, whose lock is not seen, touches its lock.
+    /// Another process, whose lock this system does not show, touches the lock file.
     #[error(
         "{}: a process has touched its lock just now, perhaps on another machine, so it still writes there; \
          stop it first",
@@ -108,21 +108,21 @@ pub enum CollectionError {
         env!("CARGO_PKG_VERSION")
     )]
     NewerFormat { path: PathBuf, offset: u64, problem: String },
-    /// The log of the collection cannot be read, and the others are served without it.
+    /// The log of the collection cannot be read; the other collections are served.
     #[error("this collection is not served, because its log cannot be read: {problem}")]
     NotServed { problem: String },
-    /// The database cannot be asked. What was to be written was not.
+    /// The database cannot be reached. The change was not written.
     #[error("the database of the collections cannot be reached: {problem}")]
     Unreachable { problem: String },
     #[error("the database of the collections takes too long: {problem}")]
     Slow { problem: String },
-    /// The database takes nothing; what was to be written was not.
+    /// The database is read-only or full; the change was not written.
     #[error("the database of the collections takes nothing: {problem}")]
     Unwritable { problem: String },
-    /// The connection was lost while the database wrote, so that it may be there or not.
+    /// The connection was lost while the database wrote: the change may be there or not.
     #[error("the database of the collections did not say whether it wrote: {problem}")]
     Uncertain { problem: String },
-    /// The database refuses what was asked for a reason that is not foreseen.
+    /// An unforeseen error of the database.
     #[error("the database of the collections: {problem}")]
     Database { problem: String },
     #[error("{problem}")]
@@ -143,7 +143,7 @@ impl CollectionError {
         move |source| Self::Write { path: path.to_owned(), source }
     }
 
-    /// The log that is at fault, which other collections do not need.
+    /// The log that failed, if other collections do not need it.
     pub(super) fn log(&self) -> Option<&PathBuf> {
         match self {
             Self::Damaged { path, .. }

@@ -1,5 +1,5 @@
-//! The events of a collection as its items tell them: which items each has, and when; and what becomes of
-//! them where events are merged or split by hand. What an item joins is decided elsewhere.
+//! The events of a collection, computed from its items: their items, rates and hours, and how a
+//! merge or a split by hand changes them. Which event an item joins is decided elsewhere.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::{CollectionError, Item};
 
 const HOUR: i64 = 3_600_000;
-/// A rate says nothing of a shorter time.
+/// Shortest span that has a rate.
 const LEAST_SPAN: i64 = 60_000;
-/// The highest number of an item of an event that every home keeps.
+/// Highest number of an item within its event that every home can store.
 pub(crate) const MOST_COUNTED: u64 = (i64::MAX / 2) as u64;
 
 #[derive(Debug)]
 pub struct EventItems<'i> {
-    /// The name of the item that it began with, which may have left.
+    /// The name of the item that it began with, which may have left the collection.
     pub id: &'i str,
-    /// By time, those of one time in the order in which they were added.
+    /// By time; items of the same time in the order in which they were added.
     pub items: Vec<&'i Arc<Item>>,
 }
 
 impl<'i> EventItems<'i> {
-    /// The events of some items, in the order of their first ones. Items that were not matched have none.
+    /// The events of some items, ordered by their first items. Unmatched items have no event.
     pub fn of(items: impl IntoIterator<Item = &'i Arc<Item>>) -> Vec<Self> {
         let (mut events, mut places) = (Vec::<Self>::new(), HashMap::<&str, usize>::new());
         for item in items {
@@ -45,7 +45,7 @@ impl<'i> EventItems<'i> {
         self.items.len()
     }
 
-    /// How many different values an attribute has among its items, those without it left out.
+    /// Number of different values of an attribute; items without it do not count.
     pub fn distinct(&self, name: &str) -> usize {
         let values = self.items.iter().filter_map(|item| item.attributes.get(name));
         let values = values.map(|value| xxh3_128(value.to_string().as_bytes()));
@@ -60,20 +60,20 @@ impl<'i> EventItems<'i> {
         self.items.last().map_or(0, |item| item.time)
     }
 
-    /// Items an hour from the first to the last; none where these are less than a minute apart.
+    /// Items an hour from the first to the last; `None` if these are less than a minute apart.
     pub fn per_hour(&self) -> Option<f64> {
         let span = self.last().saturating_sub(self.first());
         (span >= LEAST_SPAN).then(|| self.size() as f64 / (span as f64 / HOUR as f64))
     }
 
-    /// How many items each hour of the clock has that has some, and when it begins.
+    /// For each hour of the clock that has items, their number and when the hour begins.
     pub fn hours(&self) -> impl Iterator<Item = (usize, i64)> {
         let hour = |item: &Arc<Item>| item.time.div_euclid(HOUR);
         let hours = self.items.chunk_by(move |one, other| hour(one) == hour(other));
         hours.filter_map(move |items| Some((items.len(), hour(items.first()?) * HOUR)))
     }
 
-    /// The most items within one hour, and when that hour begins. Of several the first.
+    /// The most items within one hour, and when that hour begins; the first such hour.
     pub fn peak(&self) -> (usize, i64) {
         let (mut from, mut peak) = (0, (0, self.first()));
         for (at, item) in self.items.iter().enumerate() {
@@ -93,10 +93,10 @@ impl<'i> EventItems<'i> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventChange {
-    /// All items of some events become items of another.
+    /// All items of `events` become items of `into`.
     Merge { into: Box<str>, events: Vec<Box<str>> },
-    /// Some items of an event become an event of their own, which is called by the first of them whose
-    /// name no other event has.
+    /// Some items of an event become a new event, named after the first of them whose name no other
+    /// event has.
     Split { event: Box<str>, ids: Vec<Box<str>> },
 }
 
@@ -112,14 +112,14 @@ pub(super) struct Move {
     pub(super) at: Option<i64>,
 }
 
-/// An item with its event, and how many items that had with it.
+/// An item, its event, and how many items the event had with it.
 pub(super) type Member<'i> = (&'i str, &'i str, u64);
 
 impl EventChange {
     pub(super) fn events(&self) -> HashSet<&str> {
         let (one, others) = match self {
             Self::Merge { into, events } => (into, events),
-            // Others may have the name of the new one.
+            // Items outside the event may have the name of the new event.
             Self::Split { event, ids } => (event, ids),
         };
         std::iter::once(one).chain(others).map(AsRef::as_ref).collect()
@@ -137,10 +137,10 @@ impl EventChange {
         of.collect()
     }
 
-    /// Bytes of memory that the items of a collection take more after this; 0 where it is refused.
+    /// Bytes of memory that the change adds to a collection; 0 if it is refused.
     pub fn growth(&self, items: &[(u64, Arc<Item>)]) -> usize {
         let members = self.members(items.iter().map(|(_, item)| item));
-        // By any time, which is as long as another.
+        // Every time takes the same memory.
         let moves = self.moves(&members, 0).unwrap_or_default();
         let mut moves: HashMap<Box<str>, Move> =
             moves.into_iter().map(|one| (one.id.clone(), one)).collect();
@@ -153,8 +153,8 @@ impl EventChange {
         after.saturating_sub(before)
     }
 
-    /// Which items move where, out of all items of [`events`](Self::events) in the order in which they
-    /// were added. `at` is the moment, which no other merge of the collection has.
+    /// Which items move where, given all items of [`events`](Self::events) in the order in which
+    /// they were added. `at` is the moment, which no other merge of the collection has.
     pub(super) fn moves(
         &self,
         members: &[Member<'_>],
@@ -182,10 +182,10 @@ impl EventChange {
                         return Err(refused("/events", Some(index), problem));
                     }
                 }
-                // They are counted as if they had been one event all the time, those that left included:
-                // so numbers grow in the order of the items, as those of any event do.
+                // Items are numbered as if they had always been one event, including those that
+                // left, so numbers rise in the order of the items, as in any event.
                 let all = had.values().map(|(most, there)| *most.max(there));
-                // Items that were loaded say any number.
+                // Loaded items may carry any number.
                 let all = all.fold(0, u64::saturating_add).min(MOST_COUNTED);
                 let counted = members.iter().zip(all.saturating_sub(members.len() as u64) + 1..);
                 let moved =
@@ -274,7 +274,7 @@ mod tests {
             expected.map(|(id, names, first, last)| (id.into(), names.into(), first, last));
         assert_eq!(events.iter().map(told).collect::<Vec<_>>(), expected);
         assert_eq!(events.iter().map(EventItems::size).collect::<Vec<_>>(), [4, 1, 1]);
-        // From minute 30 to 89 is less than an hour, from 0 to 89 is more.
+        // Minutes 30 to 89 are less than an hour, 0 to 89 are more.
         assert_eq!((events[0].peak(), events[1].peak()), ((3, 30 * 60_000), (1, 0)));
         let hours = [(2, 0), (2, 60)].map(|(items, minutes)| (items, minutes * 60_000));
         assert!(events[0].hours().eq(hours));
@@ -308,12 +308,12 @@ mod tests {
             let ids = ids.iter().map(|id| (*id).into()).collect();
             told(EventChange::Split { event: event.into(), ids })
         };
-        // Of seven items of `a` five have left.
+        // Five of the seven items of `a` have left.
         let rest = &members[..4];
         let all = EventChange::Merge { into: "a".into(), events: vec!["b".into()] };
         let sizes: Vec<u64> = all.moves(rest, 0).unwrap().iter().map(|one| one.size).collect();
         assert_eq!(sizes, [6, 7, 8, 9]);
-        // What stands where it stood and is counted as it was does not move.
+        // An item that keeps its event and its number does not move.
         let one = [("a", "a", 1), ("b", "b", 1), ("a2", "a", 2)];
         let all = EventChange::Merge { into: "a".into(), events: vec!["b".into(), "b".into()] };
         let moved = all.moves(&one, 0).unwrap();
@@ -322,7 +322,7 @@ mod tests {
             [("b", 2), ("a2", 3)]
         );
         assert_eq!(split("b", &["b2", "c"]).unwrap(), "c:c:1 b2:c:2");
-        // What is left is called `b`, so what is split off is not.
+        // The rest keeps the name `b`, so the new event cannot have it.
         assert_eq!(split("b", &["b", "c", "c"]).unwrap(), "b:c:1 c:c:2");
         let refused = |moves: Result<String, CollectionError>| match moves.unwrap_err() {
             CollectionError::EventChange { field, index, .. } => (field, index),

@@ -7,33 +7,28 @@ use std::sync::Arc;
 use crate::filter::{ExactNumber, compare};
 use crate::{Attribute, Cancellation, ChooseError, CollectionError, Item};
 
-/// Items that are counted between two checks for cancellation.
+/// Items counted between two checks for cancellation.
 const PIECE: usize = 4096;
 
-/// Most different values that are counted at once, those of all attributes together.
+/// Most different values that are counted for all attributes of one request together.
 pub const MOST_COUNTED_VALUES: usize = 100_000;
 
-/// Items by the values of some attributes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facets {
-    /// Items that are meant.
+    /// Number of selected items.
     pub total: usize,
-    /// One for each attribute that was asked for, in order.
     pub each: Vec<Facet>,
 }
 
-/// Items by the values of an attribute.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Facet {
-    /// Items that have the attribute.
     pub items: usize,
-    /// Different values of it.
     pub distinct: usize,
-    /// The values that most items have, with their numbers; of equally many the lower value first.
+    /// The most frequent values with their counts; of equally frequent ones the lower value first.
     pub values: Vec<(Attribute, usize)>,
 }
 
-/// A value by which equal ones are found.
+/// A value by which equal attributes are found.
 #[derive(PartialEq, Eq, Hash)]
 enum Value<'i> {
     Truth(bool),
@@ -52,7 +47,7 @@ impl<'i> From<&'i Attribute> for Value<'i> {
 }
 
 impl Value<'_> {
-    /// One way to write what is equal.
+    /// The canonical attribute of all equal ones.
     pub(super) fn attribute(&self) -> Attribute {
         match self {
             Self::Truth(truth) => Attribute::Truth(*truth),
@@ -61,7 +56,6 @@ impl Value<'_> {
         }
     }
 
-    /// The order of kinds, then of values; texts are compared where they are.
     fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Text(one), Self::Text(other)) => one.cmp(other),
@@ -78,7 +72,7 @@ impl Value<'_> {
 }
 
 impl Attribute {
-    /// The one way in which values that are equal are told.
+    /// The canonical form of equal values.
     #[cfg(feature = "postgres")]
     pub(super) fn as_told(&self) -> Self {
         Value::from(self).attribute()
@@ -86,7 +80,7 @@ impl Attribute {
 }
 
 impl Facets {
-    /// Counts items, and tells at most so many values of each attribute.
+    /// Counts the values of attributes, and returns the most frequent of each.
     pub(super) fn count<'i>(
         items: impl Iterator<Item = (u64, &'i Arc<Item>)>,
         (names, most): (&[&str], usize),
@@ -102,7 +96,7 @@ impl Facets {
             total += 1;
             for (name, counts) in names.iter().zip(&mut counts) {
                 let Some(value) = item.attributes.get(name) else { continue };
-                // What is beyond is refused below.
+                // More values are refused below.
                 if different <= MOST_COUNTED_VALUES {
                     let before = counts.len();
                     *counts.entry(value.into()).or_default() += 1;
@@ -126,7 +120,6 @@ impl Facets {
     }
 }
 
-/// Refuses more different values than are counted.
 pub(super) fn check_different(values: usize) -> Result<(), CollectionError> {
     match values > MOST_COUNTED_VALUES {
         true => Err(CollectionError::TooManyChosen { limit: MOST_COUNTED_VALUES }),

@@ -1,9 +1,9 @@
-//! Which items are meant, by their attributes: an object of conditions, all of which must hold.
+//! A selection of items by their attributes: an object of conditions, all of which must hold.
 //!
 //! `{"lang": "en", "year": {"gte": 2020}, "any": [{"a": 1}, {"b": [2, 3]}], "not": {"c": true}}`
 //!
-//! `time` is the item's own: `{"time": {"gte": "2026-06-01"}}`. How a filter is read, and how much of one,
-//! is in `read`.
+//! `time` is the item's own: `{"time": {"gte": "2026-06-01"}}`. The module `read` parses filters
+//! and limits their size.
 
 mod read;
 
@@ -20,7 +20,6 @@ pub struct Filter(Vec<Condition>);
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Condition {
     Of(Box<str>, Test),
-    /// The same of an item's own time, in milliseconds.
     Time(Test),
     Any(Vec<Filter>),
     Not(Filter),
@@ -29,10 +28,10 @@ pub(super) enum Condition {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Test {
     In(Values),
-    /// Not there, or equal to none of these.
+    /// Missing, or equal to none of these.
     NotIn(Values),
     Exists(bool),
-    /// Of the kind of this one, and so beside it.
+    /// A comparison with this value; only a value of the same kind passes.
     Beside(Side, Attribute),
 }
 
@@ -44,21 +43,21 @@ pub(super) enum Side {
     NotAbove,
 }
 
-/// Values, one of which an attribute is looked up among.
+/// A list of values to look an attribute up in.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Values {
     list: Vec<Attribute>,
-    /// The same by their kinds, so that a long list takes no longer than a short one.
+    /// The same values by kind, so that a long list takes no longer than a short one.
     texts: HashSet<Box<str>>,
     numbers: HashSet<ExactNumber>,
     truths: [bool; 2],
 }
 
-/// A number by which equal ones are found: 1 and 1.0 are the same.
+/// A number by its exact value: 1 and 1.0 are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum ExactNumber {
     Whole(i128),
-    /// The bits of one with a fraction, or beyond whole numbers.
+    /// The bits of a number with a fraction, or beyond 128-bit whole numbers.
     Other(u64),
 }
 
@@ -81,7 +80,7 @@ impl Filter {
         &self.0
     }
 
-    /// How many questions may be asked of an item: a list of values is one.
+    /// Number of tests per item; a list of values counts as one.
     pub fn questions(&self) -> usize {
         let of_one = |condition: &Condition| match condition {
             Condition::Of(..) | Condition::Time(_) => 1,
@@ -91,7 +90,7 @@ impl Filter {
         self.0.iter().map(of_one).sum()
     }
 
-    /// The attributes that are asked for, each once by its name and once with each kind of its values.
+    /// The attributes that the filter names, once by name and once with each kind of its values.
     pub fn names(&self) -> BTreeSet<AskedAttribute<'_>> {
         let mut names = BTreeSet::new();
         for condition in &self.0 {
@@ -108,7 +107,6 @@ impl Filter {
         names
     }
 
-    /// Whether it admits an item of this time with these attributes.
     pub fn admits(&self, attributes: &Attributes, time: i64) -> bool {
         self.0.iter().all(|condition| match condition {
             Condition::Of(name, test) => test.admits(attributes.get(name)),
@@ -120,7 +118,6 @@ impl Filter {
 }
 
 impl Test {
-    /// The kinds of the values that are asked for.
     fn kinds(&self) -> impl Iterator<Item = AttributeKind> {
         let values = match self {
             Self::In(values) | Self::NotIn(values) => &*values.list,
@@ -171,7 +168,7 @@ impl Values {
 
     fn contain(&self, value: &Attribute) -> bool {
         match (value, &*self.list) {
-            // Most lists have one value, and texts of other lengths are not read.
+            // Most lists have one value, and texts of another length are not compared.
             (Attribute::Text(text), [Attribute::Text(only)]) => text == only,
             (Attribute::Text(text), _) => self.texts.contains(&**text),
             (Attribute::Number(number), _) => self.numbers.contains(&ExactNumber::of(number)),
@@ -209,7 +206,7 @@ pub(super) fn compare(one: &Attribute, other: &Attribute) -> Option<Ordering> {
     }
 }
 
-/// Numbers are compared exactly, so that long ids stay apart, also from numbers with a fraction.
+/// Compares exactly, so that long ids differ, also from numbers with a fraction.
 fn numbers(one: &Number, other: &Number) -> Option<Ordering> {
     match (one.as_i128(), other.as_i128()) {
         (Some(one), Some(other)) => Some(one.cmp(&other)),
@@ -219,9 +216,9 @@ fn numbers(one: &Number, other: &Number) -> Option<Ordering> {
     }
 }
 
-/// A whole number of at most 64 bits beside one that may have a fraction.
+/// Compares a whole number of at most 64 bits with a float.
 fn beside(whole: i128, other: f64) -> Ordering {
-    // The cast holds what is beyond at the ends, where every whole number lies on one side.
+    // The cast saturates, and beyond its ends every whole number lies on one side.
     let (floor, fraction) = (other.floor() as i128, other - other.floor());
     whole.cmp(&floor).then(if fraction > 0.0 { Ordering::Less } else { Ordering::Equal })
 }
@@ -239,7 +236,7 @@ mod tests {
 
     #[test]
     fn time_is_that_of_the_item() {
-        // The item is of the beginning of June 2026.
+        // The item is from the beginning of June 2026.
         for (filter, expected) in [
             (json!({"time": {"gte": "2026-06-01", "lt": "2026-07-01T12:00"}}), true),
             (json!({"time": {"gt": "2026-06-01T00:00:00Z"}}), false),

@@ -1,5 +1,5 @@
-//! What every home of collections can do: this process with a folder, or a database. A contract test
-//! holds each home to the same answers.
+//! What every home of collections can do: this process with a folder, or a database. A contract
+//! test holds every home to the same answers.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -16,8 +16,8 @@ use crate::{
     Vectors,
 };
 
-/// A write that may not outlive a crash yet. Nobody may be told of it before
-/// [`Collection::wait_durable`]. What it holds is known to the home alone that made it.
+/// A write that may not survive a crash yet. Nobody may be told of it before
+/// [`Collection::wait_durable`]. Only the home that made it can read it.
 #[derive(Debug, Default)]
 #[must_use]
 pub struct Pending(pub(crate) Option<(Arc<Lasting>, u64)>);
@@ -25,18 +25,18 @@ pub struct Pending(pub(crate) Option<(Arc<Lasting>, u64)>);
 pub trait Home: Debug + Send + Sync {
     fn limits(&self) -> &Limits;
 
-    /// Whether every question waits for another machine, so that no thread that computes may ask one.
+    /// Whether every call waits for another machine, so that no computing thread may make one.
     fn is_remote(&self) -> bool {
         false
     }
 
-    /// The collection of this name. A remote home answers without a look, and each question to what it
-    /// answered says whether there is such a collection.
+    /// The collection of this name. A remote home answers without looking; then each call on the
+    /// collection reports whether it exists.
     fn get(&self, name: &str) -> Result<Arc<dyn Collection>, CollectionError>;
 
     fn all(&self) -> Result<Vec<Arc<dyn Collection>>, CollectionError>;
 
-    /// Makes a collection, or changes the settings of the one of this name; whether it is new.
+    /// Makes a collection, or changes its settings; returns whether it is new.
     fn set(
         &self,
         _name: &str,
@@ -53,7 +53,7 @@ pub trait Home: Debug + Send + Sync {
     /// Totals as last known, without waiting.
     fn totals(&self, now: i64) -> Totals;
 
-    /// Checks that the stored data is where it was; reports a problem once. To be called every few
+    /// Checks that the stored data is still in place; reports a problem once. Call it every few
     /// seconds.
     fn look_after(&self) -> Result<(), CollectionError> {
         Ok(())
@@ -69,13 +69,14 @@ pub trait Home: Debug + Send + Sync {
         0
     }
 
-    /// The collections that are not served because their logs cannot be read, with the reason.
+    /// Names of the collections that are not served because their logs cannot be read, with the
+    /// reasons.
     fn damaged(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
-    /// Opens collections that were put there since, and damaged ones that were mended: their names, and
-    /// what a crash had left at the ends of their logs.
+    /// Opens collections that were added to the folder since, and damaged ones that were mended:
+    /// their names, and the unfinished ends that were cut off their logs.
     fn take_up(&self) -> Result<(Vec<String>, Vec<Cut>), CollectionError> {
         Ok(Default::default())
     }
@@ -84,17 +85,17 @@ pub trait Home: Debug + Send + Sync {
         false
     }
 
-    /// Makes all that was written durable and leaves the collections to another process. They are shown on,
-    /// and take no more changes.
+    /// Makes all writes durable and leaves the collections to another process. This process still
+    /// serves reads, and refuses changes.
     fn hand_over(&self) {}
 
-    /// What was asked of another machine, if the collections are there.
+    /// Statistics of the calls to the database, if the collections are in one.
     fn calls(&self) -> Option<Calls> {
         None
     }
 }
 
-/// An item and its number in the order in which they were added.
+/// An item and its number in the order in which items were added.
 pub type Numbered = (u64, Arc<Item>);
 
 pub trait Collection: Debug + Send + Sync {
@@ -104,21 +105,21 @@ pub trait Collection: Debug + Send + Sync {
 
     fn told(&self, now: i64) -> Result<CollectionInfo, CollectionError>;
 
-    /// What happened to it in this process, without waiting.
     fn activity(&self) -> Activity {
         Activity::default()
     }
 
-    /// The items of these names with their numbers, where they are there.
+    /// The items of these names with their numbers; `None` for a name without an item.
     fn numbered(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Numbered>>, CollectionError>;
 
-    /// The items of these names, where they are there.
+    /// The items of these names; `None` for a name without an item.
     fn find(&self, ids: &[&str], now: i64) -> Result<Vec<Option<Arc<Item>>>, CollectionError> {
         let found = self.numbered(ids, now)?.into_iter();
         Ok(found.map(|found| found.map(|(_, item)| item)).collect())
     }
 
-    /// Some of the items that are meant, in the order in which they were added, and how many are meant.
+    /// A page of the selected items, in the order in which they were added, and the number of all
+    /// selected items.
     fn page(
         &self,
         which: &ItemSelector<'_>,
@@ -127,7 +128,7 @@ pub trait Collection: Debug + Send + Sync {
         cancel: Cancellation<'_>,
     ) -> Result<(Vec<Arc<Item>>, usize), ChooseError>;
 
-    /// The items that are meant with their numbers, in the order in which they were added: all of them,
+    /// The selected items with their numbers, in the order in which they were added: all of them,
     /// or those of a choice.
     fn choose(
         &self,
@@ -137,7 +138,7 @@ pub trait Collection: Debug + Send + Sync {
         cancel: Cancellation<'_>,
     ) -> Result<Chosen, ChooseError>;
 
-    /// Those of these attributes that no item has; none of a collection without items.
+    /// Those of these attributes that no item has; empty for a collection without items.
     fn lacking<'n>(
         &self,
         names: &BTreeSet<AskedAttribute<'n>>,
@@ -145,7 +146,8 @@ pub trait Collection: Debug + Send + Sync {
         cancel: Cancellation<'_>,
     ) -> Result<Vec<AskedAttribute<'n>>, ChooseError>;
 
-    /// The items that are meant by the values of attributes of these names, at most `most` of each.
+    /// The counts of values of these attributes among the selected items, at most `most` values of
+    /// each.
     fn facets(
         &self,
         which: &ItemSelector<'_>,
@@ -154,9 +156,8 @@ pub trait Collection: Debug + Send + Sync {
         cancel: Cancellation<'_>,
     ) -> Result<Facets, ChooseError>;
 
-    /// The vectors of these items, numbered and in order, by a method, if any are kept here: those
-    /// that are, and those that are missing, which are made and kept. What was made when it is
-    /// cancelled stays.
+    /// The vectors of these items, numbered and in order, by a method, if this home stores vectors;
+    /// missing ones are made and stored. What was made before a cancellation stays.
     fn vectors(
         &self,
         engine: &Engine,
@@ -168,8 +169,7 @@ pub trait Collection: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// At most `most` items of this number and higher ones in order; the last item alone where no number is
-    /// given.
+    /// At most `most` items from this number on, in order; without a number, the last item alone.
     fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError>;
 
     /// The merges after this time of which the collection has items, in order.
@@ -183,19 +183,19 @@ pub trait Collection: Debug + Send + Sync {
     /// Writes changes. They must not be acknowledged before [`wait_durable`](Self::wait_durable).
     fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError>;
 
-    /// Makes changes, and waits until they are durable.
     fn change(&self, wanted: Write, now: i64) -> Result<Applied, CollectionError> {
         let (applied, pending) = self.write(wanted, now)?;
         self.wait_durable(pending)?;
         Ok(applied)
     }
 
-    /// Waits until a write is durable. If it cannot be made durable, it is undone with all later writes.
+    /// Waits until a write is durable. If it cannot be made durable, it is undone with all later
+    /// writes.
     fn wait_durable(&self, pending: Pending) -> Result<(), CollectionError>;
 
-    /// Matches items of different names against those that are there and adds them, in order: all of
-    /// them or none, and none once it is cancelled. Nobody may be told of it before it was
-    /// [durable](Self::wait_durable).
+    /// Matches items of different names against those of the collection and adds them, in order:
+    /// all of them or none; none if cancelled. They must not be acknowledged before
+    /// [`wait_durable`](Self::wait_durable).
     fn follow(
         &self,
         engine: SharedEngine,
@@ -205,7 +205,8 @@ pub trait Collection: Debug + Send + Sync {
         cancel: Cancellation<'_>,
     ) -> Result<(Vec<Matched>, Pending), MatchError>;
 
-    /// Why the item of this name has its event, by those before it that are there; nothing where it is not.
+    /// Why the item of this name has its event, judged by the earlier items that remain; `None` if
+    /// there is no such item.
     fn explain(
         &self,
         engine: SharedEngine,
@@ -215,13 +216,14 @@ pub trait Collection: Debug + Send + Sync {
         cancel: Cancellation<'_>,
     ) -> Result<Option<Matched>, MatchError>;
 
-    /// Removes expired items, which is a write like any other; nothing where none is taken any more.
+    /// Removes expired items, which is a write like any other; `None` if the collection accepts no
+    /// writes any more.
     fn expire(&self, now: i64) -> Result<Option<Pending>, CollectionError>;
 
-    /// Compacts what was written, while others write.
+    /// Compacts the log, while others write.
     fn compact_log(&self) -> Result<(), CollectionError>;
 
-    /// Both. To be called every few seconds.
+    /// Expires items and compacts the log. Call it every few seconds.
     fn tidy(&self, now: i64) -> Result<(), CollectionError> {
         let Some(pending) = self.expire(now)? else { return Ok(()) };
         self.wait_durable(pending)?;
@@ -233,7 +235,7 @@ pub trait Collection: Debug + Send + Sync {
 pub struct ItemSelector<'w> {
     pub filter: Filter,
     pub event: Option<Cow<'w, str>>,
-    /// None that is older than so many milliseconds, by the collection's clock.
+    /// Only items at most this many milliseconds old, by the collection's clock.
     pub within: Option<i64>,
     pub without: HashSet<Cow<'w, str>>,
 }
@@ -249,13 +251,13 @@ pub struct Page {
 
 pub enum Choice<'c> {
     All,
-    /// The first of two stages where size asks for it: the best of this ranking, those that have no vector
-    /// left out.
+    /// For a collection above a certain size, the best items of this ranking, without those that
+    /// have no vector.
     Shortlist(TopQuery<'c>),
-    /// The same for rankings by these methods that are fused: with the best by each whose best an index can
-    /// tell, be they near or not.
+    /// The same for fused methods; adds the best by each method whose best an index can find, near
+    /// or not.
     Fused(TopQuery<'c>, Vec<Query>),
-    /// The items that may be among the best of a ranking; all if that cannot be told.
+    /// The items that may be among the best of a ranking; all if that cannot be computed.
     TopQuery(TopQuery<'c>),
     /// The same by a method that [counts tokens](Engine::counted).
     TopByTokens(TopQuery<'c>, Query),
@@ -263,10 +265,9 @@ pub enum Choice<'c> {
 
 #[derive(Debug)]
 pub struct Chosen {
-    /// The chosen items with their numbers, in order.
     pub items: Vec<(u64, Arc<Item>)>,
-    /// How many items are meant, where these are the ones of them that may be among the best and those
-    /// that have no vector; else how many these are.
+    /// Number of selected items, where `items` are only the ones that may be among the best or have
+    /// no vector; else the length of `items`.
     pub meant: usize,
 }
 
@@ -276,9 +277,9 @@ impl Chosen {
     }
 }
 
-/// What a long answer is computed for.
+/// The caller of a long computation.
 pub trait Asker {
-    /// Whether the answer is wanted no more.
+    /// Whether the caller no longer wants the answer.
     fn is_gone(&self) -> bool;
 }
 
@@ -288,12 +289,12 @@ impl<F: Fn() -> bool> Asker for F {
     }
 }
 
-/// Tells whether a request was cancelled. Long work checks it again and again.
+/// Whether a request was cancelled. Long computations check it repeatedly.
 #[derive(Clone, Copy)]
 pub struct Cancellation<'c>(&'c dyn Asker);
 
 impl<'c> Cancellation<'c> {
-    /// The answer is waited for.
+    /// Never cancelled.
     pub const NEVER: Cancellation<'static> = Cancellation(&|| false);
 
     pub fn when(asker: &'c dyn Asker) -> Self {
@@ -318,17 +319,17 @@ pub enum ChooseError {
 #[derive(Debug)]
 pub struct Added {
     pub items: Vec<(u64, Arc<Item>)>,
-    /// When events were merged last; below that of any merge if it has no item of one.
+    /// Time of the last merge; before any merge if the collection has no item of a merge.
     pub last_move: i64,
 }
 
 #[derive(Debug, Clone)]
 pub enum Write {
-    /// Items, each in the place of another of its name: all of them or none.
+    /// Items, each replacing an item of the same name: all of them or none.
     Put(Vec<Item>),
-    /// Attributes, data and time of the items of these names that are there change, one after the other.
+    /// Changes of the attributes, data and time of existing items, in order.
     Patch(Vec<(Box<str>, ItemPatch)>),
-    /// The items of these names that are there are taken out.
+    /// Removes the existing items of these names.
     Remove(Vec<Box<str>>),
     RemoveSelected(ItemSelector<'static>),
     Move(EventChange),
@@ -338,13 +339,14 @@ pub enum Write {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Applied {
     pub added: usize,
-    /// Items that took the place of others of their names.
+    /// Items that replaced others of the same name.
     pub replaced: usize,
     pub patched: usize,
     pub removed: usize,
-    /// Items that left: there are newer ones, or the collection's clock went on past the time that they stay.
+    /// Items that left because newer ones took their room, or because the collection's clock passed
+    /// their time.
     pub left: usize,
-    /// Items that were too old for the collection when they were added, and are not shown.
+    /// Added items that were already too old for the collection, and are not shown.
     pub expired: usize,
 }
 
@@ -367,19 +369,18 @@ pub struct CollectionInfo {
     pub name: String,
     pub settings: Settings,
     pub items: usize,
-    /// Bytes of memory that they take, roughly; in a database bytes of its tables.
+    /// Approximate bytes of memory of the items; in a database, bytes of its tables.
     pub bytes: usize,
-    /// Whether the collection outlives the process.
+    /// Whether the collection survives the end of the process.
     pub durable: bool,
     pub log_bytes: Option<u64>,
 }
 
-/// What happened to a collection since the process opened it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Activity {
-    /// Items that left because there are newer ones.
+    /// Items removed to make room for newer ones.
     pub evicted: u64,
-    /// Items that left because they were too old.
+    /// Items removed because they were too old.
     pub outlived: u64,
     /// When a write was last made durable, in milliseconds since 1970.
     pub synced: Option<i64>,
@@ -388,7 +389,7 @@ pub struct Activity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Calls {
     pub all: u64,
-    /// Those without an answer in time.
+    /// Calls that got no answer in time.
     pub failed: u64,
 }
 
@@ -396,20 +397,20 @@ pub struct Calls {
 pub struct Totals {
     pub collections: usize,
     pub items: usize,
-    /// Bytes of memory that they take in this process.
+    /// Bytes of memory that the items take in this process.
     pub bytes: usize,
-    /// How far a replica is behind; none if this home is no replica.
+    /// How far a replica is behind; `None` if this home is no replica.
     pub behind: Option<Behind>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Behind {
-    /// Bytes of logs that were not read, or of which it is not known that they last.
+    /// Bytes of logs that were not read, or are not known to be durable.
     pub bytes: u64,
     pub unreadable: usize,
-    /// When the replica last took a change over, in milliseconds since 1970.
+    /// When the replica last applied a change, in milliseconds since 1970.
     pub changed: Option<i64>,
-    /// When the writer last looked after its folder, in milliseconds since 1970.
+    /// When the writer last touched its lock, in milliseconds since 1970.
     pub writer: Option<i64>,
 }
 

@@ -1,5 +1,5 @@
-//! An item as callers write it: its time in any of the forms that are read elsewhere, or none, its id
-//! a string or a whole number.
+//! An item as callers write it: its time in any form that other routes read, or left out, its id a
+//! string or a whole number.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::{Attributes, Event, Item};
 
 /// The milliseconds since 1970 of the years that RFC 3339 can write.
 pub(crate) const YEARS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
-/// The expectation of a time, for refusals.
+/// What refusals say was expected of a time.
 const BEYOND: &str = "a time of the years 0000 to 9999";
 
 #[derive(Debug, Clone, Deserialize)]
@@ -39,7 +39,7 @@ pub enum IncomingEvent {
 }
 
 impl Incoming {
-    /// The item; one without a time was written `now`.
+    /// The item; its time is `now` unless it states one.
     pub fn into_item(self, now: i64) -> Item {
         let Self { id: Id(id), text, time, attributes, data, event } = self;
         let time = time.map_or(now, |Time(time)| time);
@@ -60,13 +60,13 @@ impl Incoming {
     }
 }
 
-/// The whole number that a float is, if no other number rounds to the same float.
+/// The whole number that a float stands for, if no other whole number rounds to the same float.
 pub fn exact(number: f64) -> Option<i64> {
     const MOST: f64 = 9_007_199_254_740_991.0;
     (number.fract() == 0.0 && number.abs() <= MOST).then_some(number as i64)
 }
 
-/// An id: a string, or a whole number, which stands for its digits.
+/// An id: a string, or a whole number, which is read as its digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Id(pub Box<str>);
 
@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for Id {
                 Ok(Id(number.to_string().into()))
             }
 
-            /// JSON also lets a whole number be written as `3.0`.
+            /// JSON may write a whole number as `3.0`.
             fn visit_f64<E: Error>(self, number: f64) -> Result<Id, E> {
                 match exact(number) {
                     Some(number) => self.visit_i64(number),
@@ -104,7 +104,8 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// A point in time, in milliseconds since 1970: of the years 0000 to 9999, which RFC 3339 can write.
+/// A point in time, in milliseconds since 1970, within the years 0000 to 9999, which RFC 3339 can
+/// write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time(pub i64);
 
@@ -168,13 +169,13 @@ enum OutgoingEvent<'i> {
 }
 
 impl<'i> Outgoing<'i> {
-    /// An item with the name of its event.
+    /// With the event's name alone.
     pub fn of(item: &'i Item) -> Self {
         let event = item.event.as_ref().map(|event| OutgoingEvent::Name(&event.id));
         Self { event, ..Self::whole(item) }
     }
 
-    /// All that is stored of an item, for another collection to take.
+    /// With all that is stored of the event, for another collection to read.
     pub fn whole(item: &'i Item) -> Self {
         Self {
             id: &item.id,
@@ -187,7 +188,8 @@ impl<'i> Outgoing<'i> {
     }
 }
 
-/// A value whose strings are Unicode, whose numbers are finite and that is not nested too deeply.
+/// A JSON value whose strings are Unicode, whose numbers are finite and that is not nested too
+/// deeply.
 pub struct Readable;
 
 impl<'de> Deserialize<'de> for Readable {
@@ -252,7 +254,7 @@ mod tests {
             let item = incoming.into_item(0);
             assert_eq!(serde_json::to_string(&Outgoing::of(&item)).unwrap(), written);
         }
-        // What another collection is given is what it takes; a name alone is enough.
+        // An exported item can be imported; the name of an event alone is enough.
         for written in [
             r#"{"id":"a","text":"b","time":"2024-05-01T10:00:00Z","event":{"id":"x","size":3,"score":0.48000002,"duplicate_of":"y"}}"#,
             r#"{"id":"a","text":"b","time":"2024-05-01T10:00:00Z","event":{"id":"a","size":1}}"#,

@@ -1,4 +1,4 @@
-//! What a collection holds: a text with its name, its time, and what a caller hangs on it.
+//! An item of a collection: a text with a name, a time, and a caller's attributes and data.
 
 use std::fmt;
 use std::mem::size_of;
@@ -13,14 +13,13 @@ use crate::{Attribute, Attributes, Readable};
 
 pub const ID_BYTES: usize = 256;
 pub const ATTRIBUTE_NAME_BYTES: usize = 64;
-/// Longest string of an attribute, in bytes.
 pub const ATTRIBUTE_BYTES: usize = 1024;
-/// Most bytes of the data of an item, as written.
+/// Most bytes of an item's data, as written.
 pub const DATA_BYTES: usize = 4096;
-/// Names that filters have a meaning for, so no attribute has them.
+/// Names with a meaning of their own in filters, which attributes cannot have.
 pub const FILTER_WORDS: [&str; 3] = ["any", "not", "time"];
-/// Bytes of an item's places in the lists of its collection: a number and a pointer in a chunk, and a
-/// place in a map by names that has from 8/7 to 16/7 of the places that it uses.
+/// Bytes of an item's entries in the indexes of its collection: a number and a pointer in a chunk,
+/// and an entry of a map by name, which allocates from 8/7 to 16/7 of the entries that it uses.
 const PLACES: usize = 16 + (size_of::<(usize, u64)>() + 1) * 16 / 7;
 
 /// A text with its id, its time, and the caller's attributes and data.
@@ -73,7 +72,7 @@ fn is_false(told: &bool) -> bool {
 }
 
 impl Event {
-    /// Whether it began with this item when that was matched, and the item is still of it.
+    /// Whether the event began with this item when it was matched, and the item is still in it.
     pub fn is_new(&self) -> bool {
         self.size == 1 && self.moved_from.is_none()
     }
@@ -89,7 +88,6 @@ pub struct ItemProblem {
     pub field: &'static str,
     /// The reason, without any of the caller's text.
     pub what: String,
-    /// Whether the value is too long; else it has a wrong form.
     pub too_long: bool,
 }
 
@@ -174,14 +172,14 @@ impl Item {
         Ok(())
     }
 
-    /// Whether its event is told to be new: it began with this item, or was made of others and is called
-    /// by it.
+    /// Whether the item's event is reported as new: it began with this item, or was split off and
+    /// is named after it.
     pub(super) fn is_of_new_event(&self) -> bool {
         let Some(event) = &self.event else { return false };
         event.is_new() || (event.moved_from.is_some() && event.id == self.id)
     }
 
-    /// The same item in another event, of which it is the item of this place; or counted anew in its own.
+    /// The same item moved to another event, or renumbered within its own.
     pub(super) fn moved(&self, Move { event, size, at, .. }: Move) -> Option<Self> {
         let told = self.event.as_ref()?.clone();
         let event = match told.id == event {
@@ -203,10 +201,10 @@ impl Item {
         self.check(text_bytes)
     }
 
-    /// Bytes of memory that it takes in a collection: all that is allocated for it, as allocators round
-    /// it, and its places in the collection's lists.
+    /// Bytes of memory of the item in a collection: its allocations, as allocators round them, and
+    /// its entries in the collection's indexes.
     pub fn bytes(&self) -> usize {
-        // An `Arc` holds two counters before the value.
+        // An `Arc` stores two counters before the value.
         let own = allocated(size_of::<Self>() + 2 * size_of::<usize>());
         let texts = allocated(self.id.len()) + allocated(self.text.len());
         let data = self.data.as_ref().map_or(0, |data| allocated(data.get().len()));

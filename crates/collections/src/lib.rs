@@ -1,10 +1,10 @@
-//! Collections: texts with names, times and attributes that the service remembers, so that nobody sends
-//! them again to compare one with them.
+//! Collections: texts with names, times and attributes that the service stores, so that callers
+//! need not send them again to compare with them.
 //!
-//! Where they are kept is a [`Home`]: this process, with a log in a folder or as a replica of another one
-//! (`embedded`), or a database (`postgres`). What texts are matched against (`matcher`,
-//! `windows`), which items a filter admits and which of them a question ranks (`rank`) is the same for all of
-//! them. How texts are scored is not known here, nor who asks.
+//! A [`Home`] stores them: this process, with a log in a folder or as a replica of another process
+//! (`embedded`), or a database (`postgres`). Which texts are matched against (`matcher`,
+//! `windows`), which items a filter admits and which of them a question ranks (`rank`) is the same
+//! in every home. This crate does not know how texts are scored, nor who asks.
 
 mod alerts;
 mod attributes;
@@ -64,10 +64,10 @@ pub use top_query::{Several, TopQuery};
 pub use unknown::UnknownNames;
 pub use vectors::Vectors;
 
-/// The message of a build without the feature `postgres` when a database is asked for.
+/// The error of a build without the feature `postgres` when a database is configured.
 pub const NO_POSTGRES: &str = "this program was built without PostgreSQL (feature `postgres`)";
 
-/// Milliseconds since 1970, by the machine's clock, whatever year it shows.
+/// Milliseconds since 1970, by the machine's clock, right or wrong.
 #[expect(clippy::disallowed_methods, reason = "items have the wall clock's time")]
 pub fn now() -> i64 {
     let milliseconds = |span: Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);

@@ -1,11 +1,12 @@
-//! Texts matched against a collection: for each in turn its nearest among the last items, its event,
-//! and then it is added, if that was not said otherwise. A text that was matched before has the answer
-//! that it had then: who did not get it asks again, and nothing is changed.
+//! Matches texts against a collection: finds for each in turn its nearest among the last items and
+//! its event, and then adds it, unless the caller says otherwise. A text that was matched before
+//! gets its stored answer, so a caller that lost an answer can repeat the request and nothing
+//! changes.
 //!
-//! What is found is what `cognate events` finds: both follow a [`Stream`]. The vectors of the last items
-//! are kept from one request to the next, in a window for each of the settings that were asked for last.
-//! A window takes in what was added meanwhile in any other way. Where items were replaced or taken out, came
-//! late and left, or another model came into use, it is made anew.
+//! The results equal those of `cognate events`: both use a [`Stream`]. A window with the vectors of
+//! the last items is stored from one request to the next, one window for each of the most recently
+//! used settings. A window takes in items that were added meanwhile in any other way. It is rebuilt
+//! where items were replaced or removed, came late and left, or where another model came into use.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -28,7 +29,7 @@ pub enum MatchError {
     Collection(#[from] CollectionError),
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The request was cancelled, and nothing was changed.
+    /// The request was cancelled; nothing was changed.
     #[error("what was asked is not wanted any more")]
     Stopped,
 }
@@ -46,40 +47,40 @@ impl From<ChooseError> for MatchError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatchOptions {
     pub stream: Settings,
-    /// The items that texts are matched against, of which those are that are added.
+    /// The items that texts are matched against; added items must pass it.
     pub filter: Filter,
     pub add: AddPolicy,
-    /// Whether each is told why.
+    /// Whether to return the reasons of each decision.
     pub explain: bool,
-    /// Whether texts whose names are there are matched anew and take the places of those. Otherwise one of
-    /// the same text has its stored answer, and another text is refused.
+    /// Whether texts whose names exist are matched again and replace the existing items. Otherwise
+    /// an equal text gets its stored answer, and a different text is refused.
     pub replace: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matched {
-    /// Its nearest items whose scores are not below the least, the best first.
+    /// The nearest items that reach the threshold, the best first.
     pub nearest: Vec<(Arc<str>, f32)>,
-    /// The item that its event began with: itself where it begins one.
+    /// The item that its event began with: itself if it begins an event.
     pub event: Arc<str>,
     pub new: bool,
-    /// The score of its event, or of the best of those that it did not join.
+    /// The score of its event, or of the best event that it did not join.
     pub score: Option<f32>,
     /// The rarest word that it shares with the nearest text of the event that it joined.
     pub word: Option<Box<str>>,
     pub duplicate_of: Option<Arc<str>>,
-    /// Whether this is what was told of the text before. Its nearest and its word were not stored.
+    /// Whether this is the stored answer. Its nearest items and its word were not stored.
     pub repeated: bool,
-    /// Whether the collection has the text by now.
+    /// Whether the collection now has the text.
     pub added: bool,
     /// Whether the text is too old for the collection, which does not show it.
     pub expired: bool,
-    /// How many items left when it was added with others; said of the last of these alone.
+    /// Number of items that left when it was added with others; only the last of these carries it.
     pub left: usize,
     pub reasons: Option<Box<MatchReasons>>,
 }
 
-/// An event that a text might have joined, as [`Considered`] tells it.
+/// An event that a text might have joined, from [`Considered`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConsideredEvent {
     pub event: Arc<str>,
@@ -90,17 +91,16 @@ pub struct ConsideredEvent {
 }
 
 impl ConsideredEvent {
-    /// Without the numbers of a window, which another window of the same items has not.
+    /// Leaves out the numbers of the window, which differ in another window of the same items.
     pub(super) fn new(event: Arc<str>, considered: Considered) -> Self {
         let Considered { score, votes, wanted, step, .. } = considered;
         Self { event, score, votes, wanted, step }
     }
 }
 
-/// Why a text has its event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatchReasons {
-    /// All items that were asked, below the least score too: the name, the score and the event of each.
+    /// All items compared, also those below the threshold: name, score and event of each.
     pub nearest: Vec<(Arc<str>, f32, Arc<str>)>,
     /// The events that it might have joined, in the order of their nearest items.
     pub considered: Vec<ConsideredEvent>,
@@ -109,7 +109,7 @@ pub struct MatchReasons {
 }
 
 impl Matched {
-    /// What was told of an item when it was matched, and the event that it has now.
+    /// The stored answer of an item, with the event that it has now.
     fn stored(item: &Item, event: &Event) -> Self {
         Self {
             nearest: Vec::new(),
@@ -127,7 +127,6 @@ impl Matched {
     }
 }
 
-/// An engine that outlives a request.
 #[derive(Clone)]
 pub struct SharedEngine(Arc<dyn AsRef<Engine> + Send + Sync>);
 
@@ -145,18 +144,17 @@ impl Deref for SharedEngine {
     }
 }
 
-/// The results for some items, and the changes to write.
 pub(super) struct Followed {
     pub(super) matched: Vec<Matched>,
-    /// The items with their events that are to be written.
     pub(super) items: Vec<Item>,
-    /// The window that they were matched against, where it holds what the collection will have.
+    /// The window that they were matched against, if it equals what the collection will hold.
     window: Option<HeldWindow>,
 }
 
 impl Followed {
-    /// The items were written, for which so many `left`, so the window holds what the collection has, whose
-    /// revision and next number are these. Where that failed the window is ahead of it, and is dropped instead.
+    /// Called once the items are written, which made `left` items leave: stores the window with the
+    /// collection's revision and next number. If the write failed, the window is ahead of the
+    /// collection and is dropped instead.
     pub(super) fn written(
         mut self,
         (revision, next): (u64, u64),
@@ -174,25 +172,25 @@ impl Followed {
     }
 }
 
-/// Items that are to be matched, with all that is needed of the collection for it: its turn may end.
+/// Items to match, with all data of the collection that this needs: the turn may end.
 pub(super) struct Prepared {
     how: MatchOptions,
     now: i64,
-    /// The stored answer of each item, where it has one.
+    /// The stored answer of each item that has one.
     stored: Vec<Option<Matched>>,
     fresh: Vec<Item>,
-    /// The names of those that take the places of items.
+    /// The names of those that replace items.
     again: HashSet<Box<str>>,
     settings: crate::Settings,
     is_empty: bool,
-    /// Whether the window may be kept for the next request.
+    /// Whether the window may be stored for the next request.
     keeps: bool,
-    /// The window of the collection, where there is anything to be matched.
+    /// The window of the collection, if there is anything to match.
     window: Option<HeldWindow>,
 }
 
-/// Matches items of different names against those that are there, in a turn in which they are then to be
-/// written.
+/// Matches items of different names against those of the collection, in the turn in which they are
+/// to be written.
 pub(super) fn follow(
     turn: &mut dyn Following,
     engine: SharedEngine,
@@ -225,7 +223,7 @@ pub(super) fn prepare(
         if known.is_some_and(|known| known.text != item.text) {
             return Err(CollectionError::OtherText { index }.into());
         }
-        // One that was added in another way was told nothing of an event.
+        // An item that was added in another way was given no event.
         let told = known.and_then(|known| Some(Matched::stored(known, known.event.as_ref()?)));
         match told {
             Some(_) => drop(there.remove(&item.id)),
@@ -233,11 +231,11 @@ pub(super) fn prepare(
         }
         stored.push(told);
     }
-    // The earlier text of an item that is matched anew is left out.
+    // The earlier text of an item that is matched again is left out.
     let again: HashSet<Box<str>> = there.into_keys().collect();
     let (settings, is_empty) = (turn.settings(), turn.live(oldest)? == 0);
-    // Those that a filter admits reach further back than the items that newer ones push out, which a window
-    // does not see.
+    // A filtered window reaches further back than the items that newer ones evict, which a window
+    // does not notice.
     let keeps = how.filter.is_empty() || settings.max_items.is_none();
     let asked = how.clone();
     let mut prepared =
@@ -247,8 +245,8 @@ pub(super) fn prepare(
     }
     let again = &prepared.again;
     let kept = turn.windows().take((&how.stream, &how.filter), &engine, turn.revision());
-    // The clock of a collection that lost its last item is that of the next, by which what a window holds
-    // of it may not be too old.
+    // A collection that lost its last item takes its clock from the next one, by which the items of
+    // a stored window may be too old.
     let mut kept = kept.filter(|_| again.is_empty() && !is_empty && keeps);
     if let Some(window) = &mut kept {
         match window.catch_up(turn, oldest, cancel) {
@@ -270,7 +268,7 @@ pub(super) fn prepare(
     Ok(prepared)
 }
 
-/// Keeps what a request that was cancelled has made of a window: the next one goes on with it.
+/// Stores the window of a cancelled request: the next request continues it.
 fn given_up(window: Option<HeldWindow>, error: MatchError, turn: &mut dyn Following) -> MatchError {
     if let (Some(mut window), MatchError::Stopped) = (window, &error)
         && window.pay(turn).is_ok()
@@ -293,8 +291,8 @@ impl Prepared {
         let by = (how.add, how.explain, cancel);
         for item in fresh {
             let next = settings.with_item(is_empty, item.time, now);
-            // What a late text sees goes by the clock as those before it left it, however they are cut into
-            // requests. One by which the clock goes on sees by `within` nothing so old.
+            // A late text is matched by the clock that the texts before it left, however requests
+            // divide them. A text that advances the clock sees nothing older than `within`.
             let is_late = !is_empty && next == settings;
             let oldest = settings.oldest(now).filter(|_| !is_empty).unwrap_or(i64::MIN);
             if batch.len() >= BATCH || (is_late && oldest != window.oldest()) {
@@ -319,7 +317,7 @@ impl Prepared {
         window.decide(batch, by, &mut matched, &mut decided)?;
         let mut matched = matched.into_iter();
         let matched = stored.into_iter().filter_map(|stored| stored.or_else(|| matched.next()));
-        // A window without texts whose places are taken by none is not that of the collection.
+        // A window without texts whose names are taken does not equal the collection.
         let is_whole = keeps && (how.add == AddPolicy::All || again.is_empty());
         let window = is_whole.then_some(window);
         Ok(Followed { matched: matched.collect(), items: decided, window })
@@ -327,7 +325,8 @@ impl Prepared {
 }
 
 impl MatchOptions {
-    /// Refuses an item that no collection takes, and one to be added that its own filter would not find.
+    /// Refuses an item that no collection accepts, and an added item that its own filter would not
+    /// find.
     pub fn check(&self, item: &Item, text_bytes: usize) -> Result<(), ItemProblem> {
         item.check_matched(text_bytes)?;
         if self.add == AddPolicy::None || self.filter.admits(&item.attributes, item.time) {
@@ -341,7 +340,7 @@ impl MatchOptions {
     }
 }
 
-/// Refuses items that no collection takes or the options do not, and two of one name.
+/// Refuses items that no collection or these options accept, and two of one name.
 pub(super) fn check(
     items: &[Item],
     how: &MatchOptions,
@@ -359,10 +358,10 @@ pub(super) fn check(
     Ok(())
 }
 
-/// An item that is to be explained, with all that is needed of the collection for it: the turn may end.
+/// An item to explain, with all data of the collection that this needs: the turn may end.
 pub(super) struct Explaining {
     item: Arc<Item>,
-    /// Those before it that are there.
+    /// The earlier items that remain.
     before: Vec<(u64, Arc<Item>)>,
     window: HeldWindow,
 }
@@ -381,7 +380,7 @@ impl Explaining {
         Ok(Self { item, before, window })
     }
 
-    /// What a text would be told that came when the item did.
+    /// The answer that a text would have got at the moment when the item came.
     pub(super) fn tell(mut self, cancel: Cancellation<'_>) -> Result<Matched, MatchError> {
         self.window.remember(&self.before, cancel)?;
         let (mut told, item) = (Vec::new(), vec![Item::clone(&self.item)]);

@@ -1,4 +1,4 @@
-//! What adding items to a collection in a database comes to, before anything is written.
+//! What adding items to a collection in a database changes, computed before anything is written.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,16 +7,16 @@ use crate::Applied;
 #[derive(Debug, PartialEq)]
 pub(super) struct Outcome {
     pub(super) applied: Applied,
-    /// Places of the added items that remain.
+    /// Indices of the added items that remain.
     pub(super) stays: Vec<usize>,
-    /// The numbers of those that were there before and are not.
+    /// Numbers of the earlier items that leave.
     pub(super) gone: Vec<i64>,
     pub(super) items: usize,
 }
 
 impl Outcome {
-    /// Of items of these names, the first of which gets the number `next`, where items were known by
-    /// name and as many of the oldest as there are names.
+    /// For items of these names, the first of which gets the number `next`; `known` are existing
+    /// items by name, `oldest` as many of the oldest items as there are names.
     pub(super) fn of(
         names: &[&str],
         next: i64,

@@ -1,5 +1,5 @@
-//! What of an item can change while its text, its place and its event stay: a JSON merge patch (RFC 7396),
-//! in which `null` takes out.
+//! Changes of an item that leave its text, position and event: a JSON merge patch (RFC 7396), in
+//! which `null` removes.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,13 +25,13 @@ pub struct ItemPatch {
     data: Option<Box<RawValue>>,
 }
 
-/// A field that is there, `null` included.
+/// A field that is present, `null` included.
 fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
 }
 
 impl ItemPatch {
-    /// The item after the changes, or the refusal of what no collection takes.
+    /// The changed item, or why no collection accepts it.
     pub fn apply(&self, item: &Item) -> Result<Item, ItemProblem> {
         let mut item = item.clone();
         if let Some(Time(time)) = self.time {
@@ -49,7 +49,7 @@ impl ItemPatch {
         if let Some(patch) = &self.data {
             item.data = merged(item.data.as_deref(), data(patch)?);
         }
-        // The text was taken once, by whatever limit.
+        // The text was accepted once, whatever the limit was then.
         item.check(usize::MAX)?;
         Ok(item)
     }
@@ -75,7 +75,7 @@ impl From<NamedPatch> for (Box<str>, ItemPatch) {
     }
 }
 
-/// Items as patches make them, of which several may be of the same item.
+/// Patched items; several patches may be of one item.
 #[derive(Debug, Default)]
 pub struct Patched {
     items: Vec<Item>,
@@ -83,7 +83,8 @@ pub struct Patched {
 }
 
 impl Patched {
-    /// Applies a patch to the item of this name, `there` unless it was patched before; whether there is one.
+    /// Applies a patch to the item of this name, which is `there` unless it was patched before;
+    /// returns whether there is such an item.
     pub fn apply(
         &mut self,
         id: &str,
@@ -102,7 +103,7 @@ impl Patched {
         Ok(true)
     }
 
-    /// One for each patch, in order.
+    /// One item for each patch, in order.
     pub fn into_items(self) -> impl Iterator<Item = Item> {
         self.items.into_iter()
     }
@@ -120,8 +121,8 @@ fn data(patch: &RawValue) -> Result<&RawValue, ItemProblem> {
     }
 }
 
-/// A value after a patch, nothing where it is taken out. What the patch does not name stays as it was
-/// written.
+/// A value after a patch, `None` if it is removed. Fields that the patch does not name stay as they
+/// were written.
 fn merged(value: Option<&RawValue>, patch: &RawValue) -> Option<Box<RawValue>> {
     if patch.get() == "null" {
         return None;
@@ -142,7 +143,6 @@ fn merged(value: Option<&RawValue>, patch: &RawValue) -> Option<Box<RawValue>> {
         if place > 0 {
             written.push(',');
         }
-        // A string can be written as JSON.
         written.push_str(&serde_json::to_string(name).unwrap_or_default());
         written.push(':');
         written.push_str(value.get());
@@ -151,7 +151,7 @@ fn merged(value: Option<&RawValue>, patch: &RawValue) -> Option<Box<RawValue>> {
     RawValue::from_string(written).ok()
 }
 
-/// The fields of an object in their order, each as it was written.
+/// The fields of an object in order, each as it was written.
 #[derive(Default)]
 struct Fields(Vec<(String, Box<RawValue>)>);
 
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(patched(&item, r#"{"attributes":null}"#).unwrap(), none);
         let time = all.replace("2024-05-01T10:00:00Z", "1970-01-01T00:00:07Z");
         assert_eq!(patched(&item, r#"{"time":"1970-01-01T00:00:07Z"}"#).unwrap(), time);
-        // Neither the order of what is there nor a last zero is lost.
+        // Neither the order of fields nor a trailing zero is lost.
         let data: Box<RawValue> = serde_json::from_str(r#"{"z":2.50,"a":{"k": [1]}}"#).unwrap();
         let patch: Box<RawValue> = serde_json::from_str(r#"{"b":1}"#).unwrap();
         let expected = r#"{"z":2.50,"a":{"k": [1]},"b":1}"#;

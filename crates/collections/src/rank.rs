@@ -1,5 +1,5 @@
-//! Which items of a collection a question ranks, and as what: those that are selected, or the ones among
-//! them that can be the best, or a shortlist; for liked items, and for queries as they are probably meant.
+//! Which items of a collection a question ranks: the selected ones, those of them that can be the
+//! best, or a shortlist; for liked items, and for queries as they are probably meant.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,22 +12,21 @@ use crate::{
     ItemBoosts, ItemSelector, TopQuery, usual_shortlist,
 };
 
-/// Results of a collection unless a question says otherwise.
+/// Default number of results of a ranking of a collection.
 pub const RESULTS: usize = 10;
-/// Results of each group unless a question says otherwise.
+/// Default number of results of each group.
 pub const PER_GROUP: usize = 1;
 
-/// Liked or disliked items that a question names, by their places in the question.
+/// Liked or disliked items that a question names, by their indices in the question.
 #[derive(Debug, Default)]
 pub struct NamedItems {
     items: Vec<Option<Arc<Item>>>,
-    /// The places of those that the collection does not have: what somebody liked may be gone.
+    /// Indices of items that the collection does not have: a liked item may have left.
     pub missing: Vec<usize>,
-    /// The places of texts that are word for word ids of items: probably the items are meant.
+    /// Indices of texts that equal ids of items: probably the items were meant.
     pub are_ids: Vec<usize>,
 }
 
-/// What is liked or disliked, as a question gives it.
 #[derive(Debug, Clone)]
 pub enum LikedBy<'q> {
     Id(Cow<'q, str>),
@@ -45,7 +44,6 @@ impl LikedBy<'_> {
 }
 
 impl NamedItems {
-    /// Finds the items that are liked; none stands in the place of a text.
     pub fn find(
         collection: &dyn Collection,
         liked: &[LikedBy<'_>],
@@ -68,31 +66,28 @@ impl NamedItems {
         Ok(named)
     }
 
-    /// Whether the collection has none of them, and no text stands among them.
+    /// Whether the collection has none of them, and no text is among them.
     pub fn are_gone(&self) -> bool {
         !self.items.is_empty() && self.missing.len() == self.items.len()
     }
 
-    /// The text of the item at a place of the question, if the collection has it.
+    /// The text of the item at an index of the question, if the collection has it.
     pub fn text(&self, place: usize) -> Option<&str> {
         Some(&self.items.get(place)?.as_ref()?.text)
     }
 
-    /// The ids of those that the collection has.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.items.iter().flatten().map(|item| &*item.id)
     }
 
-    /// The place in the question of one of those that are not missing.
+    /// The index in the question of an item that was found.
     pub fn place(&self, of_found: usize) -> usize {
         self.missing.iter().fold(of_found, |place, missing| place + usize::from(*missing <= place))
     }
 }
 
-/// The items that a question ranks.
 #[derive(Debug)]
 pub struct FoundItems {
-    /// The items with their numbers.
     pub items: Vec<(u64, Arc<Item>)>,
     /// Number of items selected; `items` may be the ones among them that can be best.
     pub meant: usize,
@@ -100,7 +95,6 @@ pub struct FoundItems {
     pub shortlist: Option<usize>,
 }
 
-/// An item that is ranked by its text.
 #[derive(Debug, Clone, Copy)]
 pub struct RankedItem<'i>(pub &'i Item);
 
@@ -111,14 +105,13 @@ impl AsRef<str> for RankedItem<'_> {
 }
 
 impl FoundItems {
-    /// The items as they are ranked.
     pub fn ranked(&self) -> Vec<RankedItem<'_>> {
         self.items.iter().map(|(_, item)| RankedItem(item)).collect()
     }
 }
 
-/// Items as candidates, with their boosts at a clock, and grouped by an attribute, of which so many of a group are
-/// results.
+/// Items as candidates, with their boosts at a clock, and grouped by an attribute with so many
+/// results per group.
 pub fn candidates<'c>(
     items: &'c [RankedItem<'c>],
     boosts: Option<(&ItemBoosts, i64)>,
@@ -138,7 +131,7 @@ pub fn candidates<'c>(
     }
 }
 
-/// Has boosts rank alone where none of the liked items is left; tells whether there is anything to rank by.
+/// Ranks by boosts alone if no liked item is left; returns whether there is anything to rank by.
 pub fn ranks(question: &mut Question<'_>, liked: &NamedItems, boosts: Option<&ItemBoosts>) -> bool {
     if liked.are_gone() {
         question.asked = Asked::Nothing;
@@ -146,30 +139,27 @@ pub fn ranks(question: &mut Question<'_>, liked: &NamedItems, boosts: Option<&It
     boosts.is_some() || !question.asked.is_nothing()
 }
 
-/// Whether vectors that a collection in this process keeps stand for its items. The few of a shortlist are
-/// read: kept vectors lie in blocks, of which these would take nearly all.
+/// Whether stored vectors of a collection in this process are used. Texts of a shortlist are read
+/// instead: vectors are stored in blocks, of which a shortlist would need nearly all.
 pub fn ranks_kept(engine: &Engine, question: &Question<'_>) -> bool {
     question.fusion.is_none() && engine.ranks_kept(&question.query)
 }
 
-/// A search for the items that a question ranks.
 pub struct ItemSearch<'s> {
     pub collection: &'s dyn Collection,
     pub engine: &'s Engine,
-    /// Which items are selected.
     pub which: ItemSelector<'s>,
     pub now: i64,
-    /// The length of the shortlist, none for all items; as usual where nothing is said.
+    /// Length of the shortlist, `Some(None)` for all items, `None` for the default.
     pub shortlist: Option<Option<usize>>,
-    /// Whether the collection is kept elsewhere, where no vectors are kept for rankings.
+    /// Whether the collection is on another machine, which stores no vectors for rankings.
     pub is_remote: bool,
-    /// Whether the items are narrowed to those that may be among the best, if the collection can tell: by
-    /// bounds of their vectors, or by their tokens. It cannot where boosts or groups count.
+    /// Whether to narrow the items to those that may be among the best, if the collection can tell:
+    /// by bounds of their vectors, or by their tokens. It cannot where boosts or groups count.
     pub narrows: bool,
 }
 
 impl ItemSearch<'_> {
-    /// Finds the items.
     pub fn find(
         &self,
         question: &Question<'_>,
@@ -177,7 +167,7 @@ impl ItemSearch<'_> {
     ) -> Result<FoundItems, ChooseError> {
         let best = self.best(question);
         let shortlist = match self.shortlist {
-            // Nothing is nearer to nothing.
+            // A question without direction has no nearest items.
             _ if question.asked.is_nothing() => None,
             Some(said) => said,
             None if best.is_some() => None,
@@ -210,8 +200,7 @@ impl ItemSearch<'_> {
         Ok(FoundItems { items, meant, shortlist })
     }
 
-    /// The items that may be among the best. Where any two of them have to be looked at together that cannot
-    /// be told.
+    /// The items that may be among the best; `None` if the ranking compares items with each other.
     fn best<'q>(&'q self, question: &'q Question<'_>) -> Option<Choice<'q>> {
         let likes = question.asked.likes();
         let is_plain = likes.is_none_or(|likes| likes.disliked.is_empty());
@@ -225,7 +214,7 @@ impl ItemSearch<'_> {
         top.is_bounded(&query).then_some(Choice::TopQuery(top))
     }
 
-    /// The `length` best items by the vectors of what is asked about; disliked texts say nothing of them.
+    /// The `length` best items by the vectors of the query's texts; disliked texts do not count.
     fn top_query<'q>(&'q self, question: &'q Question<'_>, length: usize) -> TopQuery<'q> {
         match question.asked.likes() {
             Some(likes) => TopQuery::of_liked(self.engine, likes, length),

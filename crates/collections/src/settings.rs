@@ -1,4 +1,4 @@
-//! What a collection keeps, and what all of them together may take.
+//! The settings of a collection, and the limits of all collections together.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,25 +29,25 @@ pub struct Settings {
     pub lag_ms: Option<i64>,
 }
 
-/// What a caller changes of a collection's settings; what is left out stays.
+/// A caller's change of a collection's settings; fields that are left out stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SettingsChange {
     pub max_items: Option<Option<usize>>,
     pub ttl_ms: Option<Option<i64>>,
-    /// Whether items that are beyond the new settings may go.
+    /// Whether items beyond the new settings may be deleted.
     pub drop: bool,
 }
 
 impl From<Settings> for SettingsChange {
-    /// These settings and no others, whatever goes.
+    /// Exactly these settings, whatever they delete.
     fn from(Settings { max_items, ttl_ms, .. }: Settings) -> Self {
         Self { max_items: Some(max_items), ttl_ms: Some(ttl_ms), drop: true }
     }
 }
 
 impl SettingsChange {
-    /// The settings after the change of a collection that has these. `count` tells how many items stay by
-    /// some settings and their time alone.
+    /// The changed settings of a collection that has these. `count` returns how many items would
+    /// stay by given settings.
     pub(super) fn apply<E: From<CollectionError>>(
         self,
         own: Settings,
@@ -68,15 +68,15 @@ impl SettingsChange {
 }
 
 impl Settings {
-    /// The settings once an item of this time is added to a collection that may be empty, and then has no
-    /// clock of its own.
+    /// The settings after an item of this time is added to a collection, which has no clock of its
+    /// own while it is empty.
     pub(super) fn with_item(self, is_empty: bool, time: i64, now: i64) -> Self {
         let lag = now.saturating_sub(time).max(0);
         let before = self.lag_ms.filter(|_| !is_empty).unwrap_or(lag);
         Self { lag_ms: Some(lag.min(before)), ..self }
     }
 
-    /// The settings once items of these times are added in turn.
+    /// The settings after items of these times are added in turn.
     pub(super) fn with_items(
         self,
         is_empty: bool,
@@ -92,7 +92,7 @@ impl Settings {
         self.ttl_ms.map(|ttl| self.clock(now).saturating_sub(ttl))
     }
 
-    /// The time before which items are not meant of which none is to be older than `within`.
+    /// The time before which `within` excludes items.
     pub(super) fn oldest_within(self, within: Option<i64>, now: i64) -> Option<i64> {
         let wanted = within.map(|within| self.clock(now).saturating_sub(within));
         self.oldest(now).max(wanted)
@@ -106,15 +106,15 @@ impl Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub collections: usize,
-    /// Most items of one.
+    /// Most items of a collection.
     pub items: usize,
-    /// Most bytes of memory of all items, and of the windows that are matched against.
+    /// Most bytes of memory of all items, and of the windows that texts are matched against.
     pub bytes: usize,
     pub text_bytes: usize,
 }
 
 impl Limits {
-    /// Refuses the first of some items that no collection takes.
+    /// Refuses if any of these items is one that no collection accepts.
     pub(super) fn check(&self, items: &[Item]) -> Result<(), CollectionError> {
         items.iter().enumerate().try_for_each(|(index, item)| {
             let checked = item.check(self.text_bytes);
@@ -134,17 +134,16 @@ impl Limits {
         Self { collections: 100, items: 1_000_000, bytes: 1 << 30, text_bytes: 32 << 10 };
 }
 
-/// What holds memory for things that can be made again.
+/// A holder of memory for data that can be computed again.
 pub(super) trait GivesWay: Debug + Send + Sync {
     fn give_way(&self);
 }
 
-/// Memory that is in use, of as much as there may be.
 #[derive(Debug)]
 pub struct Budget {
     used: AtomicUsize,
     limit: usize,
-    /// What gives way to items, whichever collection it is of.
+    /// Holders, of all collections, that free memory for items.
     holders: Mutex<Vec<Weak<dyn GivesWay>>>,
 }
 
@@ -153,7 +152,6 @@ impl Budget {
         Self { used: AtomicUsize::new(0), limit, holders: Mutex::default() }
     }
 
-    /// Has this give way where memory is short.
     pub(super) fn register<H: GivesWay + 'static>(&self, holder: &Arc<H>) {
         let holder: Weak<H> = Arc::downgrade(holder);
         let mut holders = self.holders.lock();
@@ -161,9 +159,8 @@ impl Budget {
         holders.push(holder);
     }
 
-    /// Has all that can be made again give way.
     pub(super) fn make_room(&self) {
-        // Not under the lock: what drops the last of a collection ends it.
+        // Outside the lock: dropping the last pointer to a collection ends it.
         let holders: Vec<Arc<dyn GivesWay>> =
             self.holders.lock().iter().filter_map(Weak::upgrade).collect();
         holders.iter().for_each(|holder| holder.give_way());
@@ -173,7 +170,6 @@ impl Budget {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Takes bytes from the budget, or refuses if there are not enough.
     pub fn take(&self, bytes: usize) -> Result<(), CollectionError> {
         // Even over budget, a change that takes nothing is allowed: it may free memory.
         if bytes == 0 {
@@ -182,8 +178,8 @@ impl Budget {
         self.take_up_to(self.limit, bytes)
     }
 
-    /// Takes bytes for which what can be made again gives way: what these drop, one after the other, then that
-    /// of all collections.
+    /// Takes bytes; if memory is short, calls `own` in turn to free some, then the holders of all
+    /// collections.
     pub(super) fn take_with(&self, bytes: usize, own: &[&dyn Fn()]) -> Result<(), CollectionError> {
         for give_way in own.iter().copied().chain([&(|| self.make_room()) as &dyn Fn()]) {
             if self.take(bytes).is_ok() {
@@ -194,7 +190,7 @@ impl Budget {
         self.take(bytes)
     }
 
-    /// Takes bytes for what can be computed again, if a quarter of the budget stays free.
+    /// Takes bytes for data that can be computed again, if a quarter of the budget stays free.
     pub(super) fn take_spare(self: &Arc<Self>, bytes: usize) -> Result<Paid, CollectionError> {
         self.take_up_to(self.limit - self.limit / 4, bytes)?;
         Ok(Paid { budget: Arc::clone(self), bytes })
@@ -219,7 +215,7 @@ impl Budget {
     }
 }
 
-/// Memory that is given back when this is dropped.
+/// Memory that is returned to the budget on drop.
 #[derive(Debug)]
 pub(super) struct Paid {
     pub(super) budget: Arc<Budget>,
@@ -227,7 +223,6 @@ pub(super) struct Paid {
 }
 
 impl Paid {
-    /// Gives back what is not needed after all.
     pub(super) fn shrink_to(&mut self, bytes: usize) {
         self.budget.give_back(self.bytes.saturating_sub(bytes));
         self.bytes = self.bytes.min(bytes);
@@ -251,8 +246,8 @@ pub fn check_name(name: &str) -> Result<(), CollectionError> {
     }
 }
 
-/// Bytes that an allocator takes for so many: glibc's and musl's keep a word beside them, hand out
-/// memory in steps of 16 bytes and nothing below 32; others are near it.
+/// Bytes that an allocator takes for an allocation: glibc and musl store a word beside it, allocate
+/// in steps of 16 bytes and at least 32; others are similar.
 pub(super) fn allocated(bytes: usize) -> usize {
     match bytes {
         0 => 0,
@@ -268,7 +263,7 @@ mod tests {
     fn settings_change_by_what_is_named() {
         let own = Settings { max_items: Some(9), ttl_ms: Some(50), lag_ms: Some(3) };
         let change = |max_items, ttl_ms, drop| SettingsChange { max_items, ttl_ms, drop };
-        // Of ten items a time of 50 ms leaves eight, one of 20 ms five.
+        // Of ten items a `ttl` of 50 ms leaves eight, one of 20 ms five.
         let count = |by: Settings| Ok(by.ttl_ms.map_or(10, |ttl| if ttl < 50 { 5 } else { 8 }));
         let apply = |change: SettingsChange| change.apply::<CollectionError>(own, count);
         assert_eq!(apply(SettingsChange::default()).unwrap(), own);

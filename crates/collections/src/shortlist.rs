@@ -1,22 +1,21 @@
-//! How many items of a collection are scored where nobody says.
+//! The default number of items of a collection that are scored.
 
 use cognate::Method;
 
-/// Items up to which all are scored by a method of which a shortlist misses next to none of the best, and by
-/// fusions, to whose shortlists the best by an index come.
+/// Largest collection of which every item is scored by a method whose best items are nearly all on
+/// a shortlist, and by fusions, whose shortlists also have the best by an index.
 pub const MOST_READ: usize = 5_000;
-/// Items up to which all are scored by other methods.
+/// Largest collection of which every item is scored by other methods.
 pub const MOST_SCORED: usize = 200_000;
-/// Items in a shortlist.
+/// Default length of a shortlist.
 pub const SHORTLIST_LENGTH: usize = 1_000;
-/// The longest shortlist that can be asked for.
 pub const LONGEST_SHORTLIST: usize = 100_000;
 
-/// Items on a shortlist for each result that is wanted, at least.
+/// Fewest items on a shortlist for each wanted result.
 const SPARE: usize = 10;
 
-/// Whether the best items by a method are on a shortlist, as was measured: nearly all of the best ten are
-/// among the nearest [`SHORTLIST_LENGTH`] by the cosine of their vectors.
+/// Whether the best items by a method are on a shortlist, as measured: nearly all of the best ten
+/// are among the nearest [`SHORTLIST_LENGTH`] by the cosine of their vectors.
 fn follows_vectors(method: Method) -> bool {
     use Method::{
         Blend, Coverage, CoverageBlend, DynamaxCosine, DynamaxDice, DynamaxJaccard, DynamaxOtsuka,
@@ -36,8 +35,8 @@ fn follows_vectors(method: Method) -> bool {
     )
 }
 
-/// The length of the shortlist of a collection of so many items whose texts are read, where nobody says;
-/// nothing where all are scored. Of `results` items at least are needed, and a fusion has no method.
+/// The default length of the shortlist of a collection of so many items whose texts are read;
+/// `None` if all are scored. It has at least `results` items; `method` is `None` for a fusion.
 pub fn usual_shortlist(items: usize, results: usize, method: Option<Method>) -> Option<usize> {
     let most = if method.is_none_or(follows_vectors) { MOST_READ } else { MOST_SCORED };
     let length = SHORTLIST_LENGTH.max(results.saturating_mul(SPARE)).min(LONGEST_SHORTLIST);

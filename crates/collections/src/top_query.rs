@@ -8,34 +8,31 @@ use cognate_kernels::vector::Row;
 
 use crate::SHORTLIST_METHOD;
 
-/// A ranking by the cosine of the vectors of [`SHORTLIST_METHOD`], of which the best are wanted.
+/// The best items of a ranking by the cosine of the vectors of [`SHORTLIST_METHOD`].
 pub struct TopQuery<'b> {
-    /// The engine that makes the vectors.
     pub engine: &'b Engine,
-    /// The texts of the query, and their weights.
     pub texts: Vec<(&'b str, f32)>,
-    /// Which items are the best for several texts.
+    /// How several texts are combined.
     pub several: Several,
     /// Number of results; items that tie with the last result are added.
     pub length: usize,
 }
 
-/// Which items are the best for several texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Several {
-    /// Those that are best for any of them, as many for each: a ranking each.
+    /// As many of the best for each text: a ranking each.
     Each,
-    /// Those with the best of the weighted scores.
+    /// Those with the highest of the weighted scores.
     Best,
     /// Those with the highest sum of the weighted scores.
     Sum,
 }
 
-/// Weights of liked texts with which scores keep their digits.
+/// Weights of liked texts at which scores lose no digits.
 const PLAIN_WEIGHTS: RangeInclusive<f32> = 1e-3..=1e3;
 
-/// Of so much of the weights a sum of liked texts must be left. Less would say too little: they speak
-/// against each other.
+/// The least share of the weights that the sum of liked texts must keep. A shorter sum says too
+/// little: the texts contradict each other.
 const LEAST_SUM: f32 = 0.25;
 
 impl<'b> TopQuery<'b> {
@@ -59,7 +56,7 @@ impl<'b> TopQuery<'b> {
         Self { engine, texts, several: Several::Each, length }
     }
 
-    /// Whether bounds of the kept vectors can tell which items those are that a ranking wants: not for scores
+    /// Whether bounds of the stored vectors can tell which items a ranking wants: not for scores
     /// other than the cosine of [`SHORTLIST_METHOD`], nor with weights that cost a score digits.
     pub fn is_bounded(&self, query: &Query) -> bool {
         let by_cosine = query.measure.is_none_or(|measure| measure == Measure::Cosine);
@@ -69,14 +66,14 @@ impl<'b> TopQuery<'b> {
             && self.texts.iter().all(|(_, weight)| PLAIN_WEIGHTS.contains(weight))
     }
 
-    /// The vector of each text, brought to length 1; none of a text without a direction.
+    /// The vector of each text at length 1; `None` for a text without a direction.
     pub(crate) fn directions(&self) -> Result<Vec<Option<Vec<f32>>>, QueryError> {
         let texts: Vec<&str> = self.texts.iter().map(|(text, _)| *text).collect();
         let made = self.engine.embed(&texts, &Query::new(SHORTLIST_METHOD))?;
         Ok(made.vectors.iter().map(|vector| vector.as_deref().and_then(unit)).collect())
     }
 
-    /// The direction of the sum of these, by the weights of the texts; none where it says too little.
+    /// The direction of the weighted sum of these; `None` if it says too little.
     pub(crate) fn sum(&self, directions: &[Option<Vec<f32>>]) -> Option<Vec<f32>> {
         let rows = directions.iter().zip(&self.texts);
         let rows = rows.filter_map(|(row, (_, weight))| Some((row.as_ref()?, weight)));
@@ -91,8 +88,8 @@ impl<'b> TopQuery<'b> {
         says_enough.then(|| unit(&sum)).flatten()
     }
 
-    /// What the items of a shortlist are near to, with weights: the sum where scores are summed and it says
-    /// enough, else each of the texts that have a direction.
+    /// The vectors that items of a shortlist are near to, with weights: the sum if scores are
+    /// summed and it says enough, else each text that has a direction.
     pub(crate) fn targets(&self) -> Result<Vec<(Vec<f32>, f32)>, QueryError> {
         let directions = self.directions()?;
         if self.several == Several::Sum
@@ -105,7 +102,7 @@ impl<'b> TopQuery<'b> {
     }
 }
 
-/// A vector brought to length 1, if it has a direction.
+/// A vector at length 1, if it has a direction.
 pub(crate) fn unit(vector: &[f32]) -> Option<Vec<f32>> {
     let length = vector::norm(Row::F32(vector));
     let sound = length.is_finite() && length > 0.0;

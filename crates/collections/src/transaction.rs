@@ -1,4 +1,5 @@
-//! What a write does, in a turn in which nobody else writes: decided here, and made by a log or a database.
+//! What a write does, in a turn in which nobody else writes: decided here, and carried out by a log
+//! or a database.
 
 use std::collections::{HashMap, HashSet};
 
@@ -46,7 +47,6 @@ impl Change {
         Self::Put(Box::new(item))
     }
 
-    /// An item that is added or patched, and its time.
     fn timed(&self) -> Option<(&str, i64)> {
         match self {
             Self::Put(item) => Some((&item.id, item.time)),
@@ -56,22 +56,21 @@ impl Change {
     }
 }
 
-/// A turn to write to a collection. Expired items are there until they are taken out.
+/// An exclusive turn to write to a collection. Expired items exist until they are removed.
 pub(super) trait Transaction: Following {
     fn limits(&self) -> &Limits;
 
-    /// Refuses items that others keep and this home cannot.
+    /// Refuses items that other homes can store and this home cannot.
     fn check(&self, _items: &[Item]) -> Result<(), CollectionError> {
         Ok(())
     }
 
-    /// Whether there are items of these names.
     fn known(&mut self, ids: &[&str]) -> Result<Vec<bool>, CollectionError>;
 
-    /// When events were merged last, as far as there were items of that.
+    /// Time of the last merge of which the collection had items.
     fn last_move(&mut self) -> Result<i64, CollectionError>;
 
-    /// What of the items becomes what of a change of events at this moment.
+    /// The moves of items by a change of events at this moment.
     fn moves(
         &mut self,
         wanted: &EventChange,
@@ -79,17 +78,17 @@ pub(super) trait Transaction: Following {
         now: i64,
     ) -> Result<Vec<Move>, CollectionError>;
 
-    /// Takes out the items that are meant. However many they are, a database does not send them here.
+    /// Removes the selected items; a database removes them without sending them here.
     fn remove_selected(
         &mut self,
         which: &ItemSelector<'_>,
         now: i64,
     ) -> Result<Applied, CollectionError>;
 
-    /// Makes changes: all of them or none. If there are none, whether any would be taken.
+    /// Makes changes: all of them or none. Without changes, reports whether any would be accepted.
     fn commit(&mut self, changes: Vec<Change>) -> Result<Applied, CollectionError>;
 
-    /// Counts the [revision](Following::revision) on.
+    /// Increments the [revision](Following::revision).
     fn revise(&mut self);
 }
 
@@ -117,7 +116,7 @@ pub(super) fn write(
             }
             let items: Vec<Item> = patched.into_items().collect();
             turn.check(&items)?;
-            // Nothing else that a patch changes is looked at by whoever matches.
+            // Matching depends on nothing else that a patch changes.
             let is_moved =
                 |item: &Item| there.get(&item.id).is_some_and(|before| before.time != item.time);
             revises = items.iter().any(is_moved);
@@ -142,7 +141,8 @@ pub(super) fn write(
             revises = !moves.is_empty();
             moves.into_iter().map(Change::Move).collect()
         }
-        // What is as it should be is waited for until it lasts, like any other change.
+        // Settings that are already in force are waited for until they are durable, like any other
+        // change.
         Write::Set(change) => {
             let own = turn.settings();
             let settings = change.apply(own, |settings| turn.live(settings.oldest(now)))?;
@@ -153,7 +153,8 @@ pub(super) fn write(
     change(turn, changes, revises, now)
 }
 
-/// Matches items of different names against those that are there, and adds them; how many others left.
+/// Matches items of different names against those of the collection, and adds them; returns how
+/// many others left.
 pub(super) fn follow(
     turn: &mut dyn Transaction,
     engine: SharedEngine,
@@ -170,7 +171,7 @@ pub(super) fn follow(
     Ok((followed, applied.left))
 }
 
-/// Makes changes, all of them or none, if there is room for them. What is too old by now is taken out before.
+/// Makes changes, all of them or none, if there is room for them. Expired items are removed before.
 pub(super) fn change(
     turn: &mut dyn Transaction,
     mut changes: Vec<Change>,
@@ -197,10 +198,10 @@ pub(super) fn change(
     let times: Vec<i64> = changes.iter().filter_map(Change::timed).map(|(_, time)| time).collect();
     let settings = own.with_items(live == 0, times.iter().copied(), now);
     let after = settings.oldest(now);
-    // Of an item that is changed several times the last one counts.
+    // Of several changes of one item the last counts.
     let last: HashMap<&str, i64> = changes.iter().filter_map(Change::timed).collect();
     let expired = last.values().filter(|&&time| after.is_some_and(|oldest| time < oldest)).count();
-    // Items that were the last to leave took their clock with them.
+    // When the last items leave, so does their clock.
     let begins_anew = live == 0 && !times.is_empty();
     if settings != own || begins_anew {
         changes.extend(settings.lag_ms.map(Change::Lag));
@@ -209,11 +210,12 @@ pub(super) fn change(
         changes.insert(0, Change::Expire(oldest));
     }
     let applied = turn.commit(changes)?;
-    // By a clock that begins anew, what left by the one before may be young enough again.
+    // By a clock that begins anew, items that had expired by the earlier clock may be young enough
+    // again.
     if revises || begins_anew || applied.replaced + applied.removed > 0 {
         turn.revise();
     }
-    // By a clock that was moved on others are too old as well.
+    // A clock that moved on makes other items expire.
     let oldest = turn.settings().oldest(now);
     let hidden = turn.live(None)?.saturating_sub(turn.live(oldest)?);
     Ok(Applied { expired, left: applied.left + hidden.saturating_sub(expired), ..applied })

@@ -1,4 +1,4 @@
-//! What a question names and no item of the collection has: mostly it is misspelt.
+//! Names in a question that no item of the collection has: mostly typing errors.
 
 use std::collections::BTreeSet;
 
@@ -9,19 +9,16 @@ use crate::{
     ItemBoosts,
 };
 
-/// Attributes that a question names and no item of the collection has.
 #[derive(Debug, Default, Serialize)]
 pub struct UnknownNames {
-    /// The filter asks for them.
     #[serde(rename = "filter_unknown", skip_serializing_if = "Vec::is_empty")]
     pub filter: Vec<Box<str>>,
-    /// The filter asks for a value of a kind that no item has.
+    /// Attributes of which the filter wants a kind of value that no item has.
     #[serde(rename = "filter_mistyped", skip_serializing_if = "Vec::is_empty")]
     pub mistyped: Vec<Box<str>>,
-    /// Items are grouped by it.
     #[serde(rename = "collapse_by_unknown", skip_serializing_if = "Option::is_none")]
     pub group_by: Option<Box<str>>,
-    /// Items are boosted by them, and none has a number there.
+    /// Attributes to boost by that are a number in no item.
     #[serde(rename = "boosts_unknown", skip_serializing_if = "Vec::is_empty")]
     pub boosts: Vec<Box<str>>,
 }
@@ -60,7 +57,7 @@ impl UnknownNames {
         })
     }
 
-    /// What of it a person is told, a line each.
+    /// The messages for a person, a line each.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let Self { filter, mistyped, group_by, boosts } = self;
         let none = "no item of the collection has";

@@ -1,5 +1,5 @@
-//! The vectors of a collection's items by one method of one model, made once and kept from one question
-//! to the next, in blocks by the items' numbers.
+//! The vectors of a collection's items by one method of one model, computed once and stored for
+//! later questions, in blocks by the items' numbers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use crate::{Budget, CollectionError};
 
 const BLOCK: u64 = 512;
 
-/// The vectors of items, as they were at one moment.
 #[derive(Debug, Clone)]
 pub struct Vectors {
     fingerprint: Arc<str>,
@@ -37,7 +36,6 @@ enum State {
 }
 
 impl Block {
-    /// A block without anything, if there is memory for it.
     fn new(dims: usize, budget: &Arc<Budget>) -> Result<Self, CollectionError> {
         let numbers = BLOCK as usize * dims;
         let bytes = numbers * size_of::<f32>() + BLOCK as usize * size_of::<State>();
@@ -56,13 +54,13 @@ impl Block {
     }
 }
 
-/// The block of a number, and its place there.
+/// The block of an item's number, and its index there.
 fn place(number: u64) -> (u64, usize) {
     (number / BLOCK, (number % BLOCK) as usize)
 }
 
 impl Vectors {
-    /// Forgets blocks of which all items have lower numbers than this.
+    /// Drops blocks of which all items have lower numbers than this.
     pub(crate) fn forget_before(&mut self, number: u64) {
         self.blocks = self.blocks.split_off(&place(number).0);
     }
@@ -71,12 +69,11 @@ impl Vectors {
         Self { fingerprint, method, dims, blocks: BTreeMap::new() }
     }
 
-    /// Whether these vectors are of this method and this model.
     pub(crate) fn are_of(&self, fingerprint: &str, method: Method) -> bool {
         (&*self.fingerprint, self.method) == (fingerprint, method)
     }
 
-    /// The vector of the item of this number, or why it has none; none if it was not computed.
+    /// The vector of the item of this number, or why it has none; `None` if it was not computed.
     pub fn of(&self, number: u64) -> Option<KeptText<'_>> {
         let (block, place) = place(number);
         let block = self.blocks.get(&block)?;

@@ -1,5 +1,5 @@
-//! The windows that texts are matched against: the last items of a collection, kept from one request to the
-//! next, and what a home does in the turn in which it matches and adds.
+//! The windows that texts are matched against: the last items of a collection, stored from one
+//! request to the next, and what a home provides in the turn in which it matches and adds.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -20,26 +20,27 @@ use crate::{
 pub(super) type Numbered = Vec<(u64, Arc<Item>)>;
 
 const MOST_WINDOWS: usize = 4;
-/// Most words that a text is told as reasons.
+/// Most words that are returned as reasons for one text.
 const MOST_WORDS: usize = 16;
 
 /// A turn to match texts against a collection.
 pub(super) trait Following {
     fn settings(&self) -> Settings;
 
-    /// Counts changes in any other way than by items that were added or became too old or too many; also
-    /// items that were added where there was none.
+    /// Counts all changes but items that were added or left by age or number; also items that were
+    /// added to an empty collection.
     fn revision(&self) -> u64;
 
-    /// How many items there are that are not older than this.
+    /// Number of items not older than this.
     fn live(&mut self, oldest: Option<i64>) -> Result<usize, CollectionError>;
 
     fn next_number(&self) -> u64;
 
-    /// The items of these names, expired ones included, by their names.
+    /// The items of these names, expired ones included.
     fn there(&mut self, ids: &[&str]) -> Result<HashMap<Box<str>, Arc<Item>>, CollectionError>;
 
-    /// At most `most` of the last items that are meant, in order; before a number, if one is given, at a time.
+    /// At most `most` of the last selected items, in order; before the item of this number, if
+    /// given.
     fn last(
         &mut self,
         most: usize,
@@ -48,27 +49,24 @@ pub(super) trait Following {
         cancel: Cancellation<'_>,
     ) -> Result<Numbered, ChooseError>;
 
-    /// At most `most` of the last items in order, none before this number.
+    /// At most `most` of the last items in order, from this number on.
     fn since(&mut self, number: u64, most: usize) -> Result<Numbered, CollectionError>;
 
     fn windows(&self) -> &Windows;
 
-    /// The memory that they share.
     fn budget(&self) -> &Arc<Budget>;
 
-    /// Takes memory; windows, which can be made again, are dropped if it is short: the collection's own
-    /// first.
+    /// Takes memory; if it is short, windows are dropped, the collection's own first.
     fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
         self.budget().take_with(bytes, &[&|| self.windows().clear()])
     }
 }
 
-/// Windows that texts are matched against, for the next request.
 #[derive(Debug, Default)]
 pub(super) struct Windows(Mutex<Vec<HeldWindow>>);
 
 impl Windows {
-    /// Takes out the window of these settings, if there is one that can go on. Others that cannot are
+    /// Takes out the window of these settings, if it can be continued. Others that cannot are
     /// dropped.
     pub(super) fn take(
         &self,
@@ -83,7 +81,7 @@ impl Windows {
         Some(windows.remove(place))
     }
 
-    /// Keeps a window, in the place of the one that was not asked for longest.
+    /// Stores a window in place of the least recently used.
     pub(super) fn keep(&self, window: HeldWindow) {
         let mut windows = self.0.lock();
         windows.push(window);
@@ -107,26 +105,26 @@ impl GivesWay for Windows {
     }
 }
 
-/// Bytes of the name of an item or an event beside its own, with its place in the lists.
+/// Bytes of an id of an item or an event besides its text, with its entries in the lists.
 const NAME_BYTES: usize = 64;
 
 pub(super) struct HeldWindow {
     stream: Stream<SharedEngine>,
-    /// The items that it holds of the collection.
     filter: Filter,
     fingerprint: String,
     revision: u64,
-    /// The number in the collection of the next item that this does not hold.
+    /// The number in the collection of the next item to take in.
     next: u64,
     names: EventIds,
-    /// Whether an item has the name of one that began an event of this window before it. Names then do
-    /// not tell which of both events an item belongs to, so the next request makes the window anew.
+    /// Whether an item has the name of an earlier item that began an event of this window. Names
+    /// then do not tell which of the two events an item belongs to, so the next request rebuilds
+    /// the window.
     is_ambiguous: bool,
     paid: Paid,
 }
 
 impl Paid {
-    /// Pays for `bytes` in all; what can be made again is dropped if memory is short.
+    /// Pays for `bytes` in all; if memory is short, other windows are dropped.
     fn pay(&mut self, bytes: usize, turn: &dyn Following) -> Result<(), CollectionError> {
         match bytes.checked_sub(self.bytes) {
             Some(more) => turn.take_memory(more)?,
@@ -143,12 +141,13 @@ struct EventIds {
     /// Ids and times of the window's items, from number `first` on.
     ids: VecDeque<(Arc<str>, i64)>,
     first: u64,
-    /// The latest time of the items before them, as far as these may be in the collection.
+    /// The latest time of the items before them that may still be in the collection.
     latest_before: Option<i64>,
     bytes: usize,
-    /// Ids of the items that events began with, and the sizes of the events, by the events' numbers.
+    /// Ids of the items that events began with, and the sizes of the events, by the events'
+    /// numbers.
     events: HashMap<u64, (Arc<str>, u64)>,
-    /// The numbers of events by these names: of two of one name, the later one's.
+    /// Numbers of events by name: of two events of one name, the later one's.
     numbers: HashMap<Arc<str>, u64>,
     /// Number of events that began before the window did. Their numbers are the highest.
     outside: u64,
@@ -160,7 +159,7 @@ impl EventIds {
         self.ids.get(place).map(|(id, _)| id)
     }
 
-    /// The number of an event that is called by the item that it began with.
+    /// The number of the event that began with this item.
     fn number(&mut self, begun: &str) -> u64 {
         if let Some(known) = self.numbers.get(begun) {
             return *known;
@@ -169,7 +168,7 @@ impl EventIds {
         u64::MAX - self.outside
     }
 
-    /// The event as it is known; by this id if it is new.
+    /// The known event, or a new one of this id.
     fn event(&mut self, event: u64, begun: &Arc<str>) -> &mut (Arc<str>, u64) {
         self.events.entry(event).or_insert_with(|| {
             self.numbers.insert(Arc::clone(begun), event);
@@ -177,13 +176,13 @@ impl EventIds {
         })
     }
 
-    /// The name of an event, which this item would begin if none is known.
+    /// The name of an event, or this item's if the event is unknown.
     fn called(&self, event: u64, id: &Arc<str>) -> Arc<str> {
         Arc::clone(self.events.get(&event).map_or(id, |(begun, _)| begun))
     }
 
-    /// Adds the next item to an event, which this one begins if none is known; the event's name, and
-    /// how many items it has by now.
+    /// Adds the next item to an event, which it begins if the event is unknown; returns the event's
+    /// name and size.
     fn join(&mut self, id: &Arc<str>, time: i64, event: u64) -> (Arc<str>, u64) {
         self.ids.push_back((Arc::clone(id), time));
         self.bytes += id.len();
@@ -202,14 +201,13 @@ impl EventIds {
         }
     }
 
-    /// Forgets events of which the window has nothing more.
+    /// Drops events of which the window has no item.
     fn forget_events(&mut self, is_known: impl Fn(u64) -> bool) {
         self.events.retain(|&event, _| is_known(event));
         self.numbers.retain(|_, event| is_known(*event));
     }
 
-    /// Bytes of memory that they take, roughly. The names of events are those of items, as a rule of the
-    /// window.
+    /// Approximate bytes of memory. An event's name is usually that of an item in the window.
     fn memory(&self) -> usize {
         self.bytes + NAME_BYTES * (self.ids.len() + 2 * self.events.len())
     }
@@ -222,7 +220,6 @@ impl std::fmt::Debug for HeldWindow {
 }
 
 impl HeldWindow {
-    /// An empty window of a collection, if there is memory for it.
     pub(super) fn new(
         turn: &dyn Following,
         engine: SharedEngine,
@@ -233,7 +230,7 @@ impl HeldWindow {
         let dims = engine.embedding_dims(settings.method)?;
         let budget = Arc::clone(turn.budget());
         let mut paid = Paid { budget, bytes: 0 };
-        // Before the window itself takes the memory.
+        // Pays before the window allocates.
         paid.pay(stream::least_bytes(dims, &settings), turn)?;
         let stream = Stream::new(engine, settings)?;
         let (revision, next, names) = (turn.revision(), 0, EventIds::default());
@@ -244,7 +241,8 @@ impl HeldWindow {
         self.stream.settings()
     }
 
-    /// Whether the window can be continued for this revision, if all items that were added since are there.
+    /// Whether the window can be continued at this revision, if it takes in all items that were
+    /// added since.
     pub(super) fn can_go_on(&self, engine: &Engine, revision: u64) -> bool {
         self.revision == revision
             && !self.is_ambiguous
@@ -256,25 +254,26 @@ impl HeldWindow {
         (self.revision, self.next) = (revision, next);
     }
 
-    /// Items from before this time are near to none.
+    /// Items from before this time are no neighbours.
     pub(super) fn leave_out_before(&mut self, oldest: i64) {
         self.stream.leave_out_before(oldest);
     }
 
-    /// The time before which items are near to none.
+    /// The time before which items are no neighbours.
     pub(super) fn oldest(&self) -> i64 {
         self.stream.window().oldest()
     }
 
-    /// Whether an item from before this time came after one that is not, whose place it takes or will take.
+    /// Whether an item from before this time came after a younger one, whose place in the window it
+    /// has or will take.
     fn has_gap(&self, oldest: i64) -> bool {
         let times = self.names.ids.iter().map(|(_, time)| *time);
         let times = self.names.latest_before.into_iter().chain(times);
         times.skip_while(|time| *time < oldest).any(|time| time < oldest)
     }
 
-    /// Takes in the last items of a collection before a number, if one is given, without those of some
-    /// names. What was taken in of them when the request is cancelled stays.
+    /// Takes in the last items of a collection, before a number if given, without those of some
+    /// names. A cancelled call keeps the items taken in so far.
     pub(super) fn fill(
         &mut self,
         turn: &mut dyn Following,
@@ -300,8 +299,8 @@ impl HeldWindow {
         turn.last(self.settings().limits.last, &which, at, cancel)
     }
 
-    /// Adds the items that were added to the collection since. Returns whether the window then holds what
-    /// one that is made anew would hold, where items from before `oldest` expired.
+    /// Takes in the items that were added to the collection since. Returns whether the window then
+    /// equals a rebuilt one, where items from before `oldest` expired.
     pub(super) fn catch_up(
         &mut self,
         turn: &mut dyn Following,
@@ -311,11 +310,11 @@ impl HeldWindow {
         let (next, most) = (turn.next_number(), self.settings().limits.last);
         if self.next < next {
             let mut added = turn.since(self.next, most)?;
-            // Some expired and are gone: which earlier items gave way to them, nothing tells.
+            // Some expired and are gone: nothing tells which earlier items they evicted.
             if added.len() < most && (added.len() as u64) < next - self.next {
                 return Ok(false);
             }
-            // Before these there may be more that the window is to hold.
+            // More items before these may belong in the window.
             if !self.filter.is_empty() && added.len() == most {
                 return Ok(false);
             }
@@ -323,7 +322,8 @@ impl HeldWindow {
             self.remember(&added, cancel)?;
             self.next = next;
         }
-        // Late items expire before earlier ones, and a window that is made anew has others in their places.
+        // Late items expire before earlier ones, and a rebuilt window would have others instead of
+        // them.
         Ok(!oldest.is_some_and(|oldest| self.has_gap(oldest)))
     }
 
@@ -338,7 +338,7 @@ impl HeldWindow {
         cancel: Cancellation<'_>,
     ) -> Result<(), MatchError> {
         if items.len() == self.settings().limits.last {
-            // Before as many as there is place for there may be others, of any time.
+            // Before a full window there may be other items of any time.
             self.names.latest_before = Some(i64::MAX);
         }
         for (at, item) in items {
@@ -352,7 +352,7 @@ impl HeldWindow {
             let event = if begins { number } else { self.names.number(begun) };
             let size = item.event.as_ref().map_or(1, |event| event.size);
             let known = self.names.event(event, &Arc::from(begun));
-            // The size that the last item tells: a window that is made anew has no other.
+            // The size that the last item records: a rebuilt window has no other.
             known.1 = size.saturating_sub(1);
             self.names.join(&id, item.time, event);
             let text = stream::Item { time: item.time, text: &item.text };
@@ -364,8 +364,8 @@ impl HeldWindow {
         Ok(())
     }
 
-    /// Decides some items; those that are added are then to be written. A window whose request was cancelled
-    /// is not whole and is to be dropped.
+    /// Decides items; the added ones are then to be written. A window whose request was cancelled
+    /// is incomplete and must be dropped.
     pub(super) fn decide(
         &mut self,
         batch: Vec<Item>,
@@ -393,7 +393,7 @@ impl HeldWindow {
             let id: Arc<str> = (&*item.id).into();
             let reasons = told.map(|told| self.reasons(told, words.clone(), &id));
             let added = add.adds(&decision);
-            // An item is matched again, or has the name that another had before.
+            // An item is matched again, or has the name of an earlier item.
             self.is_ambiguous |= added && self.names.numbers.contains_key(&id);
             let (event, size) = match added {
                 true => self.names.join(&id, item.time, decision.event),
@@ -432,7 +432,6 @@ impl HeldWindow {
         Ok(())
     }
 
-    /// Why the text of this name was decided, before it is added.
     fn reasons(
         &self,
         (asked, considered): (Vec<(Near, u64)>, Vec<Considered>),
@@ -450,7 +449,7 @@ impl HeldWindow {
         MatchReasons { nearest, considered, words }
     }
 
-    /// Forgets names that the window needs no more.
+    /// Drops names that the window no longer needs.
     fn sweep(&mut self) {
         let last = self.settings().limits.last as u64;
         self.names.forget_before(self.stream.next().saturating_sub(last));

@@ -15,23 +15,17 @@ use crate::datasets::{Judged, Topic};
 use crate::scoring;
 use crate::scoring::Scored;
 
-/// Number of random starts, in addition to equal weights.
 const DRAWN: u64 = 5;
 /// Distance between the first shares tried for a weight; later ones are halves of it.
 const STEP: f64 = 0.1;
-/// Number of times the step is halved.
 const HALVINGS: usize = 3;
-/// Maximum rounds over all weights, even if the last one still improved.
 const ROUNDS: usize = 50;
 
-/// The standardised scores of one query's candidates by each combined contender.
 pub(super) struct TrainingQuery {
     /// By contender, then by candidate. Candidates are in trec_eval's order of ties.
     columns: Vec<Vec<f64>>,
-    /// Whether at least one contender scores the candidate.
     scored: Vec<bool>,
     relevant: Vec<bool>,
-    /// Number of relevant documents, candidates or not.
     total: usize,
 }
 
@@ -79,7 +73,6 @@ impl TrainingQuery {
     }
 }
 
-/// For each candidate, whether at least one contender scores it.
 fn known(scored: &[&Scored]) -> Vec<bool> {
     let candidates = scored.first().map_or(0, |first| first.scores.len());
     let any = |at: usize| {
@@ -96,7 +89,7 @@ fn sums<'a>(columns: &'a [Vec<f64>], weights: &'a [f64]) -> impl Iterator<Item =
     })
 }
 
-/// The sums, and minus infinity for candidates that no contender scores.
+/// The weighted sums, and minus infinity for candidates that no contender scores.
 fn last_unless<'a>(
     known: &'a [bool],
     sums: impl Iterator<Item = f64> + 'a,
@@ -116,7 +109,6 @@ fn in_millionths(weights: &[f64]) -> Vec<f64> {
     rounded.into_iter().map(|share| share as f64 / 1e6).collect()
 }
 
-/// The weights with the highest mean average precision found, and that precision.
 pub(super) fn ascend(lessons: &[TrainingQuery], width: usize, seed: u64) -> (Vec<f64>, f64) {
     let starts: Vec<u64> = (0..=DRAWN).collect();
     let found = scoring::map("combining", &starts, |&number| {
@@ -143,7 +135,6 @@ struct Ascent<'l> {
     lessons: &'l [TrainingQuery],
     weights: Vec<f64>,
     height: f64,
-    /// Sums over all contenders but one, by query.
     others: Vec<Vec<f64>>,
     scores: Vec<f64>,
     found: Vec<(f64, usize)>,
@@ -159,7 +150,6 @@ impl<'l> Ascent<'l> {
         ascent
     }
 
-    /// Mean average precision with the current weights.
     fn measure(&mut self) -> f64 {
         let mut sum = 0.0;
         for lesson in self.lessons {

@@ -21,28 +21,25 @@ use crate::{EvalError, contenders, scoring};
 #[derive(Debug, Clone)]
 pub struct CalibrateOptions {
     pub file: PathBuf,
-    /// Names of methods, or `all`.
     pub methods: Vec<String>,
     /// Measures for vector methods; if empty, each method's own.
     pub measures: Vec<Measure>,
     pub aim: Criterion,
     /// The expected share of related pairs in use; if absent, that of the file.
     pub prior: Option<f64>,
-    /// Whether a pair that is told to be opposed is taken as unrelated, whatever it scores: for who asks
-    /// for that, too, and does not join it to others.
+    /// Whether opposed pairs count as unrelated, whatever their scores: for callers that do not
+    /// join opposed texts either.
     pub drop_opposed: bool,
-    /// The model file to write; may be the one that was read.
     pub output: PathBuf,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Calibrated {
     pub thresholds: Vec<CalibratedThreshold>,
-    /// Names of methods that never reach what is wanted, and so have no threshold.
+    /// Names of methods that never reach the aim, and so have no threshold.
     pub not_reached: Vec<String>,
     pub path: PathBuf,
     pub fingerprint: String,
-    /// BLAKE3 of the whole file of pairs.
     pub digest: String,
 }
 
@@ -52,11 +49,10 @@ pub struct CalibratedThreshold {
     pub measure: &'static str,
     #[serde(flatten)]
     pub threshold: Threshold,
-    /// The 95 % interval of its precision; none where the share of related pairs is another than that
-    /// of the file, as no share of pairs that were counted is that precision.
+    /// The 95 % interval of its precision; `None` if a prior other than the file's applies, as no
+    /// counted share is then that precision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision_interval: Option<[f64; 2]>,
-    /// The 95 % interval of its recall.
     pub recall_interval: [f64; 2],
 }
 
@@ -89,7 +85,6 @@ impl std::fmt::Display for Calibrated {
     }
 }
 
-/// Finds thresholds and writes them into a model file, next to those of other methods.
 pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrated, EvalError> {
     if let Criterion::Precision(wanted) = options.aim
         && !(wanted > 0.0 && wanted <= 1.0)
@@ -157,7 +152,7 @@ pub fn calibrate(engine: &Engine, options: &CalibrateOptions) -> Result<Calibrat
     })
 }
 
-/// For each pair, whether it is told to be opposed.
+/// Whether the texts of each pair are opposed.
 fn opposed(engine: &Engine, set: &PairSet) -> Result<Vec<bool>, EvalError> {
     let unknown = |reason| EvalError::Options(format!("--opposes drop: {reason}"));
     engine.knows_opposites().map_err(unknown)?;
@@ -167,8 +162,8 @@ fn opposed(engine: &Engine, set: &PairSet) -> Result<Vec<bool>, EvalError> {
     Ok(told.opposes.iter().map(|kinds| !kinds.is_empty()).collect())
 }
 
-/// The threshold and calibration of a method, and the pairs that it accepts; `None` if it never reaches
-/// what is wanted. Pairs that are `opposed` are accepted by no threshold.
+/// The threshold and calibration of a method, and the pairs that it accepts; `None` if it never
+/// reaches the aim. No threshold accepts `opposed` pairs.
 fn of(
     labels: &[bool],
     scored: &Scored,
@@ -188,7 +183,6 @@ fn of(
     let at = Confusion::at(threshold, labels, &accepted)?;
     let quantiles = percentiles(scores)?;
     let (low, high) = (*quantiles.first()?, *quantiles.last()?);
-    // Equal scores have no range to divide into bins.
     let edges = equal_edges(low, high.max(low.next_up()), BINS);
     let bins = |wanted: bool| {
         let counts = histogram(&of_label(labels, scores, wanted), &edges)?;
@@ -203,7 +197,8 @@ fn of(
     let calibration = Calibration {
         threshold: Threshold {
             threshold,
-            // Who reads the file has to know: the figures do not hold where opposed pairs are kept.
+            // Readers of the file must know that the figures do not hold where opposed pairs are
+            // kept.
             aim: if options.drop_opposed { aim + " without opposed pairs" } else { aim },
             prior: options.prior,
             precision: at.weighted_precision(weights),

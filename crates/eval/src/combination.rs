@@ -19,13 +19,11 @@ use crate::{EvalError, ascent, datasets, scoring};
 
 const NAME: &str = "combination";
 
-/// Which scores are combined, and the files to learn the weights on.
 #[derive(Debug, Clone, Default)]
 pub struct CombineOptions {
     /// Names of methods or columns; if empty, nothing is combined.
     pub names: Vec<String>,
     pub files: Vec<PathBuf>,
-    /// Judgements for the training files; if empty, the files' labels.
     pub qrels: Vec<PathBuf>,
 }
 
@@ -35,9 +33,7 @@ pub struct Combination {
     /// `qrels` or `labels`: where the relevance of training candidates comes from.
     pub judgements: &'static str,
     pub queries: usize,
-    /// Mean average precision on the training files.
     pub map: f64,
-    /// Weights of the standardised scores; they add up to 1.
     pub weights: Vec<Weight>,
 }
 
@@ -45,7 +41,7 @@ pub struct Combination {
 pub struct Weight {
     pub name: String,
     pub weight: f64,
-    /// The same in the form of the model file.
+    /// The weight in the form of the model file.
     #[serde(skip)]
     part: StoredPart,
 }
@@ -123,7 +119,6 @@ impl CombineOptions {
     }
 }
 
-/// A contender as a weighted part of a fusion, in the form of the model file.
 fn part(of: &Contender, weight: f64) -> StoredPart {
     let (method, scores) = match of.scores {
         Scores::Column(_) => (None, Some(of.name.clone())),
@@ -133,7 +128,6 @@ fn part(of: &Contender, weight: f64) -> StoredPart {
     StoredPart { method, measure, scores, weight }
 }
 
-/// Refuses to measure on a training file.
 fn apart(learned_on: &[Source], measured: &[Source]) -> Result<(), EvalError> {
     // A missing file is refused later, when it is read.
     let real = |source: &Source| source.path.canonicalize().ok();

@@ -17,11 +17,9 @@ pub struct Choice {
     /// Names or aliases; `all` means every method that the model supports and that suits the task,
     /// `none` no method.
     pub methods: Vec<String>,
-    /// Measures for vector methods; if empty, each method's own.
     pub measures: Vec<Measure>,
-    /// The method that others are tested against. It is measured, too.
     pub baseline: String,
-    /// Whether ablations (variants that show the effect of a method's parts) are measured, too.
+    /// Whether ablations (variants that show the effect of a method's parts) are measured too.
     pub ablations: bool,
 }
 
@@ -29,11 +27,9 @@ pub struct Choice {
 pub(super) struct Contender {
     /// The method's name, followed by the measure where it is not the method's own.
     pub(super) name: String,
-    /// The method's canonical name, or `column`.
     pub(super) method: Cow<'static, str>,
-    /// How vectors are compared; `None` for a column and for a method without vectors.
+    /// `None` for a column and for a method without vectors.
     pub(super) measure: Option<Measure>,
-    /// What the method does, in one sentence.
     pub(super) summary: String,
     pub(super) scores: Scores,
 }
@@ -41,7 +37,6 @@ pub(super) struct Contender {
 #[derive(Clone)]
 pub(super) enum Scores {
     Method(Method, Measure),
-    /// A column of the file, by its index among the requested columns.
     Column(usize),
     /// A variant that is not a method, with its own scorer.
     Ablation(Arc<Scorer>, &'static Info),
@@ -51,7 +46,6 @@ pub(super) enum Scores {
 }
 
 impl Contender {
-    /// A contender that is none of [`Method::ALL`].
     pub(super) fn new(name: &str, summary: String, scores: Scores) -> Self {
         let method = name.to_owned().into();
         Self { name: name.to_owned(), method, measure: None, summary, scores }
@@ -65,16 +59,13 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// The contenders in the order of listings, and the baseline among them.
 pub(super) struct Field<'e> {
     pub(super) engine: &'e Engine,
     measures: &'e [Measure],
-    /// The kinds of methods that suit the task.
     kinds: &'e [Kind],
     columns: &'e [String],
     pub(super) contenders: Vec<Contender>,
     pub(super) baseline: usize,
-    /// Methods that the model does not support, with the reason.
     pub(super) unavailable: Vec<LeftOut>,
 }
 
@@ -187,7 +178,6 @@ impl<'e> Field<'e> {
         Ok(())
     }
 
-    /// Adds a method under each of its measures, unless present.
     fn add(&mut self, method: Method) {
         let (own, embeds) = (self.engine.default_measure(method), self.engine.embeds(method));
         let several = embeds && !self.measures.is_empty();
@@ -238,13 +228,11 @@ impl<'e> Field<'e> {
         Ok(self.place(&name).unwrap_or(0))
     }
 
-    /// The index of the contender with that name, or else of the first with that method.
     fn place(&self, name: &str) -> Option<usize> {
         let exact = self.contenders.iter().position(|contender| contender.name == name);
         exact.or_else(|| self.contenders.iter().position(|contender| contender.method == name))
     }
 
-    /// Refuses a method that the model does not support, or that does not suit the task.
     fn check(&self, method: Method) -> Result<(), EvalError> {
         let name = method.name();
         if let Some(reason) = self.engine.unavailable(method) {

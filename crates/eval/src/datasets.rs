@@ -15,12 +15,12 @@ use crate::EvalError;
 /// Endings of data files in a folder. A file given by its own path may have any name.
 const ENDINGS: [&str; 3] = [".tsv", ".tsv.gz", ".tsv.zst"];
 
-/// A data file and its name in reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Source {
     pub(super) path: PathBuf,
-    /// The file's name without folder and ending; if that occurs twice, with the ending and as many
-    /// folders as tell the files apart. Reports are shown to others, whom the rest tells nothing.
+    /// The file's name without folder and extension; if names repeat, with the extension and as
+    /// many folders as distinguish the files. Reports are shown to others, to whom the rest means
+    /// nothing.
     pub(super) name: String,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, EvalError> {
         }
         let alone =
             |parts: &usize| others.iter().all(|other| end(other, *parts) != end(file, *parts));
-        // Paths differ, so at the latest the whole of them does.
+        // Paths differ, so at the latest the whole paths do.
         let parts = (1..file.components().count()).find(alone).unwrap_or(usize::MAX);
         end(file, parts).display().to_string()
     };
@@ -59,7 +59,6 @@ pub(super) fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, EvalError> {
     Ok(files.into_iter().zip(named).map(|(path, name)| Source { path, name }).collect())
 }
 
-/// What `read` makes of each data file.
 pub(super) fn read_all<T>(
     paths: &[PathBuf],
     read: impl Fn(&Source) -> Result<T, ReadError>,
@@ -67,7 +66,6 @@ pub(super) fn read_all<T>(
     Ok(sources(paths)?.iter().map(read).collect::<Result<_, _>>()?)
 }
 
-/// The last parts of a path, at most so many.
 fn end(path: &Path, parts: usize) -> PathBuf {
     let all = path.components();
     all.clone().skip(all.count().saturating_sub(parts)).collect()
@@ -111,7 +109,6 @@ fn text<'r>(field: &'r str, name: &str) -> Result<&'r str, String> {
     }
 }
 
-/// Whether a text is white space, which the engine refuses and evaluation counts as unscored.
 pub(super) fn is_blank(text: &str) -> bool {
     TextLimits::DEFAULT.check_text(text, TextPlace::Query).is_err()
 }
@@ -139,7 +136,6 @@ fn pairs_of(mut rows: Rows, name: String) -> Result<PairSet, ReadError> {
     Ok(PairSet { name, labels: pairs.labels, texts: pairs.texts })
 }
 
-/// The topics of one file, in the order of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RankingSet {
     pub(crate) name: String,
@@ -150,7 +146,6 @@ pub(crate) struct RankingSet {
 pub(crate) struct Judged(Option<Judgements>);
 
 impl Judged {
-    /// Reads the judgement files, if there are any.
     pub(crate) fn read(files: &[PathBuf]) -> Result<Self, ReadError> {
         let mut judgements = None;
         for path in files {
@@ -198,7 +193,6 @@ impl Judged {
     }
 }
 
-/// Reads the topics of a file, with the numbers of the given columns.
 pub(crate) fn read_ranking(source: &Source, columns: &[String]) -> Result<RankingSet, ReadError> {
     ranking_of(Rows::open(&source.path)?, source.name.clone(), columns)
 }
@@ -207,7 +201,6 @@ fn ranking_of(mut rows: Rows, name: String, wanted: &[String]) -> Result<Ranking
     Ok(RankingSet { name, topics: topics::read(&mut rows, wanted, text)? })
 }
 
-/// The pairs of one file, or of all files of one year.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Subtask {
     pub(crate) name: String,
@@ -238,7 +231,6 @@ fn sts_of(mut rows: Rows, name: String) -> Result<Subtask, ReadError> {
     Ok(Subtask { year: year(&name), name, gold, texts })
 }
 
-/// Merges the sets of each year, in order; sets without a year stay unchanged.
 pub(crate) fn joined_by_year(sets: Vec<Subtask>) -> Vec<Subtask> {
     let mut joined: Vec<Subtask> = Vec::new();
     for set in sets {
@@ -255,7 +247,6 @@ pub(crate) fn joined_by_year(sets: Vec<Subtask>) -> Vec<Subtask> {
     joined
 }
 
-/// The year in a name such as `2014.images`, if there is one.
 fn year(name: &str) -> Option<u16> {
     let (year, rest) = name.rsplit('/').next()?.split_once('.')?;
     let four_digits = year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit());

@@ -39,7 +39,6 @@ pub enum EvalError {
     Read(#[from] ReadError),
     #[error("{}: {source}", path.display())]
     Folder { path: PathBuf, source: std::io::Error },
-    /// Options that contradict each other, the model or the data.
     #[error("{0}")]
     Options(String),
     #[error(transparent)]

@@ -48,20 +48,17 @@ pub struct PairsFigures {
 pub struct PairFile {
     pub name: String,
     pub pairs: usize,
-    /// How many of the pairs are related.
     pub related: usize,
     pub threshold_pairs: usize,
     /// Number of pairs that the figures at the threshold are computed on.
     pub judged_pairs: usize,
     pub results: Vec<PairResult>,
-    /// Whether each pair is related; for plots.
     #[serde(skip)]
     pub labels: Vec<bool>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct PairResult {
-    /// The method's name as listed in the report's `methods`.
     pub method: String,
     pub roc_auc: f64,
     pub roc_auc_interval: [f64; 2],
@@ -71,16 +68,12 @@ pub struct PairResult {
     pub js_divergence: f64,
     /// Pairs with at least this score count as related.
     pub threshold: f64,
-    /// Share of evaluated pairs on the wrong side of the threshold.
     pub split_error: f64,
-    /// Share of pairs with at least this score that are related.
     pub precision: f64,
-    /// Share of related pairs with at least this score.
     pub recall: f64,
     pub f1: f64,
     /// Number of pairs without a score; they count as 0.
     pub unscored: usize,
-    /// Number of pairs with a truncated text.
     pub truncated: usize,
     /// Whether it makes fewer errors than the baseline; `null` for the baseline.
     pub sign_test: Option<SignTest>,
@@ -265,7 +258,6 @@ impl Figures for PairsFigures {
     }
 }
 
-/// The mean of figures, if none is missing.
 pub(crate) fn mean(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let figures = figures.collect::<Option<Vec<f64>>>()?;
     (!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64)

@@ -37,7 +37,6 @@ pub struct RankingOptions {
     pub columns: Vec<String>,
     pub at: Vec<usize>,
     pub choice: Choice,
-    /// Scores to combine, and the files to learn their best combination on.
     pub combine: Option<CombineOptions>,
     /// How intervals are computed; its seed also fixes the randomisation test and the combination.
     pub bootstrap: Bootstrap,
@@ -57,7 +56,6 @@ pub struct RankingFigures {
 pub struct RankingFile {
     pub name: String,
     pub queries: usize,
-    /// Number of queries in the means.
     pub counted: usize,
     pub candidates: usize,
     pub results: Vec<RankingResult>,
@@ -65,7 +63,6 @@ pub struct RankingFile {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct RankingResult {
-    /// The method's name as listed in the report's `methods`.
     pub method: String,
     pub map: f64,
     /// BCa interval of the mean over resampled queries; `null` with fewer than two.
@@ -79,7 +76,6 @@ pub struct RankingResult {
     /// Fisher's paired randomisation test against the baseline, two-sided, for each measure; `null`
     /// for the baseline.
     pub p_values: Option<PValues>,
-    /// Average precision of each counted query; for plots.
     #[serde(skip)]
     pub by_query: Vec<f64>,
 }
@@ -93,7 +89,6 @@ pub struct PValues {
     pub ndcg: f64,
 }
 
-/// The figures of each counted query: average precision, reciprocal rank, NDCG, precisions.
 type ByQuery = Vec<Vec<f64>>;
 
 pub fn eval_ranking(

@@ -26,18 +26,13 @@ const SHOWN: usize = 10;
 
 #[derive(Debug, Clone, Default)]
 pub struct RecommendOptions {
-    /// Files, or folders of files, with topics and their texts.
     pub files: Vec<PathBuf>,
-    /// Files of judgements; if empty, the files' labels are used.
     pub qrels: Vec<PathBuf>,
     pub methods: Vec<String>,
-    /// Measures for vector methods; if empty, each method's own.
     pub measures: Vec<Measure>,
-    /// Number of texts that a reader likes.
     pub liked: usize,
     /// Number of topics they belong to; liked texts are spread evenly over the topics.
     pub topics: usize,
-    /// Number of readers drawn for each topic.
     pub draws: usize,
     /// With diversification, the weight of a score against similarity to earlier results.
     pub lambda: f64,
@@ -50,13 +45,9 @@ pub struct RecommendOptions {
 pub struct RecommendReport {
     pub format: &'static str,
     pub fingerprint: String,
-    /// Number of topics that a reader likes.
     pub topics: usize,
-    /// Number of readers drawn for each topic.
     pub draws: usize,
-    /// The weight of a score against similarity to earlier results.
     pub lambda: f64,
-    /// The number of best candidates that diversification chooses from.
     pub pool: usize,
     pub seed: u64,
     pub files: Vec<RecommendFile>,
@@ -66,7 +57,6 @@ pub struct RecommendReport {
 pub struct RecommendFile {
     pub name: String,
     pub texts: usize,
-    /// Number of topics with enough relevant texts.
     pub topics: usize,
     pub results: Vec<RecommendResult>,
 }
@@ -86,7 +76,6 @@ pub struct RecommendResult {
     pub alike_at_10: f64,
 }
 
-/// How recommendations for a reader are computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Setting {
     /// With a strategy, all liked texts are used; without one, only the first.
@@ -112,7 +101,6 @@ impl Setting {
     }
 }
 
-/// Average precision, NDCG, precision, similarity.
 type Figures = [f64; 4];
 
 pub fn eval_recommend(
@@ -337,9 +325,7 @@ struct Library {
     readers: Vec<Reader>,
 }
 
-/// A simulated reader who likes some texts of some topics.
 struct Reader {
-    /// Index of the topic that the reader counts for.
     topic: usize,
     /// The liked texts, in the order in which they were drawn.
     liked: Vec<usize>,

@@ -19,16 +19,13 @@ const FORMAT: &str = "cognate-eval-1";
 /// Differences with a smaller p value are called significant.
 pub(crate) const SIGNIFICANT: f64 = 0.05;
 
-/// The figures of an evaluation, with the facts that fix them.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report<F> {
     pub format: &'static str,
     pub model: ModelFacts,
-    /// The contenders, in the order of every list of results.
     pub methods: Vec<MethodFacts>,
     /// The contender that others are tested against.
     pub baseline: String,
-    /// Methods left out because the model does not support them.
     pub unavailable: Vec<LeftOut>,
     pub seed: u64,
     pub resamples: usize,
@@ -37,7 +34,6 @@ pub struct Report<F> {
     pub figures: F,
 }
 
-/// The figures of a task, and how they are shown.
 pub trait Figures: Serialize {
     const TASK: &'static str;
     const TITLE: &'static str;
@@ -48,13 +44,11 @@ pub trait Figures: Serialize {
     /// Adds the figures, given their tables, to a page.
     fn fill(&self, page: &mut Page, tables: Vec<Table>, baseline: &str);
 
-    /// What decides which method is best.
     fn criterion(&self) -> &'static str;
 
     /// The deciding figure of the method at an index of the report's list; higher is better.
     fn figure(&self, place: usize) -> Option<f64>;
 
-    /// The deciding figure formatted for a message.
     fn show(&self, figure: f64) -> String;
 }
 
@@ -62,7 +56,6 @@ pub trait Figures: Serialize {
 pub struct ModelFacts {
     /// The model file's name, without folder and ending.
     pub name: String,
-    /// Sixteen hexadecimal digits that depend on every byte of the file.
     pub fingerprint: String,
     pub words: usize,
     pub dims: usize,
@@ -170,7 +163,6 @@ pub(crate) fn json(report: &impl Serialize) -> String {
     serde_json::to_string_pretty(report).unwrap_or_default()
 }
 
-/// Begins a section that compares methods: a dot plot with a note about its whiskers, and the table.
 pub(crate) fn compare(
     page: &mut Page,
     table: Table,
@@ -185,7 +177,6 @@ pub(crate) fn compare(
     page.table(&ordered(table, figures));
 }
 
-/// A table with its rows in the order of the dot plot.
 pub(crate) fn ordered(mut table: Table, figures: &[Dot]) -> Table {
     let figure = |name: &str| {
         figures.iter().find(|dot| dot.name == name).map_or(f64::NEG_INFINITY, |dot| dot.value)

@@ -17,10 +17,8 @@ use crate::datasets::{RankingSet, Topic, is_blank};
 /// Pairs that a thread scores at a time, so that a single large file occupies all threads.
 const BLOCK: usize = 1000;
 
-/// The scores of one contender for one file or topic.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Scored {
-    /// One score for each pair or candidate, in order.
     pub(super) scores: Vec<f64>,
     pub(super) unscored: usize,
     pub(super) truncated: usize,

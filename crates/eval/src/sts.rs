@@ -63,7 +63,6 @@ pub struct StsFigures {
     pub overall: Overall,
 }
 
-/// Figures of a file, or in [`View::Mteb`] of a year.
 #[derive(Debug, Clone, Serialize)]
 pub struct Subtask {
     pub name: String,
@@ -76,7 +75,6 @@ pub struct Subtask {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct SubtaskResult {
-    /// The method's name as listed in the report's `methods`.
     pub method: String,
     /// Pearson's correlation; 0 if all scores are equal.
     pub pearson: f64,
@@ -100,7 +98,6 @@ pub struct Year {
     pub results: Vec<MeanResult>,
 }
 
-/// The difference between a method and the baseline, with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Difference {
     /// Of the method's figure less the baseline's.
@@ -113,7 +110,6 @@ pub struct Difference {
 /// Unweighted means of a method's figures.
 #[derive(Debug, Clone, Serialize)]
 pub struct MeanResult {
-    /// The method's name as listed in the report's `methods`.
     pub method: String,
     pub pearson: f64,
     pub spearman: f64,
@@ -242,7 +238,6 @@ fn overall(subtasks: &[Subtask], baseline: usize) -> Overall {
     Overall { over, results: results.collect() }
 }
 
-/// For each method, the mean over groups of the mean over a group's subtasks.
 fn means(groups: &[Vec<&Subtask>]) -> Vec<MeanResult> {
     let Some(first) = groups.first().and_then(|group| group.first()) else { return Vec::new() };
     let mean = |method: usize, figure: &dyn Fn(&Subtask, &SubtaskResult) -> f64| {

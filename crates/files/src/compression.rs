@@ -15,7 +15,6 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 /// The format requires readers to support 8 MiB, and `zstd` up to `-19` stays below that.
 const ZSTD_WINDOW_BYTES: u64 = 8 << 20;
 
-/// Bytes read at a time if only the digest is needed.
 const REST_BYTES: usize = 256 << 10;
 
 /// Bytes as stored on disk or in memory; counts and hashes those that were read.

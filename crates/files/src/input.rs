@@ -15,7 +15,6 @@ use rustix::fs::OFlags;
 use super::compression::{Stored, Unpacked};
 use super::{Place, ReadError};
 
-/// Bytes read from the system at a time.
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Maximum bytes of a line of running text or of a table of counts.
@@ -24,7 +23,6 @@ const LINE_BYTES: usize = 16 << 20;
 pub struct Input {
     path: PathBuf,
     source: Unpacked,
-    /// Stored size of the file; `None` for a stream.
     total: Option<u64>,
     buffer: Vec<u8>,
     start: usize,
@@ -97,7 +95,6 @@ impl Input {
         &self.path
     }
 
-    /// The compression of the file, `gzip` or `zstd`, if any.
     pub fn packing(&self) -> Option<&'static str> {
         self.source.packing()
     }
@@ -117,12 +114,10 @@ impl Input {
         self.buffer[self.start..self.end].contains(&b'\n')
     }
 
-    /// Number of decompressed bytes returned.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Number of lines returned, which is also the number of the last line.
     pub fn lines(&self) -> u64 {
         self.lines
     }
@@ -152,7 +147,6 @@ impl Input {
         Ok(found)
     }
 
-    /// Consumes a UTF-8 byte order mark, if there is one.
     pub fn skip_byte_order_mark(&mut self) -> Result<bool, ReadError> {
         self.skip_prefix("\u{feff}".as_bytes())
     }
@@ -221,7 +215,6 @@ impl Input {
         Ok(&self.buffer[from..from + count])
     }
 
-    /// Skips `count` bytes; the file must have them.
     pub fn skip(&mut self, count: u64) -> Result<(), ReadError> {
         let from = self.position;
         let target = from.saturating_add(count);
@@ -310,7 +303,6 @@ impl Input {
         self.position = self.position.saturating_add(count as u64);
     }
 
-    /// Reads more bytes into the buffer; `false` at the end of the file.
     fn fill(&mut self) -> Result<bool, ReadError> {
         if self.ended {
             return Ok(false);

@@ -22,7 +22,6 @@ const TWITTER: StaticFormatDescription = format_description!(
      [offset_hour sign:mandatory][offset_minute] [year]"
 );
 
-/// Default names of the field with the time; the first that exists is used.
 pub const FIELDS: [&str; 4] = ["time", "time_utc", "created_at", "timestamp"];
 
 /// Milliseconds since 1970; UTC if no time zone is given.
@@ -73,7 +72,6 @@ pub fn written_span(milliseconds: i64) -> String {
     format!("{}{unit}", seconds / length)
 }
 
-/// The epoch of Twitter's ids, in milliseconds since 1970.
 const SNOWFLAKES_FROM: i64 = 1_288_834_974_657;
 
 /// Milliseconds since 1970 from the upper bits of a Twitter id. Ids before November 2010 were

@@ -17,10 +17,8 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// A line, counted from 1.
     Line(u64),
     Byte(u64),
-    /// A row of a matrix, counted from 0.
     Row(u64),
 }
 

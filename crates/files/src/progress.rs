@@ -10,7 +10,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::input::Input;
 
-/// The progress of a long step, in bytes of its input or in items.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
@@ -30,7 +29,6 @@ impl Progress {
         Self { bar: ProgressBar::hidden() }
     }
 
-    /// A bar for a run that also shows messages.
     pub fn run(step: &'static str) -> Self {
         Self::new(step, "{prefix:12} {wide_bar} {percent}%  {msg}  {eta} left")
     }
@@ -51,7 +49,6 @@ impl Progress {
         Self { bar }
     }
 
-    /// Shows a message beside the bar, such as the loss.
     pub fn say(&self, what: String) {
         self.bar.set_message(what);
     }
@@ -72,7 +69,7 @@ impl Progress {
     }
 }
 
-/// What is asked of a bar, for programs that have none.
+/// The interface of a bar, for builds without bars.
 #[cfg(not(feature = "bars"))]
 mod absent {
     #[derive(Debug)]

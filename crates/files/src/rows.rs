@@ -40,19 +40,16 @@ impl Rows {
         outcome.map(Some).map_err(|problem| self.wrong(problem))
     }
 
-    /// The fields of the first row, without consuming it.
     pub fn peek(&mut self) -> Result<Vec<String>, ReadError> {
         let line = self.input.peek_line(ROW_BYTES)?.unwrap_or_default();
         Ok(String::from_utf8_lossy(line).split('\t').map(str::to_owned).collect())
     }
 
-    /// The error that the last row, or the whole file, is malformed.
     pub fn wrong(&self, problem: impl Into<String>) -> ReadError {
         self.input.malformed(Place::Line(self.input.lines().max(1)), problem)
     }
 }
 
-/// The fields of a row, which must be `N`.
 pub fn exactly<'r, const N: usize>(
     fields: &[&'r str],
     names: &str,

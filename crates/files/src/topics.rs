@@ -18,14 +18,11 @@ pub struct Topic {
     /// Document names of the candidates. trec_eval breaks ties by them: the larger string comes
     /// first.
     pub documents: Vec<String>,
-    /// The grade of each candidate; 0 means not relevant.
     pub grades: Vec<u32>,
     pub texts: Vec<String>,
-    /// For each requested column, its number in each row.
     pub columns: Vec<Vec<f64>>,
 }
 
-/// The grade of each judged document of each query.
 pub type Judgements = BTreeMap<String, BTreeMap<String, u32>>;
 
 const QUESTIONS: [&str; 4] = ["qid", "query", "label", "text"];

@@ -23,7 +23,6 @@ impl Written {
         }
     }
 
-    /// The file, once everything is written to it.
     pub fn into_file(self) -> Result<File> {
         let file = match self {
             Self::Plain(file) => file,

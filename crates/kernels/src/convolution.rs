@@ -1,21 +1,19 @@
-//! Convolution over rows that were multiplied with the taps of every kernel before, and the largest
-//! answer of each kernel.
+//! Convolution over rows that were multiplied with the taps of every kernel before, and the maximum
+//! of each kernel.
 
 use crate::simd;
 
 pub const MOST_TAPS: usize = 8;
 
-/// Writes the largest answer of each kernel over all windows plus its bias, never below 0.
+/// Writes the maximum of each kernel over all windows plus its bias, at least 0.
 ///
-/// A row holds, for each of `taps` taps, as many numbers as `out`: the row's products with that tap
-/// of every kernel. A window lays its taps over as many rows, one after another, and may reach
-/// beyond either end, where there is nothing; its answer is the sum of those numbers, each times its
+/// A row has, for each of `taps` taps, as many numbers as `out`: the row's products with that tap
+/// of every kernel. A window lays its taps over as many consecutive rows, and may reach beyond
+/// either end, where rows count as zeros; its value is the sum of those numbers, each times its
 /// row's weight. Without rows there is one window of zeros. The same bits at every width.
 ///
-/// # Panics
-///
-/// Where there are no taps or more than [`MOST_TAPS`], a row is shorter than its taps, or there is
-/// not a weight a row.
+/// Panics if there are no taps or more than [`MOST_TAPS`], if a row is shorter than its taps, or if
+/// the numbers of weights and rows differ.
 pub fn pool(rows: &[&[f32]], weights: &[f32], taps: usize, bias: &[f32], out: &mut [f32]) {
     assert!((1..=MOST_TAPS).contains(&taps), "taps that there is a loop for");
     assert_eq!(rows.len(), weights.len(), "a weight a row");
@@ -43,7 +41,7 @@ pub fn pool(rows: &[&[f32]], weights: &[f32], taps: usize, bias: &[f32], out: &m
     }
 }
 
-/// The rows that a window lies on, and the tap that lies on the first.
+/// The rows under a window, and the tap over the first.
 struct Window<'r> {
     rows: &'r [&'r [f32]],
     weights: &'r [f32],

@@ -28,7 +28,6 @@ impl SplitMix64 {
         word ^ (word >> 31)
     }
 
-    /// A number from 0 up to but not including 1.
     pub fn unit(&mut self) -> f64 {
         (self.word() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -41,7 +40,6 @@ pub struct Random {
 }
 
 impl Random {
-    /// The stream of this seed. Every seed is good, 0 included.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         let mut filler = SplitMix64::seeded(seed);
@@ -58,7 +56,7 @@ impl Random {
         word
     }
 
-    /// A whole number from 0 to `bound` - 1, each as likely as any other; 0 when `bound` is 0.
+    /// A whole number from 0 to `bound` - 1, each as likely as any other; 0 if `bound` is 0.
     ///
     /// Lemire's multiplication ("Fast random integer generation in an interval", 2019): the high
     /// half of `word * bound`, drawn again in the rare case that would favour some values.
@@ -68,14 +66,14 @@ impl Random {
         loop {
             let wide = u128::from(self.word()) * u128::from(bound);
             let low = wide as u64;
-            // The division is dear, so it is made only when the cheap comparison cannot decide.
+            // Division is slow, so it is done only when the cheap comparison cannot decide.
             if low >= bound || bound == 0 || low >= bound.wrapping_neg() % bound {
                 return (wide >> 64) as usize;
             }
         }
     }
 
-    /// Puts a list into random order (Fisher and Yates, as Durstenfeld has it).
+    /// Shuffles a list (Fisher and Yates, in Durstenfeld's form).
     pub fn shuffle<T>(&mut self, list: &mut [T]) {
         for last in (1..list.len()).rev() {
             list.swap(last, self.below(last + 1));
@@ -87,7 +85,6 @@ impl Random {
 mod tests {
     use super::Random;
 
-    /// The words that the reference gives for some seeds.
     fn published() -> Vec<serde_json::Value> {
         let golden = include_str!(concat!(
             env!("CARGO_MANIFEST_DIR"),

@@ -1,13 +1,13 @@
-//! Many rows of length 1, kept a second time as signed bytes, so that a query finds fast which of
-//! them may reach a score; none that does is left out.
+//! Many rows of length 1, stored a second time as signed bytes, so that a query quickly finds which
+//! of them may reach a score; none that does is missed.
 //!
-//! A row `x` is `s q + e`: its bytes `q` times its scale, and an error of which the length is kept.
-//! For two such rows `x · y = s_x s_y (q_x · q_y) + x · e_y + e_x · (s_y q_y)`, so it is at most
-//! `s_x s_y (q_x · q_y) + |e_x| + |e_y| (1 + |e_x|)`. A tenth of a per mille is added for the
-//! rounding of what is compared in single precision.
+//! A row `x` is `s q + e`: its bytes `q` times its scale, and an error whose length is stored. For
+//! two such rows `x · y = s_x s_y (q_x · q_y) + x · e_y + e_x · (s_y q_y)`, so it is at most `s_x
+//! s_y (q_x · q_y) + |e_x| + |e_y| (1 + |e_x|)`. A tenth of a per mille is added for rounding in
+//! single precision.
 //!
-//! Who asks only for what is near takes the bytes for the rows: `s_x s_y (q_x · q_y)`, of which the
-//! product of bytes is a whole number and so is the same on every processor.
+//! Callers that need only near rows use `s_x s_y (q_x · q_y)` itself; the product of bytes is a
+//! whole number and so the same on every processor.
 
 use crate::simd::scan;
 use crate::simd::scan::{BLOCK, GROUP, PROBES, TILE};
@@ -16,13 +16,13 @@ pub use crate::simd::scan::{PROBES as QUERIES, TILE as ROWS};
 /// The sums of the products of bytes of each row of a tile with each query.
 pub type Sums = scan::Sums<PROBES>;
 
-/// Covers the rounding of single precision: of the rows, of their errors and of queries.
+/// Covers the rounding of rows, of their errors and of queries to single precision.
 const ROUNDING: f32 = 1e-4;
 
-/// Rows as bytes, in places that are written again and again.
+/// Rows as bytes, in reusable slots.
 #[derive(Debug, Clone)]
 pub struct Shelf {
-    /// Numbers of a row, filled up with zeros to whole groups.
+    /// Numbers of a row, padded with zeros to whole groups.
     dims: usize,
     bytes: Vec<i8>,
     biases: Vec<i32>,
@@ -37,13 +37,12 @@ pub struct Probe {
     error: f32,
 }
 
-/// Numbers that are quantised at once.
 const LANES: usize = 8;
 
 /// Writes the bytes of a row to `out`, plus 128 each; returns its scale and the length of the
 /// quantisation error.
 fn quantise(row: &[f32], out: &mut [u8]) -> (f32, f32) {
-    // As whole numbers, which are in the same order and of which the compiler makes vectors.
+    // Compared as whole numbers, which have the same order and which the compiler vectorises.
     let largest = row.iter().fold(0, |largest, number| number.abs().to_bits().max(largest));
     let largest = f32::from_bits(largest);
     let scale = largest / 127.0;
@@ -55,8 +54,8 @@ fn quantise(row: &[f32], out: &mut [u8]) -> (f32, f32) {
     for (numbers, bytes) in row.chunks(LANES).zip(out.chunks_mut(LANES)) {
         for ((&number, byte), error) in numbers.iter().zip(bytes).zip(&mut errors) {
             let scaled = number / scale;
-            // The number below a half: what is cut off then rounds as `round` does, which is a call
-            // on processors that have no instruction for it.
+            // The largest number below a half: truncation then rounds as `round` does, which is a
+            // call on processors without an instruction for it.
             let nearest = (scaled + 0.499_999_97_f32.copysign(scaled)) as i32;
             let nearest = nearest.clamp(-127, 127);
             *byte = (nearest + 128) as u8;
@@ -68,7 +67,7 @@ fn quantise(row: &[f32], out: &mut [u8]) -> (f32, f32) {
 }
 
 impl Shelf {
-    /// Places for rows of `dims` numbers, as many as fill whole tiles.
+    /// Slots for rows of `dims` numbers, as many as fill whole tiles.
     pub fn new(dims: usize, rows: usize) -> Self {
         let (dims, rows) = (dims.next_multiple_of(GROUP), rows.next_multiple_of(TILE));
         Self {
@@ -89,12 +88,12 @@ impl Shelf {
         rows.saturating_mul(dims + size_of::<i32>() + 2 * size_of::<f32>())
     }
 
-    /// Writes a row of length 1, or of zeros, into a place.
+    /// Writes a row of length 1, or of zeros, into a slot.
     pub fn put(&mut self, place: usize, row: &[f32]) {
         self.put_probe(place, &Probe::new(row));
     }
 
-    /// The same of a row that is a query as well.
+    /// The same for a row that is a query as well.
     pub fn put_probe(&mut self, place: usize, probe: &Probe) {
         let (block, lane) = (place / BLOCK, place % BLOCK);
         let block = &mut self.bytes[block * BLOCK * self.dims..(block + 1) * BLOCK * self.dims];
@@ -109,12 +108,10 @@ impl Shelf {
         (self.scales[place], self.errors[place]) = (probe.scale, probe.error);
     }
 
-    /// For each query, as bits, those of the [`ROWS`] rows of a tile whose product with it may not be
-    /// below its least. Of the sums, which who asks for them gets, [`product`](Self::product) makes products.
-    ///
-    /// # Panics
-    ///
-    /// Where there is no such tile or no query, there are more than [`QUERIES`], or one is of another length.
+    /// For each query, as bits, the rows among the [`ROWS`] of a tile whose product with it may
+    /// reach its least. `sums`, if given, gets the sums from which [`product`](Self::product)
+    /// computes products. Panics if there is no such tile or no query, if there are more than
+    /// [`QUERIES`], or if one has another length.
     #[inline]
     pub fn reach<'p>(
         &self,
@@ -129,11 +126,7 @@ impl Shelf {
         self.look(tile, count, probe, sums)
     }
 
-    /// The same for products of bytes.
-    ///
-    /// # Panics
-    ///
-    /// As [`reach`](Self::reach) does.
+    /// The same for products of bytes. Panics as [`reach`](Self::reach).
     #[inline]
     pub fn near<'p>(
         &self,
@@ -166,22 +159,15 @@ impl Shelf {
         scan::reach(&tile, &[0, 1, 2, 3].map(|at: usize| probe(at.min(probes - 1))), sums)
     }
 
-    /// The product of a row with a query, both as their bytes have them, by the sum that the tile's
-    /// [`reach`](Self::reach) told.
-    ///
-    /// # Panics
-    ///
-    /// Where there is no such place.
+    /// The product of a row with a query, both as their bytes, from the sum that the tile's
+    /// [`reach`](Self::reach) returned. Panics if there is no such slot.
     #[inline]
     pub fn product(&self, place: usize, probe: &Probe, sum: i32) -> f32 {
         sum as f32 * self.scales[place] * probe.scale
     }
 
-    /// How far the product of a row with a query may be from that of their bytes.
-    ///
-    /// # Panics
-    ///
-    /// Where there is no such place.
+    /// How far the product of a row with a query may be from that of their bytes. Panics if there
+    /// is no such slot.
     pub fn slack(&self, place: usize, probe: &Probe) -> f32 {
         self.errors[place] * (1.0 + probe.error) + probe.error + ROUNDING
     }
@@ -205,7 +191,6 @@ impl Probe {
         Self { bytes, scale, error }
     }
 
-    /// Whether it is a row of zeros.
     pub fn is_zero(&self) -> bool {
         self.scale == 0.0
     }
@@ -215,14 +200,14 @@ impl Probe {
         dims.next_multiple_of(GROUP) + 2 * size_of::<f32>()
     }
 
-    /// Appends the row, to be [read](Self::read) again.
+    /// Appends the row, for [`read`](Self::read).
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.bytes);
         out.extend_from_slice(&self.scale.to_le_bytes());
         out.extend_from_slice(&self.error.to_le_bytes());
     }
 
-    /// The row that was written; nothing is read of fewer bytes than its numbers at the end take.
+    /// Reads a row that was written; too few bytes give no row.
     pub fn read(written: &[u8]) -> Self {
         let Some((rest, error)) = written.split_last_chunk() else { return Self::default() };
         let Some((bytes, scale)) = rest.split_last_chunk() else { return Self::default() };
@@ -230,7 +215,7 @@ impl Probe {
         Self { bytes: bytes.to_vec(), scale, error }
     }
 
-    /// The query as it is compared: everything divided by its scale.
+    /// The query for comparisons: everything divided by its scale.
     #[inline]
     fn at_least(&self, least: f32) -> scan::Probe<'_> {
         let scale = self.scale.max(f32::MIN_POSITIVE);
@@ -241,7 +226,7 @@ impl Probe {
         }
     }
 
-    /// For comparisons of bytes alone; the bound is a little lower because of rounding.
+    /// For comparisons of bytes alone; the bound is slightly lower because of rounding.
     #[inline]
     fn near(&self, least: f32) -> scan::Probe<'_> {
         let scale = self.scale.max(f32::MIN_POSITIVE);
@@ -261,7 +246,6 @@ mod tests {
         row.iter().map(|number| number / length).collect()
     }
 
-    /// What the loops add up, one number after the other.
     fn sum(a: &Probe, b: &Probe) -> i32 {
         let signed = |byte: &u8| i32::from((byte ^ 0x80).cast_signed());
         a.bytes.iter().zip(&b.bytes).map(|(a, b)| signed(a) * signed(b)).sum()
@@ -293,7 +277,7 @@ mod tests {
                     let mut sums = [[0; ROWS]; QUERIES];
                     let asked_for = |at: usize| (&probes[at], least);
                     let near = shelf.near(tile, (QUERIES, asked_for), Some(&mut sums));
-                    // What one is told alone it is told beside others.
+                    // A query gets the same result alone and with others.
                     let mut alone = [[0; ROWS]; QUERIES];
                     let of_one = shelf.near(tile, (1, asked_for), Some(&mut alone));
                     assert_eq!((of_one[0], alone[0]), (near[0], sums[0]), "{dims} {least}");

@@ -6,7 +6,6 @@ use crate::simd;
 use crate::simd::sums::Sum;
 use crate::simd::{Packed, Rows, bytes};
 
-/// One row of numbers, as it lies in memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Row<'m> {
     F32(&'m [f32]),
@@ -47,11 +46,8 @@ impl<'m> Row<'m> {
     }
 }
 
-/// `Σ a_i b_i`; of bytes in whole numbers.
-///
-/// # Panics
-///
-/// Where both are of more than [`bytes::MOST_DIMS`] bytes.
+/// `Σ a_i b_i`; of bytes in whole numbers. Panics if both have more than [`bytes::MOST_DIMS`]
+/// bytes.
 #[inline]
 pub fn dot(a: Row<'_>, b: Row<'_>) -> f32 {
     match (a, b) {
@@ -83,8 +79,8 @@ pub fn add_scaled(sum: &mut [f32], weight: f32, row: Row<'_>) {
     }
 }
 
-/// `sum += Σ weight · row`, one row after the other: the bits of [`add_scaled`] a row, with a
-/// quarter of the traffic to the sum.
+/// `sum += Σ weight · row`, one row after the other: the bits of [`add_scaled`] for each row, with
+/// a quarter of the traffic to the sum.
 #[inline]
 pub fn add_all<'m>(sum: &mut [f32], mut rows: impl Iterator<Item = (f32, Row<'m>)>) {
     while let Some(first) = rows.next() {
@@ -116,31 +112,28 @@ pub fn add_all<'m>(sum: &mut [f32], mut rows: impl Iterator<Item = (f32, Row<'m>
     }
 }
 
-/// The cosine of the angle between two rows, from -1 to 1; 0 if either has no length, NaN if their
-/// lengths are beyond the numbers.
+/// The cosine of the angle between two rows, from -1 to 1; 0 if either has length 0, NaN if their
+/// lengths overflow.
 #[inline]
 pub fn cosine(a: Row<'_>, b: Row<'_>) -> f32 {
     cosine_by_lengths(a, b, norm(a) * norm(b))
 }
 
-/// The same of two rows of which the product of their [lengths](norm) is known.
+/// The same, from the known product of the rows' [lengths](norm).
 #[inline]
 pub fn cosine_by_lengths(a: Row<'_>, b: Row<'_>, lengths: f32) -> f32 {
     cosine_of(dot(a, b), lengths)
 }
 
-/// The cosine of two sums: bit for bit that of [`cosine`] where they are written down by [`add_all`] and
-/// then multiplied by their shares.
-///
-/// # Panics
-///
-/// Where the rows of one are longer than those of the other, or there is no row of a number.
+/// The cosine of two sums: bit for bit that of [`cosine`] after writing each with [`add_all`] and
+/// scaling it by its share. Panics if the rows of one are longer than those of the other, or if a
+/// number has no row.
 pub fn cosine_of_sums(a: Sum<'_>, b: Sum<'_>) -> f32 {
     let [product, square, other] = simd::products_of_sums(a, b);
     cosine_of(product, square.sqrt() * other.sqrt())
 }
 
-/// The cosine that the product of two rows and the product of their lengths make.
+/// The cosine from the product of two rows and the product of their lengths.
 #[inline]
 pub fn cosine_of(product: f32, lengths: f32) -> f32 {
     match lengths {
@@ -162,24 +155,24 @@ pub fn gram(a: &[f32], dims: usize, out: &mut Vec<f32>) {
     gram_of(Packed { values: a, dims }, dims, out);
 }
 
-/// The same of rows that lie anywhere.
+/// The same for rows anywhere in memory.
 pub fn gram_of(rows: impl Rows, dims: usize, out: &mut Vec<f32>) {
     out.resize(rows.count() * rows.count(), 0.0);
     simd::gram(rows, dims, out);
 }
 
-/// The largest number of each row, or 0 if all are below.
+/// The maximum of each row, at least 0.
 pub fn row_maxima(matrix: &[f32], columns: usize, out: &mut Vec<f32>) {
     out.clear();
     out.extend(matrix.chunks_exact(columns).map(most));
 }
 
-/// The largest number, or 0 if all are below.
+/// The maximum, at least 0.
 pub fn most(numbers: &[f32]) -> f32 {
     numbers.iter().copied().fold(0.0, larger)
 }
 
-/// Raises each number to the one at the same place of the other list.
+/// Raises each number to the number at the same index of the other list.
 pub fn raise(numbers: &mut [f32], other: &[f32]) {
     let (fours, rest) = numbers.as_chunks_mut::<4>();
     let (other_fours, other_rest) = other.as_chunks::<4>();
@@ -193,7 +186,7 @@ pub fn raise(numbers: &mut [f32], other: &[f32]) {
     }
 }
 
-/// The largest number of each column, or 0 if all are below.
+/// The maximum of each column, at least 0.
 pub fn column_maxima(matrix: &[f32], columns: usize, out: &mut Vec<f32>) {
     out.clear();
     out.resize(columns, 0.0);
@@ -202,7 +195,7 @@ pub fn column_maxima(matrix: &[f32], columns: usize, out: &mut Vec<f32>) {
     }
 }
 
-/// The larger of two numbers that are none of them NaN, in one instruction; the first of two zeros.
+/// The larger of two numbers that are not NaN, in one instruction; the first of two zeros.
 #[inline]
 fn larger(a: f32, b: f32) -> f32 {
     if b > a { b } else { a }

@@ -20,24 +20,17 @@ use cognate_files::ReadError;
 use cognate_files::input::Input;
 use cognate_files::progress::Progress;
 
-/// What to fit, and the files to read and write.
 #[derive(Debug, Default)]
 pub struct FitOptions {
     pub model: PathBuf,
-    /// The model file to write; may be the one that is read.
     pub output: PathBuf,
-    /// A file with a sentence a line, to fit the components of sif-pca and usif on.
     pub components: Option<PathBuf>,
     pub universe: Option<UniverseChoice>,
-    /// A list of words that negate, opposites and numbers, for polarity-blend.
     pub polarity: Option<PathBuf>,
-    /// A list of names, or lines that are added to the list of the model, for polarity-blend.
     pub names: Option<PathBuf>,
-    /// What becomes of bylines in texts that the model reads.
     pub bylines: Option<Bylines>,
 }
 
-/// The kind of a fixed universe and its number of members: `axes:100`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UniverseChoice {
     kind: Universe,
@@ -82,7 +75,6 @@ impl std::fmt::Display for FitReport {
 pub enum FitError {
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Options that contradict each other.
     #[error("{0}")]
     Options(String),
     #[error(transparent)]
@@ -91,7 +83,6 @@ pub enum FitError {
     Model(#[from] ModelError),
 }
 
-/// Fits what the options ask for and writes the model.
 pub fn fit(options: &FitOptions) -> Result<FitReport, FitError> {
     let read = options.components.iter().chain(&options.polarity).chain(&options.names);
     if let Some(problem) = clash(&[("-o", &options.output)], read.map(PathBuf::as_path)) {
@@ -144,7 +135,6 @@ pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, ReadError> {
     Ok(lines)
 }
 
-/// Calls `see` with every line of a file that is not blank.
 fn each_sentence(
     path: &Path,
     step: &'static str,

@@ -41,7 +41,6 @@ pub struct Inspection {
     pub frequency: Frequency,
     pub licence: Option<String>,
     pub languages: Vec<String>,
-    /// The method stored in the file as `auto`, if any.
     pub auto_method: Option<String>,
     pub auto: &'static str,
     pub auto_because: &'static str,
@@ -79,7 +78,6 @@ pub struct TextView {
 #[derive(Debug, Serialize)]
 pub struct TokenView {
     pub token: String,
-    /// Byte range of the token in the text.
     pub span: [u32; 2],
     /// The words found for it; empty if it is unknown.
     pub words: Vec<WordView>,
@@ -90,7 +88,6 @@ pub struct WordView {
     /// The word; `None` if the vector was composed for this text.
     pub word: Option<String>,
     pub found: Found,
-    /// The pieces that its vector was composed of, if it was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<String>,
     pub id: Option<u32>,
@@ -378,7 +375,6 @@ pub(crate) fn describe(
     Ok(())
 }
 
-/// Adds the section with the rule that gives unlisted words a vector.
 pub(crate) fn push_subword<'a>(
     draft: &mut Draft<'a>,
     rule: Subword,
@@ -401,7 +397,6 @@ pub(crate) fn push_subword<'a>(
     Ok(())
 }
 
-/// A sign of a family of vectors: words that it lists, and a word that it must lack.
 struct Sign {
     preset: &'static str,
     listed: [&'static str; 2],

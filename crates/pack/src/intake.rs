@@ -25,11 +25,9 @@ pub enum FlawedRows {
 /// What to do with a word that is not UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadUtf8 {
-    /// Stop with an error that names the row.
     Strict,
     /// Replace the bad bytes by U+FFFD.
     Lossy,
-    /// Leave the row out and count it.
     Skip,
 }
 
@@ -56,10 +54,8 @@ pub struct LeftOut {
 }
 
 pub(crate) struct Intake {
-    /// Words, in the order of the file.
     pub words: Words,
     pub rows: Spool,
-    /// Counts of the words, if the format has them.
     pub counts: Option<Vec<u64>>,
     /// Scores of the words, if they are pieces with scores.
     pub scores: Vec<f64>,
@@ -104,7 +100,6 @@ impl Words {
         }
     }
 
-    /// Adds a word that is not yet contained.
     fn push(&mut self, word: &str) {
         let id = self.len() as u32;
         self.text.push_str(word);
@@ -149,7 +144,6 @@ impl Intake {
     }
 }
 
-/// The word to add, or `None` if the policy leaves the row out.
 fn accept<'a>(
     word: &'a [u8],
     row: &[f32],

@@ -56,7 +56,6 @@ pub struct PackOptions {
     pub frequency: Frequency,
     pub counts: Option<PathBuf>,
     pub corpus: Option<PathBuf>,
-    /// A list of words that negate, opposites and numbers, for polarity-blend.
     pub polarity: Option<PathBuf>,
     pub documents: Documents,
     pub licence: Option<String>,
@@ -68,7 +67,6 @@ pub enum UnknownChoice {
     /// The format's own rule if it has one, else skip them.
     Format,
     Skip,
-    /// The format's own rule; an error if it has none.
     Subword,
     /// Stem, parts, pieces if there are any, hash; composed vectors get this norm (by default the
     /// median norm of the rarer half of the words).
@@ -83,7 +81,6 @@ pub struct Packed {
     pub words: u64,
     pub dims: usize,
     pub left_out: LeftOut,
-    /// Number of lines without a count in the table of counts.
     pub skipped_count_lines: u64,
     pub counted_words: u64,
     #[serde(flatten)]
@@ -281,7 +278,6 @@ fn gather_counts(
     Ok(from_format.and_then(counts::of_format).unwrap_or_default())
 }
 
-/// Refuses invalid options before anything is read.
 fn check(options: &PackOptions, reader: &dyn VectorReader) -> Result<(), PackError> {
     let refuse = |problem: String| Err(PackError::Options(problem));
     let dims = reader.dims();
@@ -340,10 +336,8 @@ pub enum PackError {
     Spool { directory: PathBuf, source: io::Error },
     #[error("{}: no line holds a word and a count", path.display())]
     NoCounts { path: PathBuf },
-    /// No rows remain: the file has none, or all were left out.
     #[error("{}: the input holds no usable row", path.display())]
     NoRows { path: PathBuf },
-    /// Options that contradict each other or the input.
     #[error("{0}")]
     Options(String),
     #[error(transparent)]

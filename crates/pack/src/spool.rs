@@ -14,7 +14,6 @@ use cognate::model::disk;
 
 const BUFFER: usize = 1 << 20;
 
-/// A growing table of f32 rows in a nameless file.
 #[derive(Debug)]
 pub(crate) struct Spool {
     out: BufWriter<File>,
@@ -23,7 +22,6 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// An empty table on the disk of `directory`, to which the model will be written.
     pub(crate) fn create(directory: &Path, dims: usize) -> io::Result<Self> {
         let file = disk::nameless(directory)?;
         Ok(Self { out: BufWriter::with_capacity(BUFFER, file), dims, rows: 0 })
@@ -65,7 +63,6 @@ impl Rows<'_> {
         (Self { range: start..middle, ..self }, Self { range: middle..end, ..self })
     }
 
-    /// Calls `see` with each row, which it may overwrite.
     pub(crate) fn each(
         &self,
         mut use_row: impl FnMut(&mut [f32]) -> io::Result<()>,

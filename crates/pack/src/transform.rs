@@ -32,10 +32,8 @@ pub enum Cut {
     Truncate,
 }
 
-/// The requested changes, in the order in which they are applied.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Changes {
-    /// Remove the mean and this many principal components.
     pub abtt: Option<usize>,
     pub dims: Option<(usize, Cut)>,
     pub unit_norm: bool,
@@ -86,7 +84,6 @@ impl Transform {
         self.dims
     }
 
-    /// Transforms `row`, which is overwritten, into `out` of [`Transform::dims`] numbers.
     pub(crate) fn apply(&self, row: &mut [f32], out: &mut [f32]) {
         self.remove(row);
         match &self.rotation {
@@ -117,7 +114,6 @@ impl Transform {
     }
 }
 
-/// The rows of a tensor, with the changes and the element type to write them in.
 #[derive(Debug)]
 pub(crate) struct Matrix<'r> {
     rows: Rows<'r>,
@@ -128,7 +124,6 @@ pub(crate) struct Matrix<'r> {
 }
 
 impl<'r> Matrix<'r> {
-    /// Rows that are changed by `transform` and stored as `dtype`.
     pub(crate) fn new(rows: Rows<'r>, transform: &'r Transform, dtype: Dtype) -> Self {
         Self { rows, transform, dtype, scales: RefCell::default() }
     }

@@ -1,5 +1,5 @@
-//! Rows that cannot be read: the run stops at the first, or they are left out, counted, and written to a
-//! file of their own. What a row without a score is, is not known here.
+//! Rows that cannot be read: the run stops at the first, or they are left out, counted, and written
+//! to a file of their own. Which rows have no score is not known here.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use serde::Serialize;
 
 use crate::growing::Growing;
 
-/// What becomes of rows that cannot be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum OnBadRow {
     #[default]
     Stop,
     Skip,
-    /// They are left out and written to this file: an object a line, with file, line, reason and row.
+    /// They are left out and written to this file: an object per line, with file, line, reason and
+    /// row.
     Keep(PathBuf),
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct BadRows {
     left_out: LeftOut,
 }
 
-/// How many rows were left out, and why the first one was.
+/// How many rows were left out, and the reason of the first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     #[serde(rename = "bad_rows")]
@@ -45,7 +45,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// What people are told, if there is anything to tell.
+    /// The message for people, if rows were left out.
     pub(crate) fn told(&self) -> Option<String> {
         let first = self.first.as_ref()?;
         let rows = if self.count == 1 { "row" } else { "rows" };
@@ -62,12 +62,12 @@ impl BadRows {
         Ok(Self { out, ..Self::again(on_bad_row) })
     }
 
-    /// Of files that are read once more: the rows were written and counted before.
+    /// For files that are read again: their bad rows were written and counted before.
     pub(crate) fn again(on_bad_row: &OnBadRow) -> Self {
         Self { stops: *on_bad_row == OnBadRow::Stop, out: None, left_out: LeftOut::default() }
     }
 
-    /// What `take` makes of the next record that can be read.
+    /// The result of `take` for the next readable record.
     pub(crate) fn next<T>(
         &mut self,
         records: &mut Records,
@@ -86,7 +86,7 @@ impl BadRows {
         }
     }
 
-    /// Leaves out the record that was read last, or gives the error back that ends the run.
+    /// Leaves out the last record, or returns the error that ends the run.
     fn leave_out(&mut self, error: ReadError, records: &Records) -> Result<(), ReadError> {
         if self.stops || !records.is_passable() {
             return Err(error);

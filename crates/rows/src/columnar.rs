@@ -1,5 +1,5 @@
-//! Files with columns, Parquet and Arrow (IPC, also called Feather): their batches, and their rows as
-//! objects for whoever reads records. Whether this program can read them is known here.
+//! Files with columns, Parquet and Arrow (IPC, also called Feather): their batches, and their rows
+//! as objects for callers that read records. Whether this build can read them is known here.
 
 use std::path::Path;
 
@@ -13,7 +13,6 @@ pub(crate) enum Layout {
 }
 
 impl Layout {
-    /// The format that the name of a file indicates.
     pub(crate) fn of_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "parquet" => Some(Self::Parquet),
@@ -27,12 +26,12 @@ pub(crate) fn holds_columns(path: &Path) -> bool {
     Layout::of_path(path).is_some()
 }
 
-/// Why records do not go into a file of this name.
+/// Why records cannot be written into a file of this name.
 pub(crate) fn not_written(path: &Path) -> String {
     format!("{}: records are written as rows, those of columns as NDJSON", path.display())
 }
 
-/// The records of a file; the rows of columns are objects, and these `needed` columns must be there.
+/// The records of a file; rows of columns become objects, and the `needed` columns must exist.
 pub(crate) fn records(
     path: &Path,
     options: Options,
@@ -50,7 +49,7 @@ pub(crate) fn records(
     }
 }
 
-/// Why a file with columns cannot be read by this program.
+/// Why this build cannot read a file with columns.
 #[cfg(not(feature = "columns"))]
 pub(crate) fn unreadable(path: &Path) -> ReadError {
     let path = path.to_owned();
@@ -99,7 +98,7 @@ mod with_columns {
 
     pub(crate) type Batches = Box<dyn RecordBatchReader + Send>;
 
-    /// The batches of a file, and the number of its rows if that is stated there.
+    /// The batches of a file, and the number of its rows if the file states it.
     pub(crate) fn batches(
         path: &Path,
         layout: Layout,
@@ -152,7 +151,6 @@ mod with_columns {
     struct Lines {
         batches: Batches,
         text: Vec<u8>,
-        /// Bytes of the text that were read.
         read: usize,
     }
 

@@ -24,7 +24,6 @@ impl Growing {
         Self::begin(path, path.extension().is_some_and(|ending| ending == "gz"))
     }
 
-    /// Begins a file that will replace `path`.
     pub fn plain(path: &Path) -> io::Result<Self> {
         Self::begin(path, false)
     }
@@ -88,7 +87,6 @@ impl Drop for Growing {
     }
 }
 
-/// Where rows are written: an incomplete file, or standard output.
 pub enum Destination {
     File(Growing),
     Standard(io::Stdout),
@@ -116,7 +114,6 @@ impl Destination {
         }
     }
 
-    /// Syncs a file, moves it to its target and returns its size; 0 for standard output.
     pub fn finish(self) -> io::Result<u64> {
         match self {
             Self::File(file) => file.finish(),

@@ -15,7 +15,7 @@ use cognate_files::records::{Appender, Records};
 /// The path that means standard input or standard output.
 const STANDARD: &str = "-";
 
-/// What writes records with fields of these names added, of all columns or the chosen ones.
+/// A writer of records with fields of these names added, of all columns or the chosen ones.
 fn appender(
     records: &Records,
     added: impl IntoIterator<Item = impl Into<String>>,

@@ -7,7 +7,6 @@
 use super::correlation::average_ranks;
 use super::normal;
 
-/// The scores of the pairs with one label.
 #[must_use]
 pub fn of_label(labels: &[bool], scores: &[f64], wanted: bool) -> Vec<f64> {
     let pairs = labels.iter().zip(scores).filter(|(label, _)| **label == wanted);
@@ -59,7 +58,6 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Each pair counts as 1.
     pub const EVEN: Self = Self { positive: 1.0, negative: 1.0 };
 
     /// Weights under which `labels` have the share `prior` of positives. `None` if a label is missing
@@ -148,7 +146,6 @@ impl Confusion {
         share(2.0 * found, self.false_positives as f64 * weights.negative + missed)
     }
 
-    /// The share of wrongly classified pairs (the split error of De Boom et al. 2016).
     #[must_use]
     pub fn split_error(&self) -> f64 {
         share(
@@ -158,9 +155,9 @@ impl Confusion {
     }
 }
 
-/// The 95 % interval of a share that was seen as `part` of `all` independent items (Wilson 1927), which,
-/// unlike that by the standard error, stays within 0 to 1 and has a width where `part` is none or all. Of
-/// nothing everything is possible.
+/// The 95 % interval of a share observed as `part` of `all` independent items (Wilson 1927), which,
+/// unlike the one by the standard error, stays within 0 to 1 and has a width where `part` is none
+/// or all. Of no items, every share is possible.
 #[must_use]
 pub fn proportion_interval(part: usize, all: usize) -> [f64; 2] {
     if all == 0 {
@@ -171,7 +168,7 @@ pub fn proportion_interval(part: usize, all: usize) -> [f64; 2] {
     let square = z * z / all;
     let middle = (seen + square / 2.0) / (1.0 + square);
     let half = z / (1.0 + square) * (seen * (1.0 - seen) / all + square / (4.0 * all)).sqrt();
-    // Rounding could leave an end just beyond the share that was seen.
+    // Rounding could put an end just beyond the observed share.
     [(middle - half).clamp(0.0, seen), (middle + half).clamp(seen, 1.0)]
 }
 
@@ -181,15 +178,12 @@ fn share(part: f64, rest: f64) -> f64 {
 }
 
 pub(super) struct Sweep {
-    /// Number of positive labels; at least one.
     pub(super) positives: usize,
-    /// Number of negative labels; at least one.
     pub(super) negatives: usize,
     /// A step for each distinct score, the highest first.
     pub(super) steps: Vec<Step>,
 }
 
-/// The counts if every pair with at least this score is accepted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Step {
     pub(super) score: f64,
@@ -204,7 +198,7 @@ impl Sweep {
         Self::over_acceptable(labels, scores).filter(|_| scores.iter().all(|s| s.is_finite()))
     }
 
-    /// [`Sweep::over`] that takes a score of minus infinity, too, as that of a pair which no step
+    /// [`Sweep::over`] that also accepts a score of minus infinity, for a pair that no step
     /// accepts.
     pub(super) fn over_acceptable(labels: &[bool], scores: &[f64]) -> Option<Self> {
         let positives = labels.iter().filter(|&&label| label).count();
@@ -276,7 +270,6 @@ pub fn roc_auc_interval(labels: &[bool], scores: &[f64]) -> Option<[f64; 2]> {
     Some([(area - half).max(0.0), (area + half).min(1.0)])
 }
 
-/// The sample variance of at least two numbers.
 fn spread(numbers: &[f64]) -> f64 {
     let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
     let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();

@@ -16,9 +16,7 @@ use serde::Serialize;
 pub struct Agreement {
     /// Mean over gold clusters of two texts or more of the best F1 of any found cluster.
     pub best_match_f1: f64,
-    /// Mean share of a text's found cluster that belongs to its gold cluster.
     pub b_cubed_precision: f64,
-    /// Mean share of a text's gold cluster that is in its found cluster.
     pub b_cubed_recall: f64,
     pub b_cubed_f: f64,
     pub nmi: f64,
@@ -28,7 +26,6 @@ pub struct Agreement {
     pub ari: f64,
 }
 
-/// The mean of several; `None` of none.
 pub fn mean(all: &[Agreement]) -> Option<Agreement> {
     let of = |figure: fn(&Agreement) -> f64| all.iter().map(figure).sum::<f64>() / all.len() as f64;
     (!all.is_empty()).then(|| Agreement {
@@ -88,7 +85,6 @@ fn places(labels: &[u64]) -> (Vec<usize>, Vec<usize>) {
     (sizes, of_text)
 }
 
-/// The agreement of two lists of labels. `None` if they are empty or differ in length.
 pub fn agreement(gold: &[u64], found: &[u64]) -> Option<Agreement> {
     if gold.len() != found.len() || gold.is_empty() {
         return None;

@@ -64,7 +64,6 @@ pub(super) fn standardised(numbers: &[f64]) -> Option<Vec<f64>> {
     // and tiny numbers in range and rounds nothing, which matters for close numbers far from 0.
     let unit = f64::from_bits(largest.to_bits() & f64::INFINITY.to_bits()).max(f64::MIN_POSITIVE);
     let mut centred: Vec<f64> = numbers.iter().map(|number| number / unit).collect();
-    // The mean itself is rounded; the second round removes what the first left.
     for _ in 0..2 {
         let mean = centred.iter().sum::<f64>() / centred.len() as f64;
         centred.iter_mut().for_each(|number| *number -= mean);

@@ -12,7 +12,6 @@ pub fn quantile(numbers: &[f64], at: f64) -> Option<f64> {
     Some(quantile_of_sorted(&sorted(numbers)?, at))
 }
 
-/// The 101 quantiles at 0 %, 1 % ... 100 %. `None` without numbers or if one is not finite.
 #[must_use]
 pub fn percentiles(numbers: &[f64]) -> Option<Vec<f64>> {
     let sorted = sorted(numbers)?;
@@ -58,7 +57,6 @@ pub fn histogram(numbers: &[f64], edges: &[f64]) -> Option<Vec<u64>> {
     Some(counts)
 }
 
-/// The quantile of sorted numbers; 0 if there are none.
 pub(super) fn quantile_of_sorted(sorted: &[f64], at: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return 0.0;
@@ -76,7 +74,6 @@ pub(super) fn quantile_of_sorted(sorted: &[f64], at: f64) -> f64 {
     }
 }
 
-/// A sorted copy; `None` if the list is empty or has a number that is not finite.
 fn sorted(numbers: &[f64]) -> Option<Vec<f64>> {
     if numbers.is_empty() || numbers.iter().any(|number| !number.is_finite()) {
         return None;

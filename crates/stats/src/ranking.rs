@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JudgedRanking {
-    /// The grades of the returned documents, best rank first.
     ranked: Vec<u32>,
     /// The grades above 0 of all judged documents, returned or not, in falling order.
     relevant: Vec<u32>,
@@ -58,7 +57,6 @@ impl JudgedRanking {
         share(sum, self.relevant.len())
     }
 
-    /// One over the rank of the first relevant document; 0 if none was returned.
     #[must_use]
     pub fn reciprocal_rank(&self) -> f64 {
         let first = self.ranked.iter().position(|&grade| grade > 0);

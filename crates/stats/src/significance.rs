@@ -46,7 +46,6 @@ const EXACT: usize = 20;
 /// as well have the opposite sign.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Randomisation {
-    /// Number of random sign assignments if there are too many to try all.
     pub rounds: u32,
     pub seed: u64,
 }
@@ -131,7 +130,6 @@ const EXACT_TIED: usize = 13;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SignedRank {
-    /// The smaller of the two rank sums.
     pub statistic: f64,
     /// The probability of a statistic at least as extreme under random signs.
     pub p: f64,

@@ -20,9 +20,9 @@ pub enum Criterion {
 
 /// The best threshold for the criterion; of equally good ones the highest.
 ///
-/// A score of minus infinity is that of a pair which no threshold accepts. `None` if the lengths
-/// differ, another score is not finite, either label is missing, or what is wanted is never reached. A
-/// threshold at the lowest finite score accepts everything else.
+/// A pair with a score of minus infinity is accepted by no threshold. `None` if the lengths differ,
+/// another score is not finite, either label is missing, or the aim is never reached. A threshold
+/// at the lowest finite score accepts everything else.
 #[must_use]
 pub fn best_threshold(labels: &[bool], scores: &[f64], aim: Criterion) -> Option<f64> {
     best_weighted_threshold(labels, scores, aim, Weights::EVEN)
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(at(Criterion::Precision(1.0)), Some(0.7_f64.midpoint(0.2)));
         assert_eq!(at(Criterion::Recall(0.6)), Some(0.7_f64.midpoint(0.2)));
         assert_eq!(at(Criterion::Recall(0.7)), None, "one of three is never found");
-        // Of all three related pairs one is always missed, so that F1 is 4/5 here and 4/6 with all.
+        // Of the three related pairs one is always missed, so that F1 is 4/5 here and 4/6 with all.
         assert_eq!(at(Criterion::F1), Some(0.7_f64.midpoint(0.2)));
         let found = Confusion::at(0.45, &labels, &scores).unwrap();
         assert_eq!((found.true_positives, found.false_negatives), (2, 1));

@@ -22,7 +22,6 @@ use cognate_files::ReadError;
 pub enum TrainError {
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Options that contradict each other, the model or the texts.
     #[error("{0}")]
     Options(String),
     /// The texts are unsuitable or too few to learn from.

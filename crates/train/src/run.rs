@@ -23,7 +23,6 @@ use serde::{Deserialize, Serialize};
 use crate::TrainError;
 use crate::checkpoint::Checkpoint;
 
-/// Points of the loss curve.
 const POINTS: usize = 100;
 /// The section of a model that records how its vectors were trained.
 pub const TRAINED_VECTORS: &str = "trained-vectors";
@@ -77,7 +76,6 @@ impl RunFiles {
     }
 }
 
-/// Refuses options unless `holds`.
 pub(crate) fn demand(holds: bool, problem: impl Into<String>) -> Result<(), TrainError> {
     if holds { Ok(()) } else { Err(TrainError::Options(problem.into())) }
 }
@@ -103,7 +101,6 @@ pub(crate) fn check_outputs<'p>(
     }
 }
 
-/// Writes a text file beside the model: a page, or weights.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), TrainError> {
     disk::replace_by(path, text.as_bytes())
         .map_err(|source| TrainError::Write { path: path.to_owned(), source })
@@ -120,25 +117,21 @@ pub(crate) fn trained_on(path: &Path) -> Result<TrainingFile, TrainError> {
     Ok(TrainingFile { name, digest: hasher.finalize().to_hex().to_string() })
 }
 
-/// The error for files that nothing can be learned from.
 pub fn unfit<'p>(files: impl IntoIterator<Item = &'p PathBuf>, problem: &str) -> TrainError {
     let files: Vec<String> = files.into_iter().map(|file| file.display().to_string()).collect();
     TrainError::Data { file: files.join(", "), problem: problem.to_owned() }
 }
 
-/// The same for files that were read.
 pub(crate) fn unfit_data(files: &[Vec<TrainingFile>; 2], problem: &str) -> TrainError {
     let names: Vec<&str> = files.iter().flatten().map(|file| file.name.as_str()).collect();
     TrainError::Data { file: names.join(", "), problem: problem.to_owned() }
 }
 
-/// The thread pool of a run; 0 threads means one for each core.
 pub fn pool(threads: usize) -> Result<rayon::ThreadPool, TrainError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| TrainError::Options(format!("--threads: {error}")))
 }
 
-/// Refuses rows with a number that is not finite.
 pub fn check_finite(rows: &[f32]) -> Result<(), TrainError> {
     let wrong = rows.iter().find(|number| !number.is_finite());
     let shown = wrong.map(f32::to_string).unwrap_or_default();
@@ -147,7 +140,6 @@ pub fn check_finite(rows: &[f32]) -> Result<(), TrainError> {
 
 #[derive(Debug, Clone, Default)]
 pub struct StepLoss {
-    /// For each part of the loss, its sum over the examples.
     pub sums: Vec<f64>,
     pub examples: u64,
     /// Words or texts processed, for the displayed rate.
@@ -157,7 +149,6 @@ pub struct StepLoss {
 pub trait Trainer {
     const PARTS: usize;
 
-    /// Begins an epoch and returns its number of steps.
     fn begin(&mut self, epoch: u32) -> u64;
 
     /// Steps between two checks of the clock.
@@ -171,7 +162,6 @@ pub trait Trainer {
     /// The progress line after some steps; `units` and `time` are those of this process.
     fn describe(&self, loss: &StepLoss, units: u64, time: Duration) -> String;
 
-    /// All numbers that steps change, as named tables.
     fn tables(&mut self) -> Vec<(&'static str, &mut [u8])>;
 }
 
@@ -265,7 +255,6 @@ pub fn json(value: &impl Serialize) -> Result<String, TrainError> {
     serde_json::to_string(value).map_err(|error| TrainError::Options(error.to_string()))
 }
 
-/// The program and its version, which models record as their maker.
 pub fn created_by() -> String {
     concat!("cognate ", env!("CARGO_PKG_VERSION")).to_owned()
 }
@@ -286,7 +275,6 @@ pub(crate) fn carry_weights<'a>(base: &'a Model, draft: &mut Draft<'a>) {
     carry_section(base, learned_idf::SECTION, draft);
 }
 
-/// Copies a section of the base model into the draft, if the model has it.
 pub fn carry_section<'a>(base: &'a Model, name: &str, draft: &mut Draft<'a>) {
     let prefix = format!("section.{name}");
     let of_base = Draft::of(base);

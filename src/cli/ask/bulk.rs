@@ -1,4 +1,4 @@
-//! Flags of a question that is asked of every row of files.
+//! Flags of a question about every row of files.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Whether files were named. Where none are, nothing may be said of them, nor of `columns`.
+    /// Whether files were named. If not, flags about files or `columns` are refused.
     pub(super) fn are_given(&self, columns: &[(&str, &Option<String>)]) -> Result<bool, Failure> {
         if !self.input.is_empty() {
             return Ok(true);
@@ -57,7 +57,7 @@ impl Files {
         }
     }
 
-    /// A column that was named, or the one of that name or, without a header, number.
+    /// A named column, or the one of the usual name or, without a header, number.
     pub(super) fn column(&self, named: Option<String>, name: &str, number: usize) -> String {
         match named {
             Some(column) => column,
@@ -92,7 +92,7 @@ impl Files {
         if options.output.is_some() {
             return show(&report, json);
         }
-        // Rows are on standard output; a standard error that is closed is no reason to fail.
+        // Rows are on standard output; a closed standard error is no reason to fail.
         let told = if json { serde_json::to_string(&report)? } else { report.to_string() };
         let _ = writeln!(std::io::stderr(), "{}", told.trim_end());
         Ok(())

@@ -1,4 +1,4 @@
-//! `cognate embed`: the vectors of texts, or of that of every row of files.
+//! `cognate embed`: the vectors of texts, or of the text in every row of files.
 
 use std::sync::Arc;
 

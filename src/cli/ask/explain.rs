@@ -1,4 +1,4 @@
-//! `cognate explain`: why two texts scored as they did.
+//! `cognate explain`: why two texts got their score.
 
 use std::fmt::Write as _;
 use std::io;
@@ -42,8 +42,7 @@ pub(in crate::cli) fn run(args: ExplainArgs) -> Result<(), Failure> {
     paint(&for_people(&explained, [&args.a, &args.b], query.method.name()))
 }
 
-/// Prints to standard output, in colours where it is a terminal that wants them; a reader that went
-/// away is no failure.
+/// Prints to standard output, in colour on a terminal that wants it; a closed reader is no failure.
 fn paint(text: &str) -> Result<(), Failure> {
     match writeln!(anstream::stdout().lock(), "{}", text.trim_end()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -51,7 +50,7 @@ fn paint(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// The summary, each text as it stands and word by word, and the cosines between the words.
+/// The summary, each text and its words, and the cosines between the words.
 fn for_people(explained: &Explanation, texts: [&str; 2], method: &str) -> String {
     let mut told = explained.sentence(method) + "\n";
     let most = heat::largest_share(explained);
@@ -81,7 +80,6 @@ fn line(token: &str, share: Option<f32>, most: f32, note: &str) -> String {
     format!("  {style}{share:>8}{style:#}{}\n", rest.trim_end())
 }
 
-/// How a word was found, where it is not simply listed.
 fn how(ExplainedWord { token, word, found, pieces, .. }: &ExplainedWord) -> String {
     let word = word.as_deref().unwrap_or_default();
     match found {

@@ -1,5 +1,6 @@
-//! An explanation on a terminal: texts painted by what their words add to the score, and the cosines
-//! between their words as a map of shades. Whether colours reach the terminal is not known here.
+//! An explanation on a terminal: texts coloured by their words' shares of the score, and the
+//! cosines between their words as shaded cells. Whether colours reach the terminal is not known
+//! here.
 
 use std::fmt::Write;
 
@@ -9,26 +10,20 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::cli::ask::on_a_line;
 
-/// Columns of a terminal that a map may take; a wider one goes on below.
 const MOST_COLUMNS: usize = 96;
-/// Columns of a word's name; a longer name is cut.
 const NAME_COLUMNS: usize = 16;
-/// Columns of a cosine with its shade.
 const CELL_COLUMNS: usize = 8;
-/// Backgrounds for shares above 0, the least first; black text is read on all of them.
+/// Backgrounds for positive shares, the smallest first; black text is readable on all of them.
 const GAINS: [u8; 4] = [194, 157, 120, 77];
-/// Backgrounds for shares below 0.
 const LOSSES: [u8; 4] = [224, 217, 210, 203];
-/// Colours of the shades, the palest first.
 const HEAT: [u8; 5] = [250, 109, 73, 37, 30];
-/// A cosine below 0.2, 0.4, 0.6, 0.8, and above.
 const SHADES: [&str; 5] = ["  ", "░░", "▒▒", "▓▓", "██"];
 const BLACK: u8 = 16;
 
-/// The text, each word on a background that says how large its share is beside `most`.
+/// The text, each word on a background for its share relative to `most`.
 pub(super) fn painted(text: &str, words: &[ExplainedWord], most: f32) -> String {
     let (mut told, mut told_to) = (String::new(), 0);
-    // What a token became stands together.
+    // The words of one token stay together.
     for parts in words.chunk_by(|one, next| one.span == next.span) {
         let [from, to] = parts.first().map_or([0, 0], |word| word.span.map(|at| at as usize));
         let from = from.max(told_to);
@@ -43,16 +38,15 @@ pub(super) fn painted(text: &str, words: &[ExplainedWord], most: f32) -> String 
     told + &on_a_line(text.get(told_to..).unwrap_or_default())
 }
 
-/// The largest share of any word, by its size.
+/// The largest share of any word, by absolute value.
 pub(super) fn largest_share(explained: &Explanation) -> f32 {
     let words = explained.one.iter().chain(&explained.other);
     words.filter_map(|word| word.share).map(f32::abs).fold(0.0, f32::max)
 }
 
-/// How a share is painted, where the largest is `most`.
+/// The style for a share, where the largest is `most`.
 pub(super) fn of_share(share: f32, most: f32) -> Style {
     let steps = if share < 0.0 { LOSSES } else { GAINS };
-    // Too little to see is not painted.
     if most == 0.0 || share.abs() < 0.05 * most {
         return Style::new();
     }
@@ -62,7 +56,7 @@ pub(super) fn of_share(share: f32, most: f32) -> Style {
     Style::new().fg_color(Some(Ansi256Color(BLACK).into())).bg_color(Some(background))
 }
 
-/// The cosines between the words: a row a word of A, a column a word of B.
+/// The cosines between the words: a row per word of A, a column per word of B.
 pub(super) fn map(explained: &Explanation) -> String {
     let mut told = String::new();
     if explained.one.is_empty() || explained.other.is_empty() {
@@ -103,7 +97,7 @@ pub(super) fn map(explained: &Explanation) -> String {
     told
 }
 
-/// Columns of a word of B, with those between it and the next.
+/// Columns for a word of B, including the gap to the next.
 fn width_of(name: &str) -> usize {
     name.width().max(CELL_COLUMNS) + 2
 }
@@ -114,7 +108,7 @@ fn cell(cosine: f32, columns: usize) -> String {
         0 => Style::new(),
         step => Style::new().fg_color(Some(Ansi256Color(HEAT[step]).into())),
     };
-    // What rounds to nothing has no sign.
+    // A cosine that rounds to zero has no sign.
     let cosine = if cosine.abs() < 0.005 { 0.0 } else { cosine };
     let number = format!("{cosine:>5.2}");
     let rest = columns.saturating_sub(3 + number.len());
@@ -126,7 +120,7 @@ fn padded(name: &str, columns: usize) -> String {
     format!("{name}{:rest$}", "")
 }
 
-/// A name of no more columns than a name may have.
+/// A name cut to the columns that it may have.
 fn shortened(name: &str) -> String {
     if name.width() <= NAME_COLUMNS {
         return name.to_owned();

@@ -1,5 +1,6 @@
-//! `cognate similarity`, `rank`, `embed` and `explain`: one question, or that of every row of files,
-//! answered by the engine without a service. Models, limits and settings are those that `cognate serve` would have here.
+//! `cognate similarity`, `rank`, `embed` and `explain`: one question, or one for every row of
+//! files, answered by the engine without a service. Models, limits and settings are those that
+//! `cognate serve` would have here.
 
 mod bulk;
 pub(super) mod embed;
@@ -25,9 +26,7 @@ use crate::http::request::fields::OpposedPolicy;
 use crate::http::request::query::{Fused, Resolved};
 use crate::http::{Models, Settings};
 
-/// Most bytes of standard input: it is held in memory.
 const MOST_INPUT: u64 = 256 << 20;
-/// The argument that stands for standard input.
 const STANDARD_INPUT: &str = "-";
 
 /// The model and the method that answer.
@@ -65,21 +64,21 @@ pub(super) struct KnownQuery {
 }
 
 impl KnownQuery {
-    /// The ranking with this said of it.
+    /// The ranking with these flags.
     pub(super) fn of(&self, resolved: Resolved) -> Resolved {
         let query = Query { min_known: self.min_known.unwrap_or(0.0) as f32, ..resolved.query };
         Resolved { query, ..resolved }
     }
 }
 
-/// Tells whoever sees standard error whether words of a query are unknown.
+/// Warns on standard error if words of a query are unknown.
 pub(super) fn tell_query(page: &Page) {
     if let Some(known) = page.ranking.query_known.filter(|known| *known < 1.0) {
         note(&format!("{:.0} % of the query's words are known", 100.0 * known));
     }
 }
 
-/// Tells something beside the answer. A standard error that is closed is no reason to fail.
+/// Prints a note on standard error. If that is closed, this is no reason to fail.
 pub(super) fn note(told: &str) {
     let _ = writeln!(io::stderr(), "{}", on_a_line(told));
 }
@@ -94,7 +93,7 @@ pub(super) struct CountedOpposites {
 }
 
 impl CountedOpposites {
-    /// The query with this said of it, by the method that scores then.
+    /// The query with these flags, by the method that scores then.
     pub(super) fn of(&self, query: Query) -> Query {
         query.with_opposites(self.opposites)
     }
@@ -114,7 +113,7 @@ pub(super) struct OpposedResults {
 }
 
 impl OpposedResults {
-    /// The ranking with this said of it.
+    /// The ranking with these flags.
     pub(super) fn of(&self, resolved: Resolved) -> Resolved {
         let query = Query { opposes: self.return_opposes, ..self.counted.of(resolved.query) };
         Resolved { query, ..resolved }
@@ -124,7 +123,7 @@ impl OpposedResults {
         self.opposes == Some(OpposedPolicy::Drop)
     }
 
-    /// The first flag that only the results of one query can follow, if one was given.
+    /// The first given flag that only the results of one query allow, if any.
     fn of_one_query(&self) -> Option<&'static str> {
         let own =
             [("--opposes", self.opposes.is_some()), ("--return-opposes", self.return_opposes)];
@@ -156,7 +155,7 @@ impl Chosen {
         open_model(self.model.as_ref())
     }
 
-    /// How candidates are ranked by this model: a method, or several that it fuses.
+    /// What ranks candidates with this model: a method, or several fused ones.
     pub(super) fn ranked_by(
         &self,
         model: &Arc<LoadedModel>,
@@ -188,7 +187,7 @@ impl Chosen {
         Ok(Resolved { model, query, fused: Some(Fused { name, fusion }) })
     }
 
-    /// How the question is asked of this model.
+    /// The query for this model.
     pub(super) fn query(&self, engine: &Engine) -> Result<Query, Failure> {
         let method = engine.method(&self.method).map_err(refused)?;
         Ok(Query { truncate: self.truncate, ..Query::new(method) })
@@ -199,7 +198,7 @@ impl Chosen {
         self.method.trim().eq_ignore_ascii_case("auto")
     }
 
-    /// [`Chosen::query`] where vectors are wanted: the model's choice for scores need not have them.
+    /// [`Chosen::query`] for vectors: the model's choice for scores need not have them.
     fn vectors(&self, engine: &Engine) -> Result<Query, Failure> {
         let query = self.query(engine)?;
         if self.is_auto() {
@@ -209,15 +208,15 @@ impl Chosen {
     }
 }
 
-/// Opens the model that is named, or the first that a service would take, with the limits that the
-/// service would have.
+/// Opens the named model, or the first that a service would take, with the limits that the service
+/// would have.
 pub(super) fn open_model(model: Option<&String>) -> Result<Arc<LoadedModel>, Failure> {
     let given = model.map(|model| ("model".to_owned(), vec![model.clone()]));
     let loaded = machine::settings(None, given.into_iter().collect(), &[]);
     serve::refuse(&loaded.problems)?;
     let mut model = loaded.settings.model;
     model.truncate(1);
-    // Whether this process could write to the file matters to who serves it.
+    // Whether this process could write to the file matters only to a service.
     let settings = Settings { model, strict: false, ..loaded.settings };
     let models = Models::open(&settings)?;
     models.choose(None).cloned().map_err(|error| usage(error.detail))
@@ -231,7 +230,8 @@ pub(super) fn refused(error: QueryError) -> Failure {
     }
 }
 
-/// A question about one pair that cannot be answered: its texts are called as its arguments are.
+/// A question about one pair that cannot be answered: the message names its texts as the arguments
+/// are named.
 fn pair_refused(error: QueryError) -> Failure {
     match error.place() {
         Some(Place::Pair(_, side)) => {
@@ -241,7 +241,7 @@ fn pair_refused(error: QueryError) -> Failure {
     }
 }
 
-/// Says so where a text is the name of a file, which may have been meant.
+/// Notes a text that is the name of a file, which may have been meant.
 fn note_files(texts: &[String]) {
     if let Some(name) = texts.iter().find(|text| Path::new(text).is_file()) {
         note(&format!(
@@ -251,7 +251,6 @@ fn note_files(texts: &[String]) {
     }
 }
 
-/// The texts given, or the lines of standard input where `-` is all that is given.
 fn texts(given: Vec<String>) -> Result<Vec<String>, Failure> {
     if given != [STANDARD_INPUT] {
         note_files(&given);
@@ -266,7 +265,7 @@ fn texts(given: Vec<String>) -> Result<Vec<String>, Failure> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// A text on a line of its own: without characters that end lines or steer terminals.
+/// A text on one line: without characters that end lines or control terminals.
 pub(super) fn on_a_line(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }

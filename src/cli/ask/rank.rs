@@ -1,5 +1,5 @@
-//! `cognate rank`: candidates by how alike they are to a text, or to liked texts and not to disliked
-//! ones; or those of every query of files.
+//! `cognate rank`: candidates by their similarity to a text, or to liked and not to disliked texts;
+//! or for every query of files.
 
 use std::fmt;
 use std::fmt::Write;
@@ -92,7 +92,7 @@ pub(in crate::cli) fn share(written: &str) -> Result<Share, String> {
     crate::cli::share(written).map(Share)
 }
 
-/// Options of a page of which nearly the same is left out and what is alike is spread.
+/// Options of a page with near-duplicates left out and varied results.
 pub(in crate::cli) fn varied(
     collapse: Option<Threshold>,
     diversify: Option<Share>,
@@ -128,8 +128,7 @@ impl RankArgs {
     }
 }
 
-/// For people: the score, or a dash where there is none, and the text; below it what speaks for it and what
-/// it stands for.
+/// For people: the score, or a dash, and the text; below it the words and the duplicates.
 pub(in crate::cli) fn show_result<'t>(
     out: &mut dyn Write,
     (score, text): (Option<f32>, &str),
@@ -165,7 +164,7 @@ fn told(page: &Page, candidates: &[String]) -> String {
     told
 }
 
-/// The question with a threshold, and what that comes to.
+/// The question with a threshold, and its value.
 pub(in crate::cli) fn judged(
     mut resolved: Resolved,
     threshold: Option<Threshold>,
@@ -201,7 +200,7 @@ pub(in crate::cli) fn run(mut args: RankArgs) -> Result<(), Failure> {
     print(&serde_json::to_string(&response)?)
 }
 
-/// The question for a page, unless the method does not support it.
+/// The question for a page; refuses options that the method does not support.
 pub(in crate::cli) fn question<'t>(
     resolved: &Resolved,
     asked: Asked<'t>,

@@ -1,4 +1,4 @@
-//! `cognate similarity`: the score of one pair, or of that of every row of files.
+//! `cognate similarity`: the score of one pair, or of the pair in every row of files.
 
 use std::sync::Arc;
 

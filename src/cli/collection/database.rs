@@ -1,5 +1,5 @@
-//! `cognate collection init` and `index`: what a database needs for collections, and what finds nearest items
-//! there.
+//! `cognate collection init` and `index`: set up a database for collections, and the index of its
+//! vectors.
 
 use std::fmt;
 
@@ -87,7 +87,6 @@ impl fmt::Display for Initialised {
     }
 }
 
-/// What was made of a collection's items.
 #[derive(Serialize)]
 #[cfg_attr(not(feature = "postgres"), allow(dead_code))]
 pub(super) struct Indexed {

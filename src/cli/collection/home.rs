@@ -13,14 +13,13 @@ use cognate_collections::{Collection, Cut, EmbeddedHome, Home, Limits, ReplicaHo
 
 use crate::cli::{Failure, usage};
 
-/// What collections may take is for whoever serves them to say.
+/// Limits of collections are the service's to set.
 pub(super) const LIMITS: Limits = Limits {
     collections: usize::MAX,
     items: usize::MAX,
     bytes: usize::MAX,
     text_bytes: TextLimits::DEFAULT.bytes,
 };
-/// How long one statement of a database may take.
 #[cfg(feature = "postgres")]
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -45,7 +44,7 @@ pub(super) struct FolderArgs {
 }
 
 impl FolderArgs {
-    /// Its collections; the folder must be there.
+    /// Its collections; the folder must exist.
     pub(super) fn open(&self) -> Result<EmbeddedHome, Failure> {
         let folder = &self.data;
         match folder.is_dir() {
@@ -56,7 +55,7 @@ impl FolderArgs {
 }
 
 impl HomeArgs {
-    /// The collections; a folder must be there.
+    /// The collections; a folder must exist.
     pub(super) fn open(&self) -> Result<Box<dyn Home>, Failure> {
         match (&self.postgres, &self.data) {
             (None, Some(data)) => Ok(Box::new(FolderArgs { data: data.clone() }.open()?)),
@@ -64,7 +63,7 @@ impl HomeArgs {
         }
     }
 
-    /// The collections, of which nothing is changed: those of a folder that a service has, too.
+    /// The collections, read-only: a service may have the folder open.
     pub(super) fn read(&self) -> Result<Box<dyn Home>, Failure> {
         match (&self.postgres, &self.data) {
             (None, Some(folder)) if folder.is_dir() => {
@@ -74,7 +73,7 @@ impl HomeArgs {
         }
     }
 
-    /// The collections; a folder is made if it is not there.
+    /// The collections; a missing folder is made.
     pub(super) fn make(&self) -> Result<Box<dyn Home>, Failure> {
         match &self.data {
             Some(folder) if self.postgres.is_none() => Ok(Box::new(open_folder(folder)?)),
@@ -87,7 +86,7 @@ fn open_folder(folder: &Path) -> Result<EmbeddedHome, Failure> {
     Ok(told(EmbeddedHome::open(folder, LIMITS)?))
 }
 
-/// Tells what was cut off logs when a folder was opened.
+/// Reports what was cut off logs when a folder was opened.
 pub(super) fn told<T>((opened, cuts): (T, Vec<Cut>)) -> T {
     for cut in cuts {
         let (path, bytes) = (cut.path.display(), cut.bytes);
@@ -115,7 +114,7 @@ fn open_database(_: &str) -> Result<Box<dyn Home>, Failure> {
     Err(usage(cognate_collections::NO_POSTGRES))
 }
 
-/// The collection of a name, which must be there.
+/// The collection of this name, which must exist.
 pub(super) fn named(home: &dyn Home, name: &str) -> Result<Arc<dyn Collection>, Failure> {
     let all = home.all()?;
     let found = all.iter().find(|one| one.name() == name);

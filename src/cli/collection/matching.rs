@@ -1,5 +1,5 @@
-//! `cognate collection match`: for each item of a file in turn its nearest and its event, and then it is
-//! added.
+//! `cognate collection match`: finds for each item of a file in turn its nearest items and its
+//! event, and then adds it.
 
 use std::collections::HashSet;
 use std::io;
@@ -20,7 +20,6 @@ use crate::cli::events::FollowArgs;
 use crate::cli::{Failure, ask, usage};
 use crate::http::api::collections::MatchedEntry;
 
-/// Items that are decided and written together, if so many are there.
 pub(super) const BATCH: usize = 256;
 
 #[derive(Debug, Args)]
@@ -95,7 +94,7 @@ pub(super) fn run(args: &MatchArgs) -> Result<(), Failure> {
     let mut ended = false;
     while !ended {
         let (mut batch, mut names) = (Vec::new(), HashSet::new());
-        // A name that comes again is matched after the one before it was added.
+        // A repeated name is matched after the earlier item was added.
         while batch.len() < BATCH && (batch.is_empty() || input.has_line()) {
             let Some(next) = item(&mut input, cognate_collections::now())? else {
                 ended = true;
@@ -121,7 +120,7 @@ fn is_gone(error: &anyhow::Error) -> bool {
     kind == Some(ErrorKind::BrokenPipe)
 }
 
-/// Matches items, whose answers are certain to last.
+/// Matches items and waits until their writes are durable.
 pub(super) fn matched(
     collection: &dyn Collection,
     engine: &SharedEngine,

@@ -1,6 +1,6 @@
-//! `cognate collection`: the collections of a folder or a database, made, filled, looked at, ranked,
-//! matched, written out, tidied and copied without a service. One process writes to a folder at a time; to
-//! read or copy it nobody needs it.
+//! `cognate collection`: makes, fills, describes, ranks, matches, exports, tidies and copies the
+//! collections of a folder or a database without a service. One process at a time writes to a
+//! folder; others may read or copy it meanwhile.
 
 mod database;
 mod home;
@@ -32,9 +32,7 @@ use crate::cli::collection::home::{FolderArgs, HomeArgs, named};
 use crate::cli::events::stop_at_signals;
 use crate::cli::{Failure, show, usage};
 
-/// Items that are written to the log together.
 const BATCH: usize = 1000;
-/// Longest line of a file of items.
 const LINE_BYTES: usize = 1 << 20;
 const MOST_ITEMS: u64 = 100_000_000;
 
@@ -90,7 +88,6 @@ pub(super) struct CreateArgs {
     drop: bool,
 }
 
-/// A bound, or none.
 #[derive(Debug, Clone, Copy)]
 struct Bound<T>(Option<T>);
 
@@ -199,7 +196,7 @@ fn create(args: &CreateArgs) -> Result<(), Failure> {
     }
 }
 
-/// What came of a file of items.
+/// The outcome of loading a file of items.
 #[derive(Debug, Default, Serialize)]
 struct Loaded {
     added: usize,
@@ -254,7 +251,7 @@ fn input_of(file: &Path) -> Result<Input, Failure> {
     }
 }
 
-/// The next item of a file; lines of white space are passed over.
+/// The next item of a file; blank lines are skipped.
 fn item(input: &mut Input, now: i64) -> Result<Option<Item>, Failure> {
     loop {
         let Some(line) = input.read_line_bounded(LINE_BYTES)? else { return Ok(None) };
@@ -297,7 +294,6 @@ struct One {
     ttl_s: Option<i64>,
 }
 
-/// A collection whose log cannot be read, and why.
 #[derive(Debug, Serialize)]
 struct Unread {
     name: String,
@@ -310,7 +306,7 @@ impl From<(String, String)> for Unread {
     }
 }
 
-/// The failure of a command that did without these, which are told already.
+/// Fails if collections could not be read, which were reported already.
 fn check_read(unread: usize, what: &str) -> Result<(), Failure> {
     match unread {
         0 => Ok(()),
@@ -369,7 +365,6 @@ fn export(args: &ExportArgs) -> Result<(), Failure> {
     write_items(items.iter().map(|(_, item)| item))
 }
 
-/// Writes items to standard output, one a line.
 fn write_items<'i>(mut items: impl Iterator<Item = &'i Arc<Item>>) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let written = items.try_for_each(|item| {

@@ -1,5 +1,5 @@
-//! `cognate collection plan`: what a collection would take, told from a sample of its items. The sample is
-//! loaded, opened again, ranked and matched here, on this machine.
+//! `cognate collection plan`: estimates what a collection would take from a sample of its items.
+//! The sample is loaded, reopened, ranked and matched here, on this machine.
 
 use std::collections::HashSet;
 use std::fs::DirBuilder;
@@ -23,9 +23,7 @@ use crate::cli::collection::{BATCH, MOST_ITEMS, input_of, item, matching};
 use crate::cli::events::FollowArgs;
 use crate::cli::{Failure, ask, count, show, usage};
 
-/// Most items of a file that are read as the sample.
 const MOST_SAMPLE: usize = 100_000;
-/// The collection in which they are.
 const NAME: &str = "sample";
 
 #[derive(Debug, Args)]
@@ -49,30 +47,29 @@ pub(in crate::cli) struct PlanArgs {
     json: bool,
 }
 
-/// What was found of the sample, and what follows for all items.
+/// Measurements of the sample, and estimates for all items.
 #[derive(Debug, Serialize)]
 struct Plan {
     sample: usize,
     items: u64,
     memory: Size,
-    /// With the vectors that rankings of a shortlist keep.
+    /// With the vectors that rankings with a shortlist store.
     memory_ranked: Size,
-    /// Of an item that is among those that `match` looks back at, beyond its memory.
+    /// Bytes of an item in the window of `match`, besides its memory.
     window_bytes_an_item: f64,
-    /// How many it looks back at, and the bytes of that many.
+    /// Items of the window, and their bytes.
     window_items: u64,
     window_bytes: u64,
     log: Size,
     start_s: f64,
-    /// Items that one thread of this machine matches in a second, each 256 made to last in the temporary
-    /// folder before the next.
+    /// Items that one thread of this machine matches in a second, each 256 made durable in the
+    /// temporary folder before the next.
     matched_a_second: f64,
-    /// How many of such threads the asked-for rate takes.
+    /// Number of such threads for the requested rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     threads: Option<f64>,
 }
 
-/// Bytes an item, and of all items.
 #[derive(Debug, Serialize)]
 struct Size {
     bytes_an_item: f64,
@@ -111,7 +108,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// A folder that ends with the plan, unless it is killed.
+/// A folder that is removed after the plan, unless the process is killed.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -152,7 +149,7 @@ pub(super) fn run(args: &PlanArgs) -> Result<(), Failure> {
     let start = begun.elapsed().as_secs_f64() / sample as f64;
     let collection = named(&collections, NAME)?;
     let plain = collection.told(now)?.bytes as u64;
-    // What is kept beside the items is told of all collections together.
+    // Totals include the data that is stored besides the items.
     let kept = |home: &dyn Home| (home.totals(now).bytes as u64).saturating_sub(plain);
     let likes = Likes::any_of(items.first().map(|item| &*item.text));
     let shortlist = Choice::Shortlist(TopQuery::of_liked(&model.engine, &likes, 1));
@@ -205,7 +202,6 @@ pub(super) fn run(args: &PlanArgs) -> Result<(), Failure> {
     show(&plan, args.json)
 }
 
-/// The items of the sample, each name once.
 fn sample(args: &PlanArgs) -> Result<Vec<Item>, Failure> {
     let mut input = input_of(&args.sample)?;
     let (mut items, mut names) = (Vec::new(), HashSet::new());

@@ -1,4 +1,4 @@
-//! `cognate collection promote`: a folder whose writer is gone, made ready for another one.
+//! `cognate collection promote`: prepares a folder whose writer is gone for another one.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::cli::collection::home::{FolderArgs, LIMITS, told};
 use crate::cli::{Failure, show, usage};
 
-/// Longer than two of the intervals at which who writes touches its lock.
+/// Longer than two of the intervals at which a writer touches its lock.
 const WATCH: Duration = Duration::from_secs(12);
 
 #[derive(Debug, Args)]

@@ -1,5 +1,5 @@
-//! `cognate collection rank`: the items of a collection by how alike they are to a text, or to items and
-//! not to others.
+//! `cognate collection rank`: the items of a collection by their similarity to a text, or to some
+//! items and not to others.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -109,19 +109,19 @@ pub(in crate::cli) struct RankArgs {
 #[derive(Debug, Serialize)]
 struct Found<'f> {
     collection: &'f str,
-    /// `boosts`, where these rank alone.
+    /// `boosts`, if these alone rank.
     #[serde(skip_serializing_if = "Option::is_none")]
     ranked_by: Option<&'static str>,
     items: usize,
-    /// Where not all that are meant were: how many were taken for each text that is asked about.
+    /// If not all selected items were ranked: how many were taken for each text of the query.
     #[serde(skip_serializing_if = "Option::is_none")]
     shortlist: Option<usize>,
     results: Vec<Line<'f>>,
-    /// How many of them cannot be scored.
+    /// Number of items that cannot be scored.
     unscored: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     query_known: Option<f32>,
-    /// Places of liked and disliked items that the collection does not have.
+    /// Indices of liked and disliked items that the collection does not have.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     like_missing: &'f [usize],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -187,7 +187,6 @@ impl RankArgs {
     }
 }
 
-/// The boosts of items that are asked for.
 fn boosts(args: &RankArgs) -> Result<Option<ItemBoosts>, Failure> {
     let mut items = Vec::new();
     for one in &args.boost {
@@ -262,7 +261,7 @@ pub(super) fn run(args: &RankArgs) -> Result<(), Failure> {
     };
     let lines = page.results().filter_map(|result| {
         let item = item(result.index)?;
-        // What cannot be scored is no result.
+        // An item without a score is no result.
         let score = result.score?;
         Some(Line {
             id: &item.id,

@@ -1,4 +1,4 @@
-//! `cognate collection salvage`: what can be read of a damaged log.
+//! `cognate collection salvage`: reads what is readable of a damaged log.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,6 @@ struct Report {
     missing: Vec<Missing>,
 }
 
-/// A part of the log that could not be read.
 #[derive(Debug, Serialize)]
 struct Missing {
     from_byte: u64,
@@ -65,7 +64,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Reads what can be read of a collection, and names on standard error what is missing.
+/// Reads what is readable of a collection, and reports on standard error what is missing.
 pub(super) fn read(data: &Path, name: &str) -> Result<Salvaged, Failure> {
     let salvaged = Salvaged::read(data, name)?;
     salvaged.gaps.iter().for_each(|gap| eprintln!("{}", Missing::from(gap)));

@@ -1,4 +1,5 @@
-//! `cognate collection sweep`: the events that other thresholds would make of the items of a collection.
+//! `cognate collection sweep`: the events that other thresholds would give for the items of a
+//! collection.
 
 use std::path::PathBuf;
 

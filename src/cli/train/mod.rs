@@ -49,7 +49,6 @@ struct CheckpointArgs {
 }
 
 impl CheckpointArgs {
-    /// The files of the run that writes `output`.
     fn files(self, output: PathBuf, report: Option<PathBuf>) -> RunFiles {
         let checkpoint = self.checkpoint.unwrap_or_else(|| checkpoint::beside(&output));
         RunFiles { output, report, checkpoint, restart: self.restart }

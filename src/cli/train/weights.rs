@@ -14,10 +14,10 @@ use crate::cli::model_file::ModelArgs;
 use crate::cli::train::{CheckpointArgs, refused};
 use crate::cli::{Failure, MOST_EPOCHS, MOST_THREADS, count, show};
 
-/// The default of `--memory` is spelled as people do.
+/// Help writes the default of `--memory` with its unit.
 const _: () = assert!(weights::KEPT_BYTES == 4 << 30);
 
-/// Flags that say how weights are trained, and so have no say over weights that are there.
+/// Flags of training, which have no effect on existing weights.
 const OF_TRAINING: [&str; 15] = [
     "couples",
     "loss",

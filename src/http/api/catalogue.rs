@@ -186,7 +186,7 @@ impl MethodEntry {
             scores: part.scores.clone(),
             weight: part.weight,
         };
-        // A candidate is scored where any part scores it; runs and tokens ask less than words.
+        // A candidate is scored if any part scores it; runs and tokens require less than words.
         let words = |fusion: &Arc<Fusion>| {
             let words = |method: Method| method.info().reads == Reads::Words;
             fusion.methods().all(|(_, method, _)| words(method)) && fusion.runs().next().is_none()

@@ -1,4 +1,4 @@
-//! How much work a question is and how long its answer, before either is begun.
+//! Estimates the work of a question and the length of its answer, before either is begun.
 
 use std::time::Duration;
 
@@ -7,23 +7,21 @@ use crate::http::error::{ApiError, Code};
 use crate::http::request::query::{MULTIPLICATIONS_PER_NANO, Resolved, estimate};
 use crate::http::work::pool;
 
-/// Bytes of an answer beside its lists.
+/// Bytes of an answer besides its lists.
 pub(crate) const ANSWER_HEAD: usize = 256;
 /// Bytes of an index in an answer, with its comma.
 pub(crate) const INDEX_BYTES: usize = 6;
 /// Most bytes of a score or another number in an answer, with its comma.
 pub(crate) const NUMBER_BYTES: usize = 13;
 
-/// How many times the time that all threads have until the deadline a question may be estimated to
-/// take. Estimates are made for a common core and hold within a factor of 2 either way for words as
-/// they are written; so what is estimated at less may be in time on a fast core with nothing else to
-/// do, and what is estimated at more would be late the next time as well, and is refused.
+/// A question is refused if its estimate exceeds this many times the time that all threads have
+/// until the deadline. Estimates are made for a common core and hold within a factor of 2 either
+/// way for words as they are written: a question below this may be in time on a fast idle core, and
+/// one above would be late at a repetition too.
 pub(crate) const SLACK: u64 = 2;
 
-/// How much work a question is.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost {
-    /// Items of the list that makes it long.
     pub items: usize,
     pub(crate) nanos: u64,
     pub(crate) answer_bytes: usize,
@@ -45,7 +43,7 @@ impl Cost {
         let certain = estimate(bytes, least);
         if certain / SLACK > time {
             let each = (certain / items.max(1) as u64).max(1);
-            // Items are computed by one thread each.
+            // One thread computes an item.
             let batch = match time / each {
                 largest if each <= deadline => {
                     format!("the largest batch that could is about {largest}")
@@ -62,8 +60,8 @@ impl Cost {
         Ok(Self { items, nanos: estimate(bytes, most), answer_bytes: 0 })
     }
 
-    /// Notes the estimated bytes of the answer, or refuses a question with a larger answer than any
-    /// may have; `pointer` names the list that makes it long.
+    /// Sets the estimated bytes of the answer, or refuses a question whose answer exceeds the
+    /// limit; `pointer` names the list that makes it long.
     pub(crate) fn answering(
         self,
         bytes: usize,
@@ -83,8 +81,6 @@ impl Cost {
         self.answering(self.answer_bytes.saturating_add(bytes), pointer, app)
     }
 
-    /// Adds multiplications on one thread, or refuses a question that would certainly be late by
-    /// them.
     pub(crate) fn heavier(self, multiplications: u64, app: &App) -> Result<Self, ApiError> {
         let more = multiplications / MULTIPLICATIONS_PER_NANO;
         let deadline_ms = app.settings.compute_deadline_ms;
@@ -95,7 +91,6 @@ impl Cost {
         Ok(Self { nanos: self.nanos.saturating_add(more), ..self })
     }
 
-    /// Number of items in one part of the answer.
     pub(crate) fn per_part(&self) -> usize {
         pool::items_per_part(self.items, self.nanos)
     }

@@ -49,12 +49,12 @@ pub struct EmbedRequest<'b> {
     pub(crate) foreign: Foreign,
 }
 
-/// What other dialects ask of vectors.
+/// Options for vectors that other dialects have.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Foreign {
-    /// How many of a vector's first numbers are wanted.
+    /// Number of leading components to return.
     pub dimensions: Option<usize>,
-    /// Whether a text that is longer than any may be is refused: cut or not, no vector is its.
+    /// Whether a text beyond the length limit is refused rather than cut.
     pub refuse_long: bool,
 }
 
@@ -144,7 +144,7 @@ pub(crate) enum Vector<'r> {
 }
 
 impl UnknownVector {
-    /// The substitute for the vector of a text that has none.
+    /// The substitute for the vector of a text without one.
     pub(crate) fn vector(self, text: &str, dims: usize, model: &Model) -> Option<Vec<f32>> {
         let made = match self {
             Self::Null | Self::Error => return None,
@@ -162,7 +162,7 @@ impl UnknownVector {
     }
 }
 
-/// Gives a vector length 1, if it has any.
+/// Scales a vector to length 1, unless it is zero.
 fn set_length_1(vector: &mut [f32]) {
     let square: f64 = vector.iter().map(|&value| f64::from(value) * f64::from(value)).sum();
     let length = square.sqrt();
@@ -191,7 +191,7 @@ impl Encoding {
     }
 }
 
-/// What is asked of texts: vectors of a shape.
+/// A request for vectors of a certain form.
 pub(crate) struct Embedding {
     pub(crate) resolved: Resolved,
     pub(crate) encoding: Encoding,
@@ -202,8 +202,8 @@ pub(crate) struct Embedding {
 }
 
 impl Embedding {
-    /// Finds the model, a method that has vectors, and their dimensions. `auto` is the model's choice for
-    /// vectors: that for scores need not have any.
+    /// Finds the model, a method that has vectors, and their dimensions. `auto` is the model's
+    /// choice for vectors: its choice for scores need not have any.
     pub(crate) fn new(
         mut selection: Selection<'_>,
         shape: EmbedParameters,
@@ -233,8 +233,8 @@ impl Embedding {
         })
     }
 
-    /// The vector that is sent: the first numbers of the text's own or of what stands in its place, scaled
-    /// to length 1.
+    /// The vector to send: the leading components of the text's own or of its substitute, scaled to
+    /// length 1.
     fn shape(&self, vector: Option<Vec<f32>>, text: &str, all: usize) -> Option<Vec<f32>> {
         let model = self.resolved.model.engine.model();
         let mut vector = vector.or_else(|| self.unknown.vector(text, all, model))?;
@@ -294,7 +294,7 @@ fn of_no_vector(mut error: ApiError) -> ApiError {
 }
 
 impl<'b> EmbedRequest<'b> {
-    /// Looks up what is asked, for an answer in a form that has so many bytes a text beside its vector.
+    /// Plans a request, for an answer that takes `each` bytes for a text besides its vector.
     pub(crate) fn plan_in<F: Form<Embedding, Text<'b>> + Send + 'b>(
         self,
         form: F,
@@ -323,7 +323,6 @@ impl<'b> EmbedRequest<'b> {
     }
 }
 
-/// Our body: a list of texts, or one text, which stands where the list may stand.
 struct Native {
     is_one: bool,
 }

@@ -1,4 +1,4 @@
-//! What every answer begins with: which model and method gave it.
+//! The head of every answer: the model and the method.
 
 use cognate::engine::Measure;
 

@@ -27,7 +27,7 @@ use crate::http::request::{fields, json};
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
-/// Bytes of an explained word beside its token.
+/// Bytes of an explained word besides its token.
 const WORD_BYTES: usize = 150;
 
 /// The body of `POST /explain`.
@@ -53,8 +53,8 @@ pub(crate) struct ExplainRequest<'b> {
     truncate: Option<bool>,
 }
 
-/// Multiplications that explaining the score of two texts takes: those of the score, and of the matrix,
-/// which is computed whatever the method: a product and two lengths a cell.
+/// Multiplications for explaining the score of two texts: those of the score, and of the matrix,
+/// which is computed whatever the method: a product and two lengths per cell.
 pub(crate) fn explaining(a: &str, b: &str, resolved: &Resolved) -> u64 {
     let dims = resolved.model.engine.model().dims() as u64;
     let cells = resolved.words(a) * resolved.words(b);

@@ -1,5 +1,5 @@
-//! The guides and what errors mean, as pages: the documents of the repository, drawn when they are asked for,
-//! guides once. Links between them lead to each other; what else they link lies in the repository alone.
+//! The guides and the errors as pages: the repository's documents, rendered on request, guides
+//! once. Links between them lead to each other; other links lead to the repository.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use crate::http::error::{ApiError, Code};
 
 const API: &str = include_str!("../../../docs/API.md");
 
-/// Documents for who uses or runs a server, in the order in which they are listed.
+/// Documents for users and operators, in the order in which they are listed.
 const GUIDES: [Guide; 22] = [
     Guide { name: "API", markdown: API },
     Guide { name: "clients", markdown: include_str!("../../../docs/clients.md") },
@@ -47,7 +47,7 @@ static DRAWN: LazyLock<Vec<String>> = LazyLock::new(|| {
 });
 
 struct Guide {
-    /// The document's, without its ending.
+    /// The document's file name, without its extension.
     name: &'static str,
     markdown: &'static str,
 }
@@ -64,7 +64,6 @@ pub(crate) async fn list() -> Response {
     pages::html(page("Guides", &drawn(&format!("# Guides\n\n{list}"))))
 }
 
-/// A guide by the name of its document.
 pub(crate) async fn guide(name: Result<Path<String>, PathRejection>) -> Result<Response, ApiError> {
     let Path(name) = name.map_err(|_| pages::missing())?;
     let at = GUIDES.iter().position(|guide| guide.name == name);
@@ -91,7 +90,7 @@ pub(crate) async fn problem(
     Ok(pages::html(page(title, &drawn(&told))))
 }
 
-/// What the API's document says to who gets this status.
+/// The API document's advice for this status.
 fn advice(status: u16) -> String {
     let errors = API.split("\n## Errors\n").nth(1).unwrap_or_default();
     let rows = errors.lines().filter_map(|line| line.strip_prefix('|')?.strip_suffix('|'));
@@ -114,7 +113,7 @@ fn page(title: &str, body: &str) -> String {
 
 fn drawn(markdown: &str) -> String {
     let (mut events, mut heading) = (Vec::new(), None::<(usize, String)>);
-    // Of each link that is open, whether it leads anywhere.
+    // For each open link, whether it leads anywhere.
     let mut leads = Vec::new();
     for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
         match event {
@@ -139,7 +138,7 @@ fn drawn(markdown: &str) -> String {
                 continue;
             }
             Event::End(TagEnd::Link) if leads.pop() != Some(true) => continue,
-            // Pictures lie in the repository; what they show is their text.
+            // Pictures are only in the repository; their text replaces them.
             Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => continue,
             Event::Text(ref text) | Event::Code(ref text) => {
                 if let Some((_, heading)) = &mut heading {
@@ -160,13 +159,14 @@ fn headed(level: HeadingLevel, text: &str) -> Event<'static> {
     Event::Start(Tag::Heading { level, id, classes: Vec::new(), attrs: Vec::new() })
 }
 
-/// The name by which documents link a heading.
+/// The name by which documents link to a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|one| one.is_alphanumeric() || " -_".contains(*one));
     kept.flat_map(char::to_lowercase).map(|one| if one == ' ' { '-' } else { one }).collect()
 }
 
-/// Where a link of a document leads on this server, or elsewhere; `None` where it leads into the repository.
+/// The target of a link of a document, on this server or elsewhere; `None` for a file of the
+/// repository.
 fn target(link: &str) -> Option<String> {
     if link.starts_with('#') || link.starts_with("https://") {
         return Some(link.to_owned());
@@ -193,7 +193,7 @@ mod tests {
     fn every_link_of_a_guide_leads_to_something() {
         let mut places = BTreeSet::new();
         for (guide, page) in GUIDES.iter().zip(&*DRAWN) {
-            // It stands in the page as it is.
+            // It is inserted into the page without escaping.
             assert!(!guide.title().contains(['<', '&', '`']), "{}", guide.title());
             let ids = page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next());
             places.extend(ids.map(|id| format!("/guides/{}#{id}", guide.name)));

@@ -1,8 +1,8 @@
-//! The endpoints, one file each, and the pipeline that those which compute have in common.
+//! The endpoints, one file each, and the pipeline that those which compute share.
 //!
-//! Verb, path, bodies and refusals of an endpoint stand at its handler, in `#[utoipa::path]`; here it
-//! is put among those that need the same of a caller. Those of other dialects are in `compatible`,
-//! and the `router` puts all of them together.
+//! Verb, path, bodies and errors of an endpoint are declared at its handler, in `#[utoipa::path]`;
+//! here endpoints are grouped by what they require of a caller. Those of other dialects are in
+//! `compatible`, and the `router` puts all of them together.
 
 pub(crate) mod catalogue;
 pub mod collections;

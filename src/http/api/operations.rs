@@ -1,5 +1,5 @@
-//! Whether the server lives, whether it is ready, what it counted, and the order to load its
-//! models again. None of these waits behind requests that compute.
+//! Liveness, readiness, metrics, and the order to reload models. None of these waits behind
+//! requests that compute.
 
 use std::fs;
 use std::sync::Arc;
@@ -85,16 +85,16 @@ pub async fn metrics(State(app): State<Arc<App>>) -> Response {
     ([(header::CONTENT_TYPE, media)], page).into_response()
 }
 
-/// Where the values come from that are kept outside of the metrics.
+/// The sources of values that are not kept in the metrics.
 struct Page<'a> {
     app: &'a App,
     totals: Totals,
-    /// Not known where the system has no `/proc`.
+    /// `None` on systems without `/proc`.
     process: Option<Process>,
 }
 
 impl Page<'_> {
-    /// How far a replica is behind; nothing of a server that is none.
+    /// How far a replica is behind; `None` if the server is no replica.
     fn behind(&self, figure: fn(&Behind) -> f64) -> Option<f64> {
         self.totals.behind.as_ref().map(figure)
     }
@@ -112,7 +112,7 @@ fn seconds(milliseconds: Option<i64>) -> f64 {
     milliseconds.unwrap_or(0) as f64 / 1e3
 }
 
-/// Declares a list of families of one series each: help text, kind and name, and the value's source.
+/// Declares families of one series each: help text, kind and name, and the value's source.
 macro_rules! readings {
     ($list:ident of $source:ty, $value:ty: $(
         #[doc = $help:literal] $kind:ident $name:ident = |$from:pat_param| $read:expr;
@@ -204,7 +204,6 @@ readings! {
     Gauge cognate_model_intact = |model| u8::from(!model.damaged());
 }
 
-/// Fields of `/proc/self/stat`.
 struct Process {
     cpu_seconds: f64,
     resident_bytes: f64,
@@ -216,7 +215,7 @@ struct Process {
 impl Process {
     fn read() -> Option<Self> {
         let line = fs::read_to_string("/proc/self/stat").ok()?;
-        // The name is in brackets and may hold spaces; the numbers follow the last bracket.
+        // The name is in brackets and may have spaces; the numbers follow the last bracket.
         let (_, numbers) = line.rsplit_once(')')?;
         let field: Vec<f64> =
             numbers.split_whitespace().map(|n| n.parse().unwrap_or(0.0)).collect();

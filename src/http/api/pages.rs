@@ -1,5 +1,5 @@
-//! Pages for people: a playground and the document, made readable. All files are in the binary, and
-//! none names another host.
+//! Pages for people: a playground and the API document. All files are in the binary, and none names
+//! another host.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// Files that our pages need: name, media type, contents.
+/// The files of the pages: name, media type, contents.
 const ASSETS: [(&str, &str, &str); 20] = [
     ("playground.css", CSS, include_str!("pages/playground.css")),
     ("answers.css", CSS, include_str!("pages/answers.css")),
@@ -40,8 +40,8 @@ const ASSETS: [(&str, &str, &str); 20] = [
     ("icon.svg", "image/svg+xml", include_str!("pages/icon.svg")),
 ];
 
-/// What our page of the document needs of Swagger UI. Its own page would configure itself by a
-/// script that asks other hosts, and is not served.
+/// A file of Swagger UI that the documentation page needs. Swagger UI's own page would configure
+/// itself by a script that contacts other hosts, and is not served.
 #[cfg(feature = "swagger")]
 fn swagger(name: &str) -> Option<Cow<'static, [u8]>> {
     let is_needed = ["swagger-ui.css", "swagger-ui-bundle.js"].contains(&name);
@@ -82,7 +82,7 @@ pub(crate) async fn docs_file(
     State(app): State<Arc<App>>,
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ApiError> {
-    // A name that is no UTF-8 is none of ours.
+    // A name that is not UTF-8 is none of these files.
     let Path(name) = name.map_err(|_| missing())?;
     if name == "index.html" && cfg!(feature = "swagger") {
         return Ok(file(HTML, docs_page(app.access().is_some()).into_bytes().into()));

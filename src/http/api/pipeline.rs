@@ -1,4 +1,5 @@
-//! The one way of every question that computes: admitted, read, planned, answered here or on a pool.
+//! The common path of every question that computes: admitted, read, planned, answered here or on a
+//! pool.
 
 use std::mem;
 use std::sync::Arc;
@@ -32,20 +33,19 @@ use crate::http::work::file_threads::Unfinished;
 use crate::http::work::pool::{INLINE_NANOS, JobContext};
 use crate::http::work::turns::Turn;
 
-/// Bytes of a body up to which it is parsed where it was read. To read the texts of a longer one
-/// takes too long there.
 const INLINE_BYTES: usize = (INLINE_NANOS / NANOS_PER_BYTE) as usize;
 
 const FINGERPRINT: HeaderName = HeaderName::from_static("x-model-fingerprint");
 const TIMING: HeaderName = HeaderName::from_static("server-timing");
-/// How long a write is waited for.
+/// How long a request waits for a write.
 pub(crate) const DISK_PATIENCE: Duration = Duration::from_secs(10);
-/// Room for the headers of an answer, those of its frame included, so that they never move.
+/// Room for the headers of an answer, those of its frame included, so that they are never
+/// reallocated.
 const HEADERS: usize = 12;
 
-/// A path at which questions are asked: how a question is read from a body.
+/// A path for questions: how a question is read from a body.
 pub(crate) trait Endpoint {
-    /// What the path says, such as a model's name.
+    /// The variables of the path, such as a model's name.
     type Address: Send + Sync + 'static;
 
     fn check_head(request: &Request) -> Result<(), ApiError> {
@@ -56,29 +56,27 @@ pub(crate) trait Endpoint {
     fn read<'b>(body: &'b [u8], address: &Self::Address) -> Result<AnyAsk<'b>, ApiError>;
 }
 
-/// How far a question has come.
 enum Stage<'b> {
     Read(AnyAsk<'b>),
     Planned(AnyPlanned<'b>),
     Answered,
 }
 
-/// What a question needs to go on.
+/// What a question needs to continue.
 enum Need {
     Turn(BoxFuture<Result<Turn, ApiError>>),
     Threads(Threads),
-    /// Units for so many items, which are not free.
+    /// Units for so many items, which are not free now.
     Units(usize),
 }
 
-/// What became of a question on a thread.
 enum Step<Q> {
     Done(Answered),
     Needs(Q, Need),
 }
 
 self_cell! {
-    /// A question with the body that it borrows from, so that another thread can go on with it.
+    /// A question with the body that it borrows from, so that another thread can continue it.
     struct Held {
         owner: Bytes,
         #[covariant]
@@ -94,7 +92,7 @@ struct Answered {
     took: Duration,
 }
 
-/// What a question takes along: the models of its time, its units, its turn.
+/// The state of a question across threads: the models of its time, its units, its turn.
 struct Carried {
     app: Arc<App>,
     models: Arc<Models>,
@@ -103,12 +101,12 @@ struct Carried {
     turn: Option<Turn>,
     /// The dialect of the body, once it was read.
     dialect: Option<Dialect>,
-    /// How long it was computed, without waiting.
+    /// Time of computing, without waiting.
     took: Duration,
 }
 
 impl Carried {
-    /// Learns what a body says of itself; what it needs to be planned, if anything.
+    /// Notes what a parsed body states; returns what it needs to be planned, if anything.
     fn learn(&mut self, ask: &dyn Ask, threads: Threads) -> Option<Need> {
         self.dialect = Some(ask.dialect());
         if let Some(name) = ask.collection() {
@@ -123,7 +121,7 @@ impl Carried {
         (wanted != threads && wanted != Threads::Here).then_some(Need::Threads(wanted))
     }
 
-    /// Takes the units of a planned question; what it needs to be answered, if anything.
+    /// Takes the units of a planned question; returns what it needs to be answered, if anything.
     fn admit(&mut self, planned: &dyn Planned, threads: Threads) -> Option<Need> {
         let (resolved, cost) = (planned.resolved(), planned.cost());
         self.facts.asks(&resolved.model.name, resolved.listed_method(), Some(cost.items));
@@ -139,7 +137,7 @@ impl Carried {
         }
     }
 
-    /// Takes the memory of the answer and has it written.
+    /// Takes the memory of the answer and writes it.
     fn answer(
         &self,
         planned: AnyPlanned<'_>,
@@ -156,7 +154,7 @@ impl Carried {
 }
 
 impl Stage<'_> {
-    /// Goes on as far as these threads may.
+    /// Continues as far as these threads may.
     fn go_on(
         &mut self,
         carried: &mut Carried,
@@ -190,21 +188,19 @@ impl Stage<'_> {
     }
 }
 
-/// Refuses a request by its head, for the path that it was sent to.
 type CheckHead = fn(&Request) -> Result<(), ApiError>;
 
 /// Reads a question from a body, for the path that it was sent to.
 type Reader = Box<dyn for<'b> FnOnce(&'b [u8]) -> Result<AnyAsk<'b>, ApiError> + Send>;
 
-/// A question on its way, and the body before it is read.
 struct Underway {
     carried: Carried,
     body: Result<Held, (Bytes, Reader)>,
 }
 
 impl Underway {
-    /// Goes on with one of these threads; refusals are in the words of the body. Whatever an answered
-    /// question held is given back here: units that wait for the task to go on would pile up.
+    /// Continues on one of these threads; errors are in the body's dialect. An answered question
+    /// returns all of its units here: units that wait for the task to go on would pile up.
     fn advance(mut self, threads: Threads, job: &JobContext) -> Result<Step<Self>, ApiError> {
         let begun = Instant::now();
         let mut held = match self.body {
@@ -228,7 +224,7 @@ impl Underway {
     }
 }
 
-/// The one way of a question: admitted, read, planned, answered here or on a pool.
+/// The common path of a question, generic only where it must be: [`answered`] is compiled once.
 pub(crate) async fn answer<E: Endpoint + 'static>(
     app: Arc<App>,
     address: E::Address,
@@ -242,7 +238,6 @@ pub(crate) async fn answer<E: Endpoint + 'static>(
     }
 }
 
-// For no endpoint by itself, so that it is compiled once.
 async fn answered(
     app: &Arc<App>,
     request: Request,
@@ -254,7 +249,6 @@ async fn answered(
     let mut permit = app.admission.admit_soon(&client).await?;
     check_head(&request)?;
     let body = read(app, request, &mut permit, |bytes| app.settings.items_in(bytes)).await?;
-    // To parse a long body would hold a thread of the runtime too long.
     let mut threads = if body.len() > INLINE_BYTES { Threads::Pool } else { Threads::Here };
     let (app, models, took) = (Arc::clone(app), app.models(), Duration::ZERO);
     let of_job = Arc::clone(&app);
@@ -279,9 +273,9 @@ async fn answered(
     }
 }
 
-/// Reads a body, which counts as so many items until its items are counted. A long one is paid for before it
-/// is read: parsing it would already be the work that an overloaded server must not take on, and while it
-/// waits the client has it.
+/// Reads a body, which counts as `items` items until its items are counted. A long body is paid for
+/// before it is read: parsing it would already be the work that an overloaded server must not take
+/// on, and while it waits the client has it.
 pub(crate) async fn read(
     app: &App,
     request: Request,
@@ -302,8 +296,8 @@ pub(crate) async fn read(
     Ok(body)
 }
 
-/// Does a step of a request on one of these threads: on a pool until its deadline or until its client has
-/// gone. Writers are waited for [`DISK_PATIENCE`], the others to their end.
+/// Runs a step of a request on one of these threads: on a pool until its deadline or until its
+/// client has gone. Writers are waited for [`DISK_PATIENCE`], the others to their end.
 pub(crate) async fn run<T: Send + 'static>(
     (app, client): (&App, &Client),
     threads: Threads,
@@ -336,7 +330,7 @@ pub(crate) async fn run<T: Send + 'static>(
     })
 }
 
-/// What was written may last or not.
+/// The error of a write that may be durable or not.
 pub(crate) fn uncertain() -> ApiError {
     let detail = "the disk that keeps the collections has not written in 10 s what it was given, so that \
                   it may be there or not; write it again";
@@ -364,14 +358,14 @@ pub(crate) fn mark(headers: &mut HeaderMap, resolved: &Resolved, took: Duration)
     }
 }
 
-/// How long computing took, as the header has it: in milliseconds, to the microsecond. Written by
-/// hand: the machinery of formats takes longer than all else that is done for headers.
+/// The time of computing as a header: in milliseconds, to the microsecond. Written by hand:
+/// `format!` takes longer than all other work on headers.
 pub(super) fn timing(took: Duration) -> Option<HeaderValue> {
     const NAME: &[u8] = b"compute;dur=";
     let mut left = took.saturating_add(Duration::from_nanos(500)).as_micros();
     let mut text = [0; 64];
     let mut at = text.len();
-    // Three digits behind the point, and one before it at least.
+    // Three digits after the point, and at least one before it.
     for place in 0.. {
         if place == 3 {
             at -= 1;
@@ -386,7 +380,7 @@ pub(super) fn timing(took: Duration) -> Option<HeaderValue> {
     }
     let from = at.checked_sub(NAME.len())?;
     text.get_mut(from..at)?.copy_from_slice(NAME);
-    // Digits are fit for a header.
+    // Digits are valid in a header.
     HeaderValue::from_bytes(text.get(from..)?).ok()
 }
 

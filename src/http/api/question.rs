@@ -1,6 +1,3 @@
-//! What a question is: what is asked (the same for a body and for all lines of a stream), the items
-//! that it is asked of, and the form of the body that brought them. A form is a dialect's, or ours.
-
 use std::pin::Pin;
 
 use cognate::engine::{Counts, Parts, Place, QueryError};
@@ -15,37 +12,39 @@ use crate::http::work::pool::{JobContext, items_per_part};
 use crate::http::work::turns::Turn;
 use crate::http::work::unsent::Answer;
 
-/// What a question waits for; it owns all that it needs.
+/// A future that a question waits for; it owns all that it needs.
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-/// A question as a body brings it, of which nothing was looked up.
+/// A parsed question, before any lookup.
 pub(crate) type AnyAsk<'b> = Box<dyn Ask + Send + 'b>;
 pub(crate) type AnyPlanned<'b> = Box<dyn Planned + Send + 'b>;
 
-/// A body that was read; it borrows its texts from the body.
-// Without a lifetime of its own, so that a box of it is covariant and can stand beside the body.
+/// A parsed body; it borrows its texts from the bytes.
+// Without a lifetime of its own, so that a box of it is covariant and can be stored beside the
+// body.
 pub(crate) trait Ask {
-    /// The dialect of refusals, now that the body is known.
+    /// The dialect of errors, now that the body is known.
     fn dialect(&self) -> Dialect {
         Dialect::Native
     }
 
-    /// The collection that is ranked, if one is.
+    /// The collection that is ranked, if any.
     fn collection(&self) -> Option<&str> {
         None
     }
 
-    /// Where it is planned: elsewhere, if that takes longer than a thread of the runtime can spare.
+    /// The threads that plan it: others than the runtime's, if planning takes longer than these can
+    /// spare.
     fn threads(&self, _: &App) -> Threads {
         Threads::Here
     }
 
-    /// Waits for the turn to be planned, if questions like this are answered one at a time; holds no
-    /// thread.
+    /// Waits for the turn to be planned, if questions of this kind are answered one at a time;
+    /// holds no thread.
     fn turn(&self) -> Option<BoxFuture<Result<Turn, ApiError>>> {
         None
     }
 
-    /// Looks up what is asked, once, and weighs it.
+    /// Looks up the model, the method and the items, once, and estimates the work.
     fn plan<'q>(self: Box<Self>, context: &PlanContext<'_>) -> Result<AnyPlanned<'q>, ApiError>
     where
         Self: 'q;
@@ -57,13 +56,13 @@ pub(crate) enum Threads {
     /// The thread of the runtime that read the body.
     Here,
     Pool,
-    /// Those that wait for another machine.
+    /// Threads that wait for another machine.
     Waiting,
-    /// Those that look something up in memory, behind no question that is computed.
+    /// Threads for lookups in memory, behind no question that is computed.
     Readers,
-    /// Those that wait for a disk, to write.
+    /// Threads that write to a disk and wait for it.
     Writers,
-    /// The same, to wait until what was written before lasts.
+    /// Threads that wait until earlier writes are durable.
     Syncers,
 }
 
@@ -73,13 +72,12 @@ pub(crate) struct PlanContext<'c> {
     pub job: &'c JobContext,
 }
 
-/// A question that owns all that was looked up for it.
 pub(crate) trait Planned {
     fn resolved(&self) -> &Resolved;
 
     fn cost(&self) -> Cost;
 
-    /// Answers it in parts, writes the answer once, and tells what was read.
+    /// Computes the answer in parts, writes it once, and counts what was read.
     fn answer(
         self: Box<Self>,
         app: &App,
@@ -88,13 +86,13 @@ pub(crate) trait Planned {
     ) -> Result<Counts, ApiError>;
 }
 
-/// What is asked of items of a kind: a model, a method, and the options of the answer.
+/// A question without its items: a model, a method, and the options of the answer.
 pub(crate) trait Asked<I>: Send + Sync {
     type Piece: Parts + Default + Send;
 
     fn resolved(&self) -> &Resolved;
 
-    /// Multiplications that items take, at least and at most; their texts have so many bytes.
+    /// Fewest and most multiplications for these items, whose texts have so many bytes.
     fn work(&self, items: &[I], bytes: usize) -> [u64; 2];
 
     /// The texts of items, with their places in the question.
@@ -104,7 +102,7 @@ pub(crate) trait Asked<I>: Send + Sync {
 
     fn counts(piece: &Self::Piece) -> Counts;
 
-    /// Items of a stream that are asked together.
+    /// Number of items of a stream that are computed together.
     fn per_part(&self, items: &[I]) -> usize {
         let bytes = self.bytes(items);
         items_per_part(items.len(), estimate(bytes, self.work(items, bytes)[1]))
@@ -115,10 +113,10 @@ pub(crate) trait Asked<I>: Send + Sync {
     }
 }
 
-/// How a body is worded: where its items stand in it, and how the answer is written.
+/// The format of a body: where it has its items, and how the answer is written.
 pub(crate) trait Form<A: Asked<I>, I>: Send + Sync {
-    /// The place in the body of a fault that the question has at `pointer`. Before the items are
-    /// asked only fields can be at fault.
+    /// The position in the body of an error that the question reports at `pointer`. Before the
+    /// items are read only fields can be at fault.
     fn place(&self, pointer: Pointer, _: &[I]) -> Pointer {
         pointer
     }
@@ -132,7 +130,7 @@ pub(crate) trait Form<A: Asked<I>, I>: Send + Sync {
     ) -> Result<(), ApiError>;
 }
 
-/// A body: what is asked, of which items, in which form.
+/// A body: the question, its items, and the format.
 pub(crate) struct Batch<A, I, F> {
     asked: A,
     items: Vec<I>,
@@ -172,7 +170,7 @@ impl<A: Asked<I>, I: Send + Sync, F: Form<A, I>> Batch<A, I, F> {
             .map_err(|error| resolved.explain(error, asked.texts(items)))?;
         let counts = A::counts(&whole);
         Resolved::check_read(counts.tokens as usize, most)?;
-        // What is late by now is not written.
+        // An answer that is late by now is not written.
         job.check()?;
         form.write(asked, items, &whole, answer)?;
         Ok(counts)

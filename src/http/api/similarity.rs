@@ -31,7 +31,7 @@ use crate::http::work::unsent::Answer;
 const FLAG_BYTES: usize = 6;
 /// Bytes of `[,],` and two shares.
 const SHARES_BYTES: usize = 4 + 2 * NUMBER_BYTES;
-/// Bytes of `[],` and the names of two kinds: hardly a pair has more.
+/// Bytes of `[],` and the names of two kinds: hardly any pair has more.
 const OPPOSES_BYTES: usize = 3 + 22;
 
 /// The body of `POST /similarity`: `pairs`, or one pair as `a` and `b`.
@@ -93,14 +93,13 @@ pub(crate) struct SimilarityParameters {
     pub(crate) threshold: Option<String>,
 }
 
-/// The schema of the body: [`SimilarityRequest`] with `pairs`, or with `a` and `b`.
 struct PairsOrPair;
 
 impl PairsOrPair {
     const PAIRS: &str = "PairsRequest";
     const PAIR: &str = "PairRequest";
 
-    /// The request with these of its fields for texts, which it then must have.
+    /// The request with only these of its fields for texts, all required.
     fn request(description: &str, texts: &[&str]) -> RefOr<Schema> {
         let mut schema = SimilarityRequest::schema();
         if let RefOr::T(Schema::Object(object)) = &mut schema {
@@ -169,7 +168,7 @@ enveloped! {
 }
 
 impl<'r> SimilarityResponse<'r> {
-    /// The answer for these scores, and for what the threshold came to, if one was asked for.
+    /// The answer for these scores, and for the threshold in force, if one was requested.
     pub(crate) fn new(scored: &'r Scores, resolved: &'r Resolved, threshold: Option<f64>) -> Self {
         Self {
             scores: &scored.scores,
@@ -187,12 +186,11 @@ impl<'r> SimilarityResponse<'r> {
 
 pub(crate) struct Scoring {
     pub(crate) resolved: Resolved,
-    /// The threshold as requested or calibrated.
     threshold: Option<f64>,
 }
 
 impl Scoring {
-    /// Finds the model, a method that scores pairs, and what the threshold comes to.
+    /// Finds the model, a method that scores pairs, and the threshold.
     pub(crate) fn new(
         selection: &Selection<'_>,
         threshold: Option<Threshold>,
@@ -204,7 +202,7 @@ impl Scoring {
         Ok(Self { resolved, threshold: cutoff.map(|cutoff| cutoff.number) })
     }
 
-    /// Bytes that a pair takes in an answer of ours.
+    /// Bytes of a pair in a native answer.
     fn pair_bytes(&self) -> usize {
         let query = &self.resolved.query;
         let parts = [
@@ -231,7 +229,7 @@ impl<P: TextPair + Sync> Asked<P> for Scoring {
             each.fold(0, u64::saturating_add)
         };
         let most = sum(Resolved::most_multiplications);
-        // Words are not counted where the pairs are scored at once even if they have the most.
+        // Words are not counted if the pairs are scored at once even with the most words.
         match estimate(bytes, most) <= INLINE_NANOS {
             true => [most; 2],
             false => [sum(Resolved::multiplications); 2],
@@ -255,14 +253,13 @@ impl<P: TextPair + Sync> Asked<P> for Scoring {
     }
 }
 
-/// Our body: a list of pairs, or one pair.
 enum Native {
     List,
     One,
 }
 
 impl Form<Scoring, Pair<'_>> for Native {
-    /// The texts of the only pair, and those of a pair that is an object, stand in fields.
+    /// The texts of a single pair, and those of a pair that is an object, are in fields.
     fn place(&self, pointer: Pointer, pairs: &[Pair<'_>]) -> Pointer {
         let Some((index, field)) = pointer.of_pair() else { return pointer };
         match self {
@@ -314,7 +311,6 @@ impl Ask for SimilarityRequest<'_> {
     }
 }
 
-/// The refusal of a body that is neither a list of pairs nor one pair.
 fn no_pairs(pairs: bool, a: bool, b: bool) -> ApiError {
     let (field, detail) = match (pairs, a, b) {
         (true, ..) => ("/pairs", "give either `pairs`, or `a` and `b`"),

@@ -1,29 +1,29 @@
-//! How each route is answered: which threads it computes on, what it pays for, what its memory is charged
-//! to. What computes or allocates by the size of a request or of a collection has no other way.
+//! How each route is answered: the threads it computes on, its units, and the memory it is charged
+//! for. Work or memory that grows with a request or a collection is allowed in these ways only.
 
 use axum::response::Response;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// A unit an item, and before that by the bytes of the body; computed where it was read or on the pool,
-    /// in parts that look at the deadline. The answer is charged before it is computed.
+    /// A unit per item, and before that units by the bytes of the body; computed on the runtime or
+    /// on the pool, in parts that check the deadline. The answer is charged before it is computed.
     Question,
-    /// One unit, held until the answer is written; on the pool, until the deadline. Those with a body pay for
-    /// it and write in a turn first.
+    /// One unit, held until the answer is written; on the pool, until the deadline. A request with
+    /// a body pays for it and writes in a turn first.
     Listing,
-    /// No unit: one look in memory, on threads that wait for nothing, or in a database.
+    /// No unit: one lookup in memory, on threads that never wait, or in a database.
     Look,
-    /// Units by the bytes of the body, and one where many items may be looked at; in its turn, on threads that
-    /// wait for a disk. Taking out one item, or a collection, takes none.
+    /// Units by the bytes of the body, and one where many items may be searched; in its turn, on
+    /// threads that wait for a disk. Deleting one item, or a collection, takes none.
     Write,
-    /// A place among streams. Each chunk is a question, and its answers are charged or on a disk.
+    /// A slot for streams. Each chunk is a question, and its answers are charged or on a disk.
     Stream,
-    /// Nothing: it takes the same whatever is asked, or is an order of the operator.
+    /// Nothing: it takes the same for any request, or is an order of the operator.
     Fixed,
 }
 
 impl Way {
-    /// Notes for tests that an answer came this way.
+    /// Records for tests that an answer came this way.
     pub(crate) fn mark(self, response: &mut Response) {
         if cfg!(debug_assertions) {
             response.extensions_mut().insert(self);
@@ -31,7 +31,7 @@ impl Way {
     }
 }
 
-/// Every route of the document, with the bodies of lines that some take as well.
+/// Every route of the document; routes that also take bodies of lines are listed for both.
 pub const WAYS: [(Way, &[&str]); 6] = [
     (
         Way::Question,

@@ -1,4 +1,5 @@
-//! Who may ask, how much, and of which collections: keys, looked at before a byte of the body is read.
+//! Access control by keys: who may ask, how much, and of which collections, checked before a byte
+//! of the body is read.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::http::settings::Settings;
 pub(crate) struct Access {
     keys: Keys,
     quota: Quota,
-    /// State of each key beside its quota.
+    /// State of each key besides its quota.
     of_keys: Vec<OfKey>,
     nobody: Arc<KeyUse>,
 }
@@ -34,7 +35,7 @@ struct OfKey {
 }
 
 impl OfKey {
-    /// The state of a key. A key that was valid before the reload keeps its shares.
+    /// The state of a key, which a key that was valid before the reload keeps.
     fn of(key: &Key, metrics: &Metrics, before: Option<&Self>) -> Self {
         let writing = key.collections.is_some().then(|| {
             let writing = before.and_then(|before| before.writing.clone());
@@ -46,8 +47,8 @@ impl OfKey {
 }
 
 impl Access {
-    /// Reads the key file, if the settings name one. Keys that were let in `before` go on with the
-    /// quota they have left.
+    /// Reads the key file, if the settings name one. Keys that were valid `before` keep the quota
+    /// they have left.
     pub fn open(
         settings: &Settings,
         metrics: &Metrics,
@@ -71,7 +72,7 @@ impl Access {
         &self.keys
     }
 
-    /// The caller of a request, if it may ask; `facts` note the key.
+    /// The caller of a request, if it may ask; `facts` record the key.
     pub(crate) fn admit(
         &self,
         authorization: Option<&HeaderValue>,
@@ -98,7 +99,8 @@ impl Access {
         })
     }
 
-    /// Whether a caller that was admitted before the keys were read again would be now, for the same.
+    /// Whether a caller that was admitted before a reload of the keys would be admitted now with
+    /// the same rights.
     pub(crate) fn still_admits(&self, caller: &Caller) -> bool {
         caller.key.as_ref().is_some_and(|key| self.keys.include(key))
     }
@@ -119,12 +121,12 @@ impl Access {
     }
 }
 
-/// The refusal of a key whose quota is used up for so long.
+/// The refusal of a key whose quota is used up for the time `wait`.
 fn used_up(bucket: &Bucket, wait: Duration) -> ApiError {
     let started = u64::from(wait.subsec_nanos() > 0);
     let seconds = u32::try_from(wait.as_secs() + started).unwrap_or(u32::MAX).max(1);
     let left = format!("\"key\";q={};w=1, \"key\";r=0;t={seconds}", bucket.per_second());
-    // Digits and quotes are fit for a header.
+    // Digits and quotes are valid in a header.
     let left = HeaderValue::from_str(&left).unwrap_or(HeaderValue::from_static("r=0"));
     let detail = "the quota of this key is used up for now (setting `rate_limit_per_key`)";
     let refusal = ApiError::new(Code::RateLimited, detail);
@@ -144,19 +146,19 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// A caller where no keys are set. One that `is_led_here` may be a page that its reader did not
-    /// mean to call this service.
+    /// A caller where no keys are set. With `is_led_here` the request may come from a page whose
+    /// reader did not mean to call this service.
     pub(crate) fn without_key(client: Client, is_led_here: bool) -> Self {
         Self { key: None, bucket: None, client, writing: None, is_led_here }
     }
 
-    /// The caller of a request. A route without one is not behind the keys, which is a defect.
+    /// The caller of a request. A route without a caller is not behind the keys, which is a defect.
     pub(crate) fn of(extensions: &Extensions) -> Result<Self, ApiError> {
         let caller = extensions.get::<Self>().cloned();
         caller.ok_or_else(|| ApiError::internal("a request without a caller"))
     }
 
-    /// The scope of its key; none if no keys are set.
+    /// The scope of its key; `None` if no keys are set.
     pub(crate) fn scope(&self) -> Option<Scope> {
         self.key.as_ref().map(|key| key.scope)
     }

@@ -1,5 +1,5 @@
-//! What one client holds of what all clients share, so that none takes all of it: items in progress,
-//! answers that it has not read, streams, jobs. How much there is in all is not known here.
+//! A client's share of resources, so that no client takes all of them: items in progress, unread
+//! answers, streams, jobs. The totals are not known here.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -7,24 +7,24 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Parts of the table of addresses, so that requests of different clients rarely wait for each other.
+/// Parts of the table of addresses, so that requests of different clients rarely wait for each
+/// other.
 const PARTS: usize = 16;
-/// Addresses of a part from which on those that hold nothing any more are looked for.
 const MANY: usize = 64;
 /// Bits of an IPv6 address that are one client's own to choose.
 const OWN_BITS: u32 = 64;
 
-/// The given percentage of all, at least one.
+/// The given percentage of all, at least 1.
 pub(crate) fn share_of(all: usize, percent: usize) -> usize {
     let share = all as u128 * percent.min(100) as u128 / 100;
     usize::try_from(share).unwrap_or(all).max(1)
 }
 
-/// A client whose share is counted, or anyone. A clone is the same client.
+/// A client whose share is counted, or an uncounted caller. A clone is the same client.
 #[derive(Debug, Clone, Default)]
 pub struct Client(Option<Arc<Holdings>>);
 
-/// How much of each [`Resource`].
+/// The amount of each [`Resource`].
 type Holdings = [AtomicUsize; 4];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) enum Resource {
     Units,
     Unsent,
     Streams,
-    /// Places for jobs that are computed or wait for a thread.
+    /// Slots for jobs that are computed or wait for a thread.
     Jobs,
 }
 
@@ -60,19 +60,19 @@ impl Client {
         self.of(what).map_or(0, |held| held.load(Ordering::Relaxed))
     }
 
-    /// Whether the client may hold `more`, of at most `share`.
+    /// Whether the client may take `more`, up to `share` in all.
     pub(crate) fn may_take(&self, what: Resource, more: usize, share: usize) -> bool {
         !self.is_counted() || self.holds(what).saturating_add(more) <= share
     }
 
-    /// Charges `more`, if the client then holds at most `share`.
+    /// Charges `more`, if the client then has at most `share`.
     pub(crate) fn take(&self, what: Resource, more: usize, share: usize) -> bool {
         let Some(held) = self.of(what) else { return true };
         let take = |held: usize| held.checked_add(more).filter(|held| *held <= share);
         held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// Charges `more`, whatever the client holds.
+    /// Charges `more` without a limit.
     pub(crate) fn charge_unchecked(&self, what: Resource, more: usize) {
         if let Some(held) = self.of(what) {
             held.fetch_add(more, Ordering::Relaxed);
@@ -86,7 +86,7 @@ impl Client {
     }
 }
 
-/// The clients behind the addresses of the network that hold something now.
+/// The clients at network addresses that use resources now.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
     parts: [Mutex<HashMap<IpAddr, Weak<Holdings>>>; PARTS],
@@ -94,7 +94,8 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// The client at an address. Programs on this machine cannot be told apart and are no client.
+    /// The client at an address. Programs on this machine cannot be distinguished and are not
+    /// counted.
     pub(crate) fn client(&self, address: IpAddr) -> Client {
         let address = address.to_canonical();
         if address.is_loopback() {

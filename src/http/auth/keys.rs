@@ -1,10 +1,10 @@
-//! API keys: a file of their digests, and who a request's `Authorization` belongs to. Which routes
-//! ask for which scope is not known here.
+//! API keys: a file of their digests, and the owner of a request's `Authorization`. Which routes
+//! require which scope is not known here.
 //!
-//! The file has a key a line, `id:scope:blake3-hex`, or `id:scope:blake3-hex:collections` for a key that
-//! is limited to some collections, `#` comments and blank lines. Only digests of keys are stored, and a
-//! presented key is hashed before it is compared, so that neither the file nor the time of an answer
-//! tells one.
+//! The file has a key per line, `id:scope:blake3-hex`, or `id:scope:blake3-hex:collections` for a
+//! key that is limited to some collections, `#` comments and blank lines. Only digests of keys are
+//! stored, and a presented key is hashed before it is compared, so that neither the file nor the
+//! time of an answer reveals a key.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -23,7 +23,7 @@ pub const FILE_BYTES: u64 = 1 << 20;
 pub const MOST_KEYS: usize = 10_000;
 pub const HEADER_BYTES: usize = 512;
 pub(crate) const ID_BYTES: usize = 64;
-/// Ids that a line of the log names, so that it stays a line.
+/// Most ids in a line of the log, which bounds its length.
 const MAX_IDS_LOGGED: usize = 100;
 
 named! {
@@ -62,11 +62,10 @@ impl fmt::Display for Scope {
 
 #[derive(Clone)]
 pub struct Key {
-    /// Its place among all keys, from 0.
     pub index: usize,
     pub id: String,
     pub scope: Scope,
-    /// The collections that it is limited to; every one unless there are some.
+    /// The collections that it is limited to; `None` for all.
     pub collections: Option<CollectionNames>,
     digest: [u8; 32],
 }
@@ -89,12 +88,7 @@ pub enum KeysError {
     #[error("{}: {problem}", path.display())]
     Whole { path: PathBuf, problem: String },
     #[error("{}:{line}: {problem}", path.display())]
-    Line {
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        problem: String,
-    },
+    Line { path: PathBuf, line: usize, problem: String },
 }
 
 #[derive(Debug, Clone)]
@@ -104,10 +98,10 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Reads a keys file. One that everybody on the machine can read is used, with a warning.
+    /// Reads a keys file. A file that every user of the machine can read is used, with a warning.
     pub fn read(path: &Path) -> Result<Self, KeysError> {
         let io = |source| KeysError::Io { path: path.to_owned(), source };
-        // Else opening a pipe without a writer would block.
+        // Otherwise opening a pipe without a writer would block.
         let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
         let options = File::options().read(true).custom_flags(flags.bits() as i32).clone();
         let file = options.open(path).map_err(io)?;
@@ -128,7 +122,6 @@ impl Keys {
         Self::parse(&String::from_utf8(text).map_err(|_| whole("is not UTF-8"))?, path)
     }
 
-    /// Reads the text of a keys file; the path is for messages.
     pub fn parse(text: &str, path: &Path) -> Result<Self, KeysError> {
         let mut keys: Vec<Key> = Vec::new();
         let (mut ids, mut places) = (HashSet::new(), HashMap::new());
@@ -165,7 +158,7 @@ impl Keys {
         Ok(Self { keys, places })
     }
 
-    /// For each key, its place among the keys of `before`, if it is one of them.
+    /// For each key, its index among the keys of `before`, if it is one of them.
     pub fn places_in(&self, before: &Self) -> Vec<Option<usize>> {
         self.keys.iter().map(|key| before.places.get(&key.digest).copied()).collect()
     }
@@ -175,8 +168,8 @@ impl Keys {
         self.find(key).is_some()
     }
 
-    /// The ids of the keys that are not among `others` with the same id and rights, with commas between
-    /// them, if there are any. Of very many the first are named and the rest are counted.
+    /// The ids of the keys that are not among `others` with the same id and rights, separated by
+    /// commas; `None` if there are none. Of very many the first are named and the rest are counted.
     pub(crate) fn ids_not_in(&self, others: &Self) -> Option<String> {
         let is_there = |key: &&Key| others.find(key).is_some_and(|other| other.id == key.id);
         let ids = self.keys.iter().filter(|key| !is_there(key)).map(|key| key.id.as_str());
@@ -186,7 +179,7 @@ impl Keys {
         (!ids.is_empty()).then(|| ids.join(",") + &more)
     }
 
-    /// The key that has the digest of this one, if it has the same rights.
+    /// The key of this digest, if it has the same rights.
     fn find(&self, key: &Key) -> Option<&Key> {
         let found = self.keys.get(*self.places.get(&key.digest)?)?;
         let same_names = match (&found.collections, &key.collections) {
@@ -200,16 +193,16 @@ impl Keys {
         &self.keys
     }
 
-    /// Whose key an `Authorization` holds: `Bearer KEY`, or the bare key.
+    /// The key in an `Authorization`: `Bearer KEY`, or the bare key.
     ///
-    /// What is looked up is the digest of what was presented. How long that takes may tell something
-    /// of the digests, but they are those of random keys and lead to none. A request without a key
-    /// is treated as one with a wrong one.
+    /// The digest of the presented key is looked up. The time of the lookup may reveal something of
+    /// the digests, but they are those of random keys and lead to none. A request without a key is
+    /// treated as one with a wrong key.
     pub fn check(&self, authorization: Option<&[u8]>) -> Option<&Key> {
         let header = authorization.filter(|header| header.len() <= HEADER_BYTES);
         let presented = blake3::hash(header.map(bare).unwrap_or_default());
         let key = self.keys.get(*self.places.get(presented.as_bytes())?)?;
-        // A key of nothing is not one that was presented. `blake3::Hash` compares in constant time.
+        // An empty header presents no key. `blake3::Hash` compares in constant time.
         (header.is_some() && presented == key.digest).then_some(key)
     }
 }
@@ -224,7 +217,7 @@ fn bare(header: &[u8]) -> &[u8] {
     }
 }
 
-/// The key of a line, at this place among all.
+/// The key of a line, with its index among all.
 fn key(index: usize, line: &str) -> Result<Key, String> {
     let mut fields = line.split(':');
     let (Some(id), Some(scope), Some(digest), names, None) =
@@ -247,15 +240,14 @@ fn check_id(id: &str) -> Result<(), String> {
     Err(format!("the id is not 1 to {ID_BYTES} of A-Z, a-z, 0-9, `.`, `_` and `-`"))
 }
 
-/// The line that lets a key in, to every collection.
+/// A line for the file that admits a key to every collection.
 pub fn line(id: &str, scope: Scope, key: &str) -> Result<String, String> {
     check_id(id)?;
     Ok(format!("{id}:{scope}:{}", blake3::hash(key.as_bytes()).to_hex()))
 }
 
-/// Most names and beginnings of one key.
 pub const MOST_NAMES: usize = 100;
-/// A pattern that ends so matches every name with its beginning.
+/// A pattern that ends with this matches every name with its beginning.
 const ANY: &str = "*";
 
 /// Names of collections, and beginnings of names: `news,shop-*`.
@@ -263,7 +255,7 @@ const ANY: &str = "*";
 pub struct CollectionNames(Vec<String>);
 
 impl CollectionNames {
-    /// Whether both are the same names, in whatever order they are written.
+    /// Whether both have the same names, in any order.
     fn are(&self, other: &Self) -> bool {
         let within = |one: &Self, other: &Self| one.0.iter().all(|name| other.0.contains(name));
         within(self, other) && within(other, self)
@@ -286,7 +278,7 @@ impl FromStr for CollectionNames {
             if *pattern == ANY {
                 return Err("`*` alone is every collection, as without the field".to_owned());
             }
-            // A beginning of a name is made as a name is.
+            // The beginning of a name follows the rules of names.
             check_name(pattern.strip_suffix(ANY).unwrap_or(pattern)).map_err(|_| {
                 format!(
                     "the collections are not names, or beginnings of names with `*`, with commas \

@@ -1,4 +1,4 @@
-//! How often each key may ask: a number of requests a second, with bursts of as many. Which key a
+//! The request rate of each key: a number of requests a second, with bursts of as many. Which key a
 //! request has is not known here.
 
 use std::num::NonZeroU32;
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// What one key may still ask, by the generic cell rate algorithm: a single number says when the bucket is
-/// full again, and a request puts that off by its share of a second.
+/// The quota of one key, by the generic cell rate algorithm: a single number states when the bucket
+/// is full again, and each request delays that by its share of a second.
 pub struct Bucket {
     per_second: NonZeroU32,
     start: Instant,
-    /// Nanoseconds after `start` at which nothing is owed any more.
+    /// Nanoseconds after `start` at which the bucket is full.
     full_at: AtomicU64,
 }
 
@@ -22,13 +22,13 @@ impl Bucket {
         Self { per_second, start: Instant::now(), full_at: AtomicU64::new(0) }
     }
 
-    /// Requests a second, and at once.
+    /// Requests per second, and at once.
     pub fn per_second(&self) -> NonZeroU32 {
         self.per_second
     }
 
-    /// Counts `requests` requests if they are within the quota now, or says how long until they are.
-    /// More at once than a second allows count as many as it allows.
+    /// Counts `requests` requests if they are within the quota now, or returns how long until they
+    /// are. More than a second allows count as many as it allows.
     pub fn take(&self, requests: NonZeroU32) -> Result<(), Duration> {
         self.take_at(requests, self.start.elapsed())
     }
@@ -63,8 +63,8 @@ impl Quota {
         Self { buckets }
     }
 
-    /// The same quota in which keys that were there before go on with the bucket they had; `before`
-    /// has the place of each key among those.
+    /// The same quota, in which earlier keys keep their buckets; `before` has the index of each key
+    /// among the earlier ones.
     pub fn going_on(mut self, quota: &Self, before: &[Option<usize>]) -> Self {
         for (bucket, place) in self.buckets.iter_mut().zip(before) {
             if let Some(kept) = place.and_then(|place| quota.buckets.get(place)) {
@@ -74,7 +74,7 @@ impl Quota {
         self
     }
 
-    /// The quota of the key at this place; none if there are no quotas.
+    /// The quota of the key at this index; `None` if there are no quotas.
     pub fn bucket(&self, key: usize) -> Option<&Arc<Bucket>> {
         self.buckets.get(key)
     }

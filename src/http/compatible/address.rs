@@ -1,5 +1,5 @@
-//! The model and the method that a request of another dialect names: in its path, in its field `model` (`NAME`
-//! or `NAME:METHOD`), or not at all.
+//! The model and the method that a request of another dialect names: in its path, in its field
+//! `model` (`NAME` or `NAME:METHOD`), or not at all.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,16 +11,15 @@ use crate::http::app::App;
 use crate::http::dialect::{Dialect, StandIn};
 use crate::http::error::{ApiError, Code};
 
-/// The tag that Ollama's clients add to a name without one.
+/// The tag that Ollama's clients append to a name without one.
 const NO_TAG: &str = "latest";
 
-/// What headers and path say of a question, before its body.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Address {
     named: Option<[String; 2]>,
-    /// The vector of a text that has none.
+    /// The substitute for the vector of a text without one.
     pub stand_in: StandIn,
-    /// Whether documents are reranked here for clients of Cohere and the like.
+    /// Whether documents are reranked here for clients of Cohere and similar servers.
     pub rerank: bool,
     /// Whether the path is one of text-embeddings-inference.
     pub tei: bool,
@@ -38,15 +37,15 @@ impl Address {
         Self { rerank: true, tei: false, ..self }
     }
 
-    /// The model and method of a request that names this model, if any. The path has the last word,
-    /// so that a client may go on naming a model of another server.
+    /// The model and method of a request, which may name a model. The path takes precedence, so
+    /// that a client may still send the name of another server's model.
     pub(super) fn target<'b>(&self, model: Option<Cow<'b, str>>) -> Target<'b> {
         if let Some([model, method]) = &self.named {
             let owned = |name: &String| Some(Cow::Owned(name.clone()));
             return Target { model: owned(model), method: owned(method) };
         }
         let Some(model) = model else { return Target::default() };
-        // Names of models hold no colon.
+        // Names of models have no colon.
         let Some(at) = model.find(':') else {
             return Target { model: Some(model), method: None };
         };

@@ -1,5 +1,5 @@
-//! What the Hugging Face Hub's client posts to the address of a server itself: texts to embed, or a
-//! sentence and those that it is compared with, told apart by their form.
+//! The requests that the Hugging Face Hub's client posts to the address of a server itself: texts
+//! to embed, or a sentence to compare with others. The body's form distinguishes them.
 
 use axum::extract::Request;
 use axum::routing::post;
@@ -23,13 +23,11 @@ use crate::http::openapi::refusals::{LIST, QUESTION, refusals};
 use crate::http::request::{body, json};
 use crate::http::routes::Routes;
 
-/// The routes behind the names of a model and a method.
 pub(super) fn routes() -> Routes {
     let named = named("/");
     Routes::default().also(&named, post(infer)).also(&format!("{named}/"), post(infer))
 }
 
-/// The address of the server itself, where our page is as well.
 pub(super) fn shared() -> Routes {
     Routes::default().with(routes!(infer))
 }
@@ -41,7 +39,7 @@ impl VectorDialect for Hub {
     const TEXTS: &'static str = "/inputs";
     type Body<'b> = TeiEmbedRequest<'b>;
 
-    /// Vectors have the length that they have, unless the client asks for another.
+    /// Vectors have their full length, unless the client requests another.
     fn ask<'b>(
         body: <Self as VectorDialect>::Body<'b>,
         address: &Address,
@@ -103,7 +101,7 @@ impl Endpoint for HubQuestion {
         body::check_encoding(request.headers())
     }
 
-    /// Texts are what is sent mostly, and an object in their place ends the attempt there.
+    /// Mostly texts are sent; an object in their place ends the attempt there.
     fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>, ApiError> {
         match VectorQuestion::<Hub>::read(body, address) {
             Err(_) if json::read::<Sentences>(body).is_ok() => {

@@ -36,7 +36,7 @@ forms!(Item<'b>: "a string or an object with `text`";
     whole(_) => Ok(Item::TokenIds);
     list(_ in List<u64>) => Ok(Item::TokenIds););
 
-/// A text that is no list of token ids.
+/// A text that is not a list of token ids.
 #[derive(Debug)]
 pub(super) struct Document<'b>(pub Text<'b>);
 
@@ -82,7 +82,7 @@ impl<'b> Input<'b> {
     }
 }
 
-/// A switch for cutting long texts, which some clients set with a word that says at which end.
+/// A switch for cutting long texts, which some clients set to a word that names the end to cut.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Truncate(pub bool);
 
@@ -132,10 +132,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OnlyObject<T> {
     }
 }
 
-/// The field that no body of ours has.
+/// The field that no native body has.
 const FIELD: &str = "inputs";
 
-/// Questions of ours, or of another dialect.
 pub(super) struct Either<N, O>(PhantomData<(N, O)>);
 
 impl<N, O> Endpoint for Either<N, O>
@@ -145,8 +144,8 @@ where
 {
     type Address = Address;
 
-    /// Ours is tried first, so that it costs nothing to tell them apart; the other's field is unknown
-    /// to it and ends the attempt there.
+    /// The native question is tried first, so that distinguishing them costs nothing; the other
+    /// dialect's field is unknown to it and ends the attempt there.
     fn read<'b>(body: &'b [u8], address: &Address) -> Result<AnyAsk<'b>, ApiError> {
         match N::read(body, &()) {
             Err(_) if has_field(body, FIELD) => O::read(body, address),
@@ -155,7 +154,7 @@ where
     }
 }
 
-/// Whether an object has this field. Stops where it is found.
+/// Whether an object has this field. Parsing stops where it is found.
 pub(super) fn has_field(body: &[u8], field: &str) -> bool {
     struct Look<'f>(&'f str, &'f mut bool);
     impl<'de> Visitor<'de> for Look<'_> {
@@ -177,7 +176,7 @@ pub(super) fn has_field(body: &[u8], field: &str) -> bool {
         }
     }
     let mut found = false;
-    // Whether the rest is JSON is for whoever reads it.
+    // The reader of the body checks the rest.
     let _ = serde_json::Deserializer::from_slice(body).deserialize_map(Look(field, &mut found));
     found
 }

@@ -1,12 +1,12 @@
-//! The dialects of other servers, so that their clients work unchanged but for a base URL.
+//! The dialects of other servers, so that their clients work unchanged except for a base URL.
 //!
-//! Each is an adapter: a body of its own becomes a question of [`api`](crate::http::api), which is
-//! weighed, admitted and answered as ours are, and the answer is written in the dialect's form. Fields
-//! that a dialect does not know are passed over, because clients add them. Every path is there a
-//! second time behind `/m/{model}/{method}`, for clients that cannot name a model.
+//! Each is an adapter: its body becomes a question of [`api`](crate::http::api), which is weighed,
+//! admitted and answered as native ones are, and the answer is written in the dialect's form.
+//! Unknown fields are ignored, because clients add them. Every path exists a second time under
+//! `/m/{model}/{method}`, for clients that cannot name a model.
 
-/// Declares the handler of a dialect's question: `NAME: TAG PATH asks QUESTION`, and what the document
-/// says of the body, the answer and the refusals.
+/// Declares the handler of a dialect's question: `NAME: TAG PATH asks QUESTION`, and the document's
+/// description of the body, the answer and the errors.
 macro_rules! question {
     ($(#[$doc:meta])* $name:ident: $tag:literal $path:literal $(with $params:tt)? asks $question:ty;
         $body:ty => $answer:ty: $description:literal, $refusals:ident) => {
@@ -67,12 +67,12 @@ use crate::http::dialect::Dialect;
 use crate::http::error::ApiError;
 use crate::http::routes::Routes;
 
-/// The routes, and the liveness routes of these dialects.
 pub(crate) fn life(routes: Routes, dialects: &[Dialect]) -> Routes {
     if dialects.contains(&Dialect::Weaviate) { weaviate::life(routes) } else { routes }
 }
 
-/// The routes of these dialects; those that text-embeddings-inference shares with us are left out.
+/// The routes of these dialects, without those that text-embeddings-inference shares with the
+/// native dialect.
 pub(crate) fn routes(dialects: &[Dialect]) -> Vec<Routes> {
     let in_dialect = |dialect: &Dialect| dialects.contains(dialect);
     let routes_of = |dialect| {
@@ -102,7 +102,7 @@ pub(crate) fn routes(dialects: &[Dialect]) -> Vec<Routes> {
     groups
 }
 
-/// The refusal of a body by each dialect that refuses it, for fuzzing.
+/// The error of a body in each dialect that refuses it, for fuzzing.
 pub fn refusals(body: &[u8]) -> Vec<ApiError> {
     fn refused<Q: Endpoint<Address = Address>>(body: &[u8]) -> Option<ApiError> {
         Q::read(body, &Address::default()).err()
@@ -121,7 +121,8 @@ pub fn refusals(body: &[u8]) -> Vec<ApiError> {
     questions.iter().filter_map(|refused| refused(body)).collect()
 }
 
-/// Adds a documented route, other paths of it, and each of them behind a model's and a method's name.
+/// Adds a documented route and its other paths, and each of them under a model's and a method's
+/// name.
 fn with_names(
     routes: Routes,
     route: UtoipaMethodRouter<Arc<App>>,
@@ -135,7 +136,6 @@ fn with_names(
     routes.also(&named(path), handler)
 }
 
-/// A path behind a model's and a method's name.
 fn named(path: &str) -> String {
     format!("/m/{{model}}/{{method}}{}", path.trim_end_matches('/'))
 }

@@ -1,4 +1,4 @@
-//! Ollama's embeddings, and what its clients ask of a server before.
+//! Ollama's embeddings, and the requests that its clients send before.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ struct OllamaEmbedResponse<'r> {
     prompt_eval_count: usize,
 }
 
-/// The way of asking for vectors of many texts.
+/// The request for vectors of many texts.
 pub(super) struct Embed;
 
 impl VectorDialect for Embed {
@@ -112,7 +112,7 @@ struct OllamaPromptResponse<'r> {
     embedding: &'r [f32],
 }
 
-/// The older way, of one text.
+/// The older request, for one text.
 pub(super) struct Prompt;
 
 impl VectorDialect for Prompt {
@@ -211,7 +211,7 @@ async fn ollama_tags(State(app): State<Arc<App>>) -> Result<Json<OllamaTags>, Ap
     Ok(Json(OllamaTags { models: models.all().iter().map(tag).collect() }))
 }
 
-/// Most bytes of a body that asks for a model.
+/// Most bytes of a body that names a model.
 const SHOW_BYTES: usize = 64 << 10;
 
 /// The body of `POST /api/show`. Other fields are passed over.

@@ -1,5 +1,5 @@
 //! Questions for the scores of pairs in other dialects: one text against many, or many against as
-//! many, asked as `/similarity` is.
+//! many, computed as `/similarity`.
 
 use std::marker::PhantomData;
 
@@ -23,18 +23,18 @@ use crate::http::request::{body, json};
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
-/// How a dialect asks for scores of pairs, and how it writes them.
+/// A dialect's request for scores of pairs, and the form of its answer.
 pub(super) trait PairDialect: Send + 'static {
     const DIALECT: Dialect;
-    /// Whether the body names a model, and a method behind it.
+    /// Whether the field `model` may name a model and a method.
     const NAMES_MODEL: bool = false;
-    /// Bytes that a score takes in the answer, roughly.
+    /// Approximate bytes of a score in the answer.
     const SCORE_BYTES: usize = NUMBER_BYTES;
     type Body<'b>: Deserialize<'b>;
 
     fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<Sides<'b>, ApiError>;
 
-    /// Writes the answer: a bare list of scores, unless the dialect has more to say.
+    /// Writes the answer: a bare list of scores, unless the dialect has more.
     fn write(
         scored: &PairScores<'_>,
         _: &Resolved,
@@ -53,26 +53,25 @@ pub(super) struct PairScores<'s> {
 
 #[derive(Debug)]
 pub(super) struct Sides<'b> {
-    /// The first texts: one for all pairs, or one a pair.
+    /// The first texts: one for all pairs, or one per pair.
     pub left: Texts<'b>,
-    /// The field that holds them, as a JSON pointer.
+    /// JSON pointer to the field that has them.
     pub left_field: &'static str,
-    /// The second texts, one a pair.
+    /// The second texts, one per pair.
     pub right: Texts<'b>,
-    /// The field that holds them, as a JSON pointer.
+    /// JSON pointer to the field that has them.
     pub right_field: &'static str,
     pub target: Target<'b>,
     /// Whether a text with too many tokens is cut.
     pub truncate: bool,
 }
 
-/// A question of a dialect for the scores of pairs.
 pub(super) struct PairQuestion<'b, D: PairDialect> {
     sides: Sides<'b>,
     dialect: PhantomData<fn() -> D>,
 }
 
-/// The fields of a dialect's body that hold the texts.
+/// The fields of a dialect's body that have the texts.
 struct Fields<D> {
     left: &'static str,
     right: &'static str,
@@ -135,7 +134,7 @@ impl<D: PairDialect> Form<Scoring, (Text<'_>, Text<'_>)> for Fields<D> {
     }
 }
 
-/// Refuses texts that do not make pairs.
+/// Refuses texts that do not form pairs.
 fn check_lengths(
     fields: [&'static str; 2],
     lengths: [usize; 2],

@@ -1,5 +1,5 @@
-//! Reranking: documents by how relevant they are to a query, as Cohere, Jina, Voyage, Infinity, vLLM
-//! and many more ask for it; and as text-embeddings-inference does, with `texts`.
+//! Reranking: documents by their relevance to a query, as in the APIs of Cohere, Jina, Voyage,
+//! Infinity, vLLM and many more; and of text-embeddings-inference, with `texts`.
 
 use std::sync::Arc;
 
@@ -34,14 +34,11 @@ use crate::http::routes::Routes;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
-/// Most documents of which spans are given: to explain one takes as long as to rank many.
 const MOST_EXPLAINED: usize = 100;
-/// Bytes of a result here beyond those of `/rank`, with the frame of its text.
 const MORE_BYTES: usize = 32;
 /// Bytes of the spans of a document: those of a dozen.
 const SPAN_BYTES: usize = 12 * 64;
 
-/// The routes, without the one that text-embeddings-inference has as well.
 pub(super) fn routes() -> Routes {
     let others = ["/v1/rerank", "/v1/reranking", "/reranking"];
     with_names(Routes::default(), routes!(rerank_v2), "/v2/rerank", &others)
@@ -98,13 +95,13 @@ pub(super) struct RerankRequest<'b> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// `results`, as Cohere has it.
+    /// `results`, as in Cohere's API.
     Results,
-    /// The same with documents as bare strings, as Infinity has it.
+    /// The same with documents as bare strings, as in Infinity's.
     Infinity,
-    /// `data`, as Voyage has it.
+    /// `data`, as in Voyage's.
     Data,
-    /// A bare list, as text-embeddings-inference has it.
+    /// A bare list, as in text-embeddings-inference.
     Bare,
 }
 
@@ -115,12 +112,12 @@ pub(super) struct RerankQuestion<'b> {
     top_k: Option<usize>,
     truncate: bool,
     return_text: bool,
-    /// Number of documents, of which those beyond the limit are not kept.
+    /// Number of documents; those beyond the limit are not stored.
     length: usize,
     wording: Wording,
 }
 
-/// How documents are asked for, and how their answer is written.
+/// The fields of the documents, and the form of their answer.
 #[derive(Clone, Copy)]
 struct Wording {
     form: Form,
@@ -160,7 +157,7 @@ impl<'b> RerankRequest<'b> {
             query,
             documents: items.into_iter().map(|Document(text)| text).collect(),
             target,
-            // Clients of text-embeddings-inference count the results.
+            // Clients of text-embeddings-inference expect all results.
             top_k: most.filter(|_| form != Form::Bare).map(|most| most.min(length.max(1))),
             truncate: truncate.is_none_or(|Truncate(truncate)| truncate),
             return_text: self.return_documents.or(self.return_text).unwrap_or(false),
@@ -229,8 +226,9 @@ impl TextForm for Wording {
             return Err(ApiError::beyond(code, "/relevant_spans", what, MOST_EXPLAINED, wanted));
         }
         resolved.check_explains()?;
-        // The best documents are not known yet, so that of most words is assumed. The query is weighed with
-        // it alone: to read a long query for each document could take minutes.
+        // The best documents are not known yet, so the one with the most words is assumed. The
+        // query is weighed with that one alone: reading a long query for each document could take
+        // minutes.
         let documents = ranking.texts.iter().map(AsRef::<str>::as_ref);
         let longest = documents.max_by_key(|document| resolved.words(document));
         let query = ranking.query.as_ref();
@@ -338,7 +336,7 @@ impl Ask for RerankQuestion<'_> {
     }
 }
 
-/// Further codes of reranking.
+/// Error codes of reranking, besides the common ones.
 const RERANK: &[Code] = &[Code::MethodOnlyRanks, Code::MeasureNotSupported, Code::NotCalibrated];
 
 refusals!(RerankRefusals in Dialect::Rerank; QUESTION, LIST, RERANK);
@@ -417,11 +415,11 @@ pub(super) enum RerankDocument<'r> {
     },
 }
 
-/// A score, or the relevance that it comes to.
+/// A raw score, or a relevance.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum TeiScore {
-    /// A score, as `/rank` gives it.
+    /// A score, as in `/rank`.
     Raw(f32),
     Relevance(f64),
 }
@@ -458,7 +456,7 @@ pub(super) enum Relevance {
     Probability,
 }
 
-/// How scores become relevances. The order of candidates stays that of their scores.
+/// The conversion of scores to relevances, which keeps the order of candidates.
 pub(super) enum Scale {
     /// By the range of the method's scores.
     Range(f32, f32),
@@ -466,9 +464,9 @@ pub(super) enum Scale {
     Probability(Probability, [f32; 2]),
 }
 
-/// The part of a relevance that the score's place in the method's range has beside the probability.
-/// Where the calibration saw no difference between scores, clients that sort by the relevance still
-/// find their order.
+/// The weight in a relevance of the score's position in the method's range, besides the
+/// probability. Where the calibration saw no difference between scores, clients that sort by the
+/// relevance still find their order.
 const OF_RANGE: f64 = 1e-3;
 
 impl Scale {
@@ -513,8 +511,8 @@ fn not_calibrated() -> ApiError {
     ApiError::at(Code::NotCalibrated, "/relevance", detail)
 }
 
-/// Where a score lies between the ends of its range, if it has an upper one. Scores without a lower
-/// end are logarithms of probabilities, as of `ql`.
+/// The position of a score between the ends of its range, if it has an upper one. Scores without a
+/// lower end are logarithms of probabilities, as of `ql`.
 fn place(score: f32, low: f32, high: f32) -> Option<f64> {
     let [score, low, high] = [score, low, high].map(f64::from);
     let place = if low.is_finite() { (score - low) / (high - low) } else { (score - high).exp() };

@@ -1,5 +1,5 @@
-//! The stretches of a document that speak for it, as Cohere's `relevant_spans` names them: from the
-//! words' shares of the score, as `/explain` gives them.
+//! The spans of a document that match the query, as in Cohere's `relevant_spans`: from the words'
+//! shares of the score, as in `/explain`.
 
 use cognate::engine::{ExplainedWord, Explanation};
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ impl RelevantSpans {
         self.mode == Mode::Enabled
     }
 
-    /// The spans of a document whose score was explained, most telling first.
+    /// The spans of a document whose score was explained, the largest share first.
     pub(super) fn of(&self, explained: &Explanation, document: &str) -> Vec<Span> {
         let least = self.threshold.unwrap_or(THRESHOLD);
         let most = self.max_spans.map_or(usize::MAX, |Whole(most)| most);
@@ -55,7 +55,7 @@ impl RelevantSpans {
     }
 }
 
-/// Spans of neighbouring words that each add an even share or the share asked for: at most `most`
+/// Spans of neighbouring words that each add an even share or the requested share: at most `most`
 /// spans, each with at least `least` of the document's share.
 fn spans(words: &[ExplainedWord], document: &str, least: f32, most: usize) -> Vec<Span> {
     let shares: Vec<f32> = words.iter().map(|word| word.share.unwrap_or(0.0).max(0.0)).collect();
@@ -90,7 +90,7 @@ fn spans(words: &[ExplainedWord], document: &str, least: f32, most: usize) -> Ve
     spans
 }
 
-/// Turns places in bytes into places in characters, in one walk.
+/// Converts byte offsets to character offsets, in one pass.
 fn in_characters(spans: &mut [Span], document: &str) {
     let mut ends: Vec<&mut usize> =
         spans.iter_mut().flat_map(|span| [&mut span.start, &mut span.end]).collect();

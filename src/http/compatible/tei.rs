@@ -1,5 +1,5 @@
-//! The routes of Hugging Face's text-embeddings-inference. Two of its paths are ours as well: there
-//! a body with `inputs` is its own.
+//! The routes of Hugging Face's text-embeddings-inference. The native dialect has two of its paths
+//! as well: there a body with `inputs` belongs to this dialect.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Questions for vectors in other dialects: asked as `/embed` is, written in the dialect's form.
+//! Questions for vectors in other dialects: computed as `/embed`, written in the dialect's form.
 
 use std::marker::PhantomData;
 
@@ -15,20 +15,20 @@ use crate::http::request::fields::{ModelName, Text, Texts, VectorMethod};
 use crate::http::request::{body, json};
 use crate::http::work::unsent::Answer;
 
-/// How a dialect asks for vectors, and how it writes them.
+/// A dialect's request for vectors, and the form of its answer.
 pub(super) trait VectorDialect: Send + 'static {
     const DIALECT: Dialect;
-    /// The field that holds the texts, as a JSON pointer.
+    /// JSON pointer to the field that has the texts.
     const TEXTS: &'static str;
-    /// Whether the body names a model, and a method behind it.
+    /// Whether the field `model` may name a model and a method.
     const NAMES_MODEL: bool = false;
-    /// Bytes of an item of the answer beside its vector.
+    /// Bytes of an item of the answer besides its vector.
     const ITEM_BYTES: usize = 0;
     type Body<'b>: Deserialize<'b>;
 
     fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>, ApiError>;
 
-    /// Writes the answer: a bare list of vectors, unless the dialect has more to say.
+    /// Writes the answer: a bare list of vectors, unless the dialect has more.
     fn write(vectors: Vectors<'_>, answer: &mut Answer<'_>) -> Result<(), ApiError> {
         // Every text has a vector: `unknown` is always set.
         answer.write_json(&vectors.embedded.vectors)
@@ -37,7 +37,7 @@ pub(super) trait VectorDialect: Send + 'static {
 
 pub(super) struct Vectors<'q> {
     pub asked: &'q Embedding,
-    /// The only text, where the body has one in the place of a list.
+    /// The only text, if the body has a text instead of a list.
     pub one: Option<&'q Text<'q>>,
     pub embedded: &'q Embeddings,
 }
@@ -51,7 +51,6 @@ impl<'q> Vectors<'q> {
         &self.asked.resolved.model.name
     }
 
-    /// The vectors, in the order of the texts.
     pub(super) fn each(&self) -> impl Iterator<Item = &'q [f32]> {
         self.embedded.vectors.iter().map(|vector| vector.as_deref().unwrap_or_default())
     }
@@ -78,7 +77,7 @@ impl<D: VectorDialect> Worded<D> {
             [Segment::Field("texts"), Segment::Index(_)] if is_one => D::TEXTS.into(),
             _ => pointer.renamed("texts", D::TEXTS),
         };
-        // The path may name a method, too, but the field can.
+        // The path may name a method too, but the field can be at fault.
         if D::NAMES_MODEL { pointer.renamed("method", "/model") } else { pointer }
     }
 }
@@ -133,7 +132,7 @@ impl<D: VectorDialect> Ask for VectorQuestion<'_, D> {
     }
 }
 
-/// The native request for the vectors of these texts. Vectors are of length 1 and texts that are too long are
+/// The native request for the vectors of these texts. Vectors have length 1 and overlong texts are
 /// truncated, as in most dialects.
 pub(super) fn ask<'b>(texts: Texts<'b>, target: Target<'b>, stand_in: StandIn) -> EmbedRequest<'b> {
     EmbedRequest {

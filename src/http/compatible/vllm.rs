@@ -128,7 +128,7 @@ impl PairDialect for Vllm {
     }
 }
 
-/// The one field of these that is there, and its texts.
+/// The only field of these that is present, and its texts.
 fn only<'b, const N: usize>(
     fields: [(&'static str, Option<Input<'b>>); N],
 ) -> Result<(&'static str, Texts<'b>), ApiError> {

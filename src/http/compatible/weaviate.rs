@@ -1,4 +1,4 @@
-//! What Weaviate's module `text2vec-model2vec` asks of the server that makes its vectors.
+//! The requests of Weaviate's module `text2vec-model2vec`.
 
 use std::sync::Arc;
 
@@ -24,8 +24,6 @@ use crate::http::request::fields::{List, Text, Texts};
 use crate::http::routes::Routes;
 use crate::http::work::unsent::Answer;
 
-/// The routes. Behind the names of a model and a method, everything is there that the module asks for,
-/// so that these can stand in the address that it is given.
 pub(super) fn routes() -> Routes {
     let routes = Routes::default()
         .with(routes!(weaviate_meta))
@@ -33,7 +31,6 @@ pub(super) fn routes() -> Routes {
     with_names(routes, routes!(weaviate_vectors), "/vectors", &[])
 }
 
-/// The routes, and the liveness routes of the module.
 pub(super) fn life(routes: Routes) -> Routes {
     let each = [("/.well-known/live", get(live)), ("/.well-known/ready", get(ready))];
     each.into_iter().fold(routes, |routes, (path, handler)| {
@@ -95,7 +92,7 @@ impl VectorDialect for Weaviate {
     fn ask<'b>(body: Self::Body<'b>, address: &Address) -> Result<EmbedRequest<'b>, ApiError> {
         let texts = match (body.text, body.texts) {
             (Some(text), None) => Texts::One(text),
-            // A client that sends many sends an empty `text` along.
+            // A client that sends many also sends an empty `text`.
             (_, Some(texts)) => Texts::Many(texts),
             (None, None) => {
                 let detail = "the field `text` is missing";

@@ -1,4 +1,4 @@
-//! The table of codes: what clients switch on, and the status that each has.
+//! The table of error codes: their names, which clients compare, and their statuses.
 
 use axum::http::StatusCode;
 use serde::Serialize;
@@ -13,10 +13,8 @@ macro_rules! codes {
         pub enum Code { $($(#[doc = $doc])+ $variant,)+ }
 
         impl Code {
-            /// Every code.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// The code that clients compare.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }

@@ -1,5 +1,5 @@
-//! Faults of single texts and fields: what is wrong, and where that stands in the body. A place is
-//! put into words only when the answer is written.
+//! Errors of single texts and fields: what is wrong, and its position in the body. A position
+//! becomes words only when the answer is written.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,7 +19,7 @@ pub enum Segment {
     Index(usize),
 }
 
-/// A place in a body, from the outside in; written as a JSON pointer (RFC 6901).
+/// A position in a body, from the outside in; written as a JSON pointer (RFC 6901).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pointer(Vec<Segment>);
 
@@ -28,12 +28,10 @@ impl Pointer {
         &self.0
     }
 
-    /// The pointer to a field below this place.
     pub(crate) fn field(self, name: &'static str) -> Self {
         self.then(Segment::Field(name))
     }
 
-    /// The pointer to an item of the list that this one points to.
     pub(crate) fn index(self, index: usize) -> Self {
         self.then(Segment::Index(index))
     }
@@ -49,7 +47,7 @@ impl Pointer {
         Self(segments)
     }
 
-    /// The pointer for a body that calls the field `from` by the name `to`.
+    /// The pointer for a body in which the field `from` has the name `to`.
     pub(crate) fn renamed(self, from: &str, to: impl Into<Self>) -> Self {
         match self.0.split_first() {
             Some((&Segment::Field(name), inner)) if name == from => Self(inner.to_vec()).within(to),
@@ -75,7 +73,7 @@ impl Pointer {
         Self(written.split('/').skip(1).map(segment).collect())
     }
 
-    /// The place as sentences name it: `candidates[3]`.
+    /// The position in a sentence: `candidates[3]`.
     pub(crate) fn in_words(&self) -> String {
         let mut words = String::new();
         for segment in &self.0 {
@@ -102,7 +100,7 @@ impl FromIterator<Segment> for Pointer {
     }
 }
 
-/// Fields of our own, such as `/fuse` or `/config/dimensions`.
+/// Fixed fields, such as `/fuse` or `/config/dimensions`.
 impl From<&'static str> for Pointer {
     fn from(written: &'static str) -> Self {
         Self(written.split('/').skip(1).map(Segment::Field).collect())
@@ -139,10 +137,10 @@ impl Serialize for Pointer {
     }
 }
 
-/// The detail of a refusal: a sentence, which may begin with a place.
+/// The detail of an error: a sentence, which may begin with a position.
 #[derive(Debug, Clone)]
 pub struct Detail {
-    /// The place that the sentence begins with.
+    /// The position that the sentence begins with.
     subject: Option<Pointer>,
     rest: Cow<'static, str>,
 }
@@ -151,7 +149,7 @@ impl fmt::Display for Detail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.subject.as_ref().map(Pointer::segments) {
             None => f.write_str(&self.rest),
-            // A text in an object is named by the object's place.
+            // A text in an object is named by the object's position.
             Some([outer @ .., Segment::Index(index), Segment::Field("text")]) => {
                 let outer = Pointer(outer.to_vec()).index(*index);
                 write!(f, "{} {}", outer.in_words(), self.rest)
@@ -190,12 +188,12 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault of which the code says all.
+    /// An error that its code describes in full.
     pub(crate) fn at(code: Code, pointer: impl Into<Pointer>) -> Self {
         Self { pointer: pointer.into(), code, limit: None, actual: None }
     }
 
-    /// The fault of a text, if a text is at fault.
+    /// The error of a text, if a text is at fault.
     pub(crate) fn of(error: &QueryError) -> Option<Self> {
         let pointer = error.place()?.into();
         let (code, limit, actual) = match *error {
@@ -214,12 +212,13 @@ impl Fault {
 }
 
 impl ApiError {
-    /// A refusal of one place in the body, by a sentence that begins with the place: `rest` follows.
+    /// An error at a position in the body, with a sentence that begins with the position: `rest`
+    /// follows.
     pub(crate) fn about(code: Code, place: Pointer, rest: impl Into<Cow<'static, str>>) -> Self {
         Self::at(code, place.clone(), Detail { subject: Some(place), rest: rest.into() })
     }
 
-    /// The same refusal with places renamed by `name`.
+    /// The same error with positions renamed by `name`.
     pub(crate) fn renamed(mut self, name: impl Fn(Pointer) -> Pointer) -> Self {
         for fault in &mut self.faults {
             fault.pointer = name(std::mem::take(&mut fault.pointer));
@@ -255,7 +254,7 @@ impl From<QueryError> for ApiError {
             QueryError::OppositesNotCounted { .. } => (Code::MethodUnavailable, "/opposites"),
             QueryError::OppositesUnknown { .. } => (Code::MethodUnavailable, "/opposes"),
             QueryError::NoShares { .. } => (Code::MethodUnavailable, "/explain"),
-            // The others have a place and are faults of a text.
+            // The others have a place and are errors of a text.
             _ => return Self::new(Code::NonFiniteScore, "a score is not a finite number"),
         };
         Self::at(code, field, detail)

@@ -1,6 +1,5 @@
-//! The forms in which a refusal is written: our own problem document, and those that clients of
-//! other servers read. Every form carries our code and the request's id, so that a line of the log
-//! is found by either.
+//! The formats of errors: problem documents, and those that clients of other servers read. Each has
+//! the code and the request's id, so that the line of the log can be found.
 
 use std::borrow::Cow;
 
@@ -16,15 +15,15 @@ pub(super) enum Form {
     /// A problem document (RFC 9457).
     Problem,
     /// A problem document with the members that clients of several servers look for: for a shared
-    /// path, before the body tells the dialect.
+    /// path, before the body shows the dialect.
     Shared,
-    /// The form of text-embeddings-inference.
+    /// The format of text-embeddings-inference.
     Tei,
-    /// The form of OpenAI and vLLM.
+    /// The format of OpenAI and vLLM.
     OpenAi,
-    /// The form of Cohere.
+    /// The format of Cohere.
     Message,
-    /// The form of Ollama and Weaviate.
+    /// The format of Ollama and Weaviate.
     Error,
 }
 
@@ -34,7 +33,7 @@ impl Code {
     }
 }
 
-/// Media type and schema of refusals in a dialect.
+/// Media type and schema of errors in a dialect.
 pub(crate) fn described(dialect: Dialect) -> (&'static str, Cow<'static, str>) {
     let json = "application/json";
     match Form::of(Some(dialect)) {
@@ -47,7 +46,7 @@ pub(crate) fn described(dialect: Dialect) -> (&'static str, Cow<'static, str>) {
 }
 
 impl Form {
-    /// The form of a dialect; of a path that several share, none is known yet.
+    /// The format of a dialect; on a path that several share, none is known yet.
     pub(super) fn of(dialect: Option<Dialect>) -> Self {
         match dialect {
             None => Self::Shared,
@@ -59,13 +58,13 @@ impl Form {
         }
     }
 
-    /// The status of a refusal in this form. A problem document keeps the code's own.
+    /// The status of an error in this format. A problem document has the code's own.
     pub(super) fn status(self, code: Code) -> StatusCode {
         let own = code.status();
         match (self, code) {
             (Self::Problem | Self::Shared, _) => own,
             (_, Code::UnknownModel) => StatusCode::NOT_FOUND,
-            // The status on which these clients wait and retry.
+            // On this status these clients wait and retry.
             (Self::Tei, Code::Overloaded | Code::DeadlineExceeded) => StatusCode::TOO_MANY_REQUESTS,
             (Self::Tei, Code::EmptyList | Code::EmptyText) => StatusCode::BAD_REQUEST,
             (Self::Tei, _) => own,
@@ -84,7 +83,7 @@ impl Form {
     /// The body of the answer to the request of that id.
     pub(super) fn body(self, refusal: &ApiError, request_id: &str) -> Vec<u8> {
         let code = refusal.code;
-        // Only a problem document lists places beside the detail.
+        // Only a problem document lists positions besides the detail.
         let detail = match self {
             Self::Problem | Self::Shared => refusal.detail.to_string(),
             _ => placed(refusal),
@@ -118,7 +117,6 @@ fn bytes(body: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(body).unwrap_or_default()
 }
 
-/// A problem document with the members that clients of several servers look for.
 #[derive(Serialize)]
 struct SharedProblem<'e> {
     #[serde(flatten)]
@@ -190,7 +188,7 @@ pub(crate) struct TextError<'e> {
     request_id: &'e str,
 }
 
-/// The detail, with the place of the fault unless the detail names it.
+/// The detail, with the position of the error unless the detail names it.
 fn placed(refusal: &ApiError) -> String {
     let place = refusal.faults.first().map_or(String::new(), |fault| fault.pointer.in_words());
     let detail = refusal.detail.to_string();
@@ -198,7 +196,7 @@ fn placed(refusal: &ApiError) -> String {
     if is_said { detail } else { format!("{place}: {detail}") }
 }
 
-/// The field of the body that is at fault, if one is.
+/// The field of the body that is at fault, if any.
 fn field(refusal: &ApiError) -> Option<&str> {
     match refusal.faults.first()?.pointer.segments().first()? {
         Segment::Field(name) => Some(name),
@@ -237,7 +235,7 @@ mod tests {
     const FORMS: [Form; 6] =
         [Form::Problem, Form::Shared, Form::Tei, Form::OpenAi, Form::Message, Form::Error];
 
-    /// Whatever a client looks for, a failure is one, and says our code.
+    /// In every format, clients recognise a failure and find the code.
     #[test]
     fn every_refusal_is_one_in_every_form() {
         for &code in Code::ALL {

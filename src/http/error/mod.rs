@@ -1,5 +1,5 @@
-//! What a request is refused with: one table of codes, and the problem document that is sent
-//! (RFC 9457). A detail never repeats a text, a key, a path or the message of a panic.
+//! The errors of requests: one table of codes, and the problem document that is sent (RFC 9457). A
+//! detail never repeats a text, a key, a path or the message of a panic.
 
 mod code;
 mod fault;
@@ -51,11 +51,9 @@ pub(crate) struct Problem<'e> {
     retry_after_s: Option<u32>,
 }
 
-/// The resource that an overloaded server lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bottleneck {
     Admission,
-    /// Jobs that wait for a compute thread.
     Queue,
     Unsent,
     Streams,
@@ -74,13 +72,13 @@ impl Bottleneck {
     }
 }
 
-/// A refusal on its way out. It becomes a `Problem` where the request's id is known.
+/// An error on its way out. It becomes a `Problem` where the request's id is known.
 #[derive(Debug, Clone)]
 pub struct ApiError {
     pub code: Code,
     pub detail: Detail,
     pub faults: Vec<Fault>,
-    /// Seconds after which asking again is worth while.
+    /// Seconds after which a retry is worth while.
     pub retry_after_s: Option<u32>,
     /// Whether the connection is closed, because not all of the body was read.
     pub close: bool,
@@ -89,7 +87,7 @@ pub struct ApiError {
     pub header: Option<Box<(HeaderName, HeaderValue)>>,
     /// Further detail for the log; never sent.
     pub cause: Option<Arc<str>>,
-    /// The dialect of the refusal, if the body decides it; else the route does.
+    /// The dialect of the error, if the body decides it; else the route does.
     pub dialect: Option<Dialect>,
 }
 
@@ -115,8 +113,8 @@ impl ApiError {
         }
     }
 
-    /// A refusal for lack of room, with one of two times to wait so that the refused do not all
-    /// come back at once.
+    /// An error for lack of room, with one of two times to wait so that the clients do not all
+    /// retry at once.
     pub(crate) fn overloaded(bottleneck: Bottleneck, detail: &'static str) -> Self {
         static REFUSED: AtomicU32 = AtomicU32::new(0);
         let turn = REFUSED.fetch_add(1, Ordering::Relaxed);
@@ -127,12 +125,11 @@ impl ApiError {
         }
     }
 
-    /// A refusal of one place in the body.
     pub(crate) fn at(code: Code, pointer: impl Into<Pointer>, detail: impl Into<Detail>) -> Self {
         Self { faults: vec![Fault::at(code, pointer)], ..Self::new(code, detail) }
     }
 
-    /// A refusal of something that there is too much of.
+    /// An error of exceeding a limit.
     pub(crate) fn beyond(
         code: Code,
         pointer: impl Into<Pointer>,
@@ -153,13 +150,13 @@ impl ApiError {
         Self { header: Some(Box::new((name, value))), ..self }
     }
 
-    /// A defect, of which only the log learns more.
+    /// A defect; only the log gets the cause.
     pub(crate) fn internal(cause: &str) -> Self {
         let detail = "the server failed; its log says more under this request id";
         Self { cause: Some(cause.into()), ..Self::new(Code::Internal, detail) }
     }
 
-    /// A panic, of which the log learns the message.
+    /// A panic; only the log gets the message.
     pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
@@ -181,13 +178,13 @@ impl ApiError {
         }
     }
 
-    /// The same refusal in this dialect, unless it has one.
+    /// The same error in this dialect, unless it has one.
     pub(crate) fn in_dialect(self, dialect: Dialect) -> Self {
         Self { dialect: self.dialect.or(Some(dialect)), ..self }
     }
 
-    /// The answer to the request of that id, whose route speaks this dialect; or several, where there
-    /// is none.
+    /// The answer to the request of that id, in the dialect of its route; `None` if several share
+    /// it.
     pub(crate) fn respond(&self, request_id: &str, route: Option<Dialect>) -> Response {
         let form = Form::of(self.dialect.or(route));
         let mut response = Response::new(Body::from(form.body(self, request_id)));
@@ -208,7 +205,7 @@ impl ApiError {
     }
 }
 
-/// The refusal itself rides in the response's extensions; the outermost layer writes the document.
+/// The error itself is in the response's extensions; the outermost layer writes the document.
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = self.code.status().into_response();
@@ -223,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    /// Clients are told to wait as long as a 503 says; of lack of room `overloaded` says it.
+    /// Every 503 has a time to wait; `overloaded` sets it for lack of room.
     #[test]
     fn every_503_says_how_long_to_wait() {
         let unavailable = StatusCode::SERVICE_UNAVAILABLE;

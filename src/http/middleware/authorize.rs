@@ -1,4 +1,4 @@
-//! Who may ask: keys and their quotas, looked at before a byte of the body is read.
+//! Authorisation: keys and their quotas, checked before a byte of the body is read.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -22,7 +22,7 @@ use crate::http::middleware::{hosts, unpack};
 use crate::http::net::Peer;
 use crate::http::observe::request_log::Facts;
 
-/// Lets requests through to the routes it is laid around, if they may ask.
+/// Lets requests through to the routes that it surrounds, if their callers may send them.
 #[derive(Clone)]
 pub struct AuthorizeLayer(Arc<App>);
 
@@ -89,13 +89,13 @@ pub(super) fn client<B>(app: &App, request: &Request<B>) -> Client {
     }
 }
 
-/// Without keys clients are told apart by their addresses.
+/// Without keys, addresses distinguish clients.
 fn client_at<B>(app: &App, request: &Request<B>) -> Client {
     let peer = request.extensions().get::<Peer>();
     peer.map(|Peer(address)| app.peers.client(address.ip())).unwrap_or_default()
 }
 
-/// Refuses a caller that may not write to collections: where keys are set, one without a key of the
+/// Refuses a caller that may not write to collections: if keys are set, one without a key of the
 /// scope `collection`.
 pub(crate) fn check_writer(caller: &Caller) -> Result<(), ApiError> {
     if caller.scope().is_none_or(|scope| scope.includes(Scope::Collection)) {
@@ -105,8 +105,8 @@ pub(crate) fn check_writer(caller: &Caller) -> Result<(), ApiError> {
     Err(ApiError::new(Code::Forbidden, detail))
 }
 
-/// Refuses a caller that may not steer the service: one without a key of the scope `admin`, or,
-/// where no keys are set, one that is not a program of this machine.
+/// Refuses a caller that may not administer the service: one without a key of the scope `admin`,
+/// or, if no keys are set, one that is not a program of this machine.
 pub(crate) fn check_admin(request: &Request) -> Result<(), ApiError> {
     let extensions = request.extensions();
     let allowed = match Caller::of(extensions)?.scope() {

@@ -1,6 +1,6 @@
-//! Questions that an overloaded service refuses by their head alone: those that their route would
-//! refuse now, in the same words, with the same id, counters and line in the log. What a route would say
-//! before it looks for room, it says itself.
+//! The gate of an overloaded service, which refuses questions by their head alone: those that their
+//! route would refuse now, in the same words, with the same id, counters and line in the log.
+//! Errors that a route finds before it looks for room are left to the route.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -22,9 +22,8 @@ use crate::http::request::body;
 
 pub(crate) struct QuestionGate {
     app: Arc<App>,
-    /// Makes their paths, all of them behind the keys.
     paths: fn(&[Dialect]) -> HashSet<Arc<str>>,
-    /// The paths, once units were scarce: a start need not wait for them.
+    /// The paths, made when units are first scarce, so that a start does not wait for them.
     questions: OnceLock<HashSet<Arc<str>>>,
 }
 
@@ -33,7 +32,7 @@ impl QuestionGate {
         Self { app, paths, questions: OnceLock::new() }
     }
 
-    /// Why there is no room for a question, where nothing else is wrong with its head.
+    /// Why there is no room for a question, if nothing else is wrong with its head.
     fn refusal(&self, request: &Request<()>) -> Option<ApiError> {
         let (app, headers) = (&self.app, request.headers());
         body::check_json(headers).ok()?;
@@ -62,7 +61,7 @@ impl Gate for QuestionGate {
         // A caller without a valid key gets 401, and is not told to retry.
         let refusal = authorise(&self.app, &mut request).err().unwrap_or(refusal);
         let (head, body) = record.finish(refusal.into_response()).into_parts();
-        // A refusal is written already.
+        // An error body is complete at once.
         let body = body.collect().now_or_never()?.ok()?.to_bytes();
         Some(Response::from_parts(head, body))
     }

@@ -1,6 +1,6 @@
-//! Whether a request without a key was meant for this service. A browser sends what a page asks it to,
-//! and whoever owns a name may point it at any address (DNS rebinding): then `Host` is that name.
-//! Programs choose their own `Host`, so this guards the readers of pages, not the network.
+//! Whether a request without a key was meant for this service. A browser sends what a page tells it
+//! to, and the owner of a name may point it at any address (DNS rebinding): then `Host` is that
+//! name. Programs choose their own `Host`, so this protects the readers of pages, not the network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -16,8 +16,8 @@ const OWNED_BY_NOBODY: [&str; 2] = [".localhost", ".internal"];
 const OF_PROXIES: [&str; 5] =
     ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
 
-/// Whether a request may come from a page that its reader did not mean to call this service: it calls
-/// by a name that others may own, or says that it is from a page of elsewhere.
+/// Whether a request may come from a page whose reader did not mean to call this service: its host
+/// is a name that others may own, or its origin is elsewhere.
 pub(super) fn is_led_here<B>(request: &Request<B>, settings: &Settings) -> bool {
     let Ok(host) = host(request) else { return true };
     let is_ours = host.is_none_or(|host| is_ours(without_port(host), settings));
@@ -29,9 +29,9 @@ pub(super) fn is_led_here<B>(request: &Request<B>, settings: &Settings) -> bool 
     !(is_ours && is_of_ours)
 }
 
-/// Whether a request without keys comes straight from a program of this machine, as far as its head
-/// tells: to a name that only this machine has, without a proxy between, and not from a page of
-/// another origin.
+/// Whether a request without keys comes directly from a program of this machine, as far as its head
+/// shows: to a name that only this machine has, without a proxy, and not from a page of another
+/// origin.
 pub(super) fn is_local<B>(request: &Request<B>) -> bool {
     let headers = request.headers();
     let Ok(host) = host(request) else { return false };
@@ -46,7 +46,8 @@ pub(super) fn is_local<B>(request: &Request<B>) -> bool {
         && is_same_origin
 }
 
-/// The host that a request names: an absolute target's, else that of `Host` (RFC 9112, section 3.2.2).
+/// The host that a request names: an absolute target's, else that of `Host` (RFC 9112, section
+/// 3.2.2).
 fn host<B>(request: &Request<B>) -> Result<Option<&str>, ToStrError> {
     match request.uri().authority() {
         Some(authority) => Ok(Some(authority.as_str())),
@@ -65,7 +66,7 @@ fn without_port(host: &str) -> &str {
     name.strip_suffix(':').unwrap_or(host)
 }
 
-/// Whether this is an address, or a name that only the operator can have pointed here.
+/// Whether this is an address, or a name that only the operator can point here.
 fn is_ours(host: &str, settings: &Settings) -> bool {
     if let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         return address.parse::<Ipv6Addr>().is_ok();
@@ -94,7 +95,7 @@ fn is_origin_of_ours(origin: &str, host: Option<&str>, settings: &Settings) -> b
     if settings.cors_origins.iter().any(|allowed| allowed == "*" || allowed == origin) {
         return true;
     }
-    // A proxy that speaks TLS may stand between.
+    // A proxy may terminate TLS.
     let page = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
     page.is_some_and(|page| {
         // Behind a proxy under another name the page's origin is still the requested host.

@@ -1,5 +1,5 @@
-//! Around every request: its id, its counters, its line in the log, the headers that every response
-//! has, and the problem document of a refusal.
+//! The frame of every request: its id, its counters, its line in the log, the headers of every
+//! response, and the problem document of an error.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -29,10 +29,10 @@ use crate::http::observe::streams::EndReason;
 use crate::http::observe::trace::{Answered, Parent};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Longest id that is taken over from a client.
+/// Longest id that is accepted from a client.
 const ID_BYTES: usize = 64;
 
-/// Frames every request of the routes it is laid around, and catches their panics. One layer for
+/// Frames every request of the routes that it surrounds, and catches their panics. One layer for
 /// all of it: each layer costs a request several allocations, whatever it does.
 #[derive(Clone)]
 pub struct RequestContextLayer(Arc<App>);
@@ -71,7 +71,7 @@ impl Service<Request> for RequestContextService {
         let record = Recorded::new(&self.app, &mut request, matched);
         let answer = match request.extensions_mut().remove::<FaultyHead>() {
             Some(FaultyHead(error)) => Either::Left(ready(Ok(Ok(error.into_response())))),
-            // A route begins its work when it is polled, so no panic gets past the net here.
+            // A route begins its work when it is polled, so no panic escapes here.
             None => Either::Right(AssertUnwindSafe(self.route.call(request)).catch_unwind()),
         };
         RequestContextFuture { answer, record: Some(record) }
@@ -170,7 +170,7 @@ impl Recorded {
             let dialect = app.dialect_of(request.route());
             let written = error.respond(request.id(), dialect);
             let inner = std::mem::replace(&mut response, written);
-            // Headers that were added to the refusal, such as `allow`, stay.
+            // Headers that were added to the error, such as `allow`, stay.
             for (name, value) in inner.headers() {
                 if name != header::CONTENT_LENGTH && !response.headers().contains_key(name) {
                     response.headers_mut().append(name, value.clone());
@@ -227,7 +227,7 @@ fn is_page(path: &str) -> bool {
 
 fn decorate(response: &mut Response, id: HeaderValue, page: bool) {
     let policy = if page {
-        // No other page shows these in a frame, where its clicks would be taken for their reader's.
+        // No other page may show these in a frame, where it could misdirect the reader's clicks.
         "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
          frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
     } else {
@@ -240,7 +240,7 @@ fn decorate(response: &mut Response, id: HeaderValue, page: bool) {
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
 }
 
-/// The client's id if it is fit for a log, else one of ours.
+/// The client's id if it is valid in a log, else a new one.
 fn request_id(offered: Option<&HeaderValue>, ids: &Ids) -> HeaderValue {
     let fit = |value: &&HeaderValue| {
         let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._-".contains(byte);

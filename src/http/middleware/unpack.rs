@@ -1,5 +1,5 @@
-//! Compressed bodies, unpacked on their way to the route, which reads them within its limits as if they had
-//! been sent so. Nothing is unpacked ahead of who reads.
+//! Decompresses bodies on their way to the route, which reads them within its limits as if they had
+//! been sent plain. Nothing is decompressed ahead of the reader.
 
 use std::future::ready;
 use std::io;
@@ -23,22 +23,24 @@ use crate::http::error::{ApiError, Code};
 use crate::http::request::body::{BodyError, broken};
 
 const PIECE: usize = 32 << 10;
-/// Most bytes that a compressed one may become, beyond the first piece. What is unpacked costs as much to
-/// answer as what is sent plain; texts become at most some 30, and gzip packs a thousand of nothing into one.
+/// Most bytes that a compressed byte may become, beyond the first piece. Answering decompressed
+/// data costs as much as plain data; texts grow at most some 30 times, while gzip can compress a
+/// thousand zeros into one byte.
 const MOST_RATIO: u64 = 100;
-/// Memory that unpacking takes beside the window.
+/// Memory for decompressing besides the window.
 const STATE: usize = 256 << 10;
-/// The largest window of zstd, as RFC 9659 has it for HTTP; and its logarithm.
+/// The largest window of zstd that RFC 9659 allows for HTTP; and its logarithm.
 const MOST_WINDOW: u64 = 1 << MOST_WINDOW_LOG;
 const MOST_WINDOW_LOG: u32 = 23;
-/// Compressed bytes that may be read beyond those that they became, and the share of these that may be read as
-/// well: what cannot be compressed grows a little, and what becomes nothing has no end.
+/// Compressed bytes that may be read beyond the decompressed ones, and the share of these that may
+/// be read as well: incompressible data grows a little, and data that decompresses to nothing has
+/// no end.
 const AHEAD: u64 = 1 << 20;
 const SHARE_AHEAD: u64 = 8;
-/// What a frame of zstd begins with.
+/// The beginning of a frame of zstd.
 const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
-/// Unpacks the body of a request that says that it is compressed, in a way that is read here.
+/// Decompresses the body of a request with a supported `Content-Encoding`.
 pub(super) fn unpacked(app: &Arc<App>, request: Request) -> Request {
     let mut encodings = request.headers().get_all(header::CONTENT_ENCODING).iter();
     let (Some(encoding), None) = (encodings.next(), encodings.next()) else { return request };
@@ -50,7 +52,7 @@ pub(super) fn unpacked(app: &Arc<App>, request: Request) -> Request {
     let client = Caller::of(request.extensions()).map(|caller| caller.client).unwrap_or_default();
     let (mut head, body) = request.into_parts();
     head.headers.remove(header::CONTENT_ENCODING);
-    // It is the length of what is not read by anybody else.
+    // It is the length of the compressed body, which nobody else reads.
     head.headers.remove(header::CONTENT_LENGTH);
     let lost = |_| io::Error::other(BodyError(broken()));
     let bytes = Arc::new(ByteCounts::default());
@@ -73,15 +75,14 @@ pub(super) fn unpacked(app: &Arc<App>, request: Request) -> Request {
     Request::from_parts(head, body)
 }
 
-/// Bytes of a body: those that came, and what became of them.
 #[derive(Default)]
 struct ByteCounts {
     packed: AtomicU64,
     unpacked: AtomicU64,
 }
 
-/// What a reader has, piece by piece, as far as it may become so much. Between two pieces others have their
-/// turn, however many there are.
+/// Pieces of a reader's data, up to the limit of their growth. Other tasks run between two pieces,
+/// however many there are.
 fn pieces(read: impl AsyncRead, bytes: Arc<ByteCounts>) -> impl Stream<Item = io::Result<Bytes>> {
     ReaderStream::with_capacity(read, PIECE).then(move |piece| {
         let piece = piece.and_then(|piece| {
@@ -99,8 +100,8 @@ fn pieces(read: impl AsyncRead, bytes: Arc<ByteCounts>) -> impl Stream<Item = io
     })
 }
 
-/// Unpacks frames of zstd. The memory for the window that the first one asks for is taken from that for
-/// answers, and no later one has a larger window.
+/// Decompresses frames of zstd. The memory for the first frame's window is charged as for answers,
+/// and no later frame has a larger window.
 fn unpack_zstd(
     app: Arc<App>,
     client: Client,

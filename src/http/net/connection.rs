@@ -1,5 +1,5 @@
-//! One client's connection: requests handed to the router, answers handed back, until either side
-//! has had enough. Where connections come from and what is asked on them is not known here.
+//! One client's connection: requests go to the router and answers back, until either side ends it.
+//! Where connections come from and what they request is not known here.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -34,15 +34,14 @@ use crate::http::observe::streams::{EarlyEnds, EndReason};
 use crate::http::request::body;
 use crate::http::settings::Settings;
 
-/// Interval between looks at a connection while the service waits for it to end.
+/// Interval of checks of a connection while the service waits for it to end.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long the head of a request on a spare descriptor may take. It waited in the kernel's queue already, so
-/// mostly it is there.
+/// How long the head of a request on a spare descriptor may take. It waited in the kernel's queue
+/// already, so mostly it is there.
 const HURRY: Duration = Duration::from_millis(100);
-/// Below this hyper's reader panics; the settings keep above it, tests may not.
 const LEAST_HEADER_BYTES: usize = 8 << 10;
 
-/// What a client must put up with: how long it may take, and how much it may ask.
+/// Limits for a client: times, and numbers of requests.
 #[derive(Clone)]
 pub(crate) struct ConnectionOptions {
     pub(super) protocol: http1::Builder,
@@ -94,7 +93,7 @@ impl ConnectionOptions {
         })
     }
 
-    /// One request at once: the options of a connection that all others wait behind.
+    /// A single request without delay: the options of a connection that all others wait behind.
     pub(crate) fn single_request(&self) -> Self {
         let mut options = self.clone();
         options.protocol.header_read_timeout(HURRY);
@@ -113,9 +112,9 @@ pub(crate) enum ConnectionEnd {
 /// Serves one connection to its end.
 ///
 /// hyper's own graceful shutdown closes a connection whose request has arrived but was not read
-/// yet, or was read in part. So this one is not used: from the order to stop on every answer says
-/// that it is the last, and a connection on which nothing is asked is closed by its socket, which
-/// knows what has arrived.
+/// yet, or was read in part. So this one is not used: from the order to stop on every answer
+/// carries `Connection: close`, and an idle connection is closed by its socket, which knows what
+/// has arrived.
 pub(crate) async fn serve_connection(
     stream: TcpStream,
     peer: SocketAddr,
@@ -144,8 +143,8 @@ pub(crate) async fn serve_connection(
     let ended = tokio::select! {
         biased;
         ended = served.as_mut() => ended,
-        // Nobody is left to read: dropping the request frees what computes its answer. A client that
-        // only closed its own side is not gone.
+        // Nobody is left to read: dropping the request frees what computes its answer. A client
+        // that only closed its own side is not gone.
         _ = stream.ready(Interest::ERROR) => {
             if state.is_unfinished() {
                 ends.tell(EndReason::ClientGone, peer);
@@ -180,8 +179,8 @@ pub(crate) async fn serve_connection(
     ConnectionEnd::Finished
 }
 
-/// Why a connection ended early, if it did: one on which nothing is asked for a while, or that is
-/// closed between requests, was done.
+/// Why a connection ended early, if it did: an idle connection that timed out, or was closed
+/// between requests, did not.
 fn early_end(error: &hyper::Error, state: &ConnectionState) -> Option<EndReason> {
     if state.too_slow.get() {
         return Some(EndReason::WriteTimeout);
@@ -224,8 +223,9 @@ impl RequestService {
         }
         request.extensions_mut().insert(self.peer);
         if body::is_lines(request.headers()) {
-            // The kernel would end a connection whose client does not read for that long, and this one
-            // need not while it sends. One that is gone sends nothing, which the stream sees sooner.
+            // The kernel would end a connection whose client does not read for that long, though
+            // this client need not while it sends. A client that is gone sends nothing, which the
+            // stream notices sooner.
             let _ = kernel::end_unacknowledged(SockRef::from(&*self.stream), None);
             request.extensions_mut().insert(Arc::clone(&self.state.delivery));
         }
@@ -251,7 +251,7 @@ impl RequestService {
     }
 }
 
-/// The length of a request's body if the head states it in bytes; none for an upgrade.
+/// The length of a request's body if the head states it in bytes; `None` for an upgrade.
 fn framed_bytes(headers: &HeaderMap, declared: Option<u64>) -> Option<u64> {
     if headers.contains_key(TRANSFER_ENCODING) || headers.contains_key(UPGRADE) {
         return None;
@@ -259,15 +259,14 @@ fn framed_bytes(headers: &HeaderMap, declared: Option<u64>) -> Option<u64> {
     if headers.contains_key(CONTENT_LENGTH) { declared } else { Some(0) }
 }
 
-/// Whether the body of a request that is answered without it is short enough to be read all the
-/// same, so that the connection lives on. To read a body that waits for `100 Continue` would ask for
-/// it.
+/// Whether an unread body is short enough to be read anyway, so that the connection can be used
+/// again. Reading a body that waits for `100 Continue` would request it.
 fn may_be_skipped(headers: &HeaderMap, declared: Option<u64>) -> bool {
     declared.is_some_and(|length| length <= SKIPPED_BYTES) && !headers.contains_key(EXPECT)
 }
 
-/// A request's body, watched for its end. One that is dropped before its end is read to its end until
-/// the moment `skip`, when it had to be there; without one, or after it, the connection ends with the answer.
+/// A request's body, watched for its end. If it is dropped before its end, the rest is read until
+/// the moment `skip`; without `skip`, or after it, the connection ends with the answer.
 struct Received {
     body: Option<Incoming>,
     state: Arc<ConnectionState>,
@@ -292,7 +291,7 @@ impl Drop for Received {
             return;
         };
         let mut rest = Self { body: Some(body), state: self.state.clone(), skip: None };
-        // Drains the body beside the answer, so that a refusal does not wait for the body.
+        // Drains the body beside the answer, so that an error does not wait for the body.
         runtime
             .spawn(timeout_at(skip, async move { while let Some(Ok(_)) = rest.frame().await {} }));
     }
@@ -318,7 +317,7 @@ impl HttpBody for Received {
             self.state.receiving.set(false);
         }
         if matches!(frame, Poll::Ready(None)) {
-            // A chunked body does not know of itself that it has ended.
+            // A chunked body does not report by itself that it has ended.
             self.body = None;
         }
         frame

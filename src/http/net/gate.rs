@@ -1,8 +1,8 @@
-//! Requests that are refused by their head alone, before hyper makes a request of their bytes. An
-//! overloaded service gets many times the requests that it can answer, so what each of them costs
-//! decides how much it still answers: here it is one head parsed, one answer written, and a body that
-//! the kernel throws away. Only the plainest requests are looked at; all others go the usual way, on
-//! which they are refused as well. Why a request is refused is not known here.
+//! Requests that are refused by their head alone, before hyper parses them. An overloaded service
+//! gets many times the requests that it can answer, so the cost of refusing each decides how many
+//! it still answers: here it is one head parsed, one answer written, and a body that the kernel
+//! discards. Only the plainest requests are refused here; all others go through hyper, where they
+//! are refused as well. Why a request is refused is not known here.
 
 use std::time::{Duration, SystemTime};
 
@@ -19,21 +19,19 @@ use crate::http::net::state::ConnectionState;
 use crate::http::net::state::{Peer, SKIPPED_BYTES};
 use crate::http::request::body;
 
-/// Most fields of a head that is looked at.
+/// Most fields of a head that is checked.
 const FIELDS: usize = 32;
-/// Bytes of an answer's head, as a rule.
+/// Usual bytes of an answer's head.
 const ANSWER_HEAD: usize = 512;
 
-/// Refuses requests by their head alone.
 pub trait Gate: Send + Sync {
-    /// Whether a request may be refused at all. Asked before each request.
+    /// Whether a request may be refused at all. Called before each request.
     fn may_refuse(&self) -> bool;
 
     /// The answer to a request, if it is refused. Its body need not be read.
     fn refuse(&self, request: Request<()>) -> Option<Response<Bytes>>;
 }
 
-/// A refusal: the bytes of its answer, and how many of the request are still to come.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refused {
     pub answer: Vec<u8>,
@@ -41,8 +39,8 @@ pub(super) struct Refused {
     pub closes: bool,
 }
 
-/// Has the gate look at a request that these bytes begin with, if their head is whole and plain and no
-/// other request follows.
+/// Shows the gate the request at the beginning of these bytes, if its head is complete and plain
+/// and no other request follows.
 pub(super) fn consider(gate: &dyn Gate, peer: Peer, bytes: &[u8]) -> Option<Refused> {
     if !gate.may_refuse() {
         return None;
@@ -55,13 +53,13 @@ pub(super) fn consider(gate: &dyn Gate, peer: Peer, bytes: &[u8]) -> Option<Refu
     Some(Refused { answer: written(&response), left, closes })
 }
 
-/// A request whose body has a known length and may be skipped, with the length of all of it. hyper must read the
-/// same request of these bytes.
+/// A request whose body has a known length and may be skipped, with its total length. hyper must
+/// read the same request from these bytes.
 pub fn skippable(bytes: &[u8]) -> Option<(Request<()>, u64)> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS];
     let mut parsed = httparse::Request::new(&mut fields);
     let Ok(Status::Complete(length)) = parsed.parse(bytes) else { return None };
-    // An HTTP/1.0 connection ends with its answer, and other verbs bring no body worth refusing.
+    // An HTTP/1.0 connection ends with its answer, and other verbs have no body worth refusing.
     if parsed.version != Some(1) || parsed.method != Some(Verb::POST.as_str()) {
         return None;
     }
@@ -80,7 +78,7 @@ pub fn skippable(bytes: &[u8]) -> Option<(Request<()>, u64)> {
     Some((request, body + length as u64))
 }
 
-/// The length of the body, if the head is unambiguous and asks for nothing else.
+/// The length of the body, if the head is unambiguous and requests nothing else.
 fn body_length(headers: &HeaderMap) -> Option<u64> {
     let asks_more = [header::TRANSFER_ENCODING, header::EXPECT, header::UPGRADE, header::TE];
     if asks_more.iter().any(|name| headers.contains_key(name)) {
@@ -119,19 +117,19 @@ fn written(response: &Response<Bytes>) -> Vec<u8> {
     bytes
 }
 
-/// The time of day, as an answer has it.
+/// The current time in the format of the header `date`.
 #[expect(clippy::disallowed_methods, reason = "clients are told the wall clock's time")]
 fn date() -> String {
     written_date(SystemTime::now())
 }
 
-/// A time as an answer has it: the nearest that can be written, which are those from 1970 to 9999.
+/// A time in the format of the header `date`, clamped to the years 1970 to 9999.
 fn written_date(time: SystemTime) -> String {
     let last = SystemTime::UNIX_EPOCH + Duration::from_secs(253_402_300_799);
     httpdate::fmt_http_date(time.clamp(SystemTime::UNIX_EPOCH, last))
 }
 
-/// What hyper has read of the present request.
+/// What hyper has read of the current request.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     given: u64,
@@ -141,15 +139,13 @@ pub(super) struct Framing {
 }
 
 impl Framing {
-    /// Whether the next bytes begin a request, and nothing is under way. True again for each time that
-    /// it is asked until they come.
+    /// Whether the next bytes begin a request, and no answer is due. Stays true until they come.
     pub(super) fn is_between(&mut self, state: &ConnectionState) -> bool {
         if self.given > 0 && !self.lost && !state.owes_answer() {
             let all = state.body_bytes().and_then(|body| self.head.checked_add(body));
             match all {
                 Some(all) if all == self.given => self.given = 0,
                 Some(all) if all > self.given => {}
-                // More bytes than the request's, or the service did not see the request.
                 _ => self.lost = true,
             }
         }
@@ -172,8 +168,8 @@ impl Framing {
     }
 }
 
-/// How long the head is that these bytes begin with, if its end is among them. Empty lines before a
-/// request are passed over by hyper, so what begins with one has no known end.
+/// The length of the head at the beginning of these bytes, if its end is among them. hyper skips
+/// empty lines before a request, so a head after one has no known end.
 fn head_length(bytes: &[u8]) -> Option<usize> {
     if matches!(bytes.first(), None | Some(b'\r' | b'\n')) {
         return None;
@@ -189,7 +185,6 @@ fn head_length(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// A request extension: why the request is refused before anything looks at it.
 #[derive(Debug, Clone)]
 pub(crate) struct FaultyHead(pub ApiError);
 
@@ -219,12 +214,12 @@ fn fault(detail: &'static str) -> ApiError {
 }
 
 fn is_host(value: &HeaderValue) -> bool {
-    // Empty where the target has no authority.
+    // Empty if the target has no authority.
     value.is_empty() || is_plain_host(value.as_bytes()) || authority(value).is_some()
 }
 
-/// Whether this is a name or an IPv4 address, with a port or none: what nearly all requests have, and can
-/// be seen at a glance.
+/// Whether this is a name or an IPv4 address, with or without a port: a quick check that nearly all
+/// requests pass.
 fn is_plain_host(bytes: &[u8]) -> bool {
     let of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
     let name = bytes.iter().position(|byte| !of_name(byte)).unwrap_or(bytes.len());
@@ -244,7 +239,7 @@ fn authority(value: &HeaderValue) -> Option<Authority> {
     let bytes = value.as_bytes();
     let named = !bytes.contains(&b'@');
     let authority = Authority::try_from(bytes).ok()?;
-    // Behind the host only a colon and a port may follow.
+    // Only a colon and a port may follow the host.
     let port = authority.as_str().strip_prefix(authority.host())?;
     let sound = port.is_empty() || port == ":" || authority.port_u16().is_some();
     (named && sound && !authority.host().is_empty()).then_some(authority)
@@ -261,7 +256,6 @@ mod tests {
         assert_eq!(written_date(epoch + far), "Fri, 31 Dec 9999 23:59:59 GMT");
     }
 
-    /// Refuses whatever it is shown.
     struct Closed;
 
     impl Gate for Closed {

@@ -1,5 +1,5 @@
-//! What is asked of the kernel for a socket. Linux does all of it; elsewhere there is nothing as good, and what
-//! the service does without it is said here.
+//! Socket options. Linux has all of them; elsewhere there is no equal, and each function says what
+//! the service does without it.
 
 use std::io;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use socket2::SockFilter;
 use socket2::SockRef;
 
-/// Ends a connection whose peer has not acknowledged sent bytes for so long, or not by this. Elsewhere such
-/// a connection lasts until its keep-alive probes or its retransmissions fail.
+/// Ends a connection whose peer has not acknowledged sent bytes for this long; `None` switches this
+/// off. Elsewhere such a connection lasts until its keep-alive probes or its retransmissions fail.
 #[cfg(target_os = "linux")]
 pub(super) fn end_unacknowledged(socket: SockRef<'_>, after: Option<Duration>) -> io::Result<()> {
     socket.set_tcp_user_timeout(after)
@@ -20,8 +20,8 @@ pub(super) fn end_unacknowledged(_: SockRef<'_>, _: Option<Duration>) -> io::Res
     Ok(())
 }
 
-/// Bounds what the kernel holds unsent. Elsewhere it holds as much as it likes, so a client that reads
-/// slowly is told from one that does not read only once it has taken all of that.
+/// Bounds the unsent bytes in the kernel. Elsewhere these are unbounded, so a client that reads
+/// slowly is told from one that does not read only once it has read all of them.
 #[cfg(target_os = "linux")]
 pub(super) fn limit_unsent(socket: SockRef<'_>, bytes: u32) -> io::Result<()> {
     socket.set_tcp_notsent_lowat(bytes)
@@ -32,10 +32,10 @@ pub(super) fn limit_unsent(_: SockRef<'_>, _: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the kernel ignore new handshakes, and says whether it will. Handshakes that have begun
-/// complete: else a client could hold a connection for open that this side never saw. An ignored
-/// client asks again a second later, and finds the port closed or its next owner. Elsewhere a client
-/// that connects in the very moment in which the port is closed may see its connection reset.
+/// Makes the kernel ignore new handshakes; returns whether it will. Handshakes that have begun
+/// complete: otherwise a client could consider a connection open that this side never saw. An
+/// ignored client retries a second later, and finds the port closed or its next owner. Elsewhere a
+/// client that connects at the moment when the port is closed may see its connection reset.
 #[cfg(target_os = "linux")]
 pub(super) fn refuse_handshakes(socket: SockRef<'_>) -> bool {
     // A filter sees the TCP header; the flags are in its byte 13.

@@ -32,13 +32,12 @@ const BACK_OFF: Duration = Duration::from_millis(50);
 const USER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long clients that have begun to connect may take for the rest of it while the service stops:
-/// a round trip across the world. Connections without a request are kept for longer than that.
+/// a round trip across the world. Connections without a request are kept open for longer than that.
 const HANDSHAKE: Duration = Duration::from_millis(500);
-/// Connections that the kernel queues until they are accepted.
 const BACKLOG: i32 = 1024;
 const SPARE: usize = 8;
-/// Bytes of an answer that the kernel holds unsent. Without a bound it takes in megabytes and then
-/// nothing until a third has gone, so a slow reader looks like one that does not read at all.
+/// Bytes of an answer that the kernel buffers unsent. Without a bound it takes in megabytes and
+/// then nothing until a third has gone, so a slow reader looks like one that does not read at all.
 const UNSENT: u32 = 64 << 10;
 
 pub struct Listener {
@@ -50,7 +49,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds a port. To be called inside a runtime that can wait for sockets.
+    /// Binds a port, inside a runtime that can wait for sockets.
     pub fn bind(
         address: SocketAddr,
         settings: &Settings,
@@ -58,9 +57,9 @@ impl Listener {
     ) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
-        // A restarted service must get its port although old connections still fade away on it.
+        // A restarted service must get its port although old connections still close on it.
         socket.set_reuse_address(true)?;
-        // Connections inherit all of these, already while they wait to be accepted.
+        // Accepted connections inherit all of these.
         socket.set_tcp_nodelay(true)?;
         let probes = TcpKeepalive::new().with_time(Duration::from_secs(60));
         let probes = probes.with_interval(Duration::from_secs(10)).with_retries(3);
@@ -87,8 +86,8 @@ impl Listener {
         self.address
     }
 
-    /// Serves until the order to close, and from then on until the last connection has ended or
-    /// the order came to abandon them.
+    /// Serves until the order to close, and then until the last connection has ended or the order
+    /// to abandon them comes.
     pub async fn serve(self, router: Router, mut stop: Shutdown) -> Drained {
         let acceptor = Acceptor {
             single_request: Arc::new(self.options.single_request()),
@@ -132,17 +131,17 @@ struct Acceptor {
 }
 
 impl Acceptor {
-    /// Accepts connections for as long as it is let.
+    /// Accepts connections until it is dropped.
     ///
-    /// With no descriptor left, a spare one is given up for the next client, which then has one request:
-    /// a health check that gets no answer would take the service for dead. So has every client until all
-    /// spare descriptors are back.
+    /// With no descriptor left, it closes a spare one for the next client, which may then send one
+    /// request: a health check without an answer would take the service for dead. So may every
+    /// client until all spare descriptors are back.
     async fn accept(&self, socket: &TcpListener) {
         let mut spare = Vec::new();
         fill(&mut spare);
         let mut exhausted = false;
         loop {
-            // The place is taken first: a full acceptor leaves clients to the kernel's queue.
+            // The slot is taken first: a full acceptor leaves clients to the kernel's queue.
             let place = self.place().await;
             match socket.accept().await {
                 Ok((stream, peer)) => {
@@ -157,7 +156,7 @@ impl Acceptor {
                     if is_out_of_descriptors(&error) && spare.pop().is_some() {
                         continue;
                     }
-                    // The client stays in the queue, so asking again at once would spin.
+                    // The client stays in the queue, so accepting again at once would spin.
                     sleep(BACK_OFF).await;
                 }
             }
@@ -196,12 +195,12 @@ impl Acceptor {
     }
 
     /// Stops listening. Clients that the kernel already accepted have a connection as far as they
-    /// can know and may have sent their request; closing the socket over them would reset them.
+    /// can know and may have sent their request; closing the socket now would reset them.
     async fn close(&self, socket: TcpListener, stop: &mut Shutdown) -> io::Result<()> {
-        // Asked directly, since the runtime may not have heard yet of the latest arrivals.
+        // Asked directly, since the runtime may not know of the latest arrivals yet.
         let socket = socket.into_std()?;
-        // Where the socket cannot stop listening, connections may arrive for ever; the queue holds at most
-        // this many.
+        // If the socket cannot stop listening, connections may arrive for ever; the queue holds at
+        // most this many.
         for _ in 0..=BACKLOG {
             let accepted = tokio::select! {
                 biased;
@@ -216,7 +215,7 @@ impl Acceptor {
         Ok(())
     }
 
-    /// The next client in the kernel's queue, if there is one.
+    /// The next client in the kernel's queue, if any.
     async fn accept_waiting(
         &self,
         socket: &std::net::TcpListener,
@@ -243,7 +242,7 @@ impl Acceptor {
     }
 }
 
-/// Whether accepting failed for this one client, and the next may well succeed.
+/// Whether accepting failed for this client alone, and the next may well succeed.
 fn is_only_the_clients(error: &io::Error) -> bool {
     use ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
@@ -271,7 +270,6 @@ impl Drop for OpenConnection {
     }
 }
 
-/// Fills up the spare descriptors; whether all of them could be had.
 fn fill(spare: &mut Vec<UnixDatagram>) -> bool {
     while spare.len() < SPARE {
         let Ok(descriptor) = UnixDatagram::unbound() else { return false };

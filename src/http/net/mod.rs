@@ -19,7 +19,7 @@ use crate::http::observe::streams::EarlyEnds;
 #[derive(Clone)]
 pub struct ConnectionMetrics {
     pub open: Gauge,
-    /// Moments at which no room was left for another connection.
+    /// How often no room was left for another connection.
     pub refused: Counter,
     /// Connections that ended before everything was answered and read.
     pub ended: EarlyEnds,

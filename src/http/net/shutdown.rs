@@ -7,7 +7,7 @@ use tokio::sync::watch;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     Serving,
-    /// Go on serving, and let every answer say that it is the last one on its connection.
+    /// Continue serving; every answer carries `Connection: close`.
     Leaving,
     /// Accept no more connections; finish what has begun.
     Closing,
@@ -16,7 +16,7 @@ pub enum Phase {
     Abandoned,
 }
 
-/// Gives the orders. When it is dropped, no more can come, so that counts as [`Phase::Closing`].
+/// Gives the orders. Dropping it counts as [`Phase::Closing`].
 #[derive(Debug)]
 pub struct ShutdownTrigger(watch::Sender<Phase>);
 
@@ -46,7 +46,7 @@ impl Shutdown {
     pub(super) async fn reached(&mut self, phase: Phase) {
         let heard = self.0.wait_for(|now| *now >= phase).await.is_ok();
         if !heard && phase == Phase::Abandoned {
-            // A trigger that is gone only closes; it abandons nothing.
+            // A dropped trigger only closes; it abandons nothing.
             std::future::pending::<()>().await;
         }
     }

@@ -1,4 +1,4 @@
-//! A client's socket that gives up on readers who do not read, and parts without resetting what
+//! A client's socket, which gives up on clients that do not read, and closes without resetting what
 //! was sent. HTTP is not known here.
 
 use std::io;
@@ -19,22 +19,21 @@ use crate::http::net::gate::{Framing, Gate, Refused};
 use crate::http::net::shutdown::{Phase, Shutdown};
 use crate::http::net::state::{ConnectionState, Peer, PendingAnswer};
 
-/// What a reader must take within the write timeout. Kernels hand over in bursts of the window
-/// that the reader opened, so a client that reads a byte a second lets some hundred kilobytes
+/// Bytes that a client must read within the write timeout. Kernels deliver in bursts of the window
+/// that the client opened, so a client that reads a byte a second lets some hundred kilobytes
 /// through at once and then nothing for hours; a timeout that any written byte resets would start
 /// anew with each such burst.
 pub(crate) const LEAST_PROGRESS: usize = 64 << 10;
-/// Write timeouts that reading a long answer may take in all: what must be read within one grows
-/// with the answer, so that no reader holds a large one for hours.
+/// Most write timeouts that reading a long answer may take in all: the bytes that must be read
+/// within one grow with the answer, so that no client holds a large one for hours.
 pub(crate) const MOST_TIMEOUTS: u64 = 64;
 /// How long a connection must have been silent before it counts as idle while the service stops:
-/// what a client sent right after connecting, or after its last answer, has arrived by then.
+/// bytes that a client sent right after connecting, or after its last answer, have arrived by then.
 pub(crate) const QUIET: Duration = Duration::from_secs(1);
-/// How long the rest of an unwanted request is read and thrown away after the last answer. Closing
-/// over unread bytes makes the kernel send a reset, which takes the answer with it.
+/// How long the rest of an unwanted request is read and discarded after the last answer. Closing
+/// with unread bytes makes the kernel send a reset, which destroys the answer.
 pub(crate) const LINGER: Duration = Duration::from_secs(2);
 
-/// Most bytes that are thrown away at once.
 const UNWANTED: usize = 128 << 10;
 
 pub(crate) struct Socket {
@@ -72,8 +71,6 @@ impl Socket {
         Self { door, ..self }
     }
 
-    /// Whether nothing is under way and nothing has arrived. Readiness as the runtime knows it may
-    /// be older than what lies in the kernel, so the kernel is asked.
     fn is_quiet(&self) -> bool {
         let waiting = || SockRef::from(&*self.stream).peek(&mut [MaybeUninit::uninit()]);
         !self.state.owes_answer()
@@ -111,8 +108,7 @@ impl Socket {
             if !receiving && !pace.receiving {
                 break;
             }
-            // A client that still sends need not read yet; its unread answers are bounded by the
-            // writer.
+            // A client that still sends need not read yet; the writer bounds its unread answers.
             pace.receiving = receiving;
             pace.until.as_mut().reset(Instant::now() + timeout);
         }
@@ -132,14 +128,14 @@ fn when_ready<T>(
     loop {
         ready!(ready())?;
         match attempt() {
-            // The readiness was that of before; asking again waits for the next.
+            // The readiness was outdated; asking again waits for the next.
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             outcome => return Poll::Ready(outcome),
         }
     }
 }
 
-/// Throws away at most `most` bytes that have arrived, and says how many. Linux need not even copy
+/// Discards at most `most` bytes that have arrived, and returns how many. Linux need not even copy
 /// them.
 fn throw_away(stream: &TcpStream, most: u64) -> io::Result<usize> {
     let mut scratch = [MaybeUninit::uninit(); UNWANTED];
@@ -183,7 +179,7 @@ impl AsyncRead for Socket {
                     if !self.refuses(bytes, may_refuse) {
                         return Poll::Ready(Ok(()));
                     }
-                    // hyper is given nothing of it.
+                    // hyper gets none of it.
                     into.set_filled(before);
                 }
                 other => return self.without_bytes(other),
@@ -195,7 +191,7 @@ impl AsyncRead for Socket {
 }
 
 impl Socket {
-    /// The result of a read without bytes, as hyper is to see it.
+    /// The result for hyper of a read without bytes.
     fn without_bytes(&self, read: Poll<io::Result<()>>) -> Poll<io::Result<()>> {
         match read {
             // The client ended its side, so nothing of it can be left unread.
@@ -203,8 +199,8 @@ impl Socket {
                 self.state.partial.set(false);
                 Poll::Ready(Ok(()))
             }
-            // To the reader it is as if the client had ended: the one way of closing that cannot
-            // throw away a request which has arrived and only was not read yet.
+            // Reported as the client's end: the one way of closing that cannot lose a request which
+            // has arrived and was not read yet.
             Poll::Pending if self.state.closing.get() && self.is_quiet() => {
                 self.state.partial.set(false);
                 Poll::Ready(Ok(()))
@@ -239,7 +235,7 @@ impl AsyncWrite for Socket {
         true
     }
 
-    /// Asked for once everything has been written, so nothing waits for the client any more.
+    /// Called once everything has been written, so nothing waits for the client any more.
     fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.pace = None;
         self.state.stalled.set(false);
@@ -252,14 +248,14 @@ impl AsyncWrite for Socket {
             Some(parting) => parting,
             None => {
                 match SockRef::from(&*this.stream).shutdown(std::net::Shutdown::Write) {
-                    // The client was faster.
+                    // The client closed first.
                     Err(error) if error.kind() == ErrorKind::NotConnected => {}
                     outcome => outcome?,
                 }
                 if !this.state.partial.get() {
                     return Poll::Ready(Ok(()));
                 }
-                // The answer is complete; what is discarded from here on is no lost work.
+                // The answer is complete; discarding from here on loses no work.
                 this.state.partial.set(false);
                 this.parting.insert(Box::pin(sleep(LINGER)))
             }
@@ -279,8 +275,9 @@ impl AsyncWrite for Socket {
     }
 }
 
-/// How long the answer waits for a body that is on its way. Many clients read only after they have sent
-/// all, and give a connection up whose answer comes earlier; to make another costs both sides more.
+/// How long the answer waits for a body that is on its way. Many clients read only after they have
+/// sent all, and abandon a connection whose answer comes earlier; a new connection costs both sides
+/// more.
 const GRACE: Duration = Duration::from_millis(5);
 
 pub(in crate::http::net) struct Door {
@@ -288,10 +285,9 @@ pub(in crate::http::net) struct Door {
     pub peer: Peer,
     pub stop: Shutdown,
     pub requests: u64,
-    /// How long the rest of a refused body is waited for.
     pub body_timeout: Duration,
-    /// How long hyper may wait for a head that it can see. What is refused here it does not see, so
-    /// that its clock runs on.
+    /// How long hyper may wait for a head that it can see. It does not see refused requests, so its
+    /// clock runs on.
     pub header_timeout: Duration,
     /// When the wait began, if the client waits.
     pub waits: Option<Instant>,
@@ -306,7 +302,6 @@ impl Door {
             return false;
         }
         let since = *self.waits.get_or_insert_with(Instant::now);
-        // Half of the time is left for the body; hyper closes the connection.
         self.gate.may_refuse()
             && !self.stop.is(Phase::Leaving)
             && state.asked().saturating_add(1) < self.requests
@@ -329,7 +324,7 @@ impl Socket {
         self.door.as_mut().is_some_and(|door| door.is_before_request(&self.state))
     }
 
-    /// Refuses the request that these bytes begin with, or passes them on.
+    /// Refuses the request at the beginning of these bytes, or passes them on.
     fn refuses(&mut self, bytes: &[u8], may_refuse: bool) -> bool {
         let Some(door) = &mut self.door else { return false };
         let refused = may_refuse.then(|| gate::consider(&*door.gate, door.peer, bytes)).flatten();
@@ -344,7 +339,7 @@ impl Socket {
         true
     }
 
-    /// Completes the present refusal, if there is one. Returns whether the connection continues.
+    /// Completes the current refusal, if any. Returns whether the connection continues.
     fn poll_refusal(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let Some(mut refusal) = self.refusal.take() else { return Poll::Ready(Ok(true)) };
         let outcome = self.poll_present(&mut refusal, context);
@@ -399,7 +394,7 @@ impl Socket {
         if refusal.refused.left == 0 { Poll::Ready(Ok(true)) } else { Poll::Pending }
     }
 
-    /// Whether the rest of a body is not waited for any more.
+    /// Whether the wait for the rest of a body is over.
     fn is_over(&self, refusal: &mut Refusal, context: &mut Context<'_>) -> bool {
         let until = refusal.until.get_or_insert_with(|| Box::pin(sleep(GRACE)));
         while until.as_mut().poll(context).is_ready() {
@@ -423,7 +418,6 @@ mod tests {
 
     use super::*;
 
-    /// Writes to a reader that takes 4 KiB every `pause`; how the write ended, if it did in 4 s.
     async fn written_to_reader(pause: Duration) -> Option<ErrorKind> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         // Small buffers at both ends make reads and writes alternate.

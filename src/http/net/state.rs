@@ -1,5 +1,5 @@
-//! What is under way on one connection, as its socket and its service see it together. Bytes and
-//! routes are not known here.
+//! The state of one connection, which its socket and its service share. Bytes and routes are not
+//! known here.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,18 +8,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::http::request::query::Delivery;
 
-/// Bodies up to this size are read to their end when a request is answered without them: what a
-/// thousand pairs take. For a longer one it costs less to end the connection and make another.
+/// Bodies up to this size are read to their end when a request is answered without them: a thousand
+/// pairs. For a longer body it costs less to end the connection and open another.
 pub(super) const SKIPPED_BYTES: u64 = 256 << 10;
-/// The length of a body that does not say how long it is.
 const UNKNOWN: u64 = u64::MAX;
 
-/// The client's address, as an extension of its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub SocketAddr);
 
-/// A flag of a connection. A single task looks at it, and handlers that moved a body elsewhere only ever
-/// finish it, so flags need no order among themselves.
+/// A flag of a connection. A single task reads it, and handlers that moved a body elsewhere only
+/// ever finish it, so flags need no order among themselves.
 #[derive(Debug, Default)]
 pub(super) struct Flag(AtomicBool);
 
@@ -38,13 +36,14 @@ pub(crate) struct ConnectionState {
     pending: Flag,
     /// Part of an answer waits for the client to read.
     pub(super) stalled: Flag,
-    /// Bytes came that belong to no request read to its end: closing now could reset the connection before
-    /// the client reads the answer.
+    /// Bytes came that belong to no request read to its end: closing now could reset the connection
+    /// before the client reads the answer.
     pub(super) partial: Flag,
     pub(super) receiving: Flag,
-    /// The rest of a request's body will not be read, so the connection ends with the present answer.
+    /// The rest of a request's body will not be read, so the connection ends with the current
+    /// answer.
     pub(super) abandoned: Flag,
-    /// The connection may be closed as soon as nothing is under way on it.
+    /// The connection may be closed as soon as it is idle.
     pub(super) closing: Flag,
     pub(super) hurried: Flag,
     pub(super) too_slow: Flag,
@@ -54,7 +53,7 @@ pub(crate) struct ConnectionState {
 }
 
 impl ConnectionState {
-    /// A request was read and its answer is on its way until the returned value is dropped.
+    /// A request was read; its answer is due until the returned value is dropped.
     pub(super) fn begin(self: &Arc<Self>) -> PendingAnswer {
         self.pending.set(true);
         self.asked.fetch_add(1, Relaxed);
@@ -65,7 +64,7 @@ impl ConnectionState {
         self.asked.load(Relaxed)
     }
 
-    /// Sets the length of the present request's body, if its head states it.
+    /// Sets the length of the current request's body, if its head states it.
     pub(super) fn set_body_bytes(&self, bytes: Option<u64>) {
         self.body_bytes.store(bytes.unwrap_or(UNKNOWN), Relaxed);
     }
@@ -74,7 +73,7 @@ impl ConnectionState {
         Some(self.body_bytes.load(Relaxed)).filter(|&bytes| bytes != UNKNOWN)
     }
 
-    /// Whether an answer is owed or not yet handed to the kernel.
+    /// Whether an answer is due or not yet handed to the kernel.
     pub(super) fn owes_answer(&self) -> bool {
         self.pending.get() || self.stalled.get()
     }

@@ -1,12 +1,11 @@
-//! How much the log says of requests and connections: so many lines a second of each kind, spread
-//! over the second, and a line that tells how many were left out. What the lines say is not known
+//! The budget of log lines for requests and connections: so many lines a second of each kind,
+//! spread over the second, and a line that counts those left out. What the lines say is not known
 //! here.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// Lines a second of each kind.
 pub(crate) const LINES: u64 = 100;
 
 /// The kind of a line. Each kind has its own budget, so that none displaces another.
@@ -31,7 +30,7 @@ pub struct Budget {
 
 #[derive(Debug, Default)]
 struct Count {
-    /// Lines that there were to write in this second.
+    /// Lines to write in this second.
     seen: AtomicU64,
     written: AtomicU64,
     /// Sampling interval: every n-th line is written, from the count of the last second.
@@ -50,7 +49,7 @@ impl Budget {
         self.take(kind)
     }
 
-    /// Says how many lines were left out, once the second is over in which they were.
+    /// Logs how many lines were left out, once their second is over.
     pub(crate) fn report(&self, now: Instant) {
         let left_out = self.turn(now.saturating_duration_since(self.begun).as_secs());
         if let Some([answered, refused, shed, failed, connections]) = left_out {
@@ -67,8 +66,8 @@ impl Budget {
             && count.written.fetch_update(Relaxed, Relaxed, more).is_ok()
     }
 
-    /// Begins a second; what was left out of the last one, if anything was. A line that comes just
-    /// then may count in either.
+    /// Begins a second; returns what was left out of the last one, if anything. A line at that
+    /// moment may count in either.
     fn turn(&self, second: u64) -> Option<LeftOut> {
         let before = self.second.load(Relaxed);
         if second == before
@@ -100,7 +99,7 @@ mod tests {
         let budget = Budget::default();
         assert_eq!(written(&budget, Kind::Answered, 70).len(), 70);
         assert_eq!(budget.turn(1), None);
-        // A burst that nobody expected: the first hundred.
+        // An unexpected burst: the first hundred.
         assert_eq!(written(&budget, Kind::Answered, 1000).len(), 100);
         assert_eq!(written(&budget, Kind::Refused, 20).len(), 20, "refusals are not hidden by it");
         assert_eq!(budget.turn(2), Some([900, 0, 0, 0, 0]));

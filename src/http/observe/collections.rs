@@ -1,5 +1,5 @@
-//! What is counted of collections. Each of so many has series of its own, by its name; all further ones
-//! share one, so that whoever makes collections cannot make the page grow.
+//! Counters of collections. A limited number have series of their own, by name; all further ones
+//! share one, so that clients that make collections cannot make the page grow.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,10 +9,10 @@ use cognate_collections::{Activity, CollectionInfo};
 use crate::http::error::Code;
 use crate::http::observe::series::{Counter, Description, Kind, Registry, families};
 
-/// The label of all further collections, which is no name of one.
+/// The label of all further collections, which no collection can be named.
 const OTHER: &str = "_other";
 
-/// What requests did to a collection: family, and a label beside the collection's.
+/// Counted actions of requests on a collection: family, and a label besides the collection's.
 const COUNTED: [(&str, Option<(&str, &str)>); 8] = [
     ("cognate_collection_matches_total", None),
     ("cognate_collection_events_total", None),
@@ -25,7 +25,6 @@ const COUNTED: [(&str, Option<(&str, &str)>); 8] = [
 ];
 
 families! {
-    /// The families of series by collection, which are made anew for each page.
     FAMILIES:
     Gauge cognate_collection_items "Items, by collection.";
     Gauge cognate_collection_item_bytes "Memory of items, by collection.";
@@ -49,7 +48,8 @@ pub(super) struct CollectionSeries {
     most: usize,
     named: Mutex<HashMap<Box<str>, Arc<CollectionUse>>>,
     others: Arc<CollectionUse>,
-    /// How many items had left each collection at the last page. Held while the series of a page are made.
+    /// How many items had left each collection at the last page. Locked while the series of a page
+    /// are made.
     left: Mutex<HashMap<Box<str>, [u64; 2]>>,
 }
 
@@ -92,8 +92,8 @@ impl CollectionSeries {
         }
     }
 
-    /// Makes the series of these collections, and none of any other. No other page makes them while what
-    /// is returned is held.
+    /// Makes the series of these collections, and drops all others. No other page makes them while
+    /// the returned guard is held.
     pub(super) fn write(
         &self,
         registry: &Registry,
@@ -103,8 +103,8 @@ impl CollectionSeries {
         FAMILIES.iter().for_each(|(name, ..)| registry.clear(name));
         let names: HashSet<&str> = all.iter().map(|(info, _)| &*info.name).collect();
         self.named().retain(|name, uses| {
-            // One that is gone takes its series along; what was done to one that no page has had yet is
-            // not lost.
+            // A deleted collection takes its series along; counts that no page has had yet are not
+            // lost.
             if !names.contains(&**name) && !left.contains_key(name) {
                 let both = self.others.iter().zip(uses.iter());
                 both.for_each(|(others, its)| others.increment(its.value()));
@@ -114,7 +114,6 @@ impl CollectionSeries {
         left.retain(|name, _| names.contains(&**name));
         for (info, activity) in all {
             let uses = self.of(&info.name);
-            // What all others have lost together must not shrink when one of them is deleted.
             let [ttl, items] = [activity.outlived, activity.evicted];
             let before = left.insert(info.name.as_str().into(), [ttl, items]).unwrap_or_default();
             for ((counter, now), before) in uses.iter().skip(3).zip([ttl, items]).zip(before) {
@@ -133,7 +132,6 @@ impl CollectionSeries {
     }
 }
 
-/// Adds what requests did to the series of a label.
 fn count(registry: &Registry, label: &str, uses: &CollectionUse) {
     for ((name, other), counter) in COUNTED.into_iter().zip(uses) {
         let labels: Vec<_> = [("collection", label)].into_iter().chain(other).collect();
@@ -141,7 +139,6 @@ fn count(registry: &Registry, label: &str, uses: &CollectionUse) {
     }
 }
 
-/// Adds what a collection holds to the series of a label.
 fn hold(registry: &Registry, label: &str, info: &CollectionInfo, activity: Activity) {
     let gauge = |name| registry.gauge(name, &[("collection", label)]);
     gauge("cognate_collection_items").increment(info.items as f64);
@@ -155,7 +152,7 @@ fn hold(registry: &Registry, label: &str, info: &CollectionInfo, activity: Activ
 mod tests {
     use super::*;
 
-    /// A database is asked for its collections every few seconds, and may not answer.
+    /// The list of a database's collections is requested every few seconds, and may fail.
     #[test]
     fn what_was_done_to_a_collection_that_no_page_has_had_is_not_lost() {
         let (series, registry) = (CollectionSeries::new(2), Registry::new(FAMILIES));
@@ -171,7 +168,7 @@ mod tests {
         series.refused("news", Code::NotWritten);
         drop(series.write(&registry, &all));
         assert_eq!((refused("news"), refused(OTHER)), (1, 1));
-        // One that is gone takes its own along.
+        // A deleted collection takes its own series along.
         drop(series.write(&registry, &[]));
         drop(series.write(&registry, &all));
         assert_eq!((refused("news"), refused(OTHER)), (0, 1));

@@ -1,4 +1,4 @@
-//! A request that is handed over to the stream which answers it, and ends with that.
+//! A request that ends with the stream which answers it, not with the head of its answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,16 +7,15 @@ use tokio::sync::oneshot;
 
 use crate::http::observe::request_log::RequestRecord;
 
-/// A request whose answer goes on after its head, with the head's status.
 type Opened = (RequestRecord, StatusCode);
 
-/// Where a stream gets its request from: an extension of the answer, which says that the request ends
-/// with the stream, not with the answer's head.
+/// Where a stream gets its request from: an extension of the answer, which states that the request
+/// ends with the stream, not with the answer's head.
 #[derive(Debug, Clone)]
 pub(crate) struct HandOver(Arc<Mutex<Option<oneshot::Sender<Opened>>>>);
 
 impl HandOver {
-    /// A request that is handed over later, and its receiver.
+    /// A sender and a receiver for a request that is handed over later.
     pub(crate) fn new() -> (Self, HandedOver) {
         let (sender, receiver) = oneshot::channel();
         (Self(Arc::new(Mutex::new(Some(sender)))), HandedOver { receiver, request: None })
@@ -25,7 +24,7 @@ impl HandOver {
     pub(crate) fn give(&self, request: Opened) {
         let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(sender) = sender {
-            // A stream that failed meanwhile leaves nobody to tell.
+            // A stream that failed meanwhile has no receiver.
             let _ = sender.send(request);
         }
     }

@@ -1,5 +1,5 @@
-//! What is counted: every series stands at zero from the start, and its labels come from short
-//! fixed lists, so that no client can make them grow.
+//! Metrics: every series exists at zero from the start, and labels come from short fixed lists, so
+//! that no client can make them grow.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,10 +20,9 @@ use crate::http::observe::series::{
 };
 use crate::http::observe::streams::{EndReason, Outcome, StreamEnd};
 
-/// The label of requests to no known path.
 pub(crate) const UNMATCHED: &str = "unmatched";
 
-/// Why work was shed, as the label has it, beside the bottlenecks of an overloaded server.
+/// Labels of reasons for shedding work, besides the bottlenecks of an overloaded server.
 const SHED: [(&str, Code); 4] = [
     ("deadline", Code::DeadlineExceeded),
     ("draining", Code::Draining),
@@ -31,7 +30,6 @@ const SHED: [(&str, Code); 4] = [
     ("quota", Code::RateLimited),
 ];
 
-/// Routes that answer in streams, whose series stand at zero from the start.
 const STREAMED: [&str; 6] = [
     "/similarity",
     "/embed",
@@ -46,7 +44,7 @@ pub struct Metrics {
     routes: HashMap<Arc<str>, Route>,
     methods: Vec<Counter>,
     dialects: Vec<Counter>,
-    /// Ids of keys that have series of their own, whatever key files they stood in.
+    /// Ids of keys that have series of their own, from any key file so far.
     key_labels: Mutex<HashSet<String>>,
     nobody: Arc<KeyUse>,
     collections: CollectionSeries,
@@ -71,7 +69,8 @@ struct Route {
 }
 
 impl Metrics {
-    /// Registers everything for these routes (verb, path), and series of their own for so many collections.
+    /// Registers the series of these routes (verb, path), and reserves series for so many
+    /// collections.
     pub fn new(routes: &[(Verb, String)], named_collections: usize) -> Self {
         let registry = Registry::new(&[FAMILIES, collections::FAMILIES].concat());
         let counter = |name, label: &str, value: &str| registry.counter(name, &[(label, value)]);
@@ -136,8 +135,8 @@ impl Metrics {
         }
     }
 
-    /// Counts an answered request; `route` is the matched path. A ranking of a collection reads as much
-    /// as is there, so it has a histogram of its own.
+    /// Counts an answered request; `route` is the matched path. The time of ranking a collection
+    /// depends on its size, so it has a histogram of its own.
     pub(crate) fn answered(
         &self,
         route: &str,
@@ -158,8 +157,8 @@ impl Metrics {
         }
     }
 
-    /// Counts a stream that ended: as a request, too, whose status is 200 only if it ended well. Of one
-    /// whose request is not known the outcome alone is counted.
+    /// Counts a stream that ended, and its request, whose status is 200 only if it ended well. If
+    /// the request is unknown, only the outcome is counted.
     pub(crate) fn stream_ended(&self, end: StreamEnd, request: Option<(&str, &Verb, Duration)>) {
         let outcome = end.outcome.name();
         self.registry.counter("cognate_streams_ended_total", &[("outcome", outcome)]).increment(1);
@@ -176,7 +175,6 @@ impl Metrics {
         numbers.iter().zip(counts).for_each(|(counter, number)| counter.increment(number));
     }
 
-    /// The series of a matched path, or of those that match none.
     fn route(&self, route: &str) -> Option<(&Arc<str>, &Route)> {
         self.routes.get_key_value(route).or_else(|| self.routes.get_key_value(UNMATCHED))
     }
@@ -195,7 +193,7 @@ impl Metrics {
         self.registry.counter("cognate_connections_ended_total", &[("reason", reason.name())])
     }
 
-    /// The counters of the key of that id, which stand at zero from here on.
+    /// The counters of the key of that id, at zero from here on.
     pub(crate) fn key_use(&self, id: &str) -> Arc<KeyUse> {
         let mut labels = self.key_labels.lock().unwrap_or_else(PoisonError::into_inner);
         let is_named = labels.contains(id) || (labels.len() < MOST && labels.insert(id.to_owned()));
@@ -222,13 +220,14 @@ impl Metrics {
         self.registry.counter("cognate_rank_parts_total", &[("part", part.name())]).increment(1);
     }
 
-    /// Counts texts that were matched against a collection, the events that they began, and those of
-    /// them that were too old for it.
+    /// Counts texts that were matched against a collection, the events that they began, and texts
+    /// that were too old for it.
     pub(crate) fn matched(&self, collection: &str, texts: usize, events: usize, expired: usize) {
         self.collections.matched(collection, texts, events, expired);
     }
 
-    /// Counts the refusal of a write to a collection, where it is for want of room, disk or database.
+    /// Counts the refusal of a write to a collection, if the cause is lack of room, the disk or the
+    /// database.
     pub(crate) fn write_refused(&self, collection: &str, error: &ApiError) {
         self.collections.refused(collection, error.code);
     }
@@ -239,7 +238,7 @@ impl Metrics {
         self.unknown_tokens.increment(counts.unknown);
     }
 
-    /// Sets a family of series whose values are kept elsewhere.
+    /// Sets a family of series whose values are stored elsewhere.
     pub(crate) fn set(&self, family: Description, labels: &[(&str, &str)], value: f64) {
         self.registry.set(family, labels, value);
     }
@@ -251,7 +250,6 @@ impl Metrics {
     }
 }
 
-/// Durations and numbers of the streams of a route.
 fn stream_series(registry: &Registry, route: &str) -> ([Histogram; 2], [Counter; 4]) {
     let labels = [("route", route)];
     let times = ["cognate_stream_duration_seconds", "cognate_stream_computed_seconds"];
@@ -270,7 +268,6 @@ fn request_counter(registry: &Registry, route: &str, verb: &str, status: &str) -
     registry.counter("cognate_requests_total", &labels)
 }
 
-/// One of nine methods, or `other`.
 pub(crate) fn verb_label(verb: &Verb) -> &'static str {
     const VERBS: [&str; 9] =
         ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
@@ -278,7 +275,7 @@ pub(crate) fn verb_label(verb: &Verb) -> &'static str {
 }
 
 families! {
-    /// Every family that counts what happens.
+    /// Every family of counters and histograms.
     FAMILIES:
     Counter cognate_requests_total "Answered requests.";
     Counter cognate_shed_total "Requests refused to keep the others fast, by reason.";
@@ -335,7 +332,7 @@ named! {
 
 /// Ids that get series of their own.
 const MOST: usize = 100;
-/// The label of requests that brought no key that is let in.
+/// The label of requests without a valid key.
 const NONE: &str = "none";
 
 #[derive(Debug)]

@@ -1,6 +1,3 @@
-//! The line that the log has of a request: who asked, what, how much, and what came of it. Neither
-//! texts nor headers nor paths that match no route.
-
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +13,7 @@ use crate::http::observe::metrics::{KeyUse, UNMATCHED};
 use crate::http::observe::streams::{self, LineRefusals, StreamEnd};
 use crate::http::observe::trace::{Answered, Span};
 
-/// Routes of health checks, asked again and again: their answers are logged at debug.
+/// Routes of health checks, which are called often: their answers are logged at debug.
 const QUIET: [&str; 6] = ["/health", "/healthz", "/livez", "/ready", "/readyz", "/metrics"];
 /// The route that changes what is served: it is always logged.
 const RELOAD: &str = "/-/reload";
@@ -26,11 +23,11 @@ const RELOAD: &str = "/-/reload";
 pub enum LoggedRequests {
     All,
     Refused,
-    /// None but those that met a defect.
+    /// Only those that met a defect.
     None,
 }
 
-/// What names the route of a request.
+/// The name of a request's route.
 #[derive(Debug)]
 pub(crate) enum Matched {
     Route(MatchedPath),
@@ -47,7 +44,7 @@ impl Matched {
     }
 }
 
-/// A request that has begun: what the log tells of it when it ends.
+/// A request in progress: the data for its line in the log.
 #[derive(Debug)]
 pub(crate) struct RequestRecord {
     pub id: HeaderValue,
@@ -68,7 +65,7 @@ impl RequestRecord {
         self.id.to_str().unwrap_or_default()
     }
 
-    /// Tells the log and the span how the stream that answered with this status ended.
+    /// Logs how the stream that answered with this status ended, and ends the span.
     pub(crate) fn end(self, log: &RequestLog, status: StatusCode, end: StreamEnd) {
         let line = Line { request: &self, ended: Instant::now(), stream: Some(end) };
         log.tell(&line, &Outcome::Answered(status));
@@ -77,7 +74,7 @@ impl RequestRecord {
     }
 }
 
-/// A request that has ended, with the stream that answered it.
+/// An ended request, with the stream that answered it.
 pub(crate) struct Line<'a> {
     pub request: &'a RequestRecord,
     pub ended: Instant,
@@ -87,7 +84,6 @@ pub(crate) struct Line<'a> {
 pub(crate) enum Outcome<'a> {
     Answered(StatusCode),
     Refused(StatusCode, &'a ApiError),
-    /// No answer: the client went away first.
     Left,
 }
 
@@ -125,7 +121,7 @@ macro_rules! line {
     };
 }
 
-/// To the microsecond, without the digits that only binary numbers have.
+/// To the microsecond, without the digits of a binary fraction.
 fn milliseconds(duration: Duration) -> f64 {
     duration.as_micros() as f64 / 1e3
 }
@@ -155,7 +151,7 @@ impl RequestLog {
         self.budget.report(Instant::now());
     }
 
-    /// Logs a request at the level of its outcome; at debug if it is left out or too many come at
+    /// Logs a request at the level of its outcome; at debug if it is excluded or too many come at
     /// once.
     pub(crate) fn tell(&self, line: &Line<'_>, outcome: &Outcome<'_>) {
         let route = line.request.route();
@@ -164,7 +160,7 @@ impl RequestLog {
             Outcome::Answered(status) => {
                 let told = self.logged == LoggedRequests::All && !QUIET.contains(&route);
                 let status = Some(status);
-                // A stream that did not end well is told whatever else is.
+                // A stream that did not end well is always logged.
                 match line.stream.map(|stream| stream.outcome) {
                     None | Some(streams::Outcome::Complete) => {}
                     Some(streams::Outcome::Failed) => {
@@ -214,7 +210,8 @@ impl RequestLog {
     }
 }
 
-/// Facts about a request that handlers note, as a request extension. The first value of each stays.
+/// Facts about a request that handlers record, as a request extension. The first value of each
+/// stays.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     caller: OnceLock<Arc<KeyUse>>,
@@ -228,17 +225,16 @@ pub(crate) struct Facts {
 pub(crate) struct Asked {
     pub model: Arc<str>,
     pub method: Cow<'static, str>,
-    /// Texts, pairs or candidates; not known of a stream.
+    /// Texts, pairs or candidates; `None` for a stream.
     pub items: Option<usize>,
 }
 
 impl Facts {
-    /// The facts of a request; for a request that is not logged, facts that are dropped.
     pub(crate) fn of<B>(request: &Request<B>) -> Arc<Self> {
         request.extensions().get::<Arc<Self>>().cloned().unwrap_or_default()
     }
 
-    /// Notes whose key the request brought, or that it needed one and brought none.
+    /// Records the key of the request, or that it needed a key and had none.
     pub(crate) fn is_from(&self, caller: &Arc<KeyUse>) {
         let _ = self.caller.set(Arc::clone(caller));
     }
@@ -251,8 +247,6 @@ impl Facts {
         let _ = self.asked.set(Asked { model: Arc::clone(model), method, items });
     }
 
-    /// Notes the collection that is asked for, there or not; what is no name of one is the caller's text, and
-    /// is not noted.
     pub(crate) fn names(&self, collection: &str) {
         if cognate_collections::check_name(collection).is_ok() {
             let _ = self.collection.set(collection.into());
@@ -301,11 +295,11 @@ impl Ids {
 
     pub(crate) fn next(&self) -> HeaderValue {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        // Written by hand: the machinery of formats would take longer than the rest.
+        // Written by hand: `format!` would take longer than the rest.
         let mut digits = [0; 24];
         let (process, count) = digits.split_at_mut(16);
         hexadecimal(self.process, process);
-        // Ids of eight digits come again after four thousand million requests of one process.
+        // Ids of eight digits repeat after four thousand million requests of one process.
         hexadecimal(number, count);
         HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static("unknown"))
     }

@@ -1,8 +1,8 @@
-//! Counters, gauges and histograms, and the page that Prometheus reads of them. What is counted is not
+//! Counters, gauges and histograms, and the page that Prometheus reads. What is counted is not
 //! known here.
 //!
-//! A handle is one atomic number, so that counting never waits; the registry is locked only to find a series
-//! by its labels and to write the page.
+//! A handle is one atomic number, so that counting never waits; the registry is locked only to find
+//! a series by its labels and to write the page.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -57,7 +57,8 @@ pub struct Histogram(Arc<Buckets>);
 
 #[derive(Debug, Default)]
 struct Buckets {
-    /// For each bound the durations above the bound before it; the last counts those above all.
+    /// For each bound the number of durations above the bound before it; the last counts those
+    /// above all.
     counts: [AtomicU64; SECONDS.len() + 1],
     sum: AtomicU64,
 }
@@ -75,7 +76,7 @@ impl Histogram {
 /// Adds to a float stored as bits.
 fn add(bits: &AtomicU64, by: f64) {
     let sum = |old: u64| Some((f64::from_bits(old) + by).to_bits());
-    // The closure always has a value, so that nothing is left to fail.
+    // The closure always returns a value, so this cannot fail.
     let _ = bits.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
 }
 
@@ -127,7 +128,6 @@ enum Series {
     Histogram(Histogram),
 }
 
-/// All families, each with its series by their labels.
 #[derive(Debug)]
 pub(super) struct Registry(Mutex<BTreeMap<&'static str, Family>>);
 
@@ -179,7 +179,7 @@ impl Registry {
         Some(series.clone())
     }
 
-    /// Sets a series to what is kept elsewhere.
+    /// Sets a series whose value is stored elsewhere.
     pub(super) fn set(&self, family: Description, labels: &[(&str, &str)], value: f64) {
         let (name, kind, help) = family;
         let mut families = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -239,7 +239,7 @@ impl Series {
     }
 }
 
-/// Labels as they stand between braces.
+/// Labels as they are written between braces.
 fn written(labels: &[(&str, &str)]) -> String {
     let label = |(name, value): &(&str, &str)| {
         let value = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");

@@ -1,5 +1,5 @@
-//! How streams of lines end, and how connections do that end early. The head of a stream's answer is out
-//! long before its end, so what is told and counted of its request waits for the end.
+//! How streams of lines end, and why connections end early. The head of a stream's answer is sent
+//! long before its end, so its request is logged and counted at the end.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -18,11 +18,10 @@ named! {
         ClientGone = "client_gone",
         SlowReader = "slow_reader",
         SlowSender = "slow_sender",
-        /// The body broke off, or is not framed as HTTP demands.
+        /// The body broke off, or violates HTTP's framing.
         BrokenBody = "broken_body",
-        /// More of the answer waited for the client than may.
+        /// More of the answer waited for the client than the limit.
         SpoolFull = "spool_full",
-        /// The question of the stream cannot be answered.
         Refused = "refused",
         Draining = "draining",
         Failed = "failed",
@@ -33,19 +32,19 @@ named! {
 pub(crate) struct StreamEnd {
     pub outcome: Outcome,
     pub lines: u64,
-    /// Lines whose answers were written, or that were taken into account.
+    /// Lines whose answers were written, or that were counted for the end.
     pub answered: u64,
-    /// Lines that were answered without an error; alerts that were told.
+    /// Lines answered without an error, or alerts sent.
     pub items: u64,
     pub body_bytes: u64,
     pub answer_bytes: u64,
-    /// The time of its jobs.
+    /// The processor time of its jobs.
     pub computed: Duration,
     /// Lines that were answered by an error, the last line included.
     pub refusals: LineRefusals,
 }
 
-/// Codes of a stream that are told each; all others are told together.
+/// Codes of a stream that are counted separately; the others are counted together.
 const MOST_CODES: usize = 4;
 
 /// How many lines of a stream were refused, by the first few codes.
@@ -99,7 +98,7 @@ named! {
 }
 
 impl EndReason {
-    /// The setting that decided, if one did.
+    /// The setting that decided, if any.
     fn setting(self) -> Option<&'static str> {
         match self {
             Self::HeaderTimeout => Some("header_timeout_s"),
@@ -132,7 +131,6 @@ impl EarlyEnds {
         }
     }
 
-    /// Counts an end that nothing else logs.
     pub(crate) fn tell(&self, reason: EndReason, peer: SocketAddr) {
         self.count(reason);
         if self.0.budget.admits(Kind::Connection, Instant::now()) {

@@ -1,6 +1,3 @@
-//! The document of the surface: made from the handlers themselves, completed with what holds for
-//! every route, and committed under `openapi/`.
-
 use std::collections::BTreeSet;
 
 use cognate::engine::Query;
@@ -51,7 +48,7 @@ use crate::http::registry::models::Models;
 )]
 struct Header;
 
-/// The document over the given routes, as JSON with its keys in a fixed order.
+/// The document of the given routes, as JSON with its keys in a fixed order.
 pub fn document(routes: impl Iterator<Item = OpenApi>) -> Value {
     let mut document = Header::openapi();
     routes.for_each(|routes| document.merge(routes));
@@ -60,13 +57,12 @@ pub fn document(routes: impl Iterator<Item = OpenApi>) -> Value {
     let key = SecurityScheme::Http(bearer.description(Some("Where keys are set")).build());
     document.components.get_or_insert_default().add_security_scheme("key", key);
     document.paths.paths.values_mut().flat_map(operations).for_each(|(_, each)| complete(each));
-    // A document of ours has string keys and finite numbers.
+    // The document has string keys and finite numbers.
     let mut document = serde_json::to_value(&document).unwrap_or_default();
     examples::put(&mut document);
     document
 }
 
-/// Adds the header that every route answers with: the request's id.
 fn complete(operation: &mut Operation) {
     for response in operation.responses.responses.values_mut() {
         if let RefOr::T(response) = response {
@@ -78,8 +74,8 @@ fn complete(operation: &mut Operation) {
     }
 }
 
-/// The document of a server with these models: it names them, leaves out what they cannot do, and states
-/// `limits`, each by its place among the schemas.
+/// The document of a server with these models: it names them, leaves out what they cannot serve,
+/// and states `limits`, each by its position among the schemas.
 pub fn of_server(
     routes: impl Iterator<Item = OpenApi>,
     models: &Models,

@@ -1,10 +1,10 @@
-//! Examples of the document: bodies that a reader can send as they stand, and a refusal of each code.
+//! Examples of the document: bodies that can be sent as they are, and an error of each code.
 
 use serde_json::{Value, json};
 
 use crate::http::error::Code;
 
-/// Two headlines that say the same, and one that does not.
+/// Two similar headlines, and a different one.
 const QUAKE: &str = "Quake hits L.A.!!";
 const EARTHQUAKE: &str = "Earthquake shakes Los Angeles";
 const CAT: &str = "Cat naps on sofa";
@@ -74,7 +74,7 @@ fn bodies() -> Vec<(&'static str, &'static str, &'static str, Value)> {
     ]
 }
 
-/// Examples of bodies of PUT and PATCH: verb, path, media type, name, body.
+/// Bodies of PUT and PATCH: verb, path, media type, name, body.
 fn put_bodies() -> [(&'static str, &'static str, &'static str, &'static str, Value); 4] {
     let (json_type, line_type) = ("application/json", "application/x-ndjson");
     let window = json!({"max_items": 100_000, "ttl": "24h"});
@@ -91,7 +91,7 @@ fn put_bodies() -> [(&'static str, &'static str, &'static str, &'static str, Val
 
 pub(super) fn put(document: &mut Value) {
     for (path, media_type, name, body) in bodies() {
-        // A server need not speak every dialect.
+        // A server need not offer every dialect.
         if let Some(item) = document["paths"].get_mut(path) {
             let content = &mut item["post"]["requestBody"]["content"][media_type];
             content["examples"][name] = json!({"value": body});

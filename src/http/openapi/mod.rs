@@ -1,5 +1,3 @@
-//! The OpenAPI document of the service.
-
 mod document;
 mod examples;
 pub(crate) mod refusals;

@@ -1,5 +1,4 @@
-//! What routes may be refused with, as the document lists it: a response a status, which names its
-//! codes.
+//! The errors of routes, as the document lists them: a response per status, which names its codes.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +8,7 @@ use utoipa::openapi::{Content, Ref, RefOr, Response, Schema};
 use crate::http::dialect::Dialect;
 use crate::http::error::{Code, form};
 
-/// Codes that any request may be refused with.
+/// Error codes that any request may get.
 pub(crate) const ANY: &[Code] = &[Code::InvalidHead, Code::Internal];
 
 pub(crate) const KEYED: &[Code] = &[Code::Unauthorized, Code::RateLimited];
@@ -67,13 +66,12 @@ pub(crate) const QUESTION: &[Code] = &[
     Code::RequestTimeout,
 ];
 
-/// Further codes of questions with a list.
 pub const LIST: &[Code] = &[Code::EmptyList, Code::TooManyItems, Code::TooManyTokensTotal];
 
 pub(crate) type Responses = BTreeMap<String, RefOr<Response>>;
 
-/// Lists a code among the responses of a route that speaks this dialect. Where another dialect of the
-/// route has the same status and media type, the schema is any of theirs.
+/// Lists a code among the responses of a route in this dialect. If another dialect of the route has
+/// the same status and media type, the schema is either of theirs.
 pub(crate) fn list(responses: &mut Responses, code: Code, dialect: Dialect) {
     let status = code.status_in(dialect).as_str().to_owned();
     let response = responses.entry(status).or_insert_with(|| Response::default().into());
@@ -93,7 +91,7 @@ pub(crate) fn list(responses: &mut Responses, code: Code, dialect: Dialect) {
     }
 }
 
-/// What fits the schema known so far, if any, or this one.
+/// Either the known schema, if any, or this one.
 fn either(known: Option<RefOr<Schema>>, schema: Ref) -> RefOr<Schema> {
     let schema = RefOr::Ref(schema);
     match known {
@@ -112,8 +110,8 @@ fn either(known: Option<RefOr<Schema>>, schema: Ref) -> RefOr<Schema> {
     }
 }
 
-/// Adds to each refusal that it may be a problem: on a path that several dialects share, what is
-/// refused before the body is read is one.
+/// Adds a problem document to the schemas of each error: on a path that several dialects share, an
+/// error before the body is read is one.
 pub(crate) fn share(responses: &mut Responses) {
     let (media_type, schema) = form::described(Dialect::Native);
     // Only these depend on the body.
@@ -128,9 +126,8 @@ pub(crate) fn share(responses: &mut Responses) {
     }
 }
 
-/// Names what a route may be refused with, beside [`ANY`] and [`KEYED`], from lists of codes, in the
-/// form of each dialect that bodies of the route may have; the name stands among the `responses` of
-/// `#[utoipa::path]`.
+/// Declares the errors of a route, besides [`ANY`] and [`KEYED`], from lists of codes, in the form
+/// of each dialect that bodies of the route may have; used in the `responses` of `#[utoipa::path]`.
 macro_rules! refusals {
     ($name:ident: $($codes:expr),+) => {
         $crate::http::openapi::refusals::refusals!(

@@ -1,5 +1,5 @@
-//! The collections of the service as one caller has them: those that its key reaches, and what these may
-//! hold in all. Whatever else there is looks to the caller as if it were not there.
+//! The collections of the service as one caller sees them: those that its key may use, and their
+//! joint limits. Others look to the caller as if they did not exist.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,15 +20,15 @@ use crate::http::settings::{Damaged, Settings};
 
 pub(crate) struct Collections {
     home: Box<dyn Home>,
-    /// The joint limits of a limited key's collections, if there are any.
+    /// The joint limits of a limited key's collections, if any.
     most: Option<Most>,
     /// Logs whose ends were cut off when they were opened.
     cut_logs: AtomicUsize,
-    /// Whether collections are to be taken up that were put there since.
+    /// Whether the next maintenance opens collections that were added to the folder.
     is_taking_up: AtomicBool,
 }
 
-/// Joint limits of all collections that a limited key reaches.
+/// Joint limits of all collections that a limited key may use.
 #[derive(Debug, Clone, Copy)]
 struct Most {
     collections: usize,
@@ -64,13 +64,13 @@ impl Collections {
         self.cut_logs.load(Ordering::Relaxed)
     }
 
-    /// Has the next chores take up collections that were put into the folder since. Whoever asks for it
+    /// Lets the next maintenance open collections that were added to the folder, so that the caller
     /// waits for no disk.
     pub(in crate::http) fn take_up_soon(&self) {
         self.is_taking_up.store(true, Ordering::Release);
     }
 
-    /// Takes up collections that were put into the folder since, and mended ones, if that was asked for.
+    /// Opens collections that were added to the folder, and mended ones, if requested.
     pub(in crate::http) fn take_up(&self) {
         if !self.is_taking_up.swap(false, Ordering::AcqRel) {
             return;
@@ -92,34 +92,30 @@ impl Collections {
         self.home.totals(now)
     }
 
-    /// The collections of all callers, to look after them. What a caller asks is answered
-    /// [otherwise](Self::of); a test of the project holds requests to that.
+    /// The collections of all callers, for maintenance. Requests must use [`of`](Self::of); a test
+    /// of the project checks that.
     pub(crate) fn home(&self) -> &dyn Home {
         &*self.home
     }
 
-    /// How many are not served because their logs are damaged.
     pub(crate) fn damaged(&self) -> usize {
         self.home.damaged().len()
     }
 
-    /// How many take no changes any more.
     pub(crate) fn unwritable(&self) -> usize {
         self.home.unwritable()
     }
 
-    /// How many found no room on the disk for their last change.
     pub(crate) fn full(&self) -> usize {
         self.home.full()
     }
 
-    /// What was asked of a database, if they are in one.
     pub(crate) fn calls(&self) -> Option<Calls> {
         self.home.calls()
     }
 
-    /// The collections that a caller reaches. A page that its reader did not mean to call this service
-    /// reaches none.
+    /// The collections that a caller may use. A page whose reader did not mean to call this service
+    /// gets none.
     pub(crate) fn of<'c>(&'c self, caller: &'c Caller) -> Result<Reachable<'c>, ApiError> {
         if caller.is_led_here() {
             let detail = "without keys, collections are not shown to a page of elsewhere, or to whoever \
@@ -155,7 +151,7 @@ impl Reachable<'_> {
         Ok(all)
     }
 
-    /// Refuses a name by which the caller may not make a collection.
+    /// Refuses a name under which the caller may not make a collection.
     pub(crate) fn check_name(&self, name: &str) -> Result<(), ApiError> {
         self.check(name).map_err(|_| {
             let detail = "this key may not make a collection of this name: its line in the key file \
@@ -164,7 +160,7 @@ impl Reachable<'_> {
         })
     }
 
-    /// Makes a collection, or changes the settings of the one of this name; whether it is new.
+    /// Makes a collection, or changes its settings; returns whether it is new.
     pub(crate) fn set(
         &self,
         name: &str,
@@ -180,12 +176,12 @@ impl Reachable<'_> {
         self.home.delete(name)
     }
 
-    /// Whether the caller's writes count against a joint limit, so that it writes one thing at a time.
+    /// Whether the caller's writes count against a joint limit, so that they are serialised.
     pub(crate) fn are_counted(&self) -> bool {
         self.most.is_some()
     }
 
-    /// Refuses a collection of this name where it would be one more than the caller's key may have.
+    /// Refuses a new collection beyond the number that the caller's key may have.
     pub(crate) fn check_another(&self, name: &str) -> Result<(), ApiError> {
         let Some(Most { collections: limit, .. }) = self.most else { return Ok(()) };
         let all = self.all().map_err(|error| failed(&error))?;
@@ -200,8 +196,8 @@ impl Reachable<'_> {
         Err(ApiError::new(Code::CollectionFull, detail))
     }
 
-    /// Refuses items for which the collections that the caller's key reaches have no room. The
-    /// caller's writes must be serialised meanwhile.
+    /// Refuses items for which the collections of the caller's key have no room. The caller's
+    /// writes must be serialised meanwhile.
     pub(crate) fn check_room(
         &self,
         collection: &dyn Collection,
@@ -219,7 +215,7 @@ impl Reachable<'_> {
         room.check_growth((more, bytes), most)
     }
 
-    /// [`Self::check_room`] of items as patches make them.
+    /// [`Self::check_room`] for patched items.
     pub(crate) fn check_room_to_patch(
         &self,
         collection: &dyn Collection,
@@ -233,13 +229,13 @@ impl Reachable<'_> {
         let found = collection.find(&ids, now).map_err(|error| failed(&error))?;
         let mut patched = Patched::default();
         for ((id, patch), item) in patches.iter().zip(found) {
-            // What is not there and what cannot be patched is refused by whoever writes.
+            // Missing items and invalid patches are refused by the write itself.
             let _ = patched.apply(id, patch, || item);
         }
         self.check_room(collection, &patched.into_items().collect::<Vec<_>>(), now)
     }
 
-    /// [`Self::check_room`] of items that move between events, which take more under longer names.
+    /// [`Self::check_room`] for items that move between events, which take more under longer names.
     pub(crate) fn check_room_to_move(
         &self,
         collection: &dyn Collection,
@@ -253,7 +249,7 @@ impl Reachable<'_> {
     }
 }
 
-/// What the collections that a caller reaches hold in all.
+/// The contents of all collections of a caller together.
 struct Room {
     items: usize,
     bytes: usize,
@@ -296,7 +292,7 @@ impl Room {
         Ok(())
     }
 
-    /// How many items and bytes a write adds, less those that it replaces and the oldest that
+    /// The items and bytes that a write adds, less those that it replaces and the oldest that
     /// leave.
     fn growth(
         &self,
@@ -331,8 +327,8 @@ fn failed(error: &CollectionError) -> ApiError {
     ApiError::internal(&error.to_string())
 }
 
-/// Opens the collections of the settings, and counts the logs whose ends were cut off. A line in the log
-/// tells of each end of a log that a crash had left, and how much there is.
+/// Opens the collections of the settings, and counts the logs whose ends were cut off. The log gets
+/// a line for each unfinished end that a crash left, with its length.
 fn open_home(settings: &Settings) -> Result<(Box<dyn Home>, usize), CollectionError> {
     let mut cut_logs = 0;
     let limits = settings.collection_limits();
@@ -369,7 +365,7 @@ fn tell_of_damage(home: &dyn Home) {
     }
 }
 
-/// Logs each end of a log that a crash left; how many were cut off.
+/// Logs each unfinished end that a crash left; returns how many were cut off.
 fn tell_of_cuts(cuts: Vec<Cut>) -> usize {
     let mut count = 0;
     for Cut { path, bytes, kept } in cuts {

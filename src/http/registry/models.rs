@@ -1,8 +1,8 @@
-//! The models being served: opened, checked and tried out before any request sees them, and
-//! replaced all at once.
+//! The models being served: opened, checked and tested before any request sees them, and replaced
+//! all at once.
 //!
-//! A request takes one look at the models and keeps the model it found until it is answered, so an
-//! answer never mixes two.
+//! A request reads the models once and keeps its model until it is answered, so an answer never
+//! mixes two.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::http::error::{ApiError, Code};
 use crate::http::registry::models;
 use crate::http::settings::{NamedModel, Settings};
 
-/// Where rows may be read by the widest registers.
+/// Aligned so that the widest registers can read rows.
 #[cfg(feature = "embed-model")]
 #[repr(C, align(64))]
 struct Aligned<B: ?Sized>(B);
@@ -34,7 +34,7 @@ pub(crate) static EMBEDDED: Option<&[u8]> = Some(&FILE.0);
 #[cfg(not(feature = "embed-model"))]
 pub(crate) static EMBEDDED: Option<&[u8]> = None;
 
-/// Pairs that a model must have finite scores for before it is published.
+/// Pairs for which a model must have finite scores before it is served.
 const CANARY: [(&str, &str); 3] = [
     ("the earthquake hits the city", "a quake shakes the town"),
     ("the earthquake hits the city", "the earthquake hits the city"),
@@ -55,7 +55,7 @@ impl AsRef<Engine> for LoadedModel {
 
 impl LoadedModel {
     fn new(name: &str, engine: Engine) -> Self {
-        // Hexadecimal digits are fit for a header.
+        // Hexadecimal digits are valid in a header.
         let fingerprint = HeaderValue::from_str(engine.model().fingerprint());
         let fingerprint = fingerprint.unwrap_or(HeaderValue::from_static("unknown"));
         Self { name: name.into(), engine, fingerprint }
@@ -77,7 +77,6 @@ impl LoadedModel {
 #[derive(Default)]
 pub struct Models {
     models: Vec<Arc<LoadedModel>>,
-    /// The OpenAPI document of a server with these models, once somebody asked for it.
     pub document: OnceLock<Bytes>,
 }
 
@@ -102,7 +101,7 @@ pub enum ModelsError {
 }
 
 impl ModelsError {
-    /// The refusal of a reload. Files are named in the log alone.
+    /// The error of a reload. Only the log names files.
     pub(crate) fn refusal(&self) -> ApiError {
         let (code, name, why) = match self {
             Self::Model { name, source } if matches!(**source, ModelError::Io { .. }) => {
@@ -175,7 +174,7 @@ fn open(
         }
     }
     let engine = Engine::new(model).map_err(failed)?;
-    // The canary's sentences may be longer than the settings let texts be.
+    // The test sentences may be longer than the limit of texts.
     let query = Query { truncate: true, ..Query::new(engine.auto()) };
     engine
         .similarity(&CANARY, &query)
@@ -213,11 +212,12 @@ fn writable(path: &Path) -> Option<PathBuf> {
     found.map(Path::to_owned)
 }
 
-/// Memory kept free for requests beside a model.
+/// Memory reserved for requests besides a model.
 const RESERVE: u64 = 32 << 20;
 
 /// How many bytes are free, if that is too few for a model that takes `addresses` bytes of address
-/// space and `resident` bytes of memory. Nothing if it fits, or if nothing is known to limit this process.
+/// space and `resident` bytes of memory. `None` if it fits, or if no limit of this process is
+/// known.
 pub(crate) fn lacking(addresses: u64, resident: u64) -> Option<u64> {
     let limits = [(free_addresses(), addresses), (free_in_group(), resident)];
     let short = |(free, need): (Option<u64>, u64)| {
@@ -226,8 +226,8 @@ pub(crate) fn lacking(addresses: u64, resident: u64) -> Option<u64> {
     limits.into_iter().filter_map(short).min()
 }
 
-/// Bytes that this process may use: what its address limit leaves, its control group's limit, or
-/// the machine's memory, whichever is least. Nothing if none of them is known.
+/// Bytes that this process may use: the least of the rest of its address limit, its control group's
+/// limit, and the machine's memory. `None` if none of them is known.
 pub(crate) fn limit() -> Option<u64> {
     [free_addresses(), group_limit(), machine()].into_iter().flatten().min()
 }
@@ -236,7 +236,7 @@ fn machine() -> Option<u64> {
     kilobytes("/proc/meminfo", "MemTotal:")
 }
 
-/// A number of kilobytes that a table of the kernel gives, in bytes.
+/// A number of kilobytes in a table of the kernel, in bytes.
 fn kilobytes(table: &str, name: &str) -> Option<u64> {
     let table = fs::read_to_string(table).ok()?;
     let line = table.lines().find_map(|line| line.strip_prefix(name))?;
@@ -248,8 +248,8 @@ fn free_addresses() -> Option<u64> {
     Some(limit.saturating_sub(kilobytes("/proc/self/status", "VmSize:")?))
 }
 
-/// What the control group of this process may still take. Pages of files count among what is in
-/// use there, but are given up for others.
+/// Memory that the control group of this process may still take. Cached pages of files count as
+/// used there, but can be reclaimed.
 fn free_in_group() -> Option<u64> {
     let (folder, names) = group()?;
     let limit = number(&folder, names.limit)?;
@@ -279,7 +279,7 @@ const FIRST_VERSION: Names = Names {
 };
 
 /// The folder of the control group of this process, of either version. In a container a group of
-/// the first version lies at the root, whatever its path outside.
+/// the first version is at the root, whatever its path outside.
 fn group() -> Option<(PathBuf, Names)> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let under = |root: &str, own: &str| Path::new(root).join(own.trim_start_matches('/'));
@@ -298,7 +298,7 @@ fn group() -> Option<(PathBuf, Names)> {
     Some((under("/sys/fs/cgroup", own), SECOND_VERSION))
 }
 
-/// A number that a control group gives; nothing for `max`.
+/// A number of a control group; `None` for `max`.
 fn number(group: &Path, name: &str) -> Option<u64> {
     fs::read_to_string(group.join(name)).ok()?.trim().parse().ok()
 }

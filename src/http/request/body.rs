@@ -1,5 +1,4 @@
-//! A request's body: refused by its head where that is possible, read within its limit and its
-//! time.
+//! A request's body: refused by its head if possible, read within its limit and its time.
 
 use std::time::Duration;
 use std::{fmt, io};
@@ -45,7 +44,7 @@ pub fn check_json(headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// The `content-type`, if there is one, and only one, that is text.
+/// The `content-type`, if there is exactly one and it is text.
 pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
     let media = types.next()?.to_str().ok()?;
@@ -54,7 +53,7 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
 
 pub(crate) fn is_lines(headers: &HeaderMap) -> bool {
     const LINES: &str = "application/x-ndjson";
-    // Most bodies' types are shorter, which tells them apart without a look at their letters.
+    // Most bodies' types are shorter, which decides without comparing their letters.
     let is_lines = |media: &str| {
         let bare = || media.split(';').next().unwrap_or_default().trim();
         media.len() >= LINES.len() && bare().eq_ignore_ascii_case(LINES)
@@ -68,7 +67,7 @@ pub(crate) fn unsupported(accepted: &'static str) -> ApiError {
         .with_header(HeaderName::from_static("accept-post"), HeaderValue::from_static(accepted))
 }
 
-/// Refuses a body that is compressed still.
+/// Refuses a body that is still compressed.
 pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
     let plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
     if headers.get_all(header::CONTENT_ENCODING).iter().all(plain) {
@@ -80,8 +79,7 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
         .with_header(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd, identity")))
 }
 
-/// Refuses settings in the query string of a question whose settings stand in its body, where they
-/// would pass unread.
+/// Refuses a query string on a question whose settings are in its body, where it would be ignored.
 pub(crate) fn no_settings(uri: &Uri) -> Result<(), ApiError> {
     if uri.query().is_none_or(str::is_empty) {
         return Ok(());
@@ -94,7 +92,7 @@ pub(crate) fn declared(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// The declared length of a body, or the refusal of one that is too long.
+/// The declared length of a body; refuses one that is too long.
 pub fn announced(headers: &HeaderMap, settings: &Settings) -> Result<Option<usize>, ApiError> {
     let limit = settings.body_bytes;
     // A length that does not fit is beyond every limit.
@@ -105,9 +103,9 @@ pub fn announced(headers: &HeaderMap, settings: &Settings) -> Result<Option<usiz
     }
 }
 
-/// Reads a body to its end; its head [`announced`] so many bytes. `pay` is asked before memory is
-/// taken, with the bytes in all: with those announced, and where a body does not say how long it is,
-/// again and again as it grows.
+/// Reads a body to its end; its head [`announced`] so many bytes. `pay` is called before memory is
+/// taken, with the bytes in all: with the announced ones, or, for a body of unknown length,
+/// repeatedly as it grows.
 pub async fn read(
     request: Request,
     announced: Option<usize>,
@@ -120,7 +118,7 @@ pub async fn read(
     let mut body = request.into_body();
     let mut whole = Vec::new();
     loop {
-        // What has arrived, as a short body mostly has, needs neither a clock nor a timer.
+        // Bytes that have arrived, as a short body's mostly have, need neither a clock nor a timer.
         let frame = match body.frame().now_or_never() {
             Some(frame) => frame,
             None => {
@@ -133,10 +131,10 @@ pub async fn read(
             }
         };
         let Some(frame) = frame else { break };
-        // Trailers say nothing that is read here.
+        // Trailers are ignored.
         let Ok(data) = frame.map_err(refused)?.into_data() else { continue };
         if whole.is_empty() && announced == Some(data.len()) {
-            // Short bodies come in one piece and are used where they lie.
+            // Short bodies come in one piece and are not copied.
             return Ok(data);
         }
         let length = whole.len() + data.len();
@@ -144,7 +142,6 @@ pub async fn read(
             return Err(too_large(limit, length));
         }
         if length > whole.capacity() {
-            // A body that announced nothing pays for its room, so it gets none ahead of its bytes.
             let (first, most) = announced.map_or((0, limit), |length| (ROOM, length));
             let room = whole.capacity().saturating_mul(2).max(first).min(most).max(length);
             if announced.is_none() {
@@ -157,7 +154,7 @@ pub async fn read(
     Ok(whole.into())
 }
 
-/// A refusal on its way through the stream of a body.
+/// An error on its way through the stream of a body.
 #[derive(Debug)]
 pub(crate) struct BodyError(pub ApiError);
 
@@ -169,14 +166,14 @@ impl fmt::Display for BodyError {
 
 impl std::error::Error for BodyError {}
 
-/// The refusal of a body that cannot be read on.
+/// The error of a body that cannot be read further.
 pub(crate) fn refused(error: axum::Error) -> ApiError {
     refused_or(error, broken)
 }
 
-/// The same, with another refusal of a body that is not compressed and breaks off.
+/// The same, with another error for an uncompressed body that breaks off.
 pub(crate) fn refused_or(error: axum::Error, broken: impl FnOnce() -> ApiError) -> ApiError {
-    // Whoever has to do with a body may have wrapped its error; what the connection failed of is not told.
+    // A layer may have wrapped the body's error; why the connection failed is not reported.
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     let found = loop {
         match source {
@@ -197,7 +194,6 @@ pub(crate) fn refused_or(error: axum::Error, broken: impl FnOnce() -> ApiError) 
     )
 }
 
-/// The refusal of a body that does not come to its end.
 pub(crate) fn broken() -> ApiError {
     let detail = "the body broke off or is not framed as HTTP demands";
     ApiError { close: true, ..ApiError::new(Code::MalformedJson, detail) }

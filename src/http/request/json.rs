@@ -1,5 +1,5 @@
-//! A body's bytes become a request, or a refusal that says where the fault is without repeating
-//! what was sent.
+//! Parses bodies into requests; errors state the position of the fault without repeating what was
+//! sent.
 
 mod parameters;
 mod trace;
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use crate::http::error::{ApiError, Code, Pointer, Segment};
 use crate::http::request::json::trace::{Kind, Problem, Trace, Traced};
 
-/// A field that says something even if it is null.
+/// A field that has a meaning even if it is null.
 pub(crate) fn given<'de, T, D>(from: D) -> Result<Option<Option<T>>, D::Error>
 where
     T: Deserialize<'de>,
@@ -23,7 +23,7 @@ where
     Option::deserialize(from).map(Some)
 }
 
-/// Reads a body that must be an object. The parser would also take a list of its fields' values.
+/// Reads a body that must be an object. The parser would also accept a list of its fields' values.
 pub fn read_object<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
     if body.trim_ascii_start().starts_with(b"{") {
         return read(body);
@@ -32,7 +32,7 @@ pub fn read_object<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError
     Err(ApiError::at(Code::InvalidField, "", "the body must be an object"))
 }
 
-/// Reads an object that is a part of a body, which is JSON as a whole; its place is unknown here.
+/// Reads an object that is a part of a body, which is valid JSON; its position is unknown here.
 pub(crate) fn read_part<'b, T: Deserialize<'b>>(part: &'b RawValue) -> Result<T, ApiError> {
     if !part.get().starts_with('{') {
         return Err(ApiError::at(Code::InvalidField, "", "wrong type: expected an object"));
@@ -49,7 +49,8 @@ pub(crate) fn read_part<'b, T: Deserialize<'b>>(part: &'b RawValue) -> Result<T,
 
 pub(crate) fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiError> {
     serde_json::from_slice(body).map_err(|error| {
-        // To follow the reader costs time, so only a body that is known to be faulty is read like this.
+        // Tracing the position costs time, so only a body that is known to be faulty is read like
+        // this.
         let (trace, mut reader) = (Trace::default(), serde_json::Deserializer::from_slice(body));
         match T::deserialize(Traced::new(&mut reader, &trace)) {
             Err(problem) if problem.kind != Kind::Syntax => refusal(&problem),
@@ -84,7 +85,7 @@ fn is_huge_number(body: &[u8], error: &serde_json::Error) -> bool {
     !in_string && read.last().is_some_and(u8::is_ascii_digit)
 }
 
-/// The refusal, in words of our own: the parser's would repeat the value.
+/// The error in our own words: the parser's would repeat the value.
 fn refusal(problem: &Problem) -> ApiError {
     let detail: Cow<'static, str> = match &problem.kind {
         Kind::Range(range) => {
@@ -109,7 +110,7 @@ fn refusal(problem: &Problem) -> ApiError {
     ApiError::at(Code::InvalidField, problem.pointer(), detail)
 }
 
-/// The name of an unknown field, where it looks like the name of one and not like a text.
+/// The name of an unknown field, if it looks like a name and not like a text.
 fn named(pointer: &Pointer) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     match pointer.segments().last() {
@@ -126,13 +127,13 @@ fn one_of(names: &[&str]) -> String {
     }
 }
 
-/// What serde expects, in words of JSON.
+/// What serde expects, in JSON's terms.
 fn in_words(expected: &str) -> &str {
     match expected {
         "f32" | "f64" => "a number",
         "u32" | "u64" | "usize" => "a whole number",
         "a boolean" => "true or false",
-        // A choice among words may come as an object to serde, and never to us.
+        // serde also accepts a choice among words as an object, which bodies never have.
         "a borrowed string" | "str" | "string" | "unit" | "unit variant" => "a string",
         "a map" => "an object",
         expected if expected.starts_with("struct ") => "an object",
@@ -197,7 +198,6 @@ mod tests {
         assert!(detail.ends_with("up to 1.8e308"), "{detail}");
     }
 
-    /// The parser stops at each of these as at a syntax error.
     #[test]
     fn a_number_that_no_float_holds_is_told_from_what_is_no_json() {
         let beyond = |number: &str| format!("{{\"pairs\":[],\n\"top_k\":[[],{number}]}}");

@@ -1,5 +1,5 @@
-//! What every question has in common: which model, which method, which measure, and what to do
-//! with texts that are unknown or too long.
+//! The settings that every question shares: model, method, measure, and what happens with unknown
+//! and overlong texts.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,11 +17,9 @@ use crate::http::error::{ApiError, Code, Fault, MOST_ITEMS, Pointer};
 use crate::http::registry::models::{LoadedModel, Models};
 use crate::http::request::fields::Share;
 
-/// Multiplications that take as long as beginning with a text: some 200 ns.
+/// Multiplications that take as long as the overhead of a text: some 200 ns.
 const A_TEXT: u64 = 200 * MULTIPLICATIONS_PER_NANO;
-/// Bytes of a word of running text, with the space after it.
 const MEAN_WORD: usize = 6;
-/// Bytes of the shortest word, with the space after it.
 const SHORTEST_WORD: usize = 2;
 
 /// What to do with a text that cannot be scored: list it, or refuse the request.
@@ -36,7 +34,6 @@ pub(crate) enum OovPolicy {
     Error,
 }
 
-/// The settings that every question may have.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Selection<'r> {
     pub model: Option<&'r str>,
@@ -46,22 +43,19 @@ pub(crate) struct Selection<'r> {
     pub oov: Option<OovPolicy>,
     /// Whether a text with too many tokens is cut.
     pub truncate: Option<bool>,
-    /// Whether the answer has the shares of known words.
     pub coverage: Option<bool>,
     /// The least share of known words of a text that is ranked for.
     pub min_known: Option<Share>,
-    /// Whether the answer tells how texts are opposed.
     pub return_opposes: Option<bool>,
 }
 
 #[derive(Clone)]
 pub struct Resolved {
-    /// The model, kept until the answer is complete.
     pub model: Arc<LoadedModel>,
-    /// Method, measure, and what to do with unknown and overlong texts. Of a fusion the method is the
-    /// one that texts are read for.
+    /// Method, measure, and what happens with unknown and overlong texts. For a fusion, the method
+    /// that texts are read for.
     pub query: Query,
-    /// Several rankings made one, instead of the method's.
+    /// Several fused rankings instead of the method's.
     pub fused: Option<Fused>,
 }
 
@@ -72,7 +66,7 @@ pub struct Fused {
 }
 
 impl Fused {
-    /// A fusion that a request names part by part.
+    /// A fusion whose parts the request names.
     pub(crate) fn of_request(fusion: Fusion) -> Self {
         Self { name: "fuse".into(), fusion: Arc::new(fusion) }
     }
@@ -91,7 +85,7 @@ impl<'r> Selection<'r> {
         let model = models.choose(self.model)?;
         model.check_sound()?;
         let name = self.method.unwrap_or("auto");
-        // Mostly a name is as listings have it, and need not be folded to be known.
+        // Mostly a name is written as in listings, and need not be normalised.
         let listed = Method::ALL.iter().copied().find(|method| method.name() == name);
         let method = listed.map_or_else(|| model.engine.method(name), Ok)?;
         let query = Query {
@@ -158,7 +152,7 @@ impl Resolved {
         alone.into_iter().chain(fused.map(|(_, method, _)| method))
     }
 
-    /// Refuses a field that needs opposites told, where the model does not know them.
+    /// Refuses a field that needs opposites, if the model has none.
     pub(crate) fn check_tells_opposites(&self, pointer: &'static str) -> Result<(), ApiError> {
         let known = self.model.engine.knows_opposites();
         let refused = |reason| ApiError::from(QueryError::OppositesUnknown { reason });
@@ -171,13 +165,12 @@ impl Resolved {
         Err(QueryError::Fused { name, problem }.into())
     }
 
-    /// The measure that scores are computed by.
     pub(crate) fn measure(&self) -> Measure {
         let own = || self.model.engine.default_measure(self.query.method);
         self.query.measure.unwrap_or_else(own)
     }
 
-    /// Refuses a method that cannot score pairs, or not by the measure asked for.
+    /// Refuses a method that cannot score pairs, or not by the requested measure.
     pub(crate) fn check_scores(&self) -> Result<(), ApiError> {
         let info = self.query.method.info();
         if info.kind == Kind::Ranker {
@@ -186,7 +179,7 @@ impl Resolved {
         Ok(self.model.engine.check(&self.query)?)
     }
 
-    /// Refuses liked texts and parts of a page that the method does not support.
+    /// Refuses liked texts and options of a page that the method does not support.
     pub(crate) fn check_page(&self, has_likes: bool, page: &PageOptions) -> Result<(), ApiError> {
         let method = self.method_name();
         let compared = [
@@ -225,7 +218,7 @@ impl Resolved {
         explains.map_err(|error| error.renamed(|it| it.renamed("method", "/explain")))
     }
 
-    /// Refuses a least score that none can reach.
+    /// Refuses a least score that no candidate can reach.
     pub(crate) fn check_reach(
         &self,
         question: &Question<'_>,
@@ -243,26 +236,26 @@ impl Resolved {
         Ok(self.model.engine.check_explain(&self.query)?)
     }
 
-    /// Multiplications that a text against another takes, roughly.
+    /// Approximate multiplications for one text against another.
     pub fn multiplications(&self, one: &str, other: &str) -> u64 {
-        // To count words pays only where they can be more work than reading them.
+        // Counting words pays only where they can be more work than reading them.
         if self.most_multiplications(one, other) <= reading(one.len() + other.len()) {
             return self.work([one, other].map(|text| self.words_of(text.len() / MEAN_WORD)));
         }
         self.work([one, other].map(|text| self.words(text)))
     }
 
-    /// The same with as many words as the texts have room for, which takes no look at them.
+    /// The same with as many words as fit into the texts' lengths, without reading them.
     pub fn most_multiplications(&self, one: &str, other: &str) -> u64 {
         self.work([one, other].map(|text| self.words_of(text.len() / SHORTEST_WORD + 1)))
     }
 
-    /// Multiplications that texts of so many words take.
+    /// Multiplications for texts of so many words.
     fn work(&self, [one, other]: [u64; 2]) -> u64 {
         2 * A_TEXT + (self.query.method.info().cost.pair)(one, other, self.dims())
     }
 
-    /// Multiplications that ranking candidates for each of these texts takes, at least and at most. They
+    /// Multiplications for ranking candidates for each of these texts, at least and at most. They
     /// differ where only the best are wanted and bounds may rule out others.
     pub fn multiplications_of_ranking<'t>(
         &self,
@@ -306,7 +299,7 @@ impl Resolved {
         self.model.engine.model().dims() as u64
     }
 
-    /// Words of a text, roughly, of those that are read.
+    /// Approximate number of words of a text, up to the limit.
     pub(crate) fn words(&self, text: &str) -> u64 {
         // A text with more bytes is refused, or has no score, before it is read.
         if text.len() > self.model.engine.limits().bytes {
@@ -319,7 +312,7 @@ impl Resolved {
         count.clamp(1, self.model.engine.limits().tokens.max(1)) as u64
     }
 
-    /// Every text that is at fault, where scoring stopped at the first.
+    /// Every faulty text, where scoring stopped at the first.
     pub(crate) fn faults<'t>(&self, texts: impl Iterator<Item = (Place, &'t str)>) -> Vec<Fault> {
         let fault = |(place, text)| {
             let error = self.model.engine.check_text(text, &self.query, place).err()?;
@@ -328,7 +321,7 @@ impl Resolved {
         texts.filter_map(fault).take(MOST_ITEMS).collect()
     }
 
-    /// Adds the other faults of a question to the first one.
+    /// Adds the other errors of a question to the first one.
     pub(crate) fn explain<'t>(
         &self,
         mut error: ApiError,
@@ -341,7 +334,7 @@ impl Resolved {
         if of_text {
             let mut faults = self.faults(texts);
             if !self.query.refuse_unscored {
-                // Where only texts of this kind are refused, the others have no fault.
+                // If only texts of this kind are refused, the others have no error.
                 faults.retain(|fault| fault.code == error.code);
             }
             if !faults.is_empty() {
@@ -351,16 +344,16 @@ impl Resolved {
         error
     }
 
-    /// Refuses a question whose texts have certainly too many tokens in all, before they are read.
-    /// [`Resolved::check_read`] looks at the others afterwards, so that no text is cut twice. Before each text
-    /// that is cut here it asks whether to `go_on`.
+    /// Refuses a question whose texts certainly have too many tokens in all, before they are read.
+    /// [`Resolved::check_read`] checks the others afterwards, so that no text is tokenised twice.
+    /// Calls `go_on` before each text that is tokenised here.
     pub(crate) fn check_total<'t>(
         &self,
         texts: impl Iterator<Item = (Place, &'t str)> + Clone,
         limit: usize,
         go_on: impl Fn() -> Result<(), ApiError>,
     ) -> Result<(), ApiError> {
-        // A token takes a byte at least, so only long questions have to be counted, and most of
+        // A token takes at least a byte, so only long questions have to be counted, and most of
         // those roughly.
         let bytes: usize = texts.clone().map(|(_, text)| text.len()).sum();
         let model = self.model.engine.model();
@@ -400,7 +393,7 @@ struct Tally {
     texts: u64,
 }
 
-/// Texts of so many words, by their number of words, the fewest first.
+/// Texts counted by their number of words, the fewest first.
 fn tally(mut words: Vec<u64>) -> Vec<Tally> {
     words.sort_unstable();
     let same = words.chunk_by(|one, next| one == next);
@@ -411,9 +404,10 @@ fn tally(mut words: Vec<u64>) -> Vec<Tally> {
     .collect()
 }
 
-/// What all texts of one list take against all of another, where two texts of so many words take `each`.
-/// That is computed once for all texts of the same numbers of words: in a body that is weighed where it
-/// was read, millions of pairs of texts may stand, but only thousands of pairs of such numbers.
+/// The work of all texts of one list against all of another, if two texts of so many words take
+/// `each`, which is computed once for all texts of the same numbers of words: a body that is
+/// weighed on the runtime may have millions of pairs of texts, but only thousands of pairs of such
+/// numbers.
 fn sum_of_all(
     asked: &[Tally],
     candidates: &[Tally],
@@ -427,18 +421,18 @@ fn sum_of_all(
     })
 }
 
-/// Nanoseconds that reading a byte of text takes: parsing, tokens, look-up. Words that are not listed
-/// take two (a vector from the hash) to seven times as long (one from pieces, short words of random
-/// letters), but which those are is only known once they were looked up. This and the next one are
-/// from `cargo bench --bench handover`.
+/// Nanoseconds for reading a byte of text: parsing, tokens, lookup. Unlisted words take two (a
+/// vector from the hash) to seven times as long (one from pieces, short words of random letters),
+/// but which those are is known only after the lookup. This and the next constant are from `cargo
+/// bench --bench handover`.
 pub(crate) const NANOS_PER_BYTE: u64 = 12;
-/// Multiplications a nanosecond, as the methods' costs count them, with the vectors' rows converted
-/// on the way.
+/// Multiplications per nanosecond, as the methods' costs count them, including the conversion of
+/// the vectors' rows.
 pub(crate) const MULTIPLICATIONS_PER_NANO: u64 = 32;
 /// Multiplications that take as long as writing a number as text: some 30 ns.
 pub(crate) const WRITING: u64 = 30 * MULTIPLICATIONS_PER_NANO;
 
-/// Nanoseconds that texts of `bytes` bytes and `multiplications` multiplications take, roughly.
+/// Approximate nanoseconds for texts of `bytes` bytes and `multiplications` multiplications.
 pub fn estimate(bytes: usize, multiplications: u64) -> u64 {
     reading(bytes).saturating_add(multiplications) / MULTIPLICATIONS_PER_NANO
 }
@@ -448,7 +442,7 @@ pub(crate) fn reading(bytes: usize) -> u64 {
     (bytes as u64).saturating_mul(NANOS_PER_BYTE * MULTIPLICATIONS_PER_NANO)
 }
 
-/// How an answer reaches its client; a request extension for answers that may be sent for long.
+/// The connection's view of an answer; a request extension for answers that may be sent for long.
 #[derive(Debug, Default)]
 pub(crate) struct Delivery {
     answer_bytes: AtomicU64,
@@ -456,7 +450,7 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    /// The length of the answer; 0 if unknown.
+    /// Sets the length of the answer; 0 if unknown.
     pub(crate) fn set_answer_bytes(&self, bytes: u64) {
         self.answer_bytes.store(bytes, Relaxed);
     }

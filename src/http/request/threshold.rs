@@ -1,6 +1,3 @@
-//! The score from which a pair counts as related: as it is asked for, and what it comes to for a
-//! model, a method and a measure.
-
 use std::borrow::Cow;
 
 use cognate::window::options::{Least, OptionProblem};
@@ -12,10 +9,9 @@ use crate::http::error::{ApiError, Code};
 use crate::http::request::fields::{Score, forms, only};
 use crate::http::request::query::Resolved;
 
-/// The word for the model's own threshold.
 const CALIBRATED: &str = "calibrated";
 
-/// A threshold as it is requested: a number, or the calibrated one.
+/// A requested threshold: a number, or the calibrated one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Threshold {
     Number(Score),
@@ -69,7 +65,7 @@ impl ToSchema for Threshold {
 }
 
 impl Threshold {
-    /// A threshold as it is written in the field `pointer` of a query string.
+    /// A threshold from the field `pointer` of a query string.
     pub(crate) fn parse(written: &str, pointer: &'static str) -> Result<Self, ApiError> {
         if written == CALIBRATED {
             return Ok(Self::Calibrated);
@@ -94,7 +90,7 @@ impl Threshold {
             Self::Number(Score(number)) => Ok(Cutoff { number, least: number as f32 }),
             Self::Calibrated => {
                 let engine = &resolved.model.engine;
-                // Scores of a fusion are no one method's.
+                // Scores of a fusion belong to no single method.
                 let known = resolved
                     .fused
                     .is_none()
@@ -120,7 +116,7 @@ pub(crate) struct Cutoff {
 }
 
 impl Cutoff {
-    /// Has a question ask whether texts are related, if it has a `threshold`; what that comes to.
+    /// Sets the threshold of a question, if it has one; returns the cutoff.
     pub(crate) fn ask(
         threshold: Option<Threshold>,
         resolved: &mut Resolved,

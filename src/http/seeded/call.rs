@@ -1,4 +1,5 @@
-//! Requests to the service's router, whose clients send and read in pieces, and what they hold the answers to.
+//! Requests to the service's router, whose clients send and read in pieces, and checks of the
+//! answers.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -20,17 +21,17 @@ use crate::http::seeded::{NAMES, PAIRS, Run};
 
 const JSON: &str = "application/json";
 const LINES: &str = "application/x-ndjson";
-/// A text that is longer than what counts as an item before items are counted.
+/// A text longer than the bytes that count as an item before items are counted.
 const TEXT: &str = "the quake hits the city and the earthquake shakes the town of new york, in which \
                     o'neill hits 0 and the quake hits the city again";
 
 pub(super) struct Call {
     run: Rc<Run>,
     chance: Chance,
-    /// What its items are named by.
+    /// Part of its items' names.
     number: usize,
     peer: usize,
-    /// Whether it never rests for longer than the service waits for it.
+    /// Whether it never pauses for longer than the service waits for it.
     steady: bool,
     here: Arc<()>,
 }
@@ -49,7 +50,6 @@ impl Call {
         Self { run, chance, number, peer, steady: number == 0, here }
     }
 
-    /// Makes what all others ask for.
     pub async fn prepare(mut self) {
         self.peer = 2;
         if self.run.service.served() != Some(0) {
@@ -60,7 +60,6 @@ impl Call {
         }
     }
 
-    /// Asks what is to be asked by chance.
     pub async fn any(mut self) {
         let collection = self.chance.below(2);
         let answered = match self.chance.below(16) {
@@ -90,7 +89,6 @@ impl Call {
         count.set(count.get() + 1);
     }
 
-    /// Looks at what is left, and takes it away.
     pub async fn clear(mut self) {
         self.peer = 2;
         for collection in 0..NAMES.len() {
@@ -122,7 +120,7 @@ impl Call {
         }))
     }
 
-    /// Mostly short, and now and then longer than the service waits for a client.
+    /// Mostly short, and sometimes longer than the service waits for a client.
     fn pause(&mut self) -> Duration {
         let most = if !self.steady && self.chance.below(50) == 0 { 4000 } else { 40 };
         Duration::from_millis(self.chance.below(most) as u64)
@@ -158,8 +156,8 @@ impl Call {
         }
     }
 
-    /// The scores of the model that answered, which is the one served all the time if none was replaced since
-    /// so many reloads were begun.
+    /// The scores of the model that answered, which must be the served one if no reload was begun
+    /// after `begun` of them.
     fn scores(&self, fingerprint: &str, begun: usize) -> &[f32] {
         let models = &self.run.service.models;
         let place = models.iter().position(|model| model.fingerprint == fingerprint).unwrap();
@@ -171,7 +169,7 @@ impl Call {
 
     async fn score(&mut self) -> Result<(), Refused> {
         let begun = self.run.reloads.begun.get();
-        // Now and then as many as take a client's share of the units.
+        // Sometimes as many as take a client's share of the units.
         let most = 1 << self.chance.below(10);
         let pairs: Vec<usize> =
             (0..1 + self.chance.below(most)).map(|at| at % PAIRS.len()).collect();
@@ -187,7 +185,7 @@ impl Call {
         Ok(())
     }
 
-    /// Lines whose ids are long now and then, so that unread answers fill what there is for them.
+    /// Lines whose ids are sometimes long, so that unread answers fill their limit.
     async fn stream(&mut self) -> Result<(), Refused> {
         let begun = self.run.reloads.begun.get();
         let longest = [10, 10, 10, 20_000][self.chance.below(4)];
@@ -210,7 +208,7 @@ impl Call {
         Ok(())
     }
 
-    /// Items of names that say how many of them are written together.
+    /// Items whose names state how many of them are written together.
     fn items(&mut self, most: usize) -> (Vec<String>, Vec<Value>) {
         let count = 1 + self.chance.below(most);
         let ids: Vec<String> =
@@ -239,7 +237,7 @@ impl Call {
     async fn follow(&mut self, collection: usize) -> Result<(), Refused> {
         let reloads = self.run.reloads.begun.get();
         let (ids, items) = self.items(9);
-        // Lines are written by themselves, whatever others there are.
+        // Lines are written one by one, whatever others there are.
         let ids: Vec<String> = ids.into_iter().map(|id| format!("line-{id}")).collect();
         let line = |(id, mut item): (&String, Value)| {
             item["id"] = id.as_str().into();
@@ -300,7 +298,7 @@ impl Call {
         deleted.map(drop)
     }
 
-    /// Puts a model in the place of the one that is served: one of those that are known, or a bad one.
+    /// Replaces the served model by a known one or a bad one.
     async fn reload(&mut self, model: usize) -> Result<(), Refused> {
         let run = Rc::clone(&self.run);
         let others = run.reloads.open.get();
@@ -318,7 +316,7 @@ impl Call {
             (Err(_), None) => {}
             _ => assert!(!is_alone, "{:?}", reloaded.is_ok()),
         }
-        // Whoever asks from now on is answered by what was taken into use last.
+        // From now on requests are answered by the last model that was put into use.
         run.model.set(run.service.served().expect("there is a model"));
         reloaded.map(drop)
     }
@@ -328,8 +326,8 @@ fn read(json: &str) -> Value {
     serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"))
 }
 
-/// The lines of an answer to so many lines: all of them, or those before a line that says by one of these codes
-/// why the rest is not answered.
+/// The lines of an answer to so many lines: all of them, or those before a line with one of these
+/// codes.
 fn answered(answer: &Answer, asked: usize, codes: &[&str]) -> Vec<Value> {
     let mut lines: Vec<Value> = answer.body.lines().map(read).collect();
     let failed = lines.iter().position(|line| line["error"].is_object());

@@ -1,6 +1,7 @@
-//! Many requests in an order of chance, through the service's own router: questions and streams whose clients
-//! drip, rest or are gone at any moment, collections that are written to, read and made anew, models that are
-//! replaced meanwhile. A seed fixes the order, so that a failing one is run again.
+//! Many requests in random order, through the service's own router: questions and streams whose
+//! clients send slowly, pause or disconnect at any moment, collections that are written to, read
+//! and made anew, models that are replaced meanwhile. A seed fixes the order, so that a failure can
+//! be repeated.
 
 mod call;
 mod order;
@@ -41,7 +42,7 @@ const SPOOLS: u64 = 256 << 10;
 const PATIENCE: [u64; 2] = [100, 600_000];
 /// When a job or a turn is late, in milliseconds: not within a run.
 const LATE: u64 = 7_200_000;
-/// The most time of a run, of which none passes while something can go on.
+/// The most simulated time of a run; it passes only while no task can run.
 const WITHIN: Duration = Duration::from_secs(3600);
 const SHARE: usize = 50;
 const REQUESTS: usize = 24;
@@ -56,7 +57,7 @@ const PAIRS: [(&str, &str); 3] = [
 struct Service {
     app: Arc<App>,
     router: Router,
-    /// Two addresses, and programs of this machine, of which nobody knows who they are.
+    /// Two addresses, and the machine's own, whose programs are not counted as clients.
     peers: [IpAddr; 3],
     clients: [Client; 3],
     models: [KnownModel; 2],
@@ -91,7 +92,7 @@ impl Service {
             admission_wait_ms: patience,
             compute_queue: QUEUE,
             client_share: SHARE,
-            // No job is late, whatever the machine does, and no turn comes too late.
+            // No job and no turn is late, however slow the machine.
             compute_deadline_ms: LATE,
             unsent_bytes: Some(ANSWERS),
             response_bytes: ANSWERS,
@@ -112,14 +113,14 @@ impl Service {
         Self { router: app.router(), app, peers, clients, models, path, _folder: folder }
     }
 
-    /// Puts a file in the place of the model.
+    /// Replaces the file of the model.
     fn replace_file(&self, bytes: &[u8]) {
         let beside = self.path.with_extension("new");
         fs::write(&beside, bytes).unwrap();
         fs::rename(beside, &self.path).unwrap();
     }
 
-    /// The model that is served, by its place among those that are known.
+    /// The index of the served model among the known ones.
     fn served(&self) -> Option<usize> {
         let models = self.app.models();
         let model = models.choose(None).ok()?;
@@ -133,13 +134,14 @@ struct Run {
     answered: Cell<usize>,
     refused: Cell<usize>,
     collections: [Kept; 2],
-    /// Orders to replace the models, and the one that is served if nobody changes that.
+    /// Orders to replace the models, and the one that is served meanwhile.
     reloads: Changes,
     model: Cell<usize>,
     loaded: RefCell<Vec<Weak<LoadedModel>>>,
 }
 
-/// Changes that were begun, and that have not ended. Of one whose client is gone nobody knows when it ends.
+/// Changes that were begun, and that have not ended. When the client is gone, nobody knows when its
+/// change ends.
 #[derive(Default)]
 struct Changes {
     begun: Cell<usize>,
@@ -147,7 +149,7 @@ struct Changes {
 }
 
 impl Changes {
-    /// Whether nothing was changed since a moment when so many were begun.
+    /// Whether nothing was changed since the moment when `begun` changes had begun.
     fn none_since(&self, begun: usize) -> bool {
         self.open.get() == 0 && self.begun.get() == begun
     }
@@ -167,13 +169,14 @@ impl Changes {
 struct Kept {
     /// Orders to delete it.
     changes: Changes,
-    /// Items that were acknowledged, and whose collection was not deleted since.
+    /// Acknowledged items, if the collection was not deleted since.
     there: RefCell<BTreeSet<String>>,
     refused: RefCell<BTreeSet<String>>,
 }
 
 impl Kept {
-    /// Notes items that were acknowledged, if the collection was not deleted since so many orders were begun.
+    /// Records acknowledged items, if the collection was not deleted since `begun` orders had
+    /// begun.
     fn acknowledge(&self, ids: impl IntoIterator<Item = String>, begun: usize) {
         if self.changes.none_since(begun) {
             self.there.borrow_mut().extend(ids);
@@ -182,7 +185,6 @@ impl Kept {
 }
 
 impl Run {
-    /// Whether nothing goes on, not even a job whose client is gone.
     fn is_over(&self, order: &Order) -> bool {
         order.is_over() && self.service.app.compute.counts() == (0, 0)
     }
@@ -197,7 +199,7 @@ impl Run {
         for client in clients {
             let units = client.holds(Resource::Units);
             assert!(units <= UNITS / 2, "{units} units are more than a share");
-            // Of the jobs one is done, and the others wait.
+            // One job is done, and the others wait.
             for (what, all) in [
                 (Resource::Unsent, ANSWERS),
                 (Resource::Streams, STREAMS),
@@ -286,7 +288,7 @@ fn run_all(patience: u64, seeds: impl Iterator<Item = u64>) -> Vec<Outcome> {
     let service = Rc::new(Service::new(patience));
     let run_one = |seed| {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
-        // Of its tasks one at a time.
+        // Runs one of its tasks at a time.
         let runtime = runtime.enable_time().start_paused(true).event_interval(1).build().unwrap();
         let run = run(Rc::clone(&service), seed);
         // A request that is never woken would wait for ever.
@@ -322,7 +324,7 @@ fn requests_in_any_order_keep_to_their_bounds_and_leave_nothing_behind() {
     }
 }
 
-/// Of a seed all is the same again, so that a failing one can be looked at.
+/// A seed repeats the same run, so that a failure can be investigated.
 #[test]
 fn a_seed_fixes_the_order() {
     for (kind, patience) in PATIENCE.into_iter().enumerate() {

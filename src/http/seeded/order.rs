@@ -1,6 +1,6 @@
-//! Tasks that go on in an order of chance, which a seed fixes: which of those that were woken is next, which
-//! is gone, when work goes on that the service handed to other tasks or to its pool, how time passes. What
-//! the tasks do is not known here.
+//! Runs tasks in a random order that a seed fixes: which woken task is next, which disconnects,
+//! when the work continues that the service handed to other tasks or to its pool, how time passes.
+//! What the tasks do is not known here.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::Pin;
@@ -14,7 +14,6 @@ use rayon::Yield;
 use tokio::runtime::Handle;
 use tokio::task::coop::unconstrained;
 
-/// A task, and whether it asked to be looked at again.
 struct Task {
     future: Pin<Box<dyn Future<Output = ()>>>,
     woken: Arc<Woken>,
@@ -56,16 +55,16 @@ impl Order {
 
     pub fn begin(&mut self, task: impl Future<Output = ()> + 'static) {
         let woken = Arc::new(Woken(AtomicBool::new(true)));
-        // All of them are one task of the runtime, which would make them rest after a while.
+        // All of them are one task of the runtime, which would otherwise be made to yield.
         self.tasks.push(Task { future: Box::pin(unconstrained(task)), woken });
     }
 
-    /// Whether all tasks have ended, those of the runtime too.
+    /// Whether all tasks have ended, those of the runtime included.
     pub fn is_over(&self) -> bool {
         self.tasks.is_empty() && Handle::current().metrics().num_alive_tasks() == 0
     }
 
-    /// A number that differs where anything went in another order.
+    /// A number that differs if any step came in another order.
     pub fn trace(&self) -> u64 {
         self.choices.finish()
     }
@@ -77,7 +76,7 @@ impl Order {
         match self.chance.below(16) {
             0..2 => drop(rayon::yield_now()),
             2..5 => tokio::task::yield_now().await,
-            // Not while all wait: whoever is never woken would be gone in the end.
+            // Not while all wait: a task that is never woken would be dropped in the end.
             5 if self.lossy && !woken.is_empty() && self.chance.below(8) == 0 => {
                 drop(self.tasks.swap_remove(self.chance.below(self.tasks.len())));
                 self.gone += 1;
@@ -89,7 +88,7 @@ impl Order {
                 }
             }
             _ if rayon::yield_now() == Some(Yield::Executed) => {}
-            // All of them wait. Time passes in steps, so that whoever is never woken is found.
+            // All of them wait. Time passes in steps, so that a task that is never woken is found.
             _ => {
                 let step = Duration::from_millis(1 + self.chance.below(20) as u64);
                 tokio::time::advance(step).await;

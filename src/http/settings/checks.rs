@@ -1,4 +1,4 @@
-//! What no setting can tell of itself alone: whether they fit each other and the machine.
+//! Checks that involve several settings or the machine.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,6 @@ use crate::http::settings::{Loaded, NamedModel, Settings};
 /// File descriptors that are not connections: models, logs, listeners, the runtime's own.
 const OTHER_FILES: u64 = 64;
 
-/// The facts about the machine that checks need.
 pub trait Environment {
     fn open_files(&self) -> u64;
 
@@ -30,7 +29,7 @@ pub trait Environment {
 
     fn log(&self, filter: &str) -> Result<(), String>;
 
-    /// What a start with these settings would meet that may be otherwise at the next moment, where a check
+    /// What would prevent a start with these settings now but may change at any moment, if a check
     /// is to look for it.
     fn outlook(&self, _: &Settings) -> Outlook {
         Outlook::default()
@@ -40,12 +39,12 @@ pub trait Environment {
 #[derive(Debug, Default)]
 pub struct Outlook {
     pub notes: Vec<String>,
-    /// What would end it, by the settings.
+    /// Problems that would end the start, by setting.
     pub problems: Vec<(&'static str, String)>,
 }
 
 impl Loaded {
-    /// Checks the settings against each other and the machine, and notes every problem.
+    /// Checks the settings against each other and the machine, and records every problem.
     pub fn check(&mut self, around: &dyn Environment) {
         if self.unread {
             // A default in place of the file's value could fail checks that the value passes.
@@ -139,7 +138,6 @@ impl Loaded {
         }
     }
 
-    /// Notes a problem with a setting, if a check found one.
     fn hold(&mut self, key: &'static str, checked: Result<(), String>) {
         if let Err(what) = checked {
             self.wrong(key, what);

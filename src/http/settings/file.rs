@@ -1,5 +1,5 @@
-//! The settings file: TOML in, keys with their lines and values as written out. Which keys there
-//! are is not known here, but for the table of models.
+//! The settings file: reads TOML, with the lines of keys and values as written. Which keys exist is
+//! not known here, except the table of models.
 
 use toml::de::{DeTable, DeValue};
 
@@ -47,7 +47,7 @@ pub(super) fn entries(text: &str) -> Entries {
     Entries { entries: entries.collect(), broken: Vec::new() }
 }
 
-/// A table's keys and values as they follow each other in the file.
+/// A table's keys and values in the order of the file.
 fn in_order<'t>(table: &'t DeTable<'_>) -> Vec<(usize, &'t str, &'t DeValue<'t>)> {
     let rows = table.iter();
     let rows = rows.map(|(key, value)| (key.span().start, key.get_ref().as_ref(), value.get_ref()));
@@ -90,7 +90,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// `[models]`: a name and a file a row.
+/// `[models]`: a name and a file per row.
 fn named(models: &DeTable<'_>) -> Result<RawValue, String> {
     let rows = in_order(models).into_iter().map(|(_, name, value)| match value {
         DeValue::String(_) if name.contains(['=', '/']) => {

@@ -1,5 +1,5 @@
-//! Default under file under environment under flag: where each value comes from, and every
-//! problem of every layer at once.
+//! Layers of settings, default under file under environment under flag: where each value comes
+//! from, and every problem of every layer at once.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,13 +12,13 @@ use strsim::osa_distance;
 use crate::http::settings::value::{RawValue, VARIABLES, quoted};
 use crate::http::settings::{LIST, NamedModel, Setting, Settings, file};
 
-/// What follows the name of a variable whose value stands in a file, as images of databases have it: for
-/// passwords, which variables show to whoever inspects a container.
+/// Suffix of a variable that names a file with the value, as in images of databases: for passwords,
+/// since variables are visible to anyone who inspects a container.
 const IN_FILE: &str = "_FILE";
 /// Most bytes of such a file, and of the settings file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The variable that names the settings file, and so is no setting.
+/// The variable that names the settings file, and so is not a setting.
 pub const FILE_VARIABLE: &str = "COGNATE_CONFIG";
 
 #[derive(Debug, Clone)]
@@ -30,11 +30,11 @@ pub struct SettingsFile {
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
     pub file: Option<SettingsFile>,
-    /// The environment; variables that are not ours are passed over.
+    /// The environment; other programs' variables are ignored.
     pub environment: Vec<(OsString, OsString)>,
     /// Flags without their dashes, with the values given.
     pub flags: Vec<(String, Vec<String>)>,
-    /// Flags that are no settings, which one may have been meant when a flag is not known.
+    /// Flags that are not settings, suggested for misspelt flags.
     pub other_flags: &'static [&'static str],
 }
 
@@ -48,7 +48,7 @@ pub enum Origin {
     },
     Environment(String),
     Flag(String),
-    /// No layer gives it; a file was found at this place.
+    /// No layer sets it; a file was found there.
     Found(&'static str),
 }
 
@@ -66,7 +66,7 @@ impl fmt::Display for Origin {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The setting, as far as one is meant.
+    /// The setting, if one can be told.
     pub key: Option<&'static str>,
     pub origin: Origin,
     pub what: String,
@@ -90,7 +90,7 @@ pub struct Loaded {
     /// The settings; a value with a problem leaves that of the layer below.
     pub settings: Settings,
     pub problems: Vec<Problem>,
-    /// What a check found that is no problem, a line each.
+    /// Findings of a check that are no problems, a line each.
     pub notes: Vec<String>,
     origins: Vec<Origin>,
     pub(super) unread: bool,
@@ -130,13 +130,12 @@ impl Loaded {
         self.problems.push(Problem { key: None, origin: Origin::Default, what });
     }
 
-    /// Whether no layer names a model, so that one may be looked for.
+    /// Whether no layer names a model, so that one may be searched for.
     pub fn names_no_model(&self) -> bool {
         let misnamed = self.problems.iter().any(|problem| problem.key == Some("model"));
         !self.unread && !misnamed && *self.origin("model") == Origin::Default
     }
 
-    /// Takes the only model that was found where no layer names one, and where that was.
     pub fn take_found_model(&mut self, path: PathBuf, place: &'static str) {
         self.settings.model = vec![NamedModel { name: NamedModel::UNNAMED.to_owned(), path }];
         if let Some(at) = find(|setting| setting.key == "model") {
@@ -144,7 +143,6 @@ impl Loaded {
         }
     }
 
-    /// Notes that no layer names a model and none was found.
     pub fn note_no_model(&mut self, what: String) {
         // The path would be reported twice.
         self.settings.model.clear();
@@ -234,7 +232,7 @@ impl Loaded {
     }
 
     fn unknown(&mut self, origin: Origin, said: &str, known: impl Iterator<Item = String>) {
-        // Other layers are named in the message.
+        // The message names other layers.
         let what = match origin {
             Origin::File { .. } => format!("{} is no setting", quoted(said)),
             _ => "no such setting".to_owned(),
@@ -247,8 +245,8 @@ impl Loaded {
     }
 }
 
-/// The known name nearest to a misspelt one, if it is near: a letter in three may be wrong,
-/// missing, too many or swapped with the next.
+/// The known name nearest to a misspelt one, if it is near: a third of the letters may be wrong,
+/// missing, extra or swapped with the next.
 fn nearest(said: &str, known: impl Iterator<Item = String>) -> Option<String> {
     let plain = |name: &str| {
         let name = name.trim_start_matches('-').to_lowercase().replace('-', "_");
@@ -262,7 +260,6 @@ fn nearest(said: &str, known: impl Iterator<Item = String>) -> Option<String> {
     (distance * 3 <= said.chars().count().max(3)).then_some(nearest)
 }
 
-/// A file of settings, or of the value of one.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
@@ -272,7 +269,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// The value that stands in a file, without the end of its line.
+/// The value in a file, without the end of its line.
 fn content(path: &str) -> Result<String, String> {
     let text = read_text(Path::new(path));
     let text = text.map_err(|error| format!("cannot read {}: {error}", quoted(path)))?;

@@ -15,7 +15,7 @@ use crate::http::settings::{Damaged, DatabaseUrl, NamedModel};
 const SUMMARY: usize = 58;
 
 /// Declares the struct, its defaults and the list from one text: sections, `"name":`, of settings,
-/// `/// help`, then `key: type = default, shape;`, with the word for having none behind it.
+/// `/// help`, then `key: type = default, shape;`, followed by the word for no value.
 macro_rules! settings {
     ($($section:literal:
         $($(#[doc = $help:literal])+ $key:ident: $kind:ty = $default:expr, $shape:expr $(, or $unset:literal)?;)+
@@ -236,7 +236,7 @@ settings! {
 
 pub struct Setting {
     pub section: &'static str,
-    /// Its key in the file; flag and variable are made from it.
+    /// Its key in the file; flag and variable are derived from it.
     pub key: &'static str,
     /// The help text: what it does and what it prevents.
     pub help: &'static str,

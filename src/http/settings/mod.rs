@@ -1,7 +1,7 @@
 //! Every setting of the service: one list, from which the struct, the defaults, flags, names of
-//! variables, keys of the file, help and checks are all read.
+//! variables, keys of the file, help and checks are derived.
 //!
-//! Values come in as text through [`Layers`]; the environment and files are never read here.
+//! Values come in as text through [`Layers`]; this module never reads the environment or files.
 
 mod checks;
 mod file;
@@ -21,7 +21,7 @@ pub use value::{DatabaseUrl, NamedModel, RawValue, Rule, ValueShape};
 pub use written::example;
 
 /// Files that the largest unread answer of a stream is divided into, within the two bounds of their
-/// size: room is free again a file at a time.
+/// size: room is freed a file at a time.
 const SPOOL_FILES: u64 = 16;
 const LEAST_SPOOL_FILE: u64 = 64 << 10;
 const MOST_SPOOL_FILE: u64 = 8 << 20;
@@ -31,7 +31,7 @@ const BYTES_PER_ITEM: usize = 128;
 /// Collections that have series of their own where only operators read them.
 const NAMED_COLLECTIONS: usize = 100;
 
-/// What a log that cannot be read stops.
+/// What an unreadable log stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damaged {
     Refuse,
@@ -47,7 +47,7 @@ impl Settings {
         self.max_streams.unwrap_or(self.max_connections / 4).max(1)
     }
 
-    /// Bytes of unread answers of a stream that may stand in files; none if there are to be no files.
+    /// Bytes of unread answers of a stream that may be in files; 0 for no files.
     pub(crate) fn stream_spool(&self) -> u64 {
         self.stream_spool_bytes.unwrap_or(0)
     }

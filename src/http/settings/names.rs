@@ -1,11 +1,11 @@
-//! Names that settings hold: of models, of hosts, of origins.
+//! Names in settings: of models, of hosts, of origins.
 
 use axum::http::Uri;
 use cognate_collections::{NAME_BYTES, check_name};
 
 use crate::http::settings::value::quoted;
 
-/// A model is named as a collection is.
+/// The rules for a model's name are those for a collection's.
 pub(super) fn check_model_name(name: &str) -> Result<(), String> {
     check_name(name).map_err(|_| {
         format!(

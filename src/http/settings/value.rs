@@ -1,5 +1,3 @@
-//! The types that settings have: read from what is written, and written back.
-
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,7 +8,7 @@ use crate::http::dialect::{Dialect, StandIn};
 use crate::http::observe::request_log::LoggedRequests;
 use crate::http::settings::Damaged;
 
-/// A model file and the name requests choose it by.
+/// A model file and the name by which requests choose it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedModel {
     pub name: String,
@@ -20,15 +18,15 @@ pub struct NamedModel {
 impl NamedModel {
     pub(crate) const UNNAMED: &str = "default";
 
-    /// What stands in a file's place for the model within the program, in builds with the feature
-    /// `embed-model`. A file of this name is `./embedded:`.
+    /// Stands for the model within the program, in builds with the feature `embed-model`. A file of
+    /// this name is `./embedded:`.
     pub const EMBEDDED: &str = "embedded:";
 
     pub fn is_embedded(&self) -> bool {
         self.path.as_os_str() == Self::EMBEDDED
     }
 
-    /// The first of a list as a variable holds it, after which another name would follow.
+    /// The first model of a variable's list, in which another name would follow.
     pub fn first(list: &str) -> Result<Self, String> {
         let mut commas = list.match_indices(',').map(|(at, _)| at);
         let end = commas.find(|&at| split(&list[at + 1..]).0.is_some()).unwrap_or(list.len());
@@ -49,7 +47,7 @@ impl NamedModel {
     }
 }
 
-/// Splits at the first `=`. Names hold no slash, so a path may hold `=`.
+/// Splits at the first `=`. Names have no slash, so a path may have `=`.
 fn split(text: &str) -> (Option<&str>, &str) {
     match text.split_once('=') {
         Some((name, path)) if !name.contains('/') => (Some(name.trim()), path.trim()),
@@ -64,7 +62,7 @@ pub(super) trait Value: Sized {
     fn write(&self, rule: &Rule) -> RawValue;
 }
 
-/// A text within a message: short, and without characters that could steer a terminal.
+/// A text in a message: short, and without characters that could control a terminal.
 pub(super) fn quoted(text: &str) -> String {
     let short: String = text.chars().take(60).collect();
     let more = if short.len() < text.len() { "…" } else { "" };
@@ -85,7 +83,7 @@ fn many(written: &RawValue) -> &[String] {
     }
 }
 
-/// A whole number; `_` between digits is passed over.
+/// A whole number; `_` between digits is ignored.
 fn whole(text: &str) -> Option<u64> {
     let plain = text.replace('_', "");
     let digits = !plain.is_empty() && plain.bytes().all(|byte| byte.is_ascii_digit());
@@ -295,7 +293,6 @@ impl Value for Vec<NamedModel> {
     }
 }
 
-/// A value as it is written, in a file, a variable or a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RawValue {
     One(String),
@@ -304,23 +301,20 @@ pub enum RawValue {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueShape {
-    /// A whole number of something, both ends of its range included.
     Count(u64, u64),
-    /// A size in bytes, which may carry a unit, both ends of its range included.
+    /// A size in bytes, optionally with a unit; the range includes both ends.
     Bytes(u64, u64),
     Choice(&'static [&'static str]),
     Switch,
-    /// A value of the form that this names.
     Text(&'static str),
     /// Any number of values of the form that this names.
     List(&'static str),
 }
 
-/// The form of a value, and the word for having none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
     pub shape: ValueShape,
-    /// The word for having none, where that is possible.
+    /// The word for no value, if that is allowed.
     pub unset: Option<&'static str>,
 }
 
@@ -329,7 +323,7 @@ impl Rule {
         matches!(self.shape, ValueShape::List(_))
     }
 
-    /// The allowed values in words; none if the form says it all.
+    /// The allowed values in words; `None` if the form says it all.
     pub fn range(&self) -> Option<String> {
         match self.shape {
             ValueShape::Count(least, most) => Some(format!("{least} to {most}")),
@@ -365,7 +359,7 @@ impl DatabaseUrl {
     }
 }
 
-/// A URL without secrets: a password may stand before the host or among the parameters.
+/// A URL without secrets: a password may be before the host or among the parameters.
 fn shown(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (place, settings) = rest.split_once('?').unwrap_or((rest, ""));

@@ -1,5 +1,5 @@
-//! Settings written as TOML: those in force, which can be saved as the settings file and give the same
-//! again, and the file to begin with, where every key stands with its help and its default.
+//! Settings written as TOML: those in force, which as a settings file give the same again, and a
+//! template file with every key, its help and its default.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::http::settings::{LIST, Loaded, Origin, Settings};
 
 impl Loaded {
     /// Every setting, a line each, with where its value comes from. There are no secrets among
-    /// them: keys lie in a file of their own, and a database's password is left out.
+    /// them: keys are in a file of their own, and a database's password is left out.
     pub fn to_toml(&self) -> String {
         let mut text = String::new();
         for setting in LIST {
@@ -39,13 +39,12 @@ fn toml(value: &RawValue) -> String {
     }
 }
 
-/// A number or a truth value bare, all else quoted.
 fn single(text: &str) -> String {
     let number = text.parse::<i64>().is_ok_and(|number| number.to_string() == text);
     if number || text == "true" || text == "false" { text.to_owned() } else { string(text) }
 }
 
-/// A string of JSON is one of TOML, but for DEL.
+/// A string of JSON is one of TOML, except for DEL.
 fn string(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
@@ -58,7 +57,7 @@ const HEAD: &str = "\
 # name with _FILE (COGNATE_POSTGRES_FILE) names a file that has the value, for what is secret.
 # `cognate serve --check` prints the settings in force and where each comes from.
 ";
-/// Models come last: a TOML table reaches to the end of the file.
+/// Models come last: a TOML table extends to the end of the file.
 const MODELS: &str = "
 # Several models by name, the first of them the default: instead of `model`, and at the end of the
 # file.

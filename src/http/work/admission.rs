@@ -1,16 +1,15 @@
-//! Admission by work: units that all requests that compute share, one for each of their items.
+//! Admission by work: units that all computing requests share, one for each of their items.
 //!
-//! A request takes one unit before its body is read, those of a body of its length before it is
-//! read, and the rest once its items are counted, so that a large batch is weighed as one. Where too
-//! few units are free it waits for them, briefly: as many requests as may wait for a compute thread,
-//! and only while, at the pace of the last ones, those before it will be done in time. Anything
-//! beyond is refused at once, which costs next to nothing and tells a load balancer to try the next
-//! replica.
+//! A request takes one unit before its body is read, units for the body's length before it is read,
+//! and the rest once its items are counted, so that a large batch is weighed as one. If too few
+//! units are free it waits for them, briefly: as many requests as may wait for a compute thread,
+//! and only if, at the pace of the last ones, those before it will be done in time. Others are
+//! refused at once, which costs next to nothing and tells a load balancer to try the next replica.
 //!
-//! Who waits holds no units, so that no two requests wait for each other, and mostly no body: it is
-//! still on its way. Small requests pass those that wait, and have units that no large one takes.
-//! Clients that are told apart take a share of the units each, and a share of the places to wait;
-//! others pass those that wait for their own share.
+//! A waiting request holds no units, so that no two requests wait for each other, and mostly no
+//! body: it is still on its way. Small requests pass waiting ones, and have units that no large one
+//! takes. A known client takes at most its share of the units, and of the slots for waiting; other
+//! clients pass those that wait for their own share.
 
 mod shared;
 use std::fmt;
@@ -23,14 +22,14 @@ use crate::http::work::admission::shared::Shared;
 
 /// A request of at most this part of the units is small: a chunk of a stream, by default.
 const SMALL: usize = 256;
-/// One unit of this many is reserved for small requests.
+/// One unit in this many is reserved for small requests.
 const RESERVED: usize = 64;
-/// Most requests that wait, whatever the settings say: each release of units looks at all of them.
+/// Most requests that wait, whatever the settings: each release of units visits all of them.
 const MOST_WAITING: usize = 1024;
 
 pub struct Admission(Arc<Shared>);
 
-/// Units that a client took; dropping it gives them back.
+/// Units that a client took; dropping it returns them.
 pub struct Permit {
     shared: Arc<Shared>,
     client: Client,
@@ -78,7 +77,8 @@ impl Admission {
         }))
     }
 
-    /// Admits a request of anyone by one unit, before anything is known of it, if one is free now.
+    /// Admits an uncounted client's request by one unit, before anything is known of it, if one is
+    /// free now.
     pub fn admit(&self) -> Result<Permit, ApiError> {
         self.admit_for(&Client::default())
     }
@@ -136,7 +136,7 @@ impl Admission {
     }
 
     /// Takes the units of the items of a request that is being computed, free or not. It has a
-    /// thread, of which there are few, so to turn it away would only waste what it has cost.
+    /// thread, of which there are few, so refusing it would only waste what it has cost.
     pub(crate) fn charge_running(&self, permit: &mut Permit, items: usize) {
         let units = self.0.weight(&permit.client, items).max(permit.units);
         self.0.state().charge(&self.0, &permit.client, permit.units, units);
@@ -156,7 +156,7 @@ impl Admission {
         if fits { None } else { shared.check_wait(&mut state, client, 0, units).err() }
     }
 
-    /// Units in use. More than there are while large requests are computed whose bodies were short.
+    /// Units in use. They exceed the limit while large requests with short bodies are computed.
     pub fn in_use(&self) -> usize {
         self.0.state().used()
     }
@@ -176,7 +176,7 @@ enum Reason {
 }
 
 impl Reason {
-    /// The refusal of a request for which its client has no share left, or there is no unit left at all.
+    /// The refusal, for lack of the client's share or of all units.
     fn refusal(self, of_share: bool) -> ApiError {
         let detail = match (self, of_share) {
             (Self::Busy, false) => {

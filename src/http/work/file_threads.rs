@@ -1,5 +1,5 @@
-//! Threads that may wait: for files, or for a lock. Each kind of work has a share of them, so that a disk
-//! that hangs holds up what waits for it and nothing else.
+//! Threads that may wait: for files, or for a lock. Each kind of work has a share of them, so that
+//! a disk that hangs delays only the work that needs it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,16 +10,15 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
 
 const THREADS: usize = 8;
-/// Kinds of work that may take all of theirs: writing to collections, looking something up in them or
-/// reading bodies of items, and answers of streams that are read late.
+/// Kinds of work that may take all of their threads: writing to collections, lookups in them and
+/// reading bodies of items, and spooled answers of streams.
 const KINDS: usize = 3;
-/// Threads for single tasks: reloads and chores.
+/// Threads for single tasks: reloads and maintenance.
 const OTHERS: usize = 8;
 
 /// Threads of the runtime for blocking work.
 pub(crate) const ALL: usize = KINDS * THREADS + OTHERS;
 
-/// The threads of one kind of work; a clone has the same.
 #[derive(Debug, Clone)]
 pub(crate) struct FileThreads(Arc<Semaphore>);
 
@@ -84,8 +83,8 @@ pub(crate) fn spawn_blocking<T: Send + 'static>(
     task::spawn_blocking(work)
 }
 
-/// In place of threads that may block: tasks of the calling thread's runtime, each of which takes a time of
-/// chance before it does its work. So a seed fixes the order of all work.
+/// Replaces threads that may block by tasks of the calling thread's runtime, each of which waits a
+/// random time before it does its work. So a seed fixes the order of all work.
 #[cfg(test)]
 pub(crate) mod delays {
     use std::cell::RefCell;
@@ -97,7 +96,7 @@ pub(crate) mod delays {
         static CHANCE: RefCell<Option<Chance>> = const { RefCell::new(None) };
     }
 
-    /// From now on the work that this thread hands over is done by tasks.
+    /// From now on tasks do the work that this thread hands over.
     pub(crate) fn draw_from(chance: Chance) {
         CHANCE.set(Some(chance));
     }

@@ -1,9 +1,9 @@
-//! JSON in which numbers of 32 bits, of which vectors are made, are written faster than `serde_json` writes them;
-//! digits are the same: the fewest that are read as the same number, and of those the nearest.
+//! JSON in which 32-bit floats, of which vectors are made, are written faster than by `serde_json`,
+//! with the same digits: the fewest that are read as the same number, and of those the nearest.
 //!
-//! A number `c / 2^p` from 0.0001 to 1 is `c · 10^t / 2^p` units of `10^-t`, where `t` is the least for which two
-//! neighbours are a unit apart or more. `c · 10^t` fits 64 bits, so what is compared here is exact. All
-//! others are left to `serde_json`.
+//! A number `c / 2^p` from 0.0001 to 1 is `c · 10^t / 2^p` units of `10^-t`, where `t` is the least
+//! for which two neighbours differ by a unit or more. `c · 10^t` fits in 64 bits, so comparisons
+//! are exact. All other numbers are left to `serde_json`.
 
 use std::hint::select_unpredictable;
 use std::io;
@@ -23,11 +23,9 @@ struct Compact;
 /// Bits of 0.0001, and of the largest number below 1.
 const LEAST: u32 = 0x38D1_B717;
 const MOST: u32 = 0x3F7F_FFFF;
-/// Bits of a number behind its exponent.
+/// Mask of a number's fraction.
 const FRACTION: u32 = 0x7F_FFFF;
-/// Most digits behind the point.
 const DIGITS: usize = 12;
-/// Eight digits 0.
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
 const TENS: [u64; 16] = {
@@ -53,7 +51,7 @@ impl Formatter for Compact {
         let mut text = *b"-0.000000000000";
         text[3..11].copy_from_slice(&(high | ZEROS).to_le_bytes());
         text[11..].copy_from_slice(&(low | ZEROS as u32).to_le_bytes());
-        // Zeros at the end are left out.
+        // Trailing zeros are left out.
         let (short, long) = (11 - high.leading_zeros() / 8, 15 - low.leading_zeros() / 8);
         let end = select_unpredictable(low == 0, short, long) as usize;
         let begin = usize::from(bits == size);
@@ -61,7 +59,8 @@ impl Formatter for Compact {
     }
 }
 
-/// The digits behind the point of a number of these bits: eight and then four, the first in the lowest byte.
+/// The digits after the point of a number of these bits: eight and then four, the first in the
+/// lowest byte.
 #[inline(always)]
 fn digits(size: u32) -> (u64, u32) {
     let n = Wrapping::<u64>;
@@ -70,13 +69,13 @@ fn digits(size: u32) -> (u64, u32) {
     let ten = TENS[tens & 15];
     let whole = n(u64::from(size & FRACTION | (FRACTION + 1))) * n(ten);
     let units = whole >> power;
-    // With a digit fewer: what is no further away than half the way to a neighbour, which itself is that near to
-    // an even number alone.
+    // With a digit fewer: numbers no further away than half the distance to a neighbour, and only
+    // if it is even at exactly half.
     let fewer = n(units.0 / 10) * n(10);
     let below = whole - (fewer << power);
     let above = (n(10) << power) - below;
     let reach = n(ten / 2) + n(u64::from(size & 1 == 0));
-    // With all digits: the nearest, of two the even.
+    // With all digits: the nearest, of two the even one.
     let (rest, middle) = (whole - (units << power), n(1) << (power - 1));
     let up = u64::from(rest > middle) | u64::from(rest == middle) & units.0;
     let nearest = units + n(up & 1);
@@ -88,7 +87,7 @@ fn digits(size: u32) -> (u64, u32) {
     (apart(fours), apart(low) as u32)
 }
 
-/// The digits of two numbers of four digits, each in half of this one, a byte a digit.
+/// The digits of two numbers of four digits, one in each half, a byte per digit.
 #[inline(always)]
 fn apart(fours: u64) -> u64 {
     let n = Wrapping::<u64>;
@@ -113,11 +112,11 @@ mod tests {
         while bits < end {
             let value = f32::from_bits(bits);
             assert_eq!(written(value), serde_json::to_vec(&[value, -value]).unwrap(), "{value}");
-            // Ever other steps, so that odd and even ones and every length come.
+            // Varying steps, so that odd and even numbers and every length occur.
             (bits, compared) = (bits + 61 + compared % 97, compared + 1);
         }
         assert!(compared > 1_000_000, "{compared}");
-        // Halfway between two of the last digit, few digits, and what is left to serde_json.
+        // Halfway between two last digits, few digits, and numbers that are left to serde_json.
         for value in [0.001_464_843_8, 0.5, 0.25, 0.1, 0.000_1, 1e-9, 7.25, 0.0, -0.0, f32::MAX] {
             assert_eq!(written(value), serde_json::to_vec(&[value, -value]).unwrap(), "{value}");
         }

@@ -1,8 +1,8 @@
 //! Where answers are computed: small ones on the thread that read the request, large ones on a
-//! bounded pool, in parts over its threads when nobody else wants them.
+//! bounded pool, in parts over its threads when no other job needs them.
 //!
-//! A job owns all it needs: the permit that admitted it, the model, the body. It looks at its
-//! deadline, and at whether the client is still there, between parts of about a millisecond.
+//! A job owns all it needs: the permit that admitted it, the model, the body. Between parts of
+//! about a millisecond it checks its deadline, and whether the client is still there.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,20 +21,20 @@ use crate::http::error::{ApiError, Bottleneck, Code};
 use crate::http::observe::metrics::Metrics;
 
 /// Estimated nanoseconds up to which an answer is computed where its request was read. A hand-over
-/// wakes a thread whose caches are cold, 30 to 90 µs of processor time, so for less work it does not
-/// pay; and the runtime's own threads must not be held much longer. `cargo bench --bench handover`
-/// measures it.
+/// wakes a thread whose caches are cold, 30 to 90 µs of processor time, so for less work it does
+/// not pay; and the runtime's own threads must not be held much longer. `cargo bench --bench
+/// handover` measures it.
 pub const INLINE_NANOS: u64 = 300_000;
 
-/// How long a job is waited for after its deadline. It looks at that between parts; the client need not
-/// wait for more.
+/// How long a job is waited for after its deadline, which it checks between parts; the client need
+/// not wait for more.
 pub(crate) const GRACE: Duration = Duration::from_millis(50);
 
 /// Estimated nanoseconds of one part of a large answer.
 const PART_NANOS: u64 = 1_000_000;
 
-/// Number of items in one part of a large answer, if all `items` take about `nanos` nanoseconds; at least
-/// one.
+/// Number of items in one part of a large answer, if all `items` take about `nanos` nanoseconds; at
+/// least one.
 pub(crate) fn items_per_part(items: usize, nanos: u64) -> usize {
     let each = (nanos / items.max(1) as u64).max(1);
     usize::try_from(PART_NANOS / each).unwrap_or(usize::MAX).max(1)
@@ -55,7 +55,6 @@ impl JobContext {
         Self { begun, deadline, cancelled: None, spread: false }
     }
 
-    /// Returns an error if the request was cancelled or is late.
     pub(crate) fn check(&self) -> Result<(), ApiError> {
         if self.cancelled.as_ref().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
             return Err(ApiError::new(Code::DeadlineExceeded, "the client went away"));
@@ -72,9 +71,9 @@ impl JobContext {
         now.duration_since(self.begun) >= self.deadline.saturating_duration_since(now)
     }
 
-    /// Asks a question of `items` in parts of `per_part` and puts the answers together. What is
-    /// answered does not depend on how the parts are cut or where they are computed; of several
-    /// faults the first in the order of the question is returned.
+    /// Answers a question of `items` in parts of `per_part` and joins the answers. The answer does
+    /// not depend on how the parts are cut or where they are computed; of several errors the first
+    /// in the order of the question is returned.
     pub fn in_parts<A: Parts + Default + Send>(
         &self,
         items: usize,
@@ -87,8 +86,8 @@ impl JobContext {
         })
     }
 
-    /// [`JobContext::in_parts`] for a question of which something is prepared once a thread: `work`
-    /// prepares it and then answers the parts that it takes by [`PartQueue::each`].
+    /// [`JobContext::in_parts`] for a question that each thread prepares once: `work` prepares it
+    /// and then answers the parts that the thread takes by [`PartQueue::each`].
     pub(crate) fn in_parts_by<A: Parts + Default + Send>(
         &self,
         items: usize,
@@ -130,7 +129,7 @@ impl JobContext {
     }
 }
 
-/// The parts of a question that nobody has taken yet, and the answers of one thread.
+/// The parts of a question that no thread has taken yet, and the answers of one thread.
 pub(crate) struct PartQueue<'j, A> {
     job: &'j JobContext,
     next: &'j AtomicUsize,
@@ -142,8 +141,8 @@ pub(crate) struct PartQueue<'j, A> {
 }
 
 impl<A> PartQueue<'_, A> {
-    /// Answers part after part for as long as there is one, the job is in time, and no part failed.
-    /// Parts are taken in order, so none before the first that failed is left out.
+    /// Answers parts as long as there are any, the job is in time, and no part failed. Parts are
+    /// taken in order, so none before the first that failed is left out.
     pub(crate) fn each(&mut self, mut ask: impl FnMut(Range<usize>) -> Result<A, QueryError>) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -152,7 +151,8 @@ impl<A> PartQueue<'_, A> {
             }
             let first = number * self.per_part;
             let part = first..self.items.min(first + self.per_part);
-            // To look at the clock pays between parts: a job was in time when it began, and one part is short.
+            // Reading the clock pays only between parts: a job was in time when it began, and one
+            // part is short.
             let asked = if number == 0 { Ok(()) } else { self.job.check() };
             match asked.and_then(|()| ask(part).map_err(|error| error.moved(first).into())) {
                 Ok(answer) => self.answers.push((number, Ok(answer))),
@@ -161,14 +161,14 @@ impl<A> PartQueue<'_, A> {
         }
     }
 
-    /// Notes the error of a part; no further part is started.
+    /// Records the error of a part; no further part is started.
     fn fail(&mut self, number: usize, error: ApiError) {
         self.next.store(self.parts, Ordering::Relaxed);
         self.answers.push((number, Err(error)));
     }
 }
 
-/// The refusal of a job that finds no place to wait for a thread, or none of its client's share.
+/// The refusal of a job when the queue, or its client's share of it, is full.
 fn queue_full(of_share: bool) -> ApiError {
     let detail = match of_share {
         false => {
@@ -200,7 +200,7 @@ pub struct Pool {
     counts: Arc<JobCounts>,
     threads: usize,
     queue: usize,
-    /// Jobs of a client, running and waiting, at most.
+    /// Most jobs of a client, running and waiting.
     share: usize,
 }
 
@@ -212,7 +212,7 @@ struct JobCounts {
 }
 
 impl JobCounts {
-    /// Jobs that run and jobs that wait, never more in all than there are.
+    /// Running jobs and waiting jobs, together never more than there are.
     fn counts(&self) -> (usize, usize) {
         let running = self.running.load(Ordering::Acquire);
         (running, self.all.load(Ordering::Acquire).saturating_sub(running))
@@ -220,7 +220,7 @@ impl JobCounts {
 }
 
 impl Pool {
-    /// `threads` threads, and `queue` places for jobs that wait for one; a client has `percent`
+    /// `threads` threads, and `queue` slots for jobs that wait for one; a client has `percent`
     /// hundredths of both.
     pub fn new(
         threads: usize,
@@ -235,8 +235,8 @@ impl Pool {
         Ok(Self { pool, counts: Arc::default(), threads, queue, share })
     }
 
-    /// A pool of the calling thread alone, which does a job whenever it calls [`rayon::yield_now`]. A thread
-    /// can have one such pool.
+    /// A pool of the calling thread alone, which does a job whenever it calls [`rayon::yield_now`].
+    /// A thread can have one such pool.
     #[cfg(test)]
     pub(crate) fn of_this_thread(queue: usize, percent: usize) -> Self {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
@@ -248,13 +248,13 @@ impl Pool {
         self.threads
     }
 
-    /// Jobs that are being computed, and jobs that wait for a thread.
     pub fn counts(&self) -> (usize, usize) {
         self.counts.counts()
     }
 
-    /// Computes on the pool for a client, or says why there is no place left to wait. When the caller
-    /// stops waiting the job is cancelled: at once if it has not begun, else after its present part.
+    /// Computes on the pool for a client; refuses if there is no slot left to wait. When the caller
+    /// stops waiting, the job is cancelled: at once if it has not begun, else after its current
+    /// part.
     pub async fn run<T: Send + 'static>(
         &self,
         client: &Client,
@@ -265,7 +265,7 @@ impl Pool {
         self.run_within(client, (deadline, GRACE), metrics, job).await
     }
 
-    /// [`Self::run`] that waits longer or shorter for a job that is late.
+    /// [`Self::run`] with another time to wait for a late job.
     pub(crate) async fn run_within<T: Send + 'static>(
         &self,
         client: &Client,

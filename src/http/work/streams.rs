@@ -1,8 +1,7 @@
-//! How many streams of lines there may be at once, and the order to end them all.
+//! The number of concurrent streams of lines, and the order to end them all.
 //!
-//! A stream lasts as long as its client sends, so without a cap of their own streams could take
-//! every connection from those who ask one question. Clients that are told apart have a share of the
-//! places each.
+//! A stream lasts as long as its client sends, so without a limit of their own streams could take
+//! every connection from other requests. Each known client has a share of the slots.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +26,7 @@ impl Places {
         Self { open: Arc::default(), most, share, ended: watch::Sender::new(false) }
     }
 
-    /// Streams that are open, and the most there may be.
+    /// Open streams, and their limit.
     pub fn in_use(&self) -> (usize, usize) {
         (self.open.load(Ordering::Acquire), self.most)
     }
@@ -36,7 +35,7 @@ impl Places {
         self.ended.send_replace(true);
     }
 
-    /// A place for a client's stream, if there is one left.
+    /// A slot for a client's stream, if one is free.
     pub(crate) fn take(&self, client: &Client) -> Result<Place, ApiError> {
         if !client.take(Resource::Streams, 1, self.share) {
             let detail = "this client has as many streams open as one may (settings `max_streams` and \
@@ -55,7 +54,7 @@ impl Places {
     }
 }
 
-/// A stream's place; dropping it makes room for another.
+/// A stream's slot; dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct Place {
     open: Arc<AtomicUsize>,

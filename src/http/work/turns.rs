@@ -1,12 +1,11 @@
-//! Turns to write to collections: one at a time each, in the order in which they were asked for, waited
-//! for without a thread.
+//! Turns to write to collections: one at a time for each collection, in the order of arrival,
+//! waited for without a thread.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::OwnedMutexGuard;
 
-/// A turn; it ends when this is dropped.
 pub(crate) struct Turn {
     _collection: OwnedMutexGuard<()>,
     /// The turn of a client whose writes to all collections are serialised.
@@ -54,7 +53,7 @@ mod tests {
         let mut second = Box::pin(turns.wait("news", None));
         let waits = tokio::time::timeout(std::time::Duration::from_millis(20), &mut second).await;
         assert!(waits.is_err());
-        // Whoever stops to wait leaves the turn to the next.
+        // A request that stops waiting leaves the turn to the next.
         let third = turns.wait("news", None);
         drop(second);
         drop(first);

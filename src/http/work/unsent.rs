@@ -1,8 +1,8 @@
 //! Memory of answers that are computed and not yet sent: one budget in bytes over all connections.
 //!
-//! An answer is charged for before it is computed, by its estimated size, and the charge travels
-//! with its bytes until the kernel has taken the last of them. So clients that do not read hold the
-//! budget at most, whatever their number; and one that is told apart from others holds its share.
+//! An answer is charged before it is computed, by its estimated size, and the charge travels with
+//! its bytes until the kernel has taken the last of them. So clients that do not read hold at most
+//! the budget, whatever their number; and a known client holds at most its share.
 
 use std::borrow::Cow;
 use std::io;
@@ -17,20 +17,18 @@ use crate::http::auth::client::{Client, Resource, share_of};
 use crate::http::error::{ApiError, Bottleneck, Code};
 use crate::http::work::numbers;
 
-/// Answers up to this size are not charged: a connection's own buffers take as much, and connections
-/// are counted.
+/// Answers up to this size are not charged: a connection's own buffers take as much, and
+/// connections are counted.
 pub(crate) const FREE_BYTES: usize = 8 << 10;
 /// Room for the answer to a small question.
 const SMALL_ANSWER: usize = 256;
 /// Share of an answer's memory that may stay unused once it is written.
 const SLACK: usize = 8;
 
-/// The budget, as one client or anyone has it; a clone is the same budget.
 #[derive(Debug, Clone)]
 pub struct Unsent {
     used: Arc<AtomicUsize>,
     limit: usize,
-    /// Most of a client.
     share: usize,
     client: Client,
     largest: usize,
@@ -44,7 +42,7 @@ impl Unsent {
         Self { used, limit, share: share_of(limit, percent), client, largest }
     }
 
-    /// The budget as a client has it, which has no answer that is larger than its share.
+    /// The client's view of the budget, in which no answer is larger than its share.
     pub(crate) fn of(&self, client: &Client) -> Cow<'_, Self> {
         if !client.is_counted() {
             return Cow::Borrowed(self);
@@ -57,8 +55,8 @@ impl Unsent {
         (self.used.load(Ordering::Acquire), self.limit)
     }
 
-    /// Refuses an answer whose estimated size no single answer may have. `fits` is how many items
-    /// would.
+    /// Refuses an answer whose estimated size exceeds the limit of one answer. `fits` is how many
+    /// items would fit.
     pub(crate) fn check(
         &self,
         estimate: usize,
@@ -78,7 +76,7 @@ impl Unsent {
         Err(ApiError::at(Code::ResponseTooLarge, pointer, detail))
     }
 
-    /// Refuses an answer of which so many bytes are there already.
+    /// Refuses an answer that has reached this many bytes.
     fn check_written(&self, bytes: usize) -> Result<(), ApiError> {
         if bytes <= self.largest {
             return Ok(());
@@ -87,7 +85,7 @@ impl Unsent {
         Err(ApiError::at(Code::ResponseTooLarge, "", detail))
     }
 
-    /// Makes room for an answer of about `estimate` bytes, or refuses while others take it.
+    /// Charges an answer of about `estimate` bytes, or refuses while others use the budget.
     pub(crate) fn answer(&self, estimate: usize) -> Result<Answer<'_>, ApiError> {
         let mut answer =
             Answer { bytes: Vec::new(), charge: self.free(), unsent: self, refusal: None };
@@ -97,7 +95,7 @@ impl Unsent {
         Ok(answer)
     }
 
-    /// Charges bytes that are computed already, or gives them back while there is no room.
+    /// Charges bytes that are computed already, or returns them while there is no room.
     pub(crate) fn charge(&self, bytes: Vec<u8>) -> Result<Bytes, Vec<u8>> {
         let mut charge = self.free();
         match charge.resize(charged(bytes.capacity()), self) {
@@ -106,7 +104,7 @@ impl Unsent {
         }
     }
 
-    /// Memory for an answer that grows bit by bit before any of it is written; none yet.
+    /// Memory for an answer that grows step by step before any of it is written; none yet.
     pub(crate) fn growing(&self) -> Growing {
         Growing { charge: self.free(), unsent: self.clone() }
     }
@@ -116,7 +114,6 @@ impl Unsent {
         if self.client.is_counted() { self.share.min(self.limit) } else { self.limit }
     }
 
-    /// Memory that work takes before there is an answer, or the refusal while others take it.
     pub(crate) fn work(&self, bytes: usize) -> Result<Charge, ApiError> {
         let mut charge = self.free();
         charge.resize(charged(bytes), self)?;
@@ -205,8 +202,8 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
-    /// Makes room for `bytes` bytes in all, or refuses if one answer may not have as much or others use
-    /// it.
+    /// Grows the charge to `bytes` bytes in all; refuses more than one answer may have, or if
+    /// others use the budget.
     pub(crate) fn resize(&mut self, bytes: usize) -> Result<(), ApiError> {
         self.unsent.check_written(bytes)?;
         self.charge.resize(charged(bytes), &self.unsent)
@@ -236,7 +233,7 @@ pub(crate) struct Answer<'u> {
 
 impl Answer<'_> {
     pub(crate) fn write_json(&mut self, response: &impl Serialize) -> Result<(), ApiError> {
-        // Apart from the budget, only maps with keys that are no strings could fail.
+        // Apart from the budget, only maps whose keys are not strings could fail.
         numbers::to_writer(&mut *self, response).map_err(|error| self.failed(&error))
     }
 
@@ -362,12 +359,12 @@ mod tests {
         assert!(refused.detail.to_string().contains("`client_share`"), "{}", refused.detail);
         assert!(of_greedy.answer(0).is_ok(), "small answers are free");
         let others = of_other.answer(50 << 10).unwrap();
-        // No answer of a client is larger than its share, so that one alone does not take all.
+        // No answer of a client is larger than its share, so that it cannot take all alone.
         let refused = of_other.check(60 << 10, 6, "/texts").unwrap_err();
         assert_eq!(refused.code, Code::ResponseTooLarge);
         assert!(refused.detail.to_string().contains("`client_share`"), "{}", refused.detail);
         assert!(unsent.check(60 << 10, 6, "/texts").is_ok());
-        // What there is no room for at all is not held against the client.
+        // Lack of any room does not count against the client.
         let anyone = unsent.answer(20 << 10).unwrap();
         assert!(of_greedy.answer(15 << 10).is_err());
         drop((held, others, anyone));

@@ -1,5 +1,5 @@
-//! A copy of a folder of collections, while a service writes there or not, and read back before it has
-//! its name.
+//! Copies a folder of collections, while a service writes there or not, and reads the copy back
+//! before it gets its name.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -25,9 +25,9 @@ pub struct BackedUp {
     pub left_out: Vec<(String, String)>,
 }
 
-/// Copies the collections of a folder to another, which is not there yet, and reads them back. All that
-/// was acknowledged before this began is in the copy, but for collections whose logs cannot be read; if
-/// there are no others, no copy is made. Once it is to `stop` it leaves nothing.
+/// Copies the collections of a folder to a new folder, and reads them back. The copy has all that
+/// was acknowledged before the call, except collections whose logs cannot be read; if there are no
+/// others, no copy is made. Once `stop` is set, nothing is left behind.
 pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, CollectionError> {
     let write = CollectionError::writing(to);
     let names = collection_names(&LocalStorage, data)?;
@@ -63,7 +63,7 @@ pub fn back_up(data: &Path, to: &Path, stop: &AtomicBool) -> Result<BackedUp, Co
     Ok(done)
 }
 
-/// Begins a folder that is not there yet, and whose place is not among collections: it would seem to be one.
+/// Begins a new folder outside the folder of collections, where it would be taken for a collection.
 pub(super) fn begin(data: &Path, to: &Path) -> Result<WholeFolder, CollectionError> {
     let failed = CollectionError::writing(to);
     let refused = |kind, problem| Err(failed(io::Error::new(kind, problem)));
@@ -80,8 +80,8 @@ pub(super) fn begin(data: &Path, to: &Path) -> Result<WholeFolder, CollectionErr
     WholeFolder::begin(to, UNWHOLE, 0o700).map_err(failed)
 }
 
-/// Copies the log of a collection, and reads it back: its items and bytes; nothing where there is no
-/// folder, or none any more.
+/// Copies the log of a collection, and reads it back: its items and bytes; `None` if the collection
+/// is gone.
 fn copy(
     from: &Path,
     to: &Path,
@@ -90,7 +90,7 @@ fn copy(
     let storage: Arc<dyn Storage> = Arc::new(LocalStorage);
     let (source, copy) = (from.join(LOG), to.join(LOG));
     let (read, write) = (CollectionError::reading(&source), CollectionError::writing(&copy));
-    // Another log may take its place meanwhile; this file holds all that was acknowledged so far.
+    // Another log may replace this one meanwhile; this file has all that was acknowledged so far.
     let file = match open_regular(OpenOptions::new().read(true), &source) {
         Err(error) if is_nothing(&error) && !from.is_dir() => return Ok(None),
         other => other.map_err(|error| replay::unopened(&source, error))?,
@@ -104,7 +104,7 @@ fn copy(
     };
     let copied = storage::copy(ReadFrom { file: &file, offset: 0 }, length, &*out, go_on);
     copied.and_then(|()| out.sync()).map_err(write)?;
-    // The lock goes with it.
+    // Releases the lock.
     drop(out);
     let mut held = Items::default();
     let opened = replay::open(&storage, &copy, |change| held.apply_all([change]));

@@ -1,4 +1,4 @@
-//! Items of a collection by the blocks of their numbers, a bit each.
+//! Items of a collection by block of their numbers, a bit each.
 
 use cognate_kernels::scan::ROWS;
 
@@ -20,7 +20,6 @@ pub(super) fn unset(bits: &mut Bits, place: usize) {
     bits[place / ROWS] &= !(1 << (place % ROWS));
 }
 
-/// The places in a block of these items, in order.
 pub(super) fn places(bits: Bits) -> impl Iterator<Item = usize> {
     bits.into_iter().enumerate().flat_map(|(tile, mut rest)| {
         std::iter::from_fn(move || {
@@ -43,12 +42,10 @@ pub(super) fn or(one: &Bits, other: &Bits) -> Bits {
     std::array::from_fn(|tile| one[tile] | other[tile])
 }
 
-/// How many items these are.
 pub(super) fn count(wanted: &[(u64, Bits)]) -> usize {
     wanted.iter().map(|(_, bits)| ones(bits)).sum()
 }
 
-/// Their numbers, in order.
 pub(super) fn numbers(wanted: &[(u64, Bits)]) -> impl Iterator<Item = u64> {
     wanted.iter().flat_map(|(at, bits)| places(*bits).map(|place| number(*at, place)))
 }

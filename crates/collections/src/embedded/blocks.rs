@@ -1,5 +1,5 @@
-//! What is kept of a collection's items from one question to the next, in blocks by the items' numbers: made
-//! when it is first asked for, and again for items that are new.
+//! Data computed from a collection's items and stored for later questions, in blocks by the items'
+//! numbers: made at first use, and again when items are added.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::{AskedAttribute, Budget, Cancellation, ChooseError, Item, ItemSelecto
 /// Number of blocks that are made before they are shared.
 const TOLD: usize = 16;
 
-/// The items of a moment, and by block those that are meant.
+/// A snapshot of the items, and by block the selected ones.
 pub(super) type Wanted = (View, Vec<(u64, Bits)>);
 
 pub(super) trait Kept {
@@ -27,7 +27,7 @@ pub(super) trait Kept {
 
 type Blocks<B> = Arc<BTreeMap<u64, Arc<B>>>;
 
-/// Blocks of one kind for the model of this fingerprint, as they were at one moment.
+/// Blocks of one kind for the model of this fingerprint, as of one moment.
 #[derive(Debug)]
 pub(super) struct BlockStore<B>(Mutex<Option<(Arc<str>, Blocks<B>)>>);
 
@@ -43,7 +43,7 @@ impl<B> BlockStore<B> {
     }
 }
 
-/// The blocks of a collection for one question: kept ones, and those made for it.
+/// The blocks of a collection for one question: stored ones, and those made for it.
 pub(super) struct BlockMaker<'l, B> {
     collection: &'l EmbeddedCollection,
     store: &'l BlockStore<B>,
@@ -64,8 +64,8 @@ impl<'l, B: Kept> BlockMaker<'l, B> {
         Self { collection, store, fingerprint, blocks, fresh: Vec::new() }
     }
 
-    /// A block in which these items are. One that lacks some is made anew by `make`, of what it holds and
-    /// of the missing items with their places.
+    /// A block that has these items. If the stored one lacks some, `make` extends it by the missing
+    /// items, given with their indices.
     pub(super) fn block(
         &mut self,
         at: u64,
@@ -149,14 +149,13 @@ impl EmbeddedCollection {
         Ok((view, wanted))
     }
 
-    /// What pays for columns of these attributes; nothing where they are too many.
+    /// The budget that pays for columns of these attributes; `None` if they are too many.
     pub(super) fn columns_of(&self, asked: &BTreeSet<AskedAttribute<'_>>) -> Option<&Arc<Budget>> {
         let names: BTreeSet<&str> = asked.iter().map(|(name, _)| *name).collect();
         (names.len() < MOST_COLUMNS).then_some(&self.budget)
     }
 }
 
-/// The items that are meant, numbered and in order.
 pub(super) fn items_of((view, wanted): &Wanted) -> Vec<(u64, Arc<Item>)> {
     let items = view.table.those(numbers(wanted));
     items.map(|(number, item)| (number, Arc::clone(item))).collect()

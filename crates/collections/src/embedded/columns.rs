@@ -1,6 +1,6 @@
-//! The attributes and times of a chunk's items by column, so that a condition is asked of all of them at
-//! once. A column is made when its attribute is first asked for, and dropped when the chunk changes. What a
-//! condition means is [`Test::admits`], to which a test holds the columns.
+//! The attributes and times of a chunk's items by column, so that a condition is tested on all
+//! items at once. A column is made when a filter first names its attribute, and dropped when the
+//! chunk changes. [`Test::admits`] defines a condition; a test compares the columns with it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,30 +15,29 @@ use crate::{
     AskedAttribute, Attribute, AttributeKind, Budget, Filter, Item, ItemSelector, MOST_ATTRIBUTES,
 };
 
-/// Fewest items of a chunk of which a column is made.
+/// Fewest items of a chunk that gets columns.
 const LEAST_ITEMS: usize = 16;
-/// Most columns of a chunk. A filter that asks for more attributes is asked item by item.
+/// Most columns of a chunk. A filter with more attributes is tested item by item.
 pub(super) const MOST_COLUMNS: usize = MOST_ATTRIBUTES + 1;
-/// The code of an item without a value: above every other, by more than there are codes.
+/// The code of an item without a value: above every other code and the end of any range of codes.
 const MISSING: u16 = u16::MAX;
-/// The bits of a key below its kind.
+/// The position of the kind in the bits of a key.
 const KIND: u32 = 120;
 /// Bytes of a text that its key holds; the lowest byte of a key tells whether there are more.
 const KEY_BYTES: usize = 14;
 
-/// The items of a block: so many are copied where a reader holds the chunk that is written to.
+/// The items of a block: this many are copied when a chunk is changed while a reader holds it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Chunk {
     /// Never empty, and rising.
     pub(super) numbers: Vec<u64>,
     pub(super) items: Vec<Arc<Item>>,
-    /// The places in the block of these.
+    /// Which indices of the block these items have.
     pub(super) places: Bits,
     pub(super) columns: Columns,
 }
 
 impl Chunk {
-    /// Which block it holds.
     pub(super) fn block(&self) -> u64 {
         self.numbers.first().map_or(0, |number| number / BLOCK)
     }
@@ -52,12 +51,12 @@ impl Chunk {
 
 type NamedColumn = (Option<Box<str>>, Arc<Column>);
 
-/// By attribute; without a name that of the times.
+/// By attribute; the column of times has no name.
 #[derive(Debug, Default)]
 pub(super) struct Columns(RwLock<Vec<NamedColumn>>);
 
 impl Clone for Columns {
-    /// A chunk is copied to be changed.
+    /// A copied chunk is about to change, so its columns are not copied.
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -85,11 +84,11 @@ impl Columns {
 
 #[derive(Debug)]
 struct Column {
-    /// For each place of the block the index of the item's value among the keys.
+    /// For each index of the block, the index of the item's value in `keys`.
     codes: [u16; BLOCK as usize],
     /// Each value once, in order; of long texts their beginnings.
     keys: Box<[u128]>,
-    /// The index of an item that has the value.
+    /// For each key, the index of an item that has the value.
     examples: Box<[u16]>,
     _paid: Paid,
 }
@@ -103,7 +102,7 @@ impl Column {
         all.map(allocated).sum()
     }
 
-    /// Nothing where there is no memory for it.
+    /// `None` if there is no memory for it.
     fn new(chunk: &Chunk, name: Option<&str>, budget: &Arc<Budget>) -> Option<Self> {
         let mut paid = budget.take_spare(Self::bytes(name, chunk.items.len())).ok()?;
         let key = |(at, item)| Some((key(&*value(item, name)?), at));
@@ -126,7 +125,7 @@ impl Column {
         Some(Self { codes, keys: keys.into(), examples: examples.into(), _paid: paid })
     }
 
-    /// The items that a test admits, and those for it that have no value.
+    /// The items that the test admits, which may include those without a value.
     fn tested(&self, test: &Test, chunk: &Chunk, name: Option<&str>) -> Bits {
         let not = |bits| without(&chunk.places, &bits);
         let any_of = |list: &[Attribute]| {
@@ -164,7 +163,8 @@ impl Column {
         before(kind as u128)..before(kind as u128 + 1)
     }
 
-    /// The codes of values that equal this one: one, or none at the place where it would be.
+    /// The codes of values equal to this one: one code, or an empty range where it would be
+    /// inserted.
     fn codes_of(&self, value: &Attribute, chunk: &Chunk, name: Option<&str>) -> Range<usize> {
         let key = key(value);
         let start = self.keys.partition_point(|own| *own < key);
@@ -181,7 +181,6 @@ impl Column {
         start + before..start + before + usize::from(is_there)
     }
 
-    /// The items with codes of a range.
     fn coded(&self, range: Range<usize>) -> Bits {
         let mut bits = [0; TILES];
         if range.is_empty() {
@@ -207,8 +206,8 @@ fn value<'i>(item: &'i Item, name: Option<&str>) -> Option<Cow<'i, Attribute>> {
     }
 }
 
-/// A number in the order of the values of one kind, the kinds one after the other: the same for equal
-/// values alone, but for texts of which the key holds the beginning.
+/// A number that orders values within a kind, and kinds one after the other. Only equal values have
+/// equal keys, except texts longer than the key.
 fn key(value: &Attribute) -> u128 {
     let kind = (value.kind() as u128) << KIND;
     kind | match value {
@@ -236,8 +235,8 @@ fn is_cut(key: u128) -> bool {
 }
 
 impl Chunk {
-    /// The items that are meant and not older than a time, but for those that are meant by no name. Columns
-    /// are kept where a budget is told.
+    /// The selected items not older than a time, without those excluded by name. Columns are stored
+    /// if a budget is given.
     pub(super) fn meant(
         &self,
         which: &ItemSelector<'_>,
@@ -252,13 +251,11 @@ impl Chunk {
         }
     }
 
-    /// The items that are not older than a time.
     pub(super) fn young(&self, oldest: Option<i64>, budget: Option<&Arc<Budget>>) -> Bits {
         let test = |oldest: i64| Test::Beside(Side::NotBelow, Attribute::Number(oldest.into()));
         oldest.map_or(self.places, |oldest| self.tested(None, &test(oldest), budget))
     }
 
-    /// Those of some items that a filter admits.
     fn admitted(&self, filter: &Filter, some: &Bits, budget: Option<&Arc<Budget>>) -> Bits {
         filter.conditions().iter().fold(*some, |some, condition| match condition {
             _ if some == [0; TILES] => some,
@@ -271,7 +268,7 @@ impl Chunk {
         })
     }
 
-    /// The items that have an attribute, of a kind where one is asked for.
+    /// The items that have an attribute, of a given kind if the question names one.
     pub(super) fn having(&self, asked: &AskedAttribute<'_>, budget: Option<&Arc<Budget>>) -> Bits {
         let (name, kind) = *asked;
         match (self.column(Some(name), budget), kind) {
@@ -281,7 +278,7 @@ impl Chunk {
         }
     }
 
-    /// A column that is kept, or made where a budget is told that has memory for it.
+    /// A stored column, or a new one if a budget is given that has memory for it.
     fn column(&self, name: Option<&str>, budget: Option<&Arc<Budget>>) -> Option<Arc<Column>> {
         let made = |budget| {
             let column = Arc::new(Column::new(self, name, budget)?);
@@ -292,7 +289,7 @@ impl Chunk {
         budget.and_then(|budget| self.columns.get(name).or_else(|| made(budget)))
     }
 
-    /// The items of whose attribute, or of whose time, a test holds.
+    /// The items whose attribute, or time if `name` is `None`, passes a test.
     fn tested(&self, name: Option<&str>, test: &Test, budget: Option<&Arc<Budget>>) -> Bits {
         match self.column(name, budget) {
             Some(column) => column.tested(test, self, name),
@@ -308,7 +305,6 @@ impl Chunk {
         bits
     }
 
-    /// The text under a name of the item with this index.
     fn text(&self, index: usize, name: Option<&str>) -> &str {
         match name.and_then(|name| self.items.get(index)?.attributes.get(name)) {
             Some(Attribute::Text(text)) => text,

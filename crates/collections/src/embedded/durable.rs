@@ -1,5 +1,5 @@
-//! The log of a collection that is kept, and what the collection held when its bytes were certain to
-//! last: what cannot be made to last is taken back.
+//! A collection's log, and the states of the collection back to the last durable one: a write that
+//! cannot be made durable is undone.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
@@ -13,7 +13,6 @@ use crate::embedded::storage::Storage;
 use crate::transaction::Change;
 use crate::{CollectionError, Item, Settings};
 
-/// The items of a collection that has a log, as far as the log is durable.
 pub(super) struct DurableItems {
     reserve: Arc<Reserve>,
     pub(super) log: Log,
@@ -28,13 +27,13 @@ struct State {
 }
 
 impl DurableItems {
-    /// Of a log; its items are to be [noted](Self::note).
+    /// The items of the log are then to be [noted](Self::note).
     pub(super) fn new(reserve: Arc<Reserve>, log: Log) -> Self {
         Self { reserve, log, states: VecDeque::new() }
     }
 
-    /// Writes changes of these items. What deletes some has the room that is set aside for it, where there is
-    /// no other. If it deletes all, a log without items takes the place of this one, whose room is free then.
+    /// Writes changes to the log. If the disk is full, deletions use the room reserved for them. If
+    /// they delete every item, an empty log replaces this one, which frees its room.
     pub(super) fn append(
         &mut self,
         changes: &[Change],
@@ -74,8 +73,8 @@ impl DurableItems {
         self.states.push_back(State { end: self.log.length, table, settings });
     }
 
-    /// What to go back to where the log that failed is this one: what is certain to last. If another took
-    /// its place, that one has all of it.
+    /// The durable state to go back to, if the failed log is the current one. If another log
+    /// replaced it, that one has all changes.
     pub(super) fn certain(&mut self, failed: &Arc<Lasting>) -> Option<(Arc<Table>, Settings)> {
         if !Arc::ptr_eq(&self.log.last, failed) {
             return None;
@@ -90,7 +89,7 @@ impl DurableItems {
 
     pub(super) fn snapshot(&self, held: &Items) -> Result<Snapshot, CollectionError> {
         self.log.check()?;
-        // A file that another process put in its place must not be replaced.
+        // A file that another process put there must not be replaced.
         self.log.last.look()?;
         Ok(Snapshot {
             storage: Arc::clone(&self.log.storage),
@@ -119,7 +118,7 @@ impl DurableItems {
         })?;
         self.states.clear();
         self.note(held);
-        // If this fails, the next chores try again.
+        // If this fails, the next maintenance tries again.
         let _ = self.log.record();
         Ok(())
     }

@@ -1,7 +1,8 @@
-//! A frame of a log: a head of 40 bytes, and the changes that were made together as JSON objects, one after the
-//! other. The head is the mark, the length of the changes (u32), the number of the frame in the file (u64), the
-//! bytes of the file that were synced before (u64), the XXH3 of the changes (u64) and that of the 32 bytes before
-//! (u64), all of it little-endian. What the changes say is not known here.
+//! A frame of a log: a head of 40 bytes, and changes that were made together as JSON objects, one
+//! after the other. The head is the mark, the length of the changes (u32), the number of the frame
+//! in the file (u64), the bytes of the file that were synced before (u64), the XXH3 of the changes
+//! (u64) and that of the preceding 32 bytes (u64), all little-endian. This module does not know
+//! what the changes mean.
 
 use std::io;
 use std::io::Read;
@@ -13,15 +14,15 @@ use crate::embedded::storage::{ReadFrom, Stored};
 /// Bytes of a frame before its changes.
 pub(super) const HEAD: usize = 40;
 pub(super) const MARK: [u8; 4] = *b"cgc2";
-/// The name of the format, which the first frame begins with.
+/// The name of the format, with which the first frame begins.
 pub(super) const FORMAT: &str = "cognate-collection-2";
 const MOST_FRAME: usize = 1 << 30;
-/// Bytes that are looked through at once for another frame.
+/// Bytes that are searched at a time for the next frame.
 const WINDOW: usize = 1 << 20;
-/// What the marks of all formats begin with: then comes a digit.
+/// The common prefix of the marks of all formats; a digit follows.
 const FAMILY: &[u8] = b"cgc";
 
-/// The mark of a later format that a file begins with, if it does.
+/// The mark of a later format, if the file begins with one.
 pub(super) fn newer_mark(file: &dyn Stored) -> io::Result<Option<[u8; MARK.len()]>> {
     let mut head = [0; HEAD];
     let read = file.read_at(&mut head, 0)?;
@@ -30,7 +31,7 @@ pub(super) fn newer_mark(file: &dyn Stored) -> io::Result<Option<[u8; MARK.len()
     let found = std::mem::replace(mark, MARK);
     let [.., digit] = found;
     let is_later = found.starts_with(FAMILY) && digit.is_ascii_digit() && found > MARK;
-    // Of a head that is whole but for its mark the digit was damaged.
+    // A head that is whole except for its mark has a damaged digit.
     Ok((is_later && Head::read(&head).is_none()).then_some(found))
 }
 
@@ -39,13 +40,13 @@ pub(super) struct Head {
     pub(super) length: usize,
     /// Its number in the file, from 0.
     pub(super) number: u64,
-    /// Bytes of the file that were synced when it was written.
+    /// Bytes of the file that were synced when the frame was written.
     pub(super) synced: u64,
     pub(super) sum: u64,
 }
 
 impl Head {
-    /// The head that stands at this byte of a file.
+    /// The head at this offset of a file.
     pub(super) fn at(file: &dyn Stored, offset: u64) -> io::Result<Option<Self>> {
         let mut head = [0; HEAD];
         let read = file.read_at(&mut head, offset)?;
@@ -65,8 +66,8 @@ impl Head {
     }
 }
 
-/// Reads the changes of the next frame, of which with all behind it so many bytes are left; its head, if it is
-/// whole.
+/// Reads the changes of the next frame, of a file that has `left` more bytes; returns its head, if
+/// the frame is whole.
 pub(super) fn read_frame(
     reader: &mut impl Read,
     left: u64,
@@ -84,7 +85,7 @@ pub(super) fn read_frame(
     Ok((xxh3_64(changes) == head.sum).then_some(head))
 }
 
-/// What is found at the first mark of a frame between two bytes where anything is.
+/// The first result that `find` has at a mark of a frame between two offsets.
 pub(super) fn at_marks<T>(
     file: &dyn Stored,
     from: u64,
@@ -94,7 +95,7 @@ pub(super) fn at_marks<T>(
     let (mut at, mut window) = (from, Vec::new());
     while at < end {
         window.clear();
-        // Bytes behind `end` were written since, if another process writes.
+        // If another process writes, bytes beyond `end` are newer.
         let most = (end - at).min((WINDOW + MARK.len() - 1) as u64);
         ReadFrom { file, offset: at }.take(most).read_to_end(&mut window)?;
         for (place, _) in window.windows(MARK.len()).enumerate().filter(|(_, four)| **four == MARK)

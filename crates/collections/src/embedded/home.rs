@@ -1,4 +1,4 @@
-//! Every collection of a process, in memory or in a folder.
+//! The collections of a process, in memory or in a folder.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -40,7 +40,8 @@ impl Registry {
     }
 
     pub(super) fn named(&self, name: &str) -> Result<Arc<EmbeddedCollection>, CollectionError> {
-        // Held until the other is read: a collection that is mended comes to the one before it leaves the other.
+        // Held until `damaged` is read: a mended collection enters `all` before it leaves
+        // `damaged`.
         let all = self.all.read();
         all.get(name).cloned().ok_or_else(|| match self.damaged.read().get(name) {
             Some(problem) => CollectionError::NotServed { problem: problem.clone() },
@@ -76,32 +77,32 @@ impl Registry {
 #[derive(Debug)]
 pub struct EmbeddedHome {
     registry: Registry,
-    /// Collections come and go one at a time.
+    /// Collections are made and deleted one at a time.
     changing: Mutex<()>,
     folder: Option<Folder>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Opening {
-    /// How long another process that has it is waited for.
+    /// How long to wait for another process that has the folder.
     pub patience: Duration,
-    /// Whether a log that cannot be read stops its own collection alone.
+    /// Whether a log that cannot be read stops only its own collection.
     pub serve_others: bool,
 }
 
 impl EmbeddedHome {
-    /// Collections that end with the process.
     pub fn in_memory(limits: Limits) -> Self {
         Self { registry: Registry::new(limits), changing: Mutex::default(), folder: None }
     }
 
-    /// The collections of a folder, which is made if it is not there; and what a crash had left unwhole
-    /// at the ends of their logs.
+    /// Opens the collections of a folder, which is made if necessary; also returns the unfinished
+    /// ends that were cut off their logs.
     pub fn open(path: &Path, limits: Limits) -> Result<(Self, Vec<Cut>), CollectionError> {
         Self::open_each(Arc::new(LocalStorage), path, limits, false)
     }
 
-    /// [`open`](Self::open) with options. A process that is waited for is shown that it is.
+    /// [`open`](Self::open) with options. A process that has the folder can see that this one
+    /// waits.
     pub fn open_with(
         path: &Path,
         limits: Limits,
@@ -174,7 +175,6 @@ impl EmbeddedHome {
         self.registry.each()
     }
 
-    /// Makes a collection, or changes the settings of the one of this name; whether it is new.
     pub fn make(
         &self,
         name: &str,
@@ -210,11 +210,11 @@ impl EmbeddedHome {
         Ok((collection, true))
     }
 
-    /// Refuses changes where the folder is not this process's any more, and ends all logs there.
+    /// Refuses changes if the folder no longer belongs to this process, and ends all logs there.
     fn check_folder(&self) -> Result<(), CollectionError> {
         let Some(folder) = &self.folder else { return Ok(()) };
         folder.check().inspect_err(|error| {
-            // What is handed over ends log by log, each once all of it lasts.
+            // A hand-over ends log by log, each once it is durable.
             if matches!(error, CollectionError::HandedOver) {
                 return;
             }
@@ -228,11 +228,11 @@ impl EmbeddedHome {
     }
 }
 
-/// The file that one process at a time holds.
+/// The file that only one process at a time can lock.
 pub(super) const LOCK: &str = ".lock";
-/// The file that a process holds which waits for the lock.
+/// The file that a process locks while it waits for the lock.
 const AWAITED: &str = ".awaited";
-/// Pause between two looks at a lock that another process has.
+/// Pause between two attempts at a lock that another process has.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 pub(super) const LOG: &str = "items.log";
 /// Prefix of folders that are incomplete or being deleted.
@@ -242,15 +242,15 @@ pub(super) const UNWHOLE: &str = ".cognate-part-";
 pub(super) struct Folder {
     storage: Arc<dyn Storage>,
     path: PathBuf,
-    /// Open as long as the process lives, which has the folder to itself by it.
+    /// Open for the life of the process; the lock on it makes the folder this process's own.
     lock: Arc<dyn Stored>,
     reserve: Arc<Reserve>,
-    /// Whether the lock was found not to be where it was opened any more.
+    /// Whether the lock file was found replaced or removed.
     is_lost: AtomicBool,
     is_handed_over: AtomicBool,
 }
 
-/// The names of the folders of collections within another, in order.
+/// The names of the collections' folders within another, in order.
 pub(super) fn collection_names(
     storage: &dyn Storage,
     path: &Path,
@@ -268,7 +268,7 @@ pub(super) fn collection_names(
 }
 
 impl Folder {
-    /// Takes a folder, which is made if it is not there, for this process alone.
+    /// Takes a folder, which is made if necessary, for this process alone.
     pub(super) fn open(storage: Arc<dyn Storage>, path: &Path) -> Result<Self, CollectionError> {
         let failed = CollectionError::writing(path);
         storage.make_folder(path).map_err(failed)?;
@@ -293,8 +293,8 @@ impl Folder {
         self.is_handed_over.load(Ordering::Acquire)
     }
 
-    /// Refuses changes once the lock is not where it was: the folder is another one, or another process
-    /// may have it.
+    /// Refuses changes once the lock file was replaced: the folder is another one, or another
+    /// process may have it.
     pub(super) fn check(&self) -> Result<(), CollectionError> {
         if self.is_handed_over() {
             return Err(CollectionError::HandedOver);
@@ -310,8 +310,8 @@ impl Folder {
         collection_names(&*self.storage, &self.path)
     }
 
-    /// Removes what a crash left of collections that were being made or deleted: neither their names nor
-    /// their items were told to anybody.
+    /// Removes what a crash left of collections that were being made or deleted: neither was
+    /// acknowledged.
     pub(super) fn sweep(&self) -> Result<(), CollectionError> {
         let names = self.storage.names(&self.path).map_err(CollectionError::reading(&self.path))?;
         for name in names.iter().filter(|name| name.starts_with(UNWHOLE)) {
@@ -332,8 +332,8 @@ impl Folder {
         Ok(opened)
     }
 
-    /// Makes the folder of a collection, with a log of these settings. It is there as a whole or not at
-    /// all.
+    /// Makes the folder of a collection, with a log of these settings. It appears as a whole or not
+    /// at all.
     pub(super) fn create(&self, name: &str, settings: Settings) -> Result<Log, CollectionError> {
         let (part, path) = (self.part()?, self.path.join(name));
         let failed = CollectionError::writing(&path);
@@ -349,13 +349,13 @@ impl Folder {
         // Another process may have taken the folder meanwhile, unaware of the new collection.
         let kept = storage.sync_folder(&self.path).map_err(failed).and_then(|()| self.check());
         kept.inspect_err(|_| {
-            // Then another collection of this name can be made.
+            // So that another collection of this name can be made.
             let _ = storage.rename(&path, &part).and_then(|()| storage.remove_folder(&part));
         })?;
         Ok(log.moved(&path.join(LOG)))
     }
 
-    /// Takes the folder of a collection out of those that are opened; where it is now.
+    /// Renames the folder of a collection so that it is not opened any more; returns its new path.
     pub(super) fn put_aside(&self, name: &str) -> Result<PathBuf, CollectionError> {
         let (part, path) = (self.part()?, self.path.join(name));
         self.storage.rename(&path, &part).map_err(CollectionError::writing(&path))?;
@@ -401,12 +401,12 @@ impl Home for EmbeddedHome {
     fn delete(&self, name: &str) -> Result<(), CollectionError> {
         let _one = self.changing.lock();
         let collection = self.named(name)?;
-        // A folder that another process put in its place must not be deleted.
+        // A folder that another process put there must not be deleted.
         self.check_folder()?;
         let mut turn = collection.turn();
         turn.with_log(|log| log.last.look())?;
         let part = self.folder.as_ref().map(|folder| folder.put_aside(name)).transpose()?;
-        // From here on the collection is deleted, whatever happens to its files: no write may be
+        // The collection is now deleted, whatever happens to its files: no write may be
         // acknowledged.
         turn.end();
         drop(turn);
@@ -425,7 +425,8 @@ impl Home for EmbeddedHome {
             Err(error) => Err(error),
             Ok(()) => {
                 if let Some(folder) = &self.folder {
-                    // Where this fails replicas take the writer for gone, which is no harm here.
+                    // If this fails replicas assume that the writer is gone, which does no harm
+                    // here.
                     let _ = folder.lock.touch();
                     folder.reserve.set_aside();
                 }
@@ -434,7 +435,7 @@ impl Home for EmbeddedHome {
         }
     }
 
-    /// At least one if no collection can be made. None where another process was to have them.
+    /// At least one if no collection can be made. None after a planned hand-over.
     fn unwritable(&self) -> usize {
         if self.folder.as_ref().is_some_and(Folder::is_handed_over) {
             return 0;
@@ -443,7 +444,7 @@ impl Home for EmbeddedHome {
         ended.max(usize::from(self.folder.as_ref().is_some_and(Folder::is_lost)))
     }
 
-    /// At least one while there is no room to be set aside for deletions.
+    /// At least one while there is no room to reserve for deletions.
     fn full(&self) -> usize {
         let full = self.each().iter().filter(|one| one.status.lock().is_full).count();
         full.max(usize::from(

@@ -1,5 +1,5 @@
-//! What a collection holds in memory, and how a change changes it. The same changes in the same order
-//! give the same, whether they are made or read back.
+//! What a collection holds in memory, and how changes apply to it. The same changes in the same
+//! order give the same items, whether they are made or read back.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap};
@@ -11,12 +11,12 @@ use crate::settings::allocated;
 use crate::transaction::Change;
 use crate::{Applied, Item, Settings};
 
-/// Bytes of a number's place among those in the order of their times: a tree that grows at its end is
-/// little more than half full.
+/// Bytes of an item's entry in the order of times: a tree that grows at its end is little more than
+/// half full.
 const TIME_BYTES: usize = 40;
-/// Spare places of a map, for each that is used, from which on it is made smaller.
+/// Unused slots of a map, for each used one, above which it is shrunk.
 const SPARE: usize = 4;
-/// Places up to which a map is not made smaller.
+/// Slots up to which a map is not shrunk.
 const LEAST_PLACES: usize = 256;
 
 #[derive(Debug)]
@@ -47,12 +47,12 @@ pub(super) struct Items {
     pub(super) table: Arc<Table>,
     numbers: HashMap<ByName, u64>,
     next: u64,
-    /// Items ordered by time, if the collection expires items.
+    /// Items by time, if the collection expires items.
     times: BTreeSet<(i64, u64)>,
     pub(super) settings: Settings,
-    /// Bytes of memory of all items, with their places in these lists.
+    /// Bytes of memory of all items, with their index entries.
     pub(super) bytes: usize,
-    /// When events were merged last, as far as it has had items of that.
+    /// Time of the last merge of which the collection had items.
     pub(super) last_move: i64,
 }
 
@@ -118,17 +118,18 @@ impl Items {
             Some(oldest) if self.settings.ttl_ms.is_some() => {
                 self.times.range(..(oldest, 0)).count()
             }
-            // Without a `ttl` no times are kept.
+            // Without a `ttl` the order of times is not stored.
             Some(oldest) => self.table.iter().filter(|(_, item)| item.time < oldest).count(),
         };
         self.table.len().saturating_sub(old)
     }
 
-    /// Turns these items into those of another log. Those of the same name and text that both have in the
-    /// same order keep their numbers: vectors are stored by these, and readers of alerts go on by them.
+    /// Turns these items into those of another log. Items of the same name and text that both have
+    /// in the same order keep their numbers: vectors are stored by number, and readers of alerts
+    /// continue by number.
     pub(super) fn turn_into(&mut self, other: &Self) {
         let (mut kept, mut last) = (HashMap::new(), None);
-        // From the first that has no number here on, all are put anew, so that they stay in order.
+        // From the first unknown item on, all are added anew, so that they stay in order.
         let mut fresh = Vec::new();
         for (_, item) in other.table.iter() {
             let number = self.number(&item.id).filter(|number| {
@@ -172,7 +173,7 @@ impl Items {
         self.bytes = bytes + self.table.len() * self.time_bytes();
     }
 
-    /// Bytes that changes take, whatever those that are replaced or removed give back.
+    /// Bytes that changes take, without what they free.
     pub(super) fn bytes_of(&self, changes: &[Change]) -> usize {
         let (mut bytes, mut items, mut each) = (0, self.table.len(), self.time_bytes());
         for change in changes {
@@ -181,7 +182,7 @@ impl Items {
                     bytes += item.bytes() + each;
                     items += 1;
                 }
-                // What it takes the place of is given back afterwards.
+                // The replaced item's bytes are returned afterwards.
                 Change::Move(to) => {
                     let own = self.item(&to.id).map_or(0, |item| item.bytes());
                     bytes += own + allocated(to.event.len());
@@ -247,7 +248,7 @@ impl Items {
         self.last_move = at.map_or(self.last_move, |at| at.max(self.last_move));
     }
 
-    /// Puts what an item becomes in its place; whether there is one, and it becomes anything.
+    /// Replaces an item by `changed`; returns whether the item exists and changes.
     fn change(&mut self, id: &str, changed: impl FnOnce(&Item) -> Option<Item>) -> bool {
         let Some(number) = self.number(id) else { return false };
         let Some(changed) = self.table.get(number).and_then(|item| changed(item)) else {
@@ -256,7 +257,7 @@ impl Items {
         let changed = Arc::new(changed);
         self.note_move(&changed);
         self.bytes += changed.bytes();
-        // Its name is held by the item itself.
+        // The key points into the item's own memory.
         self.numbers.remove(id);
         self.numbers.insert(ByName(Arc::clone(&changed)), number);
         let time = changed.time;

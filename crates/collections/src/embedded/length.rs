@@ -1,9 +1,10 @@
-//! How long a log is at least, said outside it: in a file beside it, so that a log which lost its end
-//! where a frame begins is told from one that never had more.
+//! The recorded minimum length of a log, in a file beside it, so that a log that was truncated at
+//! the end of a frame is told from a complete one.
 //!
-//! The file holds one frame (`frame`). Its head says how many bytes of the log were synced; in the place
-//! of changes stands the head of the log's first frame, so that nothing is held against another log that
-//! was put there. A log that is written anew may begin as it did, so before that the file is removed.
+//! The file holds one frame (`frame`). Its head records how many bytes of the log were synced;
+//! instead of changes it has the head of the log's first frame, so that it does not apply to
+//! another log that was put there. A rewritten log may begin with the same frame, so the file is
+//! removed before.
 
 use std::io;
 use std::io::Read;
@@ -16,7 +17,7 @@ use crate::CollectionError;
 use crate::embedded::frame::{HEAD, Head, add_frame};
 use crate::embedded::storage::{ReadFrom, Storage, Stored, is_nothing};
 
-/// The name of the file.
+/// File beside the log that records its synced length.
 const NAME: &str = "items.length";
 const UNWHOLE: &str = "items.length-new";
 
@@ -31,7 +32,7 @@ impl Length {
         Ok(Self { bytes, first: first_head(log)? })
     }
 
-    /// The recorded length of a log; none if no file records it.
+    /// The recorded length of a log; `None` if no file records it.
     pub(super) fn known(
         storage: &dyn Storage,
         path: &Path,
@@ -90,8 +91,8 @@ fn beside(log: &Path, name: &str) -> PathBuf {
     log.with_file_name(name)
 }
 
-/// The problem of a log that ends after `end` bytes, of which the frame after `whole` of them is not whole
-/// or not there.
+/// The problem of a log that ends after `end` bytes, whose frame after `whole` bytes is incomplete
+/// or missing.
 pub(super) fn problem(whole: u64, end: u64, known: u64) -> String {
     match known.checked_sub(end).filter(|missing| *missing > 0) {
         Some(missing) => format!(

@@ -1,13 +1,13 @@
-//! A collection's log: every change in the order in which it was made, in frames (`frame`). What was
-//! changed together stands in one frame, so it is there as a whole or not at all.
+//! A collection's log: every change in the order in which it was made, in frames (`frame`). Changes
+//! that were made together are in one frame, so they are there as a whole or not at all.
 //!
-//! A frame is written before anything else knows of the change and synced before anybody is told; who
-//! waits for that waits together with all others. A crash may leave any of the frames that were not
-//! synced unwhole, and the power may write later ones back before earlier ones. Each frame says how much
-//! was synced before it, so a frame that is not whole is told from damage: no frame says that it was
-//! synced. From there on the log is cut off when it is opened, and kept beside it; what is damaged is
-//! refused as it is. A log that is at rest gets a seal, a frame without changes, so that its last frame is
-//! no exception.
+//! A frame is written before anything else knows of the change and synced before anybody is told;
+//! one sync serves all waiting callers. A crash may leave any of the unsynced frames incomplete,
+//! and a power failure may keep later frames and lose earlier ones. Each frame records how much was
+//! synced before it, which tells an incomplete frame from damage: no frame says that an incomplete
+//! one was synced. When the log is opened, everything from an incomplete frame on is cut off and
+//! stored beside it; a damaged log is refused and left as it is. A log at rest gets a seal, a frame
+//! without changes, so that its last frame is covered too.
 
 use std::io;
 use std::io::BufReader;
@@ -27,8 +27,7 @@ use crate::{CollectionError, Item, Settings};
 
 /// Extension of a log that is still being written.
 pub(super) const UNWHOLE: &str = "new";
-/// Bytes of changes after which another frame is begun where a log is written
-/// anew.
+/// Bytes of changes after which a rewritten log begins another frame.
 const PIECE: usize = 1 << 20;
 
 pub(super) struct Log {
@@ -38,12 +37,11 @@ pub(super) struct Log {
     pub(super) length: u64,
     frames: u64,
     sealed: bool,
-    /// Bytes that the file beside it says were synced, if it says anything.
+    /// Bytes that the file beside the log records as synced, if it exists.
     recorded: Option<u64>,
-    /// Bytes behind its end that a crash left and that are to be kept aside, where there was no room for
-    /// that yet.
+    /// Bytes that a crash left beyond its end, still to be copied aside once there is room.
     torn: Option<u64>,
-    /// Whether what was last to be written found no room.
+    /// Whether the last write found no room.
     pub(super) is_full: bool,
     pub(super) last: Arc<Lasting>,
 }
@@ -53,24 +51,21 @@ pub struct Lasting {
     file: Arc<dyn Stored>,
     path: PathBuf,
     written: AtomicU64,
-    /// Bytes of them that were synced.
+    /// Bytes of the file that were synced.
     synced: AtomicU64,
-    /// Held by the thread that syncs.
     syncing: Mutex<()>,
     ended: OnceLock<Ended>,
 }
 
 #[derive(Debug)]
 enum Ended {
-    /// A sync failed, so the state of the disk is unknown beyond what was synced before.
+    /// A sync failed, so beyond the synced bytes the state of the disk is unknown.
     Unsynced,
-    /// The path leads to another file, or to none.
     Away(PathBuf),
     HandedOver,
 }
 
 impl Lasting {
-    /// Waits until the first `bytes` bytes were synced.
     pub(super) fn wait(&self, bytes: u64) -> Result<(), CollectionError> {
         if self.synced() >= bytes {
             return Ok(());
@@ -89,15 +84,15 @@ impl Lasting {
             self.end(Ended::Unsynced);
             return Err(self.error());
         }
-        // Bytes in a file that lost its name, or whose name another file has, are lost to readers.
+        // Readers cannot find the bytes of a file that was renamed or replaced.
         self.look()?;
         self.synced.store(written, Ordering::Release);
         Ok(())
     }
 
-    /// Ends the log if its path leads to another file or to none, or the file lost its end.
+    /// Ends the log if its file was replaced, removed or truncated.
     pub(super) fn look(&self) -> Result<(), CollectionError> {
-        // If this look fails, the next one decides. A log that has ended may have been replaced by its own
+        // If this check fails, the next one decides. An ended log may have been replaced by its own
         // copy.
         let written = self.written.load(Ordering::Acquire);
         let is_away = || matches!(self.file.is_at(&self.path), Ok(false));
@@ -112,7 +107,6 @@ impl Lasting {
         }
     }
 
-    /// Takes nothing more, for the first reason that is given.
     fn end(&self, reason: Ended) {
         let _ = self.ended.set(reason);
     }
@@ -168,26 +162,27 @@ impl Log {
         }
     }
 
-    /// The same log, with the number of synced bytes that the file beside it records.
+    /// Sets the number of synced bytes that the file beside the log records.
     pub(super) fn with_record(self, recorded: Option<u64>) -> Self {
         Self { recorded, ..self }
     }
 
-    /// The same log, behind whose end a crash left bytes that there is no room to keep aside. They are when
-    /// something is written, and until then they stay.
+    /// Sets the bytes that a crash left beyond the end and that could not be copied aside for lack
+    /// of room. They stay until the next write, which copies them.
     pub(super) fn with_torn_end(self, bytes: u64) -> Self {
         Self { torn: Some(bytes), is_full: true, ..self }
     }
 
-    /// Copies what a crash left behind its end into a file beside it, and truncates the log, which lasts once
-    /// the log is synced; where it was copied to, if there was anything. Where that fails the log is as it was.
+    /// Copies what a crash left beyond the end into a file beside the log, and truncates the log,
+    /// durably once the log is synced; returns the copy's path, if there was anything. On failure
+    /// the log is unchanged.
     pub(super) fn cut_torn_end(&mut self) -> Result<Option<PathBuf>, CollectionError> {
         let Some(bytes) = self.torn else { return Ok(None) };
         let kept = self.path.with_extension(format!("cut-{}", self.length));
         let cut = self.copy_torn_end(bytes, &kept);
         let cut = cut.and_then(|()| self.file.set_length(self.length));
         if cut.is_err() {
-            // What there was room for is of no use.
+            // A partial copy is of no use.
             let _ = self.storage.remove_file(&kept);
         }
         self.is_full = cut.as_ref().is_err_and(is_full);
@@ -213,7 +208,7 @@ impl Log {
         if self.last.has_ended() { Err(self.last.error()) } else { Ok(()) }
     }
 
-    /// Takes nothing more: another took its place, or may have.
+    /// Accepts no more writes: another log replaced it, or may have.
     pub(super) fn end(&self) {
         self.last.end(Ended::Unsynced);
     }
@@ -222,13 +217,12 @@ impl Log {
         self.last.end(Ended::Away(path));
     }
 
-    /// Writes beside it how many bytes of it were synced, where that is not known there yet.
+    /// Records the synced length in the file beside the log, if it changed.
     pub(super) fn record(&mut self) -> Result<(), CollectionError> {
         let synced = self.last.synced();
         if self.recorded == Some(synced) || self.last.has_ended() {
             return Ok(());
         }
-        // A record beside another file would be wrong.
         self.last.look()?;
         let written = Length::of(&*self.file, synced)
             .and_then(|length| length.write(&*self.storage, &self.path))
@@ -237,7 +231,7 @@ impl Log {
         written
     }
 
-    /// Removes the record of the length, before another log takes the place of this one.
+    /// Removes the record of the length, before another log replaces this one.
     pub(super) fn forget_record(&mut self) -> Result<(), CollectionError> {
         self.recorded = None;
         Length::forget(&*self.storage, &self.path).map_err(CollectionError::writing(&self.path))
@@ -247,8 +241,6 @@ impl Log {
         (Arc::clone(&self.last), self.length)
     }
 
-    /// Writes changes as one frame, or nothing if they do not fit. They are durable after
-    /// [`Lasting::wait`].
     pub(super) fn append(&mut self, changes: &[Change]) -> Result<(), CollectionError> {
         let mut json = Vec::new();
         for change in changes {
@@ -260,7 +252,8 @@ impl Log {
         Ok(())
     }
 
-    /// Says in the log that all of it was synced, if it was and nothing says so.
+    /// Appends a frame without changes which records that the whole log was synced, unless one
+    /// does.
     pub(super) fn seal(&mut self) -> Result<(), CollectionError> {
         if self.sealed || self.last.has_ended() || self.last.synced() < self.length {
             return Ok(());
@@ -270,8 +263,8 @@ impl Log {
         Ok(())
     }
 
-    /// Makes all of it last and leaves the file to another process. Where that fails it is kept until this
-    /// process ends: what was written and does not last is still to be taken back.
+    /// Makes the log durable and releases the file to another process. On failure this process
+    /// keeps it until it ends: a write that is not durable still has to be undone.
     pub(super) fn hand_over(&mut self) {
         if self.last.wait(self.length).is_err() {
             return;
@@ -280,13 +273,13 @@ impl Log {
         let _ = self.seal().and_then(|()| self.last.wait(self.length)).and_then(|()| self.record());
         self.last.end(Ended::HandedOver);
         if self.last.is_handed_over() {
-            // Else the next process has it when this one ends.
+            // Otherwise the next process gets the file when this one ends.
             let _ = self.file.unlock();
         }
     }
 
     fn add(&mut self, json: &[u8]) -> Result<(), CollectionError> {
-        // Behind the end of a truncated file no reader would find the frame.
+        // Beyond the end of a truncated file no reader would find the frame.
         if self.file.length().is_ok_and(|length| length != self.length + self.torn.unwrap_or(0)) {
             self.end_away(self.path.clone());
         }
@@ -315,29 +308,29 @@ impl Log {
             return;
         }
         self.length = self.length.min(self.last.synced());
-        // A file that was truncated by others is not extended.
+        // A file that another process truncated is not extended.
         if self.file.length().is_ok_and(|length| length > self.length) {
             let _ = self.file.set_length(self.length);
         }
     }
 }
 
-/// A log that is written beside the one that is in use, to take its place. Until then a failure leaves the
-/// other as it is; dropped before, it is removed.
+/// A log written beside the current one, to replace it. A failure leaves the current one as it is;
+/// a dropped copy is removed.
 pub(super) struct LogCopy {
     storage: Arc<dyn Storage>,
     file: Arc<dyn Stored>,
     path: PathBuf,
     length: u64,
     frames: u64,
-    /// Bytes of the other log that are in it.
+    /// Bytes of the current log that the copy stands for.
     copied: u64,
     in_place: bool,
 }
 
 impl LogCopy {
-    /// Writes and syncs a log of these settings and items, which stand for the first `copied` bytes of
-    /// the log at this path, or for none.
+    /// Writes and syncs a log of these settings and items, which stand for the first `copied` bytes
+    /// of the log at this path, if there is one.
     pub(super) fn of<'i>(
         storage: &Arc<dyn Storage>,
         path: &Path,
@@ -369,7 +362,7 @@ impl LogCopy {
                 json.clear();
             }
         }
-        // The clock is that of items that are there.
+        // The clock belongs to items that exist.
         if let Some(lag) = settings.lag_ms {
             serde_json::to_writer(&mut json, &Change::<&Item>::Lag(lag))?;
         }
@@ -383,7 +376,8 @@ impl LogCopy {
         length.saturating_sub(self.copied)
     }
 
-    /// Adds and syncs what was written to the log meanwhile, up to the byte `end`, where a frame ends.
+    /// Adds and syncs what was written to the log meanwhile, up to the offset `end`, where a frame
+    /// ends.
     pub(super) fn catch_up(&mut self, log: &dyn Stored, end: u64) -> Result<(), CollectionError> {
         if self.copied < end {
             self.add_frames(log, end).map_err(CollectionError::writing(&self.path))?;
@@ -399,7 +393,6 @@ impl LogCopy {
         while self.copied < end {
             let head = read_frame(&mut from, end - self.copied, &mut changes)?;
             let head = head.ok_or_else(damaged)?;
-            // A seal says nothing of the copy.
             if !changes.is_empty() {
                 self.add(&changes)?;
             }
@@ -408,8 +401,8 @@ impl LogCopy {
         self.file.sync()
     }
 
-    /// Adds a frame. The copy has its name only once all of it was synced, so every frame says that what
-    /// stands before it was.
+    /// Adds a frame. The copy is renamed only once all of it was synced, so every frame may state
+    /// that all bytes before it were.
     fn add(&mut self, changes: &[u8]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(HEAD + changes.len());
         add_frame(self.frames, self.length, changes, &mut bytes)?;
@@ -427,7 +420,6 @@ impl LogCopy {
         self.in_place = true;
         let (path, file) = (&self.path, Arc::clone(&self.file));
         if self.storage.sync_folder(directory_of(path)).is_err() {
-            // The rename took place, but may not survive a power failure.
             return Err(CollectionError::Unsynced { path: path.clone() });
         }
         let log = Log::at(&self.storage, path, file, (self.length, self.frames));
@@ -438,8 +430,8 @@ impl LogCopy {
 impl Drop for LogCopy {
     fn drop(&mut self) {
         let path = self.path.with_extension(UNWHOLE);
-        // The collection may have been deleted meanwhile, and another of its name made. What cannot be
-        // removed now is when the folder is opened again.
+        // The collection may have been deleted meanwhile, and another of its name made. A file that
+        // cannot be removed now is removed when the folder is opened again.
         if !self.in_place && matches!(self.file.is_at(&path), Ok(true)) {
             let _ = self.storage.remove_file(&path);
         }

@@ -1,11 +1,12 @@
-//! The embedded home: collections in this process's memory, and in a log each if there is a folder.
+//! The embedded home: collections in this process's memory, with a log each if there is a folder.
 //!
-//! An [`EmbeddedCollection`] holds its items in memory, in the order in which they were added, and writes
-//! every change to a log (`log`) before it is told, if the [`EmbeddedHome`] was opened in a folder.
-//! Readers see a table that no longer changes (`table`), so none of them waits for a writer.
+//! An [`EmbeddedCollection`] stores its items in memory, in the order in which they were added, and
+//! writes every change to a log (`log`) before anyone sees it, if the [`EmbeddedHome`] was opened
+//! in a folder. Readers see a table that no longer changes (`table`), so none of them waits for a
+//! writer.
 //!
-//! Other processes show the same collections as a [`ReplicaHome`], which reads the logs on as they grow
-//! (`replica`).
+//! Other processes show the same collections as a [`ReplicaHome`], which follows the logs as they
+//! grow (`replica`).
 
 mod backup;
 mod bits;

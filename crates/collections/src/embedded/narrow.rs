@@ -1,5 +1,5 @@
-//! The items of a collection that may be among the best of a ranking. Every row is looked at as signed
-//! bytes together with a bound of what these miss, so that none of the best is left out, and only few
+//! The items of a collection that may be among the best of a ranking. Rows are compared as signed
+//! bytes with a bound of the rounding error, so that none of the best is left out, and only few
 //! items have to be scored.
 
 use std::sync::Arc;
@@ -12,15 +12,13 @@ use crate::embedded::blocks::{Wanted, items_of};
 use crate::embedded::quantised::{Best, Found, Seek, ShelfMaker, look};
 use crate::{Cancellation, ChooseError, Chosen, Several, TopQuery};
 
-/// Items up to which all are scored in no more time.
+/// Largest number of items that are all scored in no more time.
 pub(super) const FEW: usize = 1_000;
-/// At most one item of this many may remain. With more, scoring the remaining ones takes as long as
+/// At most one item in this many may remain. With more, scoring the remaining ones takes as long as
 /// scoring all.
 pub(super) const SHARE: usize = 8;
 
 impl EmbeddedCollection {
-    /// The items that may be among the best, in the order in which they were added; all that are meant
-    /// where too many may, or a text has no vector.
     pub(super) fn narrowed(
         &self,
         wanted: &Wanted,
@@ -33,8 +31,8 @@ impl EmbeddedCollection {
         })
     }
 
-    /// The numbers of the items that may be among the best; nothing where that is not known, or too many
-    /// to be worth it.
+    /// The numbers of the items that may be among the best; `None` if that is unknown, or if they
+    /// are too many to be worth it.
     fn contenders(
         &self,
         (view, wanted): &Wanted,
@@ -75,15 +73,14 @@ impl EmbeddedCollection {
     }
 }
 
-/// The items of these numbers as the ones of those that are meant that may be among the best.
+/// The items of these numbers, as those of the selected ones that may be among the best.
 pub(super) fn chosen((view, wanted): &Wanted, numbers: Vec<u64>) -> Chosen {
     let meant = count(wanted);
     let item = |number| Some((number, Arc::clone(view.item(number)?)));
     Chosen { items: numbers.into_iter().filter_map(item).collect(), meant }
 }
 
-/// What rows are compared with; nothing where a text has no vector, or what is wrong with it is for the
-/// ranking to say.
+/// The vectors to compare rows with; `None` if a text has no vector or the ranking will refuse it.
 fn probes(best: &TopQuery<'_>) -> Option<Vec<Probe>> {
     let directions = best.directions().ok()?;
     if directions.iter().any(Option::is_none) {
@@ -95,13 +92,11 @@ fn probes(best: &TopQuery<'_>) -> Option<Vec<Probe>> {
     Some(directions.iter().flatten().map(|row| Probe::new(row)).collect())
 }
 
-/// The items that may be among the best for one text, so far.
 struct Pruner<'p> {
     probe: &'p Probe,
     floors: Best,
-    /// Upper bounds of items that could still be among the best when they were looked at.
+    /// Upper bounds of items that could still be among the best when they were compared.
     reached: Vec<(f32, u64)>,
-    /// Most items for which narrowing is worth its time.
     most: usize,
     is_lost: bool,
 }

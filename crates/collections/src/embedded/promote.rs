@@ -1,5 +1,5 @@
-//! A folder whose writer is gone, made ready for another one: nobody has it, all of its logs open, and
-//! replicas see all that is in them.
+//! Prepares a folder whose writer is gone for another one: no process locks it, all of its logs
+//! open, and replicas see all that is in them.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::embedded::storage::{LocalStorage, Storage, modified};
 use crate::embedded::{Cut, EmbeddedHome};
 use crate::{Collection, CollectionError, Item, Limits, check_name};
 
-/// A lock that was touched longer ago is nobody's: who writes touches it every few seconds.
+/// A lock that was touched longer ago has no owner: a writer touches its lock every few seconds.
 const STILL_MS: i64 = 60_000;
 
 /// A collection that another process may write from now on.
@@ -22,14 +22,13 @@ pub struct Promoted {
     pub name: String,
     pub items: usize,
     pub log_bytes: u64,
-    /// When its log was last written before, in milliseconds since 1970.
     pub written: i64,
     pub newest: Option<Arc<Item>>,
 }
 
-/// Takes a folder over from a writer that is gone, and leaves it to the next one. Where it was written
-/// to less than a minute ago, its lock is watched for `watch`, which `tell` is told before: the lock of a
-/// process on another machine may not be seen, but that it is touched is.
+/// Takes a folder over from a writer that is gone, and releases it to the next one. If it was
+/// written to less than a minute ago, its lock is watched for `watch`, after a call of `tell`: the
+/// lock of a process on another machine may not be visible, but its touches are.
 pub fn promote(
     path: &Path,
     limits: Limits,
@@ -60,7 +59,8 @@ pub fn promote(
     Ok((promoted, cuts))
 }
 
-/// The logs in a folder. One without any that nobody wrote to either is another folder than was meant.
+/// The logs in a folder. A folder without logs that no writer ever used is refused as the wrong
+/// folder.
 fn logs(path: &Path) -> Result<Vec<PathBuf>, CollectionError> {
     let failed = |source| CollectionError::Read { path: path.to_owned(), source };
     let names = LocalStorage.names(path).map_err(failed)?;
@@ -80,7 +80,7 @@ fn check_still(path: &Path, watch: Duration, tell: impl FnOnce()) -> Result<(), 
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
             return Err(CollectionError::InUse { path: path.to_owned() });
         }
-        // Whatever else is wrong is told where it is taken.
+        // Any other error is reported where the folder is opened.
         _ => {}
     }
     if crate::now().abs_diff(touched) > STILL_MS as u64 {

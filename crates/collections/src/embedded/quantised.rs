@@ -1,5 +1,3 @@
-//! The vectors of a collection's items as signed bytes, by which shortlists are found.
-
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
@@ -22,7 +20,7 @@ pub(super) struct Block {
     known: Bits,
     pub(super) rows: Bits,
     pub(super) shelf: Shelf,
-    /// None if there was no memory for this block, which is used once.
+    /// `None` if there was no memory for this block, which is used once.
     paid: Option<Paid>,
 }
 
@@ -31,7 +29,6 @@ fn bytes(dims: usize) -> usize {
 }
 
 impl Block {
-    /// A block without anything, or as another is.
     fn of(like: Option<&Self>, dims: usize, budget: &Arc<Budget>) -> Self {
         let (known, rows, shelf) = match like {
             Some(like) => (like.known, like.rows, like.shelf.clone()),
@@ -60,7 +57,7 @@ impl Kept for Block {
     }
 }
 
-/// The quantised rows of a collection for one query: kept ones, and those made for it.
+/// The quantised rows of a collection for one query: stored ones, and those made for it.
 pub(super) struct ShelfMaker<'l> {
     engine: &'l Engine,
     budget: &'l Arc<Budget>,
@@ -85,7 +82,7 @@ impl<'l> ShelfMaker<'l> {
         })
     }
 
-    /// A block in which the rows of these items are, of those that have one.
+    /// A block with the rows of these items, as far as they have one.
     pub(super) fn block(
         &mut self,
         at: u64,
@@ -119,7 +116,7 @@ impl<'l> ShelfMaker<'l> {
 const MOST_HELD: usize = 1 << 20;
 
 impl EmbeddedCollection {
-    /// The items of a shortlist, in the order in which they were added; none that has no vector.
+    /// The items of a shortlist, in the order in which they were added; none without a vector.
     pub(super) fn nearest(
         &self,
         (view, wanted): &Wanted,
@@ -132,7 +129,7 @@ impl EmbeddedCollection {
         let items = count(wanted);
         let length = shortlist.length.min(items).max(1);
         let together = (MOST_HELD / length).max(1).next_multiple_of(QUERIES);
-        // The best of its weighted scores, of each item that is near to any of the texts.
+        // The best weighted score of each item that is near to any of the texts.
         let mut found: BTreeMap<u64, f32> = BTreeMap::new();
         for (probes, targets) in probes.chunks(together).zip(targets.chunks(together)) {
             let mut searches: Vec<Search<'_>> =
@@ -161,16 +158,15 @@ impl EmbeddedCollection {
     }
 }
 
-/// A search over quantised rows: keeps rows whose score can reach the threshold.
 pub(super) trait Seek {
-    /// Whether the threshold is one of exact scores, or of those of the bytes.
+    /// Whether the threshold applies to exact scores rather than to quantised ones.
     const IS_EXACT: bool;
 
     fn probe(&self) -> &Probe;
 
     fn least(&self) -> f32;
 
-    /// Takes a row that reached it, and the sum of its product.
+    /// Takes a row that reached the threshold, and the sum of its product.
     fn offer(&mut self, shelf: &Shelf, place: usize, sum: i32, number: u64);
 }
 
@@ -216,7 +212,7 @@ impl Best {
         Self { length, rows: BinaryHeap::new() }
     }
 
-    /// A score that is not above this is not among the best.
+    /// A score that does not exceed this is not among the best.
     pub(super) fn least(&self) -> f32 {
         match self.rows.peek() {
             Some(worst) if self.rows.len() >= self.length => worst.score,
@@ -256,7 +252,7 @@ impl Seek for Search<'_> {
     }
 }
 
-/// The worse one is the greater: that of the lower score, and of equal ones the newer.
+/// The worse row is the greater: the one of the lower score, and of equal scores the newer.
 impl Ord for Found {
     fn cmp(&self, other: &Self) -> Ordering {
         other.score.total_cmp(&self.score).then(self.number.cmp(&other.number))

@@ -1,5 +1,3 @@
-//! A log read from its beginning: its changes in their order, and what a crash left at its end.
-
 use std::fs::OpenOptions;
 use std::io;
 use std::io::BufReader;
@@ -14,15 +12,15 @@ use crate::embedded::log::Log;
 use crate::embedded::storage::{LocalStorage, ReadFrom, Storage, Stored, is_full, open_regular};
 use crate::transaction::Change;
 
-/// Bytes that are read at once.
+/// Bytes read at a time.
 const PIECE: usize = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
     pub path: PathBuf,
     pub bytes: u64,
-    /// The file that holds the bytes cut off; none where the disk has no room for it, so that they stand at
-    /// the end of the log still, which takes changes once there is.
+    /// The file with the bytes that were cut off; `None` if the disk has no room for it, so that
+    /// they are still at the end of the log, which accepts changes once there is room.
     pub kept: Option<PathBuf>,
 }
 
@@ -33,7 +31,6 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Advances past a frame whose changes have this many bytes.
     pub(super) fn pass(&mut self, changes: usize) {
         self.offset += (HEAD + changes) as u64;
         self.frames += 1;
@@ -57,7 +54,7 @@ pub(super) fn open(
     let bytes = end - offset;
     let mut log = log.with_torn_end(bytes);
     let kept = match log.cut_torn_end() {
-        // What is there can be read, so it is served.
+        // The log is readable, so it is served.
         Err(CollectionError::Write { source, .. }) if is_full(&source) => None,
         kept => kept?,
     };
@@ -68,15 +65,16 @@ pub(super) fn open(
     Ok((log, Some(Cut { path: path.to_owned(), bytes, kept })))
 }
 
-/// Reads a log as a start does, and changes nothing; the bytes of it that are whole.
+/// Reads a log as a start does, and changes nothing; returns the length of its whole frames.
 pub(super) fn read_only(path: &Path, tell: impl FnMut(Change)) -> Result<u64, CollectionError> {
     let file = open_regular(OpenOptions::new().read(true), path);
     let file = file.map_err(|error| unopened(path, error))?;
     Ok(read_checked(&LocalStorage, path, &file, tell)?.0.offset)
 }
 
-/// Passes on the changes of all whole frames at the beginning, behind which nothing may be damaged; where they
-/// end, where the file ends, and the bytes that the record beside it says were synced.
+/// Passes on the changes of all whole frames at the beginning, after checking that nothing beyond
+/// proves damage; returns where they end, where the file ends, and the synced bytes that the file
+/// beside it records.
 fn read_checked(
     storage: &dyn Storage,
     path: &Path,
@@ -84,7 +82,7 @@ fn read_checked(
     tell: impl FnMut(Change),
 ) -> Result<(Place, u64, Option<u64>), CollectionError> {
     let failed = CollectionError::reading(path);
-    // Before the end is looked for: the log has at least what was recorded of it.
+    // Before the end is read: the log has at least the recorded bytes.
     let known = recorded(storage, path, file)?;
     let end = file.length().map_err(failed)?;
     let at = read(path, file, end, tell)?;
@@ -97,7 +95,7 @@ fn read_checked(
     }
 }
 
-/// How many bytes of a log were synced as the record beside it says.
+/// Synced bytes of a log, as the file beside it records.
 pub(super) fn recorded(
     storage: &dyn Storage,
     path: &Path,
@@ -108,12 +106,11 @@ pub(super) fn recorded(
         return Ok(None);
     }
     let recorded = Length::known(storage, path, file)?;
-    // A log that takes the place of another may begin as that did, and then has a record of its own.
+    // A log that replaces another may begin with the same frame, and then has a record of its own.
     let is_here = file.is_at(path).map_err(failed)?;
     Ok(recorded.filter(|_| is_here))
 }
 
-/// The error of a log that cannot be opened, although its folder is there.
 pub(super) fn unopened(path: &Path, error: io::Error) -> CollectionError {
     let no_log = |problem| CollectionError::NoLog { path: path.to_owned(), problem };
     match error.kind() {
@@ -124,7 +121,7 @@ pub(super) fn unopened(path: &Path, error: io::Error) -> CollectionError {
     }
 }
 
-/// Passes on the changes of all frames before the first one that is not whole; returns its position.
+/// Passes on the changes of all frames before the first incomplete one; returns its position.
 fn read(
     path: &Path,
     file: &dyn Stored,
@@ -174,7 +171,7 @@ pub(super) fn changes(
     }
 }
 
-/// The error of a frame that is not whole, where another one says that it was.
+/// The error of an incomplete frame of which a later frame states that it was synced.
 pub(super) fn proven_damage(path: &Path, offset: u64, proof: u64) -> CollectionError {
     let problem = format!("this frame is damaged: the one at byte {proof} says it was synced");
     damaged(path, offset, &problem)
@@ -188,8 +185,8 @@ pub(super) fn damaged(path: &Path, offset: u64, problem: &str) -> CollectionErro
     CollectionError::Damaged { path: path.to_owned(), offset, problem: problem.to_owned() }
 }
 
-/// Where the head of a frame stands which says that more was synced than the bytes before `from`, where
-/// a frame of this number is not whole. No text looks like a head: JSON has no byte 0.
+/// Offset of a head which states that more than the first `from` bytes were synced, where the frame
+/// of this number is incomplete. No text looks like a head: JSON has no byte 0.
 pub(super) fn proof(
     file: &dyn Stored,
     from: u64,

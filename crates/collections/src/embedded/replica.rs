@@ -1,4 +1,4 @@
-//! A replica: the collections of a folder that another process writes, to be read here.
+//! A replica: the collections of a folder that another process writes.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use crate::embedded::{EmbeddedCollection, replay};
 use crate::{Behind, Collection, CollectionError, Home, Limits, Totals, check_name};
 
 const EVERY: Duration = Duration::from_millis(100);
-/// Most looks that pass before a log is read again that could not be: half a minute.
 const MOST_PASSED: u32 = 300;
 
-/// The collections of a folder that another process writes. Nothing is written here, not even a lock.
+/// The collections of a folder that another process writes. The replica writes nothing, not even a
+/// lock.
 #[derive(Debug)]
 pub struct ReplicaHome {
     shared: Arc<Shared>,
@@ -30,11 +30,11 @@ pub struct ReplicaHome {
 struct Shared {
     path: PathBuf,
     registry: Registry,
-    /// What was found when the collections were looked at last, by their names; of the folder itself
-    /// without one. One looks at a time.
+    /// What the last look found, by name of the collection, and under an empty name for the folder.
+    /// Only one thread looks at a time.
     found: Mutex<BTreeMap<String, Found>>,
     unreadable: AtomicUsize,
-    /// When a change was last taken over, and when the writer last touched its lock; 0 if never.
+    /// When a change was last applied, and when the writer last touched its lock; 0 if never.
     changed: AtomicI64,
     writer: AtomicI64,
 }
@@ -42,10 +42,10 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Found {
     tail: Option<Tail>,
-    /// The log as it was, if there is nothing more to find out about it.
+    /// The log's stamp, if the log needs no more reading until it changes.
     stamp: Option<Stamp>,
     problem: Option<String>,
-    /// Looks that pass before it is read again, and how many passed the last time.
+    /// Looks to skip before it is read again, and how many were skipped the last time.
     passes: u32,
     passed: u32,
 }
@@ -56,7 +56,8 @@ impl ReplicaHome {
         problems.into_iter().next().map_or(Ok(home), Err)
     }
 
-    /// The same, without those that cannot be read, and why they cannot. They are looked at again.
+    /// [`open`](Self::open) without the collections that cannot be read; also returns the errors.
+    /// Later looks try them again.
     pub fn open_others(
         path: &Path,
         limits: Limits,
@@ -70,8 +71,8 @@ impl ReplicaHome {
         }
     }
 
-    /// The collections of a folder as a start would find them now, to be read once: their logs as far as
-    /// they are whole. Those that cannot be read are [damaged](Home::damaged).
+    /// The collections of a folder as a start would find them now, to be read once: their logs as
+    /// far as they are whole. Those that cannot be read are [damaged](Home::damaged).
     pub fn open_whole(path: &Path, limits: Limits) -> Result<Self, CollectionError> {
         let shared = Shared::new(path, limits);
         for name in collection_names(&LocalStorage, path)? {
@@ -97,14 +98,14 @@ impl ReplicaHome {
         self.shared.registry.budget.make_room();
     }
 
-    /// Reads on what was written since. Each reason why that cannot be done is given once, as long as it
-    /// stays the same; what was read before is still shown.
+    /// Reads what was written since. Each error is returned once, as long as it stays the same;
+    /// data that was read before is still shown.
     pub fn look(&self) -> Vec<CollectionError> {
         self.shared.look()
     }
 
-    /// Looks at the folder on its own thread until this is dropped; `tell` gets the errors of
-    /// [`look`](Self::look).
+    /// Calls [`look`](Self::look) on a thread of its own until this is dropped; `tell` gets the
+    /// errors.
     pub fn watched(self, tell: impl Fn(CollectionError) + Send + 'static) -> io::Result<Self> {
         let shared = Arc::downgrade(&self.shared);
         let watch = move || {
@@ -215,8 +216,8 @@ impl Shared {
         true
     }
 
-    /// Reads on what was written to the log, which is of this stamp now; whether nothing is left that
-    /// might still be found to last. A collection is shown once its log was read.
+    /// Reads what was written to the log, which now has this stamp; returns whether all of it is
+    /// known to be durable. A collection is shown once its log was read.
     fn read_on(
         &self,
         name: &str,
@@ -237,12 +238,12 @@ impl Shared {
         };
         let collection = self.registry.named(name)?;
         let before = tail.read_bytes();
-        // Until it is read nothing of it is.
+        // Until the log is read, no byte of it counts as read.
         collection.note_read(before, before.saturating_add(stamp.length()));
         let came = match tail.goes_on_in(stamp).map_err(failed)? {
             true => tail.read_on(|changes| collection.take_over(|held| held.apply_all(changes))),
             false => {
-                // The log was written anew, mostly with the items that are here already.
+                // The log was rewritten, mostly with the items that are here already.
                 let mut fresh = open()?;
                 // A log that cannot be read to its end replaces nothing.
                 let whole = take_over_all(&collection, &mut fresh)?;
@@ -275,7 +276,7 @@ fn take_over_all(collection: &EmbeddedCollection, log: &mut Tail) -> Result<bool
 }
 
 impl Found {
-    /// Notes the result of reading a log; returns the error if it differs from the last one.
+    /// Stores the result of reading a log; returns the error if it differs from the last one.
     fn note<T>(&mut self, came: Result<T, CollectionError>) -> Option<CollectionError> {
         let problem = came.as_ref().err().map(ToString::to_string);
         let is_known = problem == self.problem;

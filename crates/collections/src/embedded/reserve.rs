@@ -1,4 +1,5 @@
-//! Room on the disk that is set aside for deletions, which would find none on a full one.
+//! Disk space reserved for deletions, which would find none on a full disk. A file system that
+//! compresses reserves less.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,10 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::embedded::storage::{Storage, is_full};
 
 const NAME: &str = ".reserve";
-/// Its bytes: a log of settings alone, or the removals of some thousand items.
 const BYTES: usize = 64 << 10;
 
-/// The room that is set aside. A file system that compresses has less of it.
 #[derive(Debug)]
 pub(super) struct Reserve {
     storage: Arc<dyn Storage>,
@@ -24,7 +23,6 @@ impl Reserve {
         Self { storage, path: folder.join(NAME), lacks_room: AtomicBool::new(false) }
     }
 
-    /// Sets the room aside where it is not yet, as far as the disk has it.
     pub(super) fn set_aside(&self) {
         let there = self.storage.read(&self.path).and_then(|file| file.length());
         if there.is_ok_and(|length| length == BYTES as u64) {

@@ -1,5 +1,5 @@
-//! What can be read of a damaged log: every whole frame, whatever stands between two of them. The log is
-//! left as it is.
+//! Reads a damaged log: every whole frame, whatever stands between two of them. The log is
+//! unchanged.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -20,7 +20,7 @@ use crate::{CollectionError, Item, check_name};
 pub struct Gap {
     pub from: u64,
     pub to: u64,
-    /// Writes that are missing; not known at the end of a log.
+    /// Number of missing writes; unknown at the end of a log.
     pub writes: Option<u64>,
 }
 
@@ -88,7 +88,8 @@ struct Frame {
     changes: Vec<Change>,
 }
 
-/// The frame at this place before `end`, if a whole one begins there whose number is at least this.
+/// The frame at this offset before `end`, if a whole one begins there whose number is at least
+/// this.
 fn whole_frame(
     file: &dyn Stored,
     (offset, end): (u64, u64),

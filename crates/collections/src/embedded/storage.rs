@@ -1,5 +1,5 @@
-//! What collections ask of a file system, so that tests can fail each step of it or take the power away
-//! between any two.
+//! The file system operations that collections use, so that tests can fail each of them or cut the
+//! power between any two.
 
 use std::borrow::Borrow;
 use std::fmt::Debug;
@@ -13,18 +13,17 @@ use std::{fs, io};
 use cognate::model::writer::directory_of;
 use rustix::fs::{OFlags, Timespec, Timestamps, UTIME_NOW, futimens};
 
-/// A file system. Every file that is opened to be written is locked for this process as long as it is open;
-/// where another has it the error is `WouldBlock`.
+/// A file system. Every file that is opened for writing is locked for this process while it is
+/// open; if another process has the lock, the error is `WouldBlock`.
 pub(super) trait Storage: Debug + Send + Sync {
-    /// Makes a folder that is its owner's alone, and those above it, where they are not there, and makes
-    /// them last.
+    /// Makes a folder that only its owner may read, and missing folders above it, durably.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
 
     fn names(&self, folder: &Path) -> io::Result<Vec<String>>;
 
     fn is_folder(&self, path: &Path) -> io::Result<bool>;
 
-    /// Makes an empty file, of one that is there too, to be read and written.
+    /// Makes an empty file or empties an existing one, for reading and writing.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Stored>>;
@@ -37,14 +36,14 @@ pub(super) trait Storage: Debug + Send + Sync {
 
     fn remove_folder(&self, path: &Path) -> io::Result<()>;
 
-    /// Makes names that came to a folder, or left it, last.
+    /// Makes the names added to a folder, or removed from it, durable.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 }
 
 pub(super) trait Stored: Debug + Send + Sync {
     fn length(&self) -> io::Result<u64>;
 
-    /// Reads from a byte on; how many bytes, which are none at the end alone.
+    /// Reads from an offset on; returns 0 only at the end.
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
@@ -57,28 +56,26 @@ pub(super) trait Stored: Debug + Send + Sync {
 
     fn unlock(&self) -> io::Result<()>;
 
-    /// Gives it the time of this moment, for whoever looks whether it is in use.
+    /// Sets its modification time to now, which shows other processes that it is in use.
     fn touch(&self) -> io::Result<()>;
 }
 
-/// Whether an error means that there is no such file: no folder, or another kind of file in its place.
+/// Whether an error means that there is no such file: a missing folder, or another kind of file.
 pub(super) fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Whether an error means that there is no room for what was to be written.
 pub(super) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// When a file was last written, or touched, in milliseconds since 1970.
 pub(super) fn modified(path: &Path) -> io::Result<i64> {
     let metadata = fs::metadata(path)?;
     Ok(metadata.mtime().saturating_mul(1000).saturating_add(metadata.mtime_nsec() / 1_000_000))
 }
 
-/// Opens a regular file. A pipe, which would be waited for, and a device are refused at once.
+/// Opens a regular file. A pipe, which would block, and a device are refused at once.
 pub(super) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let other = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
     let opened = options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
@@ -89,8 +86,9 @@ pub(super) fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result
     if file.metadata()?.is_file() { Ok(file) } else { Err(other()) }
 }
 
-/// A file that this process has alone. It is unlocked before it is closed: a process that another thread
-/// starts has a copy of every open file until it runs its own program, and would keep the lock that long.
+/// A file that only this process has open. It is unlocked before it is closed: a process that
+/// another thread starts has a copy of every open file until it runs its own program, and would
+/// hold the lock that long.
 #[derive(Debug)]
 struct LockedFile(File);
 
@@ -120,8 +118,8 @@ fn open_or_make(path: &Path) -> io::Result<LockedFile> {
     open_alone(OpenOptions::new().create(true).truncate(false).mode(0o600), path)
 }
 
-/// Refuses a link to nothing, in whose place the system would make no folder and say no more than that
-/// there is a file.
+/// Refuses a dangling link, in whose place the system would make no folder and only report that a
+/// file exists.
 fn check_link(path: &Path) -> io::Result<()> {
     match fs::read_link(path) {
         Ok(to) if !path.exists() => {
@@ -143,7 +141,6 @@ impl Storage for LocalStorage {
         let missing: Vec<&Path> = missing.collect();
         missing.iter().try_for_each(|path| check_link(path))?;
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-        // Without that the power may take the folders, and all that was synced within them.
         missing.into_iter().try_for_each(|made| self.sync_folder(directory_of(made)))
     }
 
@@ -236,10 +233,9 @@ impl<F: Borrow<File> + Debug + Send + Sync> Stored for F {
     }
 }
 
-/// Bytes that are copied at once.
 const PIECE: usize = 1 << 20;
 
-/// Copies so many bytes, or what there is of them, for as long as that is wanted.
+/// Copies up to so many bytes, unless cancelled.
 pub(super) fn copy(
     mut from: ReadFrom<'_>,
     bytes: u64,
@@ -282,7 +278,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let file = open_or_make(&path).unwrap();
-        // A process that is being started has such a copy.
         let copy = file.0.try_clone().unwrap();
         assert_eq!(
             open_alone(&mut OpenOptions::new(), &path).unwrap_err().kind(),

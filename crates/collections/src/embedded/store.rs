@@ -1,5 +1,5 @@
-//! One collection: a writer at a time, and any number of readers, who see what was there when they
-//! began.
+//! One collection: a writer at a time, and any number of readers, who see the items of the moment
+//! when they began.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::{
 
 /// Items whose vectors are made between two checks for cancellation.
 const PIECE: usize = 1024;
-/// Bytes of a log below which it is never written anew.
+/// Size of a log, in bytes, below which it is never rewritten.
 const LEAST_LOG: u64 = 4 << 20;
 /// Bytes that may be added to a copy of the log while writers wait.
 pub(super) const LAST_PIECE: u64 = 256 << 10;
@@ -44,25 +44,24 @@ pub struct EmbeddedCollection {
     pub(super) limits: Limits,
     pub(super) budget: Arc<Budget>,
     writer: Mutex<Writer>,
-    /// Held by the thread that writes the log anew; taken before the writer's lock.
+    /// Held by the thread that rewrites the log; taken before the writer's lock.
     rewriting: Mutex<()>,
     pub(super) held: RwLock<Items>,
-    /// Windows that texts are matched against, the last used at the end.
+    /// Windows that texts are matched against, the most recently used last.
     pub(super) windows: Windows,
     /// The vectors of its items by the last method that ranked by stored vectors.
     pub(super) vectors: Mutex<Option<Arc<Vectors>>>,
     /// The same vectors as signed bytes, for shortlists.
     pub(super) shelves: BlockStore<quantised::Block>,
     pub(super) tokens: BlockStore<TokenBlock>,
-    /// Kept outside the writer's lock, so that readers do not wait for the disk.
+    /// Outside the writer's lock, so that readers do not wait for the disk.
     pub(super) status: Mutex<Status>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Status {
-    /// Bytes of the log, if there is one; of another process's those that were read.
+    /// Bytes of the log, if there is one; of another process's log, the bytes that were read.
     log_bytes: Option<u64>,
-    /// Bytes of another process's log that were not read, or of which it is not known that they last.
     pub(super) unread_bytes: Option<u64>,
     pub(super) is_ended: bool,
     pub(super) is_full: bool,
@@ -80,7 +79,6 @@ impl View {
         self.numbered().map(|(_, item)| item)
     }
 
-    /// Those of this number and higher ones, the newest first.
     pub(super) fn since(&self, number: u64) -> impl Iterator<Item = (u64, &Arc<Item>)> {
         self.table.iter().rev().take_while(move |(at, _)| *at >= number)
     }
@@ -94,7 +92,6 @@ impl View {
         self.table.get(number)
     }
 
-    /// Each with its number, in the order in which they were added.
     pub fn numbered(&self) -> impl DoubleEndedIterator<Item = (u64, &Arc<Item>)> + Clone {
         let stays = |item: &Arc<Item>| self.oldest.is_none_or(|oldest| item.time >= oldest);
         self.table.iter().filter(move |(_, item)| stays(item))
@@ -130,14 +127,12 @@ impl EmbeddedCollection {
         }
     }
 
-    /// A collection that another process writes, of which nothing was read.
     pub(super) fn replica(name: &str, registry: &Registry) -> Self {
         let replica = Self::new(name, registry, Items::default(), None);
         replica.note_read(0, 0);
         replica
     }
 
-    /// Notes how much was read of another process's log of this length.
     pub(super) fn note_read(&self, bytes: u64, length: u64) {
         let mut status = self.status.lock();
         status.log_bytes = Some(bytes);
@@ -162,8 +157,7 @@ impl EmbeddedCollection {
         View { table: Arc::clone(&held.table), oldest: held.settings.oldest_within(within, now) }
     }
 
-    /// The items of this moment that are not too old, and the numbers of those in it that are meant by no
-    /// name.
+    /// The unexpired items of this moment, and the numbers of those excluded by name.
     pub(super) fn view_with(&self, which: &ItemSelector<'_>, now: i64) -> (View, HashSet<u64>) {
         let held = self.held.read();
         let numbers = which.without.iter().filter_map(|name| held.number(name)).collect();
@@ -178,8 +172,8 @@ impl EmbeddedCollection {
         item.cloned()
     }
 
-    /// Adds items, each in the place of another of its name: all of them or none. When this returns
-    /// they outlive a crash, unless the collection lives in memory alone.
+    /// Adds items, each replacing an item of the same name: all of them or none. On return they are
+    /// durable, unless the collection is in memory only.
     pub fn put(&self, items: Vec<Item>, now: i64) -> Result<Applied, CollectionError> {
         self.change(Write::Put(items), now)
     }
@@ -209,7 +203,7 @@ impl EmbeddedCollection {
         self.wait_durable(pending)
     }
 
-    /// Writes the log anew while others write to it: from a snapshot, then what was written meanwhile,
+    /// Rewrites the log while others write to it: from a snapshot, then what was written meanwhile,
     /// the last of it in a turn.
     fn rewrite(&self) -> Result<(), CollectionError> {
         let _one = self.rewriting.lock();
@@ -217,7 +211,8 @@ impl EmbeddedCollection {
         self.turn().replace_log(copy)
     }
 
-    /// A copy of the log that lacks little of what was written meanwhile; nothing where there is no log.
+    /// A copy of the log that lacks little of what was written meanwhile; `None` if there is no
+    /// log.
     pub(super) fn log_copy(&self) -> Result<Option<LogCopy>, CollectionError> {
         let Some(snapshot) = self.turn().snapshot()? else { return Ok(None) };
         let mut copy = snapshot.copy()?;
@@ -241,8 +236,8 @@ impl EmbeddedCollection {
         self.held.read().table.first()
     }
 
-    /// Takes memory, for which what can be made again gives way: vectors first, then windows, then those of
-    /// other collections.
+    /// Takes memory; if it is short, vectors are dropped first, then windows, then those of other
+    /// collections.
     pub(super) fn take_memory(&self, bytes: usize) -> Result<(), CollectionError> {
         let drop_blocks = || {
             self.shelves.clear();
@@ -277,7 +272,8 @@ impl GivesWay for EmbeddedCollection {
 
 impl Drop for EmbeddedCollection {
     fn drop(&mut self) {
-        // An orderly end records the length; after a kill the record of the last chores counts.
+        // An orderly end records the length; after a kill the record of the last maintenance
+        // counts.
         let _ = self.turn().with_log(Log::record);
         self.budget.give_back(self.held.read().bytes);
     }
@@ -423,7 +419,7 @@ impl Collection for EmbeddedCollection {
 
     fn write(&self, wanted: Write, now: i64) -> Result<(Applied, Pending), CollectionError> {
         self.check_writer()?;
-        // What is decided by what is there is written before anybody else writes.
+        // The lock is held from reading to writing.
         let mut turn = self.turn();
         let applied = transaction::write(&mut turn, wanted, now)?;
         Ok((applied, turn.pending()))
@@ -433,12 +429,11 @@ impl Collection for EmbeddedCollection {
         let Some((lasting, bytes)) = pending.0 else { return Ok(()) };
         if let Err(error) = lasting.wait(bytes) {
             let mut turn = self.turn();
-            // Who deletes a collection moves its log away. What was written before was written.
             let is_deleted = turn.is_gone() && matches!(error, CollectionError::Away { .. });
             return if !is_deleted && turn.take_back(&lasting) { Err(error) } else { Ok(()) };
         }
         self.status.lock().activity.synced = Some(crate::now());
-        // A replica shows what the log says was synced. Where others write, the last of them says it.
+        // A replica shows what the log records as synced. The last of several writers records it.
         if let Some(writer) = self.writer.try_lock() {
             let _ = WriteTransaction { collection: self, writer }.with_log(Log::seal);
         }
@@ -457,7 +452,7 @@ impl Collection for EmbeddedCollection {
         matcher::check(&items, how, &self.limits)?;
         let mut turn = self.turn();
         if how.add == AddPolicy::None {
-            // Who only looks holds up no writer while the nearest are scored.
+            // A caller that only reads blocks no writer while the nearest items are scored.
             let prepared = matcher::prepare(&mut turn, engine, how, (items, now), cancel)?;
             let (state, pending) = ((turn.revision(), turn.next_number()), turn.pending());
             drop(turn);
@@ -477,7 +472,7 @@ impl Collection for EmbeddedCollection {
         cancel: Cancellation<'_>,
     ) -> Result<Option<Matched>, MatchError> {
         let Some(item) = self.numbered(&[id], now)?.pop().flatten() else { return Ok(None) };
-        // No writer is held up while the texts are read and scored.
+        // No writer is blocked while the texts are read and scored.
         let asked = Explaining::read(&mut self.turn(), engine, how, (item, now), cancel)?;
         asked.tell(cancel).map(Some)
     }
@@ -507,8 +502,8 @@ impl Collection for EmbeddedCollection {
         if turn.takes_more() { turn.expire(now).map(Some) } else { Ok(None) }
     }
 
-    /// Writes the log anew where most of it is of the past. Looks whether the log is where it was, and
-    /// notes beside it how long it is.
+    /// Rewrites the log if most of it is outdated. Checks that the log is in place, and records its
+    /// length beside it.
     fn compact_log(&self) -> Result<(), CollectionError> {
         {
             let mut turn = self.turn();

@@ -1,5 +1,6 @@
-//! Items in the order in which they were added, in chunks that readers and the writer share: who reads
-//! has a table that no longer changes, and the writer copies only the chunks that it touches.
+//! Items in the order in which they were added, in chunks that readers and the writer share: a
+//! reader has a table that no longer changes, and the writer copies only the chunks that it
+//! changes.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use crate::Item;
 use crate::embedded::bits::{BLOCK, set, unset};
 use crate::embedded::columns::{Chunk, Columns};
 
-/// Places of a chunk, for each that is used, from which on it is made smaller.
+/// Allocated slots of a chunk, for each used one, above which it is shrunk.
 const SPARE: usize = 4;
 
 #[derive(Debug, Clone, Default)]
@@ -25,7 +26,6 @@ impl Table {
         self.len == 0
     }
 
-    /// Each with its number, in the order in which they were added.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &Arc<Item>)> + Clone {
         self.chunks.iter().flat_map(|chunk| chunk.numbers.iter().copied().zip(&chunk.items))
     }
@@ -61,7 +61,6 @@ impl Table {
         self.chunks.get(chunk)?.items.get(place)
     }
 
-    /// Adds an item, whose number is above all others.
     pub(super) fn push(&mut self, number: u64, item: Arc<Item>) {
         if self.chunks.last().is_none_or(|chunk| chunk.block() != number / BLOCK) {
             self.chunks.push(Arc::default());
@@ -74,7 +73,7 @@ impl Table {
         }
     }
 
-    /// Puts an item in the place of that of a number, which it returns.
+    /// Replaces the item of a number; returns the earlier item.
     pub(super) fn replace(&mut self, number: u64, item: Arc<Item>) -> Option<Arc<Item>> {
         let (chunk, place) = self.place(number)?;
         let chunk = self.changed(chunk)?;
@@ -102,7 +101,7 @@ impl Table {
         self.chunks.first()?.numbers.first().copied()
     }
 
-    /// A chunk to be changed, whose columns are no longer those of its items.
+    /// A chunk to be changed; drops its columns.
     fn changed(&mut self, at: usize) -> Option<&mut Chunk> {
         let chunk = Arc::make_mut(self.chunks.get_mut(at)?);
         chunk.columns = Columns::default();
@@ -157,7 +156,7 @@ mod tests {
                 let numbers: Vec<u64> = map.keys().copied().collect();
                 seen.push((table.clone(), numbers));
             }
-            // What was seen before is as it was seen.
+            // Earlier snapshots have not changed.
             for (table, numbers) in seen {
                 prop_assert_eq!(table.len(), numbers.len());
                 prop_assert_eq!(table.first(), numbers.first().copied());

@@ -1,5 +1,5 @@
-//! A log that is read on as another process writes it, or once as a start would read it. Nothing is written
-//! here, not even a lock.
+//! A log that is followed while another process writes it, or read once as a start would read it.
+//! Nothing is written, not even a lock.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::BufReader;
@@ -16,7 +16,7 @@ use crate::embedded::{length, replay};
 use crate::transaction::Change;
 
 const PIECE: usize = 1 << 20;
-/// For this long after its last change a file may still be in the middle of one.
+/// For this long after its last change a file may still be in the middle of a write.
 const UNSETTLED_MS: u64 = 3000;
 
 #[derive(Debug)]
@@ -28,7 +28,6 @@ pub(super) struct Tail {
     last: Option<(u64, [u8; HEAD])>,
 }
 
-/// Identifies a version of a file: another file, or a changed one, has another stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Stamp {
     file: (u64, u64),
@@ -37,7 +36,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// The file of a path as it is now; nothing where there is none.
+    /// The current file of a path; `None` if there is none.
     pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(Self::from(&metadata))),
@@ -77,7 +76,7 @@ impl Tail {
         self.at.offset
     }
 
-    /// Whether a file of this stamp is the log that was read so far, or more of it.
+    /// Whether a file of this stamp is the log that was read so far, or a longer version of it.
     pub(super) fn goes_on_in(&self, stamp: Stamp) -> io::Result<bool> {
         let own = Stamp::from(&self.file.metadata()?);
         if own.file != stamp.file || stamp.length < self.at.offset {
@@ -88,15 +87,15 @@ impl Tail {
         Ok(self.file.read_at(&mut now, offset)? == HEAD && now == head)
     }
 
-    /// Tells the changes of each frame that was written since and is certain to last; whether nothing is
-    /// left, but frames of which that is not known.
+    /// Passes on the changes of each frame that was written since and is known to be durable;
+    /// returns whether no other frames remain.
     pub(super) fn read_on(
         &mut self,
         mut tell: impl FnMut(Vec<Change>),
     ) -> Result<bool, CollectionError> {
         let path = self.path.clone();
         let failed = CollectionError::reading(&path);
-        // Before the end is looked for: the log has at least what was recorded of it.
+        // Before the end is read: the log has at least the recorded bytes.
         let recorded = match self.at == Place::default() {
             true => replay::recorded(&LocalStorage, &path, &self.file)?,
             false => None,
@@ -142,8 +141,6 @@ impl Tail {
         }
     }
 
-    /// How many bytes were synced, as the heads of frames say that were not read yet; and where the first
-    /// frame begins whose head is not whole, or whose changes are not all there.
     fn look_ahead(&self, end: u64) -> io::Result<(u64, Place)> {
         let (mut certain, mut at) = (0, self.at);
         while end.saturating_sub(at.offset) >= HEAD as u64 {
@@ -152,7 +149,7 @@ impl Tail {
             if head.length as u64 > end - at.offset - HEAD as u64 {
                 break;
             }
-            // A seal says it of all that is before it, and there is nothing in it that could be lost.
+            // A seal states it of all that is before it, and has no changes that could be lost.
             let seals = head.length == 0 && head.synced == at.offset;
             at.pass(head.length);
             certain = certain.max(if seals { at.offset } else { head.synced });
@@ -161,8 +158,8 @@ impl Tail {
     }
 }
 
-/// Reads each log of a folder as a start, or a replica, does, changes nothing and keeps nothing: the bytes
-/// of each, or why it cannot be read.
+/// Reads each log of a folder as a start, or a replica, does, and changes nothing: the bytes of
+/// each, or why it cannot be read.
 pub fn check_logs(
     path: &Path,
     is_replica: bool,

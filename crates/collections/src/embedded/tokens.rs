@@ -1,6 +1,7 @@
-//! The tokens of a collection's items as an inverted index, by which the best are found of methods that count
-//! tokens. Items that hold the tokens of the query as often and are as long have the same score: each such
-//! class is scored once, by the method itself, and the first items of the best classes are the best of all.
+//! The tokens of a collection's items as an inverted index, which finds the best by methods that
+//! count tokens. Items with the same counts of the query's tokens and the same length have the same
+//! score: each such class is scored once, by the method itself, and the first items of the best
+//! classes are the best of all.
 
 use std::sync::Arc;
 
@@ -15,9 +16,9 @@ use crate::embedded::narrow::{FEW, SHARE, chosen};
 use crate::settings::Paid;
 use crate::{Budget, Cancellation, ChooseError, Chosen, Item, Several, TopQuery};
 
-/// Bits of a posting that tell how often the token occurs.
+/// Bits of a posting that count the token's occurrences.
 const TIMES_BITS: u32 = 4;
-/// The most occurrences that these bits can tell.
+/// The most occurrences that a posting can count.
 const MOST_TIMES: u32 = (1 << TIMES_BITS) - 1;
 /// The bits of a [`Class`] for all tokens of a query.
 const QUERY_BITS: usize = u128::BITS as usize;
@@ -25,19 +26,18 @@ const QUERY_BITS: usize = u128::BITS as usize;
 #[derive(Debug)]
 pub(super) struct TokenBlock {
     known: Bits,
-    /// Items of which the numbers below cannot tell: without tokens, or with more than they hold.
+    /// Items that the numbers below cannot describe: without tokens, or with more than they can
+    /// count.
     apart: Bits,
-    /// How many tokens each item has, and how many different ones.
+    /// Number of tokens of each item, and number of different ones.
     sizes: Vec<[u16; 2]>,
-    /// The most tokens of an item.
     longest: u16,
     /// Every token once, by its key, in order.
     keys: Vec<u64>,
-    /// Where the postings of each token end.
     ends: Vec<u32>,
-    /// The place of each item that has the token, and how often.
+    /// The index of each item that has the token, with its occurrences.
     postings: Vec<u16>,
-    /// None if there was no memory for this block, which is used once.
+    /// `None` if there was no memory for this block, which is used once.
     paid: Option<Paid>,
 }
 
@@ -52,7 +52,7 @@ impl Kept for TokenBlock {
 }
 
 impl TokenBlock {
-    /// What a block holds, and these items with it.
+    /// A block extended by these items.
     fn of(
         kept: Option<&Self>,
         missing: &[(usize, &Item)],
@@ -116,7 +116,7 @@ impl TokenBlock {
         self.postings.get(start..end(at)).unwrap_or_default()
     }
 
-    /// The items that hold each of these tokens. All are looked for step by step together, so that the
+    /// The postings of each of these tokens. The binary searches advance in lockstep, so that the
     /// processor waits for memory once a step, not once a step and token.
     fn postings_of<'b>(&'b self, tokens: &[u64], found: &mut Vec<&'b [u16]>) {
         found.clear();
@@ -137,8 +137,8 @@ impl TokenBlock {
 }
 
 impl EmbeddedCollection {
-    /// The items that may be among the best by a method that counts tokens, in the order in which they were
-    /// added; all that are meant where that is not worth its time.
+    /// The items that may be among the best by a method that counts tokens, in the order in which
+    /// they were added; all selected ones where that is not worth its time.
     pub(super) fn counted(
         &self,
         meant: &Wanted,
@@ -149,8 +149,8 @@ impl EmbeddedCollection {
         self.counted_with(meant, best, (by, &[Tokens::Some, Tokens::None]), cancel)
     }
 
-    /// The same of items that have tokens of the texts, or none, in this order; not of the last where none of
-    /// them is among the best.
+    /// The same for items that have tokens of the texts, or none, in this order; without the last
+    /// group where none of it is among the best.
     fn counted_with(
         &self,
         meant: &Wanted,
@@ -198,7 +198,7 @@ impl EmbeddedCollection {
         Ok(chosen(meant, numbers))
     }
 
-    /// A shortlist, and as many of the best by each of some methods, of those that count tokens.
+    /// A shortlist, and as many of the best by each of the methods that count tokens.
     pub(super) fn fused(
         &self,
         meant: &Wanted,
@@ -208,9 +208,9 @@ impl EmbeddedCollection {
     ) -> Result<Chosen, ChooseError> {
         let mut items = self.nearest(meant, shortlist, cancel)?.items;
         for by in methods {
-            // Items without a token of the query are the best for want of others.
+            // Items without a token of the query are the best only for lack of others.
             let best = self.counted_with(meant, shortlist, (by, &[Tokens::Some]), cancel)?;
-            // Else it cannot tell the best, and these are all.
+            // Otherwise it cannot tell the best, and these are all.
             if best.items.len() < best.meant {
                 items.extend(best.items);
             }
@@ -221,8 +221,6 @@ impl EmbeddedCollection {
     }
 }
 
-/// Empty classes for each text of a ranking; nothing where a text has too many tokens, or what is wrong with
-/// it is for the ranking to say, or sums are wanted: their best may be the best for no text.
 fn classes(
     best: &TopQuery<'_>,
     by: &Query,
@@ -241,7 +239,7 @@ fn classes(
     Ok(all.iter().all(fits).then_some(all))
 }
 
-/// Items that have the same score: how often each token of the query occurs, and how many tokens there are.
+/// Items of the same score: the occurrences of each token of the query, and the number of tokens.
 type Class = (u128, u16);
 
 /// Items by whether they have a token of a query.
@@ -257,11 +255,9 @@ struct Classes {
     counted: Counted,
     length: usize,
     places: HashMap<Class, Place>,
-    /// The class of items without any token of the query, by how many tokens they have.
+    /// The class of items without any token of the query, by their number of tokens.
     others: Vec<Option<Place>>,
-    /// Whether such items may be among the best.
     wants_others: bool,
-    /// The most tokens of an item.
     longest: u16,
     numbers: Vec<Vec<u64>>,
     /// The classes with their scores, the best first.
@@ -288,7 +284,8 @@ impl Classes {
         }
     }
 
-    /// Sorts the wanted items of a block that have a token of the query, or those that have none.
+    /// Classifies the wanted items of a block that have a token of the query, or those that have
+    /// none.
     fn sort(&mut self, at: u64, block: &TokenBlock, wanted: &Bits, tokens: Tokens) {
         if !self.wants_others {
             return;
@@ -339,7 +336,7 @@ impl Classes {
         }
     }
 
-    /// Ranks the classes of these items among all, and finds out whether others may be among the best.
+    /// Scores the classes of these items, and decides whether others may be among the best.
     fn rank(
         &mut self,
         text: &str,
@@ -380,7 +377,6 @@ impl Classes {
         Ok(())
     }
 
-    /// The scores of items of these classes.
     fn scores(
         &self,
         classes: &[(u128, usize)],
@@ -401,8 +397,8 @@ impl Classes {
         Ok(scores)
     }
 
-    /// Adds the numbers of the items that may be among the best: those of the best classes, until there are
-    /// as many as are wanted, and of classes as good as the last.
+    /// Adds the numbers of the items that may be among the best: those of the best classes, until
+    /// there are as many as wanted, and of classes that tie with the last.
     fn best(&self, numbers: &mut Vec<u64>) {
         let (mut found, mut last) = (0, f32::INFINITY);
         for &(score, class) in &self.ranked {

@@ -1,5 +1,3 @@
-//! The turn to write to a collection: one at a time, in the log first and then in memory.
-
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -20,10 +18,10 @@ use crate::{
 };
 
 pub(super) struct Writer {
-    /// Nothing where the collection lives in memory alone, or another process writes it.
+    /// `None` if the collection is in memory only, or if another process writes it.
     kept: Option<DurableItems>,
     gone: bool,
-    /// Counts changes in any other way than by items that were added or became too old or too many.
+    /// Counts all changes but items that were added or left by age or number.
     revision: u64,
 }
 
@@ -39,7 +37,7 @@ impl fmt::Debug for Writer {
     }
 }
 
-/// The turn to write to a collection; it ends when this is dropped.
+/// The turn to write to a collection; it ends on drop.
 pub(super) struct WriteTransaction<'c> {
     pub(super) collection: &'c EmbeddedCollection,
     pub(super) writer: MutexGuard<'c, Writer>,
@@ -60,7 +58,7 @@ impl WriteTransaction<'_> {
         self.writer.gone = true;
     }
 
-    /// What is kept of the collection; nothing where there is no log, or nothing is written to it any more.
+    /// The log and durable states; `None` if there is no log, or if it accepts no writes any more.
     pub(super) fn kept(&self) -> Option<&DurableItems> {
         self.writer.kept.as_ref().filter(|_| !self.writer.gone)
     }
@@ -69,7 +67,7 @@ impl WriteTransaction<'_> {
         self.kept().map(|kept| kept.log.length)
     }
 
-    /// Does something with the log, where there is one, and notes what is told of it.
+    /// Calls `action` with the log, if there is one, and updates the status.
     pub(super) fn with_log(
         &mut self,
         act: impl FnOnce(&mut Log) -> Result<(), CollectionError>,
@@ -80,18 +78,18 @@ impl WriteTransaction<'_> {
         done
     }
 
-    /// Takes out what is too old by now.
     pub(super) fn expire(&mut self, now: i64) -> Result<Pending, CollectionError> {
         transaction::change(self, Vec::new(), false, now)?;
         Ok(self.pending())
     }
 
-    /// Takes back what a log could not be made to keep; whether it was this collection's.
+    /// Undoes what a failed log could not make durable; returns whether the log was this
+    /// collection's.
     pub(super) fn take_back(&mut self, failed: &Arc<Lasting>) -> bool {
         let Some(kept) = &mut self.writer.kept else { return false };
         let Some((table, settings)) = kept.certain(failed) else { return false };
         self.collection.take_over(|held| held.restore(table, settings));
-        // The disk may take as long as it likes: nobody who reads waits for it.
+        // The disk may take as long as it likes: no reader waits for it.
         kept.log.take_back();
         self.writer.revision += 1;
         self.note();
@@ -112,7 +110,7 @@ impl WriteTransaction<'_> {
         replaced
     }
 
-    /// What was written so far, by whomever.
+    /// All writes so far, by any thread.
     pub(super) fn pending(&self) -> Pending {
         Pending(self.writer.kept.as_ref().map(|kept| kept.log.written()))
     }
@@ -153,7 +151,7 @@ impl Following for WriteTransaction<'_> {
         cancel: Cancellation<'_>,
     ) -> Result<Numbered, ChooseError> {
         let (view, without) = self.collection.view_with(which, now);
-        // To look at the times of a few items pays for no column.
+        // Reading the times of a few items does not pay for a column.
         let budget = self.collection.columns_of(&which.filter.names());
         let budget = budget.filter(|_| !which.filter.is_empty());
         let is_meant = |number: &u64| {
@@ -234,7 +232,7 @@ impl Transaction for WriteTransaction<'_> {
         if self.writer.gone {
             return Err(CollectionError::Unknown);
         }
-        // Not even of what is as it should be is anybody told that it lasts.
+        // Even an empty change is acknowledged only if the log is sound.
         self.writer.kept.as_ref().map_or(Ok(()), |kept| kept.log.check())?;
         if changes.is_empty() {
             return Ok(Applied::default());
@@ -259,7 +257,7 @@ impl Transaction for WriteTransaction<'_> {
         status.activity.evicted += applied.left as u64;
         status.activity.outlived += outlived as u64;
         drop(status);
-        // Of what was taken all that replaced or removed items had is free again.
+        // Returns the memory of replaced or removed items.
         collection.budget.give_back((before + more).saturating_sub(held.bytes));
         self.writer.kept.iter_mut().for_each(|kept| kept.note(&held));
         drop(held);
@@ -273,7 +271,8 @@ impl Transaction for WriteTransaction<'_> {
 }
 
 impl EmbeddedCollection {
-    /// Changes the items without a look at limits: as another process did, or as they were before.
+    /// Changes the items without checking limits: as another process did, or back to an earlier
+    /// state.
     pub(super) fn take_over(&self, change: impl FnOnce(&mut Items)) {
         let mut held = self.held.write();
         let before = held.bytes;
@@ -283,7 +282,6 @@ impl EmbeddedCollection {
     }
 }
 
-/// The first of these, which come in reverse, in order.
 fn last_of<'i>(items: impl Iterator<Item = (u64, &'i Arc<Item>)>, most: usize) -> Numbered {
     let items = items.take(most).map(|(number, item)| (number, Arc::clone(item)));
     let mut items: Numbered = items.collect();

@@ -1,5 +1,5 @@
-//! A filter read from JSON. Conditions, values and depth are counted as they come, so that what is
-//! refused was never held.
+//! Parses a filter from JSON. Conditions, values and depth are counted during parsing, so that an
+//! oversized filter is never in memory.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -51,7 +51,7 @@ pub(super) fn filter(written: &str) -> Result<Filter, FilterProblem> {
     read.and_then(|filter| json.end().map(|()| filter)).map_err(|error| {
         let Reading { at, expected, problem, .. } = reading;
         problem.unwrap_or_else(|| match error.classify() {
-            // No message of the parser is repeated: it may hold what was written.
+            // No message of the parser is repeated: it may quote the request.
             Category::Data => FilterProblem { pointer: at, what: expected },
             _ if stops_behind_a_number(written, &error) => {
                 FilterProblem { pointer: at, what: OUT_OF_RANGE }
@@ -61,7 +61,8 @@ pub(super) fn filter(written: &str) -> Result<Filter, FilterProblem> {
     })
 }
 
-/// Whether the parser stopped right behind a whole number, which it does for one beyond the range of floats.
+/// Whether the parser stopped right after a whole number, which happens for a number beyond the
+/// range of floats.
 fn stops_behind_a_number(written: &str, error: &serde_json::Error) -> bool {
     let line = written.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
     let read = line.get(..error.column()).unwrap_or_default();
@@ -72,9 +73,8 @@ fn stops_behind_a_number(written: &str, error: &serde_json::Error) -> bool {
 }
 
 struct Reading {
-    /// Conditions and values that may still come.
     left: usize,
-    /// Where the next value stands, as a JSON pointer.
+    /// JSON pointer to the next value.
     at: String,
     expected: &'static str,
     problem: Option<FilterProblem>,
@@ -94,7 +94,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Reads the value that stands under a name or a number.
+    /// Reads the value under a name or an index.
     fn under<T, E>(
         &mut self,
         step: impl fmt::Display,
@@ -105,7 +105,7 @@ impl Reading {
         self.at.push('/');
         self.at.push_str(&short.replace('~', "~0").replace('/', "~1"));
         let value = read(self)?;
-        // Where that failed the place stays, to be told.
+        // On failure the pointer stays, for the error.
         self.at.truncate(above);
         Ok(value)
     }
@@ -209,7 +209,7 @@ impl<'de> Visitor<'de> for Filters<'_> {
     }
 }
 
-/// A filter of a list, which counts before what is in it does.
+/// A filter of a list, which is counted before its contents.
 struct Counted<'r>(AFilter<'r>);
 
 impl<'de> DeserializeSeed<'de> for Counted<'_> {
@@ -221,7 +221,6 @@ impl<'de> DeserializeSeed<'de> for Counted<'_> {
     }
 }
 
-/// A time in milliseconds, as items have it.
 fn time(written: &Attribute) -> Option<Attribute> {
     let time = match written {
         Attribute::Text(text) => instant::milliseconds(text),
@@ -313,7 +312,6 @@ impl<'de> Visitor<'de> for Asked<'_> {
                 None => return Ok(Written::Values(values)),
                 Some(_) if values.len() == MOST_VALUES => return Err(reading.fault(TOO_MANY)),
                 Some(Written::Values(one)) => values.extend(one),
-                // No value is an object.
                 Some(Written::Tests(_)) => return Err(reading.fault(A_VALUE)),
             }
         }

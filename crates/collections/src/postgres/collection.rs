@@ -1,4 +1,4 @@
-//! A collection in a database, as every home has them.
+//! A collection in a database.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::{
     Matched, Merged, Page, Pending, SharedEngine, Write, matcher, transaction,
 };
 
-/// Most items that are sent here to be ranked.
+/// Most items that are fetched to be ranked.
 const MOST_CHOSEN: usize = 200_000;
 
 #[derive(Debug)]
@@ -35,7 +35,8 @@ impl PostgresCollection {
         Self { name: name.into(), shared }
     }
 
-    /// Asks in one transaction, by the row of the collection and the time before which items are expired.
+    /// Reads in one transaction, with the collection's row and the time before which items are
+    /// expired.
     fn ask<T>(
         &self,
         now: i64,
@@ -47,7 +48,7 @@ impl PostgresCollection {
         })
     }
 
-    /// Changes in one transaction, which has the lock of the collection's row.
+    /// Writes in one transaction, which locks the collection's row.
     fn change<T>(
         &self,
         mut change: impl FnMut(&mut WriteTransaction<'_, '_>) -> Result<T, CollectionError>,
@@ -208,7 +209,7 @@ impl Collection for PostgresCollection {
 
     fn added(&self, from: Option<u64>, most: usize, now: i64) -> Result<Added, CollectionError> {
         self.ask(now, |session, entry, oldest| {
-            // Another of this name was made in its place, whose numbers begin anew.
+            // Another collection of this name replaced it, whose numbers begin anew.
             if from.is_some_and(|from| signed(from) > entry.next) {
                 return Err(CollectionError::Unknown);
             }
@@ -278,7 +279,6 @@ impl Collection for PostgresCollection {
                 followed => Ok(followed),
             }
         })?;
-        // Only after the commit does the collection hold the items of the window.
         let state = (rows::unsigned(entry.revision), rows::unsigned(entry.next));
         let (followed, left) = followed?;
         let matched = followed.written(state, &self.shared.windows(entry.id), left);
@@ -320,7 +320,6 @@ impl Collection for PostgresCollection {
         Ok(Some(Pending::default()))
     }
 
-    /// The database looks after its files.
     fn compact_log(&self) -> Result<(), CollectionError> {
         Ok(())
     }

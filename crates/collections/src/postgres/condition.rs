@@ -1,4 +1,4 @@
-//! Which items are meant, as a condition of SQL that admits the same as [`Filter`] does.
+//! Turns an [`ItemSelector`] into a condition of SQL that admits the same items as its [`Filter`].
 
 use std::fmt::Write;
 
@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use crate::filter::{Condition, Side, Test};
 use crate::{Attribute, AttributeKind, Filter, ItemSelector};
 
-/// The name that PostgreSQL has for a kind of values.
 pub(super) fn kind(kind: AttributeKind) -> &'static str {
     match kind {
         AttributeKind::Truth => "boolean",
@@ -24,7 +23,7 @@ pub(super) struct Sql {
 }
 
 impl Sql {
-    /// The condition that items `i` are meant and not older than a time.
+    /// The condition that items `i` are selected and not older than a time.
     pub(super) fn of(which: &ItemSelector<'_>, oldest: Option<i64>) -> Self {
         let mut sql = Self::default();
         sql.text.push_str("TRUE");
@@ -56,10 +55,9 @@ impl Sql {
         sql
     }
 
-    /// Adds a value, and its place to the text.
+    /// Adds a parameter and its placeholder.
     pub(super) fn value(&mut self, value: impl ToSql + Sync + 'static) {
         self.values.push(Box::new(value));
-        // Writing to a string does not fail.
         let _ = write!(self.text, "${}", self.values.len());
     }
 
@@ -120,7 +118,6 @@ impl Sql {
         }
     }
 
-    /// The item's own time, in milliseconds.
     fn time(&mut self, test: &Test) {
         let milliseconds = |value: &Attribute| match value {
             Attribute::Number(number) => number.as_i64(),
@@ -171,8 +168,8 @@ impl Sql {
         self.value(name.to_owned());
         match other {
             Attribute::Text(text) => {
-                // Nothing that is kept has the character U+0000, so whatever begins with what stands
-                // before the first one and goes on is greater than the whole.
+                // No stored text has the character U+0000, so a longer text with the same beginning
+                // before the first U+0000 is greater than the whole.
                 let text = text.split_once('\0').map_or(&**text, |(before, _)| {
                     sign = if matches!(side, Side::Above | Side::NotBelow) { ">" } else { "<=" };
                     before

@@ -1,5 +1,3 @@
-//! How many items of a table have each value of an attribute.
-
 use postgres::types::Json;
 
 use crate::postgres::condition::Sql;
@@ -7,15 +5,14 @@ use crate::postgres::rows::{signed, unsigned};
 use crate::postgres::session::Session;
 use crate::{Attribute, CollectionError, Facet};
 
-/// The items of a table that a condition admits, by the values of an attribute. Values of JSON are equal where
-/// those of filters are.
+/// Counts of an attribute's values among the items that a condition admits. JSON values are equal
+/// where those of filters are.
 pub(super) fn facet(
     session: &mut Session<'_>,
     table: &str,
     mut sql: Sql,
     (name, most): (&str, usize),
 ) -> Result<Facet, CollectionError> {
-    // No stored attribute has such a name.
     if name.contains('\0') {
         return Ok(Facet::default());
     }
@@ -30,7 +27,7 @@ pub(super) fn facet(
          (v #>> '{{}}') COLLATE \"C\" LIMIT ",
         sql.text
     );
-    // Without a row nothing is told of all values.
+    // Without a row the totals of all values would be missing.
     sql.value(signed(most.max(1) as u64));
     let mut facet = Facet::default();
     for row in session.query(&sql.text, &sql.values())? {

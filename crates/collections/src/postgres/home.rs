@@ -1,5 +1,3 @@
-//! All collections of a database.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,12 +26,12 @@ pub struct PostgresHome {
 }
 
 impl PostgresHome {
-    /// Makes the tables in the database of a URL, where there are none.
+    /// Makes the tables in the database of this URL, if there are none.
     pub fn init(url: &str) -> Result<Ready, CollectionError> {
         schema::init(&Pool::new(url, 1, Duration::from_secs(60))?)
     }
 
-    /// The collections of the database of a URL, whose statements may each take so long.
+    /// The collections of the database of this URL; `patience` limits each statement.
     pub fn open(url: &str, limits: Limits, patience: Duration) -> Result<Self, CollectionError> {
         let pool = Pool::new(url, CONNECTIONS, patience)?;
         schema::check(&pool)?;
@@ -53,7 +51,7 @@ impl PostgresHome {
         PostgresCollection::new(name, Arc::clone(&self.shared))
     }
 
-    /// Makes the vectors of a collection's items and an index of them; `on_made` is told how many were
+    /// Makes the vectors of a collection's items and an index of them; `on_made` gets the number
     /// made so far. With `only`, vectors of other models are dropped.
     pub fn index(
         &self,
@@ -65,7 +63,7 @@ impl PostgresHome {
         vectors::index(&self.shared, name, engine, (index, only), on_made)
     }
 
-    /// The names of all collections, whose items are counted on the way.
+    /// The names of all collections; also counts their items.
     fn names(&self) -> Result<Vec<String>, CollectionError> {
         let all = self.shared.pool.ask(|session| {
             let text = "SELECT name, items, id FROM cognate.collections ORDER BY name";
@@ -120,7 +118,7 @@ impl Home for PostgresHome {
         let most = self.shared.limits.collections;
         let shared = &self.shared;
         let is_new = shared.pool.ask(|session| {
-            // Collections come and go one at a time.
+            // Collections are made and deleted one at a time.
             session.run(MAKING)?;
             match WriteTransaction::lock(session, name) {
                 Ok(entry) => {

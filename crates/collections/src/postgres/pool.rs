@@ -1,5 +1,5 @@
-//! Connections to a database: made when they are needed, given back, waited for when all are in use, and
-//! what is asked of them asked again where it may pass.
+//! A pool of connections to a database: opened on demand, returned after use, waited for when all
+//! are in use. Statements that failed for a passing reason are repeated.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +11,6 @@ use crate::postgres::session;
 use crate::postgres::session::{Session, Statements};
 use crate::{Calls, CollectionError};
 
-/// Most attempts of a statement that may succeed when repeated.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(50);
 const CONNECT: Duration = Duration::from_secs(5);
@@ -35,7 +34,6 @@ pub(super) struct Pool {
 
 struct Idle {
     connections: Vec<Connection>,
-    /// Number of connections that may still be made.
     free: usize,
 }
 
@@ -47,7 +45,6 @@ impl std::fmt::Debug for Pool {
 }
 
 impl Pool {
-    /// A pool of at most `most` connections; none is made yet.
     pub(super) fn new(url: &str, most: usize, patience: Duration) -> Result<Self, CollectionError> {
         let mut config: Config = url.parse().map_err(|error: Error| {
             // The URL may hold a password, so only the problem is reported.
@@ -62,15 +59,15 @@ impl Pool {
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(UNANSWERED);
         }
-        // An idle connection whose other end is gone is found out before it is needed.
+        // Detects that an idle connection is broken before it is needed.
         config.keepalives_idle(UNANSWERED);
         let idle = Mutex::new(Idle { connections: Vec::new(), free: most });
         let (calls, failed) = (AtomicU64::new(0), AtomicU64::new(0));
         Ok(Self { config, idle, given_back: Condvar::new(), patience, calls, failed })
     }
 
-    /// Asks in one transaction, which is committed if all went well. Where the connection was lost
-    /// before that, or others were in the way, it is asked again.
+    /// Runs `ask` in one transaction, which is committed on success. If the connection was lost
+    /// before that, or on a conflict, it is repeated.
     pub(super) fn ask<T>(
         &self,
         mut question: impl FnMut(&mut Session<'_>) -> Result<T, CollectionError>,
@@ -114,7 +111,8 @@ impl Pool {
         let mut session = Session::of(client.transaction()?, statements);
         let answer = question(&mut session)?;
         match session.transaction.commit() {
-            // The connection was lost during the commit: nobody knows whether the transaction took place.
+            // The connection was lost during the commit: nobody knows whether the transaction took
+            // place.
             Err(error) if session::is_lost(&error) => {
                 Err(CollectionError::Uncertain { problem: error.to_string() })
             }
@@ -122,7 +120,7 @@ impl Pool {
         }
     }
 
-    /// Does statements that no transaction may be around, without a limit of time.
+    /// Runs statements that cannot be in a transaction, without a time limit.
     pub(super) fn run_alone(&self, texts: &[&str]) -> Result<(), CollectionError> {
         let mut client = self.connect(None)?;
         Ok(texts.iter().try_for_each(|text| client.batch_execute(text))?)
@@ -141,7 +139,6 @@ impl Pool {
             if idle.free > 0 {
                 idle.free -= 1;
                 drop(idle);
-                // From here on the connection's place is returned, whatever happens.
                 let mut lent = Lent { pool: self, connection: None };
                 let client = self.connect(Some(self.patience))?;
                 lent.connection = Some(Connection { client, statements: Statements::default() });
@@ -166,12 +163,11 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         let connections = std::mem::take(&mut self.idle.get_mut().connections);
-        // To end a connection blocks, which the thread that drops this may not be allowed to.
+        // Closing a connection blocks, which the thread that drops this may not do.
         drop(std::thread::spawn(move || drop(connections)));
     }
 }
 
-/// A connection that is given back when this is dropped.
 struct Lent<'p> {
     pool: &'p Pool,
     connection: Option<Connection>,

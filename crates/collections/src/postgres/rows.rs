@@ -10,7 +10,6 @@ use serde_json::value::RawValue;
 use crate::postgres::session::Session;
 use crate::{Attribute, Attributes, CollectionError, Event, Item, ItemProblem};
 
-/// The columns of an item, with its number.
 pub(super) const COLUMNS: &str = "i.number, i.id, i.text, i.time, i.attributes, i.data, i.event, i.event_size, i.event_score, \
      i.duplicate_of, i.moved_from, i.moved_at, i.bursts";
 const TYPES: [Type; 13] = [
@@ -104,7 +103,6 @@ pub(super) fn copy<'i>(
     Ok(())
 }
 
-/// Refuses items with the character U+0000, which PostgreSQL cannot store in a text.
 pub(super) fn check(items: &[Item]) -> Result<(), CollectionError> {
     let has_nul = |text: &str| text.contains('\0');
     for (index, item) in items.iter().enumerate() {
@@ -125,7 +123,7 @@ pub(super) fn check(items: &[Item]) -> Result<(), CollectionError> {
     Ok(())
 }
 
-/// A number that is never negative, as the database has it.
+/// A number that is never negative, as a signed column stores it.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

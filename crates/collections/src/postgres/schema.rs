@@ -1,12 +1,12 @@
-//! The tables of the database, made by `cognate collection init`, and told apart by a version so that they
-//! can change.
+//! The tables of the database, made by `cognate collection init`, with a version so that they can
+//! change.
 
 use crate::CollectionError;
 use crate::postgres::pool::Pool;
 use crate::postgres::session::Session;
 
-/// The version of the tables. Who changes them writes the statements that bring a database from this version
-/// to the next.
+/// The version of the tables. A change of the tables comes with the statements that upgrade a
+/// database from this version.
 const VERSION: usize = 3;
 const TABLES: &str = "
     CREATE TABLE cognate.collections (
@@ -28,17 +28,15 @@ const TABLES: &str = "
     );
 ";
 
-/// The lock that whoever makes tables has.
+/// The lock for making tables and collections.
 pub(super) const MAKING: &str = "SELECT pg_advisory_xact_lock(hashtext('cognate'))";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
-    /// The version of the tables before; 0 where there were none.
     pub before: usize,
     pub now: usize,
 }
 
-/// Makes the tables where there are none.
 pub(super) fn init(pool: &Pool) -> Result<Ready, CollectionError> {
     pool.ask(|session| {
         session.run(MAKING)?;
@@ -46,7 +44,7 @@ pub(super) fn init(pool: &Pool) -> Result<Ready, CollectionError> {
             "CREATE SCHEMA IF NOT EXISTS cognate;
              CREATE TABLE IF NOT EXISTS cognate.version (version integer NOT NULL);",
         )?;
-        // Some servers let only a superuser make the extension, who may have done so.
+        // Some servers let only a superuser make the extension, which may exist already.
         let there = session.query("SELECT FROM pg_extension WHERE extname = 'vector'", &[])?;
         if there.is_empty() {
             session.run("CREATE EXTENSION vector").map_err(|error| {
@@ -73,7 +71,6 @@ pub(super) fn init(pool: &Pool) -> Result<Ready, CollectionError> {
     })
 }
 
-/// Refuses a database whose tables are not those of this version.
 pub(super) fn check(pool: &Pool) -> Result<(), CollectionError> {
     pool.ask(|session| {
         let there = session.query("SELECT FROM pg_tables WHERE schemaname = 'cognate'", &[])?;

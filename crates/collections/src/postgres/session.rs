@@ -1,4 +1,4 @@
-//! One transaction, with the statements that its connection has prepared.
+//! One transaction, with the prepared statements of its connection.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -11,10 +11,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::CollectionError;
 
-/// Most statements that a connection keeps. Filters make ever new ones.
+/// Most prepared statements of a connection. Filters make ever new ones.
 const MOST_STATEMENTS: usize = 256;
 
-/// Statements that a connection has prepared, by their text.
 pub(super) type Statements = HashMap<Box<str>, Statement>;
 
 pub(super) struct Session<'c> {
@@ -27,7 +26,7 @@ impl<'c> Session<'c> {
         Self { transaction, statements }
     }
 
-    /// The statement of a text, prepared once a connection.
+    /// The statement of a text, prepared once per connection.
     pub(super) fn prepare(&mut self, text: &str) -> Result<Statement, Error> {
         if let Some(known) = self.statements.get(text) {
             return Ok(known.clone());
@@ -49,7 +48,6 @@ impl<'c> Session<'c> {
         self.transaction.query(&statement, values)
     }
 
-    /// Does a statement; how many rows it changed.
     pub(super) fn execute(
         &mut self,
         text: &str,
@@ -64,12 +62,12 @@ impl<'c> Session<'c> {
     }
 }
 
-/// Whether the connection is lost, with whatever was on its way.
+/// Whether the connection is lost.
 pub(super) fn is_lost(error: &Error) -> bool {
     error.code().is_some_and(is_ending) || (error.as_db_error().is_none() && !is_ours(error))
 }
 
-/// Whether the server is about to end, or not ready yet.
+/// Whether the server is shutting down, or not ready yet.
 fn is_ending(code: &SqlState) -> bool {
     code.code().starts_with("08")
         || *code == SqlState::ADMIN_SHUTDOWN
@@ -77,7 +75,7 @@ fn is_ending(code: &SqlState) -> bool {
         || *code == SqlState::CANNOT_CONNECT_NOW
 }
 
-/// Whether a value could not be written or read on this side: no connection is at fault.
+/// Whether a value could not be converted on this side: the connection is sound.
 fn is_ours(error: &Error) -> bool {
     use std::error::Error as _;
     // The driver tells these two errors only by their texts.
@@ -115,14 +113,14 @@ impl From<Error> for CollectionError {
     }
 }
 
-/// Whether others were in the way, so that the same may succeed when it is asked again.
+/// Whether other transactions were in the way, so that a repetition may succeed.
 fn is_passing(code: &SqlState) -> bool {
     *code == SqlState::T_R_SERIALIZATION_FAILURE
         || *code == SqlState::T_R_DEADLOCK_DETECTED
         || *code == SqlState::TOO_MANY_CONNECTIONS
 }
 
-/// Whether a database takes nothing: it is full, a follower, or not this user's to write.
+/// Whether the database accepts no writes: it is full, a follower, or this user may not write.
 fn is_unwritable(code: &SqlState) -> bool {
     *code == SqlState::DISK_FULL
         || *code == SqlState::OUT_OF_MEMORY
@@ -134,7 +132,7 @@ fn is_unwritable(code: &SqlState) -> bool {
 pub(super) fn connector() -> MakeRustlsConnect {
     static CONFIG: OnceLock<ClientConfig> = OnceLock::new();
     let config = CONFIG.get_or_init(|| {
-        // Without certificates of this machine no server is trusted, and the connection says so.
+        // Without certificates on this machine no server is trusted, and the connection says so.
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         ClientConfig::builder().with_root_certificates(roots).with_no_client_auth()

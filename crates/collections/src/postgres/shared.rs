@@ -1,5 +1,3 @@
-//! What the collections of a database share: connections, limits, memory and windows.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -16,7 +14,7 @@ pub(super) struct Shared {
     pub(super) budget: Arc<Budget>,
     /// Windows that texts are matched against, by the collections' ids.
     pub(super) windows: Mutex<HashMap<i64, Arc<Windows>>>,
-    /// Collections and items, as they were counted last.
+    /// Last known numbers of collections and items.
     pub(super) counted: Mutex<(usize, usize)>,
 }
 

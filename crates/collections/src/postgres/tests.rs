@@ -1,5 +1,5 @@
-//! The contract over a real server: `TEST_COGNATE_POSTGRES` is the URL of a database that these tests may
-//! fill and empty. `.ci/long postgres` starts one.
+//! The contract over a real server: `TEST_COGNATE_POSTGRES` is the URL of a database that these
+//! tests may fill and empty. `.ci/long postgres` starts one.
 
 use std::time::Duration;
 
@@ -14,7 +14,6 @@ use crate::{
     SHORTLIST_METHOD, Settings, Several, TopQuery, Write, contract,
 };
 
-/// One database, one test at a time.
 static DATABASE: Mutex<()> = Mutex::new(());
 
 fn url() -> String {
@@ -100,7 +99,7 @@ fn a_shortlist_has_the_nearest_with_and_without_an_index() {
             assert_eq!(nearest(even), expected(even), "{kind}");
         }
     }
-    // One that is replaced has the vector of its new text.
+    // A replaced item has the vector of its new text.
     let fresh = json!({"id": 0, "text": "flood in Passau", "attributes": {"even": true}});
     let fresh = serde_json::from_value::<Incoming>(fresh).unwrap().into_item(0);
     news.change(Write::Put(vec![fresh]), 0).unwrap();

@@ -1,4 +1,4 @@
-//! The turn to write to a collection: whoever has the lock of its row, on whatever server.
+//! The turn to write to a collection: the holder of the lock on its row, on any server.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -28,12 +28,10 @@ pub(super) struct Entry {
     pub(super) settings: Settings,
     pub(super) next: i64,
     pub(super) revision: i64,
-    /// Number of items, expired ones included.
     pub(super) items: usize,
 }
 
 impl Entry {
-    /// The first columns of a row are those of [`ENTRY`].
     pub(super) fn of(row: &Row) -> Result<Self, CollectionError> {
         let max_items: Option<i64> = row.try_get(1)?;
         Ok(Self {
@@ -53,7 +51,6 @@ impl Entry {
         Self::select(session, name, "")?.ok_or(CollectionError::Unknown)
     }
 
-    /// Reads the entry with a locking clause, if it is there.
     fn select(
         session: &mut Session<'_>,
         name: &str,
@@ -63,12 +60,10 @@ impl Entry {
         session.query(&text, &[&name])?.first().map(Self::of).transpose()
     }
 
-    /// The table of its items.
     pub(super) fn table(&self) -> String {
         format!("cognate.items_{}", self.id)
     }
 
-    /// The items `i` that a condition with these values admits.
     pub(super) fn read_items(
         &self,
         session: &mut Session<'_>,
@@ -79,7 +74,6 @@ impl Entry {
         rows::items(&session.query(&text, values)?)
     }
 
-    /// Number of items that are not older than this.
     pub(super) fn live(
         &self,
         session: &mut Session<'_>,
@@ -92,7 +86,7 @@ impl Entry {
         Ok(self.items.saturating_sub(count(old)))
     }
 
-    /// When events were merged last, as far as the collection has items of that.
+    /// Time of the last merge of which the collection has items.
     pub(super) fn last_move(&self, session: &mut Session<'_>) -> Result<i64, CollectionError> {
         let text = format!("SELECT max(moved_at) FROM {} WHERE moved_at IS NOT NULL", self.table());
         let rows = session.query(&text, &[])?;
@@ -106,7 +100,7 @@ fn member(row: &Row) -> Result<Member<'_>, CollectionError> {
     Ok((row.try_get(0)?, row.try_get(1)?, size.map_or(1, unsigned)))
 }
 
-/// Those of some names that there can be: no item has one with this character, and PostgreSQL refuses it.
+/// Those of these names that can exist: no item's name has U+0000, and PostgreSQL refuses it.
 pub(super) fn stored<'n>(
     names: impl IntoIterator<Item = &'n str>,
 ) -> impl Iterator<Item = &'n str> {
@@ -120,7 +114,7 @@ fn count(number: i64) -> usize {
 /// The turn to write to a collection, which ends with its transaction.
 pub(super) struct WriteTransaction<'s, 'c> {
     session: &'s mut Session<'c>,
-    /// The row as it will be written by [`end`](Self::end).
+    /// The row as [`end`](Self::end) will write it.
     pub(super) entry: Entry,
     was: Entry,
     shared: &'s Shared,
@@ -128,17 +122,15 @@ pub(super) struct WriteTransaction<'s, 'c> {
 }
 
 impl<'s, 'c> WriteTransaction<'s, 'c> {
-    /// The turn of the collection whose row was locked.
     pub(super) fn new(session: &'s mut Session<'c>, entry: Entry, shared: &'s Shared) -> Self {
         Self { session, entry, was: entry, shared, windows: shared.windows(entry.id) }
     }
 
-    /// Waits for the lock of a collection's row.
     pub(super) fn lock(session: &mut Session<'_>, name: &str) -> Result<Entry, CollectionError> {
         Entry::select(session, name, "FOR UPDATE")?.ok_or(CollectionError::Unknown)
     }
 
-    /// The entry, locked; none if another transaction holds the lock.
+    /// The entry, locked; `None` if another transaction holds the lock.
     pub(super) fn lock_if_free(
         session: &mut Session<'_>,
         name: &str,
@@ -146,7 +138,7 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Entry::select(session, name, "FOR UPDATE SKIP LOCKED")
     }
 
-    /// Adds items, each in the place of another of its name.
+    /// Adds items, each replacing an item of the same name.
     fn put(&mut self, items: &[Item]) -> Result<Applied, CollectionError> {
         let names: Vec<&str> = items.iter().map(|item| &*item.id).collect();
         let known = self.numbers(&names)?;
@@ -174,7 +166,7 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         let events: Vec<&str> = moves.iter().map(|one| &*one.event).collect();
         let sizes: Vec<i64> = moves.iter().map(|one| signed(one.size)).collect();
         let times: Vec<Option<i64>> = moves.iter().map(|one| one.at).collect();
-        // One that stays in its event is counted anew, as `Item::moved` has it.
+        // An item that stays in its event is renumbered, as in `Item::moved`.
         let text = format!(
             "UPDATE {} i SET event = m.event, event_size = m.size, \
              moved_from = CASE WHEN i.event = m.event THEN coalesce(i.moved_from, i.event) ELSE i.event END, \
@@ -187,7 +179,6 @@ impl<'s, 'c> WriteTransaction<'s, 'c> {
         Ok(())
     }
 
-    /// Deletes the items `i` that a condition with these values admits; how many.
     fn remove(
         &mut self,
         condition: &str,

@@ -1,5 +1,5 @@
-//! Vectors of items in the database, a table for each model: made by whoever first asks for a shortlist,
-//! searched by pgvector, exactly or by an index.
+//! Vectors of items in the database, a table for each model: made when a question first needs a
+//! shortlist, searched by pgvector, exactly or by an index.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,8 +24,8 @@ use crate::{
 
 /// Items whose vectors are made in one transaction.
 const PIECE: usize = 1000;
-/// What an index looks at for as long as fewer items than wanted are admitted, and how closely. Without an
-/// index these mean nothing.
+/// The index continues its search while fewer items than wanted are admitted. Without an index
+/// these have no effect.
 const SEARCH: &str = "SET LOCAL hnsw.iterative_scan = relaxed_order;
      SET LOCAL ivfflat.iterative_scan = relaxed_order; SET LOCAL ivfflat.probes = 20;";
 
@@ -46,21 +46,18 @@ impl fmt::Display for IndexKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Indexed {
-    /// Vectors that were made; the others were there.
     pub made: usize,
-    /// Tables of vectors of other models that were dropped.
     pub dropped: usize,
 }
 
 struct Table {
     entry: Entry,
-    /// Items of smaller numbers have theirs.
+    /// Items of lower numbers have their vectors.
     upto: i64,
     name: String,
 }
 
 impl Table {
-    /// The table, which is made if it is not there.
     fn find(
         session: &mut Session<'_>,
         collection: &str,
@@ -107,7 +104,6 @@ impl Table {
         self.upto >= self.entry.next
     }
 
-    /// The `length` items nearest to each of some vectors.
     fn nearest(
         &self,
         session: &mut Session<'_>,
@@ -133,12 +129,11 @@ impl Table {
     }
 }
 
-/// The fingerprint of a model and the length of the vectors that find its shortlists.
 fn kind_of(engine: &Engine) -> Result<(&str, usize), QueryError> {
     Ok((engine.model().fingerprint(), engine.embedding_dims(SHORTLIST_METHOD)?))
 }
 
-/// Vectors of length 1 by the method of shortlists, which fit into 16 bits a number.
+/// Vectors of length 1 by the method of shortlists, as 16-bit floats.
 fn embedded(engine: &Engine, texts: &[&str]) -> Result<Vec<Option<HalfVector>>, QueryError> {
     let made = engine.embed(texts, &Query::new(SHORTLIST_METHOD))?;
     let unit = |vector: Vec<f32>| {
@@ -149,7 +144,7 @@ fn embedded(engine: &Engine, texts: &[&str]) -> Result<Vec<Option<HalfVector>>, 
     Ok(made.vectors.into_iter().map(|vector| vector.and_then(unit)).collect())
 }
 
-/// Makes the vectors of the next items that have none; how many, and nothing when there are none left.
+/// Makes the vectors of the next items that have none; returns how many, `None` if none are left.
 fn fill(shared: &Shared, name: &str, engine: &Engine) -> Result<Option<usize>, ChooseError> {
     let kind = kind_of(engine)?;
     let filled = shared.pool.ask(|session| {
@@ -158,7 +153,7 @@ fn fill(shared: &Shared, name: &str, engine: &Engine) -> Result<Option<usize>, C
                     FOR UPDATE";
         let rows = session.query(lock, &[&table.entry.id, &kind.0])?;
         let upto: i64 = rows.first().ok_or(CollectionError::Unknown)?.try_get(0)?;
-        // Numbers below that of the next item are those of items that are there or gone for good.
+        // Numbers below that of the next item belong to items that exist or are gone for good.
         let next = Entry::read(session, name)?.next;
         if upto >= next {
             return Ok(Ok(None));
@@ -223,8 +218,8 @@ pub(super) fn nearest(
     }
 }
 
-/// Makes the vectors of a collection's items and an index of them; `on_made` is told how many were
-/// made so far. With `only`, vectors of other models are dropped.
+/// Makes the vectors of a collection's items and an index of them; `on_made` gets the number made
+/// so far. With `only`, vectors of other models are dropped.
 pub(super) fn index(
     shared: &Shared,
     name: &str,

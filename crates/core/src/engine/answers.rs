@@ -1,4 +1,4 @@
-//! What the engine answers: numbers in the order of the question, and what could not be scored.
+//! The engine's answers: numbers in the order of the question, and what could not be scored.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ pub struct Counts {
     pub texts: u64,
     /// Their tokens, as far as they were read.
     pub tokens: u64,
-    /// Tokens that no word was found for.
+    /// Tokens without a known word.
     pub unknown: u64,
 }
 
@@ -58,17 +58,17 @@ impl std::fmt::Display for Reason {
 /// The vectors of texts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Embeddings {
-    /// One for each text, in order; none for a text without a known word.
+    /// In the order of the texts; `None` for a text without a known word.
     pub vectors: Vec<Option<Vec<f32>>>,
     /// Dimensions of every vector.
     pub dims: usize,
     /// Tokens of each text.
     pub tokens: Vec<usize>,
-    /// Tokens of each text that a word was found for.
+    /// Tokens of each text with a known word.
     pub known: Vec<usize>,
     /// Texts without a vector.
     pub unscored: Vec<usize>,
-    /// Why, for each of them.
+    /// The reason of each unscored text.
     pub reasons: Vec<Reason>,
     /// Texts that were cut short.
     pub truncated: Vec<usize>,
@@ -79,21 +79,22 @@ pub struct Embeddings {
 /// The scores of pairs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scores {
-    /// One for each pair, in order; 0 for a pair that could not be scored.
+    /// In the order of the pairs; 0 for a pair that could not be scored.
     pub scores: Vec<f32>,
     /// Pairs that could not be scored.
     pub unscored: Vec<usize>,
-    /// Why, for each of them.
+    /// The reason of each unscored pair.
     pub reasons: Vec<Reason>,
     /// Pairs of which a text was cut short.
     pub truncated: Vec<usize>,
     /// For each pair the shares of listed words of both texts, if requested.
     pub known: Vec<[f32; 2]>,
-    /// For each pair how its texts are opposed, if requested; not at all where one could not be scored.
+    /// How the texts of each pair are opposed, if requested; empty for a pair that could not be
+    /// scored.
     pub opposes: Vec<Oppositions>,
     /// For each pair whether its texts are [related](crate::Query::related), if there is a threshold.
     pub related: Vec<bool>,
-    /// The measure used.
+    /// The measure that scored.
     pub measure: Measure,
     /// What was read.
     pub counts: Counts,
@@ -102,7 +103,7 @@ pub struct Scores {
 /// A candidate and its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ranked {
-    /// Its place among the candidates.
+    /// Its index among the candidates.
     pub index: usize,
     /// Its score.
     pub score: f32,
@@ -111,11 +112,11 @@ pub struct Ranked {
 /// Candidates in the order of their scores.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Ranking {
-    /// Best first; without the unscored.
+    /// Best first, without unscored candidates.
     pub results: Vec<Ranked>,
     /// Candidates that could not be scored, by index.
     pub unscored: Vec<usize>,
-    /// Why, for each of them.
+    /// The reason of each unscored candidate.
     pub reasons: Vec<Reason>,
     /// Candidates that were cut short.
     pub truncated: Vec<usize>,
@@ -125,9 +126,9 @@ pub struct Ranking {
     pub known: Vec<f32>,
     /// The share of listed words of the query, if requested or not all of them are.
     pub query_known: Option<f32>,
-    /// The measure used.
+    /// The measure that scored.
     pub measure: Measure,
-    /// Candidates scored; the others among the scorable could not have been in the results.
+    /// Number of scored candidates; the other scorable ones could not have been in the results.
     pub scored: usize,
     /// Counts of what was read, without the query.
     pub counts: Counts,
@@ -177,7 +178,7 @@ impl Parts for Embeddings {
     }
 }
 
-/// The results of parts stand one after the other until [`Ranking::order`] puts them in order.
+/// The results of parts follow each other until [`Ranking::order`] sorts them.
 impl Parts for Ranking {
     fn append(&mut self, part: Self, first: usize) {
         self.measure = part.measure;

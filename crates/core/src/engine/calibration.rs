@@ -1,10 +1,10 @@
-//! Thresholds found on labelled pairs, kept in the model file: section `calibration`.
+//! Thresholds found on labelled pairs, stored in the model file: section `calibration`.
 //!
 //! Its settings are JSON: an object that holds, for each key `method/measure`, the numbers of
 //! [`Threshold`]. Three F32 tensors have a row for each key, in the order of the keys: `quantiles`
-//! (101), `related` and `unrelated` (100 each). Tensors, because a service reads the header at every
-//! start, and 301 numbers for each method would be most of it. How thresholds are found is not
-//! known here.
+//! (101), `related` and `unrelated` (100 each). They are tensors because a service reads the header
+//! at every start, and 301 numbers for each method would be most of it. How thresholds are found is
+//! not known here.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::model::{Model, ModelError, Section};
 
 const SECTION: &str = "calibration";
 
-/// Quantiles kept: 0 % to 100 %.
+/// Stored quantiles: 0 % to 100 %.
 const QUANTILES: usize = 101;
 /// Equal bins of the histograms.
 pub const BINS: usize = 100;
@@ -26,7 +26,7 @@ pub const BINS: usize = 100;
 /// Scores of one method under one measure on labelled pairs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibration {
-    /// The threshold, and how it did on the pairs it was found on.
+    /// The threshold, and its results on the pairs that it was found on.
     #[serde(flatten)]
     pub threshold: Threshold,
     /// Scores below which 0 %, 1 % … 100 % of all pairs lie.
@@ -69,7 +69,7 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    /// The least score that counts as related: scores have single precision.
+    /// The lowest score that counts as related, in the single precision of scores.
     pub fn least(&self) -> f32 {
         let nearest = self.threshold as f32;
         if f64::from(nearest) < self.threshold { nearest.next_up() } else { nearest }
@@ -178,23 +178,22 @@ fn key(method: &str, measure: Measure) -> String {
     format!("{method}/{}", measure.name())
 }
 
-/// A method may be one that this version does not know; a measure may not.
+/// The method may be unknown to this version; the measure may not.
 fn is_key(key: &str) -> bool {
     key.split_once('/').is_some_and(|(method, measure)| {
         !method.is_empty() && Measure::ALL.iter().any(|known| known.name() == measure)
     })
 }
 
-/// A share of related pairs for every score, which never falls as scores rise.
+/// The share of related pairs at every score, which never falls as scores rise.
 ///
-/// The pairs of a calibration lie in equal bins of scores. The share of related pairs in a bin follows
-/// chance where a bin holds few, so neighbours whose shares fall are made one (pool adjacent
-/// violators) until none does, and between the middles of bins it goes straight.
+/// The pairs of a calibration are counted in equal bins of scores. In a bin with few pairs the
+/// share depends on chance, so neighbouring bins are merged while shares fall (pool adjacent
+/// violators); between the middles of bins the share is interpolated linearly.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probability {
     low: f64,
     width: f64,
-    /// The share in the middle of each bin.
     shares: Vec<f64>,
 }
 
@@ -211,15 +210,15 @@ impl Pool {
 }
 
 impl Probability {
-    /// What a calibration says, if it saw related pairs and others. Its prior says how many of all
-    /// pairs are related; without one they are as many as it saw.
+    /// The probabilities of a calibration that has related and unrelated pairs. The prior is the
+    /// share of related pairs among all pairs; by default it is their share in the calibration.
     pub fn of(calibration: &Calibration) -> Option<Self> {
         let sum = |bins: &[f32]| bins.iter().map(|&count| f64::from(count)).sum::<f64>();
         let (related, unrelated) = (sum(&calibration.related), sum(&calibration.unrelated));
         let threshold = &calibration.threshold;
         let width = (threshold.high - threshold.low) / BINS as f64;
         let prior = threshold.prior.unwrap_or(related / (related + unrelated));
-        // The inverse of the width must be a number, too, so that no score becomes one that is not.
+        // The inverse of the width must be finite too, so that every score yields a number.
         if !(related > 0.0 && unrelated > 0.0 && (1.0 / width).is_finite() && prior.is_finite()) {
             return None;
         }
@@ -229,7 +228,7 @@ impl Probability {
             let related = weights[0] * f64::from(related);
             let all = related + weights[1] * f64::from(unrelated);
             let mut pool = Pool { related, all, bins: 1 };
-            // An empty bin says nothing and goes with those before it.
+            // An empty bin joins the bins before it.
             while let Some(before) =
                 pools.pop_if(|last| pool.all <= 0.0 || last.share() >= pool.share())
             {
@@ -281,8 +280,7 @@ mod tests {
         Calibration { threshold, quantiles: vec![0.0; QUANTILES], related, unrelated }
     }
 
-    /// Where every bin holds many pairs, the share in a bin is what was seen there, or what the prior
-    /// makes of it.
+    /// Where every bin has many pairs, its share is the observed one, adjusted to the prior.
     #[test]
     fn shares_are_those_of_the_bins() {
         let related: Vec<f32> = (0..BINS).map(|bin| bin as f32).collect();

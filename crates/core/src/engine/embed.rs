@@ -26,7 +26,7 @@ impl Engine {
         self.embed_seen(texts, query, |_| {})
     }
 
-    /// [`Engine::embed`], of which `look` sees each text as it was read.
+    /// [`Engine::embed`]; `look` sees each text as it was read.
     pub fn embed_seen<T: AsRef<str>>(
         &self,
         texts: &[T],
@@ -36,8 +36,8 @@ impl Engine {
         self.embed_by((self.scorer_of(query)?, query.method.info()), texts, query, look)
     }
 
-    /// The method that `auto` stands for where vectors are wanted: the model's choice if that has
-    /// vectors, else the mean that suits what its vectors' lengths say.
+    /// The method that `auto` stands for in requests for vectors: the model's choice if it has
+    /// vectors, else a mean of word vectors, chosen by how informative the vectors' lengths are.
     pub fn auto_embedding(&self) -> Method {
         if self.embeds(self.auto) {
             return self.auto;
@@ -48,7 +48,7 @@ impl Engine {
         }
     }
 
-    /// Whether a method has a vector of a single text, as far as this model can tell.
+    /// Whether a method can embed a single text, as far as this model can tell.
     pub fn embeds(&self, method: Method) -> bool {
         matches!(self.scorer(method), Ok(Scorer::Embed(_)))
     }

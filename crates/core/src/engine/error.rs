@@ -1,4 +1,4 @@
-//! What a caller asked that cannot be answered, and where in the question it stands.
+//! Errors of questions, and the text at fault.
 
 use crate::engine::answers::Reason;
 use crate::engine::fuse::FusedProblem;
@@ -90,7 +90,7 @@ pub enum QueryError {
         /// The method.
         method: &'static str,
     },
-    /// The model does not know opposites.
+    /// The model has no section of opposites.
     #[error("the model does not tell opposites: {reason}")]
     OppositesUnknown {
         /// What the model lacks, and the command that adds it.
@@ -160,7 +160,7 @@ fn counting_methods() -> String {
 }
 
 impl Place {
-    /// The same place in the whole question; its part began at item `first`.
+    /// The same place in the whole question, for a part that began at item `first`.
     pub fn moved(self, first: usize) -> Self {
         match self {
             Self::Text(index) => Self::Text(index + first),
@@ -184,7 +184,7 @@ impl QueryError {
         self.clone().place_mut().map(|place| *place)
     }
 
-    /// The problem without the place of the text at fault; the whole message if no text is at fault.
+    /// The problem without the text's place; the whole message if no text is at fault.
     pub fn problem(&self) -> String {
         let message = self.to_string();
         let place = self.place().map(|place| format!("{place} "));
@@ -212,7 +212,6 @@ impl QueryError {
         }
     }
 
-    /// Why a text has no score, where this says so.
     pub(crate) fn reason(&self) -> Option<Reason> {
         match self {
             Self::EmptyText { .. } => Some(Reason::Empty),
@@ -222,7 +221,7 @@ impl QueryError {
         }
     }
 
-    /// The same error in the whole question; its part began at item `first`.
+    /// The same error in the whole question, for a part that began at item `first`.
     pub fn moved(mut self, first: usize) -> Self {
         if let Some(place) = self.place_mut() {
             *place = place.moved(first);
@@ -230,7 +229,7 @@ impl QueryError {
         self
     }
 
-    /// The same error at another place, where a text is at fault.
+    /// The same error with another place, if a text is at fault.
     pub fn placed(mut self, at: Place) -> Self {
         if let Some(place) = self.place_mut() {
             *place = at;

@@ -1,4 +1,4 @@
-//! The thresholds that streams are followed by, as they were found for a model: section `events`.
+//! The thresholds for following streams that were found for a model: section `events`.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ impl EventRules {
         }
     }
 
-    /// What a model file holds of them.
+    /// The thresholds as a model file stores them.
     pub fn fitted(&self) -> Fitted {
         let settings = serde_json::json!(self).to_string();
         Fitted { section: SECTION, settings, tensors: Vec::new(), bytes: Vec::new() }

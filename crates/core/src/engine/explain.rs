@@ -1,4 +1,4 @@
-//! Why two texts scored as they did: their words, the products between them, and what each adds.
+//! Why two texts got their score: their words, the cosines between them, and the share of each.
 
 use cognate_kernels::vector;
 
@@ -43,22 +43,22 @@ pub struct UnknownToken {
     pub share: Option<f32>,
 }
 
-/// Why two texts scored as they did. The shares of words and unknown tokens add up to the score.
+/// Why two texts got their score. The shares of words and unknown tokens add up to the score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// The score, as `similarity` gives it.
     pub score: f32,
-    /// Whether a text had nothing to be scored by.
+    /// Whether a text has nothing to be scored by.
     pub unscored: bool,
     /// Whether either text was cut short.
     pub truncated: [bool; 2],
     /// The share of listed words of either text.
     pub known: [f32; 2],
-    /// Words of the one text that a vector was found for.
+    /// Words of the one text that have a vector.
     pub one: Vec<ExplainedWord>,
     /// Words of the other.
     pub other: Vec<ExplainedWord>,
-    /// Tokens of the one text that no word was found for.
+    /// Tokens of the one text without a known word.
     pub one_unknown: Vec<UnknownToken>,
     /// Tokens of the other.
     pub other_unknown: Vec<UnknownToken>,
@@ -66,10 +66,10 @@ pub struct Explanation {
     pub cosines: Vec<Vec<f32>>,
     /// The shares that add up to the score, if the score divides into words.
     pub shares: Option<Shares>,
-    /// Which words of the other text each word of the one was read from, for methods that look at
-    /// one text with the words of the other.
+    /// For each word of the one text, the words of the other that it attends to, for methods that
+    /// read one text by the words of the other.
     pub attention: Option<Vec<Attention>>,
-    /// How the texts are opposed, where the model knows opposites; the words are those of the explanation.
+    /// How the texts are opposed, if the model knows opposites; by words of the explanation.
     pub opposes: Vec<Opposition>,
 }
 
@@ -156,7 +156,7 @@ impl Engine {
 }
 
 /// Texts of the same words score 1 by rule, even where their words' vectors cancel out or have no
-/// length. What their shares lack of the score then belongs to all words alike.
+/// length. The difference to the sum of shares is then divided among all words.
 fn share_alike(shares: &mut Shares, score: f32) {
     const ROUNDING: f32 = 1e-4;
     let lacking = score - shares.one.iter().chain(&shares.other).sum::<f32>();

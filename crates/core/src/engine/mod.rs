@@ -57,7 +57,7 @@ use crate::model::{Model, Phrase};
 pub struct Engine {
     model: Model,
     scorers: Vec<Result<Scorer, Unavailable>>,
-    /// What scores, and knows opposites, without names.
+    /// The scorer that knows opposites, without names.
     without_names: Option<Scorer>,
     auto: Method,
     limits: TextLimits,
@@ -101,8 +101,8 @@ impl Engine {
         self.scorers.get(method as usize).and_then(|scorer| scorer.as_ref().err())
     }
 
-    /// The scorer of a method, if the model can serve it: for whoever looks texts up once and scores
-    /// them often.
+    /// The scorer of a method, if the model can serve it: for callers that look texts up once and
+    /// score them often.
     pub fn scorer(&self, method: Method) -> Result<&Scorer, QueryError> {
         match self.scorers.get(method as usize) {
             Some(Ok(scorer)) => Ok(scorer),
@@ -134,7 +134,7 @@ impl Engine {
         }
     }
 
-    /// Reads a text into `phrase`, or returns what is wrong with it. `true` if the text was cut.
+    /// Reads a text into `phrase`, or returns why it cannot be scored. `true` if the text was cut.
     fn read(
         &self,
         phrase: &mut Phrase<'_>,
@@ -146,9 +146,10 @@ impl Engine {
         self.finish(phrase, text, query, place)
     }
 
-    /// Begins to read a text, before others and then this one are [finished](Self::finish).
+    /// Begins to read a text; after the other texts of a block have begun too,
+    /// [`finish`](Self::finish) ends the reading of each.
     fn begin(&self, phrase: &mut Phrase<'_>, text: &str) {
-        // A longer text is refused before it is looked at.
+        // A longer text is refused before it is read.
         if text.len() <= self.limits.bytes {
             phrase.begin(text, self.limits.tokens);
         }
@@ -179,8 +180,8 @@ impl Engine {
         Ok(cut)
     }
 
-    /// Finishes a text of a list that was begun; one that cannot be scored is left out unless the query
-    /// wants that refused.
+    /// Finishes a text of a list that was begun; a text that cannot be scored is left out unless
+    /// the query wants that refused.
     fn finish_item(
         &self,
         phrase: &mut Phrase<'_>,
@@ -250,7 +251,7 @@ impl Item {
         self == Self::Read { cut: true }
     }
 
-    /// Why it has no score: it was left out, or `scorable` is not so.
+    /// Why it has no score: it was left out, or it is not `scorable`.
     fn reason(self, scorable: bool) -> Option<Reason> {
         match self {
             Self::Left(reason) => Some(reason),

@@ -1,4 +1,5 @@
-//! How two texts are opposed, and the words that carry it: told when asked, whatever method scores.
+//! How two texts are opposed, and the words that show it: returned on request, whatever method
+//! scores.
 
 use crate::engine::workspace::Workspace;
 use crate::engine::{Engine, Opposites, OppositionKind, Oppositions, Place, Query, QueryError};
@@ -21,8 +22,8 @@ pub struct OpposedWord {
 pub struct Opposition {
     /// The kind.
     pub kind: OppositionKind,
-    /// The words of the one text and of the other that carry it, in their order. One text has none where
-    /// only the other negates.
+    /// The words of the one text and of the other that show it, in the order of the texts. A text
+    /// has none where only the other negates.
     pub words: [Vec<OpposedWord>; 2],
 }
 
@@ -32,7 +33,7 @@ impl Engine {
         self.known_opposites(None).map(|_| ()).ok_or_else(polarity::missing)
     }
 
-    /// How two texts are opposed; nothing where they are not. Length limits and cuts are those of the
+    /// How two texts are opposed; empty if they are not. Length limits and cuts are those of the
     /// query; its method does not matter.
     pub fn opposes(&self, a: &str, b: &str, query: &Query) -> Result<Vec<Opposition>, QueryError> {
         self.polarity(query)?;
@@ -45,8 +46,8 @@ impl Engine {
         Ok(told)
     }
 
-    /// The kinds by which each of many texts is opposed to one, in their order; for lists that leave out
-    /// opposites, or tell them of their results. A text that cannot be read is opposed by none.
+    /// The kinds by which each of many texts is opposed to one, in their order; for lists that
+    /// leave out or mark opposed results. A text that cannot be read is not opposed.
     pub fn opposes_each<T: AsRef<str>>(
         &self,
         text: &str,
@@ -74,13 +75,13 @@ impl Engine {
         self.known_opposites(query.opposites).ok_or_else(reason)
     }
 
-    /// What the method that counts these opposites knows of them, if the model serves it.
+    /// The opposites as the method that counts them knows them, if the model serves it.
     pub(super) fn known_opposites(&self, wanted: Option<Opposites>) -> Option<&Polarity> {
         let without = self.without_names.iter().filter(|_| wanted == Some(Opposites::WithoutNames));
         without.chain(self.scorers.iter().flatten()).find_map(Scorer::polarity)
     }
 
-    /// How two texts that were read are opposed; nothing where the model does not know.
+    /// How two texts that were read are opposed; empty if the model has no opposites.
     pub(super) fn told(&self, texts: [&Phrase<'_>; 2], query: &Query) -> Vec<Opposition> {
         let Some(polarity) = self.known_opposites(query.opposites) else { return Vec::new() };
         let told = polarity.tell(texts).into_iter().map(|opposition| {
@@ -92,7 +93,6 @@ impl Engine {
     }
 }
 
-/// The tokens of a text at these places, which rise.
 fn words(phrase: &Phrase<'_>, places: &[u32]) -> Vec<OpposedWord> {
     let tokens = (0..).zip(phrase.tokens().iter());
     let chosen = tokens.filter(|(place, _)| places.binary_search(place).is_ok());

@@ -1,4 +1,4 @@
-//! Questions answered by a method that is not one of those of this library.
+//! Questions answered by a caller's own method.
 
 use crate::engine::{
     Embeddings, Engine, Explanation, Query, QueryError, RankOptions, Ranking, Scores, TextPair,
@@ -45,7 +45,7 @@ impl Engine {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn by<'e>(&'e self, scorer: &'e Scorer, info: &'e Info) -> OwnMethod<'e> {
-        // Texts are read as for a method that reads the same of them.
+        // Texts are read as for a library method of the same [`Reads`](crate::methods::Reads).
         let method = match info.reads {
             Reads::Words => Method::AvgCos,
             Reads::Tokens => Method::Jaccard,

@@ -1,4 +1,4 @@
-//! How a question is asked: method, measure, what to do with unknown and overlong texts.
+//! The settings of a question: method, measure, and what happens with unknown and overlong texts.
 
 use crate::engine::error::{Place, QueryError};
 use crate::engine::scorable;
@@ -42,11 +42,11 @@ pub struct Query {
     pub method: Method,
     /// The measure; none means the method's own.
     pub measure: Option<Measure>,
-    /// What opposites do to a score; none means what they do in the method.
+    /// What opposites do to a score; `None` means what they do in the method.
     pub opposites: Option<Opposites>,
     /// Whether answers tell how texts are opposed, where the model knows opposites.
     pub opposes: bool,
-    /// From which score on texts are related; none where answers do not tell whether they are.
+    /// Texts whose score reaches this are related; `None` if answers have no verdicts.
     pub threshold: Option<f32>,
     /// Whether a text that cannot be scored (without a known word, empty, or too long) is an error.
     /// Otherwise it is listed, with the reason. The query of a ranking must be neither empty nor too
@@ -56,13 +56,13 @@ pub struct Query {
     pub truncate: bool,
     /// Whether the share of known words of each text is returned.
     pub coverage: bool,
-    /// The least share of known words of a text that candidates are ranked for; one that has fewer is taken
-    /// for one without a known word.
+    /// The least share of known words of the text that candidates are ranked for; a text with fewer
+    /// counts as one without a known word.
     pub min_known: f32,
 }
 
 impl Query {
-    /// A method with the usual settings.
+    /// A method with the default settings.
     pub fn new(method: Method) -> Self {
         Self {
             method,
@@ -77,14 +77,14 @@ impl Query {
         }
     }
 
-    /// The method whose scores answer: where opposites are ignored, the one without them.
+    /// The method that scores: where opposites are ignored, the one that does not count them.
     pub(super) fn scored_by(&self) -> Method {
         let plain = self.method.info().ignoring_opposites;
         plain.filter(|_| self.opposites == Some(Opposites::Ignore)).unwrap_or(self.method)
     }
 
-    /// The query with this said of opposites, by the method that scores then: names, costs and thresholds
-    /// are those of that one.
+    /// Sets how opposites count, and exchanges the method if another scores then, whose name, cost
+    /// and thresholds apply.
     pub fn with_opposites(self, opposites: Option<Opposites>) -> Self {
         let query = Self { opposites, ..self };
         Self { method: query.scored_by(), ..query }
@@ -95,8 +95,8 @@ impl Query {
         scorable(text, info) && (self.min_known <= 0.0 || text.known_share() >= self.min_known)
     }
 
-    /// The share of known words of a text that candidates are ranked for, where it is told: if it was
-    /// asked for, or not all of them are known.
+    /// The share of known words of a text that candidates are ranked for, if requested, or if not
+    /// all of them are known.
     pub(crate) fn told_share(&self, text: &Phrase<'_>) -> Option<f32> {
         Some(text.known_share()).filter(|share| self.coverage || *share < 1.0)
     }
@@ -114,17 +114,17 @@ pub struct RankOptions {
     pub query: Query,
     /// Most results; none for all.
     pub top_k: Option<usize>,
-    /// The least score of a result; none for any.
+    /// The lowest score of a result; `None` for any.
     pub min_score: Option<f32>,
 }
 
 impl RankOptions {
-    /// Everything, in order.
+    /// All candidates, best first.
     pub fn all(query: Query) -> Self {
         Self { query, top_k: None, min_score: None }
     }
 
-    /// Whether a score reaches the least score.
+    /// Whether a score reaches `min_score`.
     pub(crate) fn wants(&self, score: f32) -> bool {
         self.min_score.is_none_or(|least| score >= least)
     }

@@ -51,7 +51,6 @@ fn of(method: &str, explained: &Explanation) -> String {
     }
 }
 
-/// How the texts are opposed, and the words that carry it.
 fn told_of_opposites(explained: &Explanation) -> String {
     let kind = |Opposition { kind, words }: &Opposition| {
         let words = words.iter().flatten().map(|word| format!("\"{}\"", word.token));
@@ -74,7 +73,7 @@ fn seen(explained: &Explanation, query: &Attention) -> Option<String> {
     Some(format!(" \"{query}\" was read from \"{post}\" most ({weight:.2}{cosine})."))
 }
 
-/// The share of the score of each token, both texts together, the largest first.
+/// The share of each token in the score, both texts together, the largest first.
 fn shares_of_tokens(explained: &Explanation) -> Vec<(&str, f32)> {
     let words = explained.one.iter().chain(&explained.other);
     let mut shares: Vec<(&str, f32)> =
@@ -129,8 +128,8 @@ fn without_spaces(token: &str) -> bool {
     token.chars().any(of_script)
 }
 
-/// The two words, one of each text, not the same and neither with a stand-in for its vector, whose
-/// vectors point most the same way.
+/// The two most similar words, one of each text, not the same and neither with a stand-in for its
+/// vector.
 fn closest(explained: &Explanation) -> Option<(&str, &str, f32)> {
     let cells = explained.cosines.iter().zip(&explained.one).flat_map(|(row, one)| {
         row.iter().zip(&explained.other).map(move |(&cosine, other)| (one, other, cosine))

@@ -1,4 +1,4 @@
-//! What an engine can be asked with its model, for people: what `auto` is, and what is missing.
+//! What an engine can serve with its model, for people: what `auto` is, and what is missing.
 
 use std::fmt;
 
@@ -12,15 +12,15 @@ use crate::methods::{Auto, Kind, Method, Unavailable};
 pub struct Served {
     /// The method that `auto` chooses.
     pub auto: &'static str,
-    /// Why it is this one.
+    /// Why it was chosen.
     pub auto_because: &'static str,
     /// Why it cannot be served, if it cannot.
     pub auto_unavailable: Option<String>,
-    /// Methods that the model lacks something for, those together that lack the same.
+    /// Methods that lack something in the model, grouped by what they lack.
     pub missing: Vec<Missing>,
 }
 
-/// Methods that lack the same.
+/// Methods that lack the same section of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Missing {
     /// Their names.

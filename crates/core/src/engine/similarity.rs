@@ -5,11 +5,11 @@ use crate::engine::{Engine, Oppositions, Place, Query, QueryError, Scores, finit
 use crate::methods::{Info, Kind, Scorer, polarity};
 use crate::model::Phrase;
 
-/// Pairs that are read before the first of them is scored: the memory in which a text's words are looked up
-/// comes near while other texts are cut, and rows while the words of others are found.
+/// Pairs that are read before the first of them is scored: memory for the words of one text is
+/// prefetched while other texts are tokenised, and rows while other words are looked up.
 const BLOCK: usize = 8;
 
-/// Two texts that are compared, wherever they are kept: pairs are scored as they were parsed.
+/// Two texts to compare: pairs are scored in the form in which they were parsed.
 pub trait TextPair {
     /// The texts.
     fn texts(&self) -> (&str, &str);
@@ -103,9 +103,9 @@ impl Engine {
         Ok(answer)
     }
 
-    /// The scores of pairs among some texts, named by their indices: each as [`Engine::similarity`] scores it,
-    /// bit for bit, and none if one of the two cannot be scored. A text is read once, and prepared once for
-    /// the pairs in a row of which it is the second.
+    /// The scores of pairs among some texts, named by their indices: each as [`Engine::similarity`]
+    /// scores it, bit for bit; `None` if one of the two cannot be scored. A text is read once, and
+    /// prepared once for consecutive pairs in which it is the second.
     pub fn similarity_among<T: AsRef<str>>(
         &self,
         texts: &[T],
@@ -150,7 +150,7 @@ impl Engine {
         Ok(scores)
     }
 
-    /// Finishes the texts of a pair that were begun, and notes what is to be told of them.
+    /// Finishes the texts of a pair that were begun, and notes their cuts and known words.
     fn finish_pair(
         &self,
         [one, other]: &mut [Phrase<'_>; 2],

@@ -1,5 +1,3 @@
-//! How long texts may be.
-
 use crate::engine::{Engine, Place, Query, QueryError, scorable};
 use crate::methods::{Method, Scorer};
 use crate::model::Phrase;
@@ -7,7 +5,7 @@ use crate::model::Phrase;
 /// Limits of the length of texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextLimits {
-    /// Most bytes, looked at before anything else.
+    /// Most bytes, checked before anything else.
     pub bytes: usize,
     /// Most characters.
     pub chars: usize,
@@ -16,7 +14,7 @@ pub struct TextLimits {
 }
 
 impl TextLimits {
-    /// The limits in force unless others are set.
+    /// The default limits.
     pub const DEFAULT: Self = Self { bytes: 32 << 10, chars: 8192, tokens: 512 };
 
     /// Refuses an empty or overlong text.
@@ -39,13 +37,12 @@ impl TextLimits {
     }
 }
 
-/// White space as the contract has it: Unicode's, and the four separators that Python counts too.
 fn is_space(character: char) -> bool {
     character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
 }
 
 impl Engine {
-    /// Whether a ranking by this method may be asked for in parts: not where a candidate's score
+    /// Whether a ranking by this method may be computed in parts: not where a candidate's score
     /// depends on the other candidates.
     pub fn ranks_in_parts(&self, method: Method) -> bool {
         !matches!(self.scorer(method), Ok(Scorer::RankList(_)))
@@ -57,8 +54,8 @@ impl Engine {
         self.measure(scorer, query.method.info(), query).map(|_| ())
     }
 
-    /// Whether a method can explain the score of two texts: one that ranks can, unless a score of it
-    /// is one in a whole list.
+    /// Whether a method can explain the score of two texts: a method that ranks can, unless its
+    /// scores depend on the whole list.
     pub fn check_explain(&self, query: &Query) -> Result<(), QueryError> {
         match self.scorer_of(query)? {
             Scorer::RankList(_) => Err(QueryError::OnlyRanks { method: query.method.name() }),

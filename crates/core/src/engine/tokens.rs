@@ -1,12 +1,12 @@
-//! The tokens of texts without their order, for those who keep an index of them.
+//! The tokens of texts without their order, for callers that keep an index of them.
 
 use crate::engine::workspace::Workspace;
 use crate::engine::{Engine, Place, Query, QueryError};
 use crate::methods::{Counted, Measure, TokenBag};
 
 impl Engine {
-    /// What of a candidate's tokens its score in a question depends on, where that is so little that
-    /// candidates which agree in it can be scored together.
+    /// The properties of a candidate's tokens that its score depends on, if they are so few that
+    /// candidates which agree in them can be scored together.
     pub fn counted(&self, query: &Query) -> Option<Counted> {
         let plain = !query.truncate && !query.refuse_unscored && !query.coverage;
         let plain = plain && query.min_known <= 0.0;
@@ -14,9 +14,9 @@ impl Engine {
         self.scorer(query.method).ok().map(|_| counted)
     }
 
-    /// The scores of candidates by what they depend on. `each` passes on, for one candidate after the other,
-    /// how often each token of the text occurs in it, in the order of their keys, and how many tokens it has beside
-    /// those: of what is [counted](Engine::counted) once, different ones.
+    /// The scores of candidates by token counts. `each` passes on, for one candidate after the
+    /// other, how often each token of the text occurs in it, in the order of their keys, and how
+    /// many other tokens it has: different tokens if [counted](Engine::counted) once.
     pub fn counted_scores(
         &self,
         text: &str,
@@ -41,8 +41,8 @@ impl Engine {
         Ok(scores)
     }
 
-    /// Passes on the tokens of each text by their keys, in order, with how often each occurs; none of a
-    /// text that has none or cannot be read.
+    /// Passes on the tokens of each text by their keys, in order, with how often each occurs; none
+    /// for a text without tokens or that cannot be read.
     pub fn token_counts<T: AsRef<str>>(
         &self,
         texts: &[T],

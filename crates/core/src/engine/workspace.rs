@@ -1,21 +1,16 @@
-//! Memory that a thread uses again and again: once it has seen texts of some length, questions
-//! about such texts allocate next to nothing. It holds no answers, so no question can see another's.
-
 use std::cell::Cell;
 
 use crate::methods::Scratch;
 use crate::model::phrase::PhraseMemory;
 use crate::model::{Model, Phrase};
 
-/// Phrases a thread keeps the memory of: a pair, or a block of candidates.
+/// Phrases whose memory a thread keeps: a pair, or a block of candidates.
 const KEPT_PHRASES: usize = 40;
 
 thread_local! {
-    /// Working memory of the thread's last question.
     static KEPT: Cell<Option<Box<Memory>>> = const { Cell::new(None) };
 }
 
-/// Working memory of a question, for any model.
 #[derive(Default)]
 struct Memory {
     #[expect(clippy::vec_box, reason = "a phrase takes the box, not what is in it")]
@@ -23,7 +18,7 @@ struct Memory {
     scratch: Scratch,
 }
 
-/// A question's memory; the thread gets it back when it is dropped.
+/// A question's memory, which goes back to the thread on drop.
 pub(super) struct Workspace<'m> {
     model: &'m Model,
     /// `None` only while the value is dropped.
@@ -45,14 +40,13 @@ impl<'m> Workspace<'m> {
         Phrase::with(self.model, self.memory().phrases.pop().unwrap_or_default())
     }
 
-    /// Keeps the memory of phrases that are done with.
+    /// Keeps the memory of finished phrases.
     pub(super) fn take_back(&mut self, phrases: impl IntoIterator<Item = Phrase<'m>>) {
         let kept = &mut self.memory().phrases;
         let room = KEPT_PHRASES.saturating_sub(kept.len());
         kept.extend(phrases.into_iter().take(room).map(Phrase::into_memory));
     }
 
-    /// Working memory of the scorers.
     pub(super) fn scratch(&mut self) -> &mut Scratch {
         &mut self.memory().scratch
     }

@@ -1,5 +1,5 @@
-//! Whether the score of chatter tells found events of no labelled event from the others, and what a list
-//! in the order of that score has at its head.
+//! Whether the score of chatter separates found events without a labelled event from the others,
+//! and what is at the head of a list in the order of that score.
 
 use std::collections::BTreeMap;
 
@@ -12,49 +12,46 @@ use crate::events::draws::Labelled;
 
 /// Fewest texts of an event that is counted.
 const LEAST: usize = 5;
-/// How many of the first events are looked at.
+/// Lengths of the heads of lists that are counted.
 const FIRST: [usize; 4] = [10, 20, 50, 100];
-/// Scores up to which events are kept.
+/// Highest scores of events that are kept.
 const MOST: [f64; 3] = [0.40, 0.45, 0.50];
-/// Most terms of an event; its information is counted whatever they are.
+/// Most terms of an event; its information counts all of them.
 const TERMS: usize = 1 << 11;
 
-/// What the score of chatter tells of found events.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChatterReport {
-    /// The contender that found them.
     pub of: String,
-    /// Fewest texts of those that are counted.
+    /// Fewest texts of a counted event.
     pub least: usize,
     pub events: usize,
-    /// Number of them of which most texts are of no labelled event.
+    /// Number of counted events most texts of which have no labelled event.
     pub chatter: usize,
     /// The probability that such an event has a higher score than another.
     pub auc: f64,
     /// How many of them are among the first.
     pub among: Vec<ChatterAmong>,
-    /// What is left of them up to some scores.
+    /// How many of them remain below some scores.
     pub kept: Vec<ChatterKept>,
 }
 
-/// Number of events of chatter among the first of a list.
+/// Number of chatter events among the first of a list.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChatterAmong {
-    /// Number of events.
     pub first: usize,
-    /// Of the largest.
+    /// Among the largest events.
     pub by_size: usize,
-    /// Of those with the lowest score of chatter.
+    /// Among the events with the lowest score of chatter.
     pub by_chatter: usize,
 }
 
-/// Events with a score of chatter that is not above a certain one.
+/// Events whose score of chatter does not exceed a limit.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChatterKept {
     pub most: f64,
     pub chatter: usize,
     pub others: usize,
-    /// The share that these have of the texts of all others.
+    /// Their share of the texts of all events that are not chatter.
     pub texts: f64,
 }
 
@@ -64,8 +61,7 @@ struct Found {
     is_chatter: bool,
 }
 
-/// What the score tells of the events that a contender found; nothing where all of them are chatter, or
-/// none.
+/// The figures of the events that a contender found; `None` if all of them are chatter, or none.
 pub(super) fn report(
     engine: &Engine,
     stream: &Labelled,
@@ -95,7 +91,7 @@ pub(super) fn report(
     let chatter = |all: &[Found], first: usize| {
         all.iter().take(first).filter(|event| event.is_chatter).count()
     };
-    // Events of one size, or one score, stay in the order in which they began.
+    // Events of equal size, or score, stay in the order in which they began.
     all.sort_by_key(|event| std::cmp::Reverse(event.size));
     let by_size = FIRST.map(|first| chatter(&all, first));
     all.sort_by(|one, other| one.score.total_cmp(&other.score));

@@ -1,4 +1,4 @@
-//! When labelled and found events were, and which words tell each apart: what the report shows of them.
+//! The times of labelled and found events, and their characteristic words, for the report.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,24 +9,23 @@ use cognate::window::naming::{TermCounts, Terms};
 
 use crate::events::draws::Labelled;
 
-/// Most labelled events, and most found ones, of which the course is told.
+/// Most labelled events, and most found ones, whose course is shown.
 const SHOWN: usize = 20;
-/// Words and phrases that name an event, and terms that are counted to find them.
+/// Words and phrases that name an event, and terms counted to find them.
 const NAMES: usize = 6;
 const TERMS: usize = 1 << 16;
 
 /// An event and the times of its texts, in rising order.
 #[derive(Debug, Clone)]
 pub(super) struct Course {
-    /// The label; of a found event which label most of its texts have.
+    /// The label; for a found event the label of most of its texts.
     pub(super) name: String,
     pub(super) found: bool,
-    /// Words and phrases that tell it apart from the stream.
     pub(super) words: Vec<String>,
     pub(super) times: Vec<i64>,
 }
 
-/// The courses of the largest labelled events, by their names, and of the largest events found.
+/// The courses of the largest labelled events, by name, and of the largest found events.
 pub(super) fn courses(engine: &Engine, stream: &Labelled, found: &[u64]) -> Vec<Course> {
     let mut terms = Terms::default();
     let mut all = TermCounts::default();
@@ -59,7 +58,7 @@ pub(super) fn courses(engine: &Engine, stream: &Labelled, found: &[u64]) -> Vec<
     for (size, event) in several.take(SHOWN) {
         let members = stream.gold.iter().zip(found).filter(|&(_, &known)| known == event);
         let members: Vec<u64> = members.map(|(&gold, _)| gold).collect();
-        // The labelled event that most of its texts are of, if there is one.
+        // The labelled event of most of its texts, if there is one.
         let most =
             largest(&members).into_iter().find_map(|(count, gold)| Some((count, named(gold)?)));
         let name = most.map_or_else(

@@ -1,4 +1,4 @@
-//! Streams of labelled texts: as they are written, and drawn from their events.
+//! Streams of labelled texts: as they are, and drawn from their events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,12 +18,11 @@ const SPAN_MS: usize = 5 * 86_400_000;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Labelled {
     pub(super) texts: Vec<String>,
-    /// Times in milliseconds, in rising order.
     pub(super) times: Vec<i64>,
-    /// For each text the index of its event in `names`; texts without an event have numbers beyond.
+    /// For each text the index of its event in `names`; texts without an event have higher numbers.
     pub(super) gold: Vec<u64>,
     pub(super) names: Vec<String>,
-    /// For each text how many came with the same event, related or not.
+    /// For each text the number of texts collected with its event, related or not.
     pub(super) beside: Vec<usize>,
 }
 
@@ -36,15 +35,15 @@ struct Row {
 }
 
 impl Labelled {
-    /// Whether the window before a text holds an earlier one.
+    /// Whether the window before a text has an earlier one.
     pub(super) fn keeps(&self, earlier: usize, text: usize, limits: Limits) -> bool {
         let time = |at: usize| self.times.get(at).copied().unwrap_or(0);
         let within = |most: i64| time(text).saturating_sub(time(earlier)) <= most;
         earlier + limits.last >= text && limits.within.is_none_or(within)
     }
 
-    /// The stream of a file, and as many drawn from its events as are asked for: every second one of half of
-    /// them, each from a random moment on.
+    /// The stream of a file, and the requested number of streams drawn from it: every second text
+    /// of half of its events, each from a random moment on.
     pub(super) fn draw(path: &Path, options: &EventsOptions) -> Result<Vec<Self>, EvalError> {
         let mut rows = rows(path, options)?;
         if options.interleave {

@@ -1,11 +1,12 @@
-//! `cognate eval events --fit`: what a model needs to follow streams, found on labelled ones and written
-//! into its file.
+//! `cognate eval events --fit`: fits what a model needs to follow streams on labelled ones, and
+//! writes it into the model file.
 //!
-//! `same-event` is fitted by a logistic regression on pairs of a text and one of its nearest: whether both
-//! are of one event. A pair counts by one over the root of its event's texts, so that the largest does not
-//! say it all. Thresholds are chosen by the streams that are drawn of the events, and of those of another file
-//! where one is given, since a threshold that holds on what was fitted may not hold elsewhere; of those within a point
-//! of the best, which chance alone tells apart, the middle one is taken.
+//! `same-event` is fitted by a logistic regression on pairs of a text and one of its nearest:
+//! whether both belong to one event. A pair has the weight of one over the root of its event's
+//! number of texts, so that the largest event does not dominate. Thresholds are chosen on streams
+//! drawn from the events, and on those of another file if given, since a threshold that holds on
+//! the fitted data may not hold elsewhere; of thresholds within a point of the best, which differ
+//! by chance alone, the middle one is taken.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -29,24 +30,24 @@ use crate::events::draws::Labelled;
 use crate::events::neighbours::{Contender, best};
 use crate::events::{EventsOptions, PreparedStream, tried, worth};
 
-/// Least coverage of a pair that is fitted on: others are no neighbours.
+/// Least coverage of a fitted pair: others are no neighbours.
 const LEAST_COVERAGE: f32 = 0.2;
-/// What half of the square of a weight, of a standardised number, counts beside the mean loss of a pair.
+/// The penalty on half of the square of a weight, for standardised numbers, relative to the mean
+/// loss of a pair.
 const RIDGE: f64 = 0.008;
 /// Newton's steps: half as many are enough.
 const STEPS: usize = 20;
-/// A difference in the mean of four figures that means nothing.
+/// A difference in the mean of four figures that is due to chance.
 const CHANCE: f64 = 0.01;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct EventsFit {
-    /// The weights of `same-event`, where topics were fitted.
+    /// The weights of `same-event`, if topics were fitted.
     pub weights: Option<Weights>,
     /// For each method its threshold, and the mean of F1, B³ F, AMI and ARI there.
     pub thresholds: Vec<(&'static str, f64, f64)>,
     pub path: PathBuf,
     pub fingerprint: String,
-    /// BLAKE3 of the whole file.
     pub digest: String,
 }
 
@@ -66,7 +67,8 @@ impl fmt::Display for EventsFit {
     }
 }
 
-/// Finds what a model needs for a kind of stream, and writes it into a model file, which may be the same.
+/// Fits what a model needs for a kind of stream, and writes it into a model file, which may be the
+/// same.
 pub fn fit_events(
     engine: &Engine,
     preset: Preset,
@@ -92,7 +94,7 @@ pub fn fit_events(
         let highest = means.iter().map(|&(_, mean)| mean).fold(0.0, f64::max);
         means.retain(|&(_, mean)| mean >= highest - CHANCE);
         let Some(&(threshold, mean)) = means.get(means.len() / 2) else { return Ok(()) };
-        // As it is written in decimals, not as the nearest number of single precision.
+        // From its decimal digits, not as the nearest single-precision number.
         let threshold = threshold.to_string().parse().unwrap_or(f64::from(threshold));
         thresholds.push((contender.method().name(), threshold, mean));
         Ok(())
@@ -121,11 +123,11 @@ pub fn fit_events(
     Ok(EventsFit { weights, thresholds, path, fingerprint, digest })
 }
 
-/// A text and one of its nearest: the coverage, the idf of the rarest word that both have, and the number of the
-/// near one.
+/// A text and one of its nearest: the coverage, the idf of the rarest common word, and the number
+/// of the near text.
 type Pair = (f32, f32, u64);
 
-/// For each text of a stream what is told of it and its nearest, and the stream with them by coverage.
+/// For each text of a stream its pairs, and the stream with its nearest by coverage.
 fn pairs<'s>(
     engine: &Engine,
     stream: &'s Labelled,
@@ -151,7 +153,7 @@ fn pairs<'s>(
     Ok((prepared, each))
 }
 
-/// The stream with its nearest as they score by these weights.
+/// The stream with its nearest rescored by these weights.
 fn weighed<'s>(
     engine: &Engine,
     stream: &'s Labelled,
@@ -169,7 +171,7 @@ fn weighed<'s>(
     Ok(prepared)
 }
 
-/// Two numbers of a pair and a 1, whether it is of one event, and how much it counts.
+/// The two numbers of a pair and a 1, whether it belongs to one event, and its weight.
 type Sample = ([f64; 3], f64, f64);
 
 fn fitted(
@@ -204,7 +206,7 @@ fn fitted(
         let problem = "its pairs do not tell what posts of one event share".to_owned();
         return Err(EvalError::Data { file: options.file.display().to_string(), problem });
     }
-    // Four digits say all that there is to say.
+    // Four digits are as many as the data supports.
     let rounded = |number: f64| (number * 1e4).round() / 1e4;
     Ok(Weights { coverage: rounded(coverage), rare: rounded(rare), constant: rounded(constant) })
 }
@@ -222,7 +224,7 @@ fn regression(samples: &mut [Sample]) -> [f64; 3] {
     }
     let mut weights = [0.0; 3];
     for _ in 0..STEPS {
-        // The slope, and behind it the curvature, whose rows become those of the solved equation.
+        // The gradient, then the curvature, whose rows form the equations to solve.
         let mut rows = [[0.0; 4]; 3];
         for (x, same, count) in samples.iter() {
             let line: f64 = weights.iter().zip(x).map(|(weight, x)| weight * x).sum();
@@ -274,7 +276,7 @@ mod tests {
             }
         }
         let [a, b, constant] = regression(&mut samples);
-        // The ridge flattens the line, and where it crosses one half stays.
+        // The penalty flattens the curve; the point where it crosses one half stays.
         assert!((3.0..6.0).contains(&a) && (0.2..0.3).contains(&b), "{a} {b} {constant}");
         let middle = |b: f64| (4.0 - 0.3 * b) / 6.0;
         for b in [2.0, 10.0] {

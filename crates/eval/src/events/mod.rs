@@ -3,9 +3,10 @@
 //!
 //! For every contender the nearest texts of each text are found once, then texts are grouped into
 //! events with every setting of a grid. The setting with the best mean of four figures is chosen,
-//! on another stream if one is given, and its figures on the measured stream are reported. Search and
-//! grouping are those of `cognate events`. One stream is a bad judge: whether its largest event holds
-//! together is luck. So labelled events are drawn and begun at random moments, and figures are means.
+//! on another stream if one is given, and its figures on the measured stream are reported. Search
+//! and grouping are those of `cognate events`. A single stream is a poor measure, as its largest
+//! event may hold together by chance. So streams are drawn from the labelled events, which begin at
+//! random moments, and figures are means over them.
 
 mod chatter;
 mod courses;
@@ -40,7 +41,7 @@ use crate::events::draws::Labelled;
 use crate::events::neighbours::Contender;
 use crate::report::json;
 
-/// A table is shown to others, whom the folders of a machine tell nothing.
+/// A table is shown to others, to whom a machine's folders mean nothing.
 fn file_name(path: &str) -> &str {
     let name = Path::new(path).file_name();
     name.and_then(|name| name.to_str()).unwrap_or(path)
@@ -50,27 +51,24 @@ fn file_name(path: &str) -> &str {
 pub struct EventsOptions {
     pub file: PathBuf,
     pub records: RecordOptions,
-    /// The field with the event; a text without a value is an event of its own.
     pub gold: String,
     pub text: String,
     pub time: Option<String>,
     /// Whether every event is shifted to begin at the same moment. Columns with fixed names then
-    /// mark texts that are not related, which become events of their own, and texts that are not
-    /// English, which are left out.
+    /// mark unrelated texts, which become events of their own, and texts that are not English,
+    /// which are left out.
     pub interleave: bool,
-    /// Number of streams that are drawn of the labelled events; of those that are not shifted there is one.
+    /// Number of streams drawn from the labelled events; 1 if these are not shifted.
     pub streams: usize,
-    /// A stream to choose settings on; if absent, the measured one.
     pub choose_on: Option<PathBuf>,
     /// Methods that rescore the nearest texts found by vectors; `none` keeps the order of the
     /// vectors.
     pub seconds: Vec<String>,
-    /// Whether the references tf-idf and MinHash are measured, too.
+    /// Whether the references tf-idf and MinHash are measured too.
     pub references: bool,
-    /// The window: the earlier texts that are searched.
     pub limits: Limits,
     pub nearest: usize,
-    /// Whether texts found by vectors that are opposed to a text are none of its nearest.
+    /// Whether texts opposed to a text are left out of its nearest by vectors.
     pub drop_opposed: bool,
 }
 
@@ -80,24 +78,20 @@ pub struct EventsReport {
     pub fingerprint: String,
     pub file: String,
     pub chosen_on: String,
-    /// Number of texts in the measured stream.
     pub texts: usize,
-    /// Number of its events with at least two texts.
     pub gold_events: usize,
-    /// Number of texts that are events of their own.
     pub alone: usize,
-    /// Number of streams that were drawn of its events, itself the first.
+    /// Number of streams drawn from its events, the first being itself.
     pub streams: usize,
-    /// Size of the window: the number of earlier texts that are searched.
     pub last: usize,
     /// How much earlier or later than a text those may be, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<i64>,
     pub nearest: usize,
-    /// Whether opposed texts found by vectors were left out of these.
+    /// Whether opposed texts found by vectors were left out.
     pub drop_opposed: bool,
     pub results: Vec<EventsResult>,
-    /// What the score of chatter tells of the events that the best contender found.
+    /// The score of chatter of the events that the best contender found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chatter: Option<ChatterReport>,
     /// Whether labelled events were shifted to begin at the same moment.
@@ -106,7 +100,8 @@ pub struct EventsReport {
     /// Number of events of at least two texts that the best contender found.
     #[serde(skip)]
     found_events: usize,
-    /// The courses of the largest labelled events, and of those that the best contender found.
+    /// The courses of the largest labelled events, and of the largest that the best contender
+    /// found.
     #[serde(skip)]
     courses: Vec<Course>,
 }
@@ -115,29 +110,28 @@ pub struct EventsReport {
 pub struct EventsResult {
     pub name: String,
     pub rule: Rule,
-    /// It as the query string of `match`, and as flags of `cognate events`; absent for references.
+    /// The setting as the query string of `match`, and as flags of `cognate events`; `None` for
+    /// references.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flags: Option<String>,
-    /// Its figures on the streams where it was chosen: their means.
+    /// Mean figures on the streams where the setting was chosen.
     pub chosen: Agreement,
-    /// Its figures on the measured streams: their means.
+    /// Mean figures on the measured streams.
     pub figures: Agreement,
-    /// Those on each of them.
+    /// Figures on each measured stream.
     pub streams: Vec<Agreement>,
-    /// Events found in the first of them.
+    /// Number of events found in the first of them.
     pub events: usize,
-    /// Every setting of the grid with its figures on the streams where settings were chosen.
     pub grid: Vec<(Rule, Agreement)>,
 }
 
-/// The figure that settings are chosen by: the mean of four others.
+/// The figure by which settings are chosen: the mean of four others.
 fn worth(figures: &Agreement) -> f64 {
     (figures.best_match_f1 + figures.b_cubed_f + figures.ami + figures.ari) / 4.0
 }
 
-/// A stream with its normalised text vectors and the nearest texts of each text.
 struct PreparedStream<'s> {
     stream: &'s Labelled,
     vectors: Vec<Option<Vec<f32>>>,
@@ -189,7 +183,7 @@ fn grid(contender: &Contender, nearest: usize) -> Vec<Rule> {
     rules
 }
 
-/// For each of some rules the figures on each stream.
+/// For each rule the figures on each stream.
 fn tried<'s>(
     rules: &[Rule],
     streams: &'s [Labelled],
@@ -280,7 +274,7 @@ pub fn eval_events(engine: &Engine, options: &EventsOptions) -> Result<EventsRep
     })
 }
 
-/// A setting by the names that it has in requests and as flags.
+/// A setting by its names in requests and as flags.
 fn asked(rule: &Rule, second: &str, options: &EventsOptions) -> Vec<(&'static str, String)> {
     let Limits { last, within } = options.limits;
     let mut asked = vec![
@@ -301,7 +295,7 @@ fn joined(asked: &[(&str, String)], before: &str, is: &str, between: &str) -> St
     each.collect::<Vec<_>>().join(between)
 }
 
-/// The first columns of the table, which tell the setting.
+/// The first columns of the table, which name the setting.
 const SETTINGS: usize = 3;
 
 impl EventsReport {

@@ -19,7 +19,6 @@ use crate::EvalError;
 use crate::events::draws::Labelled;
 use crate::events::{EventsOptions, unit};
 
-/// The method whose vectors are searched.
 const VECTORS: Method = Method::AvgCos;
 /// Minimum cosine of a text that counts as near.
 const FLOOR: f32 = 0.2;
@@ -71,7 +70,8 @@ impl Contender {
         }
     }
 
-    /// What the second method is called in requests; `None` for references, which cannot be asked for.
+    /// The name of the second method in requests; `None` for references, which requests cannot
+    /// name.
     pub(super) fn second(self) -> Option<&'static str> {
         match self {
             Self::Vectors => Some("none"),
@@ -84,7 +84,7 @@ impl Contender {
         matches!(self, Self::Vectors | Self::Second(_))
     }
 
-    /// The method that scores; of references the one whose scores are as theirs.
+    /// The method that scores; for references, one with scores on the same scale.
     pub(super) fn method(self) -> Method {
         if let Self::Second(method) = self { method } else { VECTORS }
     }
@@ -99,7 +99,7 @@ impl Contender {
         let method = self.method();
         let (steps, duplicate) = (usual::steps(preset, method), usual::duplicate(method));
         let thresholds = if self.has_vectors() { 10..=24_u16 } else { 2..=20 };
-        // Divided, it is the very number that it is printed as.
+        // By division, the threshold is exactly the number that is printed.
         let thresholds = thresholds.map(|step| f32::from(step * 3) / 100.0);
         thresholds.map(move |threshold| Rule { threshold, votes, steps, centre, duplicate })
     }
@@ -179,7 +179,6 @@ fn bags(engine: &Engine, texts: &[String]) -> (Vec<Vec<(usize, f64)>>, usize) {
     (bags, known.len())
 }
 
-/// The nearest of the scored texts, in the order that the window uses.
 pub(super) fn best(mut near: Vec<Near>, most: usize) -> Vec<Near> {
     near.sort_by(|one, other| {
         other.score.total_cmp(&one.score).then(other.number.cmp(&one.number))

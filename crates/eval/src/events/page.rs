@@ -1,5 +1,5 @@
-//! The HTML report on events: the table, when labelled events and the largest events found were, with the
-//! words that tell each apart, and figures by setting.
+//! The HTML report on events: the table, the times and characteristic words of labelled and of the
+//! largest found events, and figures by setting.
 
 use std::fmt::Write;
 
@@ -32,7 +32,7 @@ pub fn html(report: &EventsReport) -> String {
     });
     let mut table = report.table();
     page.section(&table.title);
-    // The figures before the settings, so that a telephone shows some.
+    // The figures before the settings, so that a narrow screen shows some.
     table.columns.rotate_left(SETTINGS);
     table.rows.iter_mut().for_each(|(_, cells)| cells.rotate_left(SETTINGS));
     page.table(&table);
@@ -48,7 +48,8 @@ pub fn html(report: &EventsReport) -> String {
     page.finish()
 }
 
-/// A table of a contender's settings: a row a threshold, a column a number of votes, of the chosen centre.
+/// A table of a contender's settings: a row per threshold, a column per number of votes, for the
+/// chosen centre.
 fn settings(page: &mut Page, result: &EventsResult) {
     let EventsResult { name, rule, grid, .. } = result;
     page.put(format!("<h3>{}</h3>", escaped(name)));
@@ -97,7 +98,6 @@ fn settings(page: &mut Page, result: &EventsResult) {
     page.table(&Table { stub: "threshold", columns, rows, notes, ..Table::default() });
 }
 
-/// When the events were: those that are labelled, then those that were found.
 fn courses(page: &mut Page, report: &EventsReport) {
     let span = Span::of(report);
     let width = (span.to - span.from).max(1) as f64 / BARS as f64;
@@ -138,7 +138,6 @@ fn courses(page: &mut Page, report: &EventsReport) {
 struct Span {
     from: i64,
     to: i64,
-    /// Whether times are no dates, but count from the beginning of each labelled event.
     shifted: bool,
 }
 
@@ -149,7 +148,7 @@ impl Span {
         Self { from, to: times().max().unwrap_or(from), shifted: report.interleaved }
     }
 
-    /// A moment in words, without the hour where the stream is long.
+    /// A moment in words, without the hour if the stream is long.
     fn moment(&self, time: i64) -> String {
         let written = instant::written(time);
         let (date, clock) = written.split_at(written.len().min(10));
@@ -184,7 +183,7 @@ impl Span {
         )
     }
 
-    /// The bars of some times: a drawing without text, so that it may be as narrow as a telephone.
+    /// The times as bars: a drawing without text, so that it may be as narrow as a telephone.
     fn bars(&self, times: &[i64]) -> String {
         let mut bars = [0_u32; BARS];
         let span = (self.to - self.from).max(1) as f64;
@@ -197,7 +196,7 @@ impl Span {
             "<svg viewBox=\"0 0 {BARS} {HEIGHT}\" preserveAspectRatio=\"none\" aria-hidden=\"true\">"
         );
         for (at, &count) in bars.iter().enumerate().filter(|&(_, &count)| count > 0) {
-            // One text beside hundreds is still seen.
+            // A single text remains visible beside hundreds.
             let height = HEIGHT * (0.15 + 0.85 * (f64::from(count) / most).sqrt());
             // Writing to a string cannot fail.
             let _ = write!(

@@ -1,6 +1,6 @@
-//! A stream followed once and grouped at several thresholds, so that who keeps its texts sees what each
-//! would make of them: how many events and how large, and how they agree with what people marked. Search
-//! and grouping are those of `match`. Where the texts are kept is not known here.
+//! Follows a stream once and groups it at several thresholds, and so shows for each how many events
+//! there are, how large they are, and how they agree with labels. Search and grouping are those of
+//! `match`. Where the texts are stored is not known here.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -22,18 +22,19 @@ use crate::events::courses::largest;
 use crate::events::draws::Labelled;
 use crate::events::{PreparedStream, file_name, worth};
 
-/// Texts that are followed before the next ones are begun.
+/// Texts that are followed at a time.
 const TOGETHER: usize = 4096;
-/// Thresholds on either side of the usual one, and how far they are apart.
+/// Thresholds on either side of the default, and their distance.
 const AROUND: i16 = 4;
 const STEP: f32 = 0.03;
 
-/// What people marked, in a file of records.
+/// Labels by people, in a file of records.
 #[derive(Debug, Clone)]
 pub enum SweepLabels {
-    /// The fields `a` and `b` name two texts, `label` is 1 where they are of one event, else 0.
+    /// The fields `a` and `b` name two texts, `label` is 1 if they belong to one event, else 0.
     Pairs(PathBuf),
-    /// The field `id` names a text, `event` its event; a text without one is an event of its own.
+    /// The field `id` names a text, `event` its event; a text without an event is an event of its
+    /// own.
     Events(PathBuf),
 }
 
@@ -43,9 +44,9 @@ pub struct Sweep {
     pub fingerprint: String,
     pub name: String,
     pub texts: usize,
-    /// Pairs or texts of the labels whose texts are there.
+    /// Labelled pairs or texts whose texts exist.
     pub labelled: usize,
-    /// Those that name a text which is not.
+    /// Labels that name a missing text.
     pub unknown: usize,
     pub thresholds: Vec<SweptThreshold>,
     #[serde(skip)]
@@ -55,23 +56,22 @@ pub struct Sweep {
 #[derive(Debug, Clone, Serialize)]
 pub struct SweptThreshold {
     pub threshold: f32,
-    /// Events of two texts or more, and the texts in them.
+    /// Number of events of two texts or more, and of the texts in them.
     pub events: usize,
     pub joined: usize,
-    /// Texts of the largest event.
+    /// Number of texts of the largest event.
     pub largest: usize,
-    /// Of the labelled pairs that are in one event, the share that should be; none where no pair is.
+    /// The share of the labelled pairs in one event that should be; `None` without such pairs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<f64>,
-    /// Of the labelled pairs that should be in one event, the share that is.
+    /// The share of the labelled pairs that should be in one event that are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recall: Option<f64>,
-    /// The agreement with labelled events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub figures: Option<Agreement>,
 }
 
-/// Labels by the places of their texts.
+/// Labels by the indices of their texts.
 enum Known {
     Nothing,
     Pairs(Vec<(usize, usize, bool)>),
@@ -79,7 +79,7 @@ enum Known {
 }
 
 impl Known {
-    /// The labels, and how many name a text that is not there.
+    /// The labels, and how many name a missing text.
     fn read(
         labels: &SweepLabels,
         places: &HashMap<&str, usize>,
@@ -107,7 +107,7 @@ impl Known {
                 (Self::Events(labelled), unknown)
             }
         };
-        // A text that is labelled twice counts once, as it was labelled first.
+        // A text that is labelled twice counts once, by its first label.
         if let Self::Events(labelled) = &mut known {
             labelled.sort_by_key(|&(place, _)| place);
             labelled.dedup_by_key(|&mut (place, _)| place);
@@ -162,7 +162,7 @@ impl Known {
     }
 }
 
-/// Reads some fields of every record, and counts those of which nothing is taken.
+/// Reads some fields of every record, and counts the records that are skipped.
 fn read<const N: usize, T>(
     path: &Path,
     fields: [&str; N],
@@ -191,8 +191,8 @@ fn read<const N: usize, T>(
     }
 }
 
-/// Follows texts, in their order and each with its name, and groups them at each of the thresholds; at those
-/// around that of the settings where there are none.
+/// Follows texts, in their order and each with its name, and groups them at each of the thresholds,
+/// by default at those around the threshold of the settings.
 pub fn sweep_events(
     engine: &Engine,
     (name, texts): (&str, &[(&str, Item<'_>)]),
@@ -388,7 +388,7 @@ mod tests {
         let labels = SweepLabels::Events(events);
         let swept = sweep_events(&engine, ("day", &texts), &settings, &[], Some(&labels)).unwrap();
         assert_eq!((swept.thresholds.len(), swept.labelled), (9, 7));
-        // Texts without an event are no event together: by the highest threshold all stand alone.
+        // Texts without an event do not form an event: at the highest threshold all stand alone.
         let alone =
             sweep_events(&engine, ("day", &texts), &settings, &[1.0], Some(&labels)).unwrap();
         let recall = alone.thresholds[0].figures.unwrap().b_cubed_recall;

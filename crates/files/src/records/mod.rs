@@ -36,7 +36,6 @@ impl Format {
     pub const NAMES: [&'static str; 3] = ["ndjson", "tsv", "csv"];
     pub const CSV: Self = Self::Csv(b',');
 
-    /// The format that the name of a file indicates, without `.gz` or `.zst`.
     pub fn of_path(path: &Path) -> Option<Self> {
         let unpacked = match path.extension().and_then(|ending| ending.to_str()) {
             Some("gz" | "zst") => path.with_extension(""),
@@ -85,7 +84,6 @@ impl FromStr for Format {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     name: String,
-    /// Its index in a row; `None` for objects, whose fields have no fixed position.
     at: Option<usize>,
 }
 
@@ -106,7 +104,6 @@ enum Fields<'r> {
 }
 
 impl<'r> Record<'r> {
-    /// The bytes it was read from, without the line end.
     pub fn raw(&self) -> &'r str {
         self.raw
     }
@@ -120,7 +117,6 @@ impl<'r> Record<'r> {
         }
     }
 
-    /// [`Record::field`], with an error if it is missing.
     pub fn needed(&self, column: &Column) -> Result<Cow<'_, str>, String> {
         self.field(column)?.ok_or_else(|| format!("expected a field `{}`", column.name))
     }

@@ -24,12 +24,12 @@ pub struct Records {
     header: Option<String>,
     raw: String,
     line: u64,
-    /// Whether the bytes of the last record are known, so that one can go on after it.
+    /// Whether the end of the last record is known, so that reading can continue after it.
     passable: bool,
 }
 
 impl Records {
-    /// Opens a file, or standard input where the path is `-`.
+    /// Opens a file, or standard input if the path is `-`.
     pub fn open(path: &Path, options: Options) -> Result<Self, ReadError> {
         let format = options.format.or_else(|| Format::of_path(path));
         let options = Options { format, ..options };
@@ -86,7 +86,6 @@ impl Records {
         self.format
     }
 
-    /// The header as read, without its line end; `None` if there is none.
     pub fn header(&self) -> Option<&str> {
         self.header.as_deref()
     }
@@ -158,12 +157,10 @@ impl Records {
         self.input.has_line()
     }
 
-    /// The line on which the last record begins.
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// The bytes of the last record, without the line end.
     pub fn raw(&self) -> &str {
         &self.raw
     }
@@ -181,7 +178,6 @@ impl Records {
         progress.follow(&self.input);
     }
 
-    /// The error for a malformed record, the last one read.
     pub fn wrong(&self, problem: impl Into<String>) -> ReadError {
         self.input.malformed(Place::Line(self.line), problem)
     }
@@ -241,7 +237,7 @@ impl Records {
             }
         }
     }
-    /// Lets a record go of which no cells can be had.
+    /// Skips a record whose cells cannot be split.
     fn pass_over(&mut self) {
         self.passable = true;
         self.cutter = Cutter::new(self.format);

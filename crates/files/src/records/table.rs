@@ -8,7 +8,6 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use crate::ReadError;
 use crate::records::{Column, Format, Object, Records};
 
-/// The cells of one row, with the names of all columns.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
     pub(super) names: Vec<String>,
@@ -57,7 +56,7 @@ pub(super) struct Cutter {
 }
 
 impl Cutter {
-    /// Of rows in this format; only one with quotation marks is cut here.
+    /// For rows in this format; only one with quotation marks is split here.
     pub(super) fn new(format: Format) -> Self {
         let delimiter = format.delimiter().unwrap_or(b',');
         let reader = ReaderBuilder::new().delimiter(delimiter).build();
@@ -132,13 +131,12 @@ pub enum Added<'a> {
 pub struct Appender {
     format: Format,
     names: Vec<String>,
-    /// The only fields to write, if not all.
     chosen: Option<Vec<Field>>,
     cutter: Cutter,
     cells: Cells,
 }
 
-/// A field of a record that is written: one that it came with, or an added one by its index.
+/// A written field: one of the record, or an added one by its index.
 #[derive(Debug, Clone)]
 enum Field {
     Own(Column),
@@ -198,7 +196,7 @@ impl Appender {
         out.push('\n');
     }
 
-    /// Splits a row, which was whole when it was read.
+    /// Splits a row, which was complete when it was read.
     fn cut(&mut self, raw: &str) {
         if matches!(self.format, Format::Csv(_)) {
             for line in raw.split('\n') {
@@ -208,7 +206,6 @@ impl Appender {
         let _ = cut(raw, self.format, &mut self.cutter, &mut self.cells);
     }
 
-    /// Writes the chosen fields of the row that was cut.
     fn chosen_row(&self, values: &[Added<'_>], chosen: &[Field], out: &mut String) {
         for (place, field) in chosen.iter().enumerate() {
             if place > 0 {

@@ -1,9 +1,9 @@
 //! Eigenvalues and eigenvectors of a dense symmetric matrix, up to about a thousand columns:
 //! Householder reflections to a tridiagonal matrix, then implicit QR steps with Wilkinson's shift
-//! (Golub and Van Loan, chapter 8). It does not know what the matrix stands for.
+//! (Golub and Van Loan, chapter 8). What the matrix means is not known here.
 //!
-//! Everything works along rows: eigenvectors are kept as rows throughout, so that a rotation
-//! combines two contiguous stretches of memory.
+//! Everything works along rows: eigenvectors are rows throughout, so that a rotation combines two
+//! contiguous stretches of memory.
 
 use ndarray::{Array1, Array2, ArrayView2};
 
@@ -20,11 +20,7 @@ pub struct Eigen {
 const STEPS_PER_COLUMN: usize = 60;
 
 /// Decomposes a symmetric matrix of finite numbers. Only its lower triangle is read. Eigenvalues
-/// are right to rounding of the largest.
-///
-/// # Panics
-///
-/// When the matrix is not square.
+/// are accurate to the rounding of the largest. Panics if the matrix is not square.
 pub fn symmetric_eigen(matrix: ArrayView2<'_, f64>) -> Eigen {
     assert!(matrix.is_square(), "a symmetric matrix is square");
     let n = matrix.nrows();

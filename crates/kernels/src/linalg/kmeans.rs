@@ -1,10 +1,9 @@
 //! k-means: centroids of many rows by Lloyd's iteration from a k-means++ start (Arthur and
-//! Vassilvitskii 2007). It knows neither what the rows are nor how the centroids are used.
+//! Vassilvitskii 2007). What the rows are, and how the centroids are used, is not known here.
 //!
 //! Threads share out rows when distances are taken and clusters when means are taken; what is
-//! computed for one row or one cluster never depends on the share, and sums over all rows are
-//! taken by one thread in the order of rows. So the result has the same bits for any number of
-//! threads.
+//! computed for one row or one cluster never depends on the share, and sums over all rows are taken
+//! by one thread in the order of rows. So the result has the same bits for any number of threads.
 
 use std::thread;
 
@@ -18,7 +17,6 @@ pub struct KMeans {
     pub seed: u64,
     /// The search stops after this many updates, or when no row changes cluster.
     pub max_iterations: usize,
-    /// Threads to work on; at least one works.
     pub threads: usize,
 }
 
@@ -32,23 +30,17 @@ pub struct Clusters {
 }
 
 impl KMeans {
-    /// Finds centroids of `rows` of `dim` finite numbers each. Where rows repeat so often that
-    /// there are fewer different rows than clusters, some centroids are equal and stay empty.
-    ///
-    /// # Panics
-    ///
-    /// When `rows` is not a whole number of rows, or a thread cannot be started.
+    /// Finds centroids of `rows` of `dim` finite numbers each. If rows repeat so often that there
+    /// are fewer different rows than clusters, some centroids are equal and stay empty. Panics if
+    /// `rows` is not a whole number of rows, or a thread cannot be started.
     pub fn fit(&self, rows: &[f32], dim: usize) -> Clusters {
         let rows = Rows::new(rows, dim);
         self.descend(&rows, self.start(&rows))
     }
 
-    /// As [`KMeans::fit`], from the given centroids in place of a random start.
-    ///
-    /// # Panics
-    ///
-    /// When `rows` or `centroids` is not a whole number of rows, there are rows but no centroids,
-    /// or a thread cannot be started.
+    /// As [`KMeans::fit`], from the given centroids instead of a random start. Panics if `rows` or
+    /// `centroids` is not a whole number of rows, if there are rows but no centroids, or if a
+    /// thread cannot be started.
     pub fn fit_from(&self, rows: &[f32], dim: usize, centroids: Vec<f32>) -> Clusters {
         let rows = Rows::new(rows, dim);
         assert!(centroids.len().is_multiple_of(rows.dim), "centroids are as long as rows");
@@ -127,7 +119,6 @@ impl KMeans {
         members.assignment != before
     }
 
-    /// Moves each centroid to the mean of its rows.
     fn update(&self, rows: &Rows<'_>, centroids: &mut [f32], members: &Members) {
         let (starts, order) = members.by_cluster();
         let clusters = members.sizes.len();
@@ -208,7 +199,6 @@ impl Members {
         }
     }
 
-    /// The rows sorted by cluster, in order within each, and where each cluster starts.
     fn by_cluster(&self) -> (Vec<usize>, Vec<u32>) {
         let mut starts = vec![0];
         starts.extend(self.sizes.iter().scan(0, |end, size| {
@@ -225,7 +215,7 @@ impl Members {
     }
 }
 
-/// The place where the running sum first passes the given share of the total.
+/// The index where the running sum first passes the given share of the total.
 fn draw(weights: &[f32], share: f64) -> usize {
     let total: f64 = weights.iter().copied().map(f64::from).sum();
     let target = share * total;

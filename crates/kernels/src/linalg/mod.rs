@@ -1,10 +1,10 @@
 //! Linear algebra on dense matrices of a few hundred columns: second moments of a stream of rows,
-//! principal axes, removal of a projection, k-means centroids. It knows neither words nor what
-//! the rows stand for.
+//! principal axes, removal of a projection, k-means centroids. What the rows mean is not known
+//! here.
 //!
 //! All of it is plain multiplication and addition in a fixed order, so that the same input gives
-//! the same bits on every processor and for any number of threads: what is packed into a model
-//! file can be made again.
+//! the same bits on every processor and for any number of threads: a packed model file can be
+//! reproduced.
 
 mod eigen;
 mod kmeans;
@@ -35,14 +35,14 @@ pub struct Axes {
 }
 
 impl Axes {
-    /// Each eigenvalue as a share of the sum over the axes held here: the factors of uSIF
-    /// (Ethayarajh 2018). Zeros when there is nothing to share.
+    /// Each eigenvalue as a share of the sum over these axes: the factors of uSIF (Ethayarajh
+    /// 2018). Zeros if the sum is 0.
     pub fn shares(&self) -> Array1<f64> {
         let sum = self.eigenvalues.sum();
         if sum > 0.0 { &self.eigenvalues / sum } else { Array1::zeros(self.eigenvalues.len()) }
     }
 
-    /// The axes one after the other in single precision, as [`remove`] takes them.
+    /// The axes one after the other in single precision, as input of [`remove`].
     pub fn to_rows(&self) -> Vec<f32> {
         self.vectors.iter().map(|&component| component as f32).collect()
     }
@@ -58,28 +58,22 @@ pub fn principal_axes(moments: &Moments, count: usize, about: About) -> Axes {
     let count = count.min(values.len());
     Axes {
         vectors: vectors.slice(s![..count, ..]).to_owned(),
-        // Both matrices have no negative eigenvalue but by rounding.
+        // Both matrices have no negative eigenvalue except by rounding.
         eigenvalues: values.slice(s![..count]).mapv(|value| value.max(0.0)),
     }
 }
 
-/// Takes from `x` its projection on each axis: `x -= u (u · x)`. `axes` holds orthonormal rows as
-/// long as `x`, one after the other.
-///
-/// # Panics
-///
-/// When the length of `axes` is not a multiple of that of `x`.
+/// Subtracts from `x` its projection on each axis: `x -= u (u · x)`. `axes` has orthonormal rows as
+/// long as `x`, one after the other. Panics if the length of `axes` is not a multiple of that of
+/// `x`.
 pub fn remove(axes: &[f32], x: &mut [f32]) {
     for axis in axes_along(axes, x.len()) {
         subtract_projection(axis, 1.0, x);
     }
 }
 
-/// As [`remove`], but takes only the given share of each projection.
-///
-/// # Panics
-///
-/// When there is not one factor for each axis.
+/// As [`remove`], but subtracts only the given share of each projection. Panics if the numbers of
+/// factors and axes differ.
 pub fn remove_scaled(axes: &[f32], factors: &[f32], x: &mut [f32]) {
     assert_eq!(axes.len(), factors.len() * x.len(), "one factor for each axis");
     for (axis, &factor) in axes_along(axes, x.len()).zip(factors) {

@@ -1,17 +1,15 @@
-//! Weight, mean and second moments of a stream of rows, in double precision and in one pass. It
-//! does not keep the rows.
+//! Weight, mean and second moments of a stream of rows, in double precision and in one pass. Rows
+//! are not stored.
 //!
 //! Rows are gathered into blocks. A block is centred on its own mean before it is squared and then
-//! joined to what came before (Chan, Golub and LeVeque 1983), so that a mean far from zero costs
-//! no digits. The sums of products are kept as square tiles of the upper triangle, which is what
-//! makes them fast to add to: a tile and the two strips of the block behind it fit the nearest
-//! cache.
+//! joined to what came before (Chan, Golub and LeVeque 1983), so that a mean far from zero costs no
+//! digits. The sums of products are stored as square tiles of the upper triangle, which makes
+//! adding fast: a tile and its two strips of the block fit into the nearest cache.
 
 use std::borrow::Cow;
 
 use ndarray::{Array1, Array2};
 
-/// Rows gathered before they are squared.
 const BLOCK: usize = 64;
 /// Columns of a strip and a tile.
 const SIDE: usize = 8;
@@ -45,21 +43,13 @@ impl Moments {
         }
     }
 
-    /// Adds a row of finite numbers.
-    ///
-    /// # Panics
-    ///
-    /// When the row has another number of columns.
+    /// Adds a row of finite numbers. Panics if the row has another number of columns.
     pub fn add(&mut self, row: &[f32]) {
         self.add_weighted(row, 1.0);
     }
 
     /// Adds a row as if it had come `weight` times. A weight that is not positive, or not finite,
-    /// adds nothing.
-    ///
-    /// # Panics
-    ///
-    /// When the row has another number of columns.
+    /// adds nothing. Panics if the row has another number of columns.
     pub fn add_weighted(&mut self, row: &[f32], weight: f64) {
         assert_eq!(row.len(), self.dim, "rows have one number for each column");
         if !weight.is_finite() || weight <= 0.0 {
@@ -77,12 +67,8 @@ impl Moments {
         }
     }
 
-    /// Adds all that `other` has seen. The order of merging shows in the last bits, so a stream
-    /// cut into parts is to be merged in the order of the parts.
-    ///
-    /// # Panics
-    ///
-    /// When `other` has another number of columns.
+    /// Adds everything that `other` has seen. The order of merging affects the last bits, so parts
+    /// of a stream must be merged in order. Panics if `other` has another number of columns.
     pub fn merge(&mut self, mut other: Self) {
         assert_eq!(other.dim, self.dim, "moments of rows of the same length");
         self.settle();
@@ -99,12 +85,10 @@ impl Moments {
         self.dim
     }
 
-    /// The sum of the weights: the number of rows, when they were not weighted.
     pub fn weight(&self) -> f64 {
         self.weight + self.weights.iter().sum::<f64>()
     }
 
-    /// The mean row; zero when there was none.
     pub fn mean(&self) -> Array1<f64> {
         self.settled().mean[..self.dim].iter().copied().collect()
     }
@@ -114,7 +98,6 @@ impl Moments {
         self.settled().square(|_, _| 0.0)
     }
 
-    /// The mean outer product of the rows as they are.
     pub fn second_moment(&self) -> Array2<f64> {
         let settled = self.settled();
         settled.square(|row, column| settled.mean[row] * settled.mean[column])
@@ -166,8 +149,8 @@ impl Moments {
         self.join(weight, &mean, rows);
     }
 
-    /// Takes in rows of this weight and mean. Their own scatter is either the first `rows` of the
-    /// block or already added; the distance of the two means counts as one more row.
+    /// Adds rows of this weight and mean. Their own scatter is either the first `rows` of the block
+    /// or already added; the distance of the two means counts as one more row.
     fn join(&mut self, weight: f64, mean: &[f64], rows: usize) {
         let total = self.weight + weight;
         if total <= 0.0 {
@@ -197,7 +180,7 @@ impl Moments {
     }
 }
 
-/// The place of a tile, `row <= column`, when the triangle is laid out row after row.
+/// The index of a tile, `row <= column`, when the triangle is laid out row after row.
 fn tile_index(across: usize, row: usize, column: usize) -> usize {
     row * across - row * row.saturating_sub(1) / 2 + (column - row)
 }

@@ -1,5 +1,5 @@
-//! The nearest of many centroids for each of many rows, in single precision. It knows nothing of
-//! how centroids come about.
+//! The nearest of many centroids for each of many rows, in single precision. Where centroids come
+//! from is not known here.
 
 /// Centroids that a nearest-centroid pass compares at once.
 const LANES: usize = 8;
@@ -8,7 +8,6 @@ const TILE: usize = 4;
 /// Rows for which a panel of centroids stays in the nearest cache.
 pub(super) const BLOCK: usize = 32;
 
-/// Rows of one length, one after the other.
 pub(super) struct Rows<'a> {
     numbers: &'a [f32],
     pub(super) dim: usize,
@@ -55,8 +54,8 @@ impl Panels {
     }
 
     /// The nearest centroid (the first of equals) for each row from `first` on, up to [`BLOCK`]
-    /// rows: the one with least `|c|²/2 - x·c`, half the squared distance less what is the same
-    /// for all.
+    /// rows: the one with the least `|c|²/2 - x·c`, half the squared distance less a term that is
+    /// the same for all.
     pub(super) fn nearest(&self, rows: &Rows<'_>, first: usize, nearest: &mut [u32]) {
         let mut least = [f32::INFINITY; BLOCK];
         nearest.fill(0);

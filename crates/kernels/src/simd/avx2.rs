@@ -1,7 +1,7 @@
 //! The loops for processors with AVX2: two registers hold the sixteen lanes, the lower and the
 //! upper eight.
 //!
-//! Every function here needs AVX2, FMA and F16C; `simd` calls none before it has asked.
+//! Every function here needs AVX2, FMA and F16C; `simd` calls none before checking.
 
 use std::arch::x86_64::*;
 
@@ -100,12 +100,12 @@ fn mask(from: usize, count: usize) -> __m256i {
 /// The products of four rows with four.
 ///
 /// Sixteen registers hold eight sums, so two columns are multiplied at a time, and first the lower
-/// halves of the lanes, then the upper: lanes do not meet before the end.
+/// halves of the lanes, then the upper: lanes are added to each other only at the end.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {
     let [left, right] = [strip(a, [b[0], b[1]], dims), strip(a, [b[2], b[3]], dims)];
-    // Two lanes with two, then one with one, within every quarter.
+    // Adds two lanes to two, then one to one, within every quarter.
     let mut out = [0.0; SIDE * SIDE];
     for (pair, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
         let columns = lane_sums::<0b01_00_01_00, 0b11_10_11_10>(left[pair][0], left[pair][1]);
@@ -123,8 +123,8 @@ fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
     tile(a, a, dims)
 }
 
-/// The products of four rows with two, folded to four lanes: for each pair of rows and each
-/// column a register with a quarter a row.
+/// The products of four rows with two, folded to four lanes: for each pair of rows and each column
+/// a register with a quarter per row.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn strip(a: [&[f32]; SIDE], b: [&[f32]; 2], dims: usize) -> [[__m256; 2]; 2] {

@@ -1,6 +1,6 @@
 //! The loops for processors with AVX-512: a register holds the sixteen lanes.
 //!
-//! Every function here needs AVX-512F, F16C and FMA; `simd` calls none before it has asked.
+//! Every function here needs AVX-512F, F16C and FMA; `simd` calls none before checking.
 
 use std::arch::x86_64::*;
 
@@ -43,8 +43,8 @@ fn own_tile(a: [&[f32]; SIDE], dims: usize) -> Tile {
     folded(&sums)
 }
 
-/// The lanes of the products of four rows with four, of `OWN` ones those on the diagonal and above
-/// alone. They and the rows that they are made of fit into the registers.
+/// The lanes of the products of four rows with four; with `OWN` only those on and above the
+/// diagonal. They and their rows fit into the registers.
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
 fn sums_of<const OWN: bool>(
@@ -84,7 +84,7 @@ fn add_products<const OWN: bool>(
     }
 }
 
-/// Where rows of at least `dims` numbers begin.
+/// Pointers to the beginning of rows of at least `dims` numbers.
 #[inline(always)]
 fn starts(rows: [&[f32]; SIDE], dims: usize) -> [*const f32; SIDE] {
     let [a, b, c, d] = rows;
@@ -139,7 +139,7 @@ fn turned(tile: Tile) -> Tile {
     stored(permuted(order, chunk(&tile)))
 }
 
-/// `_mm512_permutexvar_ps`, which Miri knows for whole numbers alone.
+/// `_mm512_permutexvar_ps`, which Miri supports only for whole numbers.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn permuted(order: __m512i, lanes: __m512) -> __m512 {
@@ -157,8 +157,8 @@ fn stored(lanes: __m512) -> [f32; LANES] {
     out
 }
 
-/// The canonical tree over sixteen registers at once: at each step two registers give their halves
-/// to one, so that sixteen sums cost thirty shuffles.
+/// The canonical tree over sixteen registers at once: each step combines the halves of two
+/// registers in one, so that sixteen sums cost thirty shuffles.
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma")]
 fn folded(sums: &[[__m512; SIDE]; SIDE]) -> Tile {
@@ -167,10 +167,10 @@ fn folded(sums: &[[__m512; SIDE]; SIDE]) -> Tile {
         // Lanes 0..8 with 8..16: quarters (row 0: 0 1, row 1: 0 1) and (row 2, row 3).
         let upper = quarter_sums::<0b01_00_01_00, 0b11_10_11_10>(sums[0][j], sums[1][j]);
         let lower = quarter_sums::<0b01_00_01_00, 0b11_10_11_10>(sums[2][j], sums[3][j]);
-        // Four lanes with four: a quarter a row.
+        // Four lanes with four: a quarter per row.
         rows[j] = quarter_sums::<0b10_00_10_00, 0b11_01_11_01>(upper, lower);
     }
-    // Two lanes with two, then one with one, within every quarter: a column after the other.
+    // Adds two lanes to two, then one to one, within every quarter: one column after the other.
     let left = lane_sums::<0b01_00_01_00, 0b11_10_11_10>(rows[0], rows[1]);
     let right = lane_sums::<0b01_00_01_00, 0b11_10_11_10>(rows[2], rows[3]);
     let all = lane_sums::<0b10_00_10_00, 0b11_01_11_01>(left, right);

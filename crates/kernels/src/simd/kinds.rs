@@ -1,5 +1,5 @@
-//! Which bytes of a block are of which kind, as bit masks, and the places of a mask's bits. What kinds mean
-//! to a text is not known here.
+//! Classifies the bytes of a block as bit masks, and lists the indices of a mask's bits. What the
+//! kinds mean in a text is not known here.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -9,33 +9,28 @@ use super::Width;
 use super::width;
 
 pub const BLOCK: usize = 64;
-/// The control character that stands behind all others.
+/// The highest ASCII control character.
 const DELETE: u8 = 0x7F;
-/// Number of bytes that plain code classifies at once.
 const WORD: usize = 8;
 
 /// The kinds of the bytes of a block: bit `i` is byte `i`. Missing bytes count as spaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Kinds {
-    /// `A` to `Z` and `a` to `z`.
     pub letters: u64,
     pub digits: u64,
     pub apostrophes: u64,
     pub spaces: u64,
-    /// Full stops and colons.
     pub stops: u64,
     pub slashes: u64,
-    /// `#` and `@`.
     pub signs: u64,
     pub ampersands: u64,
-    /// `!` to `~`: all of the above but blanks, and every other mark.
+    /// `!` to `~`: all of the above except blanks, and every other mark.
     pub printed: u64,
     pub controls: u64,
     pub wide: u64,
 }
 
-/// The kinds of bytes of which there may be fewer than a block; those behind the first [`BLOCK`] are not
-/// looked at.
+/// The kinds of up to [`BLOCK`] bytes; bytes after these are ignored.
 #[inline]
 pub fn kinds(bytes: &[u8]) -> Kinds {
     match bytes.first_chunk() {
@@ -48,7 +43,7 @@ pub fn kinds(bytes: &[u8]) -> Kinds {
     }
 }
 
-/// Which bytes are from `A` to `Z`, of as many as [`kinds`] looks at.
+/// Which bytes are from `A` to `Z`, among the bytes that [`kinds`] classifies.
 #[inline]
 pub fn capitals(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.get(..BLOCK).unwrap_or(bytes).as_chunks();
@@ -60,12 +55,12 @@ pub fn capitals(bytes: &[u8]) -> u64 {
     })
 }
 
-/// Which of eight bytes are ASCII from `from` to `to`, a bit a byte.
+/// Which of eight bytes are ASCII from `from` to `to`, a bit per byte.
 #[inline]
 fn within(word: u64, from: u8, to: u8) -> u64 {
     const ONES: u64 = u64::MAX / 0xFF;
     const TOPS: u64 = ONES << 7;
-    // With their top bits set, no byte borrows of the next.
+    // With their top bits set, no byte borrows from the next.
     let is_from = |least: u8| (word | TOPS) - ONES * u64::from(least);
     let found = is_from(from) & !is_from(to + 1) & !word & TOPS;
     // The product's top byte has each bit once.
@@ -145,8 +140,8 @@ fn by_avx2(block: &[u8; BLOCK]) -> Kinds {
     kinds
 }
 
-/// A mask has a bit a byte, which no instruction makes: each byte keeps the bit of its place among eight, and
-/// neighbours are added until eight bytes are one.
+/// A mask has a bit per byte, for which NEON has no instruction: each byte keeps the bit of its
+/// index among eight, and neighbours are added until eight bytes are one.
 #[cfg(target_arch = "aarch64")]
 #[target_feature(enable = "neon")]
 fn by_neon(block: &[u8; BLOCK]) -> Kinds {
@@ -204,7 +199,7 @@ fn by_plain_code(block: &[u8; BLOCK]) -> Kinds {
     kinds
 }
 
-/// Adds `base` and the place of each bit of a mask to a list.
+/// Appends `base` plus the index of each bit of a mask to a list.
 #[inline]
 pub fn push_places(mask: u64, base: u32, out: &mut Vec<u32>) {
     #[cfg(target_arch = "x86_64")]

@@ -1,5 +1,5 @@
-//! The loops over one row or two, the same for every width: what a register holds is the business of the
-//! file that calls this.
+//! The loops over one row or two, the same for every width: the file that expands them defines the
+//! registers.
 
 use crate::simd::{LANES, Widen};
 
@@ -70,8 +70,7 @@ macro_rules! loops {
 
 pub(super) use loops;
 
-/// Defines loops that the compiler makes vector code of, for processors that round a fused multiply-add
-/// once.
+/// Defines loops that the compiler vectorises, for processors that round a fused multiply-add once.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! plain_loops {
     ($features:literal) => {

@@ -1,9 +1,9 @@
-//! The loops every score is made of, written once a register width and chosen once a process.
+//! The loops of every score, written once for each register width and chosen once per process.
 //!
 //! There is ONE canonical order of additions: sixteen lanes of f32, element `i` to lane `i mod 16`
 //! by fused multiply-add, then a fixed tree over the lanes. A register of AVX-512 holds the sixteen
-//! lanes, two of AVX2 or four of NEON do, and plain code has an array of them, so all give the same bits. Tiles
-//! only change which products are made at the same time, never how one is added up.
+//! lanes, two of AVX2 or four of NEON do, and plain code has an array of them, so all give the same
+//! bits. Tiles only change which products are computed at the same time, never how one is added up.
 
 #![allow(unsafe_code)]
 
@@ -47,14 +47,13 @@ use wasm as least;
 
 use crate::simd::sums::Sum;
 
-/// Lanes of the canonical order.
 pub const LANES: usize = 16;
 
-/// A kind of processor that there is a loop for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Width {
-    /// For every processor of a family: plain code, NEON on 64-bit ARM, 128-bit vectors in WebAssembly.
+    /// For every processor of a family: plain code, NEON on 64-bit ARM, 128-bit vectors in
+    /// WebAssembly.
     Least = 1,
     /// AVX2 with FMA and F16C.
     Avx2 = 2,
@@ -94,7 +93,6 @@ pub fn widest() -> Width {
     Width::Least
 }
 
-/// What the loops in use are called, for people.
 pub fn name() -> &'static str {
     match width() {
         #[cfg(target_arch = "x86_64")]
@@ -112,7 +110,7 @@ pub fn name() -> &'static str {
     }
 }
 
-/// Uses `wanted`, or the widest below it that this processor can do, from now on.
+/// From now on uses `wanted`, or the widest below it that this processor supports.
 pub fn limit(wanted: Width) {
     CHOSEN.store(wanted.min(widest()) as u8, Ordering::Relaxed);
 }
@@ -137,7 +135,6 @@ impl Element for f32 {}
 impl Element for f16 {}
 impl Element for i8 {}
 
-/// A number with a value in f32.
 pub trait Widen: Copy {
     const ZERO: Self;
 
@@ -211,19 +208,16 @@ pub fn add_scaled<A: Element, const N: usize>(sum: &mut [f32], weights: [f32; N]
     dispatch!(add_scaled(sum, weights, rows));
 }
 
-/// `a · b`, `a · a` and `b · b` of two sums, each in the canonical order.
-///
-/// # Panics
-///
-/// Where the rows of one are longer than those of the other, or there is no row of a number.
+/// `a · b`, `a · a` and `b · b` of two sums, each in the canonical order. Panics if the rows of one
+/// are longer than those of the other, or if a number has no row.
 pub fn products_of_sums(a: Sum<'_>, b: Sum<'_>) -> [f32; 3] {
     let dims = a.rows.dims();
     assert!(dims == b.rows.dims(), "rows of the same length");
     dispatch!(products_of_sums(a, b, dims))
 }
 
-/// `error_i += slope · row_i` and then `row_i += slope · hidden_i`, in one pass over rows that are all
-/// as long as the shortest: a step of gradient descent on a product, for both its sides.
+/// `error_i += slope · row_i` and then `row_i += slope · hidden_i`, in one pass up to the length of
+/// the shortest row: a step of gradient descent on a product, for both its sides.
 #[inline]
 pub fn exchange(slope: f32, row: &mut [f32], hidden: &[f32], error: &mut [f32]) {
     let length = row.len().min(hidden.len()).min(error.len());
@@ -246,15 +240,11 @@ fn exchange_loop(
     }
 }
 
-/// Rows of the same number of numbers, wherever they lie.
+/// Rows of equal length, anywhere in memory.
 pub trait Rows: Copy {
     fn count(self) -> usize;
 
-    /// One of them.
-    ///
-    /// # Panics
-    ///
-    /// Where there is no such row.
+    /// Panics if there is no such row.
     fn row(&self, at: usize) -> &[f32];
 }
 
@@ -277,7 +267,7 @@ impl Rows for Packed<'_> {
     }
 }
 
-/// Rows of the same length, picked by their numbers from a table and, behind its last row, from another.
+/// Rows of equal length, by their indices in a table and, after its last row, in another.
 #[derive(Debug)]
 pub struct Picked<'r, A> {
     pub tables: [&'r [A]; 2],
@@ -321,7 +311,7 @@ impl Rows for &[&[f32]] {
     }
 }
 
-/// Four rows from number `at` on, the last one before `end` again where there are no more.
+/// Four rows from index `at` on; the last one before `end` is repeated if there are fewer.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32"))]
 #[inline(always)]
 fn four<R: Rows>(rows: &R, at: usize, end: usize, dims: usize) -> [&[f32]; 4] {
@@ -334,11 +324,8 @@ fn four<R: Rows>(rows: &R, at: usize, end: usize, dims: usize) -> [&[f32]; 4] {
     ]
 }
 
-/// Writes `a_i · b_j` for all rows, a row of `out` for each row of `a`.
-///
-/// # Panics
-///
-/// Where a row is shorter than `dims`, or `out` is not as long as there are products.
+/// Writes `a_i · b_j` for all rows, a row of `out` for each row of `a`. Panics if a row is shorter
+/// than `dims`, or if `out` does not have the length of all products.
 pub fn products<A: Rows, B: Rows>(a: A, b: B, dims: usize, out: &mut [f32]) {
     assert_eq!(out.len(), a.count() * b.count(), "a number a product");
     if !out.is_empty() {
@@ -346,11 +333,7 @@ pub fn products<A: Rows, B: Rows>(a: A, b: B, dims: usize, out: &mut [f32]) {
     }
 }
 
-/// Writes `a_i · a_j` for all rows, each product computed once.
-///
-/// # Panics
-///
-/// Where a row is shorter than `dims`, or `out` is not as long as there are products.
+/// Writes `a_i · a_j` for all rows, each product computed once. Panics as [`products`].
 pub fn gram<A: Rows>(a: A, dims: usize, out: &mut [f32]) {
     assert_eq!(out.len(), a.count() * a.count(), "a number a product");
     if !out.is_empty() {
@@ -358,18 +341,12 @@ pub fn gram<A: Rows>(a: A, dims: usize, out: &mut [f32]) {
     }
 }
 
-/// Products of four rows with four, or the largest of several such.
 type Tile = [f32; 16];
 
-/// Columns that a loop goes through at a time.
 const COLUMNS: usize = 16;
 
-/// For each column of a matrix, whose rows are as long as `out`, the largest number of some rows; 0 if all are
-/// below.
-///
-/// # Panics
-///
-/// Where there is no such row.
+/// For each column of a matrix, whose rows are as long as `out`, the maximum of some rows, at least
+/// 0. Panics if there is no such row.
 pub fn largest_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f32]) {
     dispatch!(largest_of_rows(matrix, rows, out));
 }
@@ -383,7 +360,8 @@ fn largest_of_rows_loop(matrix: &[f32], rows: &[u32], out: &mut [f32]) {
     by_columns::<1>(from, out.len(), |at| largest_of::<1>(matrix, rows, at, out));
 }
 
-/// Calls a function for every `N` columns from `from` on, and gives back where fewer are left.
+/// Calls a function for every `N` columns from `from` on; returns the first column of an incomplete
+/// group.
 #[inline(always)]
 fn by_columns<const N: usize>(from: usize, end: usize, mut each: impl FnMut(usize)) -> usize {
     let mut at = from;
@@ -406,15 +384,12 @@ fn largest_of<const N: usize>(matrix: &[f32], rows: &[u32], at: usize, out: &mut
     out[at..at + N].copy_from_slice(&best);
 }
 
-/// Parts that [`sum_of_rows`] adds up side by side.
+/// Partial sums that [`sum_of_rows`] adds in turn.
 const PARTS: usize = 8;
 
-/// For each column of a matrix, whose rows are as long as `out`, the sum of some rows: row after row to one of
-/// eight parts in turn, then the parts in f64, whatever the width.
-///
-/// # Panics
-///
-/// Where there is no such row.
+/// For each column of a matrix, whose rows are as long as `out`, the sum of some rows: row after
+/// row to one of eight partial sums in turn, then these in f64, whatever the width. Panics if there
+/// is no such row.
 pub fn sum_of_rows(matrix: &[f32], rows: &[u32], out: &mut [f64]) {
     dispatch!(sum_of_rows(matrix, rows, out));
 }
@@ -441,11 +416,8 @@ fn sum_of<const N: usize>(matrix: &[f32], rows: &[u32], at: usize, out: &mut [f6
 }
 
 /// The sum of a matrix's rows, each times its weight, in f64: the image of the weights under a
-/// symmetric matrix. Every sum is made row after row, whatever the width.
-///
-/// # Panics
-///
-/// Where there is not a row a weight, each as long as `out`.
+/// symmetric matrix. Every sum is made row after row, whatever the width. Panics if the numbers of
+/// rows and weights differ, or if a row is not as long as `out`.
 pub fn image(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
     assert_eq!(matrix.len(), weights.len() * out.len(), "a row a weight");
     out.fill(0.0);
@@ -464,12 +436,8 @@ fn image_by_rows(matrix: &[f32], weights: &[f64], out: &mut [f64]) {
     }
 }
 
-/// Raises each number of `best` to `Σ weight · row_i`, where that is larger: a sum by fused
-/// multiply-adds, one row after the other.
-///
-/// # Panics
-///
-/// Where a row is shorter than `best`.
+/// Raises each number of `best` to `Σ weight · row_i` if that is larger: a sum by fused
+/// multiply-adds, one row after the other. Panics if a row is shorter than `best`.
 #[inline]
 pub fn raise_by<const N: usize>(best: &mut [f32], weights: [f32; N], rows: [&[f32]; N]) {
     let rows = rows.map(|row| &row[..best.len()]);
@@ -494,10 +462,9 @@ fn raise_by_loop<const N: usize>(
     }
 }
 
-/// Bytes that memory is fetched in.
 const LINE: usize = 64;
 
-/// Asks for the memory that values lie in, so that it is there when they are read.
+/// Prefetches the memory of values.
 #[inline]
 pub fn prefetch<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]

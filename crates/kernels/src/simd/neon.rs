@@ -1,4 +1,5 @@
-//! The loops for 64-bit ARM, each processor of which has NEON: four registers of four hold the sixteen lanes.
+//! The loops for 64-bit ARM, whose processors all have NEON: four registers of four hold the
+//! sixteen lanes.
 
 use std::arch::aarch64::*;
 use std::arch::asm;
@@ -15,7 +16,6 @@ use crate::simd::{
 
 const QUARTER: usize = LANES / 4;
 
-/// Sixteen numbers, four a register.
 type Lanes = [float32x4_t; LANES / QUARTER];
 
 pub(in crate::simd) trait Load: Widen {
@@ -158,8 +158,8 @@ fn store_rest(rest: &mut [f32], lanes: Lanes) {
 
 /// The products of four rows with four.
 ///
-/// Sixteen sums of four lanes fill half of the registers, so the sixteen lanes are gone through four at a
-/// time: lanes do not meet before the end.
+/// Sixteen sums of four lanes fill half of the registers, so the sixteen lanes are processed four
+/// at a time: lanes are added to each other only at the end.
 #[inline]
 #[target_feature(enable = "neon")]
 fn tile(a: [&[f32]; SIDE], b: [&[f32]; SIDE], dims: usize) -> Tile {

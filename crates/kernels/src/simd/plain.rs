@@ -1,5 +1,5 @@
-//! The loops in plain code, for every processor: what the others are held against, bit for bit. They
-//! have no branches, so that the compiler makes vector code of them.
+//! The loops in plain code, for every processor: the reference for the others, bit for bit. They
+//! have no branches, so that the compiler vectorises them.
 
 use crate::simd::sums::{Rows as SumRows, Sum};
 use crate::simd::{Element, LANES, Picked, Rows, exchange_loop, raise_by_loop};
@@ -8,8 +8,8 @@ pub(super) use crate::simd::{
     sum_of_rows_loop as sum_of_rows,
 };
 
-/// Whether every processor of the target multiplies and adds with one rounding. Where it does not,
-/// `mul_add` is a function of the C library, which takes some fifty times as long.
+/// Whether every processor of the target multiplies and adds with one rounding. Otherwise `mul_add`
+/// is a function of the C library, which takes some fifty times as long.
 const HAS_FUSED: bool = cfg!(any(
     target_feature = "fma",
     target_arch = "aarch64",
@@ -18,10 +18,10 @@ const HAS_FUSED: bool = cfg!(any(
     target_arch = "s390x"
 ));
 
-/// `a b + sum` rounded once. The product of two singles is exact in double precision. Its sum with a third is
-/// rounded to odd: where it is not exact, it is cut towards zero and its last bit is set. Rounded once
-/// more, to single precision, that is the exact sum rounded once (Boldo and Melquiond 2008, "Emulation
-/// of FMA and correctly rounded sums").
+/// `a b + sum` rounded once. The product of two singles is exact in double precision. Its sum with
+/// a third is rounded to odd: an inexact sum is truncated and its last bit is set. Rounded once
+/// more, to single precision, that is the exact sum rounded once (Boldo and Melquiond 2008,
+/// "Emulation of FMA and correctly rounded sums").
 #[inline(always)]
 pub(super) fn fused(a: f32, b: f32, sum: f32) -> f32 {
     if HAS_FUSED {
@@ -32,7 +32,7 @@ pub(super) fn fused(a: f32, b: f32, sum: f32) -> f32 {
     let total = product + sum;
     let back = total - product;
     let lost = (product - (total - back)) + (sum - back);
-    // Of infinite sums nothing is lost: what is no number is not above zero.
+    // Infinite sums lose nothing: NaN is not above zero.
     let inexact = u64::from(lost.abs() > 0.0);
     // A loss of the other sign means that the total is too far from zero by less than its last bit.
     let too_far = inexact & ((lost.to_bits() ^ total.to_bits()) >> 63);

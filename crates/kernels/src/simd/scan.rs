@@ -1,10 +1,10 @@
-//! Which of many rows of signed bytes may reach a query: sixty-four rows against one query or four at a
-//! time, in whole numbers, compared with a bound at the end.
+//! Which of many rows of signed bytes may reach a query: sixty-four rows against one query or four
+//! at a time, in whole numbers, compared with a bound at the end.
 //!
-//! Rows lie sixteen side by side: four numbers of the first, four of the second and so on, then the
-//! next four of each. That is the order in which the processor's product of bytes wants them, and no
-//! sum has to be folded. That product takes a query's bytes without sign, so queries are stored 128
-//! higher, and what that adds to the sum of a row is taken off by its `bias`.
+//! Rows are interleaved sixteen at a time: four numbers of the first, four of the second and so on,
+//! then the next four of each. The processor's product of bytes takes this order, and no sum has to
+//! be folded. That product takes a query's bytes unsigned, so queries are stored 128 higher, and
+//! each row's `bias` subtracts what that adds to its sum.
 
 #[cfg(target_arch = "x86_64")]
 use super::Width;
@@ -13,16 +13,15 @@ use super::width;
 
 /// Rows of a block, which lie side by side.
 pub const BLOCK: usize = 16;
-/// Rows that are looked at together.
+/// Rows that are compared together.
 pub const TILE: usize = 4 * BLOCK;
-/// Most queries that are looked at together.
+/// Most queries that are compared together.
 pub const PROBES: usize = 4;
-/// Numbers of a row that lie together.
+/// Consecutive numbers of a row.
 pub const GROUP: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Tile<'t> {
-    /// Their numbers, a block after the other.
     pub bytes: &'t [i8],
     /// Subtracted from each sum.
     pub biases: &'t [i32; TILE],
@@ -32,22 +31,18 @@ pub struct Tile<'t> {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Probe<'p> {
-    /// Its numbers, each 128 higher than it is.
+    /// Its numbers, each raised by 128.
     pub bytes: &'p [u8],
     /// The factor of a row's error.
     pub gain: f32,
     pub least: f32,
 }
 
-/// The sum of the products of bytes of each row of a tile with each query.
 pub type Sums<const N: usize> = [[i32; TILE]; N];
 
-/// For each query the rows, as bits, of which `sum · scale + error · gain` is not below its least. Who asks for
-/// the sums gets them.
-///
-/// # Panics
-///
-/// Where rows and queries are not of the same length, a multiple of four.
+/// For each query, as bits, the rows with `sum · scale + error · gain` of at least its least.
+/// `sums` are returned if given. Panics if rows and queries differ in length, or if the length is
+/// not a multiple of four.
 #[inline]
 pub fn reach<const N: usize>(
     tile: &Tile<'_>,
@@ -80,9 +75,9 @@ pub fn reach<const N: usize>(
     plain(tile, probes, dims / GROUP, sums)
 }
 
-/// Defines a loop for processors with these features, over a function that adds the products of four bytes with
-/// four to each of four numbers. Sixteen sums stay in registers; the query's bytes are taken with their signs, so
-/// that nothing is to be taken off.
+/// Defines a loop for processors with these features, over a function that adds the products of
+/// four bytes with four to each of four numbers. Sixteen sums stay in registers; the query's bytes
+/// are taken with their signs, so no bias has to be subtracted.
 #[cfg(target_arch = "aarch64")]
 macro_rules! by_groups {
     ($name:ident, $features:literal, $add_product:path) => {
@@ -165,9 +160,10 @@ fn products_of_groups(
     vaddq_s32(sum, vpaddq_s32(low, high))
 }
 
-/// Eight sums of sixteen rows stay in registers. The product of bytes here adds two of them in sixteen
-/// bits, which hold what no byte's size is above 127 of: so the query's bytes are taken with their signs,
-/// and these are moved to the row's, because one side must have none. Nothing is to be taken off then.
+/// Eight sums of sixteen rows stay in registers. The product of bytes adds two of them in sixteen
+/// bits, which do not overflow if no byte exceeds 127 in size: so the query's bytes are taken with
+/// their signs, and the signs are moved to the row's bytes, because one side must be unsigned. Then
+/// no bias has to be subtracted.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn avx2<const N: usize>(
@@ -237,7 +233,7 @@ fn plain<const N: usize>(
             for (lanes, query) in lanes.iter().zip(probe.bytes.as_chunks::<GROUP>().0) {
                 for (sum, row) in sums.iter_mut().zip(lanes.as_chunks::<GROUP>().0) {
                     for (&number, &of_query) in row.iter().zip(query) {
-                        // Far from overflow, which is not to be looked for at each step.
+                        // Far from overflow, so no check at each step is needed.
                         let product = i32::from(number).wrapping_mul(i32::from(of_query));
                         *sum = sum.wrapping_add(product);
                     }
@@ -257,8 +253,8 @@ fn plain<const N: usize>(
     found
 }
 
-/// Several queries are in the cache with the rows, and each load of a query serves four blocks. One waits for
-/// memory, which is read fastest in the order in which it lies: a block after the other.
+/// Several queries are in the cache with the rows, and each load of a query serves four blocks. A
+/// single query waits for memory, which is read fastest in order: block after block.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vnni")]
 fn vnni<const N: usize>(
@@ -280,8 +276,8 @@ fn vnni<const N: usize>(
     found
 }
 
-/// The rows of `B` blocks. A sum of sixteen rows for each block and query stays in registers; each load of a row
-/// serves all queries.
+/// The rows of `B` blocks. A sum of sixteen rows for each block and query stays in registers; each
+/// load of a row serves all queries.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni")]

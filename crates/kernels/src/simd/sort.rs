@@ -1,5 +1,5 @@
-//! Sorting a few numbers, as many as a short text has words, without a comparison whose outcome the
-//! processor has to guess.
+//! Sorts a few numbers, as many as a short text has words, without comparisons that the processor
+//! has to predict.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -8,10 +8,9 @@ use std::arch::x86_64::*;
 use crate::simd::Width;
 use crate::simd::{LANES, width};
 
-/// Numbers that two registers hold.
 const FEW: usize = 2 * LANES;
 
-/// Sorts numbers, of which none is the largest there is.
+/// Sorts numbers, none of which is `u32::MAX`.
 pub fn sort(numbers: &mut [u32]) {
     match (numbers.len(), width()) {
         (0 | 1, _) => {}
@@ -32,11 +31,10 @@ pub fn sort(numbers: &mut [u32]) {
     }
 }
 
-/// Bits of a place among [`FEW`] numbers.
 const PLACE_BITS: u32 = FEW.trailing_zeros();
 
-/// Each number's rank is the number of smaller keys: a key is a number and behind it its place, so that no
-/// two are the same. Numbers that leave no room for a place are more than a vocabulary has words.
+/// Each number's rank is the number of smaller keys: a key is a number followed by its index, so
+/// that no two are equal. Numbers that leave no room for an index exceed the size of a vocabulary.
 #[inline(always)]
 fn by_counting<const N: usize>(numbers: &mut [u32]) {
     if numbers.iter().fold(0, |all, &number| all | number) >= 1 << (i32::BITS - 1 - PLACE_BITS) {
@@ -48,7 +46,7 @@ fn by_counting<const N: usize>(numbers: &mut [u32]) {
     }
     for other in keys.iter().take(numbers.len()) {
         for (rank, key) in ranks.iter_mut().zip(&keys) {
-            // Wrapping, because a check of each sum keeps them out of registers.
+            // Wrapping, because overflow checks would prevent vectorisation.
             *rank = rank.wrapping_add(i32::from(other < key));
         }
     }
@@ -96,8 +94,8 @@ fn first(count: usize) -> __mmask16 {
     ((1_u32 << count) - 1) as __mmask16
 }
 
-/// One step of the network: each lane keeps the smaller or, where the mask says so, the larger of itself
-/// and the lane so far away.
+/// One step of the network: each lane becomes the smaller or, where the mask says so, the larger of
+/// itself and the lane at this distance.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f")]
@@ -114,7 +112,7 @@ fn away(distance: i32) -> __m512i {
     _mm512_xor_si512(lanes, _mm512_set1_epi32(distance))
 }
 
-/// Sixteen numbers in order. Partners mirror each other, so that every run rises.
+/// Sorts sixteen numbers. Partners mirror each other, so that every run rises.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f")]
@@ -125,7 +123,6 @@ fn sorted_lanes(lanes: __m512i) -> __m512i {
     merged_from_four(step(eights, 15, 0xFF00))
 }
 
-/// The last steps of a merge of two runs of sixteen.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f")]

@@ -1,7 +1,7 @@
 //! Sums of rows, each times its weight, that never leave the registers: a few chunks of sixteen
-//! dimensions at a time go through all rows of one text and of the other, and what comes of them goes
-//! into the products of both sums at once. Every number is added in the same order as where the sums
-//! are written down first, so the bits are the same.
+//! dimensions at a time pass over all rows of one text and of the other, and the results go into
+//! the products of both sums at once. Every number is added in the same order as when the sums are
+//! written to memory first, so the bits are the same.
 
 use half::f16;
 
@@ -32,13 +32,12 @@ impl Rows<'_> {
     }
 }
 
-/// Defines `products_of_sums` over `Lanes`, sixteen numbers in registers, and `none`, `all`, `chunk`,
-/// `rest_of_row`, `fused`, `scaled` and `fold`. So many chunks are summed at the same time as fit into
-/// the registers; fewer than these are listed.
+/// Defines `products_of_sums` over `Lanes`, sixteen numbers in registers, and `none`, `all`,
+/// `chunk`, `rest_of_row`, `fused`, `scaled` and `fold`. As many chunks are summed at the same time
+/// as fit into the registers; smaller numbers are listed.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32"))]
 macro_rules! sums {
     ($features:literal, $chunks:literal, [$($fewer:literal)*]) => {
-        /// Chunks that are summed at the same time.
         const CHUNKS: usize = $chunks;
 
         #[target_feature(enable = $features)]
@@ -58,7 +57,7 @@ macro_rules! sums {
             [fold(lanes[0]), fold(lanes[1]), fold(lanes[2])]
         }
 
-        /// The sum over the next chunks from `from` on; nothing where rows have ended.
+        /// The sum over the next chunks from `from` on; zeros after the end of a row.
         #[inline]
         #[target_feature(enable = $features)]
         fn part_of_sum(sum: Sum<'_>, from: usize) -> [Lanes; CHUNKS] {
@@ -124,7 +123,6 @@ mod tests {
     use crate::simd::tests::at_every_width;
     use crate::simd::{LANES, plain, products_of_sums};
 
-    /// The sum as it is where it is written down, and its rows in another type.
     fn written(rows: &[Vec<f32>], weights: &[f32], share: f32, dims: usize) -> Vec<f32> {
         let mut sum = vec![0.0; dims];
         for (row, weight) in rows.iter().zip(weights) {
@@ -148,7 +146,8 @@ mod tests {
         prop::collection::vec((prop::collection::vec(-3.0_f32..3.0, dims), -1.0_f32..1.0), 1..9)
     }
 
-    /// Rows of another type, the first two in a table and the others behind it, with the number of each.
+    /// Rows of another type, the first two in a table and the others in a second one, with the
+    /// index of each.
     fn table<A: Copy>(rows: &[Vec<f32>], of: impl Fn(f32) -> A) -> ([Vec<A>; 2], Vec<u32>) {
         let (first, behind) = rows.split_at(2.min(rows.len()));
         let all = |rows: &[Vec<f32>]| rows.iter().flatten().map(|&number| of(number)).collect();

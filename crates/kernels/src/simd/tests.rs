@@ -1,4 +1,4 @@
-//! Every width against the plain twin, bit for bit.
+//! Compares every width with the plain code, bit for bit.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::simd;
 
-/// What is found at each width that this processor has, by one test at a time.
+/// The results at each width that this processor has; one test at a time.
 pub(crate) fn at_every_width<T>(find: impl Fn() -> T) -> [T; 3] {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -26,7 +26,7 @@ fn naive(a: &[f32], b: &[f32]) -> f64 {
 #[derive(Debug, PartialEq)]
 struct Outcome(Vec<u32>);
 
-/// What all loops make of two lists of numbers, by the modules `$from`.
+/// The results of all loops for two lists of numbers, by the modules `$from`.
 macro_rules! outcome {
     ($from:ident, $a:expr, $b:expr) => {{
         let (a, b): (&[f32], &[f32]) = ($a, $b);

@@ -1,12 +1,11 @@
-//! How a matrix of products is cut into tiles of four rows and four columns, the same for every
-//! width. What a tile is made of is the business of `tile`, which the file that calls this defines.
+//! Cuts a matrix of products into tiles of four rows and four columns, the same for every width.
+//! The file that expands it defines `tile`.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::simd::LANES;
 
 pub(super) const SIDE: usize = 4;
 
-/// The products of four rows with four: those of row `i` are numbers `4 i` to `4 i + 3`.
 pub(super) use crate::simd::Tile;
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -50,7 +49,7 @@ pub(super) fn turned(tile: Tile) -> Tile {
 
 /// Defines `products` and `gram` over `tile` and `own_tile`.
 ///
-/// At the edges a tile repeats the last row, and what comes of it is left out.
+/// At the edges a tile repeats the last row, and those results are dropped.
 macro_rules! tiles {
     ($features:literal) => {
         #[target_feature(enable = $features)]

@@ -1,8 +1,9 @@
 //! The loops for WebAssembly with 128-bit vectors: four registers of four hold the sixteen lanes.
 //!
-//! WebAssembly leaves it to the engine whether its multiply-add is fused. Modules built with `relaxed-simd`
-//! use that, and must run only where it is fused, which whoever loads one has to try (`wasm/lib/fused.js`).
-//! All others have one made of double precision ([`emulated`]). Both give the same bits.
+//! WebAssembly lets the engine decide whether its multiply-add is fused. Modules built with
+//! `relaxed-simd` use that, and must run only where it is fused, which the loader has to test
+//! (`wasm/lib/fused.js`). All others emulate it in double precision ([`emulated`]). Both give the
+//! same bits.
 
 #[cfg(not(target_feature = "relaxed-simd"))]
 mod emulated;
@@ -25,15 +26,15 @@ compile_error!("for WebAssembly, build with RUSTFLAGS=\"-C target-feature=+simd1
 
 type Lanes = [v128; LANES / 4];
 
-/// What a multiply-add multiplies. It tells what the emulation is faster for knowing.
+/// A factor of a multiply-add, with properties that make the emulation faster.
 #[cfg_attr(target_feature = "relaxed-simd", allow(dead_code, reason = "the emulation asks for it"))]
 trait Factor: Copy {
-    /// Whether it is made of whole numbers from -128 to 127.
+    /// Whether it consists of whole numbers from -128 to 127.
     const IS_BYTES: bool = false;
 
     fn lanes(self) -> Lanes;
 
-    /// The one number that all lanes hold.
+    /// The number that all lanes hold, if they are equal.
     fn weight(self) -> Option<f32> {
         None
     }
@@ -46,7 +47,6 @@ impl Factor for Lanes {
     }
 }
 
-/// Sixteen numbers of a row of `A`.
 #[derive(Clone, Copy)]
 struct OfRow<A>(Lanes, PhantomData<A>);
 
@@ -66,7 +66,6 @@ impl<A: Load> Factor for OfRow<A> {
     }
 }
 
-/// The same number sixteen times.
 #[derive(Clone, Copy)]
 struct Weight(f32);
 
@@ -82,7 +81,7 @@ impl Factor for Weight {
     }
 }
 
-/// `a b + sum`, rounded once, as the engine was found to do.
+/// `a b + sum`, rounded once, as the engine was tested to do.
 #[cfg(target_feature = "relaxed-simd")]
 #[inline(always)]
 fn fused<A: Factor, B: Factor>(a: A, b: B, sum: Lanes) -> Lanes {
@@ -137,7 +136,7 @@ fn store(chunk: &mut [f32; LANES], lanes: Lanes) {
     }
 }
 
-/// `start + Σ weight · row`, for sixteen places from `from` on.
+/// `start + Σ weight · row`, for sixteen dimensions from `from` on.
 #[inline(always)]
 fn combined<A: Load, const N: usize>(
     start: Lanes,

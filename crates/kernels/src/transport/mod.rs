@@ -1,6 +1,6 @@
 //! Exact optimal transport between two small weighted bags, for Word Mover's Distance (Kusner et
 //! al. 2015) and Word Rotator's Distance (Yokoi et al. 2020). Masses and costs in, one number out:
-//! it knows neither words nor vectors, and does not say what a cost is.
+//! what words and costs are is not known here.
 //!
 //! **Method.** The transportation simplex (Dantzig 1951) on a spanning tree, in integers. Masses
 //! are rounded to 48 bits and costs to 50 bits of the largest of their side and matrix. Each side
@@ -9,16 +9,16 @@
 //!
 //! **Order.** Reordering words, or swapping the sides and transposing the costs, is the same
 //! integer problem, and its optimum is one number whatever flow attains it. So the answer is the
-//! same bit for bit, and the caller need not sort anything. A word of no mass changes nothing.
-//! (A word given twice with its mass split is the same problem only up to rounding.)
+//! same bit for bit, and the caller need not sort anything. A word of no mass changes nothing. (A
+//! word given twice with its mass split is the same problem only up to rounding.)
 //!
-//! **Termination.** The masses are multiplied by `SPREAD` and moved by one each, so that no part
-//! of the supplies balances a part of the demands (Charnes 1952). Every cell of every tree then
-//! carries flow, every pivot lowers the total cost, and no tree comes twice: the search ends at
-//! the optimum. Random and Euclidean costs need one to eight pivots a word; the worst known (512 equal
-//! masses with costs `i * j`) needs 0.4 for each pair of words. Since no useful bound is proven
-//! for all, the search stops after `PIVOTS_PER_PAIR` a pair with the flow at hand, which is
-//! feasible, so that the answer is then an upper bound; the laws on order hold short of that.
+//! **Termination.** The masses are multiplied by `SPREAD` and moved by one each, so that no part of
+//! the supplies balances a part of the demands (Charnes 1952). Every cell of every tree then
+//! carries flow, every pivot lowers the total cost, and no tree comes twice: the search ends at the
+//! optimum. Random and Euclidean costs need one to eight pivots a word; the worst known (512 equal
+//! masses with costs `i * j`) needs 0.4 for each pair of words. Since no useful bound is proven for
+//! all, the search stops after `PIVOTS_PER_PAIR` a pair with the flow at hand, which is feasible,
+//! so that the answer is then an upper bound; the laws on order hold short of that.
 
 mod tree;
 
@@ -26,12 +26,12 @@ use tree::{Grid, Tree, WideSum};
 
 pub const MAX_WORDS: usize = 512;
 
-/// Bits a mass keeps: `(2^9 words * 2^48)^2 * SPREAD` is 2^126 and fits the flows.
+/// Bits of a mass: `(2^9 words * 2^48)^2 * SPREAD` is 2^126 and fits the flows.
 const MASS_BITS: u32 = 48;
-/// Bits a cost keeps: prices are sums of up to 2^10 costs, 2^60, and fit 64 bits with their sign.
+/// Bits of a cost: prices are sums of up to 2^10 costs, 2^60, and fit 64 bits with their sign.
 const COST_BITS: u32 = 50;
-/// Factor on the masses that makes room for moving each by one. A flow is moved by up to the
-/// number of words, 2^10, and has to be told from the next multiple.
+/// Factor on the masses that makes room for moving each by one. A flow is moved by up to the number
+/// of words, 2^10, and must differ from the next multiple.
 const SPREAD: u128 = 1 << 12;
 const PIVOTS_PER_PAIR: usize = 4;
 
@@ -65,17 +65,14 @@ impl Transport {
         Self::default()
     }
 
-    /// The least total cost of moving all of `supply` to `demand`, where moving one unit from
-    /// word `i` to word `j` costs `cost[i * demand.len() + j]`. Each side counts as shares of its
-    /// own sum.
+    /// The least total cost of moving all of `supply` to `demand`, where moving one unit from word
+    /// `i` to word `j` costs `cost[i * demand.len() + j]`. Each side counts as shares of its own
+    /// sum.
     ///
-    /// Costs and masses are finite and not negative; should they not be, negative numbers and NaN
-    /// count as 0 and infinity as the largest number, so that the answer is always finite. It is
-    /// 0 when a side has no mass at all.
-    ///
-    /// # Panics
-    ///
-    /// When `cost` has not one number for each pair, or a side has more than [`MAX_WORDS`] words.
+    /// Costs and masses must be finite and not negative; otherwise negative numbers and NaN count
+    /// as 0 and infinity as the largest number, so that the result is always finite. It is 0 if a
+    /// side has no mass at all. Panics if the length of `cost` is not that of all pairs, or if a
+    /// side has more than [`MAX_WORDS`] words.
     pub fn cost(&mut self, supply: &[f64], demand: &[f64], cost: &[f64]) -> f64 {
         let Some(Scale { largest, grid }) = self.solve(supply, demand, cost) else {
             return 0.0;
@@ -84,8 +81,8 @@ impl Transport {
         (self.flow_cost().over(total) * grid.step()).min(largest).min(f64::MAX)
     }
 
-    /// A plan that attains [`Transport::cost`], with inputs and panics as there; any of them where
-    /// several do, so that the order of words and sides may choose. Empty when a side has no mass.
+    /// A plan that attains [`Transport::cost`], with inputs and panics as there; any of several,
+    /// depending on the order of words and sides. Empty if a side has no mass.
     pub fn plan(&mut self, supply: &[f64], demand: &[f64], cost: &[f64]) -> Vec<Flow> {
         if self.solve(supply, demand, cost).is_some() {
             let total = (self.rows.total * self.columns.total) as f64;
@@ -104,10 +101,10 @@ impl Transport {
         cells.collect()
     }
 
-    /// A lower bound on [`Transport::cost`] that takes no search: each word goes to its cheapest
-    /// partner, regardless of who else goes there; the larger of the two directions (Kusner et al.
-    /// 2015, section 4.1). Inputs and panics as there; never above what that returns, in any bit,
-    /// and as independent of order.
+    /// A lower bound on [`Transport::cost`] without a search: each word goes to its cheapest
+    /// partner, regardless of others; the larger of the two directions (Kusner et al. 2015, section
+    /// 4.1). Inputs and panics as there; never above its result, in any bit, and as independent of
+    /// order.
     pub fn relaxed(&mut self, supply: &[f64], demand: &[f64], cost: &[f64]) -> f64 {
         check_shape(supply, demand, cost);
         self.rows.fill(supply);
@@ -137,8 +134,7 @@ impl Transport {
         f64::max(forth, back).min(largest).min(f64::MAX)
     }
 
-    /// Finds the optimum and leaves its flow in the tree. `None` when there is nothing to find:
-    /// no mass, or no cost.
+    /// Finds the optimum and leaves its flow in the tree. `None` if there is no mass, or no cost.
     fn solve(&mut self, supply: &[f64], demand: &[f64], cost: &[f64]) -> Option<Scale> {
         check_shape(supply, demand, cost);
         self.rows.fill(supply);
@@ -181,9 +177,9 @@ impl Transport {
         }
     }
 
-    /// A first flow: row after row takes the cheapest columns that have room left. A node used up
-    /// hangs below the one that used it up; the last two are used up together, as the totals are
-    /// equal, and the column of the two is the root.
+    /// A first flow: row after row takes the cheapest columns with room left. An exhausted node
+    /// hangs below the one that exhausted it; the last two are exhausted together, as the totals
+    /// are equal, and the column of the two is the root.
     fn start(&mut self) {
         let (rows, columns) = (self.rows.masses.len(), self.columns.masses.len());
         self.tree.clear(rows, columns);
@@ -218,8 +214,8 @@ impl Transport {
         self.tree.settle(root, |row, column| costs[row * columns + column]);
     }
 
-    /// Pivots until no cell is cheaper than its prices, or the limit is reached. Rows are looked at
-    /// in turn and the best cell of a row is taken, which finds a good cell without looking at the
+    /// Pivots until no cell is cheaper than its prices, or the limit is reached. Rows are searched
+    /// in turn and the best cell of a row is taken, which finds a good cell without searching the
     /// whole matrix.
     fn improve(&mut self, limit: usize) {
         let (rows, columns) = (self.rows.masses.len(), self.columns.masses.len());
@@ -241,7 +237,7 @@ impl Transport {
         }
     }
 
-    /// The cost of the flow with every mass back in its place.
+    /// The cost of the flow with the original masses.
     fn flow_cost(&self) -> WideSum {
         let columns = self.columns.masses.len();
         let mut sum = WideSum::default();
@@ -273,7 +269,6 @@ struct Side {
 }
 
 impl Side {
-    /// Puts masses on their grid. The total is 0 when there are none.
     fn fill(&mut self, masses: &[f64]) {
         self.words.clear();
         self.masses.clear();
@@ -296,7 +291,7 @@ impl Side {
     }
 }
 
-/// The place and size of the least `cost - price`; the first of equals.
+/// The index and size of the least `cost - price`; the first of equals.
 fn cheapest(costs: &[i64], prices: &[i64]) -> (usize, i64) {
     let (mut place, mut least) = (0, i64::MAX);
     for (at, (cost, price)) in costs.iter().zip(prices).enumerate() {

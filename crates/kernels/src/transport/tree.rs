@@ -1,5 +1,5 @@
 //! The spanning tree of the transportation simplex: which cells are in the basis, what flows in
-//! them, and the prices they imply. It knows nothing of floating-point numbers.
+//! them, and the prices they imply. Floating-point numbers are not known here.
 //!
 //! Nodes `0..rows` are the supplies, nodes `rows..` the demands. The cell between a node and its
 //! parent is stored at the node. Prices satisfy `price(row) + price(column) = cost` in every cell
@@ -40,7 +40,6 @@ impl Tree {
         self.prices.resize(rows + columns, 0);
     }
 
-    /// Prices of the rows, then of the columns.
     pub(super) fn prices(&self) -> (&[i64], &[i64]) {
         self.prices.split_at(self.rows)
     }
@@ -53,7 +52,7 @@ impl Tree {
         })
     }
 
-    /// Hangs a node that has no parent yet below another, with the flow of the cell between them.
+    /// Hangs a node without a parent below another, with the flow of the cell between them.
     pub(super) fn attach(&mut self, child: usize, parent: usize, flow: u128) {
         let sibling = self.nodes[parent].first_child;
         if sibling != NONE {
@@ -104,8 +103,8 @@ impl Tree {
         self.shift(top, reduced);
     }
 
-    /// Where the two paths towards the root meet, and the cell of least flow among those that
-    /// lose flow. Flows are never tied (see the module above), so which is taken first is moot.
+    /// Where the two paths towards the root meet, and the cell of least flow among those that lose
+    /// flow. Flows are never tied (see the module above), so the order does not matter.
     fn bottleneck(&self, row: usize, column: usize) -> (usize, usize, u128) {
         let (mut left, mut right) = (row, column);
         let (mut leaving, mut least) = (row, u128::MAX);
@@ -165,8 +164,8 @@ impl Tree {
         }
     }
 
-    /// Makes the prices below `top` agree with the new cell above it, and the depths with the
-    /// new place. Within the subtree one kind of node gains what the other loses.
+    /// Updates the prices below `top` to the new cell above it, and the depths to the new position.
+    /// Within the subtree one kind of node gains what the other loses.
     fn shift(&mut self, top: usize, reduced: i64) {
         let top_is_row = top < self.rows;
         self.pending.clear();
@@ -190,8 +189,8 @@ impl Tree {
     }
 }
 
-/// A grid of equal steps, a power of two each, fine enough that the largest number it was made
-/// for keeps `bits` significant bits.
+/// A grid of equal steps, a power of two each, fine enough that the largest number it was made for
+/// has `bits` significant bits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grid {
     exponent: u32,
@@ -202,7 +201,6 @@ pub(super) struct Grid {
 const MANTISSA_BITS: u32 = 53;
 
 impl Grid {
-    /// The grid for numbers up to `largest`. `None` when there is nothing but zero to represent.
     pub(super) fn up_to(largest: f64, bits: u32) -> Option<Self> {
         let (mantissa, exponent) = decompose(largest);
         (mantissa > 0).then_some(Self { exponent, dropped: MANTISSA_BITS - bits })

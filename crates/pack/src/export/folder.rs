@@ -24,7 +24,6 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Begins a folder that will become `target`, which must be absent or empty.
     pub(super) fn begin(target: &Path) -> Result<Self, ExportError> {
         let refuse = |what: &str| {
             Err(ExportError::Options(format!("-o {}: expected {what}", target.display())))
@@ -136,7 +135,6 @@ pub(super) struct Layout {
     dtype: Dtype,
     rows: usize,
     entries: usize,
-    /// Whether entries are mapped to rows by a tensor of its own.
     mapped: bool,
     name: &'static str,
 }
@@ -158,7 +156,6 @@ impl Layout {
         }
     }
 
-    /// Number of rows, if entries are mapped to rows.
     pub(super) fn mapped_rows(&self) -> Option<usize> {
         self.mapped.then_some(self.rows)
     }

@@ -23,7 +23,6 @@ use crate::export::rules::{Entries, Rules};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Library {
-    /// model2vec, for Python and for Rust.
     Model2vec,
     /// sentence-transformers, whose layout model2vec for Python reads as well.
     SentenceTransformers,
@@ -48,12 +47,10 @@ pub enum Inflections {
 #[derive(Debug)]
 pub struct ExportOptions {
     pub model: PathBuf,
-    /// The folder to write; must be absent or empty.
     pub output: PathBuf,
     pub library: Library,
     pub dtype: Dtype,
     pub inflections: Inflections,
-    /// Whether the library scales text vectors to length 1.
     pub normalize: bool,
 }
 
@@ -67,9 +64,7 @@ pub struct Exported {
     pub dims: usize,
     pub dtype: Dtype,
     pub bytes: u64,
-    /// The method whose vectors the folder gives.
     pub method: &'static str,
-    /// Features of the model that the folder lacks.
     pub left_behind: Vec<String>,
 }
 
@@ -137,7 +132,6 @@ pub fn export(options: &ExportOptions) -> Result<Exported, ExportError> {
     Ok(exported)
 }
 
-/// The modules of a sentence transformer: token rows, their mean, and optionally its normalisation.
 fn modules(options: &ExportOptions) -> serde_json::Value {
     let path = match options.library {
         Library::Model2vec => "",
@@ -208,7 +202,6 @@ impl ExportError {
 /// Sections that belong to word look-up, not to a method.
 const NO_METHODS: [&str; 2] = ["pieces", "subword"];
 
-/// Features of the model that the folder lacks, most important first.
 fn list_left_behind(model: &Model, options: &ExportOptions, rules: &Rules) -> Vec<String> {
     let mut list = Vec::new();
     methods(model, &mut list);

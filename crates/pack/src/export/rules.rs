@@ -30,7 +30,6 @@ const HAN: &str =
     r"\x{3400}-\x{4DBF}\x{4E00}-\x{9FFF}\x{F900}-\x{FAFF}\x{20000}-\x{2CEAF}\x{2F800}-\x{2FA1F}";
 /// How many initials are joined at most: longer rows of them are cut.
 const INITIALS: usize = 8;
-/// Endings that Penn Treebank tokenisation splits off.
 const ENDINGS: &str = "'s|'m|'d|'re|'ve|'ll";
 
 pub(super) struct Rules {
@@ -141,7 +140,6 @@ impl Rules {
         }
     }
 
-    /// Rules for words before they are split off.
     fn words(&mut self, rules: &Normalisation) {
         if rules.initials == Initials::Join {
             // A full stop behind initials, where another letter or an ending follows. Both engines look

@@ -35,7 +35,6 @@ pub(super) fn open(source: &super::Source) -> Opened {
     Ok(Box::new(FastTextReader::open(&source.path, source.budget)?))
 }
 
-/// A stream over the words of a binary fastText model.
 #[derive(Debug)]
 pub struct FastTextReader {
     scan: Scan,
@@ -44,7 +43,6 @@ pub struct FastTextReader {
     words: u64,
     ngram_rows: u64,
     ngrams: Option<NGrams>,
-    /// The n-grams that have rows in a pruned model.
     kept: Option<KeptNGrams>,
     /// Its end was checked against the size of the file.
     matrix: Matrix,
@@ -105,7 +103,6 @@ impl FastTextReader {
     }
 }
 
-/// The n-grams that pruning kept, in the order of their buckets.
 #[derive(Debug)]
 struct KeptNGrams {
     buckets: Vec<u32>,
@@ -391,14 +388,9 @@ fn argument(scan: &mut Scan, name: &str, least: i32, most: i32) -> Result<u32, R
 
 const CENTROIDS: usize = 256;
 
-/// The input matrix; its rows are read by position.
 #[derive(Debug)]
 enum Matrix {
-    /// Floats that begin at this byte offset.
-    Floats {
-        begin: u64,
-        dims: usize,
-    },
+    Floats { begin: u64, dims: usize },
     Quantised(Quantised),
 }
 
@@ -533,7 +525,6 @@ impl Quantiser {
         self.dims.div_ceil(self.part)
     }
 
-    /// Writes the centroids selected by the codes, multiplied by `scale`, into `out`.
     fn decode(&self, codes: &[u8], scale: f32, out: &mut [f32]) {
         let blocks = self.centroids.chunks(CENTROIDS * self.part);
         for ((out, block), &code) in out.chunks_mut(self.part).zip(blocks).zip(codes) {

@@ -161,7 +161,6 @@ impl VectorReader for FinalfusionReader {
 
 const MAGIC: [u8; 4] = *b"FiFu";
 const F32: u32 = 10;
-/// Maximum number of chunks: there are nine kinds, and files have three or four.
 const MOST_CHUNKS: u32 = 64;
 
 #[derive(Debug, Clone, Copy)]
@@ -176,7 +175,6 @@ struct Vocabulary {
 enum Parts {
     None,
     FastText(NGrams),
-    /// N-grams hashed by finalfusion's own rule; their rows are 2 to this power.
     OwnHash(u32),
     Listed,
 }
@@ -207,7 +205,6 @@ struct Chunks {
 }
 
 impl Chunks {
-    /// Checks the header; the scan then stands at the first chunk.
     fn read_header(scan: &mut Scan) -> Result<Self, ReadError> {
         let magic = scan.array::<4>("the magic bytes")?;
         if magic != MAGIC {
@@ -232,7 +229,6 @@ impl Chunks {
         Ok(Self { promised, ..Self::default() })
     }
 
-    /// Reads one chunk; the scan then stands after it.
     fn read_next(&mut self, scan: &mut Scan, budget: Budget) -> Result<(), ReadError> {
         let chunk = scan.position();
         let kind = scan.u32("a chunk's identifier")?;
@@ -277,7 +273,6 @@ impl Chunks {
         Ok(())
     }
 
-    /// Checks that the required chunks exist and fit together.
     fn complete(self, scan: &Scan) -> Result<(Vocabulary, Matrix, Option<u64>), ReadError> {
         let missing =
             |what: &str| scan.source().malformed(scan.position(), format!("found no {what}"));

@@ -27,7 +27,6 @@ impl Number {
         }
     }
 
-    /// Values too large for a 32-bit float become infinite.
     fn decode(self, bytes: &[u8], row: &mut [f32]) {
         fn each<const N: usize>(bytes: &[u8], row: &mut [f32], number: fn([u8; N]) -> f32) {
             for (slot, bytes) in row.iter_mut().zip(bytes.as_chunks().0) {
@@ -57,7 +56,6 @@ impl Shape {
     }
 }
 
-/// Reads a matrix and the words that belong to its rows.
 pub struct MatrixReader {
     input: Input,
     words: Input,
@@ -96,7 +94,6 @@ impl MatrixReader {
         Ok(line.is_some())
     }
 
-    /// The error for unequal numbers of words and rows, once all words have been read.
     fn unequal(&self) -> ReadError {
         let (words, rows) = (self.words.lines(), self.rows);
         let matrix = self.input.path().display();

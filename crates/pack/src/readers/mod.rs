@@ -14,7 +14,6 @@ macro_rules! formats {
         }
 
         impl Format {
-            /// Every format, in the order in which help lists them.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
             pub(crate) fn info(self) -> &'static Info {
@@ -56,22 +55,15 @@ formats! {
     Finalfusion => finalfusion(INFO, open),
 }
 
-/// Files of a model2vec or sentence-transformers folder: settings, tokenizer, tensors.
 const FOLDER_FILES: [&str; 4] =
     ["config.json", "config_sentence_transformers.json", "tokenizer.json", "model.safetensors"];
-/// The subfolder into which sentence-transformers writes tokenizer and tensors.
 pub(super) const STATIC_FOLDER: &str = "0_StaticEmbedding";
 
-/// Where word vectors are, and what the user stated about them.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// The file, or for model2vec the folder.
     pub path: PathBuf,
-    /// The format; recognised from the file if absent.
     pub format: Option<Format>,
-    /// The file with the words of a matrix, one a line; searched beside the matrix if absent.
     pub vocabulary: Option<PathBuf>,
-    /// The name of the matrix in a safetensors file with several.
     pub tensor: Option<String>,
     pub budget: Budget,
 }
@@ -95,7 +87,6 @@ impl Source {
         files
     }
 
-    /// Default paths for the words of a matrix, in order of preference.
     fn vocabularies(&self) -> [PathBuf; 2] {
         [self.path.with_extension("vocab.txt"), self.path.with_file_name("vocab.txt")]
     }
@@ -139,7 +130,6 @@ pub(crate) const FIRST_BYTES: usize = 9;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lines {
-    /// The first line is two whole numbers, as word2vec's header is.
     pub header: bool,
     /// The line after the header, or the first line if there is no header, is a word and numbers;
     /// or the name of the file is that of a text file.

@@ -22,7 +22,6 @@ pub(super) fn open(source: &Source) -> Opened {
     Ok(Box::new(MatrixReader::new(input, source.words()?, shape, source.budget)?))
 }
 
-/// Reads the header and checks it against the file's size; `input` then stands at the first number.
 pub fn find_matrix(input: &mut Input) -> Result<Shape, ReadError> {
     if input.peek(4)? == b"PK\x03\x04" {
         return Err(input.unsupported(

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use super::{Place, ReadError};
 
-/// Bytes that can be read at any position: a file, or memory.
 #[derive(Debug)]
 pub struct Source {
     path: PathBuf,
@@ -96,7 +95,6 @@ impl Source {
         Ok(())
     }
 
-    /// BLAKE3 of all bytes, in hexadecimal; reads the bytes that were not yet read in order.
     pub(crate) fn digest(&self) -> Result<String, ReadError> {
         let mut bytes = vec![0; BUFFER_BYTES as usize];
         loop {
@@ -125,13 +123,11 @@ impl Source {
         Ok(())
     }
 
-    /// The error for bytes at `offset` that violate the format.
     pub(crate) fn malformed(&self, offset: u64, problem: impl Into<String>) -> ReadError {
         let (path, place) = (self.path.clone(), Place::Byte(offset));
         ReadError::Malformed { path, place, problem: problem.into() }
     }
 
-    /// The error for a well-formed file of an unsupported kind.
     pub(crate) fn unsupported(&self, problem: impl Into<String>) -> ReadError {
         ReadError::Unsupported { path: self.path.clone(), problem: problem.into() }
     }
@@ -151,7 +147,6 @@ const BUFFER_BYTES: u64 = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct Scan {
     source: Source,
-    /// Source offset of the end of the buffer.
     buffered_to: u64,
     buffer: Vec<u8>,
     /// Bytes of the buffer already consumed.
@@ -181,7 +176,6 @@ impl Scan {
         self.buffered_to = offset;
     }
 
-    /// The next `N` bytes; errors call them `what`.
     pub(crate) fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], ReadError> {
         let mut out = [0; N];
         self.exact(&mut out, what)?;

@@ -1,10 +1,3 @@
-//! A foreign safetensors file with one matrix of floats, whose words are in a second file.
-//!
-//! Only the header's entry for the wanted tensor is kept. The format's own library keeps a map of
-//! all entries, up to 35 bytes of memory for a byte of header, which a file with a huge header
-//! could exploit. Bytes between the tensors are not checked. The stricter profile of cognate's own
-//! model files is not known here.
-
 use std::fmt;
 
 use safetensors::Dtype;
@@ -18,12 +11,10 @@ use super::{Info, Mark, Opened, Place, ReadError, Source};
 /// Maximum bytes of a header, as in the format's own library.
 const HEADER_BYTES: u64 = 100_000_000;
 
-/// Preferred names of a matrix of word vectors, most likely first.
 const NAMES: [&str; 2] = ["vectors", "embeddings"];
 
 const LISTED: usize = 8;
 
-/// The header is JSON and fits into the file.
 pub(crate) const INFO: Info = Info { name: "safetensors", mark: Mark::Bytes(begins_with_header) };
 
 fn begins_with_header(first: &[u8], size: Option<u64>) -> bool {
@@ -66,7 +57,6 @@ pub fn find_matrix(input: &mut Input, tensor: Option<&str>) -> Result<Shape, Rea
     Ok(shape)
 }
 
-/// Reads the header after checking its length against the file's size.
 fn read_header(input: &mut Input, search: Search<'_>) -> Result<Header, ReadError> {
     let length = match input.read_exact(8, "the header's length")?.as_chunks().0 {
         [bytes] => u64::from_le_bytes(*bytes),
@@ -95,7 +85,6 @@ struct Header {
     others: u64,
     names: Vec<String>,
     tensors: u64,
-    /// End offset of the last tensor.
     end: u64,
 }
 
@@ -123,7 +112,6 @@ impl Header {
     }
 }
 
-/// Rank of a matrix name by its likelihood; lower is more likely.
 fn likelihood(name: &str) -> usize {
     NAMES.into_iter().position(|usual| usual == name).unwrap_or(NAMES.len())
 }
@@ -254,7 +242,6 @@ mod tests {
         [&(header.len() as u64).to_le_bytes(), header.as_bytes(), data].concat()
     }
 
-    /// A header of consecutive tensors (name, kind, shape, bytes).
     fn tensors(list: &[(&str, &str, &str, usize)]) -> Vec<u8> {
         let mut end = 0;
         let entries: Vec<String> = list

@@ -1,5 +1,3 @@
-//! What tests of the readers share, and real files if the shared data exists.
-
 use std::path::{Path, PathBuf};
 
 use super::input::Input;
@@ -12,7 +10,6 @@ pub(super) fn bytes(bytes: impl AsRef<[u8]>) -> Input {
     Input::from_bytes("memory", bytes.as_ref().to_vec()).unwrap()
 }
 
-/// Every row of the file, or the first error. Words that are not UTF-8 are escaped.
 pub(super) fn all(reader: Opened) -> Result<Vec<Row>, ReadError> {
     let mut reader = reader?;
     let (mut word, mut row) = (Vec::new(), vec![0.0; reader.dims()]);
@@ -43,7 +40,6 @@ pub(super) fn says(message: &str, parts: &[&str]) {
     }
 }
 
-/// A path in the shared data, if it exists.
 fn shared(path: &str) -> Option<PathBuf> {
     let data = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
     if data.is_dir() {

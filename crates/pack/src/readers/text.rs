@@ -16,8 +16,6 @@ pub struct TextReader {
 }
 
 impl TextReader {
-    /// Reads the header, if the first line is one, or else counts the numbers of the first row;
-    /// `input` stands at the first byte of a file.
     pub fn new(mut input: Input, budget: Budget) -> Result<Self, ReadError> {
         input.skip_byte_order_mark()?;
         if input.peek_line(HEADER_BYTES)?.is_some_and(is_header) {
@@ -61,7 +59,6 @@ impl TextReader {
         Err(self.input.malformed(Place::Line(1), problem))
     }
 
-    /// The error for a number of rows other than the header promises.
     fn finish(&self) -> Result<bool, ReadError> {
         let read = self.read;
         let Some(promised) = self.promised.filter(|&promised| promised != read) else {
@@ -128,7 +125,6 @@ impl VectorReader for TextReader {
     }
 }
 
-/// Maximum bytes of a number in a row, with its separator.
 const NUMBER_BYTES: usize = 32;
 
 pub(super) fn line_bytes(dims: usize, budget: Budget) -> usize {
@@ -159,7 +155,6 @@ fn last_part(line: &[u8], numbers: usize) -> Option<&[u8]> {
     split_last(word).map(|(_, part)| part)
 }
 
-/// Splits a line into `word` and exactly `dims` numbers.
 fn parse_row(
     line: &[u8],
     dims: usize,
@@ -220,20 +215,16 @@ fn is_separator(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Text with word2vec's header, as `cognate` names and recognises it.
 pub(crate) const WORD2VEC: Info =
     Info { name: "word2vec-text", mark: Mark::Lines(|lines| lines.header && lines.rows) };
 
-/// Text without a header, as `cognate` names and recognises it.
 pub(crate) const GLOVE: Info =
     Info { name: "glove", mark: Mark::Lines(|lines| !lines.header && lines.rows) };
 
-/// Opens text with or without a header, whichever of both formats was named.
 pub(super) fn open(source: &Source) -> Opened {
     Ok(Box::new(TextReader::new(Input::open(&source.path)?, source.budget)?))
 }
 
-/// Maximum bytes of a header line: two numbers of any plausible length with some space around.
 pub(super) const HEADER_BYTES: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -242,7 +233,6 @@ pub(super) struct Header {
     pub(super) dims: usize,
 }
 
-/// Whether `line` is two whole numbers and nothing else.
 pub(super) fn is_header(line: &[u8]) -> bool {
     numbers(line).is_some()
 }

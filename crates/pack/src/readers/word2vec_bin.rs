@@ -28,7 +28,6 @@ pub struct Word2VecBinReader {
 }
 
 impl Word2VecBinReader {
-    /// Reads the header; `input` stands at the first byte of a file.
     pub fn new(mut input: Input, budget: Budget) -> Result<Self, ReadError> {
         // Minimum word: one byte and the space after it.
         let shortest = |dims: u64| dims.checked_mul(NUMBER_BYTES)?.checked_add(2);

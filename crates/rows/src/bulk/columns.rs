@@ -57,7 +57,6 @@ pub(super) fn into_one(
     writer.map_or(Ok(0), Writer::finish)
 }
 
-/// Rows, and the number of the first one, counted from 1.
 pub(in crate::bulk) struct RowRange {
     pub(in crate::bulk) batch: RecordBatch,
     first: u64,
@@ -272,7 +271,6 @@ impl Writer {
         reader.schema().fields() == self.before.fields()
     }
 
-    /// Syncs the file, moves it to its final name and returns its size.
     pub(in crate::bulk) fn finish(self) -> Result<u64, BulkError> {
         let file = match self.out {
             Out::Parquet(writer) => writer.into_inner().map_err(of_parquet),

@@ -43,7 +43,6 @@ pub enum OnError {
     Null,
 }
 
-/// The files to read and write, and their formats.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Files, folders of files, or `-`.
@@ -54,9 +53,8 @@ pub struct Options {
     pub records: records::Options,
     pub on_error: OnError,
     pub bad_rows: OnBadRow,
-    /// Prefix of the names of added fields.
     pub prefix: String,
-    /// The only columns to write, added ones among them; if empty, all.
+    /// The only columns to write, including added ones; if empty, all.
     pub columns: Vec<String>,
 }
 
@@ -107,7 +105,7 @@ pub fn run(question: &Question<'_>, options: &Options) -> Result<Report, BulkErr
     Ok(report)
 }
 
-/// Refuses to write over what is read, or two things into one file.
+/// Refuses to overwrite an input, or to write two outputs into one file.
 fn check_written(options: &Options, inputs: &[PathBuf]) -> Result<(), BulkError> {
     let mut written: Vec<(&str, &Path)> = Vec::new();
     let folder = options.output.as_deref().is_some_and(parts::is_folder);
@@ -126,7 +124,6 @@ fn check_written(options: &Options, inputs: &[PathBuf]) -> Result<(), BulkError>
     }
 }
 
-/// Answers the rows of several files into one file and returns its size.
 fn into_one(
     question: &Question<'_>,
     options: &Options,
@@ -150,7 +147,6 @@ const KINDS: usize = 16;
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Report {
     pub files: u64,
-    /// Number of files whose part existed already.
     pub skipped: u64,
     pub rows: u64,
     /// Number of rows among the best of their query, if only those are written.
@@ -158,7 +154,6 @@ pub struct Report {
     pub best: Option<u64>,
     #[serde(flatten)]
     pub left_out: LeftOut,
-    /// Number of rows without a score, by problem.
     pub without_score: BTreeMap<String, u64>,
     pub method: &'static str,
     pub seconds: f64,
@@ -255,7 +250,6 @@ fn columns_of(inputs: &[PathBuf], _: Option<&Path>) -> Result<Contents, BulkErro
     Err(unreadable(first).into())
 }
 
-/// The input files; those of a folder sorted by name.
 fn files_of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, BulkError> {
     let mut files = Vec::new();
     for input in inputs {
@@ -290,7 +284,6 @@ fn files_of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, BulkError> {
 }
 
 const ROWS: usize = 8192;
-/// Bytes of rows read at a time.
 const BYTES: usize = 8 << 20;
 /// Maximum rows that must be answered together.
 const MOST_TOGETHER: usize = 1 << 20;

@@ -25,7 +25,6 @@ struct Mark {
     bytes: u64,
 }
 
-/// Whether the output is a folder with a file for each input.
 pub(super) fn is_folder(output: &Path) -> bool {
     output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
@@ -111,7 +110,6 @@ fn asked(question: &Question<'_>, options: &Options) -> serde_json::Value {
     })
 }
 
-/// Whether a part exists that was made by the same question from a file with this digest.
 fn is_done(mark: &Path, part: &Path, asked: &serde_json::Value, digest: &str) -> bool {
     let known = fs::read(mark).ok().and_then(|known| serde_json::from_slice::<Mark>(&known).ok());
     let Some(known) = known else { return false };

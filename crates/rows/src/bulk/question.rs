@@ -3,7 +3,6 @@
 use cognate::engine::{Engine, Query, QueryError, RankOptions, Reason};
 use serde::Serialize;
 
-/// Rows answered at a time, unless a group is larger.
 const PART: usize = 256;
 
 /// What to compute for a row, with the names of its text columns.
@@ -17,7 +16,6 @@ pub enum Task {
     Embed {
         text: String,
     },
-    /// The rank of a text among those with the same query, which must be in adjacent rows.
     Rank {
         query: String,
         text: String,
@@ -27,7 +25,6 @@ pub enum Task {
     },
 }
 
-/// A task, with the engine and the options to answer it.
 pub struct Question<'e> {
     pub engine: &'e Engine,
     /// Method, measure, and handling of overlong texts.
@@ -65,7 +62,6 @@ impl Question<'_> {
         }
     }
 
-    /// Most rows of a query that are written, if that is limited.
     pub(super) fn top_k(&self) -> Option<usize> {
         match self.task {
             Task::Rank { top_k, .. } => top_k,
@@ -94,7 +90,6 @@ impl Question<'_> {
         }
     }
 
-    /// Whether rows with the same query form groups.
     #[cfg(feature = "columns")]
     pub(super) fn has_groups(&self) -> bool {
         matches!(self.task, Task::Rank { .. })

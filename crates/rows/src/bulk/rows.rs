@@ -15,7 +15,6 @@ use crate::bulk::{
 use crate::growing::Destination;
 use crate::{STANDARD, appender};
 
-/// Answers the rows of several files into one file and returns its size.
 pub(super) fn into_one(
     question: &Question<'_>,
     options: &Options,
@@ -34,7 +33,6 @@ pub(super) fn into_one(
     destination.finish().map_err(unwritten(name))
 }
 
-/// Rows as read, each with its line number.
 pub(super) type Raw = Vec<(String, u64)>;
 
 /// A row's texts, and the row as read with its line number.

@@ -1,10 +1,10 @@
-//! How far a run is in its input and its output. It is kept with the state, so that the run after one that
-//! was killed writes no line twice and leaves none out.
+//! The positions of a run in its input and its output, stored with the state, so that the run after
+//! a killed one writes no line twice and leaves none out.
 //!
-//! The output is cut to the length that it had at the checkpoint. What was read by then is passed over: an
-//! input that begins with the same record is the same one, read again from its beginning, and all that was
-//! read of it must be as it was. Standard input may also be given again from anywhere in the texts that
-//! the window holds, as brokers do it; these are known by their ids.
+//! The output is cut to the length that it had at the checkpoint. Records read by then are skipped:
+//! an input that begins with the same record is the same input, read again from its beginning, and
+//! all of its records read before must be unchanged. Standard input may also repeat any of the
+//! texts in the window, as brokers do; these are recognised by their ids.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::events::output::{Order, Output};
 use crate::events::source::{Source, Tweet};
 use crate::events::{EventsError, NamedStream};
 
-/// Bytes before the end of an output by which it is recognised.
+/// Bytes before the end of an output that identify it.
 const TAIL_BYTES: u64 = 64 << 10;
 
 #[derive(Serialize, Deserialize)]
@@ -63,7 +63,7 @@ impl Source {
         InputMark { records: self.count, first: self.first(), blake3 }
     }
 
-    /// Where a run is whose lines so far were all written.
+    /// The positions of a run all of whose lines were written.
     pub(super) fn checkpoint(
         &self,
         order: &Order,
@@ -75,8 +75,8 @@ impl Source {
         Ok(Checkpoint { ended, input, output, newest, waiting })
     }
 
-    /// Passes over the records that the runs before this one read. Returns the first one after them if it
-    /// had to be read to be told from them.
+    /// Skips the records that earlier runs read. Returns the first new record if it had to be read
+    /// to find the end of the others.
     pub(super) fn pass_over(
         &mut self,
         before: &Checkpoint,
@@ -123,7 +123,7 @@ fn other(state: &Path, records: u64) -> EventsError {
 }
 
 impl Output {
-    /// Makes what was written durable, and marks its end.
+    /// Makes the output durable, and marks its end.
     pub(super) fn mark(&self) -> Result<OutputMark, EventsError> {
         let (path, file) = self.growing()?;
         let mark = || {
@@ -134,7 +134,7 @@ impl Output {
         mark().map_err(|source| EventsError::Write { path: path.to_owned(), source })
     }
 
-    /// Cuts off what was written after a mark by a run that was killed.
+    /// Cuts off what a killed run wrote after the mark.
     pub(super) fn cut(&self, mark: &OutputMark, state: &Path) -> Result<(), EventsError> {
         let (path, file) = self.growing()?;
         let failed = |source| EventsError::Write { path: path.to_owned(), source };
@@ -170,7 +170,6 @@ impl Output {
 /// BLAKE3 of the last bytes before this length.
 fn tail(file: &File, bytes: u64) -> std::io::Result<String> {
     let length = bytes.min(TAIL_BYTES);
-    // At most 64 KiB.
     let mut last = vec![0; length as usize];
     file.read_exact_at(&mut last, bytes - length)?;
     Ok(blake3::hash(&last).to_hex().to_string())

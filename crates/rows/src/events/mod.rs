@@ -56,27 +56,23 @@ pub enum EventsError {
 
 #[derive(Debug, Clone)]
 pub struct EventsOptions {
-    /// Path of the records; `-` is standard input.
     pub input: PathBuf,
     pub records: RecordOptions,
     pub bad_rows: OnBadRow,
     pub columns: Columns,
-    /// The only fields to write, added ones among them; if empty, all.
+    /// The only fields to write, including added ones; if empty, all.
     pub written: Vec<String>,
-    /// Prefix of the names of added fields.
     pub prefix: String,
     pub settings: Settings,
-    /// The kind of the stream as it is followed.
+    /// The kind of the stream by which it is followed.
     pub preset: Preset,
-    /// Maximum milliseconds by which a record may be late.
     pub slack: i64,
     pub summary: Option<PathBuf>,
     /// Minimum texts of an event in that table.
     pub least: u64,
-    /// Path of the state file that the run resumes from and updates.
     pub state: Option<PathBuf>,
-    /// How often the state is written while the run goes on, with the length of the output, so that one
-    /// that is killed is gone on from. The output must be a file.
+    /// How often the state is written during the run, with the length of the output, so that a
+    /// killed run can be resumed. The output must be a file.
     pub checkpoint: Option<Duration>,
 }
 
@@ -84,18 +80,16 @@ pub struct EventsOptions {
 pub struct Outcome {
     pub texts: u64,
     pub events: u64,
-    /// Number of texts that joined an existing event.
     pub joined: u64,
     /// Number of texts without a vector, each an event of its own.
     pub unscored: u64,
-    /// Number of texts that were later than allowed.
     pub late: u64,
     /// Number of texts in the whole stream, including earlier runs.
     pub total: u64,
-    /// Sizes of events, where a table of them was asked for.
+    /// Sizes of events, if a table of them was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
-    /// The kind of the stream as it was followed.
+    /// The kind of the stream by which it was followed.
     #[serde(skip)]
     pub preset: Preset,
     #[serde(flatten)]
@@ -132,11 +126,8 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Names of the added fields, without the prefix.
 const FIELDS: [&str; 4] = ["event", "nearest", "score", "new"];
 
-/// Processes a stream to its end, or until `interrupted` is set: all texts read by then are decided
-/// and written.
 pub fn run(
     engine: &Engine,
     options: &EventsOptions,
@@ -167,7 +158,7 @@ pub fn run(
     }
     if let Some(path) = kept {
         if !is_unfinished {
-            // Before the first line: what is written from here on can be cut off.
+            // Before the first line: everything written from here on can be cut off.
             state::save(path, &run.named, &order, Some(source.checkpoint(&order, out, false)?))?;
         }
         if let Some(before) = before {
@@ -189,7 +180,8 @@ pub fn run(
             match next.take().map_or_else(|| source.read(), |tweet| Ok(Some(tweet)))? {
                 Some(tweet) => {
                     run.outcome.late += u64::from(order.take(tweet));
-                    // After each, so that how many are read together makes no difference.
+                    // After each text, so that the number of texts read together makes no
+                    // difference.
                     due.extend(order.ready(false));
                 }
                 None => ended = true,
@@ -199,7 +191,7 @@ pub fn run(
             }
         }
         stopped = interrupted.load(Ordering::Relaxed);
-        // Where checkpoints are kept, texts that wait do so in the state.
+        // With checkpoints, waiting texts are stored in the state.
         due.extend(order.ready(ended || (stopped && kept.is_none())));
         run.decide(due)?;
         source.records.follow(&progress);
@@ -240,7 +232,7 @@ struct Run<'e> {
     outcome: Outcome,
 }
 
-/// What a text is called: by its id, or without one by its position in the stream, from 1.
+/// The name of a text: its id, or its position in the stream, from 1.
 fn called(id: Option<&str>, number: u64) -> Added<'_> {
     id.map_or(Added::Count(number + 1), Added::Text)
 }

@@ -1,4 +1,4 @@
-//! A stream whose texts have ids from outside, by which texts and events are called.
+//! A stream whose texts have outside ids, which name texts and events.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
@@ -11,7 +11,6 @@ use cognate::window::stream::{Item, Settings, Stream};
 /// Texts between two removals of ids that left the window.
 const SWEEP: u64 = 4096;
 
-/// A stream in progress, with the ids of its texts.
 pub struct NamedStream<E> {
     pub(super) stream: Stream<E>,
     pub(super) names: Names,
@@ -22,7 +21,6 @@ pub struct Names {
     /// The ids of the texts in the window, beginning with text number `first`.
     pub(super) ids: VecDeque<Option<Box<str>>>,
     pub(super) first: u64,
-    /// The ids of the texts that began the current events.
     pub(super) events: HashMap<u64, Box<str>>,
 }
 
@@ -33,7 +31,6 @@ impl Names {
         self.ids.get(at)?.as_deref()
     }
 
-    /// The id of the text that an event began with.
     pub fn of_event(&self, event: u64) -> Option<&str> {
         self.events.get(&event).map(AsRef::as_ref)
     }
@@ -87,7 +84,7 @@ impl<E: Deref<Target = Engine>> NamedStream<E> {
         Ok(decisions)
     }
 
-    /// Whether it is time to sweep after the last texts, so many.
+    /// Whether to remove old ids after these texts.
     pub(super) fn is_to_sweep(&self, texts: usize) -> bool {
         let next = self.stream.next();
         next.saturating_sub(texts as u64) / SWEEP != next / SWEEP

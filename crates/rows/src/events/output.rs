@@ -25,7 +25,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// Opens the output at a path; `-` is standard output. A file is appended to where a state is kept.
+    /// Opens the output at a path; `-` is standard output. With a state, a file is appended to.
     pub fn open(path: &Path, options: &EventsOptions) -> Result<Self, EventsError> {
         let failed = |source| EventsError::Write { path: path.to_owned(), source };
         if path.as_os_str() == STANDARD {
@@ -44,7 +44,7 @@ impl Output {
         Ok(Self::Whole(path.to_owned(), Growing::plain(path).map_err(failed)?))
     }
 
-    /// Opens a file to append to that may be cut, and keeps other runs away from it.
+    /// Opens a file for appending and cutting, locked against other runs.
     fn lock(path: &Path) -> Result<Self, EventsError> {
         let failed = |source| EventsError::Write { path: path.to_owned(), source };
         let mut options = OpenOptions::new();
@@ -65,7 +65,6 @@ impl Output {
         Ok(Self::Growing(path.to_owned(), file))
     }
 
-    /// Syncs the output, and moves a complete file to its target.
     pub fn finish(self) -> Result<(), EventsError> {
         let failed = |path: PathBuf| move |source| EventsError::Write { path, source };
         match self {
@@ -102,7 +101,6 @@ pub(super) struct Order {
     taken: u64,
 }
 
-/// A waiting text; in the heap the greatest is the earliest.
 struct Waiting {
     tweet: Tweet,
     /// Texts with equal times keep the order of their arrival.
@@ -148,7 +146,6 @@ impl Order {
         Self { slack, newest: None, waiting: BinaryHeap::new(), taken: 0 }
     }
 
-    /// Adds a text; returns whether it was later than allowed.
     pub(super) fn take(&mut self, tweet: Tweet) -> bool {
         let (time, slack) = (tweet.time, self.slack);
         let late = self.newest.is_some_and(|newest| newest.saturating_sub(time) > slack);
@@ -159,20 +156,20 @@ impl Order {
         late
     }
 
-    /// Adds a text that waited in another order.
+    /// Adds a text that waited in an earlier run.
     pub(super) fn wait(&mut self, tweet: Tweet) {
         self.waiting.push(Waiting { tweet, number: self.taken, due: false });
         self.taken += 1;
     }
 
-    /// The texts that wait, in the order of their arrival.
+    /// The waiting texts, in the order of their arrival.
     pub(super) fn waiting(&self) -> Vec<&Tweet> {
         let mut all: Vec<&Waiting> = self.waiting.iter().collect();
         all.sort_unstable_by_key(|waiting| waiting.number);
         all.into_iter().map(|waiting| &waiting.tweet).collect()
     }
 
-    /// Ids and texts of those that wait.
+    /// Ids and texts of the waiting texts.
     pub(super) fn known(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.waiting.iter().map(|waiting| &waiting.tweet);
         all.filter_map(|tweet| Some((tweet.id.as_deref()?, &*tweet.text)))

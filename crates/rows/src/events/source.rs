@@ -34,15 +34,13 @@ pub(super) struct Tweet {
 /// Where the times of texts come from.
 enum Times {
     Field(Column),
-    /// The upper bits of Twitter ids.
     Snowflake(Column),
-    /// The same if the first id is one of them, else nowhere.
+    /// The same if the first id is a Twitter id, else nowhere.
     Ids(Column),
     /// Nowhere: all times are 0, and the window is bounded only by its number of texts.
     None,
 }
 
-/// What is read, and how much of it was.
 pub(super) struct Source {
     pub(super) records: Records,
     bad: BadRows,
@@ -124,7 +122,7 @@ fn tweet(
     times: &mut Times,
 ) -> Result<Tweet, String> {
     if let Times::Ids(column) = times {
-        // The first id tells; records before it have none.
+        // The first id decides; records before it have none.
         if let Some(id) = record.field(column)?.filter(|id| !id.is_empty()) {
             let is_tweet = instant::of_snowflake(&id).is_some();
             *times = if is_tweet { Times::Snowflake(column.clone()) } else { Times::None };

@@ -83,13 +83,13 @@ fn described(settings: &Settings) -> String {
 }
 
 impl<E: Deref<Target = Engine>> NamedStream<E> {
-    /// What it got to, as `cognate events` keeps it with `--state`.
+    /// The state, in the format of `cognate events --state`.
     pub fn save(&self) -> String {
         written(self, None, &[])
     }
 
-    /// A stream that goes on where another of the same model and settings was [saved](Self::save), be
-    /// it by `cognate events`, of which no run may be unfinished.
+    /// A stream that continues from the [saved](Self::save) state of another with the same model
+    /// and settings, or from a finished run of `cognate events`.
     pub fn restored(engine: E, settings: Settings, saved: Vec<u8>) -> Result<Self, EventsError> {
         let mut restored = Self::new(engine, settings)?;
         let name = Path::new("state");
@@ -117,7 +117,7 @@ pub(super) fn save(
     disk::replace_by(path, out.as_bytes()).map_err(failed)
 }
 
-/// The lines of a state; of a run with checkpoints with how far it is and the texts that wait.
+/// The lines of a state; with checkpoints, also the positions and the waiting texts.
 fn written<E: Deref<Target = Engine>>(
     named: &NamedStream<E>,
     checkpoint: Option<Checkpoint>,
@@ -163,7 +163,7 @@ fn add(out: &mut String, line: &impl Serialize) {
     let _ = writeln!(out, "{}", serde_json::to_string(line).unwrap_or_default());
 }
 
-/// Restores the state of an earlier run, if the file exists. Returns how far that was if it had
+/// Restores the state of an earlier run, if the file exists. Returns its positions if it had
 /// checkpoints.
 pub(super) fn resume(
     path: &Path,
@@ -182,7 +182,7 @@ pub(super) fn resume(
     Ok(checkpoint)
 }
 
-/// Restores a state that was [checked](check) in a new stream. Returns what a run with checkpoints added.
+/// Restores a [checked](check) state in a new stream. Returns what a run with checkpoints added.
 fn read<E: Deref<Target = Engine>>(
     input: &mut Input,
     named: &mut NamedStream<E>,
@@ -226,7 +226,6 @@ fn read<E: Deref<Target = Engine>>(
     Ok((head.checkpoint, waiting))
 }
 
-/// Refuses a state whose last line is not the digest of the preceding lines.
 fn check(input: &mut Input) -> Result<(), EventsError> {
     let mut hasher = blake3::Hasher::new();
     let mut before: Option<Vec<u8>> = None;

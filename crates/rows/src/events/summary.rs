@@ -23,23 +23,21 @@ use serde::Serialize;
 use crate::events::source::Tweet;
 use crate::events::{EventsError, Names, called};
 
-/// Maximum texts in the sample of an event.
 const TEXTS: usize = 24;
-/// Fewer texts than these do not tell of which kind a stream is.
+/// With fewer texts the kind of a stream cannot be judged.
 const TELLING: u64 = 500;
 /// Followed as topics, streams of crises have up to a tenth of their texts in events of 2 to 16, streams of stories a third.
 const SMALL_SHARE: f64 = 0.2;
 /// Followed as stories, streams of crises have from a twentieth of their texts in the largest event, streams of
 /// stories a two-hundredth.
 const LARGEST_SHARE: f64 = 0.02;
-/// Number of words and phrases in a row.
 const NAMED: usize = 6;
 /// Maximum distinct terms counted for an event, and for the stream.
 const TERMS: [usize; 2] = [1 << 11, 1 << 19];
 
 const HEADER: &str = "event\tstart\tend\ttexts\tper_hour\twords\tcentral\tchatter\n";
 
-/// Sizes of events: what tells of which kind a stream is.
+/// Sizes of events, by which the kind of a stream is judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Sizes {
     pub texts: u64,
@@ -56,7 +54,7 @@ impl Sizes {
         self.largest = self.largest.max(size);
     }
 
-    /// What the stream looks like, where that is not the kind that it was followed as.
+    /// The kind that the stream looks like, if it is not the one by which it was followed.
     pub fn look_like(&self, followed: Preset) -> Option<Preset> {
         let share = |texts: u64| texts as f64 / self.texts as f64;
         let other = match followed {
@@ -121,7 +119,7 @@ impl Summary {
         if event.texts.len() < TEXTS {
             event.texts.push(tweet.text.clone());
         } else if (event.size - 1).is_multiple_of(event.size.div_ceil(TEXTS as u64)) {
-            // The more texts an event has, the less often one replaces another in the sample.
+            // The more texts an event has, the less often a text replaces another in the sample.
             event.texts[(number % TEXTS as u64) as usize] = tweet.text.clone();
         }
         self.stream.add(&self.terms, TERMS[1]);
@@ -155,7 +153,7 @@ impl Summary {
         let hours = (event.end - event.start) as f64 / 3_600_000.0;
         let rate =
             if hours > 0.0 { format!("{:.1}", event.size as f64 / hours) } else { "".into() };
-        // Of a stream without times all are 0.
+        // In a stream without times all are 0.
         let written = |time| if time == 0 { String::new() } else { instant::written(time) };
         let (start, end) = (written(event.start), written(event.end));
         let size = event.size;
@@ -171,7 +169,6 @@ impl Summary {
         Ok(())
     }
 
-    /// Writes the rows of all remaining events, and the table.
     pub(super) fn finish(mut self, names: &Names, engine: &Engine) -> Result<Sizes, EventsError> {
         self.end(names, engine, |_| true)?;
         let failed = |source| EventsError::Write { path: self.path.clone(), source };
@@ -180,7 +177,6 @@ impl Summary {
     }
 }
 
-/// A text without line breaks and tabs.
 fn on_a_line(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }

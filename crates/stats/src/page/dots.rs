@@ -87,7 +87,6 @@ pub fn dots(dots: &[Dot], drawing: Drawing<'_>) -> String {
     out
 }
 
-/// Whether the axis does not begin at 0, which a reader must be told.
 pub fn is_cut(dots: &[Dot]) -> bool {
     let axis = axis(dots);
     axis.low > 0.0 || axis.high < 0.0

@@ -7,7 +7,6 @@ use std::fmt::Write;
 
 use crate::distribution::{equal_edges, histogram};
 
-/// Text escaped for HTML content and attributes.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -23,7 +22,6 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// An axis: its range and its label.
 #[derive(Debug, Clone)]
 pub struct Axis {
     pub low: f64,
@@ -77,7 +75,6 @@ impl Axis {
     }
 }
 
-/// Size of a plot if there are one or two in a row. Text has the same size in all plots.
 pub const WIDE: (f64, f64) = (480.0, 330.0);
 /// Size of a plot if there are three in a row.
 pub const MIDDLE: (f64, f64) = (330.0, 250.0);
@@ -173,7 +170,6 @@ impl Frame {
         self.width - RIGHT
     }
 
-    /// The x coordinate of a number; numbers outside the range are clamped.
     pub fn across(&self, x: f64) -> f64 {
         self.left + self.x.place(x) * (self.right() - self.left)
     }
@@ -208,7 +204,6 @@ impl Frame {
         );
     }
 
-    /// Adds a line between two points in coordinates.
     pub fn line(&mut self, class: &str, from: [f64; 2], to: [f64; 2]) {
         let _ = write!(
             self.svg,
@@ -217,7 +212,6 @@ impl Frame {
         );
     }
 
-    /// Adds text at a point in coordinates.
     pub fn text(&mut self, class: &str, at: [f64; 2], anchor: &str, text: &str) {
         let _ = write!(
             self.svg,
@@ -247,7 +241,6 @@ impl Frame {
         let _ = write!(self.svg, "<path class=\"dots {class}\" d=\"{path}\"/>");
     }
 
-    /// Adds a step line over bins, each from one edge to the next.
     fn steps(&mut self, class: &str, edges: &[f64], heights: &[f64]) {
         let base = self.bottom();
         let first = self.across(edges.first().copied().unwrap_or(0.0));

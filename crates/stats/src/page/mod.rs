@@ -14,7 +14,6 @@ use crate::page::frame::escaped;
 
 #[derive(Debug, Clone)]
 pub struct Head<'h> {
-    /// The command that made the page.
     pub kicker: &'h str,
     pub title: &'h str,
     /// The subject, shown in the browser's tab next to the title.
@@ -51,12 +50,10 @@ impl Page {
         page
     }
 
-    /// Adds HTML without escaping.
     pub fn put(&mut self, html: impl AsRef<str>) {
         self.out.push_str(html.as_ref());
     }
 
-    /// Ends the section before, and begins another.
     pub fn section(&mut self, title: &str) {
         let before = if std::mem::replace(&mut self.open, true) { "</section>" } else { "" };
         let _ = write!(self.out, "{before}<section><h2>{}</h2>", escaped(title));
@@ -67,7 +64,6 @@ impl Page {
         let _ = write!(self.out, "<figure>{drawing}<figcaption>{caption}</figcaption></figure>");
     }
 
-    /// Adds a legend: names, each with the CSS class of its colour.
     pub fn legend(&mut self, names: &[(&str, &str)]) {
         self.put("<p class=\"legend\">");
         for (class, name) in names {

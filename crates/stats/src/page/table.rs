@@ -10,7 +10,6 @@ use crate::page::frame::escaped;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
     pub title: String,
-    /// Heading of the first column.
     pub stub: &'static str,
     pub columns: Vec<Column>,
     pub rows: Vec<(String, Vec<Cell>)>,
@@ -155,7 +154,6 @@ impl fmt::Display for Table {
 }
 
 impl Page {
-    /// Adds a table that scrolls if it is too wide.
     pub fn table(&mut self, table: &Table) {
         let label = escaped(table.stub);
         let _ = write!(

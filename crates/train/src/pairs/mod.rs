@@ -72,7 +72,6 @@ struct Output {
 }
 
 impl Output {
-    /// Checks that the file can be written and is not one of the input files.
     fn create(path: &Path, inputs: &[PathBuf]) -> Result<Self, PairsError> {
         let name = path.as_os_str().to_string_lossy();
         if name.ends_with(".zst") {
@@ -91,7 +90,6 @@ impl Output {
         Ok(output)
     }
 
-    /// Writes a pair; its texts must hold neither tabs nor line breaks.
     fn push(&mut self, label: Label, texts: [&str; 2]) -> Result<(), PairsError> {
         let (label, count) = match label {
             Label::Related => ("1\t", &mut self.written.related),
@@ -108,7 +106,6 @@ impl Output {
         Ok(())
     }
 
-    /// Moves the finished file to the path that the user named.
     fn finish(self) -> Result<Rows, PairsError> {
         let Self { mut written, target, sink } = self;
         let failed = failed(&written.path);

@@ -24,7 +24,6 @@ use crate::pairs::{Label, Output, PairsError, Rows, TEXT_BYTES};
 pub struct TextOptions {
     pub files: Vec<PathBuf>,
     pub output: PathBuf,
-    /// Rows to write, half of them related; if absent, as many as the text gives.
     pub rows: Option<u64>,
     pub lengths: Lengths,
     /// Words between the starts of two related pairs in a paragraph; if absent, a pair starts where
@@ -41,12 +40,9 @@ pub struct TextMade {
     pub wanted: Option<u64>,
     pub documents: u64,
     pub paragraphs: u64,
-    /// Paragraphs that gave no related pair, most of them because they are too short.
     pub barren_paragraphs: u64,
     pub words_read: u64,
-    /// Pairs left out because their drawn lengths went beyond the end of the paragraph.
     pub cut_off: u64,
-    /// Pairs left out because a text has more than 8,192 bytes.
     pub too_long: u64,
 }
 
@@ -99,7 +95,6 @@ struct Maker<'o> {
     output: Output,
     random: Random,
     paragraph: Paragraph,
-    /// Number of related pairs written before this paragraph.
     before: u64,
     pool: Pool,
     made: TextMade,
@@ -204,7 +199,6 @@ const GAP: usize = 2;
 /// Maximum words of a chunk; longer chunks are not short texts, and models truncate them.
 const MOST_WORDS: usize = 500;
 
-/// The range of chunk lengths in words; every length in it is equally likely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
     shortest: usize,
@@ -251,16 +245,13 @@ impl fmt::Display for Lengths {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ChunkRules {
     pub(super) lengths: Lengths,
-    /// Words between the starts of two pairs; if absent, a pair starts where the last one ends.
     pub(super) stride: Option<usize>,
 }
 
 /// The words of a paragraph from the start of its next pair onwards.
 #[derive(Debug, Default)]
 pub(super) struct Paragraph {
-    /// The words, each followed by a space.
     text: String,
-    /// Byte offset of each word in `text`.
     starts: Vec<usize>,
     /// Index of the word at which the next pair starts; it may not have been read yet.
     next: usize,
@@ -274,7 +265,6 @@ impl Paragraph {
         self.text.push(' ');
     }
 
-    /// The next pair, if all its words have been read.
     pub(super) fn pair(&mut self, cutting: ChunkRules, random: &mut Random) -> Option<[&str; 2]> {
         if !self.has_room(cutting) {
             return None;

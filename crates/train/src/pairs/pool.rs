@@ -24,10 +24,8 @@ struct Chunk {
 #[derive(Debug)]
 pub(super) struct Pool {
     chunks: Vec<Chunk>,
-    /// How many chunks belong to earlier documents.
     earlier: usize,
     document: u64,
-    /// Related pairs of the current document so far.
     seen: usize,
     owed: u64,
     capacity: usize,

@@ -23,7 +23,6 @@ use crate::{TrainError, sampling};
 
 const PARTING: u64 = 0;
 
-/// A query and a post, by their indices among the texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Example {
     pub query: u32,
@@ -31,7 +30,6 @@ pub struct Example {
     pub relevant: bool,
 }
 
-/// Texts as lists of word numbers, stored one after another.
 #[derive(Debug, Default)]
 pub struct Texts {
     words: Vec<u32>,
@@ -52,12 +50,10 @@ impl Texts {
     }
 }
 
-/// The distinct words of the texts, numbered from 1; number 0 is padding.
 #[derive(Debug)]
 pub struct Words {
     /// The id of each word in the new model, indexed by word number minus 1.
     pub ids: Vec<u32>,
-    /// Words that the given model does not list; their ids follow the model's ids.
     pub new: Vec<String>,
 }
 
@@ -129,7 +125,7 @@ fn hold_out(topics: &mut Vec<Topic>, options: &RankerOptions) -> Vec<Topic> {
 pub struct Reader<'m> {
     phrase: Phrase<'m>,
     new: HashMap<String, u32>,
-    /// The number of each word, by its id in the new model.
+    /// Word numbers by their ids in the new model.
     numbers: HashMap<u32, u32>,
     pub words: Words,
 }
@@ -196,7 +192,6 @@ impl<'m> Reader<'m> {
     }
 }
 
-/// The tokens of a text without a learned vector in the model.
 fn unlisted<'p>(phrase: &'p Phrase<'_>) -> impl Iterator<Item = &'p str> {
     let words = phrase.origins().zip(phrase.words());
     let listed = words.filter(|(_, word)| phrase.id(**word).is_some());
@@ -217,14 +212,12 @@ const CHUNK: usize = 24;
 pub struct PaddedTexts {
     /// For each position the index of its word in [`Batch::words`]; 0 is the padding row.
     pub places: Vec<u32>,
-    /// Positions of a text, at least one.
     pub width: usize,
     pub lengths: Vec<usize>,
 }
 
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The distinct words of all texts; the first is padding.
     pub words: Vec<u32>,
     pub queries: PaddedTexts,
     pub posts: PaddedTexts,
@@ -306,7 +299,6 @@ impl Batch {
     }
 }
 
-/// Assigns numbers to a batch's words in the order of their first occurrence.
 struct Numbers {
     words: Vec<u32>,
     of: HashMap<u32, u32>,

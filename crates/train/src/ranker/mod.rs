@@ -68,7 +68,6 @@ impl Goal {
 pub struct RankerOptions {
     #[serde(skip)]
     pub files: Vec<PathBuf>,
-    /// Topics for validation; if empty, a share of the training topics.
     #[serde(skip)]
     pub valid: Vec<PathBuf>,
     pub valid_share: f64,
@@ -80,20 +79,16 @@ pub struct RankerOptions {
     pub kernel: usize,
     pub filters: usize,
     pub hidden: usize,
-    /// Width of the layer over both encoded texts.
     pub joint: usize,
     pub epochs: u32,
-    /// Epochs without improvement after which the run ends.
     pub patience: u32,
     pub goal: Goal,
-    /// Maximum number of examples of a step.
     pub batch: usize,
     pub grouping: Grouping,
     /// Step size and regularisation of the first epoch.
     pub pace: Pace,
     /// Factor by which the rate falls, and the epochs between two falls.
     pub slowing: (f64, u32),
-    /// Minimum occurrences in the training texts for a token to become a word.
     pub least: u64,
     pub seed: u64,
     #[serde(skip)]
@@ -116,17 +111,12 @@ pub struct Trained {
     pub queries: [usize; 2],
     pub judges: Vec<String>,
     pub examples: usize,
-    /// Number of words in the texts, and how many of them are new.
     pub words: [usize; 2],
     pub epochs: Vec<Epoch>,
-    /// The best epoch, counted from 1.
     pub best_epoch: usize,
-    /// The epochs and batches that were restored from a checkpoint.
     pub resumed_at: Option<(usize, usize)>,
     /// Seconds of training and of validation in this process.
     pub seconds: [f64; 2],
-    /// The weight of query likelihood beside the network's score, and the validation figures with
-    /// it; `None` if the model has no counts.
     pub with_ql: Option<WithQl>,
     #[serde(flatten)]
     pub written: Written,
@@ -223,18 +213,13 @@ fn rows(model: &Model, data: &Data, random: &mut Random) -> Vec<f32> {
     rows
 }
 
-/// Number of query-likelihood weights to try: the authors' grid, 0 to 0.2.
 const ALPHAS: u32 = 2000;
-/// Steps of the grid in a weight of 1.
 const FINE: f64 = 10_000.0;
 
-/// The best weight of query likelihood, and the validation figures with it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct WithQl {
     pub alpha: f64,
-    /// Mean average precision of the validation queries.
     pub map: f64,
-    /// Their mean precision among the first thirty.
     pub p30: f64,
 }
 
@@ -257,7 +242,6 @@ impl Scored {
         Self(rows.into_iter().map(|(_, row)| row).collect())
     }
 
-    /// Average precision and precision at 30 with this weight.
     fn judged(&self, alpha: f64) -> Option<[f64; 2]> {
         let rows = || (0_u32..).zip(&self.0);
         let run = rows().map(|(at, (_, score, likelihood))| (at, score + alpha * likelihood));
@@ -340,7 +324,6 @@ impl Output<'_> {
         Ok(draft.write(&self.options.run.output)?)
     }
 
-    /// The vectors of all words: fine-tuned if a text contains the word, else unchanged.
     fn rows(&self, state: &State) -> Vec<f32> {
         let vectors = self.model.vectors();
         let dims = vectors.dims();

@@ -20,22 +20,17 @@ const EPSILON: f64 = 1e-5;
 /// Added to a squared length, so that padding has a gradient of zero.
 const SHORTEST: f64 = 1e-24;
 
-/// Parameters under their names in the model file.
 pub struct Network {
     pub(super) shape: Shape,
     device: Device,
     pub parameters: Vec<(&'static str, Var)>,
-    /// Running mean and variance of the joint layer's units.
     pub running: [Vec<f32>; 2],
 }
 
-/// A tensor of the model file: name, shape, numbers.
 pub type Stored = (&'static str, Vec<usize>, Vec<f32>);
 
 pub enum Mode<'m> {
-    /// Statistics of the batch, and these dropout factors `[examples × joint]`.
     Train(&'m [f32]),
-    /// Running statistics, no dropout.
     Judge,
 }
 
@@ -98,12 +93,10 @@ impl Network {
         }
     }
 
-    /// Rows times a layer's weights, plus its bias.
     fn layer(&self, rows: &Tensor, [weight, offset]: [&str; 2]) -> Result<Tensor> {
         rows.matmul(&self.parameter(weight)?.t()?)?.broadcast_add(self.parameter(offset)?)
     }
 
-    /// Products of rows with every tap of every kernel.
     fn products(&self, rows: &Tensor, kernels: &str) -> Result<Tensor> {
         let kernels = self.parameter(kernels)?;
         let (taps, count, dims) = kernels.dims3()?;
@@ -212,7 +205,6 @@ impl Network {
     }
 }
 
-/// Rows scaled to length 1; a zero row stays zero.
 fn unit(rows: &Tensor) -> Result<Tensor> {
     let squares = rows.to_dtype(DType::F32)?.sqr()?.sum_keepdim(D::Minus1)?;
     rows.broadcast_div(&(squares + SHORTEST)?.sqrt()?)

@@ -14,13 +14,10 @@ use std::sync::OnceLock;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Storage, Tensor};
 use rayon::prelude::*;
 
-/// Marks that no window is above 0.
 const NONE: u32 = u32::MAX;
 
-/// The word of each position of each text.
 #[derive(Debug, Clone, Copy)]
 pub struct Positions<'p> {
-    /// Word indices of the texts one after another, each text padded to the longest.
     pub places: &'p [u32],
     pub lengths: &'p [usize],
 }
@@ -69,7 +66,6 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// The taps of window `at` that lie within the text, and the first position they cover.
     fn taps_on(&self, at: usize, length: usize) -> (Range<usize>, usize) {
         // The window `at` begins `taps − 1` positions before position `at`.
         let before = (self.taps - 1).saturating_sub(at);

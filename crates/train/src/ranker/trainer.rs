@@ -24,7 +24,6 @@ const DROPOUT: u64 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Epoch {
     pub loss: f64,
-    /// Mean average precision of the validation queries after the epoch.
     pub map: f64,
     pub p30: f64,
 }
@@ -44,9 +43,7 @@ type StoredPosition = (Vec<[u64; 3]>, usize, (u64, usize));
 pub struct Course {
     pub epochs: Vec<Epoch>,
     pub best: usize,
-    /// The epochs and batches that were restored from a checkpoint.
     pub resumed_at: Option<(usize, usize)>,
-    /// Seconds of training and of validation in this process.
     pub seconds: [f64; 2],
 }
 
@@ -130,7 +127,6 @@ impl Run<'_> {
         Ok(scores)
     }
 
-    /// Restores the state that an earlier process saved, if there is one.
     fn load(&self, state: &mut State) -> Result<(Position, Numbers), TrainError> {
         let Some(found) = self.checkpoint.load::<StoredPosition>()? else {
             return Ok((Position::default(), Numbers::default()));
@@ -214,32 +210,26 @@ fn said(position: &Position) -> String {
     }
 }
 
-/// Default interval between checkpoints; one is also written after every epoch.
 pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Pace {
     pub rate: f64,
-    /// Momentum: the share of the last step that each step repeats.
     pub momentum: f64,
-    /// Weight decay at a rate of 1.
     pub decay: f64,
     /// Share of the joint layer's units that a training step drops.
     pub dropout: f64,
     pub freeze: bool,
 }
 
-/// The network, the word vectors, and the velocity of the parameters.
 pub struct State {
     pub network: Network,
-    /// A row for each word; the first is padding and stays zero.
     pub rows: Vec<f32>,
     dims: usize,
     device: Device,
     velocity: Vec<Tensor>,
 }
 
-/// The numbers of a state, for checkpoints and for restoring the best epoch.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Numbers {
     pub network: Vec<f32>,
@@ -319,7 +309,6 @@ impl State {
         log_softmax(&logits)?.narrow(1, 1, 1)?.flatten_all()?.to_vec1()
     }
 
-    /// All numbers that scores depend on.
     pub fn numbers(&self) -> candle_core::Result<Numbers> {
         Ok(Numbers { network: self.network.numbers()?, rows: self.rows.clone() })
     }
@@ -353,7 +342,6 @@ impl State {
     }
 }
 
-/// The logarithms of each row's probabilities.
 fn log_softmax(logits: &Tensor) -> candle_core::Result<Tensor> {
     let below = logits.broadcast_sub(&logits.max_keepdim(1)?)?;
     below.broadcast_sub(&below.exp()?.sum_keepdim(1)?.log()?)

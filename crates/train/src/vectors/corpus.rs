@@ -18,7 +18,6 @@ use cognate_files::progress::Progress;
 use crate::TrainError;
 use crate::run::unfit;
 
-/// Number of a word that is too rare.
 const RARE: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -27,11 +26,8 @@ pub struct Corpus {
     /// The number of each word in the sentences: its index in `words`, unless renumbered.
     pub numbers: Vec<u32>,
     pub counts: Vec<u64>,
-    /// Number of lines that contain each word.
     pub lines_with: Vec<u32>,
-    /// Words read, including rare ones.
     pub tokens: u64,
-    /// Lines read that are not blank.
     pub lines: u64,
     pub digest: String,
     text: Vec<u32>,
@@ -75,12 +71,10 @@ impl Corpus {
         self.ends.len()
     }
 
-    /// Number of words in the sentences, without rare ones.
     pub fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// Whether there is no word; never true for a corpus read from files.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
@@ -115,7 +109,6 @@ impl Corpus {
     }
 }
 
-/// A corpus while it is read, before rare words are known.
 #[derive(Default)]
 struct Draft {
     numbers: HashMap<Box<str>, u32>,

@@ -74,21 +74,17 @@ impl Objective {
 /// outcome.
 #[derive(Debug, Clone, Serialize)]
 pub struct VectorsOptions {
-    /// Running text: a sentence a line, an empty line after a paragraph, two after a document.
     #[serde(skip)]
     pub files: Vec<PathBuf>,
     #[serde(skip)]
     pub run: RunFiles,
-    /// Path of a file for the vectors in word2vec's text format.
     #[serde(skip)]
     pub text: Option<PathBuf>,
     pub objective: Objective,
     #[serde(skip)]
     pub from: Option<PathBuf>,
-    /// Rules that turn texts into words; those of the base model, if there is one.
     #[serde(skip)]
     pub normalisation: Normalisation,
-    /// Dimensions; those of the base model, if there is one.
     pub dims: usize,
     pub least: u64,
     pub batch: usize,
@@ -108,14 +104,11 @@ pub struct Trained {
     pub objective: Objective,
     pub words: usize,
     pub dims: usize,
-    /// Words in the text, and how many of them are in the vocabulary.
     pub tokens: [u64; 2],
     pub sentences: usize,
     pub seconds: f64,
     pub words_per_second: f64,
-    /// The share of the run that was restored from a checkpoint.
     pub resumed_at: Option<f64>,
-    /// The loss curve: the share of the run done, and the mean loss there.
     pub losses: Vec<(f64, f64)>,
     /// Of the thousand most frequent words, the ten of smallest norm, the smallest first.
     pub smallest: Vec<(String, f32)>,
@@ -236,7 +229,6 @@ impl Objective {
     }
 }
 
-/// Refuses invalid options before anything is read.
 fn check(options: &VectorsOptions) -> Result<(), TrainError> {
     let VectorsOptions { schedule, sample, dims, run, .. } = options;
     let by_sgd = !schedule.adagrad || options.objective == Objective::SiameseCbow;
@@ -302,7 +294,6 @@ const START: u64 = 0;
 #[derive(Debug)]
 pub struct Start {
     pub words: Vec<String>,
-    /// Occurrences of each word in the text.
     pub busy: Vec<u64>,
     pub dims: usize,
     pub tables: Tables,
@@ -353,7 +344,6 @@ impl Start {
         Self { words, busy, dims, tables: Tables { rows, beside } }
     }
 
-    /// The number of each corpus word in `words`; new words are appended.
     fn number(corpus: &Corpus, words: &mut Vec<String>) -> Vec<u32> {
         let known: HashMap<&str, u32> =
             words.iter().enumerate().map(|(number, word)| (word.as_str(), number as u32)).collect();
@@ -380,7 +370,6 @@ pub struct Output<'o> {
     pub words: &'o [String],
     pub rows: &'o [f32],
     pub dims: usize,
-    /// Mean loss in the last hundredth of the run.
     pub loss: Option<f64>,
 }
 
@@ -541,7 +530,6 @@ impl Output<'_> {
     }
 }
 
-/// A writer that only counts bytes.
 struct Counted(u64);
 
 impl Write for Counted {

@@ -25,9 +25,7 @@ use crate::sampling;
 use crate::vectors::corpus::Corpus;
 use crate::vectors::tables::{Blocks, Update};
 
-/// Centre sentences of a run.
 const RUN: usize = 20;
-/// Attempts to draw a sentence from another document.
 const DRAWS: usize = 16;
 const ORDER: u64 = 1;
 const OTHERS: u64 = 2;
@@ -56,7 +54,6 @@ pub enum Others {
     Text,
 }
 
-/// Consecutive sentences, each the centre of one example.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     first: usize,
@@ -206,7 +203,6 @@ impl std::ops::AddAssign for Tally {
     }
 }
 
-/// The examples of one step, and buffers.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// The sentence of each slot, and its number of words.
@@ -224,7 +220,6 @@ pub struct Batch {
     mentions: Vec<Vec<(u32, u32)>>,
 }
 
-/// A sentence that is compared with an example's centre.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Relation {
     pub(super) example: u32,
@@ -445,7 +440,6 @@ mod tests {
         (0..words * DIMS).map(|_| (random.below(2000) as f32 - 1000.0) / 1000.0).collect()
     }
 
-    /// The loss of a batch computed naively from the paper's equations, in doubles.
     fn loss(corpus: &Corpus, batch: &Batch, rows: &[f64]) -> f64 {
         let mean = |slot: u32| -> Vec<f64> {
             let words = corpus.sentence(batch.sentences[slot as usize]);

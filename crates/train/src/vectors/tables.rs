@@ -15,7 +15,6 @@ pub trait Table {
     fn change(&mut self, word: u32, change: impl FnOnce(&mut [f32]));
 }
 
-/// A table with exclusive access.
 #[derive(Debug)]
 pub struct Alone<'t> {
     pub values: &'t mut [f32],
@@ -113,7 +112,6 @@ impl Changes {
 /// A table as one worker sees it, with that worker's changes.
 #[derive(Debug)]
 pub struct Through<'t> {
-    /// The table without changes, shared by all workers.
     pub table: &'t [f32],
     pub changes: &'t mut Changes,
 }
@@ -190,7 +188,6 @@ fn by_own_rates(row: &mut [f32], squares: &mut [f32], gradient: &[f32], rate: f3
     }
 }
 
-/// A table split into blocks of consecutive rows with about equal numbers of updates.
 #[derive(Debug)]
 pub struct Blocks {
     bounds: Vec<usize>,
@@ -202,7 +199,6 @@ pub struct Blocks {
 const BLOCKS: u64 = 64;
 
 impl Blocks {
-    /// Blocks for rows that are used as often as `counts` says.
     pub fn of_words(counts: &[u64], dims: usize) -> Self {
         let total: u64 = counts.iter().sum();
         let (mut bounds, mut of) = (vec![0], Vec::with_capacity(counts.len()));

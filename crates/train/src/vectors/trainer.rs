@@ -18,17 +18,13 @@ use crate::vectors::siamese::{Batch, Siamese, Tally};
 use crate::vectors::tables::{Alone, Among, Blocks, Changes, Through, Update};
 use crate::vectors::word2vec::Word2Vec;
 
-/// Batches between two checks of the clock.
 const BATCHES: u64 = 50;
-/// Chunks, or rounds of chunks, between two checks of the clock.
 const CHUNKS: u64 = 8;
-/// The last rate as a share of the first.
 const LAST_RATE: f64 = 1e-4;
 
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Schedule {
     pub epochs: u32,
-    /// Rate of the first step; it falls linearly, except with Adagrad.
     pub rate: f32,
     pub adagrad: bool,
     #[serde(skip)]
@@ -120,7 +116,6 @@ impl Trainer for VectorsTrainer<'_> {
 
 enum Workers {
     Together(Box<Batch>),
-    /// One chunk at a time changes the tables directly.
     One,
     /// Each thread takes a chunk, with its own changes to the two tables.
     Apart(Vec<[Changes; 2]>),
@@ -151,7 +146,6 @@ impl Workers {
     }
 }
 
-/// A range of steps with its inputs.
 struct Work<'w, 'c> {
     corpus: &'w Corpus,
     blocks: &'w Blocks,

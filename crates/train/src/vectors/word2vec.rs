@@ -17,7 +17,6 @@ use crate::vectors::corpus::Corpus;
 use crate::vectors::siamese::Tally;
 use crate::vectors::tables::Table;
 
-/// Approximate number of words of a chunk.
 const CHUNK_WORDS: usize = 10_000;
 /// Entries of the table of the logistic function, and the argument where it ends.
 const STEPS: usize = 1000;
@@ -27,9 +26,7 @@ const CHUNK: u64 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Model {
-    /// Predicts a word from the mean of its neighbours.
     Cbow,
-    /// Predicts a word from each of its neighbours.
     SkipGram,
 }
 
@@ -43,7 +40,6 @@ pub struct Word2Vec<'c> {
     seed: u64,
     keep: Vec<f32>,
     draw: Draw,
-    /// The logistic function and its logarithm, by table entry.
     logistic: Vec<(f32, f32)>,
     chunks: Vec<Range<usize>>,
     order: Vec<Range<usize>>,
@@ -54,7 +50,6 @@ pub struct Word2Vec<'c> {
 pub struct Shape {
     pub model: Model,
     pub dims: usize,
-    /// Maximum words on each side of the predicted word.
     pub window: usize,
     pub negatives: usize,
     /// Subsampling threshold: more frequent words are skipped at random; 0 disables it.
@@ -148,7 +143,6 @@ impl<'c> Word2Vec<'c> {
     }
 }
 
-/// Groups consecutive sentences into chunks of about [`CHUNK_WORDS`] words.
 fn chunks(corpus: &Corpus) -> Vec<Range<usize>> {
     let (mut chunks, mut first, mut words) = (Vec::new(), 0, 0);
     for at in 0..corpus.sentences() {

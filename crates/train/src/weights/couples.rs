@@ -20,19 +20,14 @@ pub(super) struct Couple {
 
 #[derive(Debug, Default)]
 pub(super) struct CoupleSplit {
-    /// All couples of which both texts have a known word.
     pub(super) couples: Vec<Couple>,
-    /// Positions of the training couples: related, non-related.
     pub(super) by_label: [Vec<usize>; 2],
     pub(super) validation_places: Vec<usize>,
-    /// Number of couples left out because a text has no known word.
     pub(super) left_out: usize,
-    /// Training files, and separate validation files.
     pub(super) files: [Vec<TrainingFile>; 2],
 }
 
 impl CoupleSplit {
-    /// Reads the couples; refuses too few of either label.
     pub(super) fn read(model: &Model, options: &WeightsOptions) -> Result<Self, TrainError> {
         let mut found = Couples::read(model, &options.couples)?;
         let mut by_label = found.by_label();
@@ -122,7 +117,6 @@ impl Couples {
         Ok(couples)
     }
 
-    /// Positions of related and of non-related couples.
     fn by_label(&self) -> [Vec<usize>; 2] {
         let of = |wanted: bool| {
             let places = (0..self.usable.len()).zip(&self.usable);

@@ -40,7 +40,6 @@ pub(super) struct Descent<'f> {
     pub(super) objective: Objective,
     pub(super) seed: u64,
     pub(super) epochs: usize,
-    /// Positions of related and of non-related couples, at least [`HALF`] of each.
     pub(super) by_label: [&'f [usize]; 2],
 }
 
@@ -137,12 +136,10 @@ const COUPLES: usize = 20_000;
 /// Exponents of the smallest and the largest κ that are tried.
 const WIDEST: [i32; 2] = [-8, 14];
 
-/// The split error of each finished training, by the exponent of κ and the fold.
 pub(super) type Finished = BTreeMap<(i32, usize), f64>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tried {
-    /// κ in multiples of 1 / unit.
     pub kappa: f64,
     pub split_error: f64,
 }
@@ -157,7 +154,6 @@ fn first(measure: Measure) -> std::ops::RangeInclusive<i32> {
     }
 }
 
-/// Maximum couples whose forms, for this measure and number of ranks, fit into memory.
 pub(super) fn most_couples(measure: Measure, ranks: usize) -> usize {
     COUPLES.min(KEPT_BYTES / forms::square_bytes(measure, ranks))
 }
@@ -179,12 +175,10 @@ pub(super) struct Search<'f> {
     pub(super) lambda: f64,
     pub(super) seed: u64,
     pub(super) epochs: usize,
-    /// Positions of related and of non-related couples.
     pub(super) by_label: [Vec<usize>; 2],
 }
 
 impl Search<'_> {
-    /// Runs the missing folds; calls `after` with all finished folds after each one.
     pub(super) fn run(
         &self,
         finished: Finished,
@@ -248,7 +242,6 @@ impl Search<'_> {
     }
 }
 
-/// Every κ that was tried, in rising order.
 pub(super) fn tried(finished: &Finished) -> Vec<Tried> {
     let kappa = |power: i32| f64::from(power).exp2();
     let tried = by_power(finished).into_iter();
@@ -271,7 +264,6 @@ fn by_power(finished: &Finished) -> BTreeMap<i32, f64> {
     folds.into_iter().map(|(power, errors)| (power, mean(errors))).collect()
 }
 
-/// The next exponent to try, if the best one is at an edge.
 fn further(tried: &BTreeMap<i32, f64>) -> Option<i32> {
     let best = tried.iter().min_by(|(_, a), (_, b)| a.total_cmp(b));
     let (&best, _) = best?;
@@ -289,7 +281,6 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// The threshold that separates these couples best; related couples are at most this far apart.
     pub(super) fn threshold(&self) -> Option<f64> {
         best_threshold(&self.related, &self.likeness(), Criterion::Accuracy)
             .map(|likeness| -likeness)
@@ -322,7 +313,6 @@ pub(super) enum Slope {
 }
 
 impl Slope {
-    /// The mean loss of a batch; writes its derivative by each distance into `slopes`.
     pub(super) fn of(self, related: &[bool], distances: &[f64], slopes: &mut Vec<f64>) -> f64 {
         slopes.clear();
         let count = distances.len() as f64;
@@ -361,12 +351,10 @@ fn middle(distances: &[f64]) -> [usize; 2] {
     [order[(order.len() - 1) / 2], order[order.len() / 2]]
 }
 
-/// `ln(1 + eˣ)`.
 fn softplus(x: f64) -> f64 {
     x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
 
-/// `1 / (1 + e⁻ˣ)`.
 fn logistic(x: f64) -> f64 {
     let small = (-x.abs()).exp();
     if x >= 0.0 { 1.0 / (1.0 + small) } else { small / (1.0 + small) }

@@ -22,16 +22,13 @@ use rayon::prelude::*;
 
 use crate::weights::couples::Couple;
 
-/// Bytes of forms held in memory, unless another number is given.
 pub const KEPT_BYTES: usize = 4 << 30;
 
-/// The forms of couples, by position.
 pub(super) struct Forms<'c> {
     model: &'c Model,
     pub(super) measure: Measure,
     pub(super) ranks: usize,
     couples: &'c [Couple],
-    /// All forms, if they fit into memory.
     kept: Option<Vec<f32>>,
 }
 
@@ -43,7 +40,6 @@ pub(super) struct Block<'b> {
 }
 
 impl Block<'_> {
-    /// The form of the requested couple number `at`.
     pub(super) fn form(&self, at: usize) -> &[f32] {
         let place = self.places.map_or(at, |places| places[at]);
         &self.numbers[place * self.size..(place + 1) * self.size]
@@ -217,7 +213,6 @@ pub(super) fn square_bytes(measure: Measure, ranks: usize) -> usize {
 }
 
 pub(super) const FIRST_WEIGHT: f64 = 0.5;
-/// Couples measured at a time if forms are not held in memory.
 const BLOCK: usize = 4096;
 
 /// Measures couples by their forms.

@@ -45,10 +45,8 @@ use crate::{TrainError, run};
 
 const ORDER_OF_BATCHES: u64 = 1;
 const ORDER_OF_COUPLES: u64 = 2;
-/// Streams for the orders of couples: of the validation set, and of the search for κ.
 const HELD_OUT: u64 = 0;
 const SEARCHED: u64 = 1;
-/// Couples of each label in a minibatch.
 const HALF: usize = 50;
 const FOLDS: usize = 5;
 
@@ -81,17 +79,14 @@ pub enum Kappa {
 /// outcome.
 #[derive(Debug, Clone, Serialize)]
 pub struct WeightsOptions {
-    /// Files of couples, with the columns label, text, text.
     #[serde(skip)]
     pub couples: Vec<PathBuf>,
-    /// Couples for validation; default: a tenth of the training couples.
     #[serde(skip)]
     pub validation: Option<PathBuf>,
     #[serde(skip)]
     pub model: PathBuf,
     #[serde(skip)]
     pub run: RunFiles,
-    /// Name of the set; default: loss and measure.
     #[serde(skip)]
     pub set: Option<String>,
     #[serde(skip)]
@@ -103,7 +98,6 @@ pub struct WeightsOptions {
     pub kappa: Kappa,
     pub seed: u64,
     pub epochs: usize,
-    /// Default: one for each core. The number of threads changes no bit.
     #[serde(skip)]
     pub threads: Option<NonZeroUsize>,
     #[serde(skip)]
@@ -118,7 +112,6 @@ pub fn train(options: &WeightsOptions) -> Result<Trained, TrainError> {
     train_until(options, &|| Ok(()))
 }
 
-/// [`train`]; calls `go_on` after every checkpoint and stops if it returns an error.
 fn train_until(
     options: &WeightsOptions,
     go_on: &(dyn Fn() -> Result<(), TrainError> + Sync),
@@ -139,7 +132,6 @@ fn train_until(
     Ok(Trained { course, in_use, written })
 }
 
-/// Refuses invalid options before anything is read.
 fn check(options: &WeightsOptions) -> Result<(), TrainError> {
     let WeightsOptions { max_length, lambda, kappa, loss, epochs, run, .. } = options;
     let problem = format!("--max-length: expected 1 to {MOST_RANKS} weights");
@@ -244,7 +236,6 @@ fn facts(course: &Course, model: &Model) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// A curve with dots; its y axis reaches down to `low`, if given.
 fn curve(
     what: &str,
     [across, up]: [&'static str; 2],
@@ -273,7 +264,6 @@ pub struct Course {
     pub set: NamedSet,
     pub tried: Vec<Tried>,
     pub losses: Vec<f64>,
-    /// Bytes computed of each couple, and those that were kept in memory of all.
     pub bytes: [usize; 2],
     pub resumed: Resumed,
     pub seconds: Seconds,
@@ -289,12 +279,10 @@ pub struct Resumed {
 
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Seconds {
-    /// Reading couples and looking up their words.
     pub reading: f64,
     pub forms: f64,
     pub search: f64,
     pub training: f64,
-    /// Computing the split errors before and after.
     pub judging: f64,
 }
 
@@ -308,7 +296,6 @@ pub struct ValidationDistances {
 #[derive(Debug, Clone, Default)]
 pub struct ValidationSide {
     pub distances: Vec<f64>,
-    /// The threshold that separates the training couples best.
     pub threshold: f64,
     pub parting: Separation,
 }

@@ -35,7 +35,6 @@ pub enum Use {
 pub struct NamedSet {
     pub set: String,
     pub measure: Measure,
-    /// The weights, beginning with that of the highest idf.
     pub weights: Vec<f32>,
     pub trained: Option<TrainingRecord>,
 }
@@ -52,7 +51,6 @@ pub(super) fn check_name(name: &str) -> Result<(), TrainError> {
     )
 }
 
-/// A model whose words have the ranks that weights need.
 pub(super) fn open(path: &Path) -> Result<Model, TrainError> {
     let model = Model::open(path, &OpenOptions::default())?;
     match learned_idf::without_ranks(&model) {
@@ -62,7 +60,6 @@ pub(super) fn open(path: &Path) -> Result<Model, TrainError> {
 }
 
 impl NamedSet {
-    /// The line about it in a report.
     pub(super) fn said(&self, in_use: bool) -> String {
         let usage = if in_use { "in use" } else { "not in use" };
         let (count, measure) = (self.weights.len(), self.measure.name());

@@ -72,8 +72,6 @@ fn open(path: &Path) -> Model {
     Model::open(path, &OpenOptions::default()).unwrap()
 }
 
-/// Couples whose related texts share a topic; every text has a few words of one topic among many
-/// frequent ones.
 fn couples(count: usize, seed: u64) -> Vec<Couple> {
     let mut random = Random::seeded(seed);
     let mut text = |topic: usize| {

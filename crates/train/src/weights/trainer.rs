@@ -22,7 +22,6 @@ use crate::weights::{
     WeightsOptions, descent,
 };
 
-/// Called after every checkpoint; an error ends the run.
 pub(super) type GoOn<'g> = &'g (dyn Fn() -> Result<(), TrainError> + Sync);
 
 pub(super) struct Run<'r> {
@@ -126,7 +125,6 @@ impl Run<'_> {
         Ok(Slope::Median { kappa })
     }
 
-    /// The record of the run that the model stores with the weights.
     fn facts(
         &self,
         parted: &CoupleSplit,

@@ -1,10 +1,10 @@
-//! `GET /collections/{name}/events/stream`: alerts of a collection's events as they come to be, as
+//! `GET /collections/{name}/events/stream`: alerts of a collection's events as they arise, as
 //! server-sent events or as lines.
 //!
-//! Alerts are read out of the collection when they are sent, as any question is computed: on the pool, with
-//! units, a deadline and the client's share. While a client does not read, nothing more is read for it, so that
-//! it holds no memory but that of some alerts, which is paid for; and one that does not read for long is told
-//! where to go on.
+//! Alerts are read from the collection when they are sent, as any question is computed: on the
+//! pool, with units, a deadline and the client's share. While a client does not read, nothing more
+//! is read for it, so that it takes only the memory of some alerts, which is charged. A client that
+//! does not read for long is disconnected with the position to continue at.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,21 +36,20 @@ use crate::http::work::spool::Writer;
 use crate::http::work::streams::Place;
 use crate::http::work::unsent::{Answer, Charge, Unsent};
 
-/// Items of an event that is told to have begun, unless a request says otherwise.
+/// Default number of items at which an event is reported as begun.
 const LEAST: u64 = 2;
-/// And of those that are told to have grown.
+/// Default numbers of items at which an event is reported as grown.
 const GROWN: [u64; 3] = [10, 100, 1000];
-/// Most numbers of a request.
 const MOST_GROWN: usize = 16;
-/// Pause before a collection is looked at again.
+/// Pause between reads of a collection.
 const POLL: Duration = Duration::from_millis(200);
-/// The same for one in a database.
+/// The same for a collection in a database.
 const REMOTE_POLL: Duration = Duration::from_secs(1);
 /// Longest time without a sign of life.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Bytes that wait for a client while more is read for it.
+/// Unread bytes of a client up to which more is read for it.
 const MOST_WAITING: u64 = 64 << 10;
-/// Bytes of an alert beside its text.
+/// Bytes of an alert besides its text.
 const ENTRY_BYTES: usize = 256;
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -131,7 +130,6 @@ impl AlertParameters {
     }
 }
 
-/// How alerts are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     ServerSent,
@@ -139,7 +137,7 @@ enum Form {
 }
 
 impl Form {
-    /// Server-sent events for whoever asks for them, else lines.
+    /// Server-sent events if the client accepts them, else lines.
     fn of(headers: &HeaderMap) -> Self {
         let accepted = headers.get_all(header::ACCEPT).iter();
         let sent = |value: &HeaderValue| {
@@ -169,7 +167,7 @@ impl Form {
         })
     }
 
-    /// An entry alone, which is short.
+    /// A short entry on its own.
     fn short(self, unsent: &Unsent, entry: &Entry<'_>) -> Result<Bytes, ApiError> {
         let mut out = unsent.answer(0)?;
         self.write(&mut out, entry)?;
@@ -184,7 +182,6 @@ impl Form {
     }
 }
 
-/// A line of the stream: an alert, its beginning (`open`) or its end (`end`).
 #[derive(Debug, Default, Serialize)]
 struct Entry<'a> {
     kind: &'a str,
@@ -193,23 +190,22 @@ struct Entry<'a> {
     event: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
-    /// The item that it is told of, with its time and text.
+    /// The item that caused the alert, with its time and text.
     #[serde(skip_serializing_if = "Option::is_none")]
     item: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
-    /// How much of the event is chatter.
+    /// The share of chatter in the event.
     #[serde(skip_serializing_if = "Option::is_none")]
     chatter: Option<f64>,
-    /// The events that became part of this one.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     from: &'a [Box<str>],
     /// Whether alerts may be missing before this.
     #[serde(skip_serializing_if = "Option::is_none")]
     gap: Option<bool>,
-    /// Why it ends.
+    /// Why the stream ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<Code>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -295,7 +291,7 @@ struct AlertStream {
     call: Call,
     collection: Arc<dyn Collection>,
     reader: AlertReader,
-    /// The model that chatter is told by, asked for by its name anew each time, as it may be loaded anew.
+    /// The model that estimates chatter, looked up by name each time, as it may be reloaded.
     model: Option<String>,
     form: Form,
     follows: bool,
@@ -304,7 +300,7 @@ struct AlertStream {
     _memory: Charge,
 }
 
-/// Why a stream ends: what is counted, and what its last line says.
+/// The outcome of a stream for counters, and the error in its last line.
 type End = (Outcome, Option<ApiError>);
 
 impl AlertStream {
@@ -328,7 +324,6 @@ impl AlertStream {
             let entry = Entry { kind: "end", id, code, detail, ..Entry::default() };
             last = self.form.short(&self.call.app.unsent, &entry).unwrap_or_default();
         }
-        // Who reads slowly holds nothing but what waits to be read.
         drop((self, place));
         delivery.set_answer_bytes(writer.waiting());
         writer.finish(last);
@@ -345,7 +340,7 @@ impl AlertStream {
         record.ended(outcome).await;
     }
 
-    /// Tells alerts until the client goes away or does not read, or the service stops.
+    /// Sends alerts until the client goes away or stops reading, or the service stops.
     async fn tell(
         &mut self,
         writer: &Writer,
@@ -358,11 +353,11 @@ impl AlertStream {
         let open = Entry { kind: "open", id, gap, ..Entry::default() };
         let open = self.form.short(&self.call.app.unsent, &open).map_err(refused)?;
         self.push(writer, open)?;
-        // When the client, and the server, last got on.
+        // When the client last read, and when the server last finished.
         let (mut read, mut done, mut waited) = (self.sent, self.sent, 0);
         let access = Arc::clone(&self.call.app.access());
         loop {
-            // A key may have been revoked since: who comes back is asked for it again.
+            // A key may have been revoked: a client that reconnects must send it again.
             if !Arc::ptr_eq(&access, &self.call.app.access()) {
                 return Err(reloaded());
             }
@@ -388,7 +383,7 @@ impl AlertStream {
                             return Ok(());
                         }
                     }
-                    // What there is no room for now is read once there is.
+                    // Alerts for which there is no room now are read once there is.
                     Err(ApiError { code: Code::Overloaded | Code::DeadlineExceeded, .. })
                         if done.elapsed() < patience => {}
                     Err(error) => return Err(refused(error)),
@@ -413,7 +408,7 @@ impl AlertStream {
         writer.push_in_memory(bytes).map_err(|_| (Outcome::ClientGone, None))
     }
 
-    /// The next alerts as they are sent, and whether there may be more at once.
+    /// The next alerts as they are sent, and whether more can be read at once.
     async fn read(&mut self, items: &mut u64) -> Result<(Bytes, bool), ApiError> {
         let (collection, reader) = (Arc::clone(&self.collection), self.reader.clone());
         let is_behind = self.call.again().look_up(move |Call { app, caller, .. }| {

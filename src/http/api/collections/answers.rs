@@ -1,4 +1,4 @@
-//! What is answered about collections and their items.
+//! The answers about collections and their items.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,9 +25,9 @@ use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 
-/// Bytes of an item that is told as a reason, with its event and what that was asked.
+/// Bytes of an item among the reasons, with its event.
 pub(super) const REASON_BYTES: usize = 160;
-/// Words of a post, where those of a window are not looked up.
+/// Words of a post, assumed where those of a window are not looked up.
 pub(crate) const POST_WORDS: u64 = 15;
 /// Items whose words are counted to weigh a match.
 const SAMPLE: usize = 16;
@@ -203,7 +203,7 @@ pub(crate) struct MatchedEntry<'m> {
     pub(crate) explanation: Option<ReasonsEntry<'m>>,
 }
 
-/// Whether a field says what is so unless it is said.
+/// Whether a field has its default, true.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 fn is_so(said: &bool) -> bool {
     *said
@@ -306,7 +306,7 @@ refusals!(ListRefusals: &[Code::Forbidden, Code::ResponseTooLarge, Code::Databas
 pub(crate) async fn list(call: Call) -> Result<Response, ApiError> {
     call.look_up(|call| {
         let (all, now) = (call.app.collections.of(&call.caller)?.all(), cognate_collections::now());
-        // One that another server deletes meanwhile is not listed.
+        // A collection that another server deletes meanwhile is not listed.
         let told = |one: &Arc<dyn Collection>| match one.told(now) {
             Err(CollectionError::Unknown) => None,
             told => Some(told.map(CollectionEntry::from)),
@@ -334,19 +334,19 @@ impl Against {
         &*self.collection
     }
 
-    /// Refuses a match that adds texts, where the caller may not write.
     pub(crate) fn check_adds(&self, add: AddPolicy) -> Result<(), ApiError> {
         if add == AddPolicy::None { Ok(()) } else { self.call.check_writes() }
     }
 
-    /// The same, and a filter that would be asked of items for too long.
+    /// Refuses a match that adds texts, if the caller may not write, and a filter that would take
+    /// too long.
     pub(crate) fn check(&self, how: &MatchOptions) -> Result<(), ApiError> {
         self.check_adds(how.add)?;
         call::check_filter(&self.call.app, &how.filter, &*self.collection)
     }
 
-    /// Words of the items that texts are matched against, by the last of them. A database is not asked for
-    /// them.
+    /// Words of the items that texts are matched against, estimated from the last of them. A
+    /// database is not queried for them.
     pub(crate) fn words(&self, resolved: &Resolved) -> Result<u64, CollectionError> {
         let now = cognate_collections::now();
         if self.call.app.collections.is_remote() {
@@ -395,7 +395,7 @@ impl Against {
         Ok(matched)
     }
 
-    /// Adds items, which last once [`wait_durable`](Self::wait_durable) says so.
+    /// Adds items, which are durable after [`wait_durable`](Self::wait_durable).
     pub(crate) fn put(&self, items: Vec<Item>) -> Result<Applied, ApiError> {
         self.write(Write::Put(items), "/items")
     }
@@ -407,7 +407,6 @@ impl Against {
         Ok(applied)
     }
 
-    /// Changes items, as [`put`](Self::put) adds them; tells why some patches cannot be applied.
     pub(crate) fn patch(
         &self,
         patches: Vec<(Box<str>, ItemPatch)>,
@@ -428,7 +427,7 @@ impl Against {
         Ok((self.write(wanted, "")?, refused))
     }
 
-    /// Waits until all that was written lasts.
+    /// Waits until all writes so far are durable.
     pub(crate) async fn wait_durable(&self) -> Result<(), ApiError> {
         let pending = std::mem::take(&mut *self.pending());
         let collection = Arc::clone(&self.collection);

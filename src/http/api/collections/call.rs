@@ -1,4 +1,4 @@
-//! What requests to collections have in common: who asks, units, a body that is paid for and read, threads
+//! What requests to collections share: the caller, units, a body that is paid for and read, threads
 //! that may wait for a disk, an answer within the memory of unsent answers.
 
 use std::borrow::Cow;
@@ -30,9 +30,7 @@ use crate::http::work::admission::Permit;
 use crate::http::work::pool::{JobContext, late};
 use crate::http::work::turns::Turn;
 
-/// Bytes of a body that count as an item before the items are counted.
 const BYTES_PER_ITEM: usize = 128;
-/// A request about collections: who asks, and the units that it holds until it is answered.
 pub(crate) struct Call {
     pub(crate) app: Arc<App>,
     pub(crate) caller: Caller,
@@ -40,8 +38,8 @@ pub(crate) struct Call {
     way: Way,
 }
 
-/// A request about a collection that the caller reaches, and about the item or event that its path names, if
-/// it names one.
+/// A request about a collection that the caller may use, and about the item or event of its path,
+/// if it names one.
 pub(crate) struct Named {
     pub(crate) call: Call,
     pub(crate) collection: Arc<dyn Collection>,
@@ -75,7 +73,7 @@ impl FromRequestParts<Arc<App>> for Named {
     }
 }
 
-/// The refusal of a path whose collection cannot be had.
+/// The error of a path whose collection cannot be opened.
 fn got(error: &CollectionError) -> ApiError {
     match error {
         CollectionError::NotServed { .. } => of(error, ""),
@@ -83,7 +81,7 @@ fn got(error: &CollectionError) -> ApiError {
     }
 }
 
-/// Which items the parameters of a query string mean.
+/// The items that the parameters of a query string select.
 pub(super) fn selector(
     written: Option<String>,
     event: Option<String>,
@@ -100,7 +98,7 @@ pub(crate) fn filter(written: Option<&str>) -> Result<Filter, ApiError> {
     Filter::read(written).map_err(|problem| of_filter(&problem, "/filter"))
 }
 
-/// How old items may be, in milliseconds.
+/// The greatest age of items, in milliseconds.
 pub(crate) fn within(written: Option<&str>) -> Result<Option<i64>, ApiError> {
     let Some(written) = written else { return Ok(None) };
     let wrong = || {
@@ -110,7 +108,6 @@ pub(crate) fn within(written: Option<&str>) -> Result<Option<i64>, ApiError> {
     cognate_collections::span(written).ok_or_else(wrong).map(Some)
 }
 
-/// The length of a page that a request asks for.
 pub(super) fn page_length(
     asked: Option<usize>,
     usual: usize,
@@ -135,7 +132,7 @@ impl Call {
         Self::new(Arc::clone(&self.app), self.caller.clone())
     }
 
-    /// The units that it holds; one at least.
+    /// The units that it holds; at least one.
     async fn permit(&mut self) -> Result<&mut Permit, ApiError> {
         Ok(match &mut self.permit {
             Some(permit) => permit,
@@ -156,8 +153,8 @@ impl Call {
         pipeline::read(&app, request, self.permit().await?, items_in).await
     }
 
-    /// Reads items out of a body by `read`, which asks for the units that they take. A request that waited
-    /// for units would hold its body meanwhile, which takes memory that the units do not pay for.
+    /// Reads items from a body by `read`, which requests their units. A request that waited for
+    /// units would hold its body meanwhile, which takes memory that the units do not pay for.
     pub(super) async fn read_items<T: Send + 'static>(
         self,
         read: impl FnOnce(&mut dyn FnMut(usize) -> Result<(), ApiError>) -> Result<Vec<T>, ApiError>
@@ -187,8 +184,8 @@ impl Call {
         self.on(threads, work).await
     }
 
-    /// Looks something up: in memory, never on a disk and behind no question that is computed; or in a
-    /// database where one keeps the collections. It takes no unit: it is one item's, or a setting's.
+    /// Looks something up: in memory, never on a disk and behind no question that is computed; or
+    /// in the database of the collections. It takes no unit: it reads one item, or a setting.
     pub(super) async fn look_up<T: Send + 'static>(
         mut self,
         look: impl FnOnce(Self) -> Result<T, ApiError> + Send + 'static,
@@ -207,7 +204,7 @@ impl Call {
         self.on(Threads::Writers, |call, _| work(call)).await
     }
 
-    /// Waits, on a thread that may wait, until what was written before lasts.
+    /// Waits, on a thread that may wait, until an earlier write is durable.
     pub(super) async fn settle(
         self,
         wait: impl FnOnce() -> Result<(), ApiError> + Send + 'static,
@@ -228,7 +225,6 @@ impl Call {
         pipeline::run((&app, &client), threads, move |job| work(self, job)).await
     }
 
-    /// Waits for the caller's turn to write to a collection of this name, as long as an answer may take.
     pub(super) async fn turn(&self, name: &str) -> Result<Turn, ApiError> {
         let (app, caller) = (&self.app, &self.caller);
         let is_counted = app.collections.of(caller)?.are_counted();
@@ -244,8 +240,8 @@ impl Call {
         })
     }
 
-    /// Writes to a collection in its turn, and waits until that lasts, which others do at the same time;
-    /// `items` is the place of the items in the body.
+    /// Writes to a collection in its turn, and waits until that is durable, together with others;
+    /// `items` is the position of the items in the body.
     pub(super) async fn write(
         &mut self,
         collection: &Arc<dyn Collection>,
@@ -262,7 +258,7 @@ impl Call {
             written.wait_durable(pending).map_err(|error| of(&error, items))?;
             Ok((applied, call.permit))
         };
-        // The units are held for as long as the work goes on, whoever waits for it.
+        // The units are held as long as the work goes on, whoever waits for it.
         let held = Self { permit: self.permit.take(), ..self.again() };
         match held.aside(work).await {
             Ok((applied, permit)) => {
@@ -276,7 +272,6 @@ impl Call {
         }
     }
 
-    /// Takes items out of a collection, however many are looked at.
     pub(super) async fn remove(
         &mut self,
         collection: &Arc<dyn Collection>,
@@ -286,7 +281,7 @@ impl Call {
         self.write(collection, Write::RemoveSelected(which), "").await
     }
 
-    /// Writes what lasts once the collection says so, if there is room for it.
+    /// Begins a write, if there is room for it; it is durable once the collection reports so.
     pub(super) fn begin_write(
         &self,
         collection: &dyn Collection,
@@ -305,7 +300,6 @@ impl Call {
         collection.write(wanted, now).map_err(|error| of(&error, items))
     }
 
-    /// An answer; `bytes` is its estimated length.
     pub(super) fn answer(
         &self,
         bytes: usize,
@@ -322,23 +316,20 @@ impl Call {
     }
 }
 
-/// Nanoseconds that looking at an item takes, and asking it a question of a filter.
+/// Nanoseconds for visiting an item, and for one test of a filter.
 const NANOS_PER_ITEM: u64 = 40;
 const NANOS_PER_QUESTION: u64 = 20;
 
 const NO_COLLECTION: &str = "there is no collection of this name; GET /collections lists them";
 
-/// The refusal of a path whose collection is not there.
 pub(crate) fn no_collection() -> ApiError {
     ApiError::new(Code::NotFound, NO_COLLECTION)
 }
 
-/// The refusal of a path whose item is not there.
 pub(crate) fn no_item() -> ApiError {
     ApiError::new(Code::NotFound, "the collection has no item of this name")
 }
 
-/// The refusal of an item; `of` is its place in the body.
 pub(crate) fn of_item(problem: &ItemProblem, of: impl Into<Pointer>) -> ApiError {
     let code = match (problem.too_long, problem.field) {
         (true, _) => Code::TextTooLong,
@@ -348,23 +339,20 @@ pub(crate) fn of_item(problem: &ItemProblem, of: impl Into<Pointer>) -> ApiError
     ApiError::at(code, Pointer::from(problem.field).within(of), problem.to_string())
 }
 
-/// The refusal of a text that is to be matched; `of` is its place in the body.
 pub(crate) fn other_text(of: impl Into<Pointer>) -> ApiError {
     let error = CollectionError::OtherText { index: 0 };
     ApiError::at(Code::OtherText, Pointer::from("/text").within(of), error.to_string())
 }
 
-/// The refusal of a filter; `at` is its place in the body.
 pub(crate) fn of_filter(problem: &FilterProblem, at: &'static str) -> ApiError {
     let pointer = Pointer::parse(&problem.pointer).within(at);
     ApiError::at(Code::InvalidField, pointer, problem.what)
 }
 
-/// The refusal of a change; `items` is the place of the items in the body.
 pub(super) fn of(error: &CollectionError, items: &'static str) -> ApiError {
     use CollectionError as Of;
     let told = |code| ApiError::new(code, error.to_string());
-    // Of others the message names files or hosts, which are for the log alone.
+    // The other messages name files or hosts, which are for the log alone.
     let (code, detail) = match error {
         Of::Unknown => return no_collection(),
         Of::NoEvent => return told(Code::NotFound),
@@ -463,7 +451,7 @@ impl From<ChooseError> for ApiError {
     }
 }
 
-/// The refusal of a `/rank` question about a collection.
+/// The error of a `/rank` question about a collection.
 pub(crate) fn of_named(error: impl Into<ChooseError>) -> ApiError {
     match error.into() {
         ChooseError::Collection(CollectionError::Unknown) => {
@@ -474,8 +462,8 @@ pub(crate) fn of_named(error: impl Into<ChooseError>) -> ApiError {
     }
 }
 
-/// Refuses a filter that would be asked of a collection's items for longer than there is time. A database
-/// asks it there, and is not asked how many items there are.
+/// Refuses a filter that would take longer over a collection's items than the deadline. A database
+/// evaluates it itself, and is not asked for the number of items.
 pub(crate) fn check_filter(
     app: &App,
     filter: &Filter,
@@ -499,11 +487,10 @@ pub(crate) fn check_filter(
     Err(ApiError::at(Code::TooMuchWork, "/filter", detail))
 }
 
-/// Why texts were not matched.
 pub(crate) enum MatchRefusal {
-    /// The collection has another text under the name of the one in this place.
+    /// The collection has another text under the name of the text at this index.
     OtherText(usize),
-    /// No collection takes the item in this place.
+    /// No collection accepts the item at this index.
     Item(usize, ItemProblem),
     Other(ApiError),
 }
@@ -528,7 +515,7 @@ impl From<MatchError> for MatchRefusal {
     }
 }
 
-/// The refusal of texts of a list that cannot be matched; `place` is where one of them stands in the body.
+/// The error of texts of a list that cannot be matched; `place` gives an item's index in the body.
 pub(crate) fn of_match(refusal: MatchRefusal, place: impl Fn(usize) -> usize) -> ApiError {
     let at = |index| Pointer::from("/items").index(place(index));
     match refusal {

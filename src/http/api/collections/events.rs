@@ -1,5 +1,5 @@
-//! `GET /collections/{name}/events` and `…/events/{id}`: what texts were matched to, as things with a size, a
-//! time and a name; looked for, merged, split and deleted by hand.
+//! `GET /collections/{name}/events` and `…/events/{id}`: events of matched texts, with sizes, times
+//! and names; searched, merged, split and deleted by hand.
 
 use std::sync::Arc;
 
@@ -33,33 +33,28 @@ use crate::http::request::json;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Charge;
 
-/// Most events of a page: each is named by its texts.
 const MOST_EVENTS: usize = 100;
-/// Events of a page unless a request says otherwise.
 const EVENTS: usize = 20;
-/// Most hours of an event that are told: those of a year.
+/// Most hours of an event that are returned: those of a year.
 const MOST_HOURS: usize = 366 * 24;
-/// Similar events unless a request says otherwise.
 const SIMILAR: usize = 5;
-/// Texts of an event unless a request says otherwise.
 const LEAST: usize = 2;
-/// Words and phrases that name an event.
 const NAMES: usize = 6;
-/// Texts of an event, and of a collection, that its names are found by.
+/// Texts of an event, and of a collection, from which its names are found.
 const NAMED_BY: usize = 256;
 const BACKGROUND: usize = 4096;
-/// Texts of an event that its central one is chosen from.
+/// Texts of an event among which its central one is chosen.
 const CENTRAL_OF: usize = 32;
-/// Texts of either event by which it is told how alike they are, of the others that are nearest by the mean of
-/// theirs.
+/// Texts of either event that are compared to score their similarity: those nearest to the mean of
+/// the other event's.
 const ALIKE_BY: usize = 32;
 const NEAREST: usize = 32;
-/// Bytes of texts, of an event and of a collection, that are read of those: fewer of long ones.
+/// Bytes of texts, of an event and of a collection, that are read for this: fewer of long texts.
 const EVENT_BYTES: usize = 64 << 10;
 const BACKGROUND_BYTES: usize = 1 << 20;
 /// Most terms that are counted.
 const TERMS: usize = 1 << 16;
-/// Bytes of memory of an item while events are told.
+/// Bytes of memory of an item while events are computed.
 const ITEM_BYTES: usize = 64;
 
 /// The path of an event.
@@ -161,7 +156,7 @@ enum EventOrder {
 }
 
 impl EventOrder {
-    /// What is largest of the first event. Times and numbers of items are far below 2^53.
+    /// The sort key, largest first. Times and numbers of items are far below 2^53.
     fn of(
         self,
         event: &EventItems<'_>,
@@ -191,7 +186,7 @@ impl EventOrder {
     }
 }
 
-/// The highest score of a query for the texts of an event; that of no text is below all.
+/// The highest score of a query with the texts of an event; without texts, below all scores.
 fn answer(
     query: &str,
     event: &EventItems<'_>,
@@ -205,7 +200,7 @@ fn answer(
     Ok(ranking.results.first().map_or(f64::NEG_INFINITY, |best| f64::from(best.score)))
 }
 
-/// Events with what is largest of the first; equal ones by their names.
+/// Events with their sort keys, largest first; equal ones by name.
 fn sorted<'i>(
     events: Vec<EventItems<'i>>,
     key: impl Fn(&EventItems<'i>) -> Result<f64, ApiError>,
@@ -354,7 +349,6 @@ pub(crate) async fn look(
     page.answer(call, collection, id).await
 }
 
-/// How an event with its items is answered.
 struct EventPage {
     model: Arc<LoadedModel>,
     distinct: Option<String>,
@@ -502,7 +496,6 @@ refusals!(
     &[Code::ResponseTooLarge, Code::TooMuchWork], WRITE, COLLECTION
 );
 
-/// The names of a list.
 fn names_of(
     (field, what): (&'static str, &str),
     list: List<CandidateId<'_>>,
@@ -599,7 +592,7 @@ pub(crate) async fn delete(
 
 type Items = Vec<(u64, Arc<Item>)>;
 
-/// The items that events are told by, and the memory that they take meanwhile.
+/// The items that events are computed from, and the memory charged for them.
 fn chosen(
     collection: &dyn Collection,
     which: &ItemSelector<'_>,
@@ -622,7 +615,6 @@ struct Naming<'e> {
 }
 
 impl<'e> Naming<'e> {
-    /// Names of events among these items.
     fn of(
         items: &Items,
         engine: &'e Engine,
@@ -683,8 +675,8 @@ fn texts_of<'i>(event: &EventItems<'i>, most: usize) -> Vec<&'i str> {
     some_of(event.items.iter().map(|item| &*item.text), most, EVENT_BYTES)
 }
 
-/// At most `most` of some texts, from all over them, and of long ones fewer: as many as have about so many
-/// bytes, but one at least.
+/// At most `most` texts, evenly chosen, and fewer of long ones: about as many as `bytes` allows,
+/// but at least one.
 fn some_of<'t>(
     texts: impl ExactSizeIterator<Item = &'t str> + Clone,
     most: usize,

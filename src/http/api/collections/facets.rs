@@ -15,15 +15,12 @@ use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{COLLECTION, refusals};
 use crate::http::request::json;
 
-/// Most attributes of a request.
 const MOST_NAMES: usize = 8;
-/// Most values of an attribute that are told.
 const MOST_VALUES: usize = 1000;
-/// Values of an attribute that are told unless a request says otherwise.
 const VALUES: usize = 10;
-/// Bytes of a value in an answer beside itself.
+/// Bytes of a value in an answer besides itself.
 const ENTRY_BYTES: usize = 32;
-/// Bytes that a value takes while it is counted and ordered.
+/// Bytes that a value takes while it is counted and sorted.
 const VALUE_BYTES: usize = 160;
 
 #[derive(Debug, Deserialize, IntoParams)]

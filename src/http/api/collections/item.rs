@@ -261,9 +261,10 @@ pub(crate) async fn delete(
 /// memory as they have bytes.
 const BYTES_PER_UNIT: usize = 1024;
 
-/// Reads `count` items with texts of at most `text_bytes` bytes. Items without a time were written
-/// `now`; what no collection takes is left out where `refuse` does not end it. As soon as the items have
-/// taken more than one unit each, `pay` is asked for the units that all of them will take at that rate.
+/// Parses `count` items with texts of at most `text_bytes` bytes. Items without a time get `now`;
+/// items that no collection accepts are left out if `refuse` returns no error. As soon as the items
+/// have taken more than one unit each, `pay` is called for the units that all of them will take at
+/// that rate.
 pub(super) fn parse(
     each: impl Iterator<Item = Result<Incoming, ApiError>>,
     (count, text_bytes): (usize, usize),
@@ -288,7 +289,7 @@ pub(super) fn parse(
     Ok(items)
 }
 
-/// Pays for `units` units, less one unit an item, which is paid for already.
+/// Pays for `units` units, less one unit per item, which is paid for already.
 pub(super) fn pay_beside(
     app: &App,
     more: &mut Option<Permit>,

@@ -1,5 +1,3 @@
-//! `POST`, `GET` and `DELETE /collections/{name}/items`: items written, listed and deleted.
-
 use axum::extract::Request;
 use axum::http::Uri;
 use axum::response::Response;
@@ -18,7 +16,6 @@ use crate::http::request::fields::{CandidateId, List, described};
 use crate::http::request::{body, json};
 
 pub(super) const MOST_LISTED: usize = 1000;
-/// Items of a page unless a request says otherwise.
 pub(super) const LISTED: usize = 100;
 
 /// An item as a request writes it.
@@ -63,14 +60,12 @@ pub(crate) struct ItemsRequest<'b> {
     items: List<&'b RawValue>,
 }
 
-/// An item of a list of a body.
 pub(super) fn item_at((at, written): (usize, &&RawValue)) -> Result<Incoming, ApiError> {
     let read = json::read_part(written).map(|ItemRequest(item)| item);
     read.map_err(|error| error.renamed(|pointer| pointer.within(Pointer::from("/items").index(at))))
 }
 
-/// Items out of a body. None is read before it is known how many there are; those without a time were
-/// written now.
+/// Parses the items of a body, after counting them; those without a time get the current time.
 pub(super) fn parse(
     body: &[u8],
     (text_bytes, max_texts): (usize, usize),
@@ -126,7 +121,7 @@ pub(crate) async fn put(
 ) -> Result<Response, ApiError> {
     if body::is_lines(request.headers()) {
         call.check_writes()?;
-        // What takes nothing at all says so before a line is read.
+        // If the collection accepts no writes, the error comes before a line is read.
         call.write(&collection, Write::Put(Vec::new()), "/items").await?;
         let against = Against::new(call, collection);
         return stream::items::answer(stream::items::Change::Put, against, request);
@@ -168,7 +163,7 @@ pub(crate) async fn patch(
         return Err(body::unsupported("application/x-ndjson"));
     }
     call.check_writes()?;
-    // What takes nothing at all says so before a line is read.
+    // If the collection accepts no writes, the error comes before a line is read.
     call.write(&collection, Write::Patch(Vec::new()), "").await?;
     let against = Against::new(call, collection);
     stream::items::answer(stream::items::Change::Patch, against, request)

@@ -1,4 +1,4 @@
-//! What is asked of texts that are matched, and how much work that is.
+//! The options of a match, and the work that it takes.
 
 use cognate::engine::Opposites;
 use cognate::window::options::{Least, OptionError, OptionProblem, Options};
@@ -16,20 +16,19 @@ use crate::http::request::fields::{ModelName, OpposedPolicy, VectorMethod};
 use crate::http::request::query::{Resolved, Selection};
 use crate::http::request::threshold::Threshold;
 
-/// Most items that a text is matched against.
 const MAX_WINDOW: usize = 100_000;
 
-/// Products of bytes that take as long as one of numbers.
+/// Products of bytes that take as long as one of floats.
 const BYTES_A_NUMBER: u64 = 4;
 
-/// What is asked of texts that are matched.
 pub(crate) struct Matching {
     pub(crate) resolved: Resolved,
     pub(crate) how: MatchOptions,
 }
 
 impl Matching {
-    /// The model that answers, and how; `treated` says what else is wanted of texts by these settings.
+    /// Finds the model and checks the options; `treated` lists other options that these settings
+    /// must support.
     pub(crate) fn new(
         model: Option<&str>,
         options: &Options<'_>,
@@ -147,12 +146,12 @@ fn of_option(OptionError { option, problem }: OptionError) -> ApiError {
     }
 }
 
-/// Multiplications that matching some texts takes, roughly.
+/// Approximate multiplications for matching some texts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Effort {
-    /// To look through the window for their nearest, which many texts share.
+    /// For the scan of the window for their nearest, which many texts share.
     scan: u64,
-    /// To score the nearest once more, at least and at most.
+    /// For scoring the nearest once more, at least and at most.
     second: [u64; 2],
 }
 
@@ -169,7 +168,7 @@ impl Effort {
         let again = |text: &str| {
             let Some(cost) = second.map(|method| &method.info().cost) else { return [0; 2] };
             let each = |cost: fn(u64, u64, u64) -> u64| cost(resolved.words(text), words, dims);
-            // Words that repeat make less work than the costs of optimal transport say.
+            // Repeated words make less work than the costs of optimal transport state.
             let both = [each(cost.bound.unwrap_or(cost.candidate)), each(cost.candidate)];
             both.map(|each| each.saturating_mul(nearest as u64))
         };
@@ -182,12 +181,11 @@ impl Effort {
         })
     }
 
-    /// All of it, at least and at most.
     pub(crate) fn bounds(self) -> [u64; 2] {
         self.second.map(|second| self.scan.saturating_add(second))
     }
 
-    /// That of the second look, at most.
+    /// The second scoring, at most.
     pub(crate) fn second(self) -> u64 {
         self.second[1]
     }

@@ -1,5 +1,5 @@
-//! `POST /collections/{name}/match`: for each text in turn its nearest items, its event, and then it is
-//! added.
+//! `POST /collections/{name}/match`: finds for each text in turn its nearest items and its event,
+//! and then adds it.
 
 use std::sync::Arc;
 
@@ -43,11 +43,11 @@ use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 use crate::http::work::unsent::Answer;
 
-/// Bytes of the answer to a text beside ids and scores.
+/// Bytes of the answer to a text besides ids and scores.
 const MATCHED_BYTES: usize = 80;
-/// Bytes of the words that are told as reasons.
+/// Bytes of the words that are returned as reasons.
 const WORDS_BYTES: usize = 256;
-/// Bytes of an item that is near beside its score.
+/// Bytes of a near item besides its score.
 const NEAR_BYTES: usize = 24;
 
 /// The body of `POST /collections/{name}/match`.
@@ -169,7 +169,6 @@ impl MatchRequest<'_> {
     }
 }
 
-/// A body of texts to be matched against a collection.
 struct MatchQuestion<'b> {
     against: Arc<Against>,
     request: MatchRequest<'b>,
@@ -190,7 +189,7 @@ impl Ask for MatchQuestion<'_> {
         if app.collections.is_remote() { Threads::Waiting } else { Threads::Pool }
     }
 
-    /// Who only looks waits for nobody, and who may not write holds nobody up.
+    /// A match that adds nothing waits for nobody, and a caller that may not write blocks nobody.
     fn turn(&self) -> Option<BoxFuture<Result<Turn, ApiError>>> {
         if self.request.add == Some(AddPolicy::None) {
             return None;
@@ -226,7 +225,7 @@ impl Ask for MatchQuestion<'_> {
         let mut units = None;
         let pay = |more| item::pay_beside(app, &mut units, more, list.length);
         let mut refused = Vec::new();
-        // A text without words is no mistake of the request, and holds up no others.
+        // A text without words is no error of the request, and does not block others.
         let refuse = |at, id: Box<str>, problem: &ItemProblem| match problem.field {
             "/text" => {
                 refused.push((at, id, call::of_item(problem, "")));
@@ -252,10 +251,10 @@ struct PlannedMatch {
     against: Arc<Against>,
     matching: Matching,
     items: Vec<Item>,
-    /// The places and ids of texts that are not matched, and why.
+    /// The indices and ids of texts that are not matched, and why.
     refused: Vec<(usize, Box<str>, ApiError)>,
     cost: Cost,
-    /// The units that the items take beside one each.
+    /// The units that the items take beyond one each.
     _units: Option<Permit>,
 }
 
@@ -290,7 +289,7 @@ impl Planned for PlannedMatch {
             }
             let (id, one) = found.next()?;
             let mut entry = MatchedEntry::of(id, one);
-            // It is told of all of them together.
+            // Reported once, for all of them together.
             entry.left = 0;
             Some(MatchResult::Matched(entry))
         });
@@ -356,7 +355,7 @@ pub(crate) async fn matching(
     let app = Arc::clone(&call.app);
     if body::is_lines(request.headers()) {
         if app.collections.is_remote() {
-            // Else every line would be answered that the collection is unknown.
+            // Otherwise every line would be answered that the collection is unknown.
             let asked = Arc::clone(&collection);
             let look = call
                 .again()

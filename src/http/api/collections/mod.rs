@@ -1,5 +1,5 @@
-//! Collections over HTTP: made and deleted, their items written and read, and texts matched against
-//! them. Ranking one is a question to `/rank`.
+//! Collections over HTTP: making and deleting them, writing and reading their items, and matching
+//! texts against them. Ranking a collection is a question to `/rank`.
 
 mod alerts;
 pub(crate) mod answers;

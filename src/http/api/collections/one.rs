@@ -1,4 +1,4 @@
-//! `PUT`, `GET` and `DELETE /collections/{name}`: a collection made, looked at, deleted.
+//! `PUT`, `GET` and `DELETE /collections/{name}`: makes, describes and deletes a collection.
 
 use std::sync::Arc;
 

@@ -1,5 +1,3 @@
-//! What questions to collections refuse of a body, for fuzzing.
-
 use cognate_collections::Limits;
 
 use crate::http::api::collections::call;
@@ -13,7 +11,6 @@ use crate::http::request::json;
 
 type Reads = fn(&[u8]) -> Result<(), ApiError>;
 
-/// The refusal of a body, or of a line, by each question to a collection that refuses it.
 pub fn refusals(body: &[u8]) -> Vec<ApiError> {
     let questions: [Reads; 8] = [
         line,

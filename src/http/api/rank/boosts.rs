@@ -1,5 +1,3 @@
-//! What counts of the items of a collection beside how alike they are, as a request asks for it.
-
 use std::borrow::Cow;
 
 use cognate_collections::{ItemBoost, ItemBoosts, MOST_BOOSTS};
@@ -62,7 +60,7 @@ impl ItemBoostFields<'_> {
     }
 }
 
-/// The boosts that are asked for; none where there are none. They rank alone, or leave something to similarity.
+/// The requested boosts, if any. They rank alone, or leave a share to similarity.
 pub(crate) fn item_boosts(
     list: &List<ItemBoostFields<'_>>,
     rank_alone: bool,

@@ -1,4 +1,4 @@
-//! Several rankings fused, as a request asks for them.
+//! Fused rankings, from the fields of a request.
 
 use cognate::engine::fuse::{FuseError, Fusion, MOST_PARTS, Part, Source};
 use cognate::engine::{Candidates, Engine, QueryError};
@@ -9,7 +9,7 @@ use crate::http::request::fields::{Candidate, FusePart, MeasureName, Score};
 use crate::http::request::query::{Fused, Resolved};
 
 impl<'b> RankRequest<'b> {
-    /// The question as it is once the parts that it names are fused.
+    /// The question with the fusion of the parts that it names.
     pub(super) fn fused(&self, resolved: Resolved) -> Result<Resolved, ApiError> {
         let Some(parts) = &self.fuse else {
             return match self.fuse_by {
@@ -86,8 +86,8 @@ fn part_of(part: &FusePart<'_>, place: usize, engine: &Engine) -> Result<Part, A
     Ok(Part { source, weight: part.weight.map_or(1.0, |Score(weight)| weight) })
 }
 
-/// The numbers that candidates bring, for each name that the fusion wants; or each place where one is
-/// missing, as many as are told.
+/// The candidates' scores for each run that the fusion names; or the missing ones, as many as are
+/// reported.
 pub(super) fn runs(
     fusion: &Fusion,
     candidates: &Candidates<'_, Candidate<'_>>,

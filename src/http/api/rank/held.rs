@@ -1,5 +1,3 @@
-//! The items of a collection that a question ranks.
-
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -24,30 +22,30 @@ use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::{Charge, Unsent};
 
-/// Bytes that an item takes while it is ranked: its places in the lists, and its score or why it has none.
+/// Bytes that an item takes while it is ranked: its entries in lists, and its score or why it has
+/// none.
 const ITEM_BYTES: usize =
     size_of::<(u64, Arc<Item>)>() + size_of::<RankedItem<'_>>() + size_of::<KeptText<'_>>() + 64;
 /// Bytes of an item's boost and group.
 const MORE_BYTES: usize = 64;
-/// Bytes of another score of an item, with its place.
+/// Bytes of one more score per item.
 const NUMBER_BYTES: usize = 16;
-/// Bytes for each byte of a text where tokens are stored: a token is a letter and a blank at least.
+/// Bytes for each byte of a text where tokens are stored: a token is at least a letter and a blank.
 const TOKEN_BYTES: usize = 4;
 
-/// The items of a collection that a question ranks.
 pub(super) struct Held {
     collection: Arc<dyn Collection>,
     pub(super) found: FoundItems,
     pub(super) named: [NamedItems; 2],
     pub(super) unknown: UnknownNames,
-    /// What items are boosted by, and the collection's clock.
+    /// The boosts of items, and the collection's clock.
     boosts: Option<(ItemBoosts, i64)>,
     /// The memory charged for ranking the items.
     _memory: Option<Charge>,
 }
 
 impl Held {
-    /// Looks up the items of a question, and what is asked of them.
+    /// Looks up the items of a question and its boosts.
     pub(super) fn of<'b>(
         request: &RankRequest<'b>,
         resolved: &Resolved,
@@ -72,7 +70,7 @@ impl Held {
         let boosts = request.boosts.as_ref();
         let boosts = boosts.map(|boosts| item_boosts(boosts, request.asks_nothing()));
         let boosts = boosts.transpose()?.flatten();
-        // Liked and disliked items are no results, nor are excluded ones.
+        // Liked, disliked and excluded items are no results.
         let excluded = request.exclude.iter().flat_map(|list| &list.items);
         let excluded = excluded.map(CandidateId::digits);
         let without = named.iter().flat_map(NamedItems::ids).map(Cow::from).chain(excluded);
@@ -110,13 +108,12 @@ impl Held {
         Ok((question, Self { collection, found, named, unknown, boosts, _memory }))
     }
 
-    /// Whether the items are ranked by their vectors, which are kept from one question to the next.
     pub(super) fn ranks_kept(&self, question: &Question<'_>, engine: &Engine) -> bool {
         let are_all = self.found.items.len() == self.found.meant;
         self.found.shortlist.is_none() && are_all && rank::ranks_kept(engine, question)
     }
 
-    /// Ranks the items: by their vectors where these are kept, unless there is no memory for them.
+    /// Ranks the items: by stored vectors if there are any, unless there is no memory for them.
     pub(super) fn pages(
         &self,
         request: &RankRequest<'_>,
@@ -140,12 +137,12 @@ impl Held {
             numbers.map(|number| vectors.of(number)).collect::<Option<Vec<_>>>()
         });
         let candidates = candidates.with_vectors(kept);
-        // The tokens of a collection's items were taken before.
+        // The tokens of a collection's items were counted before.
         compute(question, &candidates, (resolved, cost, usize::MAX), app, work)
     }
 }
 
-/// Memory for ranking items, taken from that of answers; the refusal where it is more than there may be.
+/// Charges memory for ranking items as for answers; refuses more than the limit.
 fn memory(
     question: &Question<'_>,
     resolved: &Resolved,
@@ -156,8 +153,8 @@ fn memory(
     let parts = question.fusion.as_ref().map_or(0, |fusion| fusion.parts().len());
     let mut each = ITEM_BYTES + parts * NUMBER_BYTES + if has_more { MORE_BYTES } else { 0 };
     if let Asked::Each(queries) = &question.asked {
-        // A query without a known word leaves all items unscored, and these are listed; without a number
-        // of results all items are listed.
+        // A query without a known word leaves all items unscored, and these are listed; without
+        // `top_k` all items are listed.
         let known = engine.embed(queries, &Query::new(SHORTLIST_METHOD));
         let unknown = known.map_or(queries.len(), |made| made.unscored.len());
         let whole = if question.page.needed().is_some() { unknown } else { queries.len() };

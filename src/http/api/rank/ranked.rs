@@ -1,5 +1,3 @@
-//! A question to `/rank` about candidates of the request or about the items of a collection.
-
 use cognate::engine::rank::{Asked, Question};
 use cognate::engine::{Candidates, Counts};
 use cognate_collections::rank::RankedItem;
@@ -24,9 +22,9 @@ use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
-/// Bytes of an id beside itself: `"id":"",`.
+/// Bytes of an id besides itself: `"id":"",`.
 const ID_BYTES: usize = 8;
-/// Bytes of a candidate's data beside itself: `,"data":`.
+/// Bytes of a candidate's data besides itself: `,"data":`.
 const DATA_BYTES: usize = 8;
 
 pub(crate) struct Ranked<'b> {
@@ -40,17 +38,16 @@ impl<'b> Ranked<'b> {
     }
 }
 
-/// A ranking that was looked up and weighed.
 struct PlannedRanking<'b> {
     request: RankRequest<'b>,
     question: Question<'b>,
     resolved: Resolved,
     cost: Cost,
-    /// The items, if they are those of a collection.
+    /// The items, if a collection is ranked.
     held: Option<Held>,
 }
 
-/// A fault of an item has no place in the body, so it is a fault of the collection.
+/// An item's error has no position in the body, so it is reported as an error of the collection.
 fn of_items(mut error: ApiError) -> ApiError {
     for fault in &mut error.faults {
         if let [Segment::Field("candidates"), ..] = fault.pointer.segments() {
@@ -73,7 +70,7 @@ impl Ask for Ranked<'_> {
         self.request.collection.as_deref()
     }
 
-    /// Looking through a large collection holds a thread for longer than the runtime can spare.
+    /// Searching a large collection holds a thread for longer than the runtime can spare.
     fn threads(&self, app: &App) -> Threads {
         match (self.request.collection.is_some(), app.collections.is_remote()) {
             (false, _) => Threads::Here,
@@ -159,7 +156,7 @@ fn plan_candidates<'b>(
     Ok((question, resolved, cost, None))
 }
 
-/// Bytes of the text of a result beside its numbers, of its id and of its data.
+/// Bytes of a result's text, id and data.
 fn result_bytes(
     request: &RankRequest<'_>,
     text: &str,

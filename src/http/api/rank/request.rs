@@ -1,5 +1,3 @@
-//! The body of `POST /rank`, as it is read.
-
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,10 +25,8 @@ use crate::http::request::fields::{
 use crate::http::request::query::{OovPolicy, Resolved, Selection};
 use crate::http::request::threshold::{Cutoff, Threshold};
 
-/// The refusal of a negative boost that would multiply a score.
 pub(crate) const NEGATIVE_BOOST: &str =
     "a score is multiplied by a boost of 0 or more; `boost_by` may also be `add`";
-/// The refusal of scores that no part of the fusion uses.
 pub(crate) const UNUSED_SCORES: &str = "nothing in the question uses `scores`";
 
 /// The body of `POST /rank`.
@@ -189,12 +185,10 @@ impl From<BoostRule> for BoostBy {
 }
 
 impl<'b> RankRequest<'b> {
-    /// The candidates of the request; none where a collection is ranked.
     pub(crate) fn candidates(&self) -> &[Candidate<'b>] {
         self.candidates.as_ref().map_or(&[], |list| &list.items)
     }
 
-    /// Finds the model, and the method or fusion that ranks.
     pub(crate) fn resolve(&self, models: &Models) -> Result<Resolved, ApiError> {
         let selection = Selection {
             measure: self.measure.map(|MeasureName(measure)| measure),
@@ -211,8 +205,8 @@ impl<'b> RankRequest<'b> {
         Ok(resolved)
     }
 
-    /// The texts that candidates are ranked for, of which some may be those of items; or the refusal of
-    /// fields that exclude each other.
+    /// The texts that candidates are ranked for, some of which may be items' texts; refuses fields
+    /// that exclude each other.
     pub(crate) fn asked(&self, named: Option<&[NamedItems; 2]>) -> Result<Asked<'b>, ApiError> {
         let wrong = |pointer: &'static str, detail: &'static str| {
             Err(ApiError::at(Code::InvalidField, pointer, detail))
@@ -265,7 +259,7 @@ impl<'b> RankRequest<'b> {
         Some((self.collapse_by.as_deref()?, per_group))
     }
 
-    /// Whether it has no text to rank for, so that boosts do it alone.
+    /// Whether there is no text to rank for, so that boosts alone rank.
     pub(super) fn asks_nothing(&self) -> bool {
         self.query.is_none() && self.queries.is_none() && self.like.is_none()
     }
@@ -279,7 +273,7 @@ impl<'b> RankRequest<'b> {
         list.map(|DislikedText(one)| one).collect()
     }
 
-    /// The liked and disliked texts; items that are gone are part of no score.
+    /// The liked and disliked texts; missing items count in no score.
     fn likes(&self, named: Option<&[NamedItems; 2]>) -> Likes<'b> {
         let text = |side: usize, place: usize, one: &LikedText<'b>| match &one.id {
             None => Some(one.text.0.clone()),
@@ -300,7 +294,6 @@ impl<'b> RankRequest<'b> {
         }
     }
 
-    /// Refuses lists of texts that are empty or too long.
     pub(crate) fn check_lengths(&self, app: &App) -> Result<(), ApiError> {
         let most = ("max_queries", app.settings.max_queries);
         if let Some(queries) = &self.queries {
@@ -315,7 +308,7 @@ impl<'b> RankRequest<'b> {
         Ok(())
     }
 
-    /// The question of these texts, or the refusal of options that the method does not support.
+    /// The question of these texts; refuses options that the method does not support.
     pub(crate) fn question<'t>(
         &self,
         asked: Asked<'t>,
@@ -353,7 +346,7 @@ impl<'b> RankRequest<'b> {
             page,
             ..Question::new(asked, resolved.query)
         };
-        // What comes line by line may be boosted.
+        // Candidates of a stream may be boosted.
         let boosted =
             |list: &List<Candidate<'b>>| list.items.iter().any(|one| one.boost().is_some());
         let is_of_list = self.collection.is_none();
@@ -390,7 +383,6 @@ impl<'b> RankRequest<'b> {
         Ok(())
     }
 
-    /// Refuses candidates that are missing, none or too many.
     pub(super) fn check_candidates(&self, app: &App) -> Result<(), ApiError> {
         refuse_given(self.of_collections(), "this stands beside `collection` alone")?;
         let Some(candidates) = &self.candidates else {
@@ -401,7 +393,7 @@ impl<'b> RankRequest<'b> {
         pipeline::check_length("/candidates", "candidates", candidates.length, limit)
     }
 
-    /// Refuses what does not stand in the first line of a stream.
+    /// Refuses fields that the first line of a stream cannot have.
     pub(crate) fn check_first_line(&self) -> Result<(), ApiError> {
         if self.queries.is_some() {
             let detail =
@@ -419,7 +411,7 @@ impl<'b> RankRequest<'b> {
         refuse_given(others.into_iter().chain(self.of_collections()), detail)
     }
 
-    /// The fields that only rankings of collections have, and whether they are given.
+    /// The fields that only rankings of collections have, and whether they are present.
     fn of_collections(&self) -> [(&'static str, bool); 7] {
         [
             ("/filter", self.filter.is_some()),
@@ -462,7 +454,7 @@ impl<'b> RankRequest<'b> {
     }
 }
 
-/// Refuses the first of some fields that is given.
+/// Refuses the first of these fields that is present.
 fn refuse_given(
     fields: impl IntoIterator<Item = (&'static str, bool)>,
     detail: &'static str,

@@ -1,5 +1,3 @@
-//! The answer of `POST /rank`, as it is written.
-
 use cognate::engine::{
     Duplicate, OppositionKind, Oppositions, Page, PageResult, Reason, UnscoredLikes, WordShare,
 };
@@ -146,7 +144,8 @@ pub(super) struct DuplicateCandidate<'r> {
 }
 
 impl<'r> RankResponse<'r> {
-    /// The answer of a page with these results; liked and disliked texts may be part of no score.
+    /// The answer of a page with these results; some liked and disliked texts may count in no
+    /// score.
     pub(crate) fn of(
         page: &'r Page,
         results: Vec<RankedCandidate<'r>>,
@@ -169,7 +168,7 @@ impl<'r> RankResponse<'r> {
 }
 
 impl<'r> RankingsResponse<'r> {
-    /// Rankings, with these of their results.
+    /// Rankings, with their results.
     pub(super) fn of(
         rankings: impl Iterator<Item = (&'r Page, Vec<RankedCandidate<'r>>)>,
         resolved: &'r Resolved,
@@ -190,8 +189,8 @@ impl<'r> RankingsResponse<'r> {
 }
 
 impl<'r> RankedCandidate<'r> {
-    /// The results of a page of candidates of which this is what is told: the text if it was asked for, and
-    /// what came with it. One that cannot be scored has score 0, and comes last if all are listed.
+    /// The results of a page of candidates, with the texts if requested, and the candidates' own
+    /// fields. An unscored candidate has score 0, and comes last if all are listed.
     pub(crate) fn all(
         page: &'r Page,
         candidate: impl Fn(usize) -> (Option<&'r str>, Option<&'r Candidate<'r>>),

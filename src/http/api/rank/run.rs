@@ -1,4 +1,4 @@
-//! A ranking at work: weighed before it begins, and computed in parts over the threads that are free.
+//! A ranking in progress: weighed before it begins, and computed in parts over the free threads.
 
 use cognate::engine::rank::{Asked, Pages, Question};
 use cognate::engine::{Candidates, PageOptions, Place};
@@ -11,25 +11,24 @@ use crate::http::error::{ApiError, Pointer, Segment};
 use crate::http::request::query::{Resolved, reading};
 use crate::http::work::pool::JobContext;
 
-/// Bytes of a result beside its numbers: `{"index":,"score":},`.
+/// Bytes of a result besides its numbers: `{"index":,"score":},`.
 const RESULT_BYTES: usize = 20;
 /// Bytes of `"known":,` and a share.
 const SHARE_BYTES: usize = 9 + NUMBER_BYTES;
-/// Bytes of `"opposes":[],` and the names of two kinds: hardly a text has more.
+/// Bytes of `"opposes":[],` and the names of two kinds: hardly any text has more.
 const OPPOSES_BYTES: usize = 13 + 22;
 /// Bytes of `"related":false,`.
 const RELATED_BYTES: usize = 16;
-/// Bytes of a word with its share.
 const WORD_BYTES: usize = 60;
 /// Fewest candidates that are compared with several texts at once.
 const LEAST_PART: usize = 64;
 /// Stored vectors in a part: some hundred microseconds for each text of the query.
 const KEPT_PART: usize = 4096;
-/// Parts that a list is cut into for each thread.
+/// Parts of a list for each thread.
 const PARTS_PER_THREAD: usize = 2;
 
-/// Weighs the ranking of candidates of which a result has so many bytes beside its numbers; by their vectors,
-/// if these are kept.
+/// Weighs the ranking of candidates, of which a result has so many bytes besides its numbers; by
+/// their stored vectors, if there are any.
 pub(crate) fn weigh<T: AsRef<str>>(
     question: &Question<'_>,
     candidates: &Candidates<'_, T>,
@@ -41,7 +40,7 @@ pub(crate) fn weigh<T: AsRef<str>>(
     let texts = candidates.ranked().iter().map(|candidate| (*candidate).as_ref());
     let asked = question.asked.texts().map(|(_, text)| text);
     let count = asked.clone().count().max(1);
-    // Texts are read to be compared with each other alone.
+    // Texts are read only to be compared with each other.
     let by_boosts =
         question.asked.is_nothing() && page.collapse.is_none() && page.diversify.is_none();
     let read = asked.clone().chain(texts.clone().filter(|_| !by_boosts));
@@ -55,7 +54,7 @@ pub(crate) fn weigh<T: AsRef<str>>(
         resolved.multiplications_of_ranking(asked, texts, only_best)
     };
     let more = comparing(question, ranked, work[1]);
-    // To see who is opposed, texts are read again.
+    // To find opposed candidates, texts are read again.
     let query = &question.query;
     let looks = page.drop_opposed || query.opposes || query.threshold.is_some();
     let again = if looks { reading(bytes) } else { 0 };
@@ -72,8 +71,8 @@ fn rankings(question: &Question<'_>) -> usize {
     question.asked.queries().len().max(1)
 }
 
-/// Bytes of the answer, roughly: texts and ids as they stand, escapes aside. Which candidates are the best is
-/// not known yet, so of fewer than all the longest count.
+/// Approximate bytes of the answer: texts and ids as they are, without escapes. The best candidates
+/// are not known yet, so if not all are returned, the longest count.
 fn answer_bytes<T>(question: &Question<'_>, all: &[T], bytes_of: impl Fn(&T) -> usize) -> usize {
     let (page, query) = (&question.page, &question.query);
     // Duplicates are listed with the results.
@@ -95,8 +94,8 @@ fn answer_bytes<T>(question: &Question<'_>, all: &[T], bytes_of: impl Fn(&T) -> 
     ranking.saturating_mul(rankings(question))
 }
 
-/// Multiplications that comparing candidates with each other takes, at least and at most, where comparing
-/// them with what is asked takes so many.
+/// Multiplications for comparing candidates with each other, at least and at most, if comparing
+/// them with the query takes `asked`.
 fn comparing(question: &Question<'_>, candidates: usize, asked: u64) -> [u64; 2] {
     let (texts, all) = (question.asked.texts().count().max(1) as u64, candidates as u64);
     let each = asked / texts.saturating_mul(all).max(1);
@@ -115,7 +114,7 @@ fn comparing(question: &Question<'_>, candidates: usize, asked: u64) -> [u64; 2]
     })
 }
 
-/// Multiplications that explaining the first results takes.
+/// Multiplications for explaining the first results.
 fn explaining_results<T: AsRef<str>>(
     question: &Question<'_>,
     candidates: &[T],
@@ -137,7 +136,7 @@ fn explaining_results<T: AsRef<str>>(
         .saturating_mul((rankings(question) as u64).saturating_mul(likes))
 }
 
-/// Ranks the candidates and makes the pages that are asked for. All texts together may have so many tokens.
+/// Ranks the candidates and makes the requested pages. All texts together may have so many tokens.
 pub(crate) fn compute<T: AsRef<str> + Sync>(
     question: &Question<'_>,
     candidates: &Candidates<'_, T>,
@@ -176,7 +175,7 @@ pub(crate) fn compute<T: AsRef<str> + Sync>(
     engine.pages(question, candidates, ranked, || work.check())
 }
 
-/// Gives a fault of a candidate the place that it has in the request.
+/// Sets a candidate's error to its position in the request.
 fn restored<T>(candidates: &Candidates<'_, T>, error: ApiError) -> ApiError {
     error.renamed(|pointer| match *pointer.segments() {
         [Segment::Field("candidates"), Segment::Index(index)] => {

@@ -1,5 +1,5 @@
-//! `GET /collections/{name}/items/{id}/similar`: the items most like one, as `/rank` ranks them for it as the
-//! only liked one. A cache may ask whether its answer is still the same.
+//! `GET /collections/{name}/items/{id}/similar`: the items most similar to one, as `/rank` ranks
+//! them for it as the only liked item. A cache may revalidate its answer.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -52,7 +52,6 @@ pub(crate) struct SimilarParameters {
     return_text: Option<bool>,
 }
 
-/// What the path and the query string ask.
 pub(crate) struct Address {
     caller: Caller,
     collection: Box<str>,
@@ -134,7 +133,7 @@ pub(crate) async fn similar(
     tagged(answered.map_err(of_path)?, known.as_ref()).await
 }
 
-/// A refusal of the question as one of the path and the query string.
+/// An error of the question as one of the path and the query string.
 fn of_path(error: ApiError) -> ApiError {
     match error.code {
         Code::UnknownItem => call::no_item(),
@@ -147,7 +146,7 @@ fn of_path(error: ApiError) -> ApiError {
     }
 }
 
-/// The answer with the tag of its bytes, or without them where they are known by it.
+/// The answer with the tag of its bytes, or without the bytes if the client has that tag.
 async fn tagged(response: Response, known: Option<&HeaderValue>) -> Result<Response, ApiError> {
     let (mut head, body) = response.into_parts();
     let failed = |error: &dyn ToString| ApiError::internal(&error.to_string());
@@ -159,7 +158,7 @@ async fn tagged(response: Response, known: Option<&HeaderValue>) -> Result<Respo
     });
     let tag = HeaderValue::from_str(&tag).map_err(|error| failed(&error))?;
     head.headers.insert(header::ETAG, tag);
-    // A cache of one client may keep it, and asks whether it is still the same.
+    // A client's private cache may store it, and must revalidate it.
     let private = HeaderValue::from_static("private, no-cache");
     head.headers.insert(header::CACHE_CONTROL, private);
     if is_known {

@@ -1,4 +1,5 @@
-//! Texts ranked for one text, as other dialects ask for it: all by the default of everything that is not said.
+//! Texts ranked for one text, as other dialects request it: with the defaults of all settings that
+//! they lack.
 
 use cognate::engine::rank::{Pages, Question};
 use cognate::engine::{Candidates, Counts, PageOptions};
@@ -13,10 +14,9 @@ use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
-/// Bytes of a text in an answer beside itself: `,"text":""`.
+/// Bytes of a text in an answer besides itself: `,"text":""`.
 pub(super) const TEXT_BYTES: usize = 10;
 
-/// Texts that are ranked for one text.
 pub(crate) struct TextRanking<'b> {
     pub(crate) query: Text<'b>,
     pub(crate) texts: Vec<Text<'b>>,
@@ -53,12 +53,12 @@ impl TextRanking<'_> {
     }
 }
 
-/// How a dialect words a ranking of texts, and how it writes the answer.
+/// The format of a ranking of texts in a dialect, and of its answer.
 pub(crate) trait TextForm: Send {
-    /// The place in the body of a fault that the ranking has at `pointer`.
+    /// The position in the body of an error that the ranking reports at `pointer`.
     fn place(&self, pointer: Pointer) -> Pointer;
 
-    /// Weighs a ranking whose answer is written like this.
+    /// Weighs a ranking whose answer has this format.
     fn cost(&self, ranking: &TextRanking<'_>, app: &App) -> Result<Cost, ApiError>;
 
     fn write(

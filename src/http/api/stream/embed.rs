@@ -33,10 +33,9 @@ pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, 
 struct Embedded<'l> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<LineId<'l>>,
-    /// None for a text without a known word.
+    /// `None` for a text without a known word.
     embedding: Option<Vector<'l>>,
     tokens: usize,
-    /// Number of tokens that a word was found for.
     known: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Reason>,

@@ -1,5 +1,5 @@
-//! `POST` and `PATCH /collections/{name}/items` as lines: an item or a patch a line, written while others are still
-//! being sent.
+//! `POST` and `PATCH /collections/{name}/items` as lines: an item or a patch per line, written
+//! while others are still being sent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,7 +23,7 @@ use crate::http::request::query::Resolved;
 use crate::http::work::pool::JobContext;
 use crate::http::work::turns::Turn;
 
-/// What becomes of the items of the lines.
+/// What to do with the items of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Put,
@@ -48,7 +48,6 @@ struct Items {
     told: Mutex<Told>,
 }
 
-/// What is told of the whole stream at its end.
 #[derive(Default)]
 struct Told {
     applied: Applied,
@@ -70,13 +69,12 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// A line that was read.
 enum Changed {
     Put(Item),
     Patch(Box<str>, ItemPatch),
 }
 
-/// What became of some lines that are written together.
+/// The outcome of lines that are written together.
 #[derive(Default)]
 struct Kept {
     applied: Applied,
@@ -86,7 +84,8 @@ struct Kept {
 
 impl LineQuestion for Items {
     type Item<'b> = Changed;
-    /// What came of all, and why some are not among them; none where all are.
+    /// The joint outcome of all, and the errors of single ones; the list is empty if there are
+    /// none.
     type Answers = (Result<Applied, ApiError>, Vec<Option<ApiError>>);
     type Kept = Kept;
 
@@ -106,7 +105,7 @@ impl LineQuestion for Items {
         Ok(Changed::Put(item))
     }
 
-    /// The answer to a faulty line finds the id by itself.
+    /// A faulty line's answer finds the id itself.
     fn id<'i>(_: &'i Changed) -> Option<LineId<'i>> {
         None
     }
@@ -123,7 +122,7 @@ impl LineQuestion for Items {
         self.against.wait_durable()
     }
 
-    /// Whatever was read is written at once.
+    /// All lines that were read are written at once.
     fn per_part(&self, _: &[&Changed]) -> usize {
         usize::MAX
     }
@@ -157,7 +156,7 @@ impl LineQuestion for Items {
         place: usize,
         part: &mut Part<Kept>,
     ) {
-        // The first speaks for all that were written together.
+        // The first answer has the outcome of all that were written together.
         match answers {
             _ if place > 0 => {}
             Ok(applied) => part.kept.applied = part.kept.applied.and(*applied),
@@ -169,7 +168,7 @@ impl LineQuestion for Items {
         }
     }
 
-    /// What refuses whole items that were read would refuse those after them, too, so the stream ends.
+    /// An error that refuses whole valid items would refuse all later ones, so the stream ends.
     fn keep(&self, part: &mut Part<Kept>) -> Result<(), ApiError> {
         let Kept { applied, refused } = std::mem::take(&mut part.kept);
         if let Some(error) = refused {

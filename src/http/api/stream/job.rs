@@ -1,4 +1,4 @@
-//! Lines answered by jobs on the pool: each answers as many as it gets done in half its time, so that
+//! Lines answered by jobs on the pool: each answers as many as it can in half its time, so that
 //! costly lines take as many jobs as they need.
 
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::http::observe::streams::{LineRefusals, Outcome, StreamEnd};
 use crate::http::work::pool::{GRACE, JobContext};
 use crate::http::work::spool::{Full, Stopped};
 
-/// Pause before asking again for room to compute.
+/// Pause before requesting room to compute again.
 const RETRY: Duration = Duration::from_millis(2);
 /// Bytes of answers after which a job ends.
 const ENOUGH: usize = 64 << 10;
-/// Bytes of an answer that room is made for at once.
+/// Bytes to reserve for an answer.
 const LINE_BYTES: usize = 24;
 
 #[derive(Default)]
@@ -38,7 +38,7 @@ pub(super) struct Part<K> {
     pub(super) refusals: LineRefusals,
     pub(super) counts: Counts,
     pub(super) computed: Duration,
-    /// What the lines leave for the end of the answer.
+    /// Data of the lines for the end of the answer.
     pub(super) kept: K,
 }
 
@@ -50,7 +50,7 @@ impl<K> Part<K> {
 }
 
 impl<Q: LineQuestion> Stream<Q> {
-    /// Answers the first of the lines by one job on the pool, waiting for room as long as the deadline
+    /// Answers the first lines by one job on the pool, waiting for room as long as the deadline
     /// allows. Lines that cannot be answered fail.
     pub(super) async fn answer_on_pool(
         self: &Arc<Self>,
@@ -61,7 +61,7 @@ impl<Q: LineQuestion> Stream<Q> {
         let patience = Duration::from_millis(app.settings.compute_deadline_ms);
         let deadline = Instant::now() + patience;
         let mut end = lines.len();
-        // Lines that room is asked for.
+        // Lines for which room is requested.
         let mut asked = end - first;
         let refused = loop {
             let refused = match app.admission.admit_for(&self.caller.client) {
@@ -102,7 +102,7 @@ impl<Q: LineQuestion> Stream<Q> {
                                     break error;
                                 }
                             },
-                            // What may still write its lines is not begun again.
+                            // A job that may still write its lines is not repeated.
                             Ok(Err(error))
                                 if error.code == Code::DeadlineExceeded
                                     && is_write
@@ -124,8 +124,7 @@ impl<Q: LineQuestion> Stream<Q> {
                         }
                     }
                     Err(error) => {
-                        // The units of all of them may be more than there ever are beside those that
-                        // the client's streams keep.
+                        // The units of all of them may be more than the client's streams leave.
                         asked = asked.div_ceil(2);
                         error
                     }
@@ -144,8 +143,8 @@ impl<Q: LineQuestion> Stream<Q> {
         part
     }
 
-    /// Computes on the pool what remains after the last line, waiting for room as long as the deadline
-    /// allows.
+    /// Computes the remainder after the last line on the pool, waiting for room as long as the
+    /// deadline allows.
     pub(super) async fn finish_on_pool(self: &Arc<Self>) -> (Result<(), ApiError>, Duration) {
         let patience = Duration::from_millis(self.app.settings.compute_deadline_ms);
         let deadline = Instant::now() + patience;
@@ -161,7 +160,8 @@ impl<Q: LineQuestion> Stream<Q> {
         finished.unwrap_or_else(|error| (Err(error), Duration::ZERO))
     }
 
-    /// Computes what remains after the last line, or says why there is no room; then nothing was begun.
+    /// Computes the remainder after the last line, or returns why there is no room; then nothing
+    /// was begun.
     async fn try_to_finish(
         self: &Arc<Self>,
         patience: Duration,
@@ -179,7 +179,7 @@ impl<Q: LineQuestion> Stream<Q> {
         app.compute.run(&self.caller.client, deadline, &app.metrics, job).await
     }
 
-    /// The answers to the first of the lines, at least one.
+    /// The answers to the first lines, at least one.
     fn answer_some(&self, lines: &[Line], work: &JobContext) -> Result<Part<Q::Kept>, ApiError> {
         work.check()?;
         let question = &self.question;
@@ -195,7 +195,7 @@ impl<Q: LineQuestion> Stream<Q> {
             }
             let before = part.answer.len();
             match self.answer_together(lines, items, work, &mut part) {
-                // What was answered by then may be written already and is not asked again.
+                // Lines answered by then may be written already and are not repeated.
                 Err(error)
                     if error.code == Code::DeadlineExceeded
                         && part.lines > 0
@@ -209,7 +209,7 @@ impl<Q: LineQuestion> Stream<Q> {
         Ok(part)
     }
 
-    /// Adds the answers to some lines that were read.
+    /// Adds the answers to parsed lines.
     fn answer_together(
         &self,
         lines: &[Line],
@@ -219,8 +219,8 @@ impl<Q: LineQuestion> Stream<Q> {
     ) -> Result<(), ApiError> {
         let question = &self.question;
         let sound: Vec<&Q::Item<'_>> = items.iter().flatten().collect();
-        // Usually all lines are sound. If one is not, the joint answer fails, and each line is asked
-        // alone.
+        // Usually all lines are sound. If one is not, the joint answer fails, and each line is
+        // asked alone.
         let together = question.ask(&sound, work).ok();
         if together.is_none() {
             work.check()?;
@@ -262,8 +262,7 @@ impl<Q: LineQuestion> Stream<Q> {
     }
 }
 
-/// Waits a moment before room to compute is asked for again, or gives the refusal back where the deadline
-/// is over.
+/// Waits a moment before room is requested again; returns the refusal if the deadline is over.
 async fn wait_for_room(deadline: Instant, refused: ApiError) -> Result<(), ApiError> {
     if Instant::now() > deadline {
         return Err(refused);
@@ -272,12 +271,12 @@ async fn wait_for_room(deadline: Instant, refused: ApiError) -> Result<(), ApiEr
     Ok(())
 }
 
-/// Why a stream ends before its client ends it.
+/// Why the server ends a stream.
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) outcome: Outcome,
-    /// The number and the error of the first line without an answer, for the last line; none if the client
-    /// has gone.
+    /// The number and the error of the first unanswered line, for the last line; `None` if the
+    /// client has gone.
     pub(super) last: Option<(u64, ApiError)>,
 }
 
@@ -297,19 +296,19 @@ impl End {
         Self::told(Outcome::Draining, line, ApiError::new(Code::Draining, detail))
     }
 
-    /// The key of the stream is not valid any more.
+    /// The key of the stream was revoked.
     pub(super) fn revoked(line: u64) -> Self {
         let detail = "the key of this stream was revoked or has other rights now; this line and those \
                       after it were not answered";
         Self::told(Outcome::Refused, line, ApiError::new(Code::Unauthorized, detail))
     }
 
-    /// A body that cannot be read on in this line.
+    /// A body that cannot be read further in this line.
     pub(super) fn broken(line: u64, error: ApiError) -> Self {
         Self::told(Outcome::BrokenBody, line, error)
     }
 
-    /// A client that stopped in the middle of a line, if one was begun, or for too long between two.
+    /// A client that paused in the middle of a line, if one was begun, or for too long between two.
     pub(super) fn slow_sender(line: u64, begun: bool) -> Self {
         let detail = match begun {
             true => {
@@ -357,7 +356,8 @@ impl End {
     }
 }
 
-/// The record of a stream, told when it ends. A stream that is dropped without an outcome has failed.
+/// The record of a stream, logged when it ends. A stream that is dropped without an outcome has
+/// failed.
 pub(crate) struct Record {
     app: Arc<App>,
     request: HandedOver,

@@ -1,4 +1,4 @@
-//! Lines as they are read and written: what every line may carry, and the line of a fault.
+//! Reading and writing of lines: what every line may have, and the line of an error.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -16,7 +16,6 @@ use crate::http::request::fields::{Text, forms};
 use crate::http::request::json;
 use crate::http::work::numbers;
 
-/// A line's own name, which is given back as it was written.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(transparent)]
 pub(super) struct LineId<'b>(&'b RawValue);
@@ -51,7 +50,6 @@ impl<'de: 'b, 'b> Deserialize<'de> for LineId<'b> {
     }
 }
 
-/// One line: a string or `{"id":…,"text":…}`.
 pub(super) struct TextLine<'b> {
     pub(super) id: Option<LineId<'b>>,
     text: Text<'b>,
@@ -85,7 +83,7 @@ pub(super) fn parse<'b, T: Deserialize<'b>>(bytes: Option<&'b [u8]>) -> Result<T
     json::read(bytes)
 }
 
-/// The id of a faulty line, if the id stands before the fault.
+/// The id of a faulty line, if the id precedes the fault.
 pub(super) fn id_of(line: &Line) -> Option<LineId<'_>> {
     struct Search<'s, 'b>(&'s mut Option<LineId<'b>>);
     impl<'de: 'b, 'b> Visitor<'de> for Search<'_, 'b> {
@@ -149,27 +147,25 @@ pub(crate) const MOST_LINE_BYTES: usize = 64 << 10;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Its number, from 1.
     pub number: u64,
-    /// Its place among lines that are not white space, from 0.
+    /// Its index among lines that are not white space, from 0.
     pub place: u64,
-    /// Its bytes without the end of the line; none if it was too long.
+    /// Its bytes without the end of the line; `None` if it was too long.
     pub bytes: Option<Vec<u8>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub lines: Vec<Line>,
-    /// Number of lines, blank ones included.
     pub passed: usize,
 }
 
-/// Bytes that arrived, and the beginning of a line among those that were looked at.
+/// Received bytes, and the beginning of the current line among those that were searched.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     arrived: VecDeque<Bytes>,
     partial: Vec<u8>,
-    /// Whether the line being read is too long already.
+    /// Whether the current line is too long already.
     overlong: bool,
     finished: bool,
     seen: u64,
@@ -184,7 +180,7 @@ impl Lines {
         self.arrived.push_back(bytes);
     }
 
-    /// Bytes behind the last line end are a line too.
+    /// Bytes after the last line end are a line too.
     pub(crate) fn finish(&mut self) {
         self.finished = true;
     }
@@ -211,7 +207,6 @@ impl Lines {
         Batch { lines, passed: (self.seen - first) as usize }
     }
 
-    /// Whether nothing more arrives, and all that did was taken.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished && self.arrived.is_empty() && !self.is_partial()
     }
@@ -221,7 +216,7 @@ impl Lines {
         self.overlong || !self.partial.is_empty()
     }
 
-    /// Lines that were taken so far, those of white space among them.
+    /// Lines that were taken so far, lines of white space included.
     pub(crate) fn seen(&self) -> u64 {
         self.seen
     }

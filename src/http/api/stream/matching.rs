@@ -1,5 +1,5 @@
-//! `POST /collections/{name}/match` as lines: an item in, what was found of it out, while others are
-//! still being sent.
+//! `POST /collections/{name}/match` as lines: an item in, its match out, while others are still
+//! being sent.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ use crate::http::request::query::{Resolved, estimate};
 use crate::http::work::pool::{JobContext, items_per_part};
 use crate::http::work::turns::Turn;
 
-/// The largest window for which as many texts are asked together as its scan takes at a time: they take
-/// some tens of milliseconds.
+/// Largest product of window and texts that are matched together: scanning it takes some tens of
+/// milliseconds.
 const MOST_TOGETHER: usize = 200_000;
 
 struct Items {
@@ -48,7 +48,7 @@ pub(crate) fn answer(against: Against, request: Request) -> Result<Response, Api
 struct LineItem(Item);
 
 impl Items {
-    /// Matches items of different names: all of them, but those that are refused by themselves.
+    /// Matches items of different names; a refused item does not stop the others.
     fn follow(&self, run: &[&LineItem], work: &JobContext) -> Vec<Result<Matched, ApiError>> {
         let (mut left, mut refused) = (run.to_vec(), Vec::new());
         let matched = loop {
@@ -66,7 +66,8 @@ impl Items {
             Ok(matched) => matched.into_iter().map(Ok).collect(),
             Err(error) => left.iter().map(|_| Err(error.clone())).collect(),
         };
-        // Each place counts those that are left, so the last that was taken out goes back first.
+        // Each index counts only the items that are left, so the last item taken out goes back
+        // first.
         for place in refused.into_iter().rev() {
             answers.insert(place, Err(call::other_text("")));
         }
@@ -112,8 +113,8 @@ impl LineQuestion for Items {
         self.against.wait_durable()
     }
 
-    /// One scan of the window serves a batch of texts. Over a very large window a batch would take too
-    /// long, and so would a dear second look at all of them.
+    /// One scan of the window serves a batch of texts. Over a very large window a batch would take
+    /// too long, and so would a second scoring of all of them if it is costly.
     fn per_part(&self, items: &[&LineItem]) -> usize {
         let texts = || items.iter().map(|LineItem(item)| &*item.text);
         let effort = Effort::new(&self.matching, POST_WORDS, texts());
@@ -124,20 +125,20 @@ impl LineQuestion for Items {
         fits(effort.bounds()[1]).max(least)
     }
 
-    /// Matched items are already added and are never asked again, so a fault is the answer of the
-    /// items that it meets.
+    /// Matched items are already added and are never matched again, so an error is the answer of
+    /// the items that it concerns.
     fn ask(&self, items: &[&LineItem], work: &JobContext) -> Result<Self::Answers, ApiError> {
         let mut answers = Vec::with_capacity(items.len());
         let mut rest = items;
         while !rest.is_empty() {
-            // A name that comes again is matched after the one before it was added.
+            // A repeated name is matched after the earlier item was added.
             let mut names = HashSet::new();
             let fresh = rest.iter().take_while(|LineItem(item)| names.insert(&item.id)).count();
             let (run, after) = rest.split_at(fresh.max(1));
             rest = after;
             answers.extend(self.follow(run, work));
         }
-        // Where none was matched in time, nothing was changed: they may be asked again.
+        // If none was matched in time, nothing was changed: the question may be repeated.
         let is_late = |answer: &Result<Matched, ApiError>| {
             answer.as_ref().is_err_and(|error| error.code == Code::DeadlineExceeded)
         };

@@ -1,7 +1,7 @@
 //! Questions as lines: items in, answers out, while the items are still being sent.
 //!
-//! Memory is bounded by one chunk of lines and what a spool keeps in memory: answers that the client
-//! does not read yet go into its files. Once these are full too, nothing more is computed until the
+//! Memory is bounded by one chunk of lines and a spool's buffer: answers that the client does not
+//! read yet go into the spool's files. Once these are full too, nothing more is computed until the
 //! client reads, and while nothing is computed, nothing more is read.
 
 pub(crate) mod embed;
@@ -55,13 +55,13 @@ const LEAST_PROGRESS: usize = 1 << 10;
 trait LineQuestion: Send + Sync + 'static {
     type Item<'b>;
     type Answers;
-    /// What lines leave for the end of the answer.
+    /// Data of lines for the end of the answer.
     type Kept: Default + Send + 'static;
 
-    /// What is asked of a model; nothing where lines ask none.
+    /// The model and method; `None` if lines need none.
     fn resolved(&self) -> Option<&Resolved>;
 
-    /// Reads a line; nothing is left of one that is too long.
+    /// Parses a line; a line that is too long has no bytes.
     fn read<'b>(&self, line: Option<&'b [u8]>) -> Result<Self::Item<'b>, ApiError>;
 
     fn id<'i>(item: &'i Self::Item<'_>) -> Option<LineId<'i>>;
@@ -71,25 +71,26 @@ trait LineQuestion: Send + Sync + 'static {
         false
     }
 
-    /// Waits for the turn to compute, if questions are computed one at a time; holds no thread.
+    /// Waits for the turn to compute, if questions of this kind are computed one at a time; holds
+    /// no thread.
     fn turn(&self) -> impl Future<Output = Result<Option<Turn>, ApiError>> + Send {
         async { Ok(None) }
     }
 
-    /// Waits until what was written is durable, before answers are sent; holds no thread of the pool.
+    /// Waits until writes are durable, before answers are sent; holds no thread of the pool.
     fn wait_durable(&self) -> impl Future<Output = Result<(), ApiError>> + Send {
         async { Ok(()) }
     }
 
-    /// Number of these items that are asked together.
+    /// Number of these items that are computed together.
     fn per_part(&self, items: &[&Self::Item<'_>]) -> usize;
 
-    /// Asks items together. A fault of one is a fault of all.
+    /// Computes items together. An error of one item fails all.
     fn ask(&self, items: &[&Self::Item<'_>], work: &JobContext) -> Result<Self::Answers, ApiError>;
 
     fn counts(answers: &Self::Answers) -> Counts;
 
-    /// Adds the answer to an item, the one at this place among those asked together.
+    /// Writes the answer to an item, by its index among those computed together.
     fn write(
         &self,
         line: &Line,
@@ -99,12 +100,12 @@ trait LineQuestion: Send + Sync + 'static {
         part: &mut Part<Self::Kept>,
     );
 
-    /// The place in a line of a fault that a native question has at `pointer`.
+    /// The position in a line of an error that a native question reports at `pointer`.
     fn pointer_in_line(pointer: Pointer) -> Pointer {
         pointer
     }
 
-    /// Takes over what the lines left, in the order of the lines.
+    /// Takes the data of lines, in the order of the lines.
     fn keep(&self, _: &mut Part<Self::Kept>) -> Result<(), ApiError> {
         Ok(())
     }
@@ -119,7 +120,7 @@ trait LineQuestion: Send + Sync + 'static {
         Ok(())
     }
 
-    /// The end of the answer, piece by piece; none after the last piece.
+    /// The end of the answer in pieces; `None` after the last.
     fn conclude(&self) -> Option<Vec<u8>> {
         None
     }
@@ -142,7 +143,7 @@ impl Opening {
         Ok(Self { app, permit, caller, delivery, facts: Facts::of(request) })
     }
 
-    /// A place among streams, if there is one left.
+    /// A slot for streams, if one is free.
     fn place(&self) -> Result<Place, ApiError> {
         self.app.streams.take(&self.caller.client)
     }
@@ -186,7 +187,6 @@ impl Opening {
     }
 }
 
-/// A stream of lines and its answers.
 struct Stream<Q> {
     app: Arc<App>,
     question: Q,
@@ -194,7 +194,7 @@ struct Stream<Q> {
 }
 
 impl<Q> Stream<Q> {
-    /// Whether its key is still valid, which a reload may have changed.
+    /// Whether its key is still valid after a reload.
     fn is_admitted(&self) -> bool {
         let access = self.app.access();
         (**access).as_ref().is_none_or(|access| access.still_admits(&self.caller))
@@ -210,7 +210,7 @@ struct Talk<Q> {
 
 impl<Q: LineQuestion> Talk<Q> {
     /// Reads, computes and answers until the client ends the stream, goes away or stalls, or the
-    /// service stops. Between lines a client may rest, within one it may not.
+    /// service stops. A client may pause between lines, but not within a line.
     async fn read_all(&mut self, body: &mut Body, mut lines: Lines) -> Result<(), End> {
         let settings = &self.stream.app.settings;
         let [idle, patience, look] =
@@ -235,10 +235,10 @@ impl<Q: LineQuestion> Talk<Q> {
             if !self.stream.is_admitted() {
                 return Err(End::revoked(next));
             }
-            // A client that rests must read all the same.
+            // A pausing client must still read.
             let looked = until.min(Instant::now() + look);
             let frame = tokio::select! {
-                // First, since a lively client always has more.
+                // First, since a busy client always has more.
                 biased;
                 () = self.place.ended() => return Err(End::stopping(next)),
                 frame = timeout_at(looked, body.frame()) => frame,
@@ -262,7 +262,7 @@ impl<Q: LineQuestion> Talk<Q> {
         }
     }
 
-    /// Answers the lines that are complete; whether there were any, white space or not.
+    /// Answers the complete lines; returns whether there were any, blank or not.
     async fn answer_all(&mut self, lines: &mut Lines) -> Result<bool, End> {
         let bucket = self.stream.caller.bucket.clone();
         let most = bucket.as_ref().map_or(CHUNK, |bucket| {
@@ -287,7 +287,7 @@ impl<Q: LineQuestion> Talk<Q> {
                 }
             }
             if batch.lines.is_empty() {
-                // Lines of white space cost next to nothing, but there may be no end of them.
+                // Lines of white space cost next to nothing, but they may be endless.
                 yield_now().await;
                 continue;
             }
@@ -309,8 +309,8 @@ impl<Q: LineQuestion> Talk<Q> {
             let mut part = stream.answer_on_pool(&lines, done).await;
             done += part.lines;
             self.record.end.computed += part.computed;
-            // Before the answer is sent, which the client may not stay for. However many jobs a chunk
-            // takes, it is one answer.
+            // Before the answer is sent, which the client may not wait for. A chunk is one answer,
+            // however many jobs it takes.
             if part.sound > 0 && !is_counted {
                 is_counted = true;
                 if let Some(resolved) = stream.question.resolved() {
@@ -348,7 +348,7 @@ impl<Q: LineQuestion> Talk<Q> {
         Ok(())
     }
 
-    /// Writes the last line, waits until the client has read everything, and notes the outcome.
+    /// Writes the last line, waits until the client has read everything, and records the outcome.
     async fn end(self, ended: Result<(), End>, body: Body, delivery: &Delivery) {
         let Self { stream, mut writer, place, mut record } = self;
         let (mut outcome, mut last) = (Outcome::Complete, Vec::new());
@@ -367,8 +367,8 @@ impl<Q: LineQuestion> Talk<Q> {
         // From here on the client must read at the pace required for an answer of this length.
         delivery.set_answer_bytes(writer.waiting());
         writer.finish(last);
-        // A client that sends everything before it reads finds the last line only once the rest is
-        // sent.
+        // A client that sends everything before it reads finds the last line only after sending the
+        // rest.
         let unread = match outcome {
             Outcome::SpoolFull | Outcome::Refused => Duration::from_secs(patience_s),
             Outcome::Draining => Duration::from_secs(grace_s) / 4,

@@ -1,5 +1,3 @@
-//! `POST /similarity` as lines: a pair in, its score out.
-
 use std::sync::Arc;
 
 use axum::extract::Request;
@@ -38,7 +36,6 @@ pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, 
     Ok(opening.answer(scoring, place, request.into_body(), Lines::default()))
 }
 
-/// One line: `["a","b"]` or `{"id":…,"a":…,"b":…}`.
 pub(super) struct PairLine<'b> {
     id: Option<LineId<'b>>,
     a: Text<'b>,
@@ -64,7 +61,6 @@ forms!(PairLine<'b>: "a list of two strings or an object with `a` and `b`";
 struct Scored<'l> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<LineId<'l>>,
-    /// The score; 0 if the pair is unscored.
     score: f32,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     unscored: bool,
@@ -72,7 +68,7 @@ struct Scored<'l> {
     reason: Option<Reason>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     truncated: bool,
-    /// How the texts are opposed, where that was asked.
+    /// How the texts are opposed, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     opposes: Option<Oppositions>,
     /// Whether the texts are related, if there is a threshold.

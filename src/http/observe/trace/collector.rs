@@ -1,7 +1,7 @@
-//! The way to a collector: one connection for each batch, over plain HTTP.
+//! The client of a collector: one connection for each batch, over plain HTTP.
 //!
-//! The exporter's own clients want a runtime around them, which its thread does not have, or bring
-//! TLS, proxies and cookies. The service has hyper anyway.
+//! The exporter's own clients need a runtime, which its thread does not have, or bring TLS, proxies
+//! and cookies. The service has hyper anyway.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -19,9 +19,8 @@ use tokio::time::timeout;
 
 /// Timeout of a batch, the answer included.
 const MOST: Duration = Duration::from_secs(1);
-/// Largest answer; good ones are empty.
 const ANSWER_BYTES: usize = 64 << 10;
-/// Least time between two log lines on a collector that is down.
+/// Least time between two log lines about an unreachable collector.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
@@ -35,7 +34,7 @@ struct Lost {
 }
 
 impl Lost {
-    /// Counts one more; gives how many there are for a log line, if it is time for one.
+    /// Counts a lost span; returns their number if it is time for a log line.
     fn another(&mut self) -> Option<u64> {
         self.batches = self.batches.saturating_add(1);
         if self.logged.is_some_and(|logged| logged.elapsed() < LOG_EVERY) {
@@ -47,7 +46,7 @@ impl Lost {
 }
 
 impl HttpClient for Collector {
-    /// Is done when it returns: it is called on a thread that does nothing else.
+    /// Completes before it returns: it is called on a thread that does nothing else.
     fn send_bytes<'a, 'sent>(
         &'a self,
         request: Request<Bytes>,
@@ -70,13 +69,13 @@ impl HttpClient for Collector {
     }
 }
 
-/// Sends one request. The runtime is made for it: a runtime that is kept must not be dropped within
+/// Sends one request. The runtime is made for it: a stored runtime must not be dropped within
 /// another, and callers should not have to know that.
 fn send(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    // The clock of the timeout is the runtime's, so it has to be made inside.
+    // The timeout needs the runtime's clock, so it has to be made inside.
     let answer = runtime.block_on(async { timeout(MOST, exchange(request)).await });
-    // A name may still be looked up, which cannot be interrupted.
+    // A name lookup may still be running, which cannot be interrupted.
     runtime.shutdown_background();
     answer.unwrap_or_else(|_| Err("it took too long".into()))
 }
@@ -84,7 +83,7 @@ fn send(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
 async fn exchange(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
     let (mut parts, body) = request.into_parts();
     let authority = parts.uri.authority().ok_or("no host")?.clone();
-    // Addresses of version 6 stand in brackets, which are no part of them.
+    // Brackets around an IPv6 address are not part of it.
     let host = authority.host().trim_start_matches('[').trim_end_matches(']');
     let stream = TcpStream::connect((host, authority.port_u16().unwrap_or(80))).await?;
     parts.headers.insert(header::HOST, HeaderValue::from_str(authority.as_str())?);

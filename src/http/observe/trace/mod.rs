@@ -1,7 +1,7 @@
-//! Traces: the one that a request belongs to, and a span of the request for who collects spans.
+//! Traces: the trace that a request belongs to, and a span of the request for a collector.
 //!
-//! Spans are exported only by builds with the feature `otlp`. In other builds the same names stand
-//! for the same, but for spans that nobody sees, so that nothing outside this folder needs to know.
+//! Only builds with the feature `otlp` export spans. In other builds the same names exist, with
+//! spans that record nothing, so that no code outside this folder depends on the feature.
 
 #[cfg(feature = "otlp")]
 mod collector;
@@ -34,12 +34,11 @@ pub(crate) struct Answered<'a> {
 }
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-/// Length of the header in the version that we know.
+/// Length of the header in the known version.
 const LENGTH: usize = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".len();
-/// The flag that says that the caller's span is recorded.
 const SAMPLED: u8 = 1;
 
-/// The name of a trace; shown as 32 hex digits.
+/// The id of a trace; shown as 32 hex digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceId(pub u128);
 
@@ -49,8 +48,8 @@ impl fmt::Display for TraceId {
     }
 }
 
-/// The span of another service that a request was made in, as the header `traceparent` names it (W3C
-/// Trace Context). `tracestate` is for those who call on; it is not read.
+/// The calling service's span, from the header `traceparent` (W3C Trace Context). `tracestate` is
+/// for services that call others; it is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parent {
     pub trace: TraceId,
@@ -59,14 +58,14 @@ pub struct Parent {
 }
 
 impl Parent {
-    /// The parent span named by a request; none if the header is repeated or invalid.
+    /// The parent span named by a request; `None` if the header is repeated or invalid.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(TRACEPARENT).iter();
         let (first, second) = (values.next()?, values.next());
         if second.is_some() { None } else { Self::read(first.as_bytes()) }
     }
 
-    /// Reads the header. Later versions begin as the first does and may go on after a dash.
+    /// Reads the header. Later versions begin as the first does and may continue after a dash.
     pub fn read(header: &[u8]) -> Option<Self> {
         let (known, more) = header.split_at_checked(LENGTH)?;
         let mut fields = known.split(|&byte| byte == b'-');

@@ -1,5 +1,5 @@
-//! Spans for a collector beside the service: made here, sent in batches by a thread of their own.
-//! A request never waits for them: when the queue is full, spans are lost and nothing else.
+//! Spans for a collector beside the service: made here, sent in batches by a thread of their own. A
+//! request never waits for them: when the queue is full, only spans are lost.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Longest wait for the last spans at the end of the service.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
-/// Whether spans can be sent there: plain HTTP, since the collector is meant to stand beside the
+/// Whether spans can be sent there: plain HTTP, since the collector is meant to be beside the
 /// service.
 pub(crate) fn check_endpoint(endpoint: &str) -> Result<(), String> {
     target(endpoint).map(drop)
@@ -61,7 +61,7 @@ impl Tracer {
             .with_endpoint(target(endpoint)?.to_string())
             .with_protocol(Protocol::HttpBinary)
             .with_http_client(Collector::default())
-            // The next batch is worth more than this one, and the end of the service waits.
+            // The next batch is worth more than this one, and shutdown waits for it.
             .with_retry_policy(RetryPolicy::disabled())
             .build()
             .map_err(|error| error.to_string())?;
@@ -112,7 +112,7 @@ impl Tracer {
     }
 }
 
-/// The verb as the conventions have it: one of those that everybody knows, or `_OTHER`.
+/// The verb by OpenTelemetry's conventions: a known method, or `_OTHER`.
 fn method(verb: &Verb) -> &'static str {
     match verb_label(verb) {
         "other" => "_OTHER",
@@ -138,15 +138,13 @@ pub struct Span {
 }
 
 impl Span {
-    /// The trace that it belongs to: the caller's, or one of its own.
+    /// The trace that it belongs to: the caller's, or a new one.
     pub fn trace(&self) -> Option<TraceId> {
         let own = self.recorded.as_ref().map(|span| span.span_context().trace_id().to_bytes());
         let own = own.map(|bytes| TraceId(u128::from_be_bytes(bytes)));
         self.parent.map(|parent| parent.trace).or(own)
     }
 
-    /// Ends it. A refusal is the caller's fault, and no error of this span, unless its status says
-    /// otherwise.
     pub(crate) fn end(self, answered: &Answered<'_>) {
         let Some(mut span) = self.recorded.filter(|span| span.is_recording()) else {
             return;

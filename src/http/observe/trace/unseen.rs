@@ -1,4 +1,4 @@
-//! Spans in a build that exports none: they know their trace, for the log, and nothing else.
+//! Spans in a build that exports none: they only know their trace, for the log.
 
 use axum::http::Method as Verb;
 

@@ -1,4 +1,4 @@
-//! What is ranked: texts, with or without a name of their own and what a caller hangs on them.
+//! Candidates: texts, with an optional name and a caller's data.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,16 +23,16 @@ pub(crate) enum Candidate<'b> {
     Named(NamedCandidate<'b>),
 }
 
-/// A text and what came with it.
+/// A text with its optional fields.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NamedCandidate<'b> {
     id: Option<CandidateId<'b>>,
     text: Text<'b>,
-    /// Few candidates have any of it, so it takes no room in those that do not.
+    /// Few candidates have any of these, so others should not pay for their room.
     more: Option<Box<More<'b>>>,
 }
 
-/// What a candidate may have beside its name and its text.
+/// Optional fields of a candidate besides its name and its text.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct More<'b> {
     boost: Option<f32>,
@@ -119,7 +119,7 @@ pub(crate) enum CandidateId<'b> {
 }
 
 impl CandidateId<'_> {
-    /// The name as items of collections have it: a number by its digits.
+    /// The name in the form of items' names: a number by its digits.
     pub(crate) fn digits(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => Cow::Borrowed(text),

@@ -1,6 +1,7 @@
-//! How types are read that have several forms in JSON, and how the document describes them.
+//! Reading and describing types that have several forms in JSON.
 
-/// Reads a type by the form that it has: each form with the value that is there and what is made of it.
+/// Reads a type by the JSON form of its value: for each form the value and the expression made from
+/// it.
 macro_rules! forms {
     ($name:ident<$b:lifetime>: $($rest:tt)+) => {
         forms!(@read {<'de: $b, $b>} {$name<$b>} {$name<'de>} $($rest)+);
@@ -67,7 +68,7 @@ macro_rules! forms {
             self.visit_f64(number as f64)
         }
     };
-    // A whole number of 64 bits, with or without a sign; `3.0` is one.
+    // A whole number of 64 bits, signed or not; also `3.0`.
     (@whole $expected:expr; $number:pat => $made:expr) => {
         fn visit_u64<E: serde::de::Error>(self, $number: u64) -> Result<Self::Value, E> {
             $made

@@ -1,4 +1,4 @@
-//! Rankings that become one, as a request names them. Whether they can is found out later, where the
+//! Rankings to fuse, as a request names them. Whether they can be fused is checked later, where the
 //! model is known.
 
 use std::borrow::Cow;
@@ -9,7 +9,6 @@ use utoipa::ToSchema;
 
 use crate::http::request::fields::{MeasureName, RankMethod, Score, forms};
 
-/// Longest name of scores, in bytes, as candidates may have it.
 const NAME_BYTES: usize = 64;
 const RUN_NAME: &str = "a name of 1 to 64 bytes";
 
@@ -31,7 +30,7 @@ pub(crate) struct FusePart<'b> {
     pub(crate) weight: Option<Score>,
 }
 
-/// The name of numbers that candidates bring.
+/// The name of scores that candidates have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunName<'b>(pub(crate) Cow<'b, str>);
 

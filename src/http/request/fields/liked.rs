@@ -1,4 +1,4 @@
-//! Texts that candidates should be like, each with the weight that it has among them.
+//! Texts that candidates should be like, each with its weight.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ pub(crate) struct LikedText<'b> {
     /// Its weight; 1 if none.
     pub weight: Option<Weight>,
     pub named: bool,
-    /// The item of a collection whose text it is, in the place of a text.
+    /// The id of an item of a collection, instead of a text.
     pub id: Option<CandidateId<'b>>,
 }
 

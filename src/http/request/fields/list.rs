@@ -1,4 +1,4 @@
-//! Lists that cannot grow without bound, however long the body's are.
+//! Lists of bounded length, however long those of the body are.
 
 use std::fmt;
 use std::marker::PhantomData;

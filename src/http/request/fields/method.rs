@@ -1,5 +1,5 @@
-//! Names of methods, by what the method is asked for. Whether there is a method of that name is
-//! found out later, where the model is known.
+//! Names of methods, by use. Whether a method of that name exists is checked later, where the model
+//! is known.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
-//! What bodies are made of: strings borrowed from the body, lists that cannot grow without bound,
-//! numbers that must fit. Strings with escapes are the only ones that are copied.
+//! The fields of bodies: strings borrowed from the body, lists of bounded length, numbers within a
+//! range. Only strings with escapes are copied.
 //!
-//! What the document says of a field stands at its type: the type that parses is the one that is
+//! The document's description of a field is at its type: the type that parses is the one that is
 //! described.
 
 mod candidate;

@@ -1,4 +1,4 @@
-//! Numbers that must fit.
+//! Numbers within a range.
 
 use std::ops::RangeInclusive;
 
@@ -8,10 +8,10 @@ use utoipa::ToSchema;
 
 use crate::http::request::fields::forms;
 
-/// Largest score or threshold that can be asked for; no method comes near it.
+/// Largest score or threshold that can be requested; no method comes near it.
 const MOST_SCORE: f64 = 1e6;
 
-/// The complaint about a number that does not fit.
+/// The error of a number that is out of range.
 pub(crate) fn out_of_range<E: Error>(number: f64, expected: &dyn Expected) -> E {
     E::invalid_value(Unexpected::Float(number), expected)
 }
@@ -101,7 +101,7 @@ whole_numbers! {
     Offset: 0 to 100000;
 }
 
-/// The number, if it is one of these.
+/// The number, if it is within the range.
 pub(crate) fn within<E: Error>(
     number: impl Into<i128>,
     range: RangeInclusive<usize>,
@@ -112,7 +112,7 @@ pub(crate) fn within<E: Error>(
     fits.ok_or_else(|| out_of_range(number as f64, expected))
 }
 
-/// The whole number that JSON also lets be written as `3.0`.
+/// A whole number, which JSON may also write as `3.0`.
 pub(crate) fn whole<E: Error>(number: f64, expected: &dyn Expected) -> Result<i64, E> {
     match cognate_collections::exact(number) {
         Some(whole) => Ok(whole),
@@ -128,7 +128,8 @@ mod tests {
     use super::whole;
     use crate::http::request::fields::CandidateId;
 
-    /// Each was misread, or refused, while the parser did not round every float to the nearest.
+    /// The parser misread or refused each of these while it did not round every float to the
+    /// nearest.
     #[test]
     fn whole_numbers_written_as_floats_are_read_to_the_last_digit() {
         for number in [1, 1_986_337_039_699_351, 9_007_199_254_740_991_i64] {

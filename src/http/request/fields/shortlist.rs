@@ -1,5 +1,3 @@
-//! How many items of a collection are scored.
-
 use std::borrow::Cow;
 
 use cognate_collections::LONGEST_SHORTLIST;
@@ -9,19 +7,16 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::request::fields::{forms, only, within};
 
-/// The word that asks for all of them.
 const ALL: &str = "all";
 const EXPECTED: &str = "\"all\" or a whole number from 1 to 100000";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShortlistLength {
     All,
-    /// This many items for each text of the query.
     Items(usize),
 }
 
 impl ShortlistLength {
-    /// A length as it is written on the command line.
     pub(crate) fn parse(written: &str) -> Result<Self, String> {
         let fits = |number: &usize| (1..=LONGEST_SHORTLIST).contains(number);
         match written {

@@ -1,5 +1,3 @@
-//! One text or a list of texts.
-
 use std::borrow::Cow;
 use std::fmt;
 
@@ -120,7 +118,7 @@ forms!(Pair<'b>: PAIR;
     list(TwoTexts { a, b } in TwoTexts<'de>) => Ok(Pair { a, b, named: false });
     object(NamedPair { a, b } in NamedPair<'de>) => Ok(Pair { a, b, named: true }););
 
-/// A list of two texts. The parser's own tuples take a third item for a fault of the JSON.
+/// A list of two texts. The parser's own tuples report a third item as a syntax error.
 pub(crate) struct TwoTexts<'b> {
     pub a: Text<'b>,
     pub b: Text<'b>,

@@ -1,4 +1,5 @@
-//! The settings of a query string: which parameter is at fault, and what it may be, is told as of a field.
+//! The settings of a query string; errors name the parameter and what it may be, as those of fields
+//! do.
 
 use std::vec::IntoIter;
 
@@ -26,7 +27,6 @@ pub(crate) fn read_query<T: DeserializeOwned>(uri: &Uri) -> Result<T, ApiError> 
 
 struct Parameters {
     pairs: IntoIter<(String, String)>,
-    /// The parameter that is read.
     now: (String, String),
 }
 
@@ -55,7 +55,7 @@ impl<'de> MapAccess<'de> for Parameters {
     }
 }
 
-/// A value as it was written, which is whatever is expected of it.
+/// A value as it was written, of whatever type is expected.
 struct Written(String);
 
 macro_rules! parsed {

@@ -1,5 +1,5 @@
-//! A deserialiser around another that says in types what is wrong with a value, and where it stands.
-//! Of its own errors a parser tells no more than a sentence.
+//! A deserialiser around another that reports in types what is wrong with a value, and its
+//! position. A parser's own errors are only sentences.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -23,7 +23,7 @@ pub(super) enum Kind {
     Type(String),
     /// A list or an object of another length.
     Length(String),
-    /// A number that is not among these.
+    /// A number out of this range.
     Range(String),
     UnknownField(&'static [&'static str]),
     UnknownWord(&'static [&'static str]),
@@ -35,12 +35,12 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct Problem {
     pub(super) kind: Kind,
-    /// Known as soon as it passes the deserialiser of the value at fault.
+    /// Set as soon as the error passes the deserialiser of the faulty value.
     at: Option<Pointer>,
 }
 
 impl Problem {
-    /// The problem, which stands at this place.
+    /// The problem at this position.
     pub(super) fn at(self, place: Pointer) -> Self {
         Self { at: Some(place), ..self }
     }
@@ -48,7 +48,7 @@ impl Problem {
     pub(super) fn pointer(&self) -> Pointer {
         let at = self.at.clone().unwrap_or_default();
         match self.kind {
-            // A repeated name of the caller's own is not known here.
+            // A repeated name that the caller chose is not known here.
             Kind::Twice("") => at,
             Kind::Twice(field) => at.field(field),
             _ => at,
@@ -130,7 +130,7 @@ impl Trace {
         self.path.borrow_mut().pop();
     }
 
-    /// The pointer to the value so deep within the body.
+    /// The pointer to the value at this depth.
     fn pointer(&self, depth: usize) -> Option<Pointer> {
         Some(self.path.borrow().iter().take(depth).cloned().collect())
     }
@@ -198,7 +198,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Traced<'_, D> {
         self.deserialize_any(Word(visitor))
     }
 
-    // The type of the value decides, so a wrong type is found by the visitor.
+    // The value's own type decides, so the visitor finds a wrong type.
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf unit unit_struct seq
         tuple tuple_struct map struct identifier
@@ -218,7 +218,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Word<V> {
         self.0.visit_enum(word.into_deserializer())
     }
 
-    // The parser takes `{"word": null}` for the word.
+    // The parser accepts `{"word": null}` for the word.
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
         self.0.visit_enum(MapAccessDeserializer::new(map))
     }

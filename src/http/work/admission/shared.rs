@@ -1,4 +1,4 @@
-//! The units of all requests, and the queue of those who wait for them.
+//! The units of all requests, and the queue of requests that wait for them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,16 +11,15 @@ use crate::http::auth::client::{Client, Resource};
 use crate::http::error::ApiError;
 use crate::http::work::admission::{Permit, Reason};
 
-/// The units of all requests, and the queue for them.
 pub(super) struct Shared {
     pub(super) all: usize,
     /// Units up to which a request is small.
     pub(super) small: usize,
     pub(super) reserved: usize,
     pub(super) waiting: usize,
-    /// Units that a client has at most.
+    /// Most units of a client.
     pub(super) share: usize,
-    /// Requests of a client that wait at most.
+    /// Most waiting requests of a client.
     pub(super) waiting_share: usize,
     pub(super) patience: Duration,
     pub(super) state: Mutex<State>,
@@ -30,8 +29,6 @@ pub(super) struct State {
     used: usize,
     used_by_small: usize,
     waiting: VecDeque<Waiting>,
-    /// Seconds in which somebody waited, and units that became free in them: the older, the less they
-    /// count.
     seen: (f64, f64),
     seen_until: Instant,
 }
@@ -65,7 +62,7 @@ impl State {
             self.used_by_small.saturating_sub(small(before)).saturating_add(small(units));
     }
 
-    /// Counts units that became free just now, if anybody waits for them.
+    /// Counts units that became free just now, if any request waits for them.
     pub(super) fn see(&mut self, shared: &Shared, units: usize) {
         if self.waiting.is_empty() {
             return;
@@ -79,8 +76,8 @@ impl State {
         }
     }
 
-    /// Whether waiting for `units` units would take too long, at the pace that was seen. The pace
-    /// of a burst is unknown until some of it is done, or until a request has waited in vain.
+    /// Whether waiting for `units` units would take too long, at the observed pace. The pace of a
+    /// burst is unknown until some of it is done, or until a request has waited in vain.
     fn is_hopeless(&self, shared: &Shared, units: usize) -> bool {
         let ((seconds, seen), patience) = (self.seen, shared.patience.as_secs_f64());
         let known = 2.0 * seen >= shared.all as f64 || seconds >= patience;
@@ -95,7 +92,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Whether the request still waits: neither has it timed out nor has its client gone.
+    /// Whether the request still waits: it has not timed out, and its client is there.
     fn is_there(&self) -> bool {
         !self.admitted.is_closed()
     }
@@ -106,8 +103,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The units of `items` items. A request of more than a large one or a client may take is
-    /// charged with all of those, rather than never being admitted.
+    /// The units of `items` items, at most the limit of a large request or of a client: otherwise a
+    /// larger request would never be admitted.
     pub(super) fn weight(&self, client: &Client, items: usize) -> usize {
         let units = if items <= self.small { items } else { items.min(self.all - self.reserved) };
         if client.is_counted() { units.min(self.share) } else { units }
@@ -137,7 +134,7 @@ impl Shared {
         units <= self.small || !state.waiting.iter().any(waits)
     }
 
-    /// Gives a request the units of its items, if they are free and no large one waits for them.
+    /// Takes the units of a request's items, if they are free and no large one waits for them.
     pub(super) fn grow(&self, state: &mut State, permit: &mut Permit, items: usize) -> bool {
         let units = self.weight(&permit.client, items);
         if units <= permit.units {
@@ -154,7 +151,8 @@ impl Shared {
         grown
     }
 
-    /// Queues for `units` units, or refuses if there is no hope. `held` units are returned meanwhile.
+    /// Queues for `units` units, or refuses if there is no hope. `held` units are returned
+    /// meanwhile.
     pub(super) fn queue(
         self: &Arc<Self>,
         state: &mut State,
@@ -179,7 +177,6 @@ impl Shared {
         Ok(place)
     }
 
-    /// Refuses a request of `units` units that may not wait for them.
     pub(super) fn check_wait(
         &self,
         state: &mut State,
@@ -241,14 +238,13 @@ impl Shared {
             state.charge(self, &waiting.client, 0, units);
             let permit = Permit { shared: Arc::clone(self), client: waiting.client, units };
             if let Err(mut permit) = waiting.admitted.send(permit) {
-                // The request has just gone. Dropping its permit would lock the state, which is locked.
                 state.charge(self, &permit.client, std::mem::take(&mut permit.units), 0);
             }
         }
     }
 }
 
-/// A request's place in the queue; a request that gives it up lets those behind it pass.
+/// A request's position in the queue; dropping it lets later ones pass.
 pub(super) struct Place {
     shared: Arc<Shared>,
     client: Client,
@@ -265,7 +261,7 @@ impl Place {
             self.receiver = None;
             return Ok(permit);
         }
-        // Its place is still there, so this time counts although nothing may have become free.
+        // The request is still queued, so this time counts although nothing may have become free.
         self.shared.state().see(&self.shared, 0);
         Err(self.shared.refusal(Reason::Late, &self.client, self.units))
     }
@@ -273,7 +269,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // A permit that came at the last moment is given back here.
+        // A permit that came at the last moment is returned here.
         if let Some(receiver) = self.receiver.take() {
             drop(receiver);
             self.shared.serve(&mut self.shared.state());

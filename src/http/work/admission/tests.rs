@@ -1,5 +1,5 @@
-//! Units as those who take them see them. Requests that wait are polled by hand, so nothing here
-//! depends on how fast the machine is.
+//! Admission as requests see it. Waiting requests are polled by hand, so the tests do not depend on
+//! the machine's speed.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -11,17 +11,15 @@ use crate::http::auth::client::Resource;
 use crate::http::error::{Bottleneck, Code};
 
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Many enough that 4 of them are small and 16 are kept for small requests.
+/// Enough that 4 of them are small and 16 are reserved for small requests.
 const UNITS: usize = 1024;
 
 type Waits<'a> = Pin<Box<dyn Future<Output = Result<Permit, ApiError>> + 'a>>;
 
-/// A request of so many items that takes what it needs as soon as it can.
 fn ask(admission: &Admission, items: usize) -> Waits<'_> {
     ask_as(admission, &Client::default(), items)
 }
 
-/// The same of a client.
 fn ask_as<'a>(admission: &'a Admission, client: &Client, items: usize) -> Waits<'a> {
     let client = client.clone();
     Box::pin(async move {
@@ -90,7 +88,7 @@ async fn two_that_need_all_units_are_served_one_after_the_other() {
     let context = &mut Context::from_waker(Waker::noop());
     assert!(first.as_mut().poll(context).is_pending());
     assert!(second.as_mut().poll(context).is_pending());
-    // The second gave back its one unit, which is what the first still needed.
+    // The second returned its one unit, which is what the first still needed.
     assert!(matches!(first.as_mut().poll(context), Poll::Ready(Ok(()))));
     drop(first);
     drop(one);
@@ -112,7 +110,7 @@ async fn small_requests_pass_large_ones_that_wait_and_have_units_of_their_own() 
     assert!(poll(&mut beyond).is_none(), "all are in use");
     small.pop();
     let last = admitted(&mut beyond);
-    // What is computed already may take more than there is, and keeps no small request out.
+    // Running work may exceed the limit, and does not keep small requests out.
     let mut running = large;
     admission.charge_running(&mut running, UNITS);
     drop((small, last));
@@ -163,15 +161,15 @@ async fn who_waited_too_long_is_refused_and_those_behind_need_not_wait_as_long()
     let error = late.await.unwrap_err();
     assert!(error.detail.to_string().contains("`admission_wait_ms`"), "{}", error.detail);
     assert_eq!(begun.elapsed(), PATIENCE);
-    // It saw how slow things are: one may still wait, to see whether that goes on; a second one,
-    // that would have to wait twice as long, need not try.
+    // The timeout showed how slow the service is: one request may still wait, to see whether that
+    // continues; a second, which would have to wait twice as long, need not try.
     assert!(poll(&mut behind).is_none());
     let detail = refused(&mut ask(&admission, UNITS));
     assert!(detail.contains("`admission_wait_ms`"), "{detail}");
     drop(held);
     drop(admitted(&mut behind));
     assert_eq!((admission.in_use(), admission.waiting()), (0, 0));
-    // Faster waits are believed again.
+    // Faster waits lower the estimate again.
     for _ in 0..64 {
         let held = admitted(&mut ask(&admission, UNITS));
         let mut next = ask(&admission, UNITS);
@@ -215,16 +213,16 @@ async fn a_client_leaves_half_of_the_units_and_of_the_places_to_wait_to_others()
     assert!(detail.contains("`compute_queue`") && detail.contains("`client_share`"), "{detail}");
     let error = admission.refusal(&greedy, 300).expect("the gate agrees");
     assert_eq!(error.detail.to_string(), detail);
-    // Others pass those that wait for their own share alone, and have their half.
+    // Others pass those that wait only for their own share, and have their half.
     assert!(admission.refusal(&other, 512).is_none());
     let others = admitted(&mut ask_as(&admission, &other, 512));
     assert_eq!(admission.in_use(), 812);
     let beyond = admission.admit_for(&other).unwrap_err();
     assert!(beyond.detail.to_string().contains("`client_share`"), "{}", beyond.detail);
-    // Without a share nobody is kept from what is free.
+    // A client without a share may take what is free.
     let anyone = admitted(&mut ask(&admission, 100));
     assert!(admission.admit_for(&greedy).is_ok(), "what its share still has is given at once");
-    // What a client gives back goes to the next of its own.
+    // Units that a client returns go to its own next request.
     drop(first);
     let mut next = admitted(&mut waiting.remove(0));
     assert!(waiting.iter_mut().all(|waits| poll(waits).is_none()));

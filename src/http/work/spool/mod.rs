@@ -1,6 +1,5 @@
-//! Answers of streams that their clients do not read yet: a little in memory, the rest in unnamed
-//! temporary files, bounded for each stream and over all of them. What the answers say is not known
-//! here.
+//! Unread answers of streams: a little in memory, the rest in unnamed temporary files, bounded for
+//! each stream and over all of them. What the answers say is not known here.
 
 mod reader;
 mod writer;
@@ -29,7 +28,7 @@ pub struct Spools {
     used: Arc<AtomicU64>,
     all: u64,
     each: u64,
-    /// Bytes after which a stream's next file is begun: the room of a file is free again once all of it
+    /// Bytes after which a stream's next file is begun: a file's room is free again once all of it
     /// was read.
     file_bytes: u64,
     told: AtomicBool,
@@ -37,8 +36,8 @@ pub struct Spools {
 }
 
 impl Spools {
-    /// Room for `each` bytes of a stream and `all` bytes of all streams, in files of about `file_bytes`
-    /// bytes in this folder; the system's for temporary files if none is named.
+    /// Room for `each` bytes of a stream and `all` bytes of all streams, in files of about
+    /// `file_bytes` bytes in this folder, by default the system's for temporary files.
     pub(crate) fn new(folder: Option<PathBuf>, each: u64, all: u64, file_bytes: u64) -> Self {
         let folder = folder.unwrap_or_else(std::env::temp_dir);
         let (used, told) = (Arc::default(), AtomicBool::new(false));
@@ -46,12 +45,12 @@ impl Spools {
         Self { folder, used, all, each: each.min(all), file_bytes, told, threads }
     }
 
-    /// Bytes of files in use, and the most there may be.
+    /// Bytes of files in use, and their limit.
     pub fn in_use(&self) -> (u64, u64) {
         (self.used.load(Ordering::Acquire), self.all)
     }
 
-    /// Looks whether files can be had, and says so in the log if not.
+    /// Checks whether files can be made; if not, logs it.
     pub(crate) fn look(&self) {
         if self.each > 0
             && let Err(error) = disk::nameless(&self.folder)
@@ -60,7 +59,7 @@ impl Spools {
         }
     }
 
-    /// Says once that answers wait in memory alone.
+    /// Logs once that answers wait in memory alone.
     fn tell(&self, error: &std::io::Error) {
         if !self.told.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -104,13 +103,12 @@ impl Drop for Reserved {
     }
 }
 
-/// State that the writer and the reader of one answer share.
 #[derive(Debug, Default)]
 struct Shared {
     waiting: Mutex<Waiting>,
     /// Notified when there is more to read, or the answer ends.
     more: Notify,
-    /// The reader took something, or reads no more.
+    /// Notified when the reader took something, or stops reading.
     room: Notify,
 }
 
@@ -144,7 +142,7 @@ struct Waiting {
     /// Files hold newer bytes than memory does.
     files: VecDeque<Segment>,
     writing: bool,
-    /// Bytes written and bytes taken in all.
+    /// Bytes written and bytes read in all.
     given: u64,
     taken: u64,
     phase: Phase,
@@ -161,7 +159,7 @@ struct Segment {
 }
 
 impl Waiting {
-    /// Bytes of files, those that were read already among them.
+    /// Bytes of files, including those already read.
     fn in_files(&self) -> u64 {
         self.files.iter().map(|segment| segment.written).sum()
     }

@@ -120,8 +120,8 @@ impl Reader {
     }
 }
 
-/// Leaves out the beginning of a line that does not end here, so that pieces of an answer are whole
-/// lines as they were written; some clients count on it.
+/// Cuts off the beginning of a line that does not end here, so that pieces of an answer are whole
+/// lines as they were written, which some clients count on.
 fn cut(bytes: &mut Vec<u8>) {
     if let Some(end) = bytes.iter().rposition(|&byte| byte == b'\n') {
         bytes.truncate(end + 1);

@@ -1,4 +1,4 @@
-//! A spool's two ends at work: order, bounds, and readers that come late or never.
+//! Tests of a spool's two ends: order, bounds, and readers that come late or never.
 
 use super::*;
 use crate::http::auth::client::Client;
@@ -14,7 +14,6 @@ fn unsent() -> Unsent {
     Unsent::new(1 << 20, 1 << 20, 50)
 }
 
-/// Pieces of an answer, each unlike the others.
 fn piece(number: usize, length: usize) -> Vec<u8> {
     (0..length).map(|at| (number * 31 + at * 7) as u8).collect()
 }
@@ -38,7 +37,6 @@ async fn what_is_read_late_comes_in_the_order_in_which_it_was_written() {
         expected.extend_from_slice(&piece);
         writer.push(piece, &mut place).await.unwrap();
         if number % 100 > 95 {
-            // Now and then the reader catches up a little.
             read.extend_from_slice(&reader.next().await.unwrap().unwrap());
         }
     }
@@ -53,7 +51,7 @@ async fn what_is_read_late_comes_in_the_order_in_which_it_was_written() {
     assert_eq!((spools.in_use().0, unsent.in_use().0), (0, 0));
 }
 
-/// Room that was read is free again, so an answer may be far longer than what may wait.
+/// Room that was read is free again, so an answer may be far longer than the limit of unread bytes.
 #[tokio::test]
 async fn a_reader_that_lags_behind_never_fills_the_spool() {
     let spools = spools(1 << 20, 1 << 20);
@@ -86,7 +84,7 @@ async fn a_spool_that_nobody_reads_is_full_at_its_limit() {
     assert_eq!(fill(&mut first).await, Stopped::Full(Full::Each(1 << 20)));
     let used = spools.in_use().0;
     assert!(used <= 1 << 20 && used > (1 << 20) - 10_000, "{used} bytes");
-    // Over all streams there is less room than each may have.
+    // All streams together have less room than each may have.
     let others: Vec<_> = (0..2).map(|_| spools.open(&unsent, PATIENCE)).collect();
     let (mut others, readers): (Vec<_>, Vec<_>) = others.into_iter().unzip();
     assert_eq!(fill(&mut others[0]).await, Stopped::Full(Full::Each(1 << 20)));
@@ -127,7 +125,7 @@ async fn without_a_folder_answers_wait_in_memory_alone() {
     assert_eq!(full.await, Stopped::Full(Full::Folder));
 }
 
-/// Memory that others take is waited for: this client reads all that there is.
+/// Waits for memory that others hold: this client reads all that there is.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_reads_is_not_blamed_for_memory_that_others_take() {
     let (spools, unsent) = (Arc::new(Spools::new(None, 0, 1 << 20, 1 << 20)), unsent());

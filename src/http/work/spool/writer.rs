@@ -27,7 +27,7 @@ pub(crate) struct Writer {
     shared: Arc<Shared>,
     unsent: Unsent,
     patience: Duration,
-    /// When the answer last progressed, and how many bytes were written and taken by then.
+    /// When the answer last progressed, and how many bytes were written and read by then.
     moved: (Instant, u64),
 }
 
@@ -44,7 +44,6 @@ pub(crate) enum Stopped {
 pub(crate) enum Full {
     Each(u64),
     All(u64),
-    /// The folder's file system, or there is none.
     Folder,
 }
 
@@ -58,7 +57,7 @@ impl Writer {
         Self { spools, shared, unsent, patience, moved: (Instant::now(), 0) }
     }
 
-    /// Adds to the answer. Where there is no room, waits for as long as the client reads on.
+    /// Adds to the answer. If there is no room, waits as long as the client keeps reading.
     pub(crate) async fn push(&mut self, bytes: Vec<u8>, place: &mut Place) -> Result<(), Stopped> {
         let mut left = bytes;
         let (mut since, mut taken) = (Instant::now(), self.shared.lock().taken);
@@ -84,14 +83,14 @@ impl Writer {
             tokio::select! {
                 biased;
                 () = place.ended() => return Err(Stopped::Ordered),
-                // Room may also come from other streams, which leave no word.
+                // Other streams may also free room, without a notification.
                 _ = timeout(RETRY, self.shared.room.notified()) => {}
             }
         }
     }
 
-    /// Adds bytes that are paid for to an answer that is never written to a file, because what waits of it is
-    /// looked at before more of it is made.
+    /// Adds charged bytes to an answer that is never written to a file, because its writer checks
+    /// the waiting bytes before it makes more.
     pub(crate) fn push_in_memory(&self, bytes: Bytes) -> Result<(), Stopped> {
         let mut waiting = self.shared.lock();
         if waiting.reading != Reading::Going {
@@ -103,7 +102,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Keeps bytes in memory if that is where they belong, or gives them back.
+    /// Stores bytes in memory if they belong there, or returns them.
     fn keep(&self, bytes: Vec<u8>) -> Result<Option<Vec<u8>>, Stopped> {
         let mut waiting = self.shared.lock();
         if waiting.reading != Reading::Going {
@@ -125,8 +124,8 @@ impl Writer {
         Ok(None)
     }
 
-    /// Writes bytes to the last file or a new one; what is full if that cannot be. Then the bytes are
-    /// left as they are.
+    /// Writes bytes to the last file or a new one; returns what is full if that fails. Then the
+    /// bytes are unchanged.
     async fn store(&self, bytes: &mut Vec<u8>) -> Result<Option<Full>, Stopped> {
         let length = bytes.len() as u64;
         let spools = &self.spools;
@@ -182,8 +181,8 @@ impl Writer {
         waiting.given - waiting.taken
     }
 
-    /// Whether answers wait in files and the client neither reads them nor sends what adds to them.
-    /// To be asked again and again.
+    /// Whether answers wait in files and the client neither reads them nor sends more lines. Call
+    /// it repeatedly.
     pub(crate) fn is_stuck(&mut self) -> bool {
         let (spooled, progress, backlog) = {
             let waiting = self.shared.lock();
@@ -235,7 +234,6 @@ impl Drop for Writer {
     }
 }
 
-/// A new file, if one was begun.
 type Written = Option<Arc<File>>;
 
 impl super::Waiting {
@@ -261,7 +259,7 @@ impl super::Waiting {
     }
 }
 
-/// Writes bytes behind those of the last file, or to a new one; gives them back with the error.
+/// Writes bytes after those of the last file, or to a new one; returns them with the error.
 async fn write(
     spools: Arc<Spools>,
     last: Option<(Arc<File>, u64)>,

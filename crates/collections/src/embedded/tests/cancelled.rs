@@ -1,4 +1,4 @@
-//! Whatever asks a filter of many items ends when the answer is not wanted any more.
+//! A filter over many items ends when the answer is no longer wanted.
 
 use std::cell::Cell;
 
@@ -15,7 +15,6 @@ use crate::{
 #[test]
 fn a_filter_is_asked_no_longer_than_the_answer_is_wanted() {
     let (_home, news) = with((0..6000).map(|at| format!("river {at}")), Limits::DEFAULT);
-    // A look for each of twelve chunks.
     let none: Vec<_> = (0..60).map(|at| json!({"n": {"gt": 10_000 + at}})).collect();
     let filter = Filter::read(&json!({ "any": none }).to_string()).unwrap();
     let which = ItemSelector { filter, ..ItemSelector::default() };

@@ -1,4 +1,5 @@
-//! Columns of attributes admit what a filter admits item by item, whatever was written since they were made.
+//! Columns of attributes admit what a filter admits item by item, whatever was written since they
+//! were made.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +17,6 @@ use crate::{
 
 const NAMES: [&str; 4] = ["a", "b", "c", "none"];
 
-/// Values beside each other: near numbers, equal ones of two forms, texts that begin alike.
 fn values() -> Vec<Value> {
     let long = "fourteen bytes and more";
     let texts = [
@@ -40,7 +40,7 @@ fn values() -> Vec<Value> {
 }
 
 fn value() -> impl Strategy<Value = Value> {
-    // Few of them mostly, as attributes have.
+    // Mostly few different ones, as in real attributes.
     prop_oneof![prop::sample::select(vec![json!("x"), json!(2)]), prop::sample::select(values())]
 }
 
@@ -83,7 +83,6 @@ fn filter() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The numbers of the items that are meant, by the filter itself.
 fn expected(view: &View, filter: &Filter) -> Vec<u64> {
     let admitted = view.numbered().filter(|(_, item)| filter.admits(&item.attributes, item.time));
     admitted.map(|(number, _)| number).collect()
@@ -136,7 +135,7 @@ proptest! {
         let items = made.iter().cycle().take(1100).enumerate();
         let items = items.map(|(id, (attributes, time))| item(id, attributes, *time));
         news.put(items.collect(), 99).unwrap();
-        // There is memory for few columns: else items are asked.
+        // There is memory for few columns: else items are tested one by one.
         let others = if is_poor { (3 << 20) - home.bytes() - 20_000 } else { 0 };
         news.budget.charge_unchecked(others);
         let filters: Vec<Filter> =
@@ -157,7 +156,7 @@ proptest! {
         }
         check(&news, &filters, 99)?;
         check(&news, &filters, 120)?;
-        // Who began before the writes sees what was there.
+        // A reader that began before the writes sees the earlier items.
         let which = ItemSelector { filter: filters[0].clone(), ..ItemSelector::default() };
         let chunks = before.table.chunks();
         let meant = |chunk: &Chunk| ones(&chunk.meant(&which, before.oldest, news.columns_of(&BTreeSet::new())));

@@ -1,6 +1,3 @@
-//! Every step of the disk fails once, or from there on; the power goes after every step; later bytes are
-//! written and earlier ones not: what was acknowledged is there, and what was refused is not shown.
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,7 +17,6 @@ pub(super) fn open(disk: &Simulated) -> Result<EmbeddedHome, CollectionError> {
     opened.map(|(collections, _)| collections)
 }
 
-/// What a collection holds, if it is there: its settings, and the names and texts of its items.
 type Holds = Option<(Settings, Vec<(String, String)>)>;
 
 fn holds(collections: &EmbeddedHome) -> Holds {
@@ -29,7 +25,6 @@ fn holds(collections: &EmbeddedHome) -> Holds {
     Some((news.settings(), items))
 }
 
-/// What is asked of collections one after another; the last of them is asked for by number.
 const ASKED: usize = 12;
 
 fn ask(collections: &EmbeddedHome, number: usize) -> Result<(), CollectionError> {
@@ -52,8 +47,8 @@ fn ask(collections: &EmbeddedHome, number: usize) -> Result<(), CollectionError>
     Ok(())
 }
 
-/// Whatever step fails while a folder is handed over, no acknowledged item is lost, and who left it changes
-/// nothing of what the next one writes.
+/// Whatever step fails during a hand-over, no acknowledged item is lost, and the process that
+/// handed over changes nothing that the next one writes.
 #[test]
 fn what_is_handed_over_is_left_alone() {
     let one = |at: usize, text: &str| vec![item(at, text, 0)];
@@ -69,7 +64,7 @@ fn what_is_handed_over_is_left_alone() {
         disk.fail(0..0);
         let is_left = disk.is_unlocked(Path::new(LOG));
         left += usize::from(is_left);
-        // Else the next one has it once this one ends.
+        // Otherwise the next process gets it once this one ends.
         let disk = if is_left { disk } else { disk.killed() };
         let new = open(&disk).unwrap();
         new.named("news").unwrap().put(one(1, "the river"), 0).unwrap();
@@ -83,24 +78,23 @@ fn what_is_handed_over_is_left_alone() {
         let ids: Vec<&str> = found.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(ids, ["n0", "n1"], "{fails:?}");
     }
-    // Where nothing fails it is left.
+    // Without failures the folder is released.
     assert!(left > 20, "{left}");
 }
 
-/// What may be found after a crash: what was acknowledged, or what a request would have made of it whose
-/// answer said that this is not known.
+/// After a crash a collection has what was acknowledged, or what a request with an uncertain answer
+/// would have made of it.
 fn check_after_crash(disk: &Simulated, allowed: &[Holds], told: &str) {
     let found = open(disk).unwrap_or_else(|error| panic!("{told}: {error}"));
     let found = holds(&found);
     assert!(allowed.contains(&found), "{told}: {found:?} is none of {allowed:?}");
-    // What is opened once more is the same.
     assert_eq!(holds(&open(disk).unwrap()), found, "{told}");
 }
 
-/// Asks everything while some steps fail, and takes the power away after each request.
+/// Runs all requests while some steps fail, and cuts the power after each request.
 fn run(fails: std::ops::Range<usize>, seeds: u64) -> usize {
     let disk = Simulated::new();
-    // The same requests without any failure say what each makes of what is there.
+    // The same requests without any failure tell what each changes.
     let model = EmbeddedHome::in_memory(Limits::DEFAULT);
     disk.fail(fails.clone());
     let opened = open(&disk).or_else(|_| {
@@ -114,7 +108,6 @@ fn run(fails: std::ops::Range<usize>, seeds: u64) -> usize {
         let told = format!("steps {fails:?} fail, request {number}");
         let answer = ask(&collections, number);
         match &answer {
-            // Nobody is told of it, so there is nothing that it could promise.
             Ok(()) if number == 6 && is_refused => {}
             Ok(()) => {
                 ask(&model, number).unwrap_or_else(|error| panic!("{told}: {error}"));
@@ -123,19 +116,19 @@ fn run(fails: std::ops::Range<usize>, seeds: u64) -> usize {
                 is_refused = false;
             }
             Err(CollectionError::Unsynced { .. }) => {
-                // Of what comes after the first nothing is written.
+                // After the first failure nothing is written.
                 if !is_refused || number == 9 {
                     allowed.push(after(&acknowledged, number));
                 }
                 is_refused = number < 9;
-                // A deletion takes place, and may not last.
+                // The deletion took place, and may not be durable.
                 if number == 9 {
                     model.delete("news").unwrap();
                     acknowledged = None;
                 }
             }
-            // What is not done at all, whatever becomes of the power. Without its folder's sync the name of
-            // a new collection may be there, with nothing in it.
+            // A failed write changes nothing, even without power. Without a sync of its folder the
+            // name of a new collection may be there, with nothing in it.
             Err(CollectionError::Write { .. }) => {
                 if number == 0 || number == 10 {
                     allowed.push(after(&acknowledged, number));
@@ -152,7 +145,6 @@ fn run(fails: std::ops::Range<usize>, seeds: u64) -> usize {
     disk.steps()
 }
 
-/// What a request makes of what is there.
 fn after(before: &Holds, number: usize) -> Holds {
     let collections = EmbeddedHome::in_memory(Limits::DEFAULT);
     if let Some((settings, items)) = before {
@@ -175,7 +167,7 @@ fn whatever_step_fails_nothing_acknowledged_is_lost() {
     }
 }
 
-/// A collection whose first item is synced, and then so many that are not.
+/// A collection whose first item is synced, and `count` more that are not.
 fn with_unsynced(count: usize) -> (Simulated, EmbeddedHome, Arc<EmbeddedCollection>) {
     let disk = Simulated::new();
     let collections = open(&disk).unwrap();
@@ -197,7 +189,7 @@ fn frames_that_came_back_out_of_order_are_no_damage() {
     let (disk, _, _) = with_unsynced(3);
     let bytes = disk.bytes(Path::new(LOG)).unwrap();
     let starts = super::frames(&bytes);
-    // Of the three that were not synced the first is missing, as where a later page was written first.
+    // Of the three unsynced frames the first is missing, as if a later page was written first.
     let first = starts[starts.len() - 3];
     let mut torn = bytes.clone();
     torn[first..starts[starts.len() - 2]].fill(0);
@@ -206,7 +198,7 @@ fn frames_that_came_back_out_of_order_are_no_damage() {
     assert_eq!(names(&crashed), ["n0"]);
     let kept = crashed.bytes(Path::new(&format!("/data/news/items.cut-{first}"))).unwrap();
     assert_eq!(kept, torn[first..]);
-    // What was synced is damaged where it is not whole, wherever the proof of that stands.
+    // An incomplete synced frame is damage, wherever the proof of its sync is.
     for start in [starts[0], starts[starts.len() - 5]] {
         let mut damaged = bytes.clone();
         damaged[start + HEAD] ^= 1;
@@ -222,14 +214,16 @@ fn frames_that_came_back_out_of_order_are_no_damage() {
 fn a_log_at_rest_says_that_all_of_it_was_synced() {
     let (disk, _, news) = with_unsynced(0);
     let bytes = || disk.bytes(Path::new(LOG)).unwrap();
-    // Who waited for the last change says it, unless another has the turn to write.
+    // The thread that waited for the last change writes the seal, unless another has the turn to
+    // write.
     let sealed = bytes();
     let unsealed = sealed[..sealed.len() - HEAD].to_vec();
     assert_eq!(super::frames(&sealed).last(), Some(&unsealed.len()));
     news.tidy(0).unwrap();
     assert_eq!(bytes(), sealed, "one seal is enough");
     let last = *super::frames(&unsealed).last().unwrap();
-    // The chores said beside the log how long it is, which a process that is killed before has not.
+    // Maintenance records the length beside the log; a process that is killed before has not done
+    // so.
     for (bytes, recorded, opens) in
         [(&unsealed, false, true), (&unsealed, true, false), (&sealed, false, false)]
     {
@@ -242,7 +236,7 @@ fn a_log_at_rest_says_that_all_of_it_was_synced() {
         }
         assert_eq!(open(&broken).is_ok(), opens);
     }
-    // It goes on behind the seal.
+    // Frames follow the seal.
     let (_, pending) = news.write(Write::Put(vec![item(1, "more", 0)]), 0).unwrap();
     let turn = news.turn();
     news.wait_durable(pending).unwrap();
@@ -259,14 +253,14 @@ fn what_could_not_be_synced_is_not_shown() {
     let first = news.write(Write::Put(vec![item(1, "b", 0)]), 0).unwrap().1;
     let second = news.write(Write::Remove(vec!["n0".into()]), 0).unwrap().1;
     disk.fail(1..2);
-    // The first who waits syncs for both.
+    // The first waiting thread syncs for both.
     assert!(matches!(news.wait_durable(second), Err(CollectionError::Unsynced { .. })));
     assert!(matches!(news.wait_durable(first), Err(CollectionError::Unsynced { .. })));
     let bytes = collections.bytes();
     assert_eq!(holds(&collections).unwrap().1, [("n0".to_owned(), "synced".to_owned())]);
     assert_eq!((news.get("n1", 0).is_none(), news.get("n0", 0).is_some()), (true, true));
     assert_eq!(bytes, news.told(0).unwrap().bytes);
-    // Nothing more is taken, and what asks for what is there already is not told that it lasts.
+    // The log accepts nothing more, and even a request that changes nothing is not acknowledged.
     for refused in [
         news.put(vec![item(2, "c", 0)], 0),
         news.set(Settings { max_items: Some(3), ttl_ms: None, ..Settings::default() }, 0),

@@ -1,5 +1,5 @@
-//! Logs keep the format that they have: one that was written before is read and written again byte for
-//! byte. Logs of later formats are refused as such.
+//! The format of logs does not change: an earlier log is read and written again byte for byte. Logs
+//! of later formats are refused as such.
 
 use std::fs;
 use std::sync::Arc;
@@ -16,7 +16,6 @@ use crate::{
     ReplicaHome, Salvaged, Settings, Write, back_up,
 };
 
-/// A log that has each kind of change.
 const LOG: &[u8] =
     include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/items-cgc2.log"));
 
@@ -33,7 +32,6 @@ fn matched(id: usize, event: &str, size: u64) -> Item {
     Item { event: Some(event), ..item(id, "the quake", 4000) }
 }
 
-/// Makes the changes that the kept log has.
 fn change(news: &EmbeddedCollection) {
     let patch = json!({"time": "1970-01-01T00:00:02.5Z", "attributes": {"n": null, "lang": "en"}, "data": {"k": [1]}});
     let patch: ItemPatch = serde_json::from_value(patch).unwrap();
@@ -74,7 +72,7 @@ fn the_kept_log_is_read_and_written_byte_for_byte() {
     }
 }
 
-/// A log whose frame at this place has other bytes in the place of these, and says so itself.
+/// A log whose frame at this offset has bytes replaced and valid checksums.
 fn rewritten(log: &[u8], start: usize, from: &[u8], to: &[u8]) -> Vec<u8> {
     let mut log = log.to_vec();
     let at = start + log[start..].windows(from.len()).position(|bytes| bytes == from).unwrap();
@@ -110,7 +108,7 @@ fn a_log_of_a_later_format_is_no_damage() {
         told(EmbeddedHome::open_with(path, Limits::DEFAULT, opening).unwrap_err());
         told(ReplicaHome::open(path, Limits::DEFAULT).unwrap_err());
         told(back_up(path, &path.with_extension("copy"), &Default::default()).unwrap_err());
-        // It stops its own collection alone, where that is asked for.
+        // It stops only its own collection, if the options say so.
         let opening = Opening { serve_others: true, ..opening };
         let (home, _) = EmbeddedHome::open_with(path, Limits::DEFAULT, opening).unwrap();
         assert!(matches!(home.named("news"), Err(CollectionError::NotServed { .. })));
@@ -120,7 +118,7 @@ fn a_log_of_a_later_format_is_no_damage() {
     fs::write(&log, frames(&whole).iter().fold(whole.clone(), later)).unwrap();
     let refused = Salvaged::read(path, "news").unwrap_err();
     assert!(matches!(refused, CollectionError::NewerFormat { .. }), "{refused}");
-    // A mark that was damaged makes no later format.
+    // A damaged mark is not a later format.
     fs::write(&log, [b"cgc3", &whole[4..]].concat()).unwrap();
     let opened = EmbeddedHome::open_with(path, Limits::DEFAULT, Opening::default());
     assert!(matches!(opened, Err(CollectionError::Damaged { .. })));

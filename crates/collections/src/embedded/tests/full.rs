@@ -1,5 +1,3 @@
-//! A disk without room: what is there is served, whatever a crash left, and what is deleted makes room.
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,14 +9,13 @@ use crate::embedded::tests::{ids, item};
 use crate::embedded::{EmbeddedCollection, EmbeddedHome};
 use crate::{Collection, CollectionError, Home, Item, ItemSelector, Limits, Settings, Write};
 
-/// What a crash may leave behind the last whole frame.
+/// What a crash may leave beyond the last whole frame.
 const TORN: &[u8] = b"half of a frame that nobody was told of";
 
 fn one(at: usize) -> Vec<Item> {
     vec![item(at, "the quake", 0)]
 }
 
-/// A disk with a collection of so many items, as a process leaves it that is killed.
 fn with_items(count: usize) -> Simulated {
     let disk = Simulated::new();
     let home = open(&disk).unwrap();
@@ -45,7 +42,7 @@ fn a_torn_end_that_cannot_be_kept_is_left_until_there_is_room() {
     let kept = format!("/data/news/items.cut-{}", whole.len());
     disk.set_bytes(Path::new(LOG), &torn);
     disk.remove_file(Path::new("/data/.reserve")).unwrap();
-    // None, and less than the end takes.
+    // No room, and less than the end takes.
     for room in [0, TORN.len() - 1] {
         disk.fill(Some(room));
         let opened = EmbeddedHome::open_each(
@@ -88,7 +85,7 @@ fn a_torn_end_that_cannot_be_kept_is_left_until_there_is_room() {
     assert_eq!((cuts.len(), ids(&news(&again), 0).len()), (0, 3));
 }
 
-/// Every step fails of the write that cuts the end, and the power goes after it.
+/// The write that cuts the end fails at every step, followed by a power failure.
 #[test]
 fn a_late_cut_loses_nothing_whatever_step_fails() {
     let sound = with_items(2);
@@ -128,7 +125,7 @@ fn what_is_deleted_on_a_full_disk_makes_room() {
         disk.fill(Some(HEAD));
         assert!(is_unwritten(news(&home).put(one(3), 0)));
         assert_eq!(home.full(), 1, "{fails:?}");
-        // A few have the room that is set aside for them, beside what is left.
+        // A few items fit in the reserve and in what is left.
         news(&home).remove(&["n1"], 0).unwrap();
         assert_eq!(ids(&news(&home), 0), ["n0", "n2"]);
         home.look_after().unwrap();

@@ -1,5 +1,6 @@
-//! Long histories of chance against memory: whoever keeps the collection is killed between the contract's steps and
-//! inside them, or loses its power, and another goes on with what is on the disk.
+//! Long random histories compared with a home in memory: the process is killed between the
+//! contract's steps and inside them, or loses its power, and another continues with what is on the
+//! disk.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -17,16 +18,14 @@ use crate::embedded::EmbeddedHome;
 use crate::embedded::tests::simulated::Simulated;
 use crate::{Home, Settings, SharedEngine, contract};
 
-/// Steps of a history, or some more.
 const STEPS: usize = 250;
 
-/// What happened in histories.
 #[derive(Debug, Default)]
 struct Happened {
     steps: usize,
     killed_between: usize,
     killed_inside: usize,
-    /// Those of which nothing was on the disk, so that they were taken again.
+    /// Histories of which nothing was on the disk, so that they were repeated.
     taken_again: usize,
 }
 
@@ -71,7 +70,7 @@ fn live(engine: &SharedEngine, seed: u64, happened: &mut Happened) {
                 }
             }
             if is_inside {
-                // Nobody was told what came of it: all of it is there or nothing.
+                // The step was not acknowledged: all of it is there or nothing.
                 let is_lost = seen(&home, now) == seen(&model, now);
                 happened.taken_again += usize::from(is_lost);
                 came = is_lost.then(|| contract::take(&home, engine, &step, now));
@@ -103,7 +102,7 @@ fn a_home_that_is_killed_again_and_again_goes_on_as_one_in_memory() {
         });
     }
     if is_long {
-        // Past the harness, which keeps what a test prints that passes.
+        // Not through the harness, which hides the output of a test that passes.
         writeln!(io::stderr(), "collections, from seed {first}: {happened:?}").unwrap();
     }
     if again.is_none() {

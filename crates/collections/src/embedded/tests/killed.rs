@@ -1,5 +1,5 @@
-//! A process that is killed while it writes its log anew: what it acknowledged is there, and what is left of
-//! the copy is removed by the next one.
+//! A process is killed while it rewrites its log: all that it acknowledged is there, and the next
+//! one removes what is left of the copy.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -12,15 +12,12 @@ use crate::embedded::log::UNWHOLE;
 use crate::embedded::tests::{item, log_of};
 use crate::{Collection, Limits, Settings};
 
-/// The folder that the killed process writes to, if this is that process.
 const FOLDER: &str = "TEST_COGNATE_KILLED_IN";
 const NAME: &str = "embedded::tests::killed::what_a_killed_compaction_acknowledged_is_there";
 const ACKNOWLEDGED: &str = "acknowledged ";
-/// Kills that must meet a copy, and most kills until then.
 const MET: usize = 3;
 const MOST_KILLS: usize = 60;
 
-/// Compacts one time after the other and adds items until the process is killed.
 fn write_and_compact(folder: &Path) {
     let (home, _) = EmbeddedHome::open(folder, Limits::DEFAULT).unwrap();
     let (news, _) = home.make("news", Settings::default(), 0).unwrap();
@@ -58,7 +55,6 @@ fn what_a_killed_compaction_acknowledged_is_there() {
         let mut numbers = lines.filter_map(of_line);
         acknowledged.extend(numbers.by_ref().take(5 + round % 7));
         process.kill().unwrap();
-        // What it said before it was killed.
         acknowledged.extend(numbers);
         assert!(!process.wait().unwrap().success());
         met += usize::from(copy.exists());

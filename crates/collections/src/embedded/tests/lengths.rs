@@ -1,5 +1,5 @@
-//! A log that lost its end is refused, wherever it was cut, and no sound one is: not after a crash at any
-//! step of what is written beside it.
+//! A truncated log is refused, wherever it was cut, and a sound one never is: not after a crash at
+//! any step of writing the record beside it.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn refusal(folder: &Path) -> String {
     let refused = EmbeddedHome::open(folder, Limits::DEFAULT).unwrap_err();
     assert!(matches!(refused, CollectionError::Damaged { .. }), "{refused}");
     let refused = refused.to_string();
-    // Nor does a replica show it, or whoever reads it once.
+    // A replica and a reader that reads once refuse it too.
     let replica = ReplicaHome::open(folder, Limits::DEFAULT).unwrap_err().to_string();
     let read = ReplicaHome::open_whole(folder, Limits::DEFAULT).unwrap();
     assert_eq!((&replica, &read.damaged()[0].1), (&refused, &refused));
@@ -26,7 +26,6 @@ fn a_log_that_was_cut_anywhere_is_refused() {
     let log = log_of(&folder);
     let whole = fs::read(&log).unwrap();
     let starts = frames(&whole);
-    // At the ends of frames, and within them. The last seal is not synced by itself.
     let borders = &starts[1..starts.len() - 1];
     for end in borders.iter().flat_map(|&border| [border - 7, border, border + 60]) {
         fs::write(&log, &whole[..end]).unwrap();
@@ -37,7 +36,7 @@ fn a_log_that_was_cut_anywhere_is_refused() {
         }
         assert_eq!(fs::read(&log).unwrap(), whole[..end], "nothing is changed");
     }
-    // Who wants the rest nevertheless can have it.
+    // Without the record the rest can be read.
     fs::remove_file(folder.path().join("news/items.length")).unwrap();
     fs::write(&log, &whole[..starts[4]]).unwrap();
     assert_eq!(open(folder.path()).named("news").unwrap().told(0).unwrap().items, 1);
@@ -57,7 +56,7 @@ fn what_is_said_of_another_log_or_not_whole_is_held_against_none() {
     drop(news);
     fs::copy(shorter.path().join("other/items.log"), log_of(&folder)).unwrap();
     assert_eq!(open(folder.path()).named("news").unwrap().settings(), settings);
-    // With its end it says how long this one is.
+    // The record states the length of this log.
     assert_ne!(fs::read(&length).unwrap(), said);
     let said = fs::read(&length).unwrap();
     for damaged in [&said[..0], &said[..39], &said[..79], &[&said[..], b"x"].concat(), &[9; 80]] {
@@ -67,8 +66,6 @@ fn what_is_said_of_another_log_or_not_whole_is_held_against_none() {
     }
 }
 
-/// A log that is written anew begins as before and is shorter: whatever step the power goes after, it
-/// is not taken for one that was cut.
 #[test]
 fn no_crash_makes_a_sound_log_one_that_was_cut() {
     let prepared = || {
@@ -98,7 +95,7 @@ fn no_crash_makes_a_sound_log_one_that_was_cut() {
             assert_eq!(opened.named("news").unwrap().told(0).unwrap().items, 0, "{told}");
         };
         disk.crashed(40).for_each(|(how, disk)| check(&disk, &format!("step {step}, {how}")));
-        // The disk works again, and the process goes on and ends as it should.
+        // The disk works again, and the process ends in order.
         disk.fail(0..0);
         let _ = news.put(vec![item(1, "more", 0)], 0);
         let _ = news.tidy(0);

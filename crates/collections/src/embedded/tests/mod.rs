@@ -1,4 +1,4 @@
-//! What a collection promises: the same after it was opened again, nothing of what was damaged, one
+//! The embedded home's promises: the same items after reopening, nothing of what was damaged, one
 //! writer at a time.
 
 mod cancelled;
@@ -53,7 +53,7 @@ fn log_of(folder: &TempDir) -> PathBuf {
     folder.path().join("news/items.log")
 }
 
-/// A folder whose collection had these batches of one item each.
+/// A folder whose collection got `count` batches of one item each.
 fn with_batches(count: usize) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let collections = open(folder.path());
@@ -65,7 +65,6 @@ fn with_batches(count: usize) -> TempDir {
     folder
 }
 
-/// The same, as a process leaves it that is killed before its next chores.
 fn with_killed_batches(count: usize) -> TempDir {
     let folder = with_batches(count);
     fs::remove_file(folder.path().join("news/items.length")).unwrap();
@@ -74,7 +73,6 @@ fn with_killed_batches(count: usize) -> TempDir {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
-    /// A bit that flips before the last batch is met with a refusal, and nothing is written.
     #[test]
     fn a_flipped_bit_is_refused(share in 0.0f64..1.0, bit in 0u8..8) {
         let folder = with_killed_batches(4);
@@ -91,7 +89,7 @@ proptest! {
     }
 }
 
-/// Where the frames of a log begin.
+/// Offsets of a log's frames.
 fn frames(log: &[u8]) -> Vec<usize> {
     let marks = log.windows(4).enumerate().filter(|(_, four)| **four == *b"cgc2");
     marks.map(|(at, _)| at).collect()
@@ -122,7 +120,7 @@ fn limits_are_held_before_anything_is_written() {
     assert!(matches!(news.put(vec![large], 0), Err(CollectionError::NoMemory { limit: 4000 })));
     assert_eq!(fs::metadata(log_of(&folder)).unwrap().len(), before);
     assert_eq!((news.told(0).unwrap().items, collections.bytes()), (0, 0));
-    // A collection that says how many it keeps takes any number, and keeps the newest.
+    // A collection with `max_items` accepts any number, and stores the newest.
     let few = Settings { max_items: Some(2), ttl_ms: None, ..Settings::default() };
     collections.make("news", few, 0).unwrap();
     let applied = news.put((0..4).map(|at| item(at, "a", 0)).collect(), 0).unwrap();
@@ -139,7 +137,7 @@ fn what_exceeds_the_memory_can_be_deleted() {
     let news = open(folder.path()).make("news", Settings::default(), 0).unwrap().0;
     news.put((0..4).map(|at| item(at, "a text", 0)).collect(), 0).unwrap();
     drop(news);
-    // Less memory than what is there takes.
+    // Less memory than the stored items take.
     let limits = Limits { collections: 2, items: 9, bytes: 1, text_bytes: 20 };
     let (collections, _) = EmbeddedHome::open(folder.path(), limits).unwrap();
     let news = collections.named("news").unwrap();
@@ -148,7 +146,7 @@ fn what_exceeds_the_memory_can_be_deleted() {
     assert_eq!(news.told(0).unwrap().items, 3);
 }
 
-/// Vectors are kept where there is memory for them, and give way to items.
+/// Vectors are stored where there is memory for them, and dropped for items.
 #[test]
 fn vectors_take_what_items_leave() {
     let engine = contract::engine();
@@ -182,11 +180,10 @@ fn vectors_take_what_items_leave() {
             assert_eq!(found, *vector);
         }
         assert_eq!(vectors.of(3), None, "what was removed before");
-        // They are made once.
         let again = news.vectors(&engine, Method::AvgCos, &numbered, Cancellation::when(&|| true));
         assert!(Arc::ptr_eq(&again.unwrap().unwrap(), &vectors));
         drop(vectors);
-        // Items that need the memory have it.
+        // Items that need the memory get it.
         let large = "x".repeat(1000);
         let many = (0..12_000).map(|at| item(10_000 + at, &large, 0)).collect();
         news.put(many, 0).unwrap();
@@ -207,8 +204,8 @@ proptest! {
     }
 }
 
-/// Texts that are too old are not in the window of a text, so they count in nothing that its event needs:
-/// what is opened again has none of them.
+/// Expired texts are not in the window of a text, so they do not count for its event: a reopened
+/// collection has none of them.
 #[test]
 fn an_event_of_which_most_is_too_old_needs_what_is_left() {
     use contract::Step;

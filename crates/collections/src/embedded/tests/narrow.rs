@@ -1,4 +1,4 @@
-//! The best of what a ranking was narrowed to are the best of all, bit for bit.
+//! The best of a narrowed ranking are the best of all, bit for bit.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,6 @@ use crate::{
     Several, TopQuery,
 };
 
-/// Real texts and recombinations of them, some of them twice, and some without a known word.
 fn texts(count: usize) -> Vec<String> {
     let real = real();
     let half = |at: usize, second: bool| {
@@ -44,14 +43,13 @@ fn narrowed(
     if chosen.items.len() < chosen.meant {
         return Some(chosen);
     }
-    // Where not even that helps all are ranked that are meant.
+    // If not even that helps, all selected items are ranked.
     let all = news.choose(which, &Choice::All, 10_000, Cancellation::NEVER).unwrap();
     let numbers = |of: &Chosen| of.items.iter().map(|(number, _)| *number).collect::<Vec<_>>();
     assert_eq!((numbers(&chosen), chosen.meant), (numbers(&all), all.meant));
     None
 }
 
-/// The names of the best with the bits of their scores, and how many have none.
 fn told(ranking: &Ranking, items: &[&Item]) -> (Vec<(String, u32)>, usize) {
     let one = |index: usize| items[index].id.to_string();
     let best = ranking.results.iter().map(|best| (one(best.index), best.score.to_bits()));
@@ -113,7 +111,6 @@ fn the_best_of_few_are_the_best_of_all() {
             }
         }
     }
-    // Few are left, beside the hundred without a known word.
     assert!(most[&1] < 110 && most[&10] < 200, "{most:?}");
 }
 
@@ -131,7 +128,7 @@ fn where_it_does_not_help_all_are_ranked() {
     }
     let (_home, few) = with(texts(900).into_iter(), Limits::DEFAULT);
     assert!(narrowed(&few, &which, (&[("a river", 1.0)], false), 1).is_none());
-    // Of too many that are equal none can be left out.
+    // Of too many equal items none can be left out.
     let equal = (0..3000).map(|at| ["a river", "the river", "a town"][at % 3].to_owned());
     let (_home, equal) = with(equal, Limits::DEFAULT);
     assert!(narrowed(&equal, &which, (&[("a river", 1.0)], false), 1).is_none());

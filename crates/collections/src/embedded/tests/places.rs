@@ -1,5 +1,4 @@
-//! What is done where a folder, a log or a lock is not what it was any more, or was something else from the
-//! beginning.
+//! A folder, a log or a lock that was replaced, removed, or was something else from the beginning.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -26,7 +25,6 @@ fn holding(count: usize) -> (tempfile::TempDir, EmbeddedHome, Arc<EmbeddedCollec
     (folder, home, news)
 }
 
-/// Puts a copy in the place of the log, as one does to bring it back.
 fn replace_log(folder: &tempfile::TempDir) {
     let (log, copy) = (log_of(folder), folder.path().join("copy"));
     fs::copy(&log, &copy).unwrap();
@@ -44,7 +42,7 @@ fn nothing_is_acknowledged_into_a_log_that_was_replaced_or_deleted() {
         }
         let before = fs::read(&log).ok();
         assert!(is_away(put(&news, 7)), "the first write after it");
-        // What was acknowledged is shown, and what was not is taken back.
+        // Acknowledged items are shown, and others are undone.
         assert_eq!((news.told(0).unwrap().items, news.get("n7", 0).is_none()), (3, true));
         assert!(is_away(put(&news, 8)) && is_away(news.compact(0)));
         assert!(is_away(home.delete("news")), "another's log is not deleted");
@@ -81,7 +79,6 @@ fn a_folder_that_was_deleted_or_moved_takes_nothing_more() {
         fs::rename(folder.path(), &away).unwrap();
         match deleted {
             true => fs::remove_dir_all(&away).unwrap(),
-            // Another one in its place is not this process's.
             false => {
                 let copied = Command::new("cp").arg("-r").args([&away, folder.path()]).status();
                 assert!(copied.unwrap().success());
@@ -107,7 +104,8 @@ fn a_lock_that_is_removed_lets_no_second_process_in() {
     fs::remove_file(folder.path().join(".lock")).unwrap();
     let second = EmbeddedHome::open(folder.path(), Limits::DEFAULT).unwrap_err();
     assert!(matches!(second, CollectionError::InUse { .. }), "{second}");
-    // The first one takes nothing more either, since it cannot know how long that holds.
+    // The first process accepts no more changes either, since it cannot know how long it stays
+    // alone.
     assert!(is_away(home.look_after()));
     assert!(is_away(put(&news, 7)));
     drop((news, home));
@@ -123,7 +121,7 @@ fn a_lock_that_is_removed_lets_no_second_process_in() {
     assert_eq!(first.unwritable(), 1);
 }
 
-/// What is written anew, made or deleted by the process itself is no reason to stop.
+/// A log that the process itself rewrites, makes or deletes is no reason to stop.
 #[test]
 fn what_the_process_does_itself_is_not_taken_for_it() {
     let (folder, home, news) = holding(2);
@@ -131,7 +129,7 @@ fn what_the_process_does_itself_is_not_taken_for_it() {
     news.compact(0).unwrap();
     news.wait_durable(pending).unwrap();
     put(&news, 6).unwrap();
-    // The new log is this process's alone, as the old one was.
+    // The new log is locked as the old one was.
     fs::remove_file(folder.path().join(".lock")).unwrap();
     let second = EmbeddedHome::open(folder.path(), Limits::DEFAULT).unwrap_err();
     assert!(matches!(second, CollectionError::InUse { .. }), "{second}");
@@ -165,7 +163,6 @@ fn a_collection_without_its_log_is_no_empty_one() {
         let refused = EmbeddedHome::open(folder.path(), Limits::DEFAULT).unwrap_err();
         assert!(matches!(refused, CollectionError::NoLog { .. }), "{refused}");
         assert!(refused.to_string().contains(says), "{refused}");
-        // Nor does a copy leave it out.
         let copy = folder.path().with_extension("copy");
         let refused = back_up(folder.path(), &copy, &Default::default()).unwrap_err();
         assert!(refused.to_string().contains("items.log"), "{refused}");

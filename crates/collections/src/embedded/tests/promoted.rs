@@ -1,4 +1,4 @@
-//! A folder whose writer is gone is promoted, and none that somebody may still write.
+//! A folder whose writer is gone is promoted, and no folder that may still have a writer.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{frames, log_of, open, with_batches};
 use crate::embedded::storage::Stored;
 use crate::{Collection, CollectionError, Cut, Home, Limits, Promoted, ReplicaHome, promote};
 
-/// Watches for as long as no test may take; fails it if it watches where it should not.
+/// Watches for as long as no test may take; fails if it watches where it should not.
 fn promoted(folder: &Path, may_watch: bool) -> Result<(Vec<Promoted>, Vec<Cut>), CollectionError> {
     let tell = || assert!(may_watch, "it watches");
     promote(folder, Limits::DEFAULT, Duration::from_secs(60), tell)
@@ -25,7 +25,7 @@ fn untouched(folder: &Path) {
 fn what_a_dead_writer_left_is_shown_by_replicas_and_told() {
     let folder = with_batches(3);
     let log = log_of(&folder);
-    // As after a kill: the last change is not said to be synced, and another is not whole.
+    // As after a kill: the last change is not recorded as synced, and another is incomplete.
     fs::remove_file(folder.path().join("news/items.length")).unwrap();
     let whole = fs::read(&log).unwrap();
     let unsealed = *frames(&whole).last().unwrap();
@@ -42,7 +42,6 @@ fn what_a_dead_writer_left_is_shown_by_replicas_and_told() {
     assert_eq!(cuts.iter().map(|cut| cut.bytes).collect::<Vec<_>>(), [4]);
     assert!(replica.look().is_empty());
     assert_eq!((count(), replica.totals(0).behind.unwrap().bytes), (3, 0));
-    // It is left to the next one.
     assert_eq!(open(folder.path()).named("news").unwrap().told(0).unwrap().items, 3);
 }
 
@@ -54,7 +53,6 @@ fn a_folder_that_somebody_has_is_refused() {
     let refused = promote(folder.path(), Limits::DEFAULT, Duration::ZERO, || ()).unwrap_err();
     assert!(matches!(refused, CollectionError::InUse { .. }), "{refused}");
     drop(home);
-    // One whose lock is not seen here is seen to touch it.
     let lock = File::options().write(true).open(folder.path().join(".lock")).unwrap();
     lock.touch().unwrap();
     let is_over = AtomicBool::new(false);

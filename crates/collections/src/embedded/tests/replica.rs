@@ -1,4 +1,4 @@
-//! A replica shows what the process that writes told as written, and nothing else.
+//! A replica shows what the writing process acknowledged, and nothing else.
 
 use std::fs;
 use std::fs::OpenOptions;
@@ -16,10 +16,8 @@ use crate::{
     ReplicaHome, Settings, Write, contract,
 };
 
-/// What is seen of a collection: its name, what it keeps, its items.
 type Shown = (String, Settings, Vec<String>);
 
-/// All that is seen of a home, and the numbers of its items.
 fn seen(home: &dyn Home, now: i64) -> (Vec<Shown>, Vec<Vec<u64>>) {
     let each = home.all().unwrap().into_iter().map(|collection| {
         let told = collection.told(now).unwrap();
@@ -44,7 +42,7 @@ fn bytes_behind(replica: &ReplicaHome) -> u64 {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
-    /// Steps of chance, logs written anew, collections deleted and made again, the writer opened again.
+    /// Random steps, rewritten logs, collections deleted and made again, a reopened writer.
     #[test]
     fn a_replica_shows_what_was_written(
         steps in contract::steps(),
@@ -62,7 +60,6 @@ proptest! {
                 now += time;
             }
             contract::take(&home, &engine, step, now);
-            // A replica may miss any of what was between.
             if other < 5 {
                 prop_assert!(replica.look().is_empty());
                 prop_assert_eq!(seen(&replica, now).0, seen(&home, now).0);
@@ -90,7 +87,7 @@ proptest! {
         prop_assert!(replica.look().is_empty());
         prop_assert_eq!(seen(&replica, now).0, seen(&home, now).0);
         contract::show_alike(&home, &replica, &engine, now);
-        // As much memory is counted as what is held takes, but for what can be made again.
+        // The counted memory is that of the stored items, except for data that can be made again.
         replica.make_room();
         let held: usize = replica.all().unwrap().iter().map(|one| one.told(now).unwrap().bytes).sum();
         prop_assert_eq!(replica.totals(now).bytes, held);
@@ -112,7 +109,6 @@ fn what_was_not_synced_is_not_shown() {
     let (_, second) = news.write(Write::Put(vec![item(8, "a", 0)]), 0).unwrap();
     assert_eq!(count(), 2);
     assert!(bytes_behind(&replica) > 0);
-    // Who waits for one waits for both.
     news.wait_durable(first).unwrap();
     assert_eq!((count(), bytes_behind(&replica)), (4, 0));
     news.wait_durable(second).unwrap();
@@ -151,7 +147,6 @@ fn damage_is_told_once_and_what_was_read_stays() {
     let whole = fs::read(&log).unwrap();
     let mut damaged = whole.clone();
     damaged[from as usize + 60] ^= 4;
-    // In place, as a disk does it.
     let put = |bytes: &[u8]| fs::write(&log, bytes).unwrap();
     put(&damaged);
     let problems = replica.look();
@@ -161,24 +156,24 @@ fn damage_is_told_once_and_what_was_read_stays() {
     assert_eq!((behind.bytes, behind.unreadable), (whole.len() as u64 - from, 1));
     let count = || replica.get("news").unwrap().told(0).unwrap().items;
     assert_eq!(count(), 2);
-    // Nobody starts on it.
     let refused = ReplicaHome::open(folder.path(), Limits::DEFAULT).unwrap_err();
     assert!(matches!(refused, CollectionError::Damaged { .. }), "{refused}");
     put(&whole);
     assert!(replica.look().is_empty());
     let behind = replica.totals(0).behind.unwrap();
     assert_eq!((count(), behind.bytes, behind.unreadable), (5, 0, 0));
-    // A copy from before takes the place of the log. Beside a record of more it is one that lost its end.
+    // An earlier copy replaces the log. Its record states more bytes, so it is refused as
+    // truncated.
     put(&sound);
     assert!(matches!(&replica.look()[..], [CollectionError::Damaged { .. }]));
     assert_eq!(count(), 5);
     fs::remove_file(folder.path().join("news/items.length")).unwrap();
     put(&sound);
-    // It is looked at less often meanwhile.
+    // It is read less often meanwhile.
     while count() != 2 {
         assert!(replica.look().is_empty());
     }
-    // A collection that cannot be read at all is not there, and told once.
+    // A collection that cannot be read at all is absent, and reported once.
     let other = folder.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("items.log"), "no log").unwrap();
@@ -187,7 +182,7 @@ fn damage_is_told_once_and_what_was_read_stays() {
     assert!(matches!(replica.get("other"), Err(CollectionError::NotServed { .. })));
     assert!(matches!(replica.get("none"), Err(CollectionError::Unknown)));
     assert_eq!(replica.damaged().iter().map(|(name, _)| &**name).collect::<Vec<_>>(), ["other"]);
-    // Without the folder all stays as it was.
+    // Without the folder everything stays as it was.
     let away = folder.path().with_extension("away");
     fs::rename(folder.path(), &away).unwrap();
     assert!(matches!(&replica.look()[..], [CollectionError::Read { .. }]));
@@ -196,7 +191,7 @@ fn damage_is_told_once_and_what_was_read_stays() {
     assert!(replica.look().is_empty());
 }
 
-/// What a crash left at the end of a log is as it was afterwards.
+/// The incomplete end that a crash left is unchanged afterwards.
 #[test]
 fn what_is_read_once_is_what_a_start_finds() {
     let folder = with_killed_batches(4);
@@ -216,7 +211,7 @@ fn what_is_read_once_is_what_a_start_finds() {
         drop(home);
         fs::remove_file(&length).unwrap();
     }
-    // A folder without a log is told of, as by a start.
+    // A folder without a log is reported, as at a start.
     fs::create_dir(folder.path().join("empty")).unwrap();
     let read = ReplicaHome::open_whole(folder.path(), Limits::DEFAULT).unwrap();
     let damaged = read.damaged();
@@ -224,7 +219,7 @@ fn what_is_read_once_is_what_a_start_finds() {
     assert_eq!(read.all().unwrap().len(), 1);
 }
 
-/// Another log whose first bytes are not those of the one that was read.
+/// Another log whose first bytes differ from those of the one that was read.
 #[test]
 fn another_log_in_the_same_file_is_read_from_its_beginning() {
     let (folder, other) = (with_batches(3), with_batches(0));
@@ -239,7 +234,7 @@ fn another_log_in_the_same_file_is_read_from_its_beginning() {
     assert_eq!(seen(&replica, 0).0, seen(&home, 0).0);
 }
 
-/// Readers of alerts go on by these numbers, and vectors are stored by them.
+/// Readers of alerts continue by these numbers, and vectors are stored by them.
 #[test]
 fn items_of_a_log_that_was_written_anew_keep_their_numbers() {
     let held = |items: &[(usize, i64)]| {
@@ -255,7 +250,7 @@ fn items_of_a_log_that_was_written_anew_keep_their_numbers() {
         (&[(1, 0), (2, 0), (3, 0)], &[], 0),
         (&[], &[(1, 0), (2, 0)], 0),
         (&[(5, 0), (1, 0), (2, 0)], &[(1, 0), (9, 0), (2, 0)], 1),
-        // One that was patched is in its place.
+        // A patched item keeps its position.
         (&[(1, 0), (2, 0), (3, 0)], &[(1, 7), (2, 0), (3, 9), (4, 0)], 3),
     ] {
         let (mut from, to) = (held(from), held(to));

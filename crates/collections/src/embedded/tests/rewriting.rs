@@ -1,5 +1,5 @@
-//! A log is written anew while others write to it: what they were told lasts, whatever fails and wherever
-//! the power goes, and they do not wait for the copy.
+//! A log is rewritten while others write to it: acknowledged writes last, whatever fails and
+//! wherever the power goes, and writers do not wait for the copy.
 
 use std::ops::Range;
 use std::path::Path;
@@ -14,8 +14,8 @@ use crate::embedded::tests::simulated::Simulated;
 use crate::embedded::tests::{ids, item};
 use crate::{Collection, CollectionError, Home, Limits, Settings};
 
-/// Items are added and taken out between the copy of a log and its taking the log's place, while some
-/// steps of the disk fail; how many steps there were.
+/// Adds and removes items between copying a log and replacing it, while some steps of the disk
+/// fail; returns the number of steps.
 fn run(fails: Range<usize>, seeds: u64) -> usize {
     let told = format!("steps {fails:?} fail");
     let disk = Simulated::new();
@@ -28,7 +28,6 @@ fn run(fails: Range<usize>, seeds: u64) -> usize {
     let copy = news.log_copy();
     let has_copy = copy.is_ok();
     let (mut kept, mut gone) = ((0..20).collect::<Vec<usize>>(), Vec::new());
-    // What is not known to last may be there or not.
     let mut unknown = Vec::new();
     let note = |answer: Result<_, CollectionError>, at, list: &mut Vec<usize>| match answer {
         Ok(_) => list.push(at),
@@ -49,7 +48,7 @@ fn run(fails: Range<usize>, seeds: u64) -> usize {
     kept.retain(|at| !gone.contains(at) && !unknown.contains(at));
     let steps = disk.steps();
     if fails_once {
-        // Who cannot copy the log leaves nothing behind, and the log goes on.
+        // A failed copy leaves nothing behind, and the log is still used.
         assert!(disk.bytes(&Path::new(LOG).with_extension(UNWHOLE)).is_none(), "{told}");
         assert!(has_copy || kept.contains(&26), "{told}: {kept:?}");
     }

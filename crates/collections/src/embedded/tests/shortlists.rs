@@ -1,4 +1,5 @@
-//! Shortlists hold what is nearest by the vectors themselves, in the memory that is counted.
+//! Shortlists have the items that are nearest by the vectors themselves, in the memory that is
+//! counted.
 
 use std::borrow::Cow;
 use std::fs;
@@ -27,7 +28,6 @@ pub(super) static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
     Engine::open(path.as_ref(), &Default::default()).unwrap()
 });
 
-/// Real texts, each once: lines of documents.
 pub(super) fn real() -> Vec<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/texts.txt");
     fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
@@ -38,7 +38,6 @@ fn vector_of(text: &str) -> Option<Vec<f32>> {
     made.vectors.into_iter().next().unwrap()
 }
 
-/// Items that have a vector.
 type Rows = Vec<(u64, Vec<f32>)>;
 
 fn rows(items: &[(u64, Arc<Item>)]) -> Rows {
@@ -113,7 +112,7 @@ fn the_nearest_of_real_texts_are_on_the_list() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
-    /// However a collection came to what it is, and whatever was asked before.
+    /// Whatever the collection's history, and whatever was ranked before.
     #[test]
     fn a_list_is_what_its_texts_and_items_alone_say(
         words in prop::collection::vec((0usize..12, 0usize..12, 0usize..12), 1..700),
@@ -128,7 +127,7 @@ proptest! {
         let (_home, news) = with(words.iter().map(text), Limits::DEFAULT);
         let asked: Vec<String> = asked.iter().map(|&(x, y)| format!("{} {}", WORDS[x], WORDS[y])).collect();
         let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
-        // Rows of some items are made, then some leave, are replaced and added.
+        // Rows of some items are made, then some items leave, are replaced and added.
         nearest(&news, &ItemSelector { within: Some(-300), ..ItemSelector::default() }, &asked[..1], 3, 0);
         let ids: Vec<String> = removed.iter().map(|at| format!("n{at}")).collect();
         let (gone, replaced) = ids.split_at(ids.len() / 2);
@@ -147,7 +146,6 @@ proptest! {
         };
         let items = all_of(&news, &which);
         let found = nearest(&news, &which, &asked, length, 0);
-        // The same from nothing.
         let fresh = EmbeddedHome::in_memory(Limits::DEFAULT);
         let (fresh, _) = fresh.make("news", Settings::default(), 0).unwrap();
         fresh.put(items.iter().map(|(_, item)| item.as_ref().clone()).collect(), 0).unwrap();
@@ -165,7 +163,7 @@ proptest! {
         one_by_one.sort_unstable();
         one_by_one.dedup();
         prop_assert_eq!(&found, &one_by_one);
-        // And a long enough list has every item that has a vector, and no other.
+        // A long enough list has every item with a vector, and no other.
         let whole = nearest(&news, &which, &asked, 100_000, 0);
         let known = asked.iter().any(|text| vector_of(text).is_some());
         let with_vectors = items.iter().filter(|(_, item)| known && vector_of(&item.text).is_some());
@@ -183,7 +181,7 @@ fn rows_are_paid_for_and_give_way_to_items() {
     let listed = nearest(&news, &all, &["river flood"], 7, 0);
     let rows = home.bytes() - items;
     assert!((250 * 3000..300 * 3500).contains(&rows), "{rows}");
-    // Items need the memory, and the list is the same without any.
+    // Items need the memory, and the list is the same without stored rows.
     let mut next = 3000;
     while home.bytes() > news.told(0).unwrap().bytes {
         assert!(next < 20_000);

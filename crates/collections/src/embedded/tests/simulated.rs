@@ -1,5 +1,6 @@
-//! A disk in memory whose every step can fail, and whose power can go: what was synced is there then, of
-//! the rest any sectors of any file, and of the names of a folder the first so many changes.
+//! A disk in memory whose every step can fail, and which can lose its power: synced data survives;
+//! of the rest any sectors of any file, and the first changes of a folder's names up to any of
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,33 +13,29 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::embedded::log::UNWHOLE;
 use crate::embedded::storage::{Storage, Stored};
 
-/// Bytes that are written as a whole or not at all.
 const SECTOR: usize = 64;
 
 #[derive(Debug, Default, Clone)]
 pub(super) struct Simulated {
     state: Arc<Mutex<State>>,
-    /// Where who makes the file of a log that is not whole yet waits twice, for a test.
+    /// For a test: the barrier at which the thread that makes an unfinished log waits twice.
     gate: Option<Arc<Barrier>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     nodes: Vec<Node>,
-    /// Steps that were asked for.
     steps: usize,
-    /// The step that fails, and how many after it.
     fails: std::ops::Range<usize>,
-    /// The step before which its process is killed, and what is there then.
+    /// The step before which the process is killed, and the state at that moment.
     dies: usize,
     dead: Option<Vec<Node>>,
-    /// Files that were left to others.
+    /// Files whose lock was released.
     unlocked: BTreeSet<usize>,
-    /// Bytes that there is room for beyond what is there; where it is not said, any number.
+    /// Bytes of room left; `None` for any number.
     room: Option<usize>,
 }
 
-/// A file or a folder, wherever its name is.
 #[derive(Debug, Clone)]
 enum Node {
     File { lasting: Vec<u8>, now: Vec<u8>, unsynced: Vec<Write> },
@@ -47,14 +44,12 @@ enum Node {
 
 type Names = BTreeMap<String, usize>;
 
-/// A step that changes a file.
 #[derive(Debug, Clone)]
 enum Write {
     Bytes(usize, Vec<u8>),
     Length(usize),
 }
 
-/// A step that changes the names of a folder.
 #[derive(Debug, Clone)]
 enum Naming {
     Add(String, usize),
@@ -87,7 +82,7 @@ impl Write {
         }
     }
 
-    /// What of it is on a disk whose power went.
+    /// Applies the parts that a disk without power has written.
     fn apply_some(&self, bytes: &mut Vec<u8>, mut chance: impl FnMut() -> bool) {
         match self {
             Self::Bytes(offset, written) => {
@@ -137,7 +132,6 @@ impl State {
         Ok(at)
     }
 
-    /// The folder of a path, and the name there.
     fn place(&mut self, path: &Path) -> io::Result<(usize, String)> {
         let folder = self.node(path.parent().unwrap())?;
         Ok((folder, path.file_name().unwrap().to_str().unwrap().to_owned()))
@@ -150,7 +144,6 @@ impl State {
         Ok(())
     }
 
-    /// Bytes of a file are free again.
     fn free(&mut self, bytes: usize) {
         self.room = self.room.map(|room| room + bytes);
     }
@@ -188,7 +181,7 @@ impl Simulated {
         disk
     }
 
-    /// The same disk, on which who makes the file of a log that is not whole yet waits twice.
+    /// The same disk, with a barrier at which the thread that makes an unfinished log waits twice.
     pub(super) fn with_gate(&self, gate: &Arc<Barrier>) -> Self {
         Self { state: Arc::clone(&self.state), gate: Some(Arc::clone(gate)) }
     }
@@ -197,29 +190,25 @@ impl Simulated {
         self.state.lock()
     }
 
-    /// Steps that were asked for.
     pub(super) fn steps(&self) -> usize {
         self.state().steps
     }
 
-    /// From now on these steps fail, counted from 1.
     pub(super) fn fail(&self, steps: std::ops::Range<usize>) {
         let mut state = self.state();
         (state.steps, state.fails) = (0, steps);
     }
 
-    /// From now on there is room for so many bytes more.
     pub(super) fn fill(&self, room: Option<usize>) {
         self.state().room = room;
     }
 
-    /// This process will be killed before this step, counted from 1. What it does from then on is in vain.
+    /// Kills this process before this step, counted from 1: its later steps have no effect.
     pub(super) fn kill_at(&self, step: usize) {
         let mut state = self.state();
         (state.steps, state.dies, state.dead) = (0, step, None);
     }
 
-    /// Whether the step was asked for at which the process is killed.
     pub(super) fn is_dead(&self) -> bool {
         self.state().dead.is_some()
     }
@@ -233,7 +222,7 @@ impl Simulated {
         Self { state, gate: None }
     }
 
-    /// The disk after its power went: `chance` says of each sector whether it was written.
+    /// The disk after a power failure: `chance` tells of each sector whether it was written.
     pub(super) fn without_power(&self, mut chance: impl FnMut() -> bool) -> Self {
         let disk = self.killed();
         for node in &mut disk.state().nodes {
@@ -259,7 +248,7 @@ impl Simulated {
         disk
     }
 
-    /// The disks that may be found after the process was killed, and so many after the power went.
+    /// The disks that may be found after a kill, and `seeds` of those after a power failure.
     pub(super) fn crashed(&self, seeds: u64) -> impl Iterator<Item = (String, Self)> {
         let without_power = (0..seeds).map(|seed| {
             let mut chance = Chance(seed);
@@ -268,13 +257,11 @@ impl Simulated {
         std::iter::once(("killed".to_owned(), self.killed())).chain(without_power)
     }
 
-    /// Whether who opened a file left it to others.
     pub(super) fn is_unlocked(&self, path: &Path) -> bool {
         let mut state = self.state();
         state.node(path).is_ok_and(|node| state.unlocked.contains(&node))
     }
 
-    /// The bytes of a file.
     pub(super) fn bytes(&self, path: &Path) -> Option<Vec<u8>> {
         let mut state = self.state();
         let node = state.node(path).ok()?;
@@ -282,7 +269,6 @@ impl Simulated {
         Some(now.clone())
     }
 
-    /// Gives a file other bytes, which last.
     pub(super) fn set_bytes(&self, path: &Path, bytes: &[u8]) {
         let mut state = self.state();
         let node = state.node(path).unwrap();
@@ -395,7 +381,6 @@ impl Storage for Simulated {
     }
 }
 
-/// An open file, whatever becomes of its name.
 #[derive(Debug)]
 struct Open {
     disk: Simulated,
@@ -403,7 +388,7 @@ struct Open {
 }
 
 impl Open {
-    /// Asks a step of the file; of one that fails half is done.
+    /// Runs a step of the file; a failing step does half.
     fn with<T>(
         &self,
         step: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>, &mut Vec<Write>, bool) -> T,
@@ -473,8 +458,8 @@ impl Stored for Open {
         })
     }
 
-    /// One that fails forgets what it was to write, so that the next one has nothing to do: some systems
-    /// have it so.
+    /// A failing sync forgets what it was to write, so that the next one has nothing to do: some
+    /// systems behave so.
     fn sync(&self) -> io::Result<()> {
         self.with(|lasting, _, unsynced, fails| {
             for write in unsynced.drain(..).filter(|_| !fails) {

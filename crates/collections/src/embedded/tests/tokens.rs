@@ -1,4 +1,4 @@
-//! The best of what an index of tokens narrows a ranking to are the best of all, bit for bit.
+//! The best of a ranking narrowed by an index of tokens are the best of all, bit for bit.
 
 use cognate::engine::{Query, RankOptions};
 use cognate::methods::Method;
@@ -13,7 +13,6 @@ use crate::{
     Limits, Several, TopQuery,
 };
 
-/// Words of which texts are made: common ones, rare ones, one that the model does not know.
 const WORDS: [&str; 12] =
     ["the", "a", "of", "river", "flood", "city", "quake", "xqzzt", "storm", "garden", "%", "ring"];
 const METHODS: [Method; 4] = [Method::Bm25, Method::Ql, Method::Jaccard, Method::JaccardBag];
@@ -30,7 +29,6 @@ fn chosen(
     news.choose(which, &choice, 0, Cancellation::NEVER).unwrap()
 }
 
-/// The names of the best items for a text with the bits of their scores, and how many have none.
 fn best(
     items: &[(u64, std::sync::Arc<Item>)],
     text: &str,
@@ -124,7 +122,6 @@ fn where_it_does_not_help_all_are_ranked() {
         let found = chosen(&news, &all, (texts, several), (Method::Bm25, length));
         assert_eq!((found.items.len(), found.meant), (2000, 2000), "{texts:?}");
     }
-    // Of kinds four times as many fit.
     assert!(chosen(&news, &all, (&[&long], Several::Each), (Method::Jaccard, 3)).items.len() < 100);
     // Without memory for it a block is used once.
     let items = with(texts(), Limits::DEFAULT).0.bytes();
@@ -138,7 +135,6 @@ fn where_it_does_not_help_all_are_ranked() {
 fn a_question_that_is_given_up_keeps_what_it_made() {
     let (home, news) = with((0..2000).map(|at| format!("river {at}")), Limits::DEFAULT);
     let (looks, before) = (std::cell::Cell::new(0), home.bytes());
-    // After a look for each of four chunks of items.
     let is_cancelled = || looks.replace(looks.get() + 1) == 6;
     let texts = vec![("river", 1.0)];
     let best = TopQuery { engine: &ENGINE, texts, several: Several::Each, length: 5 };
@@ -155,7 +151,7 @@ fn a_question_that_is_given_up_keeps_what_it_made() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
-    /// However a collection came to what it is, and whatever was asked before.
+    /// Whatever the collection's history, and whatever was ranked before.
     #[test]
     fn items_that_come_and_go_change_no_score(
         words in prop::collection::vec(prop::collection::vec(0usize..12, 0..9), 1100..1700),

@@ -1,5 +1,5 @@
-//! Windows that are kept from one request to the next find what windows that are made anew find, name
-//! nothing that left, and are in the memory that is counted.
+//! Stored windows find what rebuilt windows find, name no item that left, and are in the memory
+//! that is counted.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -114,7 +114,7 @@ fn what_late_items_pushed_out_is_in_no_window_that_is_kept() {
     let settings = Settings { max_items: Some(3), ttl_ms: Some(1000), ..Settings::default() };
     let (news, _) = collections.make("news", settings, 0).unwrap();
     matched(&news, &engine, how(100, 0.3), &[0, 1, 2], 2000);
-    // Two come too late in the places of n0 and n1, and are gone with the next.
+    // Two items come too late in the places of n0 and n1, and leave with the next.
     news.put(vec![item(10, "the river", 500), item(11, "the river", 500)], 2000).unwrap();
     let applied = news.put(vec![item(12, "the river", 2000)], 2000).unwrap();
     assert_eq!((applied.left, news.told(2000).unwrap().items), (0, 2));
@@ -140,8 +140,8 @@ fn a_clock_that_begins_anew_brings_nothing_back_that_left() {
     assert!(found[0].new && found[0].nearest.is_empty(), "{found:?}");
 }
 
-/// A request that is given up asks for every text whether it is wanted, changes nothing, and what it made of a
-/// window serves the next.
+/// A cancelled request checks for each text, changes nothing, and its partial window serves the
+/// next request.
 #[test]
 fn a_match_that_is_given_up_changes_nothing() {
     let engine = engine();
@@ -170,17 +170,17 @@ fn a_match_that_is_given_up_changes_nothing() {
         let cancel = Cancellation::when(&is_cancelled);
         let stopped = news.follow(engine.clone(), &asked, more.clone(), now, cancel);
         assert!(matches!(stopped, Err(MatchError::Stopped)), "{after}");
-        // What was in the middle of a second look asks once more before it ends.
+        // A second search that had begun checks once more before it ends.
         assert!(checks.load(Ordering::Relaxed) <= after + 2, "nothing runs on");
         assert_eq!(news.told(now).unwrap().items, all.len());
-        // Texts of the window that were read are read no more.
+        // Texts of the window that were read are not read again.
         let again = AtomicUsize::new(0);
         let count = || again.fetch_add(1, Ordering::Relaxed) == usize::MAX;
         let matched =
             news.follow(engine.clone(), &asked, more.clone(), now, Cancellation::when(&count));
         assert_eq!(matched.unwrap().0, expected, "{after}");
         if after < all.len() {
-            // Of 40 nearest at least two parts are scored before it is asked again.
+            // Of 40 nearest at least two parts are scored between two checks.
             assert!(again.load(Ordering::Relaxed) <= all.len() - after + 5 * more.len());
         }
     }
@@ -197,14 +197,13 @@ fn a_window_is_paid_for_and_gives_way_to_items() {
     matched(&news, &engine, how(500, 0.3), &[0], 0);
     let window = items();
     assert!(window > 500 * dims * 5, "{window}");
-    // Long texts stand in the window once more, and long names in its lists.
+    // A window stores long texts again, and long names in its lists.
     let long = (1..200).map(|at| item(at, &format!("{} {}", text(at), "quake ".repeat(500)), 0));
     let (_, pending) = news
         .follow(engine.clone(), &how(500, 0.3), long.collect(), 0, Cancellation::NEVER)
         .unwrap();
     news.wait_durable(pending).unwrap();
     assert!(items() > window + 199 * 3000, "{} after {window}", items());
-    // Two more windows, and then what is known is too much: the one that was not asked for longest goes.
     matched(&news, &engine, how(400, 0.3), &[200], 0);
     matched(&news, &engine, how(300, 0.3), &[201], 0);
     assert_eq!(news.windows.len(), 3);
@@ -214,7 +213,7 @@ fn a_window_is_paid_for_and_gives_way_to_items() {
     let many = free / 1400;
     news.put((0..many).map(|at| item(1000 + at, &large, 0)).collect(), 0).unwrap();
     assert_eq!((news.windows.len(), items()), (0, 0), "items need the memory");
-    // Where there is none for a window, that is said, and nothing is added.
+    // If there is no memory for a window, the request says so and adds nothing.
     let before = news.told(0).unwrap().items;
     let asked = news.follow(
         engine.clone(),
@@ -241,7 +240,6 @@ fn a_window_gives_way_to_items_of_another_collection() {
     let many = room / 2 / 1400;
     other.put((0..many).map(|at| item(at, &"x".repeat(1000), 0)).collect(), 0).unwrap();
     assert_eq!(news.windows.len(), 0);
-    // It is made again once there is room, and finds what was there.
     other.put(vec![item(0, "short", 0)], 0).unwrap();
     assert_eq!(named(&matched(&news, &engine, how(200, 0.3), &[5], 0)), ["n0"]);
 }
@@ -261,7 +259,7 @@ fn as_many_windows_are_kept_as_are_asked_for_in_turn() {
         matched(&news, &engine, how(last, 0.3), &[last], 0);
     }
     assert_eq!(news.windows.len(), 4);
-    // What replaces or takes out items makes them all useless.
+    // Replacing or removing items invalidates all windows.
     news.remove(&["n0"], 0).unwrap();
     matched(&news, &engine, how(49, 0.3), &[90], 0);
     assert_eq!(news.windows.len(), 1);
@@ -269,8 +267,8 @@ fn as_many_windows_are_kept_as_are_asked_for_in_turn() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-    /// Requests with settings in turn, items that are loaded, taken out, too old and matched again between
-    /// them; after each, the items have the same events of the same sizes.
+    /// Requests with settings in turn; between them items are loaded, removed, expired and matched
+    /// again; after each, the items have the same events of the same sizes.
     #[test]
     fn kept_windows_find_what_fresh_ones_find(
         steps in prop::collection::vec((0u8..11, 0usize..60, 1usize..5, 0i64..60), 1..40),
@@ -291,7 +289,6 @@ proptest! {
                 each.map(|(place, &at)| item(at, &text(at), time(place))).collect::<Vec<_>>()
             };
             let ids: Vec<usize> = match kind {
-                // New names, mostly.
                 0..7 => (0..count).map(|place| 100 + step * 5 + place).collect(),
                 _ => (at..at + count).collect(),
             };
@@ -326,7 +323,6 @@ proptest! {
             let (kept, fresh): (Vec<_>, Vec<_>) = (held(&kept), held(&fresh));
             prop_assert_eq!(kept, fresh);
         }
-        // All that was taken is given back.
         for one in collections.each() {
             collections.delete(one.name()).unwrap();
         }

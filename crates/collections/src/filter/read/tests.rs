@@ -1,4 +1,4 @@
-//! What is wrong with a filter is told with its place, and before much of it was read.
+//! Errors of a filter state their position, and little is read before them.
 
 use serde_json::{Value, json};
 

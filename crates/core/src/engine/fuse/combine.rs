@@ -13,11 +13,11 @@
 
 use crate::engine::fuse::FuseBy;
 
-/// Added to each rank, so that the first places do not outweigh all others.
+/// Added to each rank, so that the first ranks do not outweigh all others.
 const RANKS: f64 = 60.0;
 
-/// The score of each candidate from a column of scores a part, in which what is no finite number is
-/// no score; negative infinity for a candidate that no part scores.
+/// The score of each candidate from a column of scores for each part; an infinite score or NaN is
+/// none; negative infinity for a candidate that no part scores.
 pub fn combine<C: AsRef<[f64]>>(by: FuseBy, columns: &[C], weights: &[f64]) -> Vec<f64> {
     let columns: Vec<&[f64]> = columns.iter().map(AsRef::as_ref).collect();
     let length = columns.iter().map(|column| column.len()).max().unwrap_or(0);

@@ -1,10 +1,10 @@
-//! Several rankings of the same candidates made one: by methods of this engine, and by numbers that
-//! the caller brings along (a *run*, as of a search engine).
+//! Fuses several rankings of the same candidates: by methods of this engine, and by scores that the
+//! caller provides (a *run*, as of a search engine).
 //!
-//! What a candidate's place or score with each part comes to is in [`combine`]; weights are shares:
-//! each is divided by their sum. Scores of a fusion depend on the whole list of candidates, but what
-//! the parts score mostly does not, so a long list can be scored in parts and put together at the end. Which fusions are worth having, and how weights are learned,
-//! is not known here.
+//! [`combine`] turns a candidate's rank or score with each part into the fused score; weights are
+//! divided by their sum. Scores of a fusion depend on the whole list of candidates, but mostly the
+//! scores of its parts do not, so a long list can be scored in parts and put together at the end.
+//! Which fusions are worth having, and how weights are learned, is not known here.
 
 mod combine;
 mod scores;
@@ -35,7 +35,7 @@ pub enum FuseBy {
 }
 
 impl FuseBy {
-    /// Every way.
+    /// Every rule.
     pub const ALL: [Self; 2] = [Self::Rrf, Self::Zscore];
 
     /// Its name.
@@ -46,7 +46,7 @@ impl FuseBy {
         }
     }
 
-    /// Between which numbers fused scores lie; infinite where they have no bound.
+    /// The range of fused scores; infinite where they have no bound.
     pub fn range(self) -> (f32, f32) {
         match self {
             Self::Rrf => (0.0, 1.0 / 61.0),
@@ -66,9 +66,9 @@ impl FuseBy {
 /// The source of a part's scores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A method; without a measure by its own.
+    /// A method, with a measure or by its own.
     Method(Method, Option<Measure>),
-    /// Numbers of the caller, by their name.
+    /// Scores of the caller, by the run's name.
     Run(String),
 }
 
@@ -81,7 +81,7 @@ pub struct Part {
     pub weight: f64,
 }
 
-/// Rankings that become one, and how.
+/// Rankings to fuse, their weights, and the rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fusion {
     by: FuseBy,
@@ -94,10 +94,10 @@ pub enum FuseError {
     /// There are no parts, or too many.
     #[error("expected 1 to {MOST_PARTS} parts, got {0}")]
     Parts(usize),
-    /// A weight that is not a number from 0 up.
+    /// A weight that is negative or not a number.
     #[error("part {part}: expected a weight from 0 up")]
     Weight {
-        /// Its place among the parts.
+        /// Its index among the parts.
         part: usize,
     },
     /// Every weight is 0.
@@ -106,7 +106,7 @@ pub enum FuseError {
 }
 
 impl Fusion {
-    /// Rankings to be fused.
+    /// Checks the number of parts and their weights.
     pub fn new(by: FuseBy, parts: Vec<Part>) -> Result<Self, FuseError> {
         if parts.is_empty() || parts.len() > MOST_PARTS {
             return Err(FuseError::Parts(parts.len()));
@@ -132,7 +132,7 @@ impl Fusion {
         &self.parts
     }
 
-    /// The methods among them, each with its place and measure.
+    /// The methods among them, each with its index and measure.
     pub fn methods(&self) -> impl Iterator<Item = (usize, Method, Option<Measure>)> {
         let method = |(place, part): (usize, &Part)| match part.source {
             Source::Method(method, measure) => Some((place, method, measure)),
@@ -141,7 +141,7 @@ impl Fusion {
         self.parts.iter().enumerate().filter_map(method)
     }
 
-    /// The caller's numbers among them, each with its place and name.
+    /// The caller's runs among them, each with its index and name.
     pub fn runs(&self) -> impl Iterator<Item = (usize, &str)> {
         self.parts.iter().enumerate().filter_map(|(place, part)| match &part.source {
             Source::Run(name) => Some((place, name.as_str())),
@@ -151,8 +151,8 @@ impl Fusion {
 }
 
 impl Fusion {
-    /// The method that texts are to be read for, so that every part can score them: the first that
-    /// needs words, or else the first; without any the one given.
+    /// The method to read texts for, so that every part can score them: the first that needs words,
+    /// or else the first; `otherwise` if there is none.
     pub fn reading(&self, otherwise: Method) -> Method {
         let methods = || self.methods().map(|(_, method, _)| method);
         let words = methods().find(|method| method.info().reads == Reads::Words);
@@ -161,7 +161,8 @@ impl Fusion {
 }
 
 impl Engine {
-    /// Whether every part of a fusion can be asked at all; if not, which part cannot and why.
+    /// Whether the model can serve every part of a fusion; else the first part that it cannot, and
+    /// why.
     pub fn check_fusion(&self, fusion: &Fusion, query: &Query) -> Result<(), (usize, QueryError)> {
         fusion.methods().try_for_each(|(place, method, measure)| {
             self.check(&Query { method, measure, ..*query }).map_err(|error| (place, error))

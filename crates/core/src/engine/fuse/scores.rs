@@ -1,5 +1,4 @@
-//! What the parts of a fusion score, a ranking each of which the order does not matter, and the ranking that
-//! they make together.
+//! The scores of a fusion's parts, as unsorted rankings, and the fused ranking.
 
 use std::cmp::Ordering;
 
@@ -44,9 +43,10 @@ impl Fusion {
 }
 
 impl Ranking {
-    /// Candidates by fused scores, with what was noted of them when they were read. Scores have double
-    /// precision so that none becomes equal to another by being rounded. Boosts change fused scores, standardised ones where that is how they are
-    /// fused. Best first, equal scores by index; what has none is unscored.
+    /// A ranking by fused scores, with the notes of reading the candidates. Scores have double
+    /// precision so that rounding makes none equal to another. Boosts change fused scores,
+    /// standardised ones in a fusion by z-scores. Best first, equal scores by index; a candidate
+    /// without a score is unscored.
     pub(in crate::engine) fn fused(
         self,
         scores: &[f64],

@@ -1,5 +1,5 @@
-//! A text at work against which every method of a fusion scores: candidates are read once, whatever
-//! the number of methods.
+//! A text prepared for every method of a fusion: candidates are read once, whatever the number of
+//! methods.
 
 use crate::engine::fuse::Fusion;
 use crate::engine::workspace::Workspace;
@@ -11,9 +11,10 @@ use crate::model::Phrase;
 const BLOCK: usize = 32;
 
 impl Engine {
-    /// The fused score of each candidate, in the double precision that they are ranked by, negative infinity
-    /// for one that no part scores; and the candidates that were cut short. Without a text the caller's
-    /// numbers alone score. `runs` are these in the order in which the fusion names them.
+    /// The fused score of each candidate, in the double precision that ranks them, negative
+    /// infinity for a candidate that no part scores; and the candidates that were cut short.
+    /// Without a text only the caller's runs score. `runs` are in the order in which the fusion
+    /// names them.
     pub fn fused_scores<T: AsRef<str>>(
         &self,
         text: Option<&str>,
@@ -75,25 +76,23 @@ impl Engine {
     }
 }
 
-/// See [`Engine::fuse_session`].
 pub(in crate::engine) struct FuseSession<'s, 'e> {
     engine: &'e Engine,
     query: Query,
     query_truncated: bool,
     /// The share of listed words of the query, if requested.
     query_share: Option<f32>,
-    /// One for each method, in the order of the fusion.
+    /// A scoring for each method, in the order of the fusion.
     scorings: Vec<Scoring<'s>>,
-    /// Used again for every block.
     free: Vec<Phrase<'e>>,
     workspace: &'s mut Workspace<'e>,
 }
 
 struct Scoring<'s> {
     info: &'static Info,
-    /// Whether a candidate's score depends on the others: by the tokens of all.
+    /// Whether a candidate's score depends on the tokens of the other candidates.
     whole: bool,
-    /// None if the query has nothing to be scored by.
+    /// `None` if the query has nothing to be scored by.
     against: Option<Box<dyn Against + 's>>,
     scratch: Scratch,
 }
@@ -105,8 +104,8 @@ struct Group<'e> {
     indexes: Vec<usize>,
 }
 
-/// Candidates with a known word, and those with tokens alone: a method that needs words must see no
-/// others.
+/// Candidates with a known word, and those with tokens alone: a method that needs words must not
+/// see the latter.
 #[derive(Default)]
 struct Read<'e> {
     worded: Group<'e>,
@@ -114,9 +113,6 @@ struct Read<'e> {
 }
 
 impl<'e> FuseSession<'_, 'e> {
-    /// Scores a list of candidates by every method of the fusion: a ranking each, of which the first notes
-    /// what was read. Before each block of candidates `go_on` is asked; once that says no, what is answered
-    /// is not whole.
     pub(in crate::engine) fn score<T: AsRef<str>>(
         &mut self,
         candidates: &[T],
@@ -128,7 +124,7 @@ impl<'e> FuseSession<'_, 'e> {
             ..Ranking::default()
         };
         if self.scorings.is_empty() {
-            // The caller's numbers alone: no text has to be read.
+            // The caller's runs alone: no text has to be read.
             return Ok(vec![notes]);
         }
         let mut scored: Vec<Vec<Ranked>> = Vec::with_capacity(self.scorings.len());
@@ -168,12 +164,10 @@ impl<'e> FuseSession<'_, 'e> {
         Ok(scored.into_iter().map(ranking).collect())
     }
 
-    /// Hands memory back to the workspace.
     fn end(self) {
         self.workspace.take_back(self.free);
     }
 
-    /// Looks up a block of candidates, of which the first has the index `first`.
     fn read_block<T: AsRef<str>>(
         &mut self,
         block: &[T],
@@ -222,7 +216,6 @@ impl<'e> FuseSession<'_, 'e> {
 }
 
 impl Scoring<'_> {
-    /// Scores these candidates, whose indexes stand in the same order.
     fn score(
         &mut self,
         phrases: &[Phrase<'_>],
@@ -237,7 +230,6 @@ impl Scoring<'_> {
         self.note(&scores, indexes, scored)
     }
 
-    /// Scores candidates of which the tokens were stored.
     fn score_list(
         &mut self,
         posts: &Posts,

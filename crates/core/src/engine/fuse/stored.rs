@@ -1,9 +1,10 @@
-//! Fusions kept in the model file, each under a name: section `fused`, which has settings alone.
+//! Fusions stored in the model file, each under a name: section `fused`, which has settings alone.
 //!
-//! They are JSON: an object that holds, for each name, `by`, `parts` and how the weights were learned.
-//! A part is `{"method", "measure"?, "weight"}` or `{"scores", "weight"}`. Requests call the fusion of
-//! the name `NAME` `fused:NAME`; names are matched as those of methods are. A part may be a method
-//! that this version does not know: then that fusion cannot be used, and the model can.
+//! They are JSON: an object that holds, for each name, `by`, `parts` and how the weights were
+//! learned. A part is `{"method", "measure"?, "weight"}` or `{"scores", "weight"}`. Requests call
+//! the fusion of the name `NAME` `fused:NAME`; names are matched as those of methods are. A part
+//! may be a method that this version does not know: then that fusion cannot be used, but the model
+//! can.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -65,7 +66,7 @@ pub struct Learned {
     pub map: f64,
 }
 
-/// A fusion of a model, ready to be asked where the model can serve its parts.
+/// A fusion of a model, usable if the model can serve its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FusedMethod {
     name: Arc<str>,
@@ -104,7 +105,7 @@ impl FusedMethod {
 /// Why a fusion cannot be stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeepError {
-    /// A name that requests could not call it by.
+    /// A name that requests could not use.
     #[error(
         "`{0}` cannot be the name of a fused method: expected 1 to {LONGEST_NAME} small letters, \
          digits, `-` and `.`, the first a letter or a digit"
@@ -173,7 +174,8 @@ impl Fusions {
     }
 }
 
-/// The stored fusion, or why this version cannot use it; a fusion that no version could use is an error.
+/// The stored fusion, or why this version cannot use it; a fusion that no version could use is an
+/// error.
 fn fusion(stored: &StoredFusion) -> Result<Result<Fusion, Unavailable>, String> {
     let mut parts = Vec::new();
     let mut unavailable = None;
@@ -206,19 +208,19 @@ fn fusion(stored: &StoredFusion) -> Result<Result<Fusion, Unavailable>, String> 
     Ok(unavailable.map_or(Ok(fusion), Err))
 }
 
-/// What ranks candidates: a method or a fusion.
+/// A method or a fusion that ranks candidates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Ranker<'e> {
     /// A method.
     Method(Method),
-    /// Several made one, as the model has it.
+    /// A fusion that the model stores.
     Fused(&'e FusedMethod),
 }
 
 /// Why a fused method cannot answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FusedProblem {
-    /// The model has none of that name.
+    /// The model has no fusion of that name; these exist.
     #[error("is none of the model's fused methods; it has {}", listed(.0))]
     Unknown(Vec<Arc<str>>),
     /// A fusion can only rank.
@@ -250,7 +252,7 @@ impl Engine {
         }
     }
 
-    /// The fused method of that name, if it is the name of one at all.
+    /// The fused method of that name; `None` if the name does not begin with `fused:`.
     pub(in crate::engine) fn fused(&self, name: &str) -> Option<Result<&FusedMethod, QueryError>> {
         // Names are short; a long one is no name, and is not worth the copying.
         let short: String = name.trim().chars().take(PREFIX.len() + LONGEST_NAME + 1).collect();

@@ -1,5 +1,5 @@
-//! The best of candidates of which only upper bounds are known: candidates are scored by bound, best
-//! first, until no bound left can reach the results. What is left out could not have been among them,
+//! The best of candidates with known upper bounds: candidates are scored by bound, best first,
+//! until no bound left can reach the results. Candidates left out could not have been among them,
 //! ties included, so the answer is the same bit for bit.
 
 use std::cmp::Ordering;
@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 
 use crate::engine::{QueryError, RankOptions, Ranked};
 
-/// A result that is greater the worse it is, so that a heap shows the worst of the best.
+/// Ordered so that the worst result is the greatest and on top of a heap.
 struct Worst(Ranked);
 
 impl Ord for Worst {
@@ -30,8 +30,8 @@ impl PartialEq for Worst {
 
 impl Eq for Worst {}
 
-/// The best of candidates of which upper bounds are known, the best bound first, in the order of
-/// results; and how many had to be scored to know.
+/// The best candidates in the order of results, from their upper bounds, the best bound first; and
+/// how many had to be scored.
 pub(super) fn best_of_bounded(
     bounds: &[Ranked],
     options: &RankOptions,
@@ -42,7 +42,7 @@ pub(super) fn best_of_bounded(
     let mut scored = 0;
     for bound in bounds {
         let full = best.len() >= most;
-        // A score equal to its bound would still stand behind an equal one of a lower index.
+        // A score equal to its bound would still rank behind an equal one of a lower index.
         let behind = |worst: &Worst| bound.order(&worst.0) == Ordering::Greater;
         if !options.wants(bound.score) || (full && best.peek().is_none_or(behind)) {
             // Bounds after this one are no better.

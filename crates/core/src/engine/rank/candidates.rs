@@ -1,5 +1,5 @@
-//! The candidates of a list that are ranked: without those that are excluded, with their boosts, and with
-//! the places that they have in the whole list. What excludes a candidate is the caller's rule.
+//! The candidates of a list that are ranked: without excluded ones, with their boosts, and with
+//! their indices in the whole list. The caller decides which are excluded.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,18 +13,18 @@ use crate::engine::{Place, QueryError, Ranking};
 pub struct Candidates<'c, T> {
     all: &'c [T],
     ranked: Vec<&'c T>,
-    /// The place in the whole list of each that is ranked; none where all are.
+    /// The index in the whole list of each ranked candidate; `None` if all are ranked.
     places: Option<Vec<usize>>,
     by: BoostBy,
     /// The boost of each ranked candidate; empty if no candidate has one.
     boosts: Vec<Option<f32>>,
-    /// The group of each of the whole list that has one; empty if they are not grouped.
+    /// The group of each candidate of the whole list; empty if they are not grouped.
     groups: Vec<Option<Cow<'c, str>>>,
     /// Most results of a group.
     per_group: usize,
-    /// The caller's numbers of the ranked candidates.
+    /// The caller's scores of the ranked candidates, for each run.
     runs: Vec<Vec<f64>>,
-    /// The vector of each ranked candidate, if these were made before.
+    /// The vector of each ranked candidate, if they were made before.
     kept: Option<Vec<KeptText<'c>>>,
 }
 
@@ -44,7 +44,7 @@ impl<'c, T> Candidates<'c, T> {
         }
     }
 
-    /// The candidates that are not excluded; to be said before what their boosts, numbers and vectors are.
+    /// Leaves out excluded candidates; call it before boosts, runs and vectors are set.
     pub fn without(self, excludes: impl Fn(&T) -> bool) -> Self {
         let stays = self.all.iter().enumerate().filter(|(_, candidate)| !excludes(candidate));
         let (places, ranked) = stays.unzip();
@@ -60,28 +60,26 @@ impl<'c, T> Candidates<'c, T> {
         Self { by, boosts, ..self }
     }
 
-    /// The same candidates, of which so many of each group are results, the best of it.
+    /// Groups the candidates; at most `per_group` of each group, its best, are results.
     pub fn grouped(self, per_group: usize, group: impl Fn(&'c T) -> Option<Cow<'c, str>>) -> Self {
         Self { groups: self.all.iter().map(group).collect(), per_group, ..self }
     }
 
-    /// The same candidates with numbers of the caller's, a list for each run that a fusion names.
+    /// Adds the caller's scores, a list for each run that a fusion names.
     pub fn with_runs(self, runs: Vec<Vec<f64>>) -> Self {
         Self { runs, ..self }
     }
 
-    /// The same candidates with vectors that were made before and [stand for
-    /// them](crate::Engine::ranks_kept).
+    /// Adds vectors that were made before and [replace the texts](crate::Engine::ranks_kept).
     pub fn with_vectors(self, kept: Option<Vec<KeptText<'c>>>) -> Self {
         Self { kept, ..self }
     }
 
-    /// Whether some of them are left out for better ones of their group.
+    /// Whether candidates may be left out for better ones of their group.
     pub(super) fn are_grouped(&self) -> bool {
         !self.groups.is_empty()
     }
 
-    /// Leaves the best results of each group, and those of none; at most so many in all.
     pub(super) fn leave_best_of_groups(&self, ranking: &mut Ranking, most: usize) {
         let (mut seen, mut left) = (HashMap::<&str, usize>::new(), 0);
         ranking.results.retain(|result| {
@@ -97,7 +95,7 @@ impl<'c, T> Candidates<'c, T> {
         });
     }
 
-    /// Whether vectors stand for them.
+    /// Whether stored vectors replace their texts.
     pub fn have_vectors(&self) -> bool {
         self.kept.is_some()
     }
@@ -120,23 +118,20 @@ impl<'c, T> Candidates<'c, T> {
         &self.ranked
     }
 
-    /// Some of those that are ranked, and their boosts.
     pub(super) fn part(&self, part: Range<usize>) -> (&[&'c T], Boosts<'_>) {
         let of = self.boosts.get(part.clone()).unwrap_or_default();
         (self.ranked.get(part).unwrap_or_default(), Boosts { by: self.by, of })
     }
 
-    /// The boosts of all that are ranked.
     pub(super) fn boosts(&self) -> Boosts<'_> {
         Boosts { by: self.by, of: &self.boosts }
     }
 
-    /// The place in the whole list of one of those that are ranked.
+    /// The index in the whole list of a ranked candidate.
     pub fn place(&self, index: usize) -> usize {
         self.places.as_ref().and_then(|places| places.get(index)).copied().unwrap_or(index)
     }
 
-    /// Gives an error the place in the whole list of the candidate at fault.
     pub(super) fn restored(&self, error: QueryError) -> QueryError {
         match error.place() {
             Some(Place::Candidate(index)) => error.placed(Place::Candidate(self.place(index))),
@@ -144,7 +139,7 @@ impl<'c, T> Candidates<'c, T> {
         }
     }
 
-    /// Gives the candidates of a ranking their places in the whole list.
+    /// Sets the indices of a ranking to those in the whole list.
     pub(super) fn restore(&self, ranking: &mut Ranking) {
         let Some(places) = &self.places else { return };
         let listed = ranking.unscored.iter_mut().chain(&mut ranking.truncated);

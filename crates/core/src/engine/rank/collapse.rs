@@ -1,4 +1,4 @@
-//! Candidates that are nearly the same are folded into the best of them.
+//! Merges candidates that are nearly the same into the best of them.
 
 use std::cmp::Ordering;
 
@@ -15,9 +15,7 @@ const MOST_BLOCK: usize = 1024;
 
 /// A candidate and its duplicates.
 pub(super) struct Fold {
-    /// The best of them.
     pub(super) best: Ranked,
-    /// The others, best first.
     pub(super) duplicates: Vec<Duplicate>,
 }
 
@@ -31,9 +29,10 @@ pub struct Duplicate {
 }
 
 impl Engine {
-    /// Folds scored candidates, best first: one that is at least so much like a better one that stands
-    /// for itself is a duplicate of the best such. At most `wanted` stand for themselves; candidates
-    /// after the last of them are not looked at. `check` is asked again and again.
+    /// Folds scored candidates, best first: a candidate whose similarity to a better representative
+    /// reaches the threshold is a duplicate of the best such. There are at most `wanted`
+    /// representatives; candidates after the last of them are not compared. `check` is called
+    /// repeatedly.
     pub(super) fn collapse<T: AsRef<str>, E: From<QueryError>>(
         &self,
         ranked: &[Ranked],
@@ -91,7 +90,7 @@ impl Engine {
 }
 
 impl Fold {
-    /// Takes those of the found that belong to no other.
+    /// Takes those of `found` that belong to no other fold.
     fn take(&mut self, found: Vec<(usize, f32)>, loose: &mut [Option<Ranked>]) {
         for (place, similarity) in found {
             if let Some(ranked) = loose.get_mut(place).and_then(Option::take) {
@@ -102,7 +101,8 @@ impl Fold {
 }
 
 impl Panel<'_> {
-    /// The texts from a place on whose similarity to a text is at least `least`, with the similarity.
+    /// The texts from an index on whose similarity to a text is at least `least`, with the
+    /// similarity.
     fn alike(
         &self,
         one: &Phrase<'_>,

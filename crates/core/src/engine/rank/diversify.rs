@@ -1,5 +1,5 @@
-//! Maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998): of candidates that are much like
-//! what was asked, those that are not like the ones before them.
+//! Maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998): of relevant candidates,
+//! prefers those that are not like the ones before them.
 
 use crate::engine::rank::panel::Panel;
 use crate::engine::workspace::Workspace;
@@ -12,8 +12,8 @@ pub struct Diversify {
     /// The factor of a candidate's score, against its similarity to the results before it: 1 leaves the
     /// order of scores as it is.
     pub lambda: f64,
-    /// How many of the best are reordered; none means [`Diversify::POOL`] times the results
-    /// wanted, or [`Diversify::MOST_POOL`] where all are.
+    /// How many of the best are reordered; `None` means [`Diversify::POOL`] times the wanted
+    /// results, or [`Diversify::MOST_POOL`] if all are wanted.
     pub pool: Option<usize>,
 }
 
@@ -22,7 +22,7 @@ impl Diversify {
     pub const POOL: usize = 4;
     /// Most candidates that are reordered.
     pub const MOST_POOL: usize = 1000;
-    /// The factor of a score where nothing else is asked.
+    /// The default factor of a score.
     pub const LAMBDA: f64 = 0.7;
 }
 
@@ -37,7 +37,7 @@ pub(super) const MOST_TOKENS: usize = 1 << 16;
 
 /// A candidate of the pool that is not chosen yet.
 struct Left {
-    /// Its place in the order of scores.
+    /// Its index in the order of scores.
     place: usize,
     ranked: Ranked,
     /// Its similarity to the most similar chosen candidate.
@@ -53,11 +53,11 @@ impl Left {
 }
 
 impl Engine {
-    /// Puts the first `wanted` of a pool of scored candidates, best first, into the order of maximal
-    /// marginal relevance: again and again the candidate for which `lambda` times its score, less
-    /// `1 - lambda` times how much it is like the chosen one that it is most like, is largest; of
-    /// equals the one with the better score. The others follow by their scores. A `lambda` of 1 leaves
-    /// the order as it is. `check` is asked before each choice.
+    /// Puts the first `wanted` of a pool of scored candidates, best first, into the order of
+    /// maximal marginal relevance: each time the candidate for which `lambda` times its score, less
+    /// `1 - lambda` times its highest similarity to a chosen one, is largest; of equals the one
+    /// with the better score. The others follow by their scores. A `lambda` of 1 leaves the order
+    /// as it is. `check` is called before each choice.
     pub fn diversify<T: AsRef<str>, E: From<QueryError>>(
         &self,
         pool: &mut [Ranked],
@@ -123,7 +123,6 @@ impl Engine {
     }
 }
 
-/// Refuses more tokens than may be in memory to be compared with each other.
 pub(super) fn together(tokens: usize) -> Result<(), QueryError> {
     match tokens > MOST_TOKENS {
         true => Err(QueryError::TooMuchTogether { limit: MOST_TOKENS, actual: tokens }),

@@ -1,4 +1,5 @@
-//! Candidates whose vectors were made before: ranked as their texts are, bit for bit, without reading these.
+//! Ranks candidates by vectors that were made before: the same results as by their texts, bit for
+//! bit, without reading these.
 
 use crate::engine::rank::liked::{Sides, Sums};
 use crate::engine::rank::panel::{Panel, may_be_same};
@@ -22,15 +23,16 @@ pub enum KeptText<'k> {
 }
 
 impl Engine {
-    /// Whether vectors that were made before can stand for candidates in a question: those of a method
-    /// that has vectors, of texts that are read as they are when nothing else is asked.
+    /// Whether vectors that were made before can replace the texts of candidates in a question:
+    /// those of a method that has vectors, if the question needs nothing else of the texts.
     pub fn ranks_kept(&self, query: &Query) -> bool {
         let plain = !query.truncate && !query.refuse_unscored && !query.coverage;
         plain && matches!(self.scorer(query.method), Ok(Scorer::Embed(_)))
     }
 
-    /// The best of kept candidates for liked texts, or for one text as the only liked one. Before each text
-    /// and block of candidates `go_on` is asked; once that says no, what is answered is not whole.
+    /// The best candidates, by their stored vectors, for liked texts, or for one text as the only
+    /// liked one. `go_on` is called before each text and block of candidates; once it returns
+    /// false, the answer is incomplete.
     pub(super) fn rank_kept<T: AsRef<str>>(
         &self,
         (sides, likes): (&Sides<'_>, &Likes<'_>),
@@ -97,7 +99,6 @@ impl Engine {
 }
 
 impl Ranking {
-    /// Notes that a candidate has no score.
     fn leave(&mut self, index: usize, reason: Reason) {
         self.unscored.push(index);
         self.reasons.push(reason);

@@ -1,6 +1,6 @@
-//! Candidates by their similarity to liked texts and dissimilarity to disliked ones. The scores with each
-//! text are those of a ranking for it alone. Texts are added up in the order of their bytes, not as given,
-//! so that sums have the same bits.
+//! Candidates by their similarity to liked texts and dissimilarity to disliked ones. The scores
+//! with each text are those of a ranking for it alone. Texts are added up in the order of their
+//! bytes, not as given, so that sums have the same bits in any order.
 
 use std::borrow::Cow;
 
@@ -37,9 +37,9 @@ pub enum Strategy {
 /// Liked and disliked texts.
 #[derive(Debug, Clone)]
 pub struct Likes<'t> {
-    /// Texts that a candidate should be like.
+    /// Texts that candidates should be like.
     pub liked: Vec<Liked<'t>>,
-    /// Texts that it should not be like.
+    /// Texts that candidates should not be like.
     pub disliked: Vec<Cow<'t, str>>,
     /// How the scores with the liked texts are combined.
     pub strategy: Strategy,
@@ -48,13 +48,13 @@ pub struct Likes<'t> {
 }
 
 impl<'t> Likes<'t> {
-    /// Texts that count alike, of which the best score counts.
+    /// Texts of equal weight, of which the best score counts.
     pub fn any_of(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let liked = texts.into_iter().map(|text| Liked { text: text.into(), weight: 1.0 });
         Self { liked: liked.collect(), ..Self::default() }
     }
 
-    /// The factor of the best score with a disliked text where nothing else is asked.
+    /// The default factor of the best score with a disliked text.
     pub const UNLIKE_WEIGHT: f32 = 0.5;
 }
 
@@ -70,17 +70,16 @@ impl Default for Likes<'_> {
     }
 }
 
-/// Places of the liked and disliked texts that have nothing to be scored by.
+/// Indices of the liked and disliked texts that have nothing to be scored by.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UnscoredLikes {
-    /// Places of liked texts.
+    /// Indices of liked texts.
     pub liked: Vec<usize>,
-    /// Places of disliked texts.
+    /// Indices of disliked texts.
     pub disliked: Vec<usize>,
 }
 
 impl Engine {
-    /// Refuses a method whose scores do not say how alike two texts are.
     pub(super) fn check_likes(&self, query: &Query) -> Result<(), QueryError> {
         let info = query.method.info();
         self.check(query)?;
@@ -90,8 +89,9 @@ impl Engine {
         }
     }
 
-    /// The best candidates by how alike they are to liked texts and not to disliked ones. Before each
-    /// text and block of candidates `go_on` is asked; once that says no, what is answered is not whole.
+    /// The best candidates by their similarity to liked texts and dissimilarity to disliked ones.
+    /// `go_on` is called before each text and block of candidates; once it returns false, the
+    /// answer is incomplete.
     pub(super) fn rank_liked<T: AsRef<str>>(
         &self,
         (sides, likes): (&Sides<'_>, &Likes<'_>),
@@ -143,7 +143,6 @@ impl Engine {
 pub(super) struct Sides<'e> {
     pub(super) liked: Vec<(AskedText<'e>, f32)>,
     pub(super) disliked: Vec<AskedText<'e>>,
-    /// Those that have nothing to be scored by.
     pub(super) unscored: UnscoredLikes,
     /// The share of listed words of one text, if requested.
     pub(super) query_known: Option<f32>,
@@ -194,7 +193,6 @@ impl Sides<'_> {
         liked.chain(disliked).filter(|(one, _)| one.known)
     }
 
-    /// A ranking without a candidate.
     pub(super) fn ranking(&self, measure: Measure) -> Ranking {
         let mut all = self.liked.iter().map(|(one, _)| one).chain(&self.disliked);
         let (query_truncated, query_known) = (all.any(|one| one.truncated), self.query_known);
@@ -203,7 +201,7 @@ impl Sides<'_> {
 }
 
 impl Ranking {
-    /// Adds the candidates of a block by what their scores came to.
+    /// Adds the candidates of a block with their combined scores.
     pub(super) fn add_sums(
         &mut self,
         sums: &Sums,
@@ -221,13 +219,14 @@ impl Ranking {
     }
 }
 
-/// What the scores of a block of candidates come to so far. Products and sums of a few scores and
-/// weights of single precision lose next to nothing here; so one text alone has its scores bit for bit.
+/// The combined scores of a block of candidates so far. Products and sums of a few single-precision
+/// scores and weights lose next to nothing in double precision; so the scores with one text alone
+/// stay the same bit for bit.
 #[derive(Default)]
 pub(super) struct Sums {
     liked: Vec<f64>,
     weights: f64,
-    /// The best with a disliked text; nothing without any.
+    /// The best with a disliked text; `None` if there is none.
     disliked: Vec<Option<f64>>,
 }
 
@@ -240,7 +239,7 @@ impl Sums {
         self.disliked.resize(candidates, None);
     }
 
-    /// Adds the scores with one text, which is liked where it has a weight.
+    /// Adds the scores with one text, a liked one if it has a weight.
     pub(super) fn add(&mut self, scores: &[f32], weight: Option<f32>, strategy: Strategy) {
         let Some(weight) = weight.map(f64::from) else {
             for (worst, &score) in self.disliked.iter_mut().zip(scores) {
@@ -261,7 +260,6 @@ impl Sums {
         }
     }
 
-    /// The score of the candidate at a place of the block.
     pub(super) fn score(&self, place: usize, likes: &Likes<'_>) -> f32 {
         let liked = self.liked.get(place).copied().unwrap_or_default();
         let liked = match likes.strategy {
@@ -279,18 +277,16 @@ impl Sums {
 /// How a boost changes a score.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum BoostBy {
-    /// It is added.
+    /// Added to the score.
     #[default]
     Add,
-    /// The score is multiplied by it; it must not be negative.
+    /// Multiplies the score; must not be negative.
     Multiply,
-    /// It is added to this share of the score.
+    /// Added to this share of the score.
     Share(f32),
 }
 
 impl BoostBy {
-    /// A score with its boost. It never falls where the score rises, so a bound of the score with the
-    /// boost is one of the score that comes of it.
     pub(crate) fn boosted(self, score: f32, boost: Option<f32>) -> f32 {
         match (self, boost) {
             (_, None) => score,
@@ -301,11 +297,10 @@ impl BoostBy {
     }
 }
 
-/// The boosts of a list of candidates.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Boosts<'b> {
     pub(crate) by: BoostBy,
-    /// One for each candidate, in order; empty if no candidate has one.
+    /// In the order of the candidates; empty if none has a boost.
     pub(crate) of: &'b [Option<f32>],
 }
 
@@ -315,7 +310,7 @@ impl Boosts<'_> {
         self.by.boosted(score, self.of.get(index).copied().flatten())
     }
 
-    /// So many candidates by their boosts alone.
+    /// Ranks candidates by their boosts alone.
     pub(super) fn ranking(
         &self,
         candidates: usize,

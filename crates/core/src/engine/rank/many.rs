@@ -1,5 +1,5 @@
-//! The same candidates ranked for several texts: each candidate is looked up once, and where the method
-//! has vectors its vector is made once.
+//! Ranks the same candidates for several texts: each candidate is looked up once, and its vector is
+//! made once if the method has vectors.
 
 use crate::engine::rank::Boosts;
 use crate::engine::rank::best::best_of_bounded;
@@ -12,11 +12,10 @@ use crate::engine::{
 use crate::methods::{Posts, Seats};
 use crate::model::Phrase;
 
-/// Bytes of the candidates that are looked up at once. A text is prepared once for them; and vectors of
-/// words that are not listed, which may be a kilobyte each, are held for no more than these.
+/// Bytes of the candidates that are looked up at once. A text is prepared once for them, and no
+/// more than these keep the vectors of unlisted words in memory, which may be a kilobyte each.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// A text that candidates are ranked for.
 pub(super) struct AskedText<'e> {
     pub(super) phrase: Phrase<'e>,
     /// Whether it has what the method needs.
@@ -26,8 +25,8 @@ pub(super) struct AskedText<'e> {
 
 impl Engine {
     /// Rankings of the same candidates for each of several texts, each as [`Engine::rank_best`]
-    /// answers, bit for bit. Before each text and block of candidates `go_on` is asked; once that says
-    /// no, what is answered is not whole.
+    /// answers, bit for bit. `go_on` is called before each text and block of candidates; once it
+    /// returns false, the answer is incomplete.
     pub(super) fn rank_each<T: AsRef<str>>(
         &self,
         asked: &[AskedText<'_>],
@@ -88,7 +87,6 @@ impl Engine {
         Ok(rankings)
     }
 
-    /// Looks up the texts that candidates are ranked for.
     pub(super) fn read_asked<Q: AsRef<str>>(
         &self,
         texts: &[Q],
@@ -150,15 +148,15 @@ impl Ranking {
 /// A block of candidates that is ranked for one text.
 struct RankedBlock<'b, 'e> {
     panel: &'b Panel<'e>,
-    /// What was made of its candidates, where others are compared with them too.
+    /// Data made from its candidates once, if they are compared with several texts.
     seats: Option<&'b Seats<'b>>,
     options: &'b RankOptions,
     boosts: &'b Boosts<'b>,
 }
 
 impl RankedBlock<'_, '_> {
-    /// Adds what is wanted of the block to a ranking. Where only the best are wanted and the method
-    /// knows bounds of its scores, candidates are left out that could not be among them.
+    /// Adds the wanted candidates of the block to a ranking. Where only the best are wanted and the
+    /// method knows bounds of its scores, candidates are skipped that could not be among them.
     fn add(
         &self,
         one: &Phrase<'_>,

@@ -1,5 +1,4 @@
-//! The scores of all of some texts with all of others: each is looked up once, and what a method makes of a
-//! text is made once.
+//! The scores of every text with every candidate: each is looked up and prepared once.
 
 use ndarray::Array2;
 
@@ -14,7 +13,7 @@ use crate::model::Phrase;
 /// Texts whose vectors are multiplied with a block's at once: their products stay in the cache.
 const ROWS: usize = 64;
 
-/// Scores of all of some texts with all of others.
+/// The scores of every text with every candidate.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matrix {
     /// A row for each text, with a score for each candidate; NaN where one of the two cannot be scored.
@@ -26,9 +25,10 @@ pub struct Matrix {
 }
 
 impl Engine {
-    /// The score of each of several texts with each candidate, as [`Engine::rank_best`] scores it, bit for bit.
-    /// A text that cannot be scored has none, unless the query wants it refused. Between parts of the work
-    /// `go_on` is asked; once that says no, what is answered is not whole.
+    /// The score of each of several texts with each candidate, as [`Engine::rank_best`] scores it,
+    /// bit for bit. A text that cannot be scored has none, unless the query wants it refused.
+    /// `go_on` is called between parts of the work; once it returns false, the answer is
+    /// incomplete.
     pub fn score_matrix<Q: AsRef<str>, T: AsRef<str>>(
         &self,
         texts: &[Q],

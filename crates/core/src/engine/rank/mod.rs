@@ -1,5 +1,5 @@
-//! Ranking: candidates by how alike they are to one text, to each of several, or to liked and not to
-//! disliked ones; and what is made of a ranking: one of a kind, and not all of one kind.
+//! Ranking: candidates by their similarity to one text, to each of several, or to liked and not to
+//! disliked ones; and what follows a ranking: merged duplicates and more varied results.
 
 mod best;
 mod candidates;
@@ -84,8 +84,8 @@ impl Engine {
         self.text_session(text, options, |session| session.rank(candidates))?
     }
 
-    /// Prepares a text for ranking any number of lists of candidates. What was learnt of the text for one
-    /// list serves the next, and changes no bit of a score.
+    /// Prepares a text for ranking any number of lists of candidates. Memory and lookups of one
+    /// list serve the next, and change no bit of a score.
     pub(crate) fn text_session<R>(
         &self,
         text: &str,

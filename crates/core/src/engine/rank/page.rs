@@ -1,5 +1,5 @@
-//! A page of a ranking: duplicates merged, the best made to differ, the results from an offset on, and
-//! why they are there. How a page is asked for and written is not known.
+//! A page of a ranking: duplicates merged, the best varied, the results from an offset on, and
+//! their reasons. How a page is requested and written is not known here.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use crate::engine::explain::{ExplainedWord, Explanation, UnknownToken};
 use crate::engine::rank::{Asked, BLOCK, Diversify, Duplicate, Likes, Question};
 use crate::engine::{Engine, Oppositions, Query, QueryError, Ranked, Ranking};
 
-/// What a page is made of.
+/// The settings of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PageOptions {
     /// How many of the first results are skipped.
     pub offset: usize,
-    /// Most results after those; none means all.
+    /// Most results after those; `None` means all.
     pub top_k: Option<usize>,
-    /// From which similarity on a candidate is a duplicate of a better one.
+    /// The similarity at which a candidate is a duplicate of a better one.
     pub collapse: Option<f32>,
     /// Whether, and how much, results should differ.
     pub diversify: Option<Diversify>,
@@ -30,7 +30,7 @@ impl PageOptions {
     /// Words of an explanation.
     pub const WORDS: usize = 5;
 
-    /// How many results there are to the end of the page; none means all.
+    /// Number of results up to the end of the page; `None` means all.
     pub fn end(&self) -> Option<usize> {
         self.top_k.map(|most| most.saturating_add(self.offset))
     }
@@ -42,8 +42,8 @@ impl PageOptions {
         self.diversify.map_or(0, |diversify| diversify.pool.unwrap_or_else(of_page).min(most))
     }
 
-    /// How many candidates are needed in the order of their scores; none means all, as duplicates and
-    /// opposed candidates may stand anywhere.
+    /// Number of candidates that are needed in the order of their scores; `None` means all, as
+    /// duplicates and opposed candidates may be anywhere.
     pub fn needed(&self) -> Option<usize> {
         let any = self.collapse.is_some() || self.drop_opposed;
         self.end().filter(|_| !any).map(|end| end.max(self.pool()))
@@ -87,9 +87,9 @@ impl std::fmt::Display for WordShare {
 }
 
 impl Explanation {
-    /// The words with the largest shares, the largest first; of equals those of the query, in the order
-    /// of the text. A word in small and in capital letters, or in the singular and the plural, is one
-    /// word. What has no letter, such as a number, is not the first of them where there is a word.
+    /// The words with the largest shares, the largest first; of equal shares those of the query, in
+    /// the order of the text. Capital letters and an English plural make no other word. A token
+    /// without a letter, such as a number, is not the first if there is a word.
     pub(super) fn largest_shares(&self, most: usize) -> Vec<WordShare> {
         let tokens = |words: &'_ [ExplainedWord], unknown: &'_ [UnknownToken], of: Side| {
             let words = words.iter().map(|word| (word.token.clone(), word.share));
@@ -123,7 +123,8 @@ impl Explanation {
     }
 }
 
-/// Letters of the shortest word that has a plural: shorter ones with an `s` are other words, as `is`.
+/// Letters of the shortest word that has a plural: shorter ones with an `s` are other words, as
+/// `is`.
 const SHORTEST: usize = 3;
 
 /// Whether two tokens are the same but for capital letters and an English plural.
@@ -140,10 +141,10 @@ fn is_same_word(one: &str, other: &str) -> bool {
             || short.strip_suffix('y').is_some_and(|stem| is_plural(stem, "ies")))
 }
 
-/// Why a result is there.
+/// Why a candidate is a result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResultReason {
-    /// The place of the liked text that the result is most like, weights included.
+    /// The index of the liked text that the result is most similar to, weights included.
     pub like: Option<usize>,
     /// The words with the largest shares of the score.
     pub words: Vec<WordShare>,
@@ -155,39 +156,36 @@ pub struct Page {
     /// The ranking up to the end of the page.
     pub ranking: Ranking,
     offset: usize,
-    /// Where the page ends.
     end: usize,
-    /// Whether candidates without a score are listed: not where a least score is asked for.
     lists_unscored: bool,
-    /// The duplicates of results, by the index of the result.
     duplicates: HashMap<usize, Vec<Duplicate>>,
-    /// Reasons of the first results of the page.
     reasons: Vec<ResultReason>,
-    /// How the results of the page are opposed to the query, where that was asked.
+    /// How the results of the page are opposed to the query, if requested.
     opposes: Option<Vec<Oppositions>>,
-    /// Whether they are related to it, where there is a threshold.
+    /// Whether they are related to the query, if there is a threshold.
     related: Option<Vec<bool>>,
 }
 
 /// A result of a page.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PageResult<'p> {
-    /// Its place among the candidates.
+    /// Its index among the candidates.
     pub index: usize,
-    /// Its score; none where it has none.
+    /// Its score, if it has one.
     pub score: Option<f32>,
     /// Candidates that were merged into it, best first.
     pub duplicates: &'p [Duplicate],
-    /// Why it is there, where that was asked.
+    /// Why it is a result, if requested.
     pub reason: Option<&'p ResultReason>,
-    /// How it is opposed to the query, where that was asked; not at all where it has no score.
+    /// How it is opposed to the query, if requested; empty if it has no score.
     pub opposes: Option<Oppositions>,
-    /// Whether it is [related](Query::related) to the query, where there is a threshold and it has a score.
+    /// Whether it is [related](Query::related) to the query, if there is a threshold and it has a
+    /// score.
     pub related: Option<bool>,
 }
 
 impl Page {
-    /// The results of the page, best first; the unscored last, where no least score was asked for.
+    /// The results of the page, best first; the unscored last, unless there is a least score.
     pub fn results(&self) -> impl Iterator<Item = PageResult<'_>> {
         let Self { ranking, lists_unscored, .. } = self;
         let scored = ranking.results.iter().map(|ranked| (ranked.index, Some(ranked.score)));
@@ -206,8 +204,8 @@ impl Page {
 }
 
 impl Engine {
-    /// Makes a page of the ranking of this place among those of a question. `check` is asked again and
-    /// again, and ends the work by its error.
+    /// Makes the page of one of a question's rankings, by its index. `check` is called repeatedly,
+    /// and its error ends the work.
     pub(super) fn page<T: AsRef<str>, E: From<QueryError>>(
         &self,
         ranking: Ranking,
@@ -216,7 +214,7 @@ impl Engine {
         mut check: impl FnMut() -> Result<(), E>,
     ) -> Result<Page, E> {
         let Question { asked, query, page, .. } = question;
-        // None where texts are liked, or nothing is asked.
+        // `None` for liked texts, or without a text.
         let text = asked.queries().get(place).map(AsRef::as_ref);
         let end = page.end().unwrap_or(usize::MAX);
         let mut made = Page {
@@ -232,7 +230,7 @@ impl Engine {
         let results = &mut made.ranking.results;
         let most = end.max(page.pool());
         if let Some(text) = text.filter(|_| page.drop_opposed) {
-            // Duplicates may stand anywhere.
+            // Duplicates may be anywhere.
             let most = if page.collapse.is_some() { usize::MAX } else { most };
             self.drop_opposed(results, candidates, text, most, query, &mut check)?;
         }
@@ -282,8 +280,6 @@ impl Engine {
         Ok(made)
     }
 
-    /// Leaves out results that are opposed to a text, until so many of the others are found. `check` is
-    /// asked again and again, and ends the work by its error.
     fn drop_opposed<T: AsRef<str>, E: From<QueryError>>(
         &self,
         results: &mut Vec<Ranked>,
@@ -326,7 +322,7 @@ impl Engine {
         Ok(ResultReason { like, words: explained.largest_shares(PageOptions::WORDS) })
     }
 
-    /// The liked text with the best weighted score, and its place.
+    /// The liked text with the best weighted score, and its index.
     fn nearest_liked<'l>(
         &self,
         likes: &'l Likes<'_>,
@@ -442,7 +438,7 @@ mod tests {
         }
     }
 
-    /// Whatever explains, of texts with numbers, repeated words and plurals.
+    /// For any method, texts with numbers, repeated words and plurals.
     #[test]
     fn no_word_is_told_twice_and_no_number_first() {
         let engine = engine();

@@ -1,4 +1,4 @@
-//! Texts that were read together, and a text that is compared with each of them: what belongs to one
+//! Texts that were read together, and a text that is compared with each of them: data made from one
 //! text is made once, however many it is compared with.
 
 use cognate_kernels::vector;
@@ -8,24 +8,22 @@ use crate::engine::{Engine, Query, QueryError, finite};
 use crate::methods::{Against, Embed, Info, Measure, Posts, Scorer, Scratch, Seats};
 use crate::model::Phrase;
 
-/// Whether two texts with this score of their vectors may consist of the same words, which is then checked: they
-/// score 1 even where their vector has length 0, whose cosine is 0.
+/// Whether two texts with this score of their vectors may consist of the same words, which is then
+/// checked: they score 1 even where their vector has length 0, whose cosine is 0.
 pub(super) fn may_be_same(score: f32) -> bool {
     score.is_nan() || score >= 0.99 || score == 0.0
 }
 
-/// A method and its prepared texts, which one text after another is compared with.
+/// A method and its prepared texts, which other texts are compared with.
 pub(super) struct Panel<'e> {
     scorer: &'e Scorer,
     pub(super) info: &'static Info,
     pub(super) measure: Measure,
     /// Dimensions of the vectors; 0 where the method has none.
     dims: usize,
-    /// The vectors of the texts, one after the other.
     vectors: Vec<f32>,
 }
 
-/// A text that is compared with those of a panel.
 pub(super) struct Visitor<'q> {
     one: &'q Phrase<'q>,
     by: By<'q>,
@@ -48,12 +46,11 @@ impl<'e> Panel<'e> {
         Ok(Self { scorer, info, measure, dims, vectors: Vec::new() })
     }
 
-    /// Whether a text's score depends on the others of the panel.
+    /// Whether a text's score depends on the other texts of the panel.
     pub(super) fn scores_lists(&self) -> bool {
         matches!(self.scorer, Scorer::RankList(_))
     }
 
-    /// Takes other texts, all of which can be scored.
     pub(super) fn seat(&mut self, phrases: &[Phrase<'_>]) {
         self.vectors.clear();
         if let Scorer::Embed(embedder) = self.scorer {
@@ -63,8 +60,8 @@ impl<'e> Panel<'e> {
         }
     }
 
-    /// What the method makes once of texts that so many others are compared with; nothing where that would
-    /// be used once.
+    /// Data that the method makes once from texts that `others` texts are compared with; `None` if
+    /// it would be used only once.
     pub(super) fn seats<'p>(
         &self,
         phrases: &'p [Phrase<'p>],
@@ -74,9 +71,9 @@ impl<'e> Panel<'e> {
         (visits > 1).then(|| self.scorer.seats(phrases, scratch))
     }
 
-    /// Scores texts, of which another panel has the vectors from a place on, against those of this one, a row
-    /// of `out` for each: by one product of matrices, bit for bit as a [`Visitor`] scores them one by one.
-    /// `false` if the method has no vectors that are compared by their products.
+    /// Scores the texts of another panel from an index on against those of this panel, a row of
+    /// `out` for each: by one matrix product, bit for bit as a [`Visitor`] scores them one by one.
+    /// `false` if the method does not compare vectors by dot product.
     pub(super) fn score_vectors(
         &self,
         (panel, from, texts): (&Self, usize, &[Phrase<'_>]),
@@ -105,7 +102,6 @@ impl<'e> Panel<'e> {
         Ok(true)
     }
 
-    /// Takes out the text at a place; the last one comes into it.
     pub(super) fn swap_out(&mut self, place: usize) {
         let (start, last) = (place * self.dims, self.vectors.len().saturating_sub(self.dims));
         if start <= last {
@@ -114,7 +110,6 @@ impl<'e> Panel<'e> {
         }
     }
 
-    /// Prepares a text that can be scored.
     pub(super) fn visitor<'q>(&self, one: &'q Phrase<'q>, scratch: &mut Scratch) -> Visitor<'q>
     where
         'e: 'q,
@@ -134,7 +129,7 @@ impl<'e> Panel<'e> {
 }
 
 impl Visitor<'_> {
-    /// Scores it against the texts of a panel from a place on.
+    /// Scores it against the texts of a panel from an index on.
     pub(super) fn score(
         &mut self,
         panel: &Panel<'_>,
@@ -159,7 +154,7 @@ impl Visitor<'_> {
         out.iter().try_for_each(|&score| finite(score, panel.info).map(drop))
     }
 
-    /// Scores it against all texts of a panel, of which seats were made if they are there.
+    /// Scores it against all texts of a panel, by their seats if these were made.
     pub(super) fn score_seated(
         &mut self,
         panel: &Panel<'_>,
@@ -177,7 +172,6 @@ impl Visitor<'_> {
         out.iter().try_for_each(|&score| finite(score, panel.info).map(drop))
     }
 
-    /// Scores its vector against another; nothing is looked at but the vectors.
     pub(super) fn score_row(&self, panel: &Panel<'_>, row: &[f32]) -> f32 {
         match &self.by {
             By::Vector(one) => panel.measure.score(one, row),
@@ -200,7 +194,7 @@ impl Visitor<'_> {
         out.iter().try_for_each(|&score| finite(score, panel.info).map(drop))
     }
 
-    /// Finds numbers that its scores are not above; `false` if the method has none.
+    /// Finds upper bounds of its scores; `false` if the method has none.
     pub(super) fn bounds(
         &mut self,
         panel: &Panel<'_>,
@@ -218,7 +212,7 @@ impl Visitor<'_> {
         Ok(bounded)
     }
 
-    /// Scores it against one text, where the method compares both.
+    /// Scores it against one text, if the method compares texts.
     pub(super) fn score_one(
         &mut self,
         panel: &Panel<'_>,

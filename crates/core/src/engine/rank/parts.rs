@@ -1,5 +1,5 @@
-//! A ranking at work: candidates in one part or in many, on one thread or on several, and the pages that
-//! are made of all parts.
+//! A ranking in progress: candidates in one part or in many, on one thread or on several, and the
+//! pages that are made of all parts.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use crate::engine::rank::liked::Sides;
 use crate::engine::rank::{Asked, Candidates, Question, UnscoredLikes};
 use crate::engine::{Counts, Engine, Page, Parts, Place, QueryError, Ranking};
 
-/// The rankings of some candidates of a question, which [`Engine::pages`] makes pages of.
+/// The rankings of some candidates of a question, from which [`Engine::pages`] makes pages.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Partial {
-    /// One a query, or one for liked texts; of a fusion one a method.
+    /// A ranking for each query or for liked texts; in a fusion, for each method.
     rankings: Vec<Ranking>,
     unscored: UnscoredLikes,
-    /// Whether it was given up, so that it is not whole.
+    /// Whether it was cancelled and is incomplete.
     gave_up: bool,
 }
 
@@ -23,7 +23,7 @@ impl Partial {
         self.rankings.first().map(|ranking| ranking.counts).unwrap_or_default()
     }
 
-    /// The liked and disliked texts that are part of no score.
+    /// The liked and disliked texts that count in no score.
     pub fn unscored(&self) -> &UnscoredLikes {
         &self.unscored
     }
@@ -56,11 +56,11 @@ impl Parts for Partial {
 /// The pages of a question.
 #[derive(Debug, Clone)]
 pub struct Pages {
-    /// One a query, or one for liked texts.
+    /// A page for each query, or one for liked texts.
     pub pages: Vec<Page>,
-    /// The liked and disliked texts that are part of no score.
+    /// The liked and disliked texts that count in no score.
     pub unscored: UnscoredLikes,
-    /// What was read, of the question as well.
+    /// Counts of what was read, the query included.
     pub counts: Counts,
 }
 
@@ -74,12 +74,13 @@ impl Pages {
 type Run<'s> =
     dyn FnMut(Range<usize>, &mut dyn FnMut() -> bool) -> Result<Partial, QueryError> + 's;
 
-/// A question at work, of which the texts are read: see [`Engine::rank_session`].
+/// A question in progress, whose texts were read: see [`Engine::rank_session`].
 pub struct Session<'s>(&'s mut Run<'s>);
 
 impl Session<'_> {
-    /// Ranks those candidates that stand at these places among the ranked ones. `go_on` is asked again and
-    /// again; once that says no, the part is not whole. Errors count candidates from the part's beginning.
+    /// Ranks the candidates of these indices among the ranked ones. `go_on` is called repeatedly;
+    /// once it returns false, the part is incomplete. Errors count candidates from the part's
+    /// beginning.
     pub fn run(
         &mut self,
         part: Range<usize>,
@@ -96,9 +97,9 @@ impl Session<'_> {
 
 /// # Rankings as they are asked for
 impl Engine {
-    /// Reads the texts of a question once, to rank any number of parts of the candidates: one part of all
-    /// unless [`Question::is_in_parts`]. What was learnt of a text for one part serves the next, and changes
-    /// no bit of a score.
+    /// Reads the texts of a question once, to rank any number of parts of the candidates: a single
+    /// part unless [`Question::is_in_parts`]. Memory and lookups of one part serve the next, and
+    /// change no bit of a score.
     pub fn rank_session<T: AsRef<str>, R>(
         &self,
         question: &Question<'_>,
@@ -167,8 +168,8 @@ impl Engine {
         }
     }
 
-    /// Makes the pages that a question asks for of what was ranked of all its candidates. `check` is asked
-    /// again and again, first of all where a part was given up, and ends the work by its error.
+    /// Makes the pages of a question from the rankings of all its candidates. `check` is called
+    /// repeatedly, first of all if a part was cancelled, and its error ends the work.
     pub fn pages<T: AsRef<str>, E: From<QueryError>>(
         &self,
         question: &Question<'_>,

@@ -1,4 +1,4 @@
-//! A text that is ranked for again and again, with the engine that it was prepared by.
+//! A text that is ranked for repeatedly, with the engine that prepared it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -124,7 +124,7 @@ mod tests {
     use crate::Query;
     use crate::methods::Method;
 
-    /// A prepared text may go from thread to thread.
+    /// A prepared text can be sent to other threads.
     fn moves<T: Send>(kept: T) -> T {
         kept
     }

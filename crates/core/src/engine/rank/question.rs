@@ -1,5 +1,5 @@
-//! What is asked of a ranking, as a value: whoever asks translates into it, and no rule of a ranking
-//! stands elsewhere.
+//! A ranking that is requested, as a value: callers translate into it, and no other place has a
+//! rule of rankings.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::engine::{Engine, Place, Query, RankOptions};
 pub enum Asked<'t> {
     /// One text.
     One(Cow<'t, str>),
-    /// Several: a ranking for each, as each alone would have it.
+    /// Several: a ranking for each, as for that text alone.
     Each(Vec<Cow<'t, str>>),
     /// Liked texts and disliked ones.
     Likes(Likes<'t>),
@@ -34,7 +34,7 @@ impl<'t> From<Likes<'t>> for Asked<'t> {
 }
 
 impl<'t> Asked<'t> {
-    /// The queries; none where texts are liked, or nothing is asked.
+    /// The queries; empty for liked texts, or without a text.
     pub fn queries(&self) -> &[Cow<'t, str>] {
         match self {
             Self::One(text) => std::slice::from_ref(text),
@@ -56,7 +56,7 @@ impl<'t> Asked<'t> {
         matches!(self, Self::Nothing)
     }
 
-    /// All texts, and where they stand in the question.
+    /// All texts, and their places in the question.
     pub fn texts(&self) -> impl Iterator<Item = (Place, &str)> + Clone {
         let is_one = matches!(self, Self::One(_));
         let of_query = move |index| if is_one { Place::Query } else { Place::QueryOf(index) };
@@ -105,11 +105,11 @@ pub struct Question<'t> {
     pub asked: Asked<'t>,
     /// Method, measure, and what to do with unknown and overlong texts.
     pub query: Query,
-    /// Several rankings fused; they score in the place of the method.
+    /// Several fused rankings instead of the method.
     pub fusion: Option<Arc<Fusion>>,
-    /// The least score wanted, boosts included; none means any.
+    /// The lowest score wanted, boosts included; `None` means any.
     pub min_score: Option<f32>,
-    /// Which page is wanted, and what it is made of.
+    /// The settings of the page.
     pub page: PageOptions,
 }
 
@@ -125,7 +125,8 @@ impl<'t> Question<'t> {
         }
     }
 
-    /// Whether candidates may be ranked in parts: not where a candidate's score depends on the others.
+    /// Whether candidates may be ranked in parts: not where a candidate's score depends on the
+    /// others.
     pub fn is_in_parts(&self, engine: &Engine) -> bool {
         match &self.fusion {
             Some(fusion) => fusion.methods().all(|(_, method, _)| engine.ranks_in_parts(method)),
@@ -133,14 +134,14 @@ impl<'t> Question<'t> {
         }
     }
 
-    /// The least score that is asked for and none can reach, by its name, and the most that one can; of scores
-    /// that are boosted only what `collapse` compares is known.
+    /// The requested least score that no candidate can reach, by its name, and the highest possible
+    /// score; of boosted scores only the one that `collapse` compares is known.
     pub fn out_of_reach(&self, are_boosted: bool) -> Option<(&'static str, f32)> {
         let (least, most) = self.query.method.info().range;
         let best = match self.asked.likes() {
             _ if are_boosted || self.fusion.is_some() => f32::INFINITY,
             None => most,
-            // That none is left is told by who looked for them.
+            // The caller reports that no liked text is left.
             Some(likes) if likes.liked.is_empty() => f32::INFINITY,
             Some(likes) => {
                 let weights = likes.liked.iter().map(|liked| liked.weight);
@@ -159,9 +160,10 @@ impl<'t> Question<'t> {
         asked.into_iter().find(beyond).map(|(name, _, most)| (name, most))
     }
 
-    /// What is wanted of the scores, of candidates of which the best of each group alone are results or not.
+    /// The options for scoring. If only the best of each group are results, all candidates are
+    /// ranked.
     pub(super) fn options(&self, are_grouped: bool) -> RankOptions {
-        // The best of another group may stand anywhere.
+        // The best of another group may be anywhere.
         let top_k = self.page.needed().filter(|_| !are_grouped);
         RankOptions { query: self.query, top_k, min_score: self.min_score }
     }

@@ -1,4 +1,4 @@
-//! One text at work, against which lists of candidates are ranked block by block.
+//! A prepared text, against which lists of candidates are ranked block by block.
 
 use crate::engine::rank::BLOCK;
 use crate::engine::rank::Boosts;
@@ -10,7 +10,6 @@ use crate::engine::{
 use crate::methods::{Against, Info, Measure, Posts, Reads};
 use crate::model::Phrase;
 
-/// A text at work, against which lists of candidates are ranked: see [`Engine::text_session`].
 pub(crate) struct RankSession<'s, 'e, 't> {
     pub(super) options: &'s RankOptions,
     pub(super) info: &'s Info,
@@ -20,21 +19,20 @@ pub(crate) struct RankSession<'s, 'e, 't> {
     pub(super) query_share: Option<f32>,
     /// Whether a candidate's score depends on the others.
     pub(super) scores_lists: bool,
-    /// None if the query has nothing to be scored by.
+    /// `None` if the query has nothing to be scored by.
     pub(super) against: Option<Box<dyn Against + 't>>,
     pub(super) reader: Reader<'s, 'e>,
     pub(super) workspace: &'s mut Workspace<'e>,
 }
 
 impl<'t> RankSession<'_, '_, 't> {
-    /// The best of a list of candidates, as [`Engine::rank_best`] answers.
     pub(crate) fn rank<T: AsRef<str>>(&mut self, candidates: &[T]) -> Result<Ranking, QueryError> {
         self.rank_boosted(candidates, &Boosts::default(), || true)
     }
 
-    /// The best of a list of candidates whose scores are boosted: what is wanted of the scores is
-    /// wanted of the boosted ones. Before each block of candidates of a method that scores whole lists
-    /// `go_on` is asked; once that says no, what is answered is not whole.
+    /// The best of a list of candidates by their boosted scores. For a method that scores whole
+    /// lists, `go_on` is called before each block of candidates; once it returns false, the answer
+    /// is incomplete.
     pub(super) fn rank_boosted<T: AsRef<str>>(
         &mut self,
         candidates: &[T],
@@ -122,13 +120,12 @@ impl<'t> RankSession<'_, '_, 't> {
         Ok(answer)
     }
 
-    /// Hands memory back to the workspace, but keeps the prepared text.
+    /// Returns memory to the workspace, but keeps the prepared text.
     pub(super) fn rest(self) -> Option<Box<dyn Against + 't>> {
         self.reader.end(self.workspace);
         self.against
     }
 
-    /// Hands memory back to the workspace.
     pub(super) fn end(mut self) {
         if let Some(against) = &mut self.against {
             against.give_back(self.workspace.scratch());
@@ -153,9 +150,8 @@ pub(super) struct Reader<'s, 'e> {
     engine: &'e Engine,
     query: &'s Query,
     info: &'s Info,
-    /// Used again for every block.
     phrases: Vec<Phrase<'e>>,
-    /// The indexes of the candidates that were read last and can be scored.
+    /// The indices of the candidates of the last block that can be scored.
     indexes: Vec<usize>,
 }
 
@@ -164,7 +160,7 @@ impl<'s, 'e> Reader<'s, 'e> {
         Self { engine, query, info, phrases: Vec::new(), indexes: Vec::new() }
     }
 
-    /// The phrases of the candidates that were read last and can be scored, and their indexes.
+    /// The phrases and indices of the candidates of the last block that can be scored.
     pub(super) fn read_last(&self) -> (&[Phrase<'e>], &[usize]) {
         let phrases = self.phrases.get(..self.indexes.len()).unwrap_or_default();
         (phrases, &self.indexes)
@@ -174,8 +170,6 @@ impl<'s, 'e> Reader<'s, 'e> {
         workspace.take_back(self.phrases);
     }
 
-    /// Looks up a block of candidates, of which the first has the index `first`: notes those that
-    /// were cut short or cannot be scored, which none can where the `query_known` is not.
     pub(super) fn read_block<T: AsRef<str>>(
         &mut self,
         block: &[T],
@@ -184,8 +178,8 @@ impl<'s, 'e> Reader<'s, 'e> {
         workspace: &mut Workspace<'e>,
         answer: &mut Ranking,
     ) -> Result<(), QueryError> {
-        // Of a long list phrases let go of their words, so that it does not hold a vector for each
-        // word that is not listed.
+        // Phrases of a long list drop their words, so that it does not hold a vector for each
+        // unlisted word.
         let tokens_alone = block.len() > BLOCK && self.info.reads == Reads::Tokens;
         self.indexes.clear();
         for (number, part) in block.chunks(BLOCK).enumerate() {
@@ -221,7 +215,7 @@ impl<'s, 'e> Reader<'s, 'e> {
         Ok(())
     }
 
-    /// Begins candidates in the phrases behind those that can be scored; gives back the place of the
+    /// Begins candidates in the phrases after those that can be scored; returns the index of the
     /// first.
     fn begin<T: AsRef<str>>(&mut self, part: &[T], workspace: &mut Workspace<'e>) -> usize {
         let begun = self.indexes.len();

@@ -1,7 +1,8 @@
-//! The loops over bytes for processors with AVX2: bytes are widened to 16 bits, so that a product is
-//! exact, and two neighbouring products are added to 32. A row that is multiplied often is widened once.
+//! The loops over bytes for processors with AVX2: bytes are widened to 16 bits, so that a product
+//! is exact, and two neighbouring products are added to 32. A row that is multiplied often is
+//! widened once.
 //!
-//! Every function here needs AVX2; `bytes` calls none before it has asked.
+//! Every function here needs AVX2; `bytes` calls none before checking.
 
 use std::arch::x86_64::*;
 
@@ -15,7 +16,7 @@ const CHUNK: usize = 16;
 /// A chunk of a row in numbers of 16 bits.
 pub(super) type Wide = __m256i;
 
-/// What was prepared of a block's rows; nothing where these loops did not prepare them.
+/// The prepared rows of a block; empty if other loops prepared them.
 #[inline(always)]
 pub(super) fn of_block(wide: &[Wide], dims: usize, block: usize) -> &[Wide] {
     let chunks = SIDE * dims.div_ceil(CHUNK);
@@ -35,7 +36,6 @@ fn wide(chunk: &[i8; CHUNK]) -> __m256i {
     _mm256_cvtepi8_epi16(unsafe { _mm_loadu_si128(chunk.as_ptr().cast()) })
 }
 
-/// The bytes after the last whole chunk, and zeros.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn wide_rest(row: &[i8]) -> __m256i {
@@ -58,7 +58,6 @@ fn fold(lanes: __m256i) -> i32 {
     out
 }
 
-/// Both halves of a register added.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn halves(lanes: __m256i) -> __m128i {
@@ -115,7 +114,6 @@ pub(super) fn squares(block: Block<'_>, _dims: usize) -> [i32; SIDE] {
     fold_four(lanes)
 }
 
-/// The products of four rows with four: those of row `i` are numbers `4 i` to `4 i + 3`.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn tile(a: Block<'_>, b: Block<'_>, _dims: usize) -> [__m256; 2] {
@@ -125,7 +123,7 @@ fn tile(a: Block<'_>, b: Block<'_>, _dims: usize) -> [__m256; 2] {
     scaled([upper, lower], a, b)
 }
 
-/// The products of four rows with themselves, of which those below the diagonal are mirror images.
+/// The products of four rows with themselves; those below the diagonal are mirror images.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn own_tile(a: Block<'_>, _dims: usize) -> [__m256; 2] {
@@ -229,13 +227,12 @@ fn turned(tile: [__m256; 2]) -> [__m256; 2] {
     load(&turned)
 }
 
-/// The largest number of each column, none below 0.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn tallest(tile: [__m256; 2]) -> [f32; SIDE] {
     let two = _mm256_max_ps(tile[0], tile[1]);
     let one = _mm_max_ps(_mm256_castps256_ps128(two), _mm256_extractf128_ps::<1>(two));
-    // Of two zeros the instruction gives the second, which has no sign.
+    // Of two zeros the instruction returns the second, which is +0.
     let one = _mm_max_ps(one, _mm_setzero_ps());
     let mut out = [0.0; SIDE];
     // SAFETY: there is room for four numbers.

@@ -1,6 +1,5 @@
-//! How products of rows of bytes are made block by block, the same for every width. What a tile of four
-//! rows by four is made of, and how its sixteen numbers are compared, is the business of the file that
-//! calls this.
+//! Computes products of rows of bytes block by block, the same for every width. The file that
+//! expands it defines a tile of four rows by four and the comparison of its sixteen numbers.
 
 /// Defines `within`, `across`, `gram` and `products` over `tile`, `own_tile`, `larger`, `turned`, `tallest`,
 /// `load`, `store` and `zeros`.
@@ -84,7 +83,7 @@ macro_rules! blockwise {
             quantise_loop(row, out)
         }
 
-        /// Writes the rows of a tile, the first to `at`, each `stride` places after the one before.
+        /// Writes the rows of a tile, the first at `at`, each `stride` after the one before.
         #[inline(always)]
         fn put(tile: &Tile, out: &mut [[f32; SIDE]], at: usize, stride: usize) {
             for (row, numbers) in tile.as_chunks::<SIDE>().0.iter().enumerate() {

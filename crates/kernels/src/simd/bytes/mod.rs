@@ -1,10 +1,10 @@
 //! Products of rows of bytes, in whole numbers. Such sums are exact, so every width gives the same
 //! bits in whatever order it adds, and a register holds four times as many bytes as floats.
 //!
-//! The product of two rows is the sum of the products of their bytes, rounded once to a float, times
-//! the product of the factors of both rows. A sum over at most [`MOST_DIMS`] dimensions fits 32 bits
-//! whatever the bytes are; up to 1,040 of them, where no byte is -128, it is below 2²⁴ and no
-//! rounding takes place at all.
+//! The product of two rows is the sum of the products of their bytes, rounded once to a float,
+//! times the factors of both rows. A sum over at most [`MOST_DIMS`] dimensions fits 32 bits
+//! whatever the bytes are; up to 1,040 dimensions without a byte of -128 it is below 2²⁴ and needs
+//! no rounding.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -67,13 +67,12 @@ enum Loops {
 }
 
 impl Loops {
-    /// Those of the width in use. Processors with AVX-512 but without VNNI take those of AVX2.
+    /// The loops of the width in use. Processors with AVX-512 but without VNNI use those of AVX2.
     #[inline]
     fn in_use() -> Self {
         match () {
             #[cfg(target_arch = "x86_64")]
             () if width() == Width::Avx512 && has_vnni() => Self::Vnni,
-            // Whoever has AVX-512 has AVX2.
             #[cfg(target_arch = "x86_64")]
             () if width() != Width::Least => Self::Avx2,
             #[cfg(target_arch = "aarch64")]
@@ -83,8 +82,8 @@ impl Loops {
     }
 }
 
-/// Calls one of some loops. They are named by [`Loops::in_use`] alone, and a processor keeps what it was
-/// found to have.
+/// Calls one of some loops. Only [`Loops::in_use`] selects them, and a processor's features do not
+/// change.
 macro_rules! dispatch {
     ($loops:expr, $name:ident($($arg:expr),+)) => {
         match $loops {
@@ -105,11 +104,7 @@ macro_rules! dispatch {
     };
 }
 
-/// `Σ a_i b_i` over the elements both have.
-///
-/// # Panics
-///
-/// Where both have more than [`MOST_DIMS`].
+/// `Σ a_i b_i` over the elements both have. Panics if both have more than [`MOST_DIMS`].
 #[inline]
 pub fn dot(a: &[i8], b: &[i8]) -> i32 {
     let length = a.len().min(b.len());
@@ -118,21 +113,20 @@ pub fn dot(a: &[i8], b: &[i8]) -> i32 {
     dispatch!(Loops::in_use(), dot(a, b))
 }
 
-/// Writes a row as bytes over `out`, as many as both have, and gives back the scale that brings them
-/// back: it maps the row's largest number to 127, so that no byte is -128. A row of zeros has the
-/// scale 1.
+/// Writes a row as bytes over `out`, as many as both have; returns the scale that restores them:
+/// the row's largest number becomes 127, so that no byte is -128. A row of zeros has the scale 1.
 pub fn quantise(row: &[f32], out: &mut [i8]) -> f32 {
     let length = row.len().min(out.len());
     let (row, out) = (&row[..length], &mut out[..length]);
     dispatch!(Loops::in_use(), quantise(row, out))
 }
 
-/// One and a half times 2²³: a number of this size has no digits behind the point, and room for some below
-/// it on either side.
+/// One and a half times 2²³: at this size a float has no digits after the point, and room for small
+/// numbers on either side.
 const WHOLE: f32 = 12_582_912.0;
 
-/// Every number stands for itself, and a maximum is the same in any order, so the compiler may use
-/// whatever registers the caller has.
+/// Numbers are independent, and a maximum is the same in any order, so the compiler may use the
+/// caller's registers.
 #[inline(always)]
 fn quantise_loop(row: &[f32], out: &mut [i8]) -> f32 {
     let mut lanes = [0.0_f32; LANES];
@@ -148,32 +142,31 @@ fn quantise_loop(row: &[f32], out: &mut [i8]) -> f32 {
     let scale = (largest / 127.0).max(f32::MIN_POSITIVE);
     let scale = if largest > 0.0 { scale } else { 1.0 };
     for (out, number) in out.iter_mut().zip(row) {
-        // The lowest bits of the sum are the whole number. A conversion by `as` looks at every number for
-        // one that does not fit, one after the other.
+        // The lowest bits of the sum are the whole number. A conversion by `as` would check each
+        // number for overflow, one after the other.
         *out = ((number / scale).round() + WHOLE).to_bits() as i8;
     }
     scale
 }
 
-/// Rows of bytes of the same length, wherever they lie, each with a factor.
+/// Rows of bytes of equal length, anywhere in memory, each with a factor.
 ///
-/// They stand in blocks of four, and the last row stands again until its block is full.
+/// They form blocks of four, and the last row is repeated until its block is full.
 #[derive(Debug, Default)]
 pub struct ByteRows<'r> {
     dims: usize,
     count: usize,
     rows: Vec<&'r [i8]>,
     factors: Vec<f32>,
-    /// Who multiplies them, and what was made of them for that.
+    /// The loops that multiply them, and the data prepared for that.
     loops: Loops,
     prepared: Prepared,
 }
 
-/// What loops make of rows once, to multiply them often.
+/// Data made from rows once, for multiplying them often.
 #[derive(Debug, Default)]
 struct Prepared {
     sums: Vec<[i32; SIDE]>,
-    /// The rows in numbers of 16 bits, filled up with zeros.
     #[cfg(target_arch = "x86_64")]
     wide: Vec<avx2::Wide>,
 }
@@ -186,7 +179,6 @@ impl Prepared {
     }
 }
 
-/// Four rows, what was prepared of them, and their factors.
 #[derive(Clone, Copy)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "read by x86 loops alone"))]
 struct Block<'b> {
@@ -224,11 +216,8 @@ impl<'b> Blocks<'b> {
 }
 
 impl<'r> ByteRows<'r> {
-    /// Rows, each with its factor.
-    ///
-    /// # Panics
-    ///
-    /// Where a row is not of `dims`, or `dims` is above [`MOST_DIMS`].
+    /// Sets the rows, each with its factor. Panics if a row does not have `dims` bytes, or if
+    /// `dims` exceeds [`MOST_DIMS`].
     pub fn fill(&mut self, dims: usize, rows: impl Iterator<Item = (&'r [i8], f32)>) {
         self.fill_for(Loops::in_use(), dims, rows);
     }
@@ -258,14 +247,14 @@ impl<'r> ByteRows<'r> {
         self.count
     }
 
-    /// How many numbers a row of a matrix has that has a column for each of these rows: as many as
-    /// fill all blocks.
+    /// The length of a row in a matrix with a column for each of these rows, padded to whole
+    /// blocks.
     pub fn stride(&self) -> usize {
         self.rows.len()
     }
 
-    /// Brings every row to length 1 by its factor, 0 for a row without length, and writes the length
-    /// that it had.
+    /// Sets every row's factor so that its length is 1, or 0 for a row without length, and writes
+    /// the original lengths.
     pub fn to_unit_length(&mut self, lengths: &mut Vec<f32>) {
         lengths.clear();
         for at in 0..self.rows.len() / SIDE {
@@ -282,10 +271,10 @@ impl<'r> ByteRows<'r> {
         lengths.truncate(self.count);
     }
 
-    /// The memory of the lists, without what they held, for rows that lie elsewhere.
+    /// The memory of the lists, emptied, for other rows.
     pub fn emptied(mut self) -> ByteRows<'static> {
         self.rows.clear();
-        // Collecting nothing in place is what hands the memory on to a list of another lifetime.
+        // Collecting nothing in place reuses the memory for a list of another lifetime.
         let rows = self.rows.into_iter().map(|_| -> &'static [i8] { &[] }).collect();
         let (factors, prepared) = (self.factors, self.prepared);
         ByteRows { dims: 0, count: 0, rows, factors, loops: Loops::Least, prepared }
@@ -310,7 +299,7 @@ impl<'r> ByteRows<'r> {
 #[derive(Debug, Default)]
 pub struct Columns(Vec<Tile>);
 
-/// For every row its largest product with all rows, itself included; 0 if all are below.
+/// For every row its largest product with all rows, itself included, at least 0.
 pub fn within(rows: &ByteRows<'_>, columns: &mut Columns, out: &mut Vec<f32>) {
     out.resize(rows.stride(), 0.0);
     if rows.count > 0 {
@@ -319,12 +308,8 @@ pub fn within(rows: &ByteRows<'_>, columns: &mut Columns, out: &mut Vec<f32>) {
     out.truncate(rows.count);
 }
 
-/// For every row of `a` its largest product with those of `b`, and the other way round; 0 where all
-/// are below.
-///
-/// # Panics
-///
-/// Where the rows of one are longer than those of the other.
+/// For every row of `a` its largest product with those of `b`, and the other way round, at least 0.
+/// Panics if the rows of one are longer than those of the other.
 pub fn across(
     a: &ByteRows<'_>,
     b: &ByteRows<'_>,
@@ -340,20 +325,17 @@ pub fn across(
     of_b.truncate(b.count);
 }
 
-/// Writes `a_i · a_j` for all rows: a row of [`ByteRows::stride`] numbers for each, of which as many
-/// stand for a product as there are rows.
+/// Writes `a_i · a_j` for all rows: a row of [`ByteRows::stride`] numbers for each, of which only
+/// the first are products, one for each row.
 pub fn gram(a: &ByteRows<'_>, out: &mut Vec<f32>) {
     out.resize(a.stride() * a.stride(), 0.0);
     dispatch!(a.loops, gram(a.blocks(), out.as_chunks_mut().0));
     out.truncate(a.count * a.stride());
 }
 
-/// Writes `a_i · b_j` for all rows: for each of `a` a row of [`ByteRows::stride`] numbers, of which as
-/// many stand for a product as `b` has rows.
-///
-/// # Panics
-///
-/// Where the rows of one are longer than those of the other.
+/// Writes `a_i · b_j` for all rows: for each of `a` a row of [`ByteRows::stride`] numbers, of which
+/// only the first are products, one for each row of `b`. Panics if the rows of one are longer than
+/// those of the other.
 pub fn products(a: &ByteRows<'_>, b: &ByteRows<'_>, out: &mut Vec<f32>) {
     assert!(a.dims == b.dims, "rows of the same length");
     out.resize(a.stride() * b.stride(), 0.0);

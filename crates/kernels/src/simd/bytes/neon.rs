@@ -1,6 +1,6 @@
-//! The loops over bytes for 64-bit ARM. Where the processor multiplies bytes four by four (`SDOT`), one
-//! instruction adds sixteen products; where it does not, products are made in 16 bits, which hold each of them,
-//! and two neighbouring ones are added to 32.
+//! The loops over bytes for 64-bit ARM. On processors that multiply bytes four by four (`SDOT`),
+//! one instruction adds sixteen products; on others, products are made in 16 bits, which hold each
+//! of them, and two neighbouring ones are added to 32.
 
 /// Defines the loops for processors with these features, over `add_product`, which adds the products of sixteen
 /// bytes to four numbers.
@@ -21,7 +21,6 @@ macro_rules! byte_loops {
             unsafe { vld1q_s8(chunk.as_ptr()) }
         }
 
-        /// The bytes after the last whole chunk, and zeros.
         #[inline]
         #[target_feature(enable = $features)]
         fn rest_of_bytes(row: &[i8]) -> int8x16_t {
@@ -55,7 +54,7 @@ macro_rules! byte_loops {
             &row.as_chunks().0[..chunks]
         }
 
-        /// The products of four rows with four: a register a row.
+        /// The products of four rows with four: a register per row.
         #[inline]
         #[target_feature(enable = $features)]
         fn tile(a: Block<'_>, b: Block<'_>, dims: usize) -> [float32x4_t; SIDE] {
@@ -129,7 +128,6 @@ macro_rules! byte_loops {
             tile
         }
 
-        /// The larger of two numbers each, the first of two that are equal.
         #[inline]
         #[target_feature(enable = $features)]
         fn larger(tile: [float32x4_t; SIDE], other: [float32x4_t; SIDE]) -> [float32x4_t; SIDE] {
@@ -160,11 +158,10 @@ macro_rules! byte_loops {
             ]
         }
 
-        /// The largest number of each column, none below 0.
         #[inline]
         #[target_feature(enable = $features)]
         fn tallest([a, b, c, d]: [float32x4_t; SIDE]) -> [f32; SIDE] {
-            // The first of two zeros stays, which has no sign.
+            // The first of two zeros stays, which is +0.
             let best = largest(vdupq_n_f32(0.0), largest(largest(a, b), largest(c, d)));
             let mut out = [0.0; SIDE];
             // SAFETY: there is room for four numbers.

@@ -1,4 +1,4 @@
-//! The loops over bytes in plain code, for every processor: what the others are held against.
+//! The loops over bytes in plain code, for every processor: the reference for the others.
 
 use crate::simd::Tile;
 pub(super) use crate::simd::bytes::quantise_loop as quantise;
@@ -9,7 +9,7 @@ pub(super) fn dot(a: &[i8], b: &[i8]) -> i32 {
     products.fold(0, i32::wrapping_add)
 }
 
-/// Nothing is made of rows that are multiplied one by one.
+/// Rows that are multiplied one by one need no preparation.
 pub(super) fn prepare(_rows: &[[&[i8]; SIDE]], _dims: usize, _prepared: &mut Prepared) {}
 
 pub(super) fn squares(block: Block<'_>, _dims: usize) -> [i32; SIDE] {
@@ -21,7 +21,7 @@ fn product(a: Block<'_>, i: usize, b: Block<'_>, j: usize) -> f32 {
 }
 
 fn larger(number: &mut f32, other: f32) {
-    // A zero without a sign stays one.
+    // A positive zero stays.
     *number = if other > *number { other } else { *number };
 }
 

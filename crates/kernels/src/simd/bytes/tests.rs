@@ -1,10 +1,10 @@
-//! Every width against the plain twin, bit for bit, and that against numbers of 64 bits.
+//! Compares every width with the plain code, bit for bit, and that with 64-bit arithmetic.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What all loops make of two sets of rows, by the module `$from`.
+/// The results of all loops for two sets of rows, by the module `$from`.
 macro_rules! outcome {
     ($from:ident, $loops:expr, $dims:expr, $a:expr, $b:expr) => {{
         let (a, b) = (&filled_for($loops, $dims, $a), &filled_for($loops, $dims, $b));
@@ -33,7 +33,6 @@ macro_rules! outcome {
     }};
 }
 
-/// Bytes with many at either end, where sums are largest.
 fn byte() -> impl Strategy<Value = i8> {
     prop_oneof![any::<i8>(), Just(i8::MIN), Just(i8::MAX)]
 }
@@ -59,7 +58,7 @@ fn filled(dims: usize, rows: &[(Vec<i8>, f32)]) -> ByteRows<'_> {
 
 fn filled_for(loops: Loops, dims: usize, rows: &[(Vec<i8>, f32)]) -> ByteRows<'_> {
     let mut filled = ByteRows::default();
-    // Memory of other rows must leave nothing behind.
+    // Memory of earlier rows must have no effect.
     filled.fill(2, [([1_i8, 2].as_slice(), 1.0)].into_iter());
     filled.fill_for(loops, dims, rows.iter().map(|(row, factor)| (row.as_slice(), *factor)));
     filled

@@ -1,10 +1,11 @@
-//! The loops over bytes for processors with AVX-512 VNNI: sixty-four products an instruction.
+//! The loops over bytes for processors with AVX-512 VNNI: sixty-four products per instruction.
 //!
-//! The instruction takes one side as numbers from 0 to 255. So 128 is added to the bytes of one side,
-//! which flips their highest bit, and 128 times the sum of the other side's bytes taken off the result.
+//! The instruction takes one side unsigned, from 0 to 255. So 128 is added to the bytes of one
+//! side, which flips their highest bit, and 128 times the sum of the other side's bytes is
+//! subtracted from the result.
 //!
-//! Every function here needs AVX-512F, AVX-512BW and AVX-512 VNNI; `bytes` calls none before it has
-//! asked.
+//! Every function here needs AVX-512F, AVX-512BW and AVX-512 VNNI; `bytes` calls none before
+//! checking.
 
 use std::arch::x86_64::*;
 
@@ -14,7 +15,6 @@ use crate::simd::bytes::{Block, Blocks, Prepared, SIDE, quantise_loop};
 
 const CHUNK: usize = 64;
 
-/// 128 times a number.
 const BY_128: u32 = 7;
 
 #[inline]
@@ -24,7 +24,6 @@ fn bytes(chunk: &[i8; CHUNK]) -> __m512i {
     unsafe { _mm512_loadu_si512(chunk.as_ptr().cast()) }
 }
 
-/// Fewer than sixty-four bytes; the others are zero.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn rest_of(row: &[i8]) -> __m512i {
@@ -65,7 +64,6 @@ fn quarters([a, b, c, d]: [__m512i; SIDE]) -> __m512i {
     _mm512_add_epi32(_mm512_unpacklo_epi64(left, right), _mm512_unpackhi_epi64(left, right))
 }
 
-/// The sums of the numbers of each of four registers.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn four_sums(lanes: [__m512i; SIDE]) -> [i32; SIDE] {
@@ -131,7 +129,6 @@ pub(super) fn squares(block: Block<'_>, dims: usize) -> [i32; SIDE] {
     squares
 }
 
-/// The products of four rows with four: those of row `i` are numbers `4 i` to `4 i + 3`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn tile(a: Block<'_>, b: Block<'_>, dims: usize) -> __m512 {
@@ -160,7 +157,7 @@ fn tile(a: Block<'_>, b: Block<'_>, dims: usize) -> __m512 {
     scaled(&sums, a, b)
 }
 
-/// The products of four rows with themselves, of which six are mirror images of others.
+/// The products of four rows with themselves; six are mirror images of others.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn own_tile(a: Block<'_>, dims: usize) -> __m512 {
@@ -179,7 +176,7 @@ fn own_tile(a: Block<'_>, dims: usize) -> __m512 {
     _mm512_mask_blend_ps(ON_AND_ABOVE_DIAGONAL, turned(tile), tile)
 }
 
-/// The numbers of a tile that stand in row `i` and a column from `i` on.
+/// The numbers of a tile in row `i` and a column from `i` on.
 const ON_AND_ABOVE_DIAGONAL: __mmask16 = 0b1000_1100_1110_1111;
 
 #[inline]
@@ -269,7 +266,8 @@ fn halves(a: __m512i, b: __m512i) -> __m512i {
     _mm512_add_epi32(low, _mm512_shuffle_i32x4::<0b11_10_11_10>(a, b))
 }
 
-/// The sums of the numbers of sixteen registers: at each step two registers give their halves to one.
+/// The sums of the numbers of sixteen registers: each step combines the halves of two registers in
+/// one.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn sixteen_sums(sums: &[[__m512i; SIDE]; SIDE]) -> __m512i {
@@ -328,7 +326,6 @@ fn turned(tile: __m512) -> __m512 {
     _mm512_permutexvar_ps(order, tile)
 }
 
-/// The largest number of each column, none below 0.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn tallest(tile: __m512) -> [f32; SIDE] {
@@ -337,7 +334,7 @@ fn tallest(tile: __m512) -> [f32; SIDE] {
     let mut out = [0.0; SIDE];
     // SAFETY: there is room for four numbers.
     unsafe {
-        // Of two zeros the instruction gives the second, which has no sign.
+        // Of two zeros the instruction returns the second, which is +0.
         let one = _mm_max_ps(_mm512_castps512_ps128(one), _mm_setzero_ps());
         _mm_storeu_ps(out.as_mut_ptr(), one);
     }

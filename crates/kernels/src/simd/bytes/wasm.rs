@@ -9,7 +9,6 @@ pub(super) use crate::simd::bytes::plain::prepare;
 use crate::simd::bytes::{Block, Blocks, SIDE, quantise_loop};
 use crate::simd::wasm::Load;
 
-/// Bytes that fill a register once they are widened.
 const CHUNK: usize = 8;
 
 #[inline(always)]
@@ -18,7 +17,6 @@ fn wide(chunk: &[i8; CHUNK]) -> v128 {
     unsafe { i16x8_load_extend_i8x8(chunk.as_ptr()) }
 }
 
-/// The bytes after the last whole chunk, and zeros.
 #[inline(always)]
 fn wide_rest(row: &[i8]) -> v128 {
     let rest = row.as_chunks::<CHUNK>().1;
@@ -37,7 +35,6 @@ fn whole(row: &[i8], chunks: usize) -> &[[i8; CHUNK]] {
     &row.as_chunks().0[..chunks]
 }
 
-/// The sums of the numbers of each of four registers.
 #[inline(always)]
 fn fold_four(lanes: [v128; SIDE]) -> v128 {
     let two =
@@ -63,7 +60,7 @@ pub(super) fn squares(block: Block<'_>, _dims: usize) -> [i32; SIDE] {
     block.rows.map(|row| dot(row, row))
 }
 
-/// The products of four rows with four: a register a row.
+/// The products of four rows with four: a register per row.
 ///
 /// Few processors have registers for sixteen sums, so two columns are multiplied at a time.
 #[inline(always)]
@@ -86,7 +83,7 @@ fn own_tile(a: Block<'_>, dims: usize) -> [v128; SIDE] {
     tile(a, a, dims)
 }
 
-/// For each of four rows four parts of its product with either of two columns.
+/// For each of four rows, four partial sums of its product with either of two columns.
 #[inline(always)]
 fn strip(a: &[&[i8]; SIDE], b: [&[i8]; 2], dims: usize) -> [[v128; 2]; SIDE] {
     let chunks = dims / CHUNK;
@@ -136,7 +133,6 @@ fn store(lanes: [v128; SIDE]) -> Tile {
     tile
 }
 
-/// The larger of two numbers each, the first of two that are equal.
 #[inline(always)]
 fn larger(tile: [v128; SIDE], other: [v128; SIDE]) -> [v128; SIDE] {
     let [a, b, c, d] = tile;
@@ -157,11 +153,10 @@ fn turned([a, b, c, d]: [v128; SIDE]) -> [v128; SIDE] {
     ]
 }
 
-/// The largest number of each column, none below 0.
 #[inline(always)]
 fn tallest([a, b, c, d]: [v128; SIDE]) -> [f32; SIDE] {
     let best = f32x4_pmax(f32x4_pmax(a, b), f32x4_pmax(c, d));
-    // The first of two zeros stays, which has no sign.
+    // The first of two zeros stays, which is +0.
     let best = f32x4_pmax(f32x4_splat(0.0), best);
     let mut out = [0.0; SIDE];
     // SAFETY: there is room for four numbers.

@@ -1,19 +1,18 @@
-//! A fused multiply-add out of double precision, for engines that have none or do not say so.
+//! A fused multiply-add in double precision, for engines that have none or do not report it.
 //!
-//! The product of two numbers of single precision is exact in double precision. Its sum with a third is
-//! rounded to double and then to single precision. That differs from one rounding only where the first
-//! one lost something and met a point halfway between two neighbours of single precision. So [`fused`]
-//! looks for what makes that possible, and only then has the sum rounded to odd ([`rounded_to_odd`]).
+//! The product of two single-precision numbers is exact in double precision. Its sum with a third
+//! is rounded to double and then to single precision. That differs from one rounding only if the
+//! first one lost something and ended halfway between two neighbouring singles. So [`fused`] checks
+//! for conditions under which that is possible, and only then rounds the sum to odd
+//! ([`rounded_to_odd`]).
 
 use std::arch::wasm32::*;
 
 use super::{Factor, Lanes};
 use crate::simd::LANES;
 
-/// Sixteen numbers as doubles.
 type Wide = [v128; LANES / 2];
 
-/// `a b + sum`, rounded once.
 #[inline(always)]
 pub(super) fn fused<A: Factor, B: Factor>(a: A, b: B, sum: Lanes) -> Lanes {
     let (x, y, start) = (wide(a.lanes()), wide(b.lanes()), wide(sum));
@@ -42,7 +41,6 @@ fn may_be_inexact(weight: f32, sum: Lanes) -> v128 {
     v128_or(i32x4_gt(most, f32x4_splat(high)), u32x4_lt(least, low))
 }
 
-/// 2²⁰.
 const SPAN: f32 = 1_048_576.0;
 
 /// Whether a total may be halfway between two singles and have lost something.
@@ -52,7 +50,7 @@ const SPAN: f32 = 1_048_576.0;
 /// both are smaller than 2⁻¹²⁵ where it does. Nor does it lose anything where `sum` is zero.
 #[inline(always)]
 fn may_be_halfway(totals: &Wide, sum: Lanes) -> v128 {
-    // Ends of 29 digits moved to the top of signed numbers: a one and zeros is the least there is.
+    // The last 29 digits moved to the top of signed numbers: a one and zeros is the least number.
     let end = |at: usize| {
         let words = i32x4_shuffle::<0, 2, 4, 6>(totals[2 * at], totals[2 * at + 1]);
         i32x4_shl(words, 3)
@@ -66,11 +64,10 @@ fn may_be_halfway(totals: &Wide, sum: Lanes) -> v128 {
     v128_or(i32x4_eq(least_end, i32x4_splat(i32::MIN)), small)
 }
 
-/// 2⁻¹²⁵.
 const SMALL: f32 = 2.0 * f32::MIN_POSITIVE;
 
-/// `a b + sum`, rounded once by way of a sum rounded to odd: where it is not exact, it is cut towards zero
-/// and its last bit is set. Rounded once more, to single precision, that is the exact sum rounded once
+/// `a b + sum`, rounded once by way of a sum rounded to odd: an inexact sum is truncated and its
+/// last bit is set. Rounded once more, to single precision, that is the exact sum rounded once
 /// (Boldo and Melquiond 2008, "Emulation of FMA and correctly rounded sums").
 #[cold]
 #[inline(never)]
@@ -90,7 +87,7 @@ fn added(a: v128, b: v128) -> [v128; 2] {
 /// A sum that may have lost something, rounded to odd instead.
 #[inline(always)]
 fn to_odd([total, lost]: [v128; 2]) -> v128 {
-    // Of infinite sums nothing is lost: what is no number is not above zero.
+    // Infinite sums lose nothing: NaN is not above zero.
     let inexact = f64x2_gt(f64x2_abs(lost), f64x2_splat(0.0));
     // A loss of the other sign means that the total is too far from zero by less than its last bit.
     let too_far = v128_and(inexact, i64x2_lt(v128_xor(lost, total), i64x2_splat(0)));
@@ -104,8 +101,8 @@ fn wide([a, b, c, d]: Lanes) -> Wide {
     [lower(a), upper(a), lower(b), upper(b), lower(c), upper(c), lower(d), upper(d)]
 }
 
-/// Sixteen doubles as singles. Of a shuffle in the place of the swizzle the compiler would make
-/// conversions of single numbers.
+/// Sixteen doubles as singles. Instead of the swizzle a shuffle would make the compiler convert
+/// single numbers.
 #[inline(always)]
 fn narrow(numbers: Wide) -> Lanes {
     const NONE: u8 = 0x80;
@@ -135,7 +132,6 @@ mod tests {
         numbers
     }
 
-    /// The same bits in all lanes, or no number in both.
     fn is_rounded_once(a: [f32; LANES], b: [f32; LANES], sum: [f32; LANES], found: Lanes) {
         for (lane, found) in written(found).into_iter().enumerate() {
             let (a, b, sum) = (a[lane], b[lane], sum[lane]);
@@ -148,7 +144,6 @@ mod tests {
         }
     }
 
-    /// Numbers of all sizes, and those at the ends.
     fn number() -> impl Strategy<Value = f32> {
         let ends = [0.0, -0.0, f32::MIN_POSITIVE, f32::from_bits(1), f32::MAX, f32::INFINITY];
         prop_oneof![
@@ -236,7 +231,7 @@ mod tests {
         ) {
             let sum = std::array::from_fn(|lane| hard(a[lane], b[lane], free[lane], picks[lane]));
             is_rounded_once(a, b, sum, fused(lanes(a), lanes(b), lanes(sum)));
-            // A lane in doubt decides for all sixteen, so each is tried by itself, too.
+            // A doubtful lane decides for all sixteen, so each is also tested by itself.
             for lane in 0..LANES {
                 let (a, b, sum) = ([a[lane]; LANES], [b[lane]; LANES], [sum[lane]; LANES]);
                 is_rounded_once(a, b, sum, fused(lanes(a), lanes(b), lanes(sum)));
@@ -256,7 +251,7 @@ mod tests {
                     let found = fused(factor([byte; LANES]), all(weight), lanes([sum; LANES]));
                     is_rounded_once([byte.into(); LANES], [weight; LANES], [sum; LANES], found);
                 }
-                // The ends of what counts as exact.
+                // The limits of what counts as exact.
                 let ends = [-21, -20, 20, 21].map(|power| weight.abs() * (power as f32).exp2());
                 for sum in ends.into_iter().flat_map(|end| [end.next_down(), end, end.next_up(), -end]) {
                     let found = fused(factor(row), all(weight), lanes([sum; LANES]));

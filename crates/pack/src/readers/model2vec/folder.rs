@@ -22,7 +22,6 @@ pub struct Model2VecReader {
     embeddings: Tensor,
     weights: Option<Tensor>,
     mapping: Option<Tensor>,
-    /// Entries that are words, sorted by id.
     words: Vec<Entry>,
     subword: Option<Subword>,
     settings: Settings,
@@ -33,7 +32,6 @@ pub struct Model2VecReader {
 }
 
 impl Model2VecReader {
-    /// Opens a folder and checks everything but the numbers in its tensors.
     pub fn open(folder: &Path, budget: Budget) -> Result<Self, ReadError> {
         let Layout { config, tokenizer, tensors } = Layout::of(folder);
         let config = config.map(|path| Source::open(&path)).transpose()?;
@@ -42,7 +40,6 @@ impl Model2VecReader {
         Self::over(tensors, &tokenizer, config.as_ref(), budget)
     }
 
-    /// As [`open`](Self::open), for files from any source; the settings may be absent.
     pub fn over(
         tensors: Source,
         tokenizer: &Source,
@@ -85,7 +82,6 @@ impl Model2VecReader {
         })
     }
 
-    /// How model2vec normalises text vectors, and the maximum length of its texts.
     pub fn settings(&self) -> Settings {
         self.settings
     }
@@ -197,7 +193,6 @@ pub(super) fn whole(source: &Source, most: u64) -> Result<Vec<u8>, ReadError> {
 }
 
 const MOST_CONFIG_BYTES: u64 = 1 << 20;
-/// Names of the settings file, the more likely one first.
 const CONFIGS: [&str; 2] = ["config.json", "config_sentence_transformers.json"];
 const USUAL_MAX_LENGTH: u64 = 512;
 
@@ -222,17 +217,14 @@ impl Layout {
     }
 }
 
-/// The settings that model2vec for Python reads; missing values have its defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether the mean vector of a text is scaled to unit length.
     pub normalize: bool,
     /// Maximum tokens of a text; `None` for no limit.
     pub max_length: Option<u64>,
 }
 
 impl Settings {
-    /// The settings of a folder without a settings file.
     pub(super) const USUAL: Self = Self { normalize: false, max_length: Some(USUAL_MAX_LENGTH) };
 
     pub(super) fn read(source: &Source) -> Result<Self, ReadError> {
@@ -259,15 +251,12 @@ const MOST_TOKENIZER_BYTES: u64 = 256 << 20;
 
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Its index in the embeddings or mapping.
     pub(super) id: u32,
     pub(super) name: String,
     pub(super) score: Option<f64>,
 }
 
-/// The entries of a tokenizer, without special tokens and the one for unknown text.
 pub(super) struct Entries {
-    /// Sorted by id.
     pub(super) entries: Vec<Entry>,
     pub(super) subword: Option<Subword>,
 }
@@ -406,7 +395,6 @@ fn scored(model: &Unigram, special: &[u32]) -> Entries {
 
 const MOST_HEADER_BYTES: u64 = 1 << 20;
 
-/// A tensor's position and type. Its numbers were checked to lie within the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tensor {
     pub(super) dtype: Dtype,
@@ -433,7 +421,6 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads the header and checks every tensor that is used against it and the file's size.
     pub(super) fn read(source: &Source, budget: Budget) -> Result<Self, ReadError> {
         let mut length = [0; 8];
         source.read_at(0, &mut length)?;

@@ -27,17 +27,13 @@ use crate::pairs::{Label, Output, PairsError, Rows};
 
 #[derive(Debug, Clone)]
 pub struct TweetOptions {
-    /// Files of tweets: rows under a header, or JSON objects if the name ends in .ndjson or .jsonl.
     pub files: Vec<PathBuf>,
     pub output: PathBuf,
     pub columns: Columns,
     pub minutes: u32,
-    /// Maximum pairs of each label in which a tweet is used.
     pub per_tweet: u32,
-    /// Rows to write, half of them related; if absent, as many as the tweets give.
     pub rows: Option<u64>,
     pub seed: u64,
-    /// Rules that decide which texts are equal, and that normalised texts are written by.
     pub normalisation: Normalisation,
     pub texts: Texts,
 }
@@ -55,10 +51,8 @@ pub struct TweetsMade {
     #[serde(flatten)]
     pub written: Rows,
     pub wanted: Option<u64>,
-    /// Rows read, including those that the filters left out.
     pub tweets: u64,
     pub filtered: u64,
-    /// Tweets of fewer than five words.
     pub too_short: u64,
     pub too_long: u64,
     /// Tweets without a hashtag, or without an event if tweets are grouped by event.
@@ -66,7 +60,6 @@ pub struct TweetsMade {
     /// Tweets whose normalised text equals that of an earlier tweet.
     pub repeated: u64,
     pub kept: u64,
-    /// Related pairs left out because there were too few non-related ones.
     pub unmatched: u64,
     pub related_rejected: Rejections,
     pub non_related_rejected: Rejections,
@@ -81,7 +74,6 @@ pub struct Rejections {
     pub repeated: u64,
     /// They share too few hashtags for a related pair, or one for a non-related pair.
     pub hashtags: u64,
-    /// At least half of their words are the same.
     pub words: u64,
 }
 
@@ -181,17 +173,13 @@ fn read(options: &TweetOptions, key: Key, made: &mut TweetsMade) -> Result<Tweet
     Ok(tweets)
 }
 
-/// Maximum bytes of a row; Twitter's full JSON objects have some thousand.
 const ROW_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Clone)]
 pub struct Columns {
     pub text: String,
-    /// The time; without it, the first of `time`, `time_utc`, `created_at`, `timestamp`.
     pub time: Option<String>,
-    /// The event of a tweet; replaces its hashtags.
     pub event: Option<String>,
-    /// Conditions that a row must meet, all of them.
     pub filters: Vec<Filter>,
 }
 
@@ -217,7 +205,6 @@ impl FromStr for Filter {
 struct Row<'r> {
     text: Cow<'r, str>,
     time: i64,
-    /// The event of the tweet; empty if the row names none.
     event: Cow<'r, str>,
 }
 
@@ -356,7 +343,6 @@ fn milliseconds(column: &str, value: &str) -> Result<i64, String> {
     })
 }
 
-/// A string, number or boolean as a table would show it; `None` for anything else.
 fn scalar(value: Option<&Value>) -> Option<Cow<'_, str>> {
     match value? {
         Value::String(text) => Some(text.into()),
@@ -366,7 +352,6 @@ fn scalar(value: Option<&Value>) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether the file's name says that its lines are JSON objects.
 fn is_objects(path: &Path) -> bool {
     let unpacked = match path.extension().and_then(|ending| ending.to_str()) {
         Some("gz" | "zst") => path.with_extension(""),

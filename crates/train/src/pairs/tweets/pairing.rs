@@ -52,7 +52,6 @@ impl<'t> Pairing<'t> {
         }
     }
 
-    /// At most `wanted` related pairs, in the order in which they were drawn.
     pub(super) fn related(&mut self, wanted: usize, random: &mut Random) -> Vec<[u32; 2]> {
         let mut uses = vec![0; self.tweets.len()];
         let mut drawn = Vec::new();
@@ -229,7 +228,6 @@ const FEWEST_WORDS: usize = 5;
 /// Hashtags that say nothing of what a tweet is about.
 const GENERAL: [&str; 3] = ["#breaking", "#update", "#news"];
 
-/// Whether a tweet was kept, or why it was left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Kept,
@@ -245,7 +243,6 @@ pub(super) enum Key {
     Event,
 }
 
-/// Position of a hashtag in the text (of one of its words, if the text is normalised).
 #[derive(Debug, Clone)]
 struct Place {
     tag: u32,
@@ -265,7 +262,6 @@ struct Ends {
 pub(super) struct Tweets {
     text: String,
     words: Vec<u32>,
-    /// Distinct hashtags of each tweet, in order.
     tags: Vec<u32>,
     places: Vec<Place>,
     events: Vec<u32>,
@@ -299,7 +295,6 @@ impl Tweets {
         }
     }
 
-    /// Writes a tweet's text on one line, without the hashtags that it shares with `other`.
     pub(super) fn write_text(&self, tweet: u32, other: u32, out: &mut String) {
         let (from, to) = self.share(tweet);
         let text = &self.text[from.text..to.text];
@@ -353,7 +348,6 @@ pub(super) struct Reader<'o> {
     found: Tokens,
     names: Names,
     events: Names,
-    /// Digests of the texts that were kept.
     seen: HashSet<u128>,
     text: String,
     words: Vec<u32>,
@@ -382,7 +376,6 @@ impl<'o> Reader<'o> {
         }
     }
 
-    /// Adds a tweet if it qualifies for pairs.
     pub(super) fn read(&mut self, row: &Row<'_>, tweets: &mut Tweets) -> Result<Outcome, String> {
         if self.find(&row.text)? < FEWEST_WORDS {
             return Ok(Outcome::TooShort);
@@ -426,7 +419,6 @@ impl<'o> Reader<'o> {
         Ok(Outcome::Kept)
     }
 
-    /// Finds words and hashtags; returns the number of words, repeats included.
     fn find(&mut self, input: &str) -> Result<usize, String> {
         text::tokenise(&self.finding, input, &mut self.found);
         self.words.clear();

@@ -14,15 +14,14 @@ use crate::http::work::unsent::Growing;
 /// Results beyond the wanted ones that are stored before the worst are dropped.
 const SURPLUS: usize = 256;
 
-/// A candidate that may be among the results.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) index: u64,
-    /// Its own name, if it came with one.
+    /// Its own name, if it has one.
     pub(super) id: Option<Box<RawValue>>,
     /// Its score, if it can be scored.
     pub(super) score: Option<f32>,
-    /// Why it cannot.
+    /// Why it has no score.
     pub(super) reason: Option<Reason>,
     /// The text, if it is returned or compared again.
     pub(super) text: Option<Box<str>>,
@@ -31,7 +30,8 @@ pub(super) struct Held {
     pub(super) more: Option<Box<More>>,
 }
 
-/// Optional fields of a result: duplicates, liked text, words, how it is opposed, whether it is related.
+/// Optional fields of a result: duplicates, liked text, words, opposites, and whether it is
+/// related.
 #[derive(Debug, Serialize)]
 pub(super) struct More {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -56,7 +56,6 @@ pub(super) struct Folded {
     pub(super) similarity: f32,
 }
 
-/// One line of the answer.
 #[derive(Serialize)]
 struct Ranked<'r> {
     index: u64,
@@ -105,12 +104,11 @@ impl Held {
     }
 }
 
-/// The best candidates so far, and counts.
 #[derive(Debug)]
 pub(super) struct Best {
     most: usize,
     least: Option<f32>,
-    /// The score that is needed to be among the best, once there are enough of them.
+    /// The score that a candidate must exceed, once there are enough.
     worst: Option<f32>,
     held: Vec<Held>,
     bytes: usize,
@@ -154,7 +152,7 @@ impl Best {
         self.worst.or(self.least)
     }
 
-    /// Takes more candidates, or refuses results that take more memory than there may be.
+    /// Adds candidates; refuses results that take more memory than the limit.
     pub(super) fn take(&mut self, more: Vec<Held>) -> Result<(), ApiError> {
         self.bytes += more.iter().map(Held::bytes).sum::<usize>();
         self.held.extend(more);
@@ -185,7 +183,6 @@ impl Best {
         std::mem::take(&mut self.held)
     }
 
-    /// Sets the results to be written, in this order.
     pub(super) fn tell(&mut self, results: Vec<Held>) {
         self.results = Some(results.into_iter());
     }
@@ -201,7 +198,7 @@ impl Best {
         let next = self.results.as_mut().and_then(Iterator::next);
         if next.is_none() {
             self.results = Some(Vec::new().into_iter());
-            // Less always fits.
+            // Shrinking always succeeds.
             let _ = self.memory.resize(0);
         }
         next

@@ -1,5 +1,5 @@
-//! The first line of a stream of candidates: the question, which is the body of `POST /rank` without
-//! its candidates.
+//! The first line of a stream of candidates: the question, which is the body of `POST /rank`
+//! without its candidates.
 
 use std::collections::HashSet;
 
@@ -19,15 +19,15 @@ use crate::http::work::pool::JobContext;
 
 pub(super) struct FirstQuestion {
     pub(super) resolved: Resolved,
-    /// What is asked of the candidates that are held at the end.
+    /// The question for the candidates that are stored at the end.
     pub(super) question: Question<'static>,
-    /// Most candidates that are held for it.
+    /// Most candidates that are stored for it.
     pub(super) most: usize,
     pub(super) return_text: bool,
     by: BoostBy,
     /// Whether candidates that are opposed to the query are left out.
     drop_opposed: bool,
-    /// Whether more is made of the results than an order.
+    /// Whether the results are merged, varied or explained, and not only sorted.
     pub(super) makes_pages: bool,
     exclude: HashSet<CandidateId<'static>>,
 }
@@ -56,7 +56,7 @@ impl FirstQuestion {
             let field = if request.offset.is_some() { "/offset" } else { "/top_k" };
             return Err(ApiError::beyond(Code::TooManyItems, field, "results", most, wanted));
         }
-        // Opposed candidates are left out as they come, and take no places.
+        // Opposed candidates are left out as they arrive, and take no slots.
         let drop_opposed = std::mem::take(&mut page.drop_opposed);
         let names = request.exclude.iter().flat_map(|list| &list.items);
         request.parts().for_each(|part| app.metrics.ranked_with(part));
@@ -76,22 +76,21 @@ impl FirstQuestion {
         })
     }
 
-    /// What is asked of candidates before it is known which are the best: those that reach a score.
+    /// The question for candidates before all are known: those that reach a score.
     pub(super) fn of_some(&self, floor: Option<f32>) -> Question<'_> {
         let query = Query { opposes: false, threshold: None, ..self.question.query };
-        // Of candidates that are opposed, others may take the places.
+        // Other candidates may replace opposed ones.
         let top_k = Some(self.most).filter(|_| !self.drop_opposed);
         let page = PageOptions { top_k, drop_opposed: self.drop_opposed, ..PageOptions::default() };
         let asked = self.question.asked.borrowed();
         Question { min_score: floor, page, ..Question::new(asked, query) }
     }
 
-    /// The texts that candidates are compared with.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         self.question.asked.texts().map(|(_, text)| text)
     }
 
-    /// Candidates without those that are left out, and with their boosts.
+    /// Candidates without excluded ones, and with their boosts.
     pub(super) fn candidates<'c, 'b>(
         &self,
         items: &'c [&'c CandidateLine<'b>],
@@ -113,13 +112,13 @@ impl FirstQuestion {
         Ok(())
     }
 
-    /// Whether a candidate of this name is left out.
+    /// Whether a candidate of this name is excluded.
     pub(super) fn excludes(&self, name: Option<LineId<'_>>) -> bool {
         if self.exclude.is_empty() {
             return false;
         }
         let name = name.and_then(|name| {
-            // A number that is no name of a list is excluded by none.
+            // A number that cannot be a name in a list is never excluded.
             serde_json::from_str::<CandidateId<'_>>(name.as_written())
                 .ok()
                 .map(CandidateId::into_owned)

@@ -1,5 +1,5 @@
-//! `POST /rank` as lines: a question, then candidates in; the best of them out at the end, and last
-//! what was counted.
+//! `POST /rank` as lines: a question, then candidates in; at the end the best of them out, and last
+//! the counts.
 
 mod best;
 mod first_line;
@@ -33,15 +33,12 @@ use crate::http::work::pool::items_per_part;
 /// Bytes of results that are written at once.
 const PIECE: usize = 32 << 10;
 
-/// The question, and the best candidates so far.
 struct Ranker {
     first: Arc<FirstQuestion>,
-    /// Liked and disliked texts that are part of no score.
     passed: UnscoredLikes,
     best: Mutex<Best>,
 }
 
-/// Answers a stream of candidates.
 pub(crate) async fn answer(app: Arc<App>, request: Request) -> Result<Response, ApiError> {
     let opening = Opening::of(app, &request)?;
     body::no_settings(request.uri())?;
@@ -84,7 +81,7 @@ async fn first_line(body: &mut Body, lines: &mut Lines, until: Instant) -> Resul
     }
 }
 
-/// A fault of the question, as the client finds it.
+/// An error of the question, with the position in the first line.
 fn of_first_line(error: ApiError) -> ApiError {
     ApiError {
         detail: format!("in the first line, the question: {}", error.detail).into(),
@@ -93,7 +90,7 @@ fn of_first_line(error: ApiError) -> ApiError {
 }
 
 impl Ranker {
-    /// The question of the first line, unless it cannot be asked.
+    /// Plans the question of the first line.
     async fn of(app: &App, client: &Client, first: Line) -> Result<Self, ApiError> {
         // A first line that is too long is refused like any other.
         let bytes = first.bytes.map_or_else(|| parse(None), Ok)?;
@@ -101,7 +98,7 @@ impl Ranker {
         let patience = Duration::from_millis(app.settings.compute_deadline_ms);
         let deadline = std::time::Instant::now() + patience;
         let asked = Arc::clone(&first);
-        // Texts that cannot be asked are refused before anything is answered.
+        // Texts that cannot be scored are refused before anything is answered.
         let check = move |_: &pool::JobContext| {
             let (engine, none) = (&asked.resolved.model.engine, Candidates::<&str>::of(&[]));
             let nothing = |session: &mut Session<'_>| session.run(0..0, || true);
@@ -133,7 +130,6 @@ struct Standings {
     ranking: Ranking,
 }
 
-/// What candidates leave for the end of the answer.
 #[derive(Default)]
 struct Kept {
     held: Vec<Held>,
@@ -144,33 +140,28 @@ struct Kept {
     query_known: Option<f32>,
 }
 
-/// The last line: counts, and what ranked.
+/// The last line: counts, and the model and method.
 #[derive(Serialize)]
 struct Summary<'s> {
     model: &'s str,
     method: &'static str,
     measure: &'static str,
     fingerprint: &'s str,
-    /// Lines after the first that are not blank.
     candidates: u64,
-    /// Candidates that the question excludes.
     #[serde(skip_serializing_if = "is_zero")]
     excluded: u64,
-    /// Candidates without a score.
     unscored: u64,
-    /// Candidates that were cut.
     truncated: u64,
-    /// Candidates answered by an error.
     failed: u64,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     query_truncated: bool,
-    /// The share of the query's tokens that the model lists, where it does not list all of them.
+    /// The share of the query's tokens that the model lists, if it does not list all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     query_known: Option<f32>,
-    /// Places of liked texts that are part of no score.
+    /// Indices of liked texts that count in no score.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     like_unscored: &'s [usize],
-    /// Places of disliked texts that are part of no score.
+    /// Indices of disliked texts that count in no score.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unlike_unscored: &'s [usize],
 }
@@ -259,7 +250,7 @@ impl LineQuestion for Ranker {
             Some(&Standing::Scored(score)) => (Some(score), None),
             Some(&Standing::Unscored(reason)) => {
                 kept.unscored += 1;
-                // As in a list, a least score leaves out unscored candidates.
+                // As in a body, a least score leaves out unscored candidates.
                 if self.first.question.min_score.is_some() {
                     return;
                 }
