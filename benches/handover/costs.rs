@@ -31,7 +31,7 @@ const ROUNDS: usize = 5;
 /// Seconds that a round is meant to take.
 const A_ROUND: f64 = 0.02;
 /// Most questions of a round.
-const MOST_PAIRS: usize = 512;
+const MAX_PAIRS: usize = 512;
 
 /// A kind of text, by where its words come from.
 struct Words {
@@ -186,7 +186,7 @@ fn weigh(
             seconds() - start
         };
         let first = taken().min(taken());
-        if first < A_ROUND / 4.0 && items < MOST_PAIRS {
+        if first < A_ROUND / 4.0 && items < MAX_PAIRS {
             items *= 4;
             continue;
         }

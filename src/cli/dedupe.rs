@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cognate_rows::dedupe;
-use cognate_rows::dedupe::{DedupeError, LEAST_MEMORY, MEMORY, Options, Search};
+use cognate_rows::dedupe::{DedupeError, MEMORY, MIN_MEMORY, Options, Search};
 
 use crate::cli::ask::Chosen;
 use crate::cli::files::{Reading, bytes, folder_for};
@@ -74,8 +74,8 @@ fn share(text: &str) -> Result<f32, String> {
 
 fn memory(text: &str) -> Result<usize, String> {
     let bytes = bytes(text)?;
-    if bytes < LEAST_MEMORY {
-        return Err(format!("expected at least {}M", LEAST_MEMORY >> 20));
+    if bytes < MIN_MEMORY {
+        return Err(format!("expected at least {}M", MIN_MEMORY >> 20));
     }
     Ok(bytes)
 }

@@ -18,11 +18,11 @@ use cognate_stats::threshold::Criterion;
 
 use crate::cli::choices::choice;
 use crate::cli::model_file::ModelArgs;
-use crate::cli::{Failure, MOST_RESAMPLES, count, print, usage};
+use crate::cli::{Failure, MAX_RESAMPLES, count, print, usage};
 use crate::http::request::fields::OpposedPolicy;
 
 /// Largest rank at which precision is computed; no query has as many candidates.
-const MOST_RANK: u64 = 1_000_000;
+const MAX_RANK: u64 = 1_000_000;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum EvalCommand {
@@ -88,7 +88,7 @@ pub(super) struct StsArgs {
     view: View,
     /// Resamples of each bootstrap interval
     #[arg(long, value_name = "N", default_value_t = Bootstrap::default().resamples,
-          value_parser = count::<usize>(0, MOST_RESAMPLES))]
+          value_parser = count::<usize>(0, MAX_RESAMPLES))]
     resamples: usize,
     /// Also measure ablations: variants that show the effect of each part of a method
     #[arg(long)]
@@ -132,11 +132,11 @@ pub(super) struct RankingArgs {
     fused_name: Option<String>,
     /// Ranks at which precision is taken
     #[arg(long, value_name = "K", value_delimiter = ',', default_value = "5,10,30",
-          value_parser = count::<usize>(1, MOST_RANK))]
+          value_parser = count::<usize>(1, MAX_RANK))]
     at: Vec<usize>,
     /// Resamples of each bootstrap interval
     #[arg(long, value_name = "N", default_value_t = Bootstrap::default().resamples,
-          value_parser = count::<usize>(0, MOST_RESAMPLES))]
+          value_parser = count::<usize>(0, MAX_RESAMPLES))]
     resamples: usize,
 }
 

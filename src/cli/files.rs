@@ -9,7 +9,7 @@ use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser}
 use cognate_files::records::{Format, Options};
 use cognate_rows::OnBadRow;
 
-use crate::cli::{Failure, MOST_THREADS, count, usage};
+use crate::cli::{Failure, MAX_THREADS, count, usage};
 
 /// How the records of files are written down, and which of their columns are written.
 #[derive(Debug, Args)]
@@ -81,7 +81,7 @@ pub(super) struct Reading {
     #[command(flatten)]
     pub(super) records: RecordArgs,
     /// Threads [default: one a core]
-    #[arg(long, value_name = "N", value_parser = count::<usize>(1, MOST_THREADS))]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1, MAX_THREADS))]
     threads: Option<usize>,
 }
 

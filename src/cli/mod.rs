@@ -166,12 +166,12 @@ fn share(written: &str) -> Result<f64, String> {
 }
 
 /// Most threads of a run, more than any machine has cores.
-const MOST_THREADS: u64 = 1024;
+const MAX_THREADS: u64 = 1024;
 #[cfg(feature = "train")]
-const MOST_EPOCHS: u64 = 1_000_000;
+const MAX_EPOCHS: u64 = 1_000_000;
 /// Most resamples of an interval: more digits have no use.
 #[cfg(feature = "eval")]
-const MOST_RESAMPLES: u64 = 1_000_000;
+const MAX_RESAMPLES: u64 = 1_000_000;
 
 pub fn run() -> Result<(), Failure> {
     sigbus::ignore_file_size_signal()?;

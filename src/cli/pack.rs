@@ -124,11 +124,11 @@ fn format_names() -> impl TypedValueParser<Value = Format> {
 }
 
 /// Longest hash vector: products of vectors as long as that are still finite.
-const MOST_LENGTH: f32 = 1e9;
+const MAX_LENGTH: f32 = 1e9;
 
 fn length(text: &str) -> Result<f32, String> {
-    let length = text.parse().ok().filter(|&length: &f32| length > 0.0 && length <= MOST_LENGTH);
-    length.ok_or_else(|| format!("expected a length above 0, at most {MOST_LENGTH}"))
+    let length = text.parse().ok().filter(|&length: &f32| length > 0.0 && length <= MAX_LENGTH);
+    length.ok_or_else(|| format!("expected a length above 0, at most {MAX_LENGTH}"))
 }
 
 impl PackArgs {

@@ -39,10 +39,10 @@ use crate::http::work::turns::Turns;
 use crate::http::work::unsent::Unsent;
 
 /// Bounds of the memory for unsent answers, where the settings name no number.
-const LEAST_UNSENT: u64 = 1 << 20;
-const MOST_UNSENT: u64 = 256 << 20;
+const MIN_UNSENT: u64 = 1 << 20;
+const MAX_UNSENT: u64 = 256 << 20;
 /// Fewest expired items that are logged.
-const LEAST_TOLD: u64 = 100;
+const MIN_TOLD: u64 = 100;
 /// Threads of the runtime for blocking file access.
 pub(crate) const BLOCKING_THREADS: usize = file_threads::ALL;
 /// Threads for requests to another machine.
@@ -390,7 +390,7 @@ impl App {
         for collection in all {
             let (name, outlived) = (collection.name(), collection.activity().outlived);
             let gone = outlived.saturating_sub(before.get(name).copied().unwrap_or(0));
-            if gone >= LEAST_TOLD
+            if gone >= MIN_TOLD
                 && let Ok(CollectionInfo { items, .. }) =
                     collection.told(cognate_collections::now())
                 && gone > (gone + items as u64) / 10
@@ -454,8 +454,8 @@ fn refuse_reload(
 
 /// A quarter of the memory that this process may use, within bounds.
 fn usual_unsent_bytes() -> usize {
-    let quarter = models::limit().map_or(MOST_UNSENT, |bytes| bytes / 4);
-    usize::try_from(quarter.clamp(LEAST_UNSENT, MOST_UNSENT)).unwrap_or(usize::MAX)
+    let quarter = models::limit().map_or(MAX_UNSENT, |bytes| bytes / 4);
+    usize::try_from(quarter.clamp(MIN_UNSENT, MAX_UNSENT)).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ use crate::http::settings::Settings;
 use crate::http::{api, compatible, openapi};
 
 /// Answers shorter than this are not compressed.
-const LEAST_COMPRESSED: u64 = 1 << 10;
+const MIN_COMPRESSED: u64 = 1 << 10;
 
 /// The document of the whole API, whatever models a server has.
 pub fn document() -> Value {
@@ -179,7 +179,7 @@ fn surround(app: &Arc<App>, groups: Vec<Routes>) -> Router {
     if app.settings.compress_answers {
         // Compression would delay the events of a stream until there are enough of them.
         let is_whole = NotForContentType::SSE.and(NotForContentType::new("application/x-ndjson"));
-        let is_meant = SizeAbove::new(LEAST_COMPRESSED).and(is_whole);
+        let is_meant = SizeAbove::new(MIN_COMPRESSED).and(is_whole);
         routes = routes.layer(
             CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(is_meant),
         );

@@ -16,7 +16,7 @@ const SEED: u64 = 20_261_121;
 /// Changed copies of each file of the corpus.
 const CHANGES: usize = 6_000;
 /// Inputs are not grown beyond this.
-const MOST_BYTES: usize = 16 << 10;
+const MAX_BYTES: usize = 16 << 10;
 
 /// Numbers that break arithmetic, as bytes and as digits.
 const INTERESTING: [i64; 14] = [
@@ -67,7 +67,7 @@ fn change(bytes: &mut Vec<u8>, others: &[Vec<u8>], chance: &mut Chance) {
         }
         _ => bytes.truncate(at),
     }
-    bytes.truncate(MOST_BYTES);
+    bytes.truncate(MAX_BYTES);
 }
 
 /// Runs one target; a broken law is told with the input that broke it.

@@ -14,7 +14,7 @@ use crate::tally::{Tally, milliseconds};
 use crate::wire::{Connection, get};
 
 /// The most candidates that are allowed.
-const MOST: usize = 10_000;
+const MAX: usize = 10_000;
 
 /// Rankings of so many candidates.
 pub fn rankings(ground: &Ground, candidates: usize) -> anyhow::Result<Rc<Vec<Question>>> {
@@ -28,7 +28,7 @@ pub fn rankings(ground: &Ground, candidates: usize) -> anyhow::Result<Rc<Vec<Que
 /// Runs it.
 pub async fn run(ground: &Ground, report: &mut Report) -> anyhow::Result<()> {
     let server = Server::start(&ground.launch).await?;
-    let heavy = Load { questions: rankings(ground, MOST)?, ..ground.load(&server, 8) };
+    let heavy = Load { questions: rankings(ground, MAX)?, ..ground.load(&server, 8) };
     let light = ground.load(&server, 8);
     let address = server.address;
     let health = async {

@@ -10,9 +10,9 @@ use serde_json::Number;
 
 use crate::settings::allocated;
 
-pub const MOST_ATTRIBUTES: usize = 32;
+pub const MAX_ATTRIBUTES: usize = 32;
 
-/// The attributes of an item by name. Names are unique; there are at most [`MOST_ATTRIBUTES`].
+/// The attributes of an item by name. Names are unique; there are at most [`MAX_ATTRIBUTES`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Attributes(Box<[(Box<str>, Attribute)]>);
 
@@ -116,14 +116,14 @@ impl Attributes {
 
 impl<'de> Deserialize<'de> for Attributes {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        by_name(from, MOST_ATTRIBUTES).map(Self)
+        by_name(from, MAX_ATTRIBUTES).map(Self)
     }
 }
 
 impl<'de> Deserialize<'de> for AttributeChanges {
     /// A patch may remove every attribute of an item and set as many others.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        by_name(from, 2 * MOST_ATTRIBUTES).map(Self)
+        by_name(from, 2 * MAX_ATTRIBUTES).map(Self)
     }
 }
 

@@ -6,7 +6,7 @@ use cognate_kernels::elementary;
 
 use crate::{Attribute, Item};
 
-pub const MOST_BOOSTS: usize = 8;
+pub const MAX_BOOSTS: usize = 8;
 
 /// A property of an item as a number from 0 to 1.
 #[derive(Debug, Clone, PartialEq)]

@@ -11,9 +11,9 @@ use crate::{CollectionError, Item};
 
 const HOUR: i64 = 3_600_000;
 /// Shortest span that has a rate.
-const LEAST_SPAN: i64 = 60_000;
+const MIN_SPAN: i64 = 60_000;
 /// Highest number of an item within its event that every home can store.
-pub(crate) const MOST_COUNTED: u64 = (i64::MAX / 2) as u64;
+pub(crate) const MAX_COUNTED: u64 = (i64::MAX / 2) as u64;
 
 #[derive(Debug)]
 pub struct EventItems<'i> {
@@ -63,7 +63,7 @@ impl<'i> EventItems<'i> {
     /// Items an hour from the first to the last; `None` if these are less than a minute apart.
     pub fn per_hour(&self) -> Option<f64> {
         let span = self.last().saturating_sub(self.first());
-        (span >= LEAST_SPAN).then(|| self.size() as f64 / (span as f64 / HOUR as f64))
+        (span >= MIN_SPAN).then(|| self.size() as f64 / (span as f64 / HOUR as f64))
     }
 
     /// For each hour of the clock that has items, their number and when the hour begins.
@@ -186,7 +186,7 @@ impl EventChange {
                 // left, so numbers rise in the order of the items, as in any event.
                 let all = had.values().map(|(most, there)| *most.max(there));
                 // Loaded items may carry any number.
-                let all = all.fold(0, u64::saturating_add).min(MOST_COUNTED);
+                let all = all.fold(0, u64::saturating_add).min(MAX_COUNTED);
                 let counted = members.iter().zip(all.saturating_sub(members.len() as u64) + 1..);
                 let moved =
                     counted.filter(|((_, event, own), size)| **event != **into || own != size);

@@ -11,7 +11,7 @@ use crate::{Attribute, Cancellation, ChooseError, CollectionError, Item};
 const PIECE: usize = 4096;
 
 /// Most different values that are counted for all attributes of one request together.
-pub const MOST_COUNTED_VALUES: usize = 100_000;
+pub const MAX_COUNTED_VALUES: usize = 100_000;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facets {
@@ -97,7 +97,7 @@ impl Facets {
             for (name, counts) in names.iter().zip(&mut counts) {
                 let Some(value) = item.attributes.get(name) else { continue };
                 // More values are refused below.
-                if different <= MOST_COUNTED_VALUES {
+                if different <= MAX_COUNTED_VALUES {
                     let before = counts.len();
                     *counts.entry(value.into()).or_default() += 1;
                     different += counts.len() - before;
@@ -121,8 +121,8 @@ impl Facets {
 }
 
 pub(super) fn check_different(values: usize) -> Result<(), CollectionError> {
-    match values > MOST_COUNTED_VALUES {
-        true => Err(CollectionError::TooManyChosen { limit: MOST_COUNTED_VALUES }),
+    match values > MAX_COUNTED_VALUES {
+        true => Err(CollectionError::TooManyChosen { limit: MAX_COUNTED_VALUES }),
         false => Ok(()),
     }
 }

@@ -62,8 +62,8 @@ impl Incoming {
 
 /// The whole number that a float stands for, if no other whole number rounds to the same float.
 pub fn exact(number: f64) -> Option<i64> {
-    const MOST: f64 = 9_007_199_254_740_991.0;
-    (number.fract() == 0.0 && number.abs() <= MOST).then_some(number as i64)
+    const MAX: f64 = 9_007_199_254_740_991.0;
+    (number.fract() == 0.0 && number.abs() <= MAX).then_some(number as i64)
 }
 
 /// An id: a string, or a whole number, which is read as its digits.

@@ -6,7 +6,7 @@ use std::mem::size_of;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::events::{MOST_COUNTED, Move};
+use crate::events::{MAX_COUNTED, Move};
 use crate::incoming::YEARS;
 use crate::settings::allocated;
 use crate::{Attribute, Attributes, Readable};
@@ -140,10 +140,10 @@ impl Item {
                 (1..=ID_BYTES).contains(&name.len()) && !name.chars().any(char::is_control)
             };
             let names = [Some(&event.id), event.duplicate_of.as_ref(), event.moved_from.as_ref()];
-            let is_sized = (1..=MOST_COUNTED).contains(&event.size);
+            let is_sized = (1..=MAX_COUNTED).contains(&event.size);
             if !is_sized || !names.into_iter().flatten().all(|name| named(name)) {
                 let what = format!(
-                    "an event has a name as items have, and a size from 1 to {MOST_COUNTED}"
+                    "an event has a name as items have, and a size from 1 to {MAX_COUNTED}"
                 );
                 return wrong("/event", what);
             }

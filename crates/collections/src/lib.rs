@@ -37,8 +37,8 @@ mod windows;
 use std::time::{Duration, SystemTime};
 
 pub use alerts::{Alert, AlertKind, AlertReader, AlertRule, Cursor, Merged, Start};
-pub use attributes::{AskedAttribute, Attribute, AttributeKind, Attributes, MOST_ATTRIBUTES};
-pub use boosts::{ItemBoost, ItemBoosts, MOST_BOOSTS};
+pub use attributes::{AskedAttribute, Attribute, AttributeKind, Attributes, MAX_ATTRIBUTES};
+pub use boosts::{ItemBoost, ItemBoosts, MAX_BOOSTS};
 pub use cognate_files::instant::span;
 pub use embedded::{
     BackedUp, Cut, EmbeddedHome, Gap, Opening, Promoted, ReplicaHome, Salvaged, back_up,
@@ -46,7 +46,7 @@ pub use embedded::{
 };
 pub use error::CollectionError;
 pub use events::{EventChange, EventItems};
-pub use facets::{Facet, Facets, MOST_COUNTED_VALUES};
+pub use facets::{Facet, Facets, MAX_COUNTED_VALUES};
 pub use filter::{Filter, FilterProblem};
 pub use home::{
     Activity, Added, Applied, Asker, Behind, Calls, Cancellation, Choice, ChooseError, Chosen,

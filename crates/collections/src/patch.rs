@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::attributes::AttributeChanges;
-use crate::{Attributes, DATA_BYTES, Id, Item, ItemProblem, MOST_ATTRIBUTES, Readable, Time};
+use crate::{Attributes, DATA_BYTES, Id, Item, ItemProblem, MAX_ATTRIBUTES, Readable, Time};
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -42,8 +42,8 @@ impl ItemPatch {
             Some(None) => Attributes::default(),
             Some(Some(changes)) => item.attributes.changed(changes),
         };
-        if item.attributes.len() > MOST_ATTRIBUTES {
-            let what = format!("an item has at most {MOST_ATTRIBUTES} attributes");
+        if item.attributes.len() > MAX_ATTRIBUTES {
+            let what = format!("an item has at most {MAX_ATTRIBUTES} attributes");
             return Err(ItemProblem { field: "/attributes", what, too_long: false });
         }
         if let Some(patch) = &self.data {

@@ -33,7 +33,7 @@ const PLAIN_WEIGHTS: RangeInclusive<f32> = 1e-3..=1e3;
 
 /// The least share of the weights that the sum of liked texts must keep. A shorter sum says too
 /// little: the texts contradict each other.
-const LEAST_SUM: f32 = 0.25;
+const MIN_SUM: f32 = 0.25;
 
 impl<'b> TopQuery<'b> {
     /// The `length` best items for liked texts.
@@ -84,7 +84,7 @@ impl<'b> TopQuery<'b> {
             weights += weight;
         }
         let length = sum.iter().map(|number| number * number).sum::<f32>().sqrt();
-        let says_enough = length.is_finite() && length >= LEAST_SUM * weights;
+        let says_enough = length.is_finite() && length >= MIN_SUM * weights;
         says_enough.then(|| unit(&sum)).flatten()
     }
 

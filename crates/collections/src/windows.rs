@@ -19,9 +19,9 @@ use crate::{
 
 pub(super) type Numbered = Vec<(u64, Arc<Item>)>;
 
-const MOST_WINDOWS: usize = 4;
+const MAX_WINDOWS: usize = 4;
 /// Most words that are returned as reasons for one text.
-const MOST_WORDS: usize = 16;
+const MAX_WORDS: usize = 16;
 
 /// A turn to match texts against a collection.
 pub(super) trait Following {
@@ -85,7 +85,7 @@ impl Windows {
     pub(super) fn keep(&self, window: HeldWindow) {
         let mut windows = self.0.lock();
         windows.push(window);
-        let many = windows.len().saturating_sub(MOST_WINDOWS);
+        let many = windows.len().saturating_sub(MAX_WINDOWS);
         windows.drain(..many);
     }
 
@@ -382,7 +382,7 @@ impl HeldWindow {
             let asked = || reasons.nearest.iter().filter_map(asked).collect::<Vec<_>>();
             let told = explain.then(|| (asked(), reasons.considered.to_vec()));
             let mut words = reasons.words();
-            words.truncate(if explain { MOST_WORDS } else { 1 });
+            words.truncate(if explain { MAX_WORDS } else { 1 });
             decisions.push((decision, reasons.nearest.to_vec(), told, words));
         };
         self.stream.follow_with(&texts, add, || cancel.check().is_ok(), tell)?;

@@ -3,7 +3,7 @@
 
 use crate::simd;
 
-pub const MOST_TAPS: usize = 8;
+pub const MAX_TAPS: usize = 8;
 
 /// Writes the maximum of each kernel over all windows plus its bias, at least 0.
 ///
@@ -12,10 +12,10 @@ pub const MOST_TAPS: usize = 8;
 /// either end, where rows count as zeros; its value is the sum of those numbers, each times its
 /// row's weight. Without rows there is one window of zeros. The same bits at every width.
 ///
-/// Panics if there are no taps or more than [`MOST_TAPS`], if a row is shorter than its taps, or if
+/// Panics if there are no taps or more than [`MAX_TAPS`], if a row is shorter than its taps, or if
 /// the numbers of weights and rows differ.
 pub fn pool(rows: &[&[f32]], weights: &[f32], taps: usize, bias: &[f32], out: &mut [f32]) {
-    assert!((1..=MOST_TAPS).contains(&taps), "taps that there is a loop for");
+    assert!((1..=MAX_TAPS).contains(&taps), "taps that there is a loop for");
     assert_eq!(rows.len(), weights.len(), "a weight a row");
     out.fill(if rows.is_empty() { 0.0 } else { f32::NEG_INFINITY });
     // Windows begin before the first row and end with the last.
@@ -32,7 +32,7 @@ pub fn pool(rows: &[&[f32]], weights: &[f32], taps: usize, bias: &[f32], out: &m
             5 => window.raise::<5>(out),
             6 => window.raise::<6>(out),
             7 => window.raise::<7>(out),
-            _ => window.raise::<MOST_TAPS>(out),
+            _ => window.raise::<MAX_TAPS>(out),
         }
     }
     for (out, bias) in out.iter_mut().zip(bias) {
@@ -71,8 +71,8 @@ mod tests {
         #[test]
         fn the_best_window_is_found(
             count in 0usize..6,
-            taps in 1usize..=MOST_TAPS,
-            values in prop::collection::vec(number(), 6 * MOST_TAPS * 5),
+            taps in 1usize..=MAX_TAPS,
+            values in prop::collection::vec(number(), 6 * MAX_TAPS * 5),
             weights in prop::collection::vec(number(), 6),
             bias in prop::collection::vec(number(), 5),
         ) {

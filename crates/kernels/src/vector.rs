@@ -46,7 +46,7 @@ impl<'m> Row<'m> {
     }
 }
 
-/// `Σ a_i b_i`; of bytes in whole numbers. Panics if both have more than [`bytes::MOST_DIMS`]
+/// `Σ a_i b_i`; of bytes in whole numbers. Panics if both have more than [`bytes::MAX_DIMS`]
 /// bytes.
 #[inline]
 pub fn dot(a: Row<'_>, b: Row<'_>) -> f32 {

@@ -24,11 +24,11 @@ use cognate_train::run::RunFiles;
 use cognate_train::{TrainError, checkpoint};
 
 /// Maximum texts of a kind.
-const MOST_TEXTS: u64 = 100_000_000;
+const MAX_TEXTS: u64 = 100_000_000;
 /// Maximum threads, more than any machine has cores.
-const MOST_THREADS: u64 = 1024;
+const MAX_THREADS: u64 = 1024;
 /// Maximum epochs.
-const MOST_EPOCHS: u64 = 1_000_000;
+const MAX_EPOCHS: u64 = 1_000_000;
 
 /// Word vectors that agree with a sentence transformer, from the transformer and running text
 #[derive(Debug, Parser)]
@@ -85,29 +85,29 @@ struct DistillArgs {
     cache: Option<PathBuf>,
     /// Maximum number of sentences
     #[arg(long, value_name = "N", default_value_t = Numbers::default().sentences,
-          value_parser = count::<usize>(0, MOST_TEXTS))]
+          value_parser = count::<usize>(0, MAX_TEXTS))]
     sentences: usize,
     /// Maximum number of clauses
     #[arg(long, value_name = "N", default_value_t = Numbers::default().clauses,
-          value_parser = count::<usize>(0, MOST_TEXTS))]
+          value_parser = count::<usize>(0, MAX_TEXTS))]
     clauses: usize,
     /// Maximum number of random spans of words; there are at most three a line
     #[arg(long, value_name = "N", default_value_t = Numbers::default().spans,
-          value_parser = count::<usize>(0, MOST_TEXTS))]
+          value_parser = count::<usize>(0, MAX_TEXTS))]
     spans: usize,
     /// Maximum number of bags of random words; there is at most one a line
     #[arg(long, value_name = "N", default_value_t = Numbers::default().bags,
-          value_parser = count::<usize>(0, MOST_TEXTS))]
+          value_parser = count::<usize>(0, MAX_TEXTS))]
     bags: usize,
     /// Maximum number of generated texts: everyday scenes, questions, headlines, and clauses
     /// without their function words
     #[arg(long, value_name = "N", default_value_t = Numbers::default().generated,
-          value_parser = count::<usize>(0, MOST_TEXTS))]
+          value_parser = count::<usize>(0, MAX_TEXTS))]
     generated: usize,
     /// Tune the vectors on the scores of pairs, with N texts and seven variants of each: words
     /// replaced, left out, moved, negated, joined
     #[arg(long, value_name = "N", default_value = "0",
-          value_parser = count::<usize>(0, MOST_TEXTS))]
+          value_parser = count::<usize>(0, MAX_TEXTS))]
     families: usize,
     /// Write only the first N words; the others are trained along and left out
     #[arg(long, value_name = "N", value_parser = count::<usize>(1, Limits::DEFAULT.words))]
@@ -134,7 +134,7 @@ struct DistillArgs {
     #[arg(long, value_enum)]
     dtype: Option<RowType>,
     /// Epochs
-    #[arg(long, value_name = "N", default_value = "3", value_parser = count::<u32>(1, MOST_EPOCHS))]
+    #[arg(long, value_name = "N", default_value = "3", value_parser = count::<u32>(1, MAX_EPOCHS))]
     epochs: u32,
     /// Rate of the first step; it falls linearly to a twentieth [default: 0.002, with --start
     /// 0.0005]
@@ -150,7 +150,7 @@ struct DistillArgs {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Threads; the result does not depend on them [default: one a core]
-    #[arg(long, value_name = "N", value_parser = count::<usize>(1, MOST_THREADS))]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1, MAX_THREADS))]
     threads: Option<usize>,
     /// Checkpoint file; the same command resumes an interrupted run from it [default:
     /// OUTPUT.checkpoint]

@@ -25,7 +25,7 @@ const NUMBER_OWN: f32 = 1.2;
 /// How many of the most frequent words of a language count as its function words.
 const FUNCTION_WORDS: usize = 50;
 /// Minimum occurrences of a word to be added to those of a model.
-const LEAST: u64 = 5;
+const MIN: u64 = 5;
 
 /// The words and their properties before training.
 #[derive(Debug)]
@@ -202,7 +202,7 @@ fn new_words(
         }
     }
     let mut found: Vec<(String, u64)> =
-        counts.into_iter().filter(|(_, count)| *count >= LEAST).collect();
+        counts.into_iter().filter(|(_, count)| *count >= MIN).collect();
     found.sort_unstable_by(|(a, m), (b, n)| n.cmp(m).then_with(|| a.cmp(b)));
     found.truncate(most);
     found

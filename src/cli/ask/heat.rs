@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::cli::ask::on_a_line;
 
-const MOST_COLUMNS: usize = 96;
+const MAX_COLUMNS: usize = 96;
 const NAME_COLUMNS: usize = 16;
 const CELL_COLUMNS: usize = 8;
 /// Backgrounds for positive shares, the smallest first; black text is readable on all of them.
@@ -69,7 +69,7 @@ pub(super) fn map(explained: &Explanation) -> String {
     told.push_str("\nCosines, a row a word of A, a column a word of B\n");
     let mut first = 0;
     while first < columns.len() {
-        let mut room = MOST_COLUMNS.saturating_sub(stub);
+        let mut room = MAX_COLUMNS.saturating_sub(stub);
         let fits = |name: &&String| {
             let needed = width_of(name);
             let fits = needed <= room;

@@ -26,7 +26,7 @@ use crate::http::request::fields::OpposedPolicy;
 use crate::http::request::query::{Fused, Resolved};
 use crate::http::{Models, Settings};
 
-const MOST_INPUT: u64 = 256 << 20;
+const MAX_INPUT: u64 = 256 << 20;
 const STANDARD_INPUT: &str = "-";
 
 /// The model and the method that answer.
@@ -258,8 +258,8 @@ fn texts(given: Vec<String>) -> Result<Vec<String>, Failure> {
     }
     let mut text = String::new();
     let input = io::stdin().lock();
-    input.take(MOST_INPUT + 1).read_to_string(&mut text).context("standard input")?;
-    if text.len() as u64 > MOST_INPUT {
+    input.take(MAX_INPUT + 1).read_to_string(&mut text).context("standard input")?;
+    if text.len() as u64 > MAX_INPUT {
         return Err(usage("standard input has more than 256 MiB"));
     }
     Ok(text.lines().map(str::to_owned).collect())

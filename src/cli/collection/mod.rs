@@ -34,7 +34,7 @@ use crate::cli::{Failure, show, usage};
 
 const BATCH: usize = 1000;
 const LINE_BYTES: usize = 1 << 20;
-const MOST_ITEMS: u64 = 100_000_000;
+const MAX_ITEMS: u64 = 100_000_000;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CollectionCommand {
@@ -96,8 +96,8 @@ fn bound<T>(text: &str, read: fn(&str) -> Result<T, String>) -> Result<Bound<T>,
 }
 
 fn most_items(text: &str) -> Result<usize, String> {
-    let most = text.parse().ok().filter(|most| (1..=MOST_ITEMS as usize).contains(most));
-    most.ok_or_else(|| format!("expected `none`, or a number from 1 to {MOST_ITEMS}"))
+    let most = text.parse().ok().filter(|most| (1..=MAX_ITEMS as usize).contains(most));
+    most.ok_or_else(|| format!("expected `none`, or a number from 1 to {MAX_ITEMS}"))
 }
 
 #[derive(Debug, Args)]

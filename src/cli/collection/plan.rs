@@ -19,11 +19,11 @@ use cognate_collections::{
 use serde::Serialize;
 
 use crate::cli::collection::home::{FolderArgs, named};
-use crate::cli::collection::{BATCH, MOST_ITEMS, input_of, item, matching};
+use crate::cli::collection::{BATCH, MAX_ITEMS, input_of, item, matching};
 use crate::cli::events::FollowArgs;
 use crate::cli::{Failure, ask, count, show, usage};
 
-const MOST_SAMPLE: usize = 100_000;
+const MAX_SAMPLE: usize = 100_000;
 const NAME: &str = "sample";
 
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub(in crate::cli) struct PlanArgs {
     /// A sample of the items, an object a line, as `load` reads them; the first 100,000 are taken
     sample: PathBuf,
     /// How many items there will be
-    #[arg(long, value_name = "N", value_parser = count::<u64>(1, MOST_ITEMS))]
+    #[arg(long, value_name = "N", value_parser = count::<u64>(1, MAX_ITEMS))]
     items: u64,
     /// How many items a second will be matched
     #[arg(long, value_name = "N", value_parser = count::<u64>(1, 1_000_000_000))]
@@ -205,7 +205,7 @@ pub(super) fn run(args: &PlanArgs) -> Result<(), Failure> {
 fn sample(args: &PlanArgs) -> Result<Vec<Item>, Failure> {
     let mut input = input_of(&args.sample)?;
     let (mut items, mut names) = (Vec::new(), HashSet::new());
-    while items.len() < MOST_SAMPLE
+    while items.len() < MAX_SAMPLE
         && let Some(next) = item(&mut input, cognate_collections::now())?
     {
         if names.insert(next.id.clone()) {

@@ -13,7 +13,7 @@ use cognate_train::ranker::{Encoder, Goal, RankerOptions};
 use crate::cli::choices::choice;
 use crate::cli::model_file::ModelArgs;
 use crate::cli::train::{CheckpointArgs, refused};
-use crate::cli::{Failure, MOST_EPOCHS, count, show};
+use crate::cli::{Failure, MAX_EPOCHS, count, show};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RankerArgs {
@@ -56,7 +56,7 @@ pub(in crate::cli) struct RankerArgs {
     dropout: f64,
     /// Maximum number of epochs
     #[arg(long, value_name = "N", default_value = "15",
-          value_parser = count::<u32>(1, MOST_EPOCHS))]
+          value_parser = count::<u32>(1, MAX_EPOCHS))]
     epochs: u32,
     /// Stop after this many epochs without improvement
     #[arg(long, value_name = "N", default_value = "5")]

@@ -14,7 +14,7 @@ use cognate_train::vectors::{CHECKPOINT_EVERY, Objective, VectorsOptions};
 
 use crate::cli::choices::choice;
 use crate::cli::train::{CheckpointArgs, refused};
-use crate::cli::{Failure, MOST_EPOCHS, MOST_THREADS, count, show, usage};
+use crate::cli::{Failure, MAX_EPOCHS, MAX_THREADS, count, show, usage};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct VectorsArgs {
@@ -50,7 +50,7 @@ pub(in crate::cli) struct VectorsArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     min_count: u64,
     /// Epochs
-    #[arg(long, value_name = "N", default_value = "5", value_parser = count::<u32>(1, MOST_EPOCHS))]
+    #[arg(long, value_name = "N", default_value = "5", value_parser = count::<u32>(1, MAX_EPOCHS))]
     epochs: u32,
     /// Rate of the first step, falling linearly to nothing; Adagrad's does not fall [default: 0.01,
     /// for cbow 0.05, for skip-gram 0.025]
@@ -83,7 +83,7 @@ pub(in crate::cli) struct VectorsArgs {
     /// Threads. The result of Siamese CBOW does not depend on them; that of word2vec depends on their
     /// number alone
     #[arg(long, value_name = "N", default_value = "1",
-          value_parser = count::<usize>(1, MOST_THREADS))]
+          value_parser = count::<usize>(1, MAX_THREADS))]
     threads: usize,
     /// Threads update without locks (Hogwild): faster with many, but no two runs give the same result
     #[arg(long)]

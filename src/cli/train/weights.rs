@@ -12,7 +12,7 @@ use crate::cli::choices::choice;
 use crate::cli::files::bytes;
 use crate::cli::model_file::ModelArgs;
 use crate::cli::train::{CheckpointArgs, refused};
-use crate::cli::{Failure, MOST_EPOCHS, MOST_THREADS, count, show};
+use crate::cli::{Failure, MAX_EPOCHS, MAX_THREADS, count, show};
 
 /// Help writes the default of `--memory` with its unit.
 const _: () = assert!(weights::KEPT_BYTES == 4 << 30);
@@ -79,10 +79,10 @@ pub(in crate::cli) struct WeightsArgs {
     seed: u64,
     /// Maximum number of epochs; training stops when the loss stops falling
     #[arg(long, value_name = "N", default_value_t = 100,
-          value_parser = count::<usize>(1, MOST_EPOCHS))]
+          value_parser = count::<usize>(1, MAX_EPOCHS))]
     epochs: usize,
     /// Threads; the result does not depend on them [default: all the machine has]
-    #[arg(long, value_name = "N", value_parser = count::<usize>(1, MOST_THREADS))]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1, MAX_THREADS))]
     threads: Option<usize>,
     /// Memory for what is computed of the pairs once, for 30 weights 2 KB a pair, or 6 KB with the cosine;
     /// without room it is computed at each use, which is slow and changes no bit

@@ -20,7 +20,7 @@ use cognate_collections::{NAME_BYTES, check_name};
 use crate::http::observe::series::named;
 
 pub const FILE_BYTES: u64 = 1 << 20;
-pub const MOST_KEYS: usize = 10_000;
+pub const MAX_KEYS: usize = 10_000;
 pub const HEADER_BYTES: usize = 512;
 pub(crate) const ID_BYTES: usize = 64;
 /// Most ids in a line of the log, which bounds its length.
@@ -143,8 +143,8 @@ impl Keys {
             if places.insert(key.digest, index).is_some() {
                 return Err(wrong("the key is that of a line above"));
             }
-            if index == MOST_KEYS {
-                return Err(wrong(&format!("there are more than {MOST_KEYS} keys")));
+            if index == MAX_KEYS {
+                return Err(wrong(&format!("there are more than {MAX_KEYS} keys")));
             }
             keys.push(key);
         }
@@ -246,7 +246,7 @@ pub fn line(id: &str, scope: Scope, key: &str) -> Result<String, String> {
     Ok(format!("{id}:{scope}:{}", blake3::hash(key.as_bytes()).to_hex()))
 }
 
-pub const MOST_NAMES: usize = 100;
+pub const MAX_NAMES: usize = 100;
 /// A pattern that ends with this matches every name with its beginning.
 const ANY: &str = "*";
 
@@ -287,9 +287,9 @@ impl FromStr for CollectionNames {
                 )
             })?;
         }
-        match patterns.len() <= MOST_NAMES {
+        match patterns.len() <= MAX_NAMES {
             true => Ok(Self(patterns)),
-            false => Err(format!("a key names at most {MOST_NAMES} collections")),
+            false => Err(format!("a key names at most {MAX_NAMES} collections")),
         }
     }
 }
@@ -320,7 +320,7 @@ mod tests {
     fn what_names_no_collection_is_refused() {
         let long = "x".repeat(NAME_BYTES);
         assert!(long.parse::<CollectionNames>().is_ok());
-        let many = vec!["a"; MOST_NAMES].join(",");
+        let many = vec!["a"; MAX_NAMES].join(",");
         assert!(many.parse::<CollectionNames>().is_ok());
         let wrong = [
             "",

@@ -34,7 +34,7 @@ use crate::http::routes::Routes;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Answer;
 
-const MOST_EXPLAINED: usize = 100;
+const MAX_EXPLAINED: usize = 100;
 const MORE_BYTES: usize = 32;
 /// Bytes of the spans of a document: those of a dozen.
 const SPAN_BYTES: usize = 12 * 64;
@@ -220,10 +220,10 @@ impl TextForm for Wording {
         if self.spans.is_none() {
             return cost.longer(wanted * MORE_BYTES, field, app);
         }
-        if wanted > MOST_EXPLAINED {
+        if wanted > MAX_EXPLAINED {
             let what = "documents with spans (`top_n` asks for fewer)";
             let code = Code::TooManyItems;
-            return Err(ApiError::beyond(code, "/relevant_spans", what, MOST_EXPLAINED, wanted));
+            return Err(ApiError::beyond(code, "/relevant_spans", what, MAX_EXPLAINED, wanted));
         }
         resolved.check_explains()?;
         // The best documents are not known yet, so the one with the most words is assumed. The

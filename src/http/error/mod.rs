@@ -22,7 +22,7 @@ use crate::http::dialect::Dialect;
 use crate::http::error::form::Form;
 
 /// Most entries of `errors` in one document.
-pub(crate) const MOST_ITEMS: usize = 16;
+pub(crate) const MAX_ITEMS: usize = 16;
 
 /// The body of every refusal: RFC 9457, `application/problem+json`.
 #[derive(Debug, Serialize, ToSchema)]

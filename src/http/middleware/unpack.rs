@@ -26,12 +26,12 @@ const PIECE: usize = 32 << 10;
 /// Most bytes that a compressed byte may become, beyond the first piece. Answering decompressed
 /// data costs as much as plain data; texts grow at most some 30 times, while gzip can compress a
 /// thousand zeros into one byte.
-const MOST_RATIO: u64 = 100;
+const MAX_RATIO: u64 = 100;
 /// Memory for decompressing besides the window.
 const STATE: usize = 256 << 10;
 /// The largest window of zstd that RFC 9659 allows for HTTP; and its logarithm.
-const MOST_WINDOW: u64 = 1 << MOST_WINDOW_LOG;
-const MOST_WINDOW_LOG: u32 = 23;
+const MAX_WINDOW: u64 = 1 << MAX_WINDOW_LOG;
+const MAX_WINDOW_LOG: u32 = 23;
 /// Compressed bytes that may be read beyond the decompressed ones, and the share of these that may
 /// be read as well: incompressible data grows a little, and data that decompresses to nothing has
 /// no end.
@@ -88,7 +88,7 @@ fn pieces(read: impl AsyncRead, bytes: Arc<ByteCounts>) -> impl Stream<Item = io
         let piece = piece.and_then(|piece| {
             let more = piece.len() as u64;
             let made = bytes.unpacked.fetch_add(more, Ordering::Relaxed) + more;
-            let most = bytes.packed.load(Ordering::Relaxed) * MOST_RATIO + PIECE as u64;
+            let most = bytes.packed.load(Ordering::Relaxed) * MAX_RATIO + PIECE as u64;
             let detail = "the body becomes more than 100 times as long when it is unpacked, which no text \
                           does; send it as it is, or in parts";
             if made > most { Err(refusal(detail)) } else { Ok(piece) }
@@ -111,7 +111,7 @@ fn unpack_zstd(
     let begun = async move {
         let (head, window, read) = first_head(read).await?;
         let window = window.max(1 << 10);
-        if window > MOST_WINDOW {
+        if window > MAX_WINDOW {
             let detail = "the body asks for a window of more than 8 MiB to be unpacked (RFC 9659)";
             return Err(refusal(detail));
         }

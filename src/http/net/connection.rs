@@ -39,7 +39,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long the head of a request on a spare descriptor may take. It waited in the kernel's queue
 /// already, so mostly it is there.
 const HURRY: Duration = Duration::from_millis(100);
-const LEAST_HEADER_BYTES: usize = 8 << 10;
+const MIN_HEADER_BYTES: usize = 8 << 10;
 
 /// Limits for a client: times, and numbers of requests.
 #[derive(Clone)]
@@ -59,9 +59,9 @@ impl ConnectionOptions {
         protocol
             .timer(TokioTimer::new())
             .header_read_timeout(Duration::from_secs(settings.header_timeout_s))
-            .max_buf_size(settings.header_bytes.max(LEAST_HEADER_BYTES))
+            .max_buf_size(settings.header_bytes.max(MIN_HEADER_BYTES))
             // The buffer's size alone would let through a longer head that comes in one piece.
-            .max_header_size(settings.header_bytes.max(LEAST_HEADER_BYTES))
+            .max_header_size(settings.header_bytes.max(MIN_HEADER_BYTES))
             .max_headers(settings.header_count)
             // A client that has sent its request may close its side and still gets the answer.
             .half_close(true)

@@ -23,10 +23,10 @@ use crate::http::net::state::{ConnectionState, Peer, PendingAnswer};
 /// that the client opened, so a client that reads a byte a second lets some hundred kilobytes
 /// through at once and then nothing for hours; a timeout that any written byte resets would start
 /// anew with each such burst.
-pub(crate) const LEAST_PROGRESS: usize = 64 << 10;
+pub(crate) const MIN_PROGRESS: usize = 64 << 10;
 /// Most write timeouts that reading a long answer may take in all: the bytes that must be read
 /// within one grow with the answer, so that no client holds a large one for hours.
-pub(crate) const MOST_TIMEOUTS: u64 = 64;
+pub(crate) const MAX_TIMEOUTS: u64 = 64;
 /// How long a connection must have been silent before it counts as idle while the service stops:
 /// bytes that a client sent right after connecting, or after its last answer, have arrived by then.
 pub(crate) const QUIET: Duration = Duration::from_secs(1);
@@ -87,9 +87,8 @@ impl Socket {
             self.moved = Instant::now();
             if let (Ok(written), Some(pace)) = (&outcome, &mut self.pace) {
                 pace.written = pace.written.saturating_add(*written);
-                let share = self.state.delivery.answer_bytes() / MOST_TIMEOUTS;
-                if pace.written >= LEAST_PROGRESS.max(usize::try_from(share).unwrap_or(usize::MAX))
-                {
+                let share = self.state.delivery.answer_bytes() / MAX_TIMEOUTS;
+                if pace.written >= MIN_PROGRESS.max(usize::try_from(share).unwrap_or(usize::MAX)) {
                     self.pace = None;
                 }
             }

@@ -196,7 +196,7 @@ impl Metrics {
     /// The counters of the key of that id, at zero from here on.
     pub(crate) fn key_use(&self, id: &str) -> Arc<KeyUse> {
         let mut labels = self.key_labels.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_named = labels.contains(id) || (labels.len() < MOST && labels.insert(id.to_owned()));
+        let is_named = labels.contains(id) || (labels.len() < MAX && labels.insert(id.to_owned()));
         Arc::new(KeyUse::new(&self.registry, Some(id), if is_named { id } else { OTHER }))
     }
 
@@ -331,7 +331,7 @@ named! {
 }
 
 /// Ids that get series of their own.
-const MOST: usize = 100;
+const MAX: usize = 100;
 /// The label of requests without a valid key.
 const NONE: &str = "none";
 

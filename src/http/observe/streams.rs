@@ -45,12 +45,12 @@ pub(crate) struct StreamEnd {
 }
 
 /// Codes of a stream that are counted separately; the others are counted together.
-const MOST_CODES: usize = 4;
+const MAX_CODES: usize = 4;
 
 /// How many lines of a stream were refused, by the first few codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct LineRefusals {
-    named: [Option<(Code, u64)>; MOST_CODES],
+    named: [Option<(Code, u64)>; MAX_CODES],
     others: u64,
 }
 

@@ -13,7 +13,7 @@ use cognate::methods::{Kind, Method};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::http::error::{ApiError, Code, Fault, MOST_ITEMS, Pointer};
+use crate::http::error::{ApiError, Code, Fault, MAX_ITEMS, Pointer};
 use crate::http::registry::models::{LoadedModel, Models};
 use crate::http::request::fields::Share;
 
@@ -318,7 +318,7 @@ impl Resolved {
             let error = self.model.engine.check_text(text, &self.query, place).err()?;
             Fault::of(&error)
         };
-        texts.filter_map(fault).take(MOST_ITEMS).collect()
+        texts.filter_map(fault).take(MAX_ITEMS).collect()
     }
 
     /// Adds the other errors of a question to the first one.

@@ -23,8 +23,8 @@ pub use written::example;
 /// Files that the largest unread answer of a stream is divided into, within the two bounds of their
 /// size: room is freed a file at a time.
 const SPOOL_FILES: u64 = 16;
-const LEAST_SPOOL_FILE: u64 = 64 << 10;
-const MOST_SPOOL_FILE: u64 = 8 << 20;
+const MIN_SPOOL_FILE: u64 = 64 << 10;
+const MAX_SPOOL_FILE: u64 = 8 << 20;
 
 /// Bytes of a body that count as one item before items are counted: a pair of tweets.
 const BYTES_PER_ITEM: usize = 128;
@@ -54,7 +54,7 @@ impl Settings {
 
     /// Bytes after which the next file for unread answers of a stream is begun.
     pub(crate) fn spool_file_bytes(&self) -> u64 {
-        (self.stream_spool() / SPOOL_FILES).clamp(LEAST_SPOOL_FILE, MOST_SPOOL_FILE)
+        (self.stream_spool() / SPOOL_FILES).clamp(MIN_SPOOL_FILE, MAX_SPOOL_FILE)
     }
 
     /// Files for unread answers of streams that may be open at once.

@@ -25,7 +25,7 @@ const SMALL: usize = 256;
 /// One unit in this many is reserved for small requests.
 const RESERVED: usize = 64;
 /// Most requests that wait, whatever the settings: each release of units visits all of them.
-const MOST_WAITING: usize = 1024;
+const MAX_WAITING: usize = 1024;
 
 pub struct Admission(Arc<Shared>);
 
@@ -64,7 +64,7 @@ impl Admission {
     /// client has `percent` hundredths of both.
     pub(crate) fn new(units: usize, waiting: usize, patience: Duration, percent: usize) -> Self {
         let (small, reserved) = ((units / SMALL).max(1), units / RESERVED);
-        let waiting = waiting.min(MOST_WAITING);
+        let waiting = waiting.min(MAX_WAITING);
         Self(Arc::new(Shared {
             all: units,
             small,

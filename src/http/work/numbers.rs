@@ -21,8 +21,8 @@ pub(crate) fn to_writer(writer: impl io::Write, value: &impl Serialize) -> serde
 struct Compact;
 
 /// Bits of 0.0001, and of the largest number below 1.
-const LEAST: u32 = 0x38D1_B717;
-const MOST: u32 = 0x3F7F_FFFF;
+const MIN: u32 = 0x38D1_B717;
+const MAX: u32 = 0x3F7F_FFFF;
 /// Mask of a number's fraction.
 const FRACTION: u32 = 0x7F_FFFF;
 const DIGITS: usize = 12;
@@ -44,7 +44,7 @@ impl Formatter for Compact {
         let bits = value.to_bits();
         let size = bits & !(1 << 31);
         // Below a power of two neighbours are nearer than above.
-        if !(LEAST..=MOST).contains(&size) || size & FRACTION == 0 {
+        if !(MIN..=MAX).contains(&size) || size & FRACTION == 0 {
             return CompactFormatter.write_f32(writer, value);
         }
         let (high, low) = digits(size);

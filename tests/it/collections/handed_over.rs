@@ -12,7 +12,7 @@ use super::killed::{ask, send};
 use crate::support::process::Process;
 
 /// Longest time without writes that is borne, on a machine that does much else.
-const MOST_GAP: Duration = Duration::from_secs(10);
+const MAX_GAP: Duration = Duration::from_secs(10);
 
 /// The names of all items.
 fn names(address: SocketAddr) -> BTreeSet<String> {
@@ -108,7 +108,7 @@ fn a_server_that_waits_takes_over_with_nothing_lost() {
         acknowledged.len(),
         gap.as_secs_f64()
     );
-    assert!(gap < MOST_GAP, "{gap:?}");
+    assert!(gap < MAX_GAP, "{gap:?}");
     assert!(first.log().contains("collections handed over"), "{}", first.log());
     assert!(!std::path::Path::new(&data).join(".awaited").exists());
     let found = names(second.address);

@@ -32,7 +32,7 @@ const NUMBERS: [&str; 12] = [
 ];
 
 /// Longest that a run may take, on a machine with much else to do.
-const MOST: Duration = Duration::from_secs(60);
+const MAX: Duration = Duration::from_secs(60);
 
 /// A run that a flag is added to: of each subcommand one that is soon over.
 fn run_of(subcommand: &str) -> &'static [&'static str] {
@@ -180,7 +180,7 @@ fn end_of(folder: &Path, arguments: &[String]) -> Option<ExitStatus> {
     let log = File::create(folder.join("log")).unwrap();
     let mut run = command.env_remove("COGNATE_MODEL").stderr(log).spawn().unwrap();
     let begun = Instant::now();
-    while begun.elapsed() < MOST {
+    while begun.elapsed() < MAX {
         if let Some(status) = run.try_wait().unwrap() {
             return Some(status);
         }

@@ -10,7 +10,7 @@ use cognate::model::ModelError;
 use cognate_collections::CollectionError;
 use cognate_server::http::auth::keys;
 use cognate_server::http::auth::keys::{
-    FILE_BYTES, HEADER_BYTES, Keys, KeysError, MOST_KEYS, Scope,
+    FILE_BYTES, HEADER_BYTES, Keys, KeysError, MAX_KEYS, Scope,
 };
 use cognate_server::http::auth::quota::Quota;
 use rustix::process::geteuid;
@@ -46,10 +46,10 @@ fn a_key_is_found_wherever_it_stands() {
     assert_eq!(found("Bearer three"), Some((2, "last")));
     assert_eq!(found("Bearer four"), None);
     let many: Vec<String> =
-        (0..MOST_KEYS).map(|n| line(&format!("k{n}"), Scope::Query, &format!("key {n}"))).collect();
+        (0..MAX_KEYS).map(|n| line(&format!("k{n}"), Scope::Query, &format!("key {n}"))).collect();
     let many = parse(&many.join("\n")).unwrap();
-    assert_eq!(many.all().len(), MOST_KEYS);
-    for n in [0, 1, MOST_KEYS / 2, MOST_KEYS - 1] {
+    assert_eq!(many.all().len(), MAX_KEYS);
+    for n in [0, 1, MAX_KEYS / 2, MAX_KEYS - 1] {
         assert_eq!(many.check(Some(format!("key {n}").as_bytes())).map(|key| key.index), Some(n));
     }
 }
@@ -148,8 +148,8 @@ fn too_many_keys_and_too_large_files_are_refused() {
     let all = |most: usize| -> String {
         (0..most).map(|n| line(&format!("k{n}"), Scope::Query, &n.to_string()) + "\n").collect()
     };
-    let error = parse(&all(MOST_KEYS + 1)).unwrap_err();
-    assert!(matches!(error, KeysError::Line { line, .. } if line == MOST_KEYS + 1), "{error}");
+    let error = parse(&all(MAX_KEYS + 1)).unwrap_err();
+    assert!(matches!(error, KeysError::Line { line, .. } if line == MAX_KEYS + 1), "{error}");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keys");
     let mut text = all(1);

@@ -8,7 +8,7 @@ use cognate::engine::Engine;
 use parking_lot::Mutex;
 
 use crate::embedded::bits::{BLOCK, Bits, TILES, number, numbers, places, unset, without};
-use crate::embedded::columns::MOST_COLUMNS;
+use crate::embedded::columns::MAX_COLUMNS;
 use crate::embedded::{EmbeddedCollection, View};
 use crate::{AskedAttribute, Budget, Cancellation, ChooseError, Item, ItemSelector};
 
@@ -152,7 +152,7 @@ impl EmbeddedCollection {
     /// The budget that pays for columns of these attributes; `None` if they are too many.
     pub(super) fn columns_of(&self, asked: &BTreeSet<AskedAttribute<'_>>) -> Option<&Arc<Budget>> {
         let names: BTreeSet<&str> = asked.iter().map(|(name, _)| *name).collect();
-        (names.len() < MOST_COLUMNS).then_some(&self.budget)
+        (names.len() < MAX_COLUMNS).then_some(&self.budget)
     }
 }
 

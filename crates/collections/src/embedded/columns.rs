@@ -12,13 +12,13 @@ use crate::embedded::bits::{BLOCK, Bits, TILES, and, or, set, without};
 use crate::filter::{Condition, Side, Test};
 use crate::settings::{Paid, allocated};
 use crate::{
-    AskedAttribute, Attribute, AttributeKind, Budget, Filter, Item, ItemSelector, MOST_ATTRIBUTES,
+    AskedAttribute, Attribute, AttributeKind, Budget, Filter, Item, ItemSelector, MAX_ATTRIBUTES,
 };
 
 /// Fewest items of a chunk that gets columns.
-const LEAST_ITEMS: usize = 16;
+const MIN_ITEMS: usize = 16;
 /// Most columns of a chunk. A filter with more attributes is tested item by item.
-pub(super) const MOST_COLUMNS: usize = MOST_ATTRIBUTES + 1;
+pub(super) const MAX_COLUMNS: usize = MAX_ATTRIBUTES + 1;
 /// The code of an item without a value: above every other code and the end of any range of codes.
 const MISSING: u16 = u16::MAX;
 /// The position of the kind in the bits of a key.
@@ -75,7 +75,7 @@ impl Columns {
     fn keep(&self, name: Option<&str>, column: &Arc<Column>) {
         let mut columns = self.0.write();
         columns.retain(|(own, _)| own.as_deref() != name);
-        if columns.len() == MOST_COLUMNS {
+        if columns.len() == MAX_COLUMNS {
             columns.remove(0);
         }
         columns.push((name.map(Box::from), Arc::clone(column)));
@@ -285,7 +285,7 @@ impl Chunk {
             self.columns.keep(name, &column);
             Some(column)
         };
-        let budget = budget.filter(|_| self.items.len() >= LEAST_ITEMS);
+        let budget = budget.filter(|_| self.items.len() >= MIN_ITEMS);
         budget.and_then(|budget| self.columns.get(name).or_else(|| made(budget)))
     }
 

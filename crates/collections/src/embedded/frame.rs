@@ -16,7 +16,7 @@ pub(super) const HEAD: usize = 40;
 pub(super) const MARK: [u8; 4] = *b"cgc2";
 /// The name of the format, with which the first frame begins.
 pub(super) const FORMAT: &str = "cognate-collection-2";
-const MOST_FRAME: usize = 1 << 30;
+const MAX_FRAME: usize = 1 << 30;
 /// Bytes that are searched at a time for the next frame.
 const WINDOW: usize = 1 << 20;
 /// The common prefix of the marks of all formats; a digit follows.
@@ -61,7 +61,7 @@ impl Head {
         let length = u32::from_le_bytes(head.get(4..8)?.try_into().ok()?) as usize;
         let whole = head.starts_with(&MARK)
             && u64::from_le_bytes(*sum) == xxh3_64(summed)
-            && length <= MOST_FRAME;
+            && length <= MAX_FRAME;
         whole.then_some(Self { length, number: eight(8)?, synced: eight(16)?, sum: eight(24)? })
     }
 }
@@ -117,7 +117,7 @@ pub(super) fn add_frame(
     out: &mut Vec<u8>,
 ) -> io::Result<()> {
     let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "too much is changed at once");
-    let length = u32::try_from(changes.len()).ok().filter(|_| changes.len() <= MOST_FRAME);
+    let length = u32::try_from(changes.len()).ok().filter(|_| changes.len() <= MAX_FRAME);
     let start = out.len();
     out.extend_from_slice(&MARK);
     out.extend_from_slice(&length.ok_or_else(too_long)?.to_le_bytes());

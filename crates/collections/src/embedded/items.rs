@@ -17,7 +17,7 @@ const TIME_BYTES: usize = 40;
 /// Unused slots of a map, for each used one, above which it is shrunk.
 const SPARE: usize = 4;
 /// Slots up to which a map is not shrunk.
-const LEAST_PLACES: usize = 256;
+const MIN_PLACES: usize = 256;
 
 #[derive(Debug)]
 struct ByName(Arc<Item>);
@@ -274,7 +274,7 @@ impl Items {
         self.numbers.remove(&*item.id);
         self.times.remove(&(item.time, number));
         self.bytes = self.bytes.saturating_sub(item.bytes() + self.time_bytes());
-        if self.numbers.capacity() > SPARE * self.numbers.len().max(LEAST_PLACES) {
+        if self.numbers.capacity() > SPARE * self.numbers.len().max(MIN_PLACES) {
             self.numbers.shrink_to(2 * self.numbers.len());
         }
         true

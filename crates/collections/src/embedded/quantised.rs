@@ -113,7 +113,7 @@ impl<'l> ShelfMaker<'l> {
 }
 
 /// Most candidates in memory for all texts of a query together: 16 MB.
-const MOST_HELD: usize = 1 << 20;
+const MAX_HELD: usize = 1 << 20;
 
 impl EmbeddedCollection {
     /// The items of a shortlist, in the order in which they were added; none without a vector.
@@ -128,7 +128,7 @@ impl EmbeddedCollection {
         let mut maker = ShelfMaker::of(self, shortlist.engine)?;
         let items = count(wanted);
         let length = shortlist.length.min(items).max(1);
-        let together = (MOST_HELD / length).max(1).next_multiple_of(QUERIES);
+        let together = (MAX_HELD / length).max(1).next_multiple_of(QUERIES);
         // The best weighted score of each item that is near to any of the texts.
         let mut found: BTreeMap<u64, f32> = BTreeMap::new();
         for (probes, targets) in probes.chunks(together).zip(targets.chunks(together)) {

@@ -17,7 +17,7 @@ use crate::embedded::{EmbeddedCollection, replay};
 use crate::{Behind, Collection, CollectionError, Home, Limits, Totals, check_name};
 
 const EVERY: Duration = Duration::from_millis(100);
-const MOST_PASSED: u32 = 300;
+const MAX_PASSED: u32 = 300;
 
 /// The collections of a folder that another process writes. The replica writes nothing, not even a
 /// lock.
@@ -209,7 +209,7 @@ impl Shared {
         }
         found.passed = match came {
             Ok(_) => 0,
-            Err(_) => (2 * found.passed + 1).min(MOST_PASSED),
+            Err(_) => (2 * found.passed + 1).min(MAX_PASSED),
         };
         found.passes = found.passed;
         problems.extend(found.note(came));

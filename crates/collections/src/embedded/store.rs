@@ -32,11 +32,11 @@ use crate::{
 /// Items whose vectors are made between two checks for cancellation.
 const PIECE: usize = 1024;
 /// Size of a log, in bytes, below which it is never rewritten.
-const LEAST_LOG: u64 = 4 << 20;
+const MIN_LOG: u64 = 4 << 20;
 /// Bytes that may be added to a copy of the log while writers wait.
 pub(super) const LAST_PIECE: u64 = 256 << 10;
 /// Most rounds of catching up without the writer's lock.
-const MOST_ROUNDS: usize = 8;
+const MAX_ROUNDS: usize = 8;
 
 #[derive(Debug)]
 pub struct EmbeddedCollection {
@@ -216,7 +216,7 @@ impl EmbeddedCollection {
     pub(super) fn log_copy(&self) -> Result<Option<LogCopy>, CollectionError> {
         let Some(snapshot) = self.turn().snapshot()? else { return Ok(None) };
         let mut copy = snapshot.copy()?;
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let log = |kept: &DurableItems| (Arc::clone(&kept.log.file), kept.log.length);
             let Some((file, length)) = self.turn().kept().map(log) else { break };
             if copy.missing(length) <= LAST_PIECE {
@@ -511,7 +511,7 @@ impl Collection for EmbeddedCollection {
             turn.with_log(|log| log.last.look())?;
             drop(turn);
             let live = 2 * self.held.read().bytes as u64;
-            if length > LEAST_LOG.max(live) {
+            if length > MIN_LOG.max(live) {
                 match self.rewrite() {
                     // It was deleted meanwhile.
                     Err(CollectionError::Unknown) => return Ok(()),

@@ -19,7 +19,7 @@ use crate::{Budget, Cancellation, ChooseError, Chosen, Item, Several, TopQuery};
 /// Bits of a posting that count the token's occurrences.
 const TIMES_BITS: u32 = 4;
 /// The most occurrences that a posting can count.
-const MOST_TIMES: u32 = (1 << TIMES_BITS) - 1;
+const MAX_TIMES: u32 = (1 << TIMES_BITS) - 1;
 /// The bits of a [`Class`] for all tokens of a query.
 const QUERY_BITS: usize = u128::BITS as usize;
 
@@ -71,7 +71,7 @@ impl TokenBlock {
             set(&mut known, place);
             let length = tokens.iter().map(|(_, times)| *times as usize).sum::<usize>();
             let size = [length, tokens.len()].map(u16::try_from);
-            let few = tokens.iter().all(|(_, times)| *times <= MOST_TIMES);
+            let few = tokens.iter().all(|(_, times)| *times <= MAX_TIMES);
             match size {
                 [Ok(length), Ok(kinds)] if few && length > 0 => {
                     sizes[place] = [length, kinds];
@@ -298,7 +298,7 @@ impl Classes {
         for (token, postings) in found.into_iter().enumerate() {
             for &posting in postings {
                 let times = match self.counted {
-                    Counted::Occurrences => u128::from(posting) & u128::from(MOST_TIMES),
+                    Counted::Occurrences => u128::from(posting) & u128::from(MAX_TIMES),
                     Counted::Kinds => 1,
                 };
                 let place = usize::from(posting >> TIMES_BITS);

@@ -12,9 +12,9 @@ use serde_json::error::Category;
 use crate::Attribute;
 use crate::filter::{Condition, Filter, FilterProblem, Side, Test, Values};
 
-const MOST_BYTES: usize = 64 << 10;
-const MOST_VALUES: usize = 256;
-const MOST_IN_ALL: usize = 1024;
+const MAX_BYTES: usize = 64 << 10;
+const MAX_VALUES: usize = 256;
+const MAX_IN_ALL: usize = 1024;
 /// Longest name in a pointer: clients choose it.
 const NAME_CHARS: usize = 64;
 const DEEPEST: usize = 4;
@@ -36,11 +36,11 @@ const UNKNOWN_TEST: &str = "expected one of eq, ne, in, gt, gte, lt, lte, exists
 const NO_TEST: &str = "a condition has at least one of eq, ne, in, gt, gte, lt, lte, exists";
 
 pub(super) fn filter(written: &str) -> Result<Filter, FilterProblem> {
-    if written.len() > MOST_BYTES {
+    if written.len() > MAX_BYTES {
         return Err(FilterProblem { pointer: String::new(), what: TOO_LONG });
     }
     let mut reading = Reading {
-        left: MOST_IN_ALL,
+        left: MAX_IN_ALL,
         at: String::new(),
         expected: A_FILTER,
         problem: None,
@@ -310,7 +310,7 @@ impl<'de> Visitor<'de> for Asked<'_> {
             })?;
             match next {
                 None => return Ok(Written::Values(values)),
-                Some(_) if values.len() == MOST_VALUES => return Err(reading.fault(TOO_MANY)),
+                Some(_) if values.len() == MAX_VALUES => return Err(reading.fault(TOO_MANY)),
                 Some(Written::Values(one)) => values.extend(one),
                 Some(Written::Tests(_)) => return Err(reading.fault(A_VALUE)),
             }

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Most items that are fetched to be ranked.
-const MOST_CHOSEN: usize = 200_000;
+const MAX_CHOSEN: usize = 200_000;
 
 #[derive(Debug)]
 pub struct PostgresCollection {
@@ -138,10 +138,10 @@ impl Collection for PostgresCollection {
         let items = self.ask(now, |session, entry, _| {
             let mut sql = Sql::of(which, entry.settings.oldest_within(which.within, now));
             sql.text.push_str(" ORDER BY i.number LIMIT ");
-            sql.value(signed(MOST_CHOSEN as u64 + 1));
+            sql.value(signed(MAX_CHOSEN as u64 + 1));
             let items = entry.read_items(session, &sql.text, &sql.values())?;
-            match items.len() > MOST_CHOSEN {
-                true => Err(CollectionError::TooManyChosen { limit: MOST_CHOSEN }),
+            match items.len() > MAX_CHOSEN {
+                true => Err(CollectionError::TooManyChosen { limit: MAX_CHOSEN }),
                 false => Ok(items),
             }
         });

@@ -12,7 +12,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::CollectionError;
 
 /// Most prepared statements of a connection. Filters make ever new ones.
-const MOST_STATEMENTS: usize = 256;
+const MAX_STATEMENTS: usize = 256;
 
 pub(super) type Statements = HashMap<Box<str>, Statement>;
 
@@ -31,7 +31,7 @@ impl<'c> Session<'c> {
         if let Some(known) = self.statements.get(text) {
             return Ok(known.clone());
         }
-        if self.statements.len() >= MOST_STATEMENTS {
+        if self.statements.len() >= MAX_STATEMENTS {
             self.statements.clear();
         }
         let prepared = self.transaction.prepare(text)?;

@@ -5,7 +5,7 @@ use crate::methods::ranker::Attention;
 use crate::model::phrase::Found;
 
 /// Words of a query that the summary names.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 impl Explanation {
     /// The explanation of a score by `method`, in a sentence or two.
@@ -25,7 +25,7 @@ fn of(method: &str, explained: &Explanation) -> String {
     let opposed = told_of_opposites(explained);
     if let Some(words) = &explained.attention {
         let seen = |word: &Attention| seen(explained, word);
-        let read = words.iter().filter_map(seen).take(MOST_NAMED).collect::<String>();
+        let read = words.iter().filter_map(seen).take(MAX_NAMED).collect::<String>();
         return format!(
             "{method} gives the post a chance of {:.2}, a score of {score:.2}.{read}{opposed}{ignored}",
             score.exp()
@@ -34,7 +34,7 @@ fn of(method: &str, explained: &Explanation) -> String {
     let most: Vec<String> = shares_of_tokens(explained)
         .iter()
         .filter(|(_, share)| *share > 0.0)
-        .take(MOST_NAMED)
+        .take(MAX_NAMED)
         .map(|(token, share)| format!("\"{token}\" ({share:.2})"))
         .collect();
     let closest = closest(explained).map_or(String::new(), |(one, other, cosine)| {

@@ -12,7 +12,7 @@ pub(crate) const EMPTY: u32 = u32::MAX;
 
 /// Most strings that lines are made of: a hundred times as many would take longer to place than a
 /// model takes to open.
-const MOST: usize = 1 << 17;
+const MAX: usize = 1 << 17;
 
 /// Most lines from its own at which a string stands. Of words, hardly one stands ten lines away; strings
 /// that were chosen to belong in the same lines would take longer the more of them there are.
@@ -134,7 +134,7 @@ impl Lines {
     /// Places strings, the most frequent first, so that they stand in their own lines. Nothing where they are
     /// too many, or one would stand too far from its own line.
     pub(crate) fn of<'a>(strings: impl ExactSizeIterator<Item = &'a [u8]>) -> Option<Self> {
-        if strings.len() > MOST {
+        if strings.len() > MAX {
             return None;
         }
         let lines = (strings.len() / 2).next_power_of_two();
@@ -283,9 +283,9 @@ mod tests {
 
     #[test]
     fn too_many_strings_have_no_lines() {
-        let words: Vec<String> = (0..=MOST).map(|n| n.to_string()).collect();
+        let words: Vec<String> = (0..=MAX).map(|n| n.to_string()).collect();
         let lines = |most: usize| Lines::of(words[..most].iter().map(String::as_bytes));
-        assert!(lines(MOST).is_some() && lines(MOST + 1).is_none());
+        assert!(lines(MAX).is_some() && lines(MAX + 1).is_none());
     }
 
     proptest! {

@@ -23,7 +23,7 @@ use crate::model::origin::Origin;
 use crate::model::sigbus::RegisteredMap;
 
 /// The smallest file that can hold a header.
-pub const LEAST_BYTES: u64 = 64;
+pub const MIN_BYTES: u64 = 64;
 
 /// A model file's bytes, the first at an address that is a multiple of 64.
 #[derive(Debug)]
@@ -49,9 +49,9 @@ impl Mapping {
             return Err(ModelError::NotAFile { path: path.to_owned(), found: kind(&found) });
         }
         let size = found.len();
-        if !(LEAST_BYTES..=most).contains(&size) {
+        if !(MIN_BYTES..=most).contains(&size) {
             let path = path.to_owned();
-            return Err(ModelError::Size { path, least: LEAST_BYTES, most, got: size });
+            return Err(ModelError::Size { path, least: MIN_BYTES, most, got: size });
         }
         let (known, map) = match storage {
             Storage::Copy => (None, copied(&file, size).map_err(ModelError::io(path, "copy"))?),

@@ -28,7 +28,7 @@ pub(crate) fn check(tensors: &[Tensor], v: u64, d: u64) -> Result<(), FormatErro
                     return Err(unexpected(tensor, "only I8 vectors have scales"));
                 }
                 accept(tensor, dtypes, shape)?;
-                if name == "vectors" && quantised && d > bytes::MOST_DIMS as u64 {
+                if name == "vectors" && quantised && d > bytes::MAX_DIMS as u64 {
                     let problem = "products of so many bytes do not fit 32 bits";
                     return Err(unexpected(tensor, problem));
                 }
@@ -131,8 +131,8 @@ mod tests {
             check(&tensors, 1, dims).unwrap();
             of_bytes
         };
-        assert!(of(bytes::MOST_DIMS as u64).is_ok());
-        let refused = of(bytes::MOST_DIMS as u64 + 1).unwrap_err().to_string();
+        assert!(of(bytes::MAX_DIMS as u64).is_ok());
+        let refused = of(bytes::MAX_DIMS as u64 + 1).unwrap_err().to_string();
         assert!(refused.contains("do not fit 32 bits"), "{refused}");
     }
 }

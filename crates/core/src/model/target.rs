@@ -16,14 +16,14 @@ pub struct Target {
 }
 
 /// Most symbolic links that are followed one after another, as the kernel has it.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 impl Target {
     /// Follows symbolic links to their target, which may not exist yet. Only a regular file is ever
     /// replaced.
     pub fn of(path: &Path) -> io::Result<Self> {
         let mut path = path.to_owned();
-        for _ in 0..=MOST_LINKS {
+        for _ in 0..=MAX_LINKS {
             match fs::symlink_metadata(&path) {
                 Ok(found) if found.is_symlink() => {
                     path = directory_of(&path).join(fs::read_link(&path)?);

@@ -9,7 +9,7 @@ use super::classes::looked;
 use super::normalisation::{Bylines, Normalisation, Urls};
 
 /// The fewest words of a headline: of fewer nothing is left out.
-const LEAST: usize = 3;
+const MIN: usize = 3;
 /// The most words of a byline, and of a label.
 const BYLINE: usize = 4;
 const LABEL: usize = 2;
@@ -34,7 +34,7 @@ pub(super) fn headline(rules: &Normalisation, text: &str) -> Range<usize> {
 /// What stands behind the words that a headline needs at least.
 fn behind_words(text: &str) -> Option<&str> {
     looked(text.len());
-    (0..LEAST).try_fold(text, |rest, _| {
+    (0..MIN).try_fold(text, |rest, _| {
         let word = &rest[rest.find(char::is_alphanumeric)?..];
         Some(word.trim_start_matches(|c: char| !c.is_whitespace()))
     })

@@ -71,7 +71,7 @@ pub struct Considered {
 /// Milliseconds of the time in which the texts of an event are counted, and of the time before it that they
 /// are compared with.
 const BURST_MS: i64 = 3_600_000;
-const BURST_LEAST: usize = 10;
+const BURST_MIN: usize = 10;
 /// How many times as many texts a burst has as the time before.
 const BURST_RATIO: usize = 3;
 /// Most texts of an event that are looked at, so that a text of a large one takes no longer.
@@ -278,7 +278,7 @@ impl Events {
                 break;
             }
         }
-        is_older && recent >= BURST_LEAST && recent >= BURST_RATIO * earlier
+        is_older && recent >= BURST_MIN && recent >= BURST_RATIO * earlier
     }
 
     /// The texts of an event that are remembered, from one of them back, and their numbers.

@@ -20,7 +20,7 @@ use crate::text::{Kind, Tokens};
 use crate::window::likeness;
 
 /// A word that makes up a larger share of a language is no name of an event.
-const MOST_COMMON: f64 = 1e-3;
+const MAX_COMMON: f64 = 1e-3;
 /// The share of the texts with a word in which the word stands beside another one, from which on both are
 /// one name.
 const TOGETHER: f64 = 0.6;
@@ -29,7 +29,7 @@ const LONGEST: usize = 64;
 /// Bytes of memory of a term beside its own.
 const TERM_BYTES: usize = 64;
 /// The fewest texts that hold a phrase.
-const LEAST_TEXTS: u32 = 2;
+const MIN_TEXTS: u32 = 2;
 /// The share of the language that a word makes up which the model did not count, or more rarely than that.
 const RARE: f64 = 1e-6;
 /// Bits of information of texts of which the half is taken for chatter.
@@ -62,7 +62,7 @@ impl Terms {
             }
             let share = vocabulary.lookup(word).map_or(0.0, |id| vocabulary.probability(id));
             words.push((word, share));
-            if share > MOST_COMMON || word.len() > LONGEST {
+            if share > MAX_COMMON || word.len() > LONGEST {
                 before = None;
                 continue;
             }
@@ -159,7 +159,7 @@ pub fn names<'e>(event: &'e TermCounts, all: &TermCounts, most: usize) -> Vec<&'
             continue;
         };
         let of_most = event.count(one).max(event.count(other));
-        if count < LEAST_TEXTS || f64::from(count) < TOGETHER * f64::from(of_most) {
+        if count < MIN_TEXTS || f64::from(count) < TOGETHER * f64::from(of_most) {
             continue;
         }
         for word in [one, other] {

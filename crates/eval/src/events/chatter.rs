@@ -11,11 +11,11 @@ use serde::Serialize;
 use crate::events::draws::Labelled;
 
 /// Fewest texts of an event that is counted.
-const LEAST: usize = 5;
+const MIN: usize = 5;
 /// Lengths of the heads of lists that are counted.
 const FIRST: [usize; 4] = [10, 20, 50, 100];
 /// Highest scores of events that are kept.
-const MOST: [f64; 3] = [0.40, 0.45, 0.50];
+const MAX: [f64; 3] = [0.40, 0.45, 0.50];
 /// Most terms of an event; its information counts all of them.
 const TERMS: usize = 1 << 11;
 
@@ -77,7 +77,7 @@ pub(super) fn report(
         *size += 1;
         *alone += usize::from(gold >= stream.names.len() as u64);
     }
-    let counted = events.into_values().filter(|&(_, size, _)| size >= LEAST);
+    let counted = events.into_values().filter(|&(_, size, _)| size >= MIN);
     let mut all: Vec<Found> = counted
         .map(|(counts, size, alone)| Found {
             size,
@@ -105,7 +105,7 @@ pub(super) fn report(
         let others = all.iter().filter(|event| !event.is_chatter && event.score <= most);
         others.map(|event| event.size).sum::<usize>() as f64
     };
-    let kept = MOST.map(|most| {
+    let kept = MAX.map(|most| {
         let kept = all.iter().filter(|event| event.score <= most);
         let (chatter, others): (Vec<_>, Vec<_>) = kept.partition(|event| event.is_chatter);
         let (chatter, others) = (chatter.len(), others.len());
@@ -113,7 +113,7 @@ pub(super) fn report(
     });
     Some(ChatterReport {
         of: of.to_owned(),
-        least: LEAST,
+        least: MIN,
         events: all.len(),
         chatter: chatter(&all, usize::MAX),
         auc,

@@ -31,7 +31,7 @@ use crate::events::neighbours::{Contender, best};
 use crate::events::{EventsOptions, PreparedStream, tried, worth};
 
 /// Least coverage of a fitted pair: others are no neighbours.
-const LEAST_COVERAGE: f32 = 0.2;
+const MIN_COVERAGE: f32 = 0.2;
 /// The penalty on half of the square of a weight, for standardised numbers, relative to the mean
 /// loss of a pair.
 const RIDGE: f64 = 0.008;
@@ -184,7 +184,7 @@ fn fitted(
         let (_, pairs) = pairs(engine, stream, options)?;
         let labels = stream.gold.iter().zip(&stream.beside).zip(pairs);
         for ((&gold, &beside), pairs) in labels {
-            samples.extend(pairs.into_iter().filter(|pair| pair.0 > LEAST_COVERAGE).map(
+            samples.extend(pairs.into_iter().filter(|pair| pair.0 > MIN_COVERAGE).map(
                 |(covered, rare, number)| {
                     let other = usize::try_from(number).ok().and_then(|at| stream.gold.get(at));
                     let same = if other == Some(&gold) { 1.0 } else { 0.0 };

@@ -161,7 +161,7 @@ impl VectorReader for FinalfusionReader {
 
 const MAGIC: [u8; 4] = *b"FiFu";
 const F32: u32 = 10;
-const MOST_CHUNKS: u32 = 64;
+const MAX_CHUNKS: u32 = 64;
 
 #[derive(Debug, Clone, Copy)]
 struct Vocabulary {
@@ -218,8 +218,8 @@ impl Chunks {
         }
         let at = scan.position();
         let chunks = scan.u32("the number of chunks")?;
-        if chunks > MOST_CHUNKS {
-            let problem = format!("expected at most {MOST_CHUNKS} chunks, found {chunks}");
+        if chunks > MAX_CHUNKS {
+            let problem = format!("expected at most {MAX_CHUNKS} chunks, found {chunks}");
             return Err(scan.source().malformed(at, problem));
         }
         let mut promised = Vec::new();

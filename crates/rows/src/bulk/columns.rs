@@ -24,7 +24,7 @@ use parquet::file::properties::WriterProperties;
 
 use crate::bulk::question::{Answer, Cell, Kind, Question, Texts};
 use crate::bulk::{
-    Batch, BulkError, MOST_TOGETHER, Options, Report, Sink, Source, answer_all, rows, unwritten,
+    Batch, BulkError, MAX_TOGETHER, Options, Report, Sink, Source, answer_all, rows, unwritten,
 };
 use crate::columnar::{Batches, Layout, Strings, batches, holds_text, unknown_column};
 use crate::growing::Growing;
@@ -162,8 +162,8 @@ impl Source for Reader {
                 let parted = texts.windows(2).rposition(|two| !question.together(&two[0], &two[1]));
                 cut = parted.map_or(0, |at| at + 1);
             }
-            if texts.len() - cut > MOST_TOGETHER {
-                let problem = format!("more than {MOST_TOGETHER} rows have the same query");
+            if texts.len() - cut > MAX_TOGETHER {
+                let problem = format!("more than {MAX_TOGETHER} rows have the same query");
                 let path = self.name.clone().into();
                 return Err(ReadError::Unsupported { path, problem }.into());
             }

@@ -286,7 +286,7 @@ fn files_of(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, BulkError> {
 const ROWS: usize = 8192;
 const BYTES: usize = 8 << 20;
 /// Maximum rows that must be answered together.
-const MOST_TOGETHER: usize = 1 << 20;
+const MAX_TOGETHER: usize = 1 << 20;
 
 struct Batch<K> {
     texts: Vec<Texts>,

@@ -9,7 +9,7 @@ use cognate_files::records::{Added, Appender, Column, Format, Records};
 use crate::bad_rows::BadRows;
 use crate::bulk::question::{Answer, Cell, Question, Texts};
 use crate::bulk::{
-    BYTES, Batch, BulkError, MOST_TOGETHER, Options, ROWS, Report, Sink, Source, answer_all,
+    BYTES, Batch, BulkError, MAX_TOGETHER, Options, ROWS, Report, Sink, Source, answer_all,
     unwritten,
 };
 use crate::growing::Destination;
@@ -113,8 +113,8 @@ impl Source for Reader<'_> {
                 self.ahead = Some((texts, raw));
                 break;
             }
-            if batch.texts.len() > MOST_TOGETHER {
-                let problem = format!("more than {MOST_TOGETHER} rows have the same query");
+            if batch.texts.len() > MAX_TOGETHER {
+                let problem = format!("more than {MAX_TOGETHER} rows have the same query");
                 return Err(self.records.wrong(problem).into());
             }
             bytes += raw.0.len();

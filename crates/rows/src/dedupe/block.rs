@@ -10,7 +10,7 @@ use crate::dedupe::steps::is_of_bucket;
 use crate::dedupe::words::{WordBits, dice};
 
 /// Maximum texts in which all pairs are compared.
-const MOST: usize = 2048;
+const MAX: usize = 2048;
 /// Average texts in each part of a larger block.
 const PER_PART: usize = 256;
 /// Number of parts that a text of a larger block belongs to.
@@ -27,7 +27,7 @@ const FIRST: usize = 8;
 const SCORED: usize = 4096;
 
 /// Maximum texts of a block held in memory.
-const MOST_MEMBERS: usize = 1 << 16;
+const MAX_MEMBERS: usize = 1 << 16;
 
 /// A text of a block, for programs that hold texts.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +57,7 @@ impl<M> Blocks<M> {
     /// Adds the next text; returns the previous block if it is complete and has more than one text.
     pub fn push(&mut self, key: u64, member: M) -> Option<Block<M>> {
         match &mut self.open {
-            Some((known, members)) if *known == key && members.len() < MOST_MEMBERS => {
+            Some((known, members)) if *known == key && members.len() < MAX_MEMBERS => {
                 members.push(member);
                 None
             }
@@ -229,7 +229,7 @@ impl<'r> Near<'r> {
 
     /// Searches among the rows at these indices, which are in rising order.
     fn within(&mut self, places: &[usize], depth: usize) {
-        if places.len() <= MOST || self.dims == 0 {
+        if places.len() <= MAX || self.dims == 0 {
             return self.compare(places, places.len());
         }
         let mut parts: Vec<Vec<usize>> = vec![Vec::new(); places.len() / PER_PART];

@@ -14,7 +14,7 @@ use crate::dedupe::{DedupeError, Search};
 /// tenth of that.
 const ROUNDING: f32 = 0.01;
 /// Minimum of the floor: texts without a vector have a product of 0 with all others.
-const LEAST: f32 = 1e-3;
+const MIN: f32 = 1e-3;
 /// How far below the threshold the cosine of a pair may be if another method scores the pair: in 1
 /// of 400 pairs of tweets with a `coverage-blend` score of 0.8 or more it is still lower.
 const MARGIN: f32 = 0.1;
@@ -91,7 +91,7 @@ impl<'e> Judge<'e> {
             dims,
             threshold: search.threshold,
             least_shared,
-            floor: search.floor.unwrap_or(search.threshold - below).max(LEAST),
+            floor: search.floor.unwrap_or(search.threshold - below).max(MIN),
             known: None,
             explain: search.explain,
         })

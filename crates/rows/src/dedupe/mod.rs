@@ -43,7 +43,7 @@ use crate::dedupe::texts::{Source, Texts};
 use crate::{LeftOut, OnBadRow};
 
 /// Minimum memory of a search, in bytes.
-pub const LEAST_MEMORY: usize = 16 << 20;
+pub const MIN_MEMORY: usize = 16 << 20;
 pub const MEMORY: usize = 1 << 30;
 
 /// The files to search and to write, and the options of the search.

@@ -82,7 +82,7 @@ impl Judge<'_> {
 
     /// Maximum keys of a text.
     pub(super) fn most_keys(&self) -> usize {
-        if self.has_vectors() { MOST_KEYS } else { PREFIX }
+        if self.has_vectors() { MAX_KEYS } else { PREFIX }
     }
 }
 
@@ -96,7 +96,7 @@ const RARE_WORDS: usize = 3;
 /// Number of the rarest other words of a text that are combined in pairs.
 const PAIRED_WORDS: usize = 3;
 /// Maximum keys of a text: those of words are most where all but one of its rare words are missing.
-const MOST_KEYS: usize = RARE_WORDS - 1 + PAIRED_WORDS * (PAIRED_WORDS - 1) / 2 + buckets::NEAR;
+const MAX_KEYS: usize = RARE_WORDS - 1 + PAIRED_WORDS * (PAIRED_WORDS - 1) / 2 + buckets::NEAR;
 /// Maximum words of a text that are keys where words alone are compared: a text of more than 77 different
 /// words may have a match at .6 without one of them.
 const PREFIX: usize = 32;

@@ -197,7 +197,7 @@ impl Maker<'_> {
 const GAP: usize = 2;
 
 /// Maximum words of a chunk; longer chunks are not short texts, and models truncate them.
-const MOST_WORDS: usize = 500;
+const MAX_WORDS: usize = 500;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
@@ -222,13 +222,13 @@ impl FromStr for Lengths {
         let (shortest, longest) = text.split_once('-').unwrap_or((text, text));
         let number = |text: &str| {
             let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-            text.parse().ok().filter(|words| digits && (1..=MOST_WORDS).contains(words))
+            text.parse().ok().filter(|words| digits && (1..=MAX_WORDS).contains(words))
         };
         match (number(shortest), number(longest)) {
             (Some(shortest), Some(longest)) if shortest <= longest => {
                 Ok(Self { shortest, longest })
             }
-            _ => Err(format!("expected a number of words from 1 to {MOST_WORDS}, or two as 10-30")),
+            _ => Err(format!("expected a number of words from 1 to {MAX_WORDS}, or two as 10-30")),
         }
     }
 }

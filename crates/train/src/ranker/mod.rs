@@ -23,7 +23,7 @@ use candle_core::Device;
 use cognate::methods::Fitted;
 use cognate::methods::lexical::ql::QueryLikelihood;
 pub use cognate::methods::ranker::Encoder;
-use cognate::methods::ranker::{MOST_WEIGHT, SECTION, Settings, Shape};
+use cognate::methods::ranker::{MAX_WEIGHT, SECTION, Settings, Shape};
 use cognate::model::format::Dtype;
 use cognate::model::vocabulary::VocabularyTables;
 use cognate::model::writer::{Draft, Table, Written};
@@ -306,7 +306,7 @@ impl Output<'_> {
         let tables = VocabularyTables::build(words.into_iter());
         let rows = self.rows(state);
         let network = state.network.stored()?;
-        let sound = |number: &f32| number.abs() <= MOST_WEIGHT;
+        let sound = |number: &f32| number.abs() <= MAX_WEIGHT;
         let numbers = network.iter().flat_map(|(.., numbers)| numbers);
         let holds = rows.iter().all(|number| number.is_finite()) && numbers.into_iter().all(sound);
         let problem = "the numbers grew beyond what can be served; try a smaller --rate";

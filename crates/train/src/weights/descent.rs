@@ -31,7 +31,7 @@ use crate::weights::{FOLDS, HALF, ORDER_OF_BATCHES, ORDER_OF_COUPLES, SEARCHED, 
 /// The learning rate before and after its reduction.
 const RATES: [f64; 2] = [0.01, 0.001];
 /// Minimum relative decrease of the loss that counts as progress.
-const LEAST_FALL: f64 = 0.0005;
+const MIN_FALL: f64 = 0.0005;
 /// Minibatches whose forms are held in memory at a time.
 const BATCHES: usize = 64;
 
@@ -110,7 +110,7 @@ impl Descent<'_> {
         }
         let loss = sum / batches.max(1) as f64;
         if let Some(&previous) = state.losses.last() {
-            let fell = previous - loss > LEAST_FALL * previous.abs();
+            let fell = previous - loss > MIN_FALL * previous.abs();
             state.finished = !fell && state.lowered;
             state.lowered |= !fell;
         }

@@ -37,7 +37,7 @@ use cognate_stats::page::{Head, Page};
 pub use descent::Tried;
 pub use forms::KEPT_BYTES;
 use serde::Serialize;
-pub use set::{ImportOptions, Imported, MOST_RANKS, NamedSet, Use, import};
+pub use set::{ImportOptions, Imported, MAX_RANKS, NamedSet, Use, import};
 
 use crate::run::{RunFiles, demand};
 use crate::weights::trainer::Run;
@@ -134,8 +134,8 @@ fn train_until(
 
 fn check(options: &WeightsOptions) -> Result<(), TrainError> {
     let WeightsOptions { max_length, lambda, kappa, loss, epochs, run, .. } = options;
-    let problem = format!("--max-length: expected 1 to {MOST_RANKS} weights");
-    demand((1..=MOST_RANKS).contains(max_length), problem)?;
+    let problem = format!("--max-length: expected 1 to {MAX_RANKS} weights");
+    demand((1..=MAX_RANKS).contains(max_length), problem)?;
     let problem = "--lambda: expected a number that is not below 0";
     demand(lambda.is_finite() && *lambda >= 0.0, problem)?;
     if let Kappa::Given(kappa) = kappa {

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::{TrainError, run};
 
-pub const MOST_RANKS: usize = 512;
+pub const MAX_RANKS: usize = 512;
 const NAME_BYTES: usize = 64;
 
 /// Which set a model uses after this one was added.
@@ -189,9 +189,9 @@ fn read(path: &Path) -> Result<NamedSet, TrainError> {
         return Err(wrong(format!("expected format `{FORMAT}`, found `{}`", found.format)));
     }
     let (count, stated) = (found.weights.len(), found.max_length);
-    if !(1..=MOST_RANKS).contains(&count) || count != stated {
+    if !(1..=MAX_RANKS).contains(&count) || count != stated {
         return Err(wrong(format!(
-            "expected 1 to {MOST_RANKS} weights, as many as max_length says; found {count}, and \
+            "expected 1 to {MAX_RANKS} weights, as many as max_length says; found {count}, and \
              max_length {stated}"
         )));
     }

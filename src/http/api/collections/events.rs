@@ -22,7 +22,7 @@ use crate::http::api::collections::answers::{Changed, ItemEntry};
 use crate::http::api::collections::call;
 use crate::http::api::collections::call::{Call, Named};
 use crate::http::api::collections::call::{filter, within};
-use crate::http::api::collections::items::{LISTED, MOST_LISTED};
+use crate::http::api::collections::items::{LISTED, MAX_LISTED};
 use crate::http::api::pipeline;
 use crate::http::app::App;
 use crate::http::error::{ApiError, Code};
@@ -33,12 +33,12 @@ use crate::http::request::json;
 use crate::http::work::pool::JobContext;
 use crate::http::work::unsent::Charge;
 
-const MOST_EVENTS: usize = 100;
+const MAX_EVENTS: usize = 100;
 const EVENTS: usize = 20;
 /// Most hours of an event that are returned: those of a year.
-const MOST_HOURS: usize = 366 * 24;
+const MAX_HOURS: usize = 366 * 24;
 const SIMILAR: usize = 5;
-const LEAST: usize = 2;
+const MIN: usize = 2;
 const NAMES: usize = 6;
 /// Texts of an event, and of a collection, from which its names are found.
 const NAMED_BY: usize = 256;
@@ -268,7 +268,7 @@ pub(crate) async fn list(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let asked: EventsParameters = json::read_query(&uri)?;
-    let limit = call::page_length(asked.limit, EVENTS, MOST_EVENTS, "events")?;
+    let limit = call::page_length(asked.limit, EVENTS, MAX_EVENTS, "events")?;
     let which = ItemSelector {
         filter: filter(asked.filter.as_deref())?,
         within: within(asked.within.as_deref())?,
@@ -287,7 +287,7 @@ pub(crate) async fn list(
         let distinct = asked.distinct.as_deref();
         let (items, _memory) = chosen(&*collection, &which, &call, work)?;
         let mut events = EventItems::of(items.iter().map(|(_, item)| item));
-        let (least, since) = (asked.least.unwrap_or(LEAST), asked.since.map(|Time(since)| since));
+        let (least, since) = (asked.least.unwrap_or(MIN), asked.since.map(|Time(since)| since));
         events.retain(|event| {
             event.size() >= least && since.is_none_or(|since| event.last() >= since)
         });
@@ -360,7 +360,7 @@ impl EventPage {
     fn of(app: &App, uri: &Uri) -> Result<Self, ApiError> {
         let asked: EventParameters = json::read_query(uri)?;
         Ok(Self {
-            limit: call::page_length(asked.limit, LISTED, MOST_LISTED, "items")?,
+            limit: call::page_length(asked.limit, LISTED, MAX_LISTED, "items")?,
             offset: asked.offset.unwrap_or(0),
             model: Arc::clone(app.models().choose(asked.model.as_deref())?),
             distinct: asked.distinct,
@@ -381,7 +381,7 @@ impl EventPage {
             let event = events.first().ok_or_else(no_event)?;
             let page = event.items.iter().skip(self.offset).take(self.limit);
             let page: Vec<&Arc<Item>> = page.copied().collect();
-            let hours: Vec<Hour> = event.hours().take(MOST_HOURS).map(Hour::of).collect();
+            let hours: Vec<Hour> = event.hours().take(MAX_HOURS).map(Hour::of).collect();
             let texts: usize = page.iter().map(|item| item.bytes()).sum();
             let bytes = texts + hours.len() * ITEM_BYTES;
             let naming = Naming::of(&items, &self.model.engine, &call, work)?;
@@ -457,7 +457,7 @@ pub(crate) async fn similar(
         let mut events = EventItems::of(items.iter().map(|(_, item)| item));
         let own = events.iter().position(|event| event.id == &*id).ok_or_else(no_event)?;
         let own = events.swap_remove(own);
-        events.retain(|event| event.size() >= asked.least.unwrap_or(LEAST));
+        events.retain(|event| event.size() >= asked.least.unwrap_or(MIN));
         let (texts, total) = (texts_of(&own, ALIKE_BY), events.len());
         let middle = likeness::middle(engine, &texts)?;
         let mut events = sorted(events, |event| {

@@ -3,7 +3,7 @@
 use axum::http::Uri;
 use axum::response::Response;
 use cognate_collections::{
-    Attribute, Cancellation, ChooseError, CollectionError, Facet, MOST_COUNTED_VALUES, UnknownNames,
+    Attribute, Cancellation, ChooseError, CollectionError, Facet, MAX_COUNTED_VALUES, UnknownNames,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -15,8 +15,8 @@ use crate::http::error::{ApiError, Code};
 use crate::http::openapi::refusals::{COLLECTION, refusals};
 use crate::http::request::json;
 
-const MOST_NAMES: usize = 8;
-const MOST_VALUES: usize = 1000;
+const MAX_NAMES: usize = 8;
+const MAX_VALUES: usize = 1000;
 const VALUES: usize = 10;
 /// Bytes of a value in an answer besides itself.
 const ENTRY_BYTES: usize = 32;
@@ -111,9 +111,9 @@ pub(crate) async fn facets(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let asked: FacetsParameters = json::read_query(&uri)?;
-    let limit = call::page_length(asked.limit, VALUES, MOST_VALUES, "values")?;
-    if asked.names.split(',').count() > MOST_NAMES {
-        let detail = format!("at most {MOST_NAMES} attributes are counted at once");
+    let limit = call::page_length(asked.limit, VALUES, MAX_VALUES, "values")?;
+    if asked.names.split(',').count() > MAX_NAMES {
+        let detail = format!("at most {MAX_NAMES} attributes are counted at once");
         return Err(ApiError::at(Code::OutOfRange, "/names", detail));
     }
     let which = selector(asked.filter, asked.event, asked.within)?;
@@ -126,7 +126,7 @@ pub(crate) async fn facets(
             true => limit,
             false => collection.told(now)?.items,
         };
-        let counted = counted.saturating_mul(names.len()).min(MOST_COUNTED_VALUES);
+        let counted = counted.saturating_mul(names.len()).min(MAX_COUNTED_VALUES);
         let _memory = call.app.unsent.of(&call.caller.client).work(counted * VALUE_BYTES)?;
         let cancel = Cancellation::when(work);
         let facets = collection.facets(&which, (&names, limit), now, cancel);

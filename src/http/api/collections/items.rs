@@ -15,7 +15,7 @@ use crate::http::openapi::refusals::{BODY, COLLECTION, WRITE, refusals};
 use crate::http::request::fields::{CandidateId, List, described};
 use crate::http::request::{body, json};
 
-pub(super) const MOST_LISTED: usize = 1000;
+pub(super) const MAX_LISTED: usize = 1000;
 pub(super) const LISTED: usize = 100;
 
 /// An item as a request writes it.
@@ -206,7 +206,7 @@ pub(crate) async fn list(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let asked: ItemsParameters = json::read_query(&uri)?;
-    let limit = call::page_length(asked.limit, LISTED, MOST_LISTED, "items")?;
+    let limit = call::page_length(asked.limit, LISTED, MAX_LISTED, "items")?;
     let which = call::selector(asked.filter, asked.event, asked.within)?;
     let (now, offset) = (cognate_collections::now(), asked.offset.unwrap_or(0));
     call.compute(move |call, work| {

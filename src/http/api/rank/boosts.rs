@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use cognate_collections::{ItemBoost, ItemBoosts, MOST_BOOSTS};
+use cognate_collections::{ItemBoost, ItemBoosts, MAX_BOOSTS};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -65,9 +65,9 @@ pub(crate) fn item_boosts(
     list: &List<ItemBoostFields<'_>>,
     rank_alone: bool,
 ) -> Result<Option<ItemBoosts>, ApiError> {
-    if list.length > MOST_BOOSTS {
+    if list.length > MAX_BOOSTS {
         let code = Code::TooManyItems;
-        return Err(ApiError::beyond(code, "/boosts", "boosts", MOST_BOOSTS, list.length));
+        return Err(ApiError::beyond(code, "/boosts", "boosts", MAX_BOOSTS, list.length));
     }
     let boost = |(place, fields): (usize, &ItemBoostFields<'_>)| {
         let boost = fields.read().map_err(|(code, field, detail)| {

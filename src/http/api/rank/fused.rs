@@ -1,10 +1,10 @@
 //! Fused rankings, from the fields of a request.
 
-use cognate::engine::fuse::{FuseError, Fusion, MOST_PARTS, Part, Source};
+use cognate::engine::fuse::{FuseError, Fusion, MAX_PARTS, Part, Source};
 use cognate::engine::{Candidates, Engine, QueryError};
 
 use crate::http::api::rank::RankRequest;
-use crate::http::error::{ApiError, Code, Fault, MOST_ITEMS, Pointer, Segment};
+use crate::http::error::{ApiError, Code, Fault, MAX_ITEMS, Pointer, Segment};
 use crate::http::request::fields::{Candidate, FusePart, MeasureName, Score};
 use crate::http::request::query::{Fused, Resolved};
 
@@ -27,9 +27,9 @@ impl<'b> RankRequest<'b> {
         }
         match parts.length {
             0 => return Err(ApiError::at(Code::EmptyList, "/fuse", "there are no parts to fuse")),
-            length if length > MOST_PARTS => {
+            length if length > MAX_PARTS => {
                 let code = Code::TooManyItems;
-                return Err(ApiError::beyond(code, "/fuse", "parts to fuse", MOST_PARTS, length));
+                return Err(ApiError::beyond(code, "/fuse", "parts to fuse", MAX_PARTS, length));
             }
             _ => {}
         }
@@ -98,7 +98,7 @@ pub(super) fn runs(
         let mut run = Vec::with_capacity(candidates.ranked().len());
         for (at, candidate) in candidates.ranked().iter().enumerate() {
             let score = candidate.scores().and_then(|scores| scores.of(name));
-            if score.is_none() && missing.len() < MOST_ITEMS {
+            if score.is_none() && missing.len() < MAX_ITEMS {
                 missing.push((candidates.place(at), name));
             }
             run.push(score.unwrap_or(f64::NEG_INFINITY));

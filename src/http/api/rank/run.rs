@@ -21,7 +21,7 @@ const OPPOSES_BYTES: usize = 13 + 22;
 const RELATED_BYTES: usize = 16;
 const WORD_BYTES: usize = 60;
 /// Fewest candidates that are compared with several texts at once.
-const LEAST_PART: usize = 64;
+const MIN_PART: usize = 64;
 /// Stored vectors in a part: some hundred microseconds for each text of the query.
 const KEPT_PART: usize = 4096;
 /// Parts of a list for each thread.
@@ -86,7 +86,7 @@ fn answer_bytes<T>(question: &Question<'_>, all: &[T], bytes_of: impl Fn(&T) -> 
     let opposes = if query.opposes { OPPOSES_BYTES } else { 0 };
     let related = query.threshold.map_or(0, |_| RELATED_BYTES);
     let each = RESULT_BYTES + NUMBER_BYTES + INDEX_BYTES + share + alike + opposes + related;
-    let explained = if page.explain { wanted.min(PageOptions::MOST_EXPLAINED) } else { 0 };
+    let explained = if page.explain { wanted.min(PageOptions::MAX_EXPLAINED) } else { 0 };
     let ranking = ANSWER_HEAD
         .saturating_add(wanted.saturating_mul(each))
         .saturating_add(longest.saturating_mul(wanted).min(all))
@@ -128,7 +128,7 @@ fn explaining_results<T: AsRef<str>>(
     };
     let asked = longest(&mut question.asked.texts().map(|(_, text)| text));
     let candidate = longest(&mut candidates.iter().map(AsRef::as_ref));
-    let most = PageOptions::MOST_EXPLAINED;
+    let most = PageOptions::MAX_EXPLAINED;
     let wanted = question.page.top_k.map_or(most, |wanted| wanted.min(most));
     let likes = question.asked.likes().map_or(1, |likes| likes.liked.len() as u64);
     explaining(&asked, &candidate, resolved)
@@ -162,7 +162,7 @@ pub(crate) fn compute<T: AsRef<str> + Sync>(
         Asked::One(_) => cost.per_part(),
         // Enough that preparing the texts takes little, few enough that every thread gets some.
         Asked::Each(_) | Asked::Likes(_) | Asked::Nothing => {
-            length.div_ceil(PARTS_PER_THREAD * app.compute.threads()).max(LEAST_PART)
+            length.div_ceil(PARTS_PER_THREAD * app.compute.threads()).max(MIN_PART)
         }
     };
     let ranked = work.in_parts_by(length, per_part, |parts| {

@@ -29,7 +29,7 @@ use crate::http::request::fields::{
 use crate::http::request::json;
 use crate::http::request::threshold::Threshold;
 
-const MOST: usize = 100_000;
+const MAX: usize = 100_000;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -118,8 +118,8 @@ pub(crate) async fn similar(
     request: Request,
 ) -> Result<Response, ApiError> {
     let asked: SimilarParameters = json::read_query(request.uri())?;
-    if asked.top_k.is_some_and(|most| !(1..=MOST).contains(&most)) {
-        let detail = format!("expected a whole number from 1 to {MOST}");
+    if asked.top_k.is_some_and(|most| !(1..=MAX).contains(&most)) {
+        let detail = format!("expected a whole number from 1 to {MAX}");
         return Err(ApiError::at(Code::OutOfRange, "/top_k", detail));
     }
     let least = |written: &Option<String>, pointer| {

@@ -77,7 +77,7 @@ forms!(TextLine<'b>: "a string or an object with `text`";
 /// Parses a line; a line that is too long has no bytes.
 pub(super) fn parse<'b, T: Deserialize<'b>>(bytes: Option<&'b [u8]>) -> Result<T, ApiError> {
     let bytes = bytes.ok_or_else(|| {
-        let detail = format!("the line has more than {MOST_LINE_BYTES} bytes");
+        let detail = format!("the line has more than {MAX_LINE_BYTES} bytes");
         ApiError::new(Code::BodyTooLarge, detail)
     })?;
     json::read(bytes)
@@ -143,7 +143,7 @@ pub(super) fn write(answer: &mut Vec<u8>, line: &impl Serialize) {
     answer.push(b'\n');
 }
 
-pub(crate) const MOST_LINE_BYTES: usize = 64 << 10;
+pub(crate) const MAX_LINE_BYTES: usize = 64 << 10;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Line {
@@ -226,7 +226,7 @@ impl Lines {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        if self.overlong || self.partial.len() + bytes.len() > MOST_LINE_BYTES {
+        if self.overlong || self.partial.len() + bytes.len() > MAX_LINE_BYTES {
             self.overlong = true;
             self.partial.clear();
             return;
@@ -264,8 +264,8 @@ mod tests {
 
     #[test]
     fn blank_lines_count_and_overlong_ones_are_not_kept() {
-        let long = vec![b'x'; MOST_LINE_BYTES + 1];
-        let fits = vec![b'y'; MOST_LINE_BYTES];
+        let long = vec![b'x'; MAX_LINE_BYTES + 1];
+        let fits = vec![b'y'; MAX_LINE_BYTES];
         let text = [b"a\n\n \r\nb\r\n".as_slice(), &long, b"\n", &fits, b"\nlast"].concat();
         let expected = vec![
             (1, Some(b"a".to_vec())),

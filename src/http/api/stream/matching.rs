@@ -28,7 +28,7 @@ use crate::http::work::turns::Turn;
 
 /// Largest product of window and texts that are matched together: scanning it takes some tens of
 /// milliseconds.
-const MOST_TOGETHER: usize = 200_000;
+const MAX_TOGETHER: usize = 200_000;
 
 struct Items {
     against: Against,
@@ -120,7 +120,7 @@ impl LineQuestion for Items {
         let effort = Effort::new(&self.matching, POST_WORDS, texts());
         let bytes = texts().map(str::len).sum();
         let fits = |work: u64| items_per_part(items.len(), estimate(bytes, work));
-        let shares_scan = self.matching.how.stream.limits.last <= MOST_TOGETHER;
+        let shares_scan = self.matching.how.stream.limits.last <= MAX_TOGETHER;
         let least = if shares_scan { fits(effort.second()).min(BATCH) } else { 1 };
         fits(effort.bounds()[1]).max(least)
     }

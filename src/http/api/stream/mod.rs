@@ -49,7 +49,7 @@ use crate::http::work::turns::Turn;
 /// Lines that are answered together.
 const CHUNK: usize = 256;
 /// Bytes that a client must send within the body's timeout if it completes no line that it began.
-const LEAST_PROGRESS: usize = 1 << 10;
+const MIN_PROGRESS: usize = 1 << 10;
 
 /// A question asked line by line: how a line is read, answered and written.
 trait LineQuestion: Send + Sync + 'static {
@@ -225,7 +225,7 @@ impl<Q: LineQuestion> Talk<Q> {
             if passed {
                 (until, begun) = (Instant::now() + idle, false);
             }
-            if lines.is_partial() && (!begun || arrived >= LEAST_PROGRESS) {
+            if lines.is_partial() && (!begun || arrived >= MIN_PROGRESS) {
                 (until, begun, arrived) = (Instant::now() + patience, true, 0);
             }
             let next = lines.seen() + 1;

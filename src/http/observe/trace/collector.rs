@@ -18,7 +18,7 @@ use tokio::runtime::Builder;
 use tokio::time::timeout;
 
 /// Timeout of a batch, the answer included.
-const MOST: Duration = Duration::from_secs(1);
+const MAX: Duration = Duration::from_secs(1);
 const ANSWER_BYTES: usize = 64 << 10;
 /// Least time between two log lines about an unreachable collector.
 const LOG_EVERY: Duration = Duration::from_secs(60);
@@ -74,7 +74,7 @@ impl HttpClient for Collector {
 fn send(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     // The timeout needs the runtime's clock, so it has to be made inside.
-    let answer = runtime.block_on(async { timeout(MOST, exchange(request)).await });
+    let answer = runtime.block_on(async { timeout(MAX, exchange(request)).await });
     // A name lookup may still be running, which cannot be interrupted.
     runtime.shutdown_background();
     answer.unwrap_or_else(|_| Err("it took too long".into()))

@@ -145,7 +145,7 @@ forms!(CandidateId<'b>: "a string or a whole number";
     text(text) => Ok(CandidateId::Text(text));
     whole(number) => Ok(CandidateId::Number(WholeNumber(number.into()))););
 
-const MOST_BYTES: usize = 4096;
+const MAX_BYTES: usize = 4096;
 
 /// An object of the caller's own, at most 4096 bytes as written, that comes back as it was written.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
@@ -186,7 +186,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for CallersData<'b> {
         if !written.starts_with('{') {
             return fault("another value", "an object");
         }
-        if written.len() > MOST_BYTES {
+        if written.len() > MAX_BYTES {
             return fault("a longer one", "an object of at most 4096 bytes");
         }
         // Data that a JSON parser refuses would make the answer unreadable.
@@ -197,7 +197,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for CallersData<'b> {
     }
 }
 
-const MOST_SCORES: usize = 16;
+const MAX_SCORES: usize = 16;
 /// Longest name of a score, in bytes.
 const NAME_BYTES: usize = 64;
 
@@ -221,7 +221,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for CallersScores<'b> {
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(
                     f,
-                    "an object of at most {MOST_SCORES} numbers, each under a name of its own of 1 to \
+                    "an object of at most {MAX_SCORES} numbers, each under a name of its own of 1 to \
                      {NAME_BYTES} bytes"
                 )
             }
@@ -230,7 +230,7 @@ impl<'de: 'b, 'b> Deserialize<'de> for CallersScores<'b> {
                 let mut scores = BTreeMap::new();
                 while let Some(name) = map.next_key::<Name<'de>>()? {
                     let Name(name) = name;
-                    let fits = (1..=NAME_BYTES).contains(&name.len()) && scores.len() < MOST_SCORES;
+                    let fits = (1..=NAME_BYTES).contains(&name.len()) && scores.len() < MAX_SCORES;
                     if !fits || scores.insert(name, map.next_value()?).is_some() {
                         return Err(A::Error::invalid_value(Unexpected::Map, &self));
                     }
@@ -260,7 +260,7 @@ mod tests {
             assert!(read(good), "{good}");
         }
         let deep = format!("{{\"a\":{}1{}}}", "[".repeat(200), "]".repeat(200));
-        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(MOST_BYTES));
+        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_BYTES));
         for bad in [
             "[]",
             "1",

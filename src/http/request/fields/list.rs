@@ -7,9 +7,9 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 /// Most stored items of a list, whatever the settings; the others are only counted.
-const MOST_KEPT: usize = 100_000;
+const MAX_KEPT: usize = 100_000;
 
-/// A list of which at most `MOST_KEPT` items are stored.
+/// A list of which at most `MAX_KEPT` items are stored.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct List<T> {
     pub items: Vec<T>,
@@ -33,7 +33,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List<T>, A::Error> {
         let mut items = Vec::new();
-        while items.len() < MOST_KEPT {
+        while items.len() < MAX_KEPT {
             match list.next_element()? {
                 Some(item) => items.push(item),
                 None => return Ok(List { length: items.len(), items }),

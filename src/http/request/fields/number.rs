@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::http::request::fields::forms;
 
 /// Largest score or threshold that can be requested; no method comes near it.
-const MOST_SCORE: f64 = 1e6;
+const MAX_SCORE: f64 = 1e6;
 
 /// The error of a number that is out of range.
 pub(crate) fn out_of_range<E: Error>(number: f64, expected: &dyn Expected) -> E {
@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for Share {
 
 impl Score {
     pub(crate) fn of<E: Error>(number: f64) -> Result<Self, E> {
-        match number.abs() <= MOST_SCORE {
+        match number.abs() <= MAX_SCORE {
             true => Ok(Self(number)),
             false => Err(out_of_range(number, &"a number from -1000000 to 1000000")),
         }

@@ -15,7 +15,7 @@ use crate::http::work::streams::Place;
 use crate::http::work::unsent::Unsent;
 
 /// Bytes that a client must read within a period to count as reading.
-const LEAST_PROGRESS: u64 = 64 << 10;
+const MIN_PROGRESS: u64 = 64 << 10;
 /// Share of the waiting bytes that must be read or added within that period.
 const SHARE: u64 = 64;
 const RETRY: Duration = Duration::from_millis(20);
@@ -75,7 +75,7 @@ impl Writer {
                 (waiting.taken, waiting.taken == waiting.given)
             };
             // If others use the memory, the client cannot make room by reading.
-            if now_taken - taken >= LEAST_PROGRESS || nothing_waits {
+            if now_taken - taken >= MIN_PROGRESS || nothing_waits {
                 (since, taken) = (Instant::now(), now_taken);
             } else if since.elapsed() >= self.patience {
                 return Err(Stopped::Full(full));
@@ -190,7 +190,7 @@ impl Writer {
             (!waiting.files.is_empty(), waiting.given + waiting.taken, backlog)
         };
         let (since, before) = self.moved;
-        if !spooled || progress - before >= LEAST_PROGRESS.max(backlog / SHARE) {
+        if !spooled || progress - before >= MIN_PROGRESS.max(backlog / SHARE) {
             self.moved = (Instant::now(), progress);
             return false;
         }

@@ -16,7 +16,7 @@ const FOLDER: &str = "TEST_COGNATE_KILLED_IN";
 const NAME: &str = "embedded::tests::killed::what_a_killed_compaction_acknowledged_is_there";
 const ACKNOWLEDGED: &str = "acknowledged ";
 const MET: usize = 3;
-const MOST_KILLS: usize = 60;
+const MAX_KILLS: usize = 60;
 
 fn write_and_compact(folder: &Path) {
     let (home, _) = EmbeddedHome::open(folder, Limits::DEFAULT).unwrap();
@@ -41,7 +41,7 @@ fn what_a_killed_compaction_acknowledged_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let copy = log_of(&folder).with_extension(UNWHOLE);
     let (mut acknowledged, mut met) = (Vec::new(), 0);
-    for round in 0..MOST_KILLS {
+    for round in 0..MAX_KILLS {
         let mut process = Command::new(env::current_exe().unwrap())
             .args(["--exact", NAME, "--nocapture"])
             .env(FOLDER, folder.path())
@@ -68,5 +68,5 @@ fn what_a_killed_compaction_acknowledged_is_there() {
             return;
         }
     }
-    panic!("{met} of {MOST_KILLS} kills met a copy");
+    panic!("{met} of {MAX_KILLS} kills met a copy");
 }

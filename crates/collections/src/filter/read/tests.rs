@@ -40,16 +40,16 @@ fn what_is_wrong_is_told_with_its_place() {
 
 #[test]
 fn what_every_item_is_asked_is_bounded_in_all() {
-    let values: Vec<usize> = (0..MOST_VALUES).collect();
+    let values: Vec<usize> = (0..MAX_VALUES).collect();
     let lists = |lists: usize| {
         let names = (0..lists).map(|list| (format!("a{list}"), json!({"ne": values})));
         Value::Object(names.collect()).to_string()
     };
     assert!(Filter::read(&lists(3)).is_ok());
     assert_eq!(problem(&lists(4)).what, TOO_MUCH);
-    let free = json!({"any": vec![json!({}); MOST_IN_ALL]});
+    let free = json!({"any": vec![json!({}); MAX_IN_ALL]});
     assert_eq!(problem(&free.to_string()).what, TOO_MUCH);
-    let list: Vec<usize> = (0..=MOST_VALUES).collect();
+    let list: Vec<usize> = (0..=MAX_VALUES).collect();
     assert_eq!(problem(&json!({"a": list}).to_string()).what, TOO_MANY);
 }
 
@@ -59,6 +59,6 @@ fn depth_and_length_are_refused_before_they_are_read() {
     assert_eq!(deep(r#"{"not":"#, 5_000), TOO_DEEP);
     assert_eq!(deep(r#"{"a":["#, 5_000), A_VALUE);
     assert_eq!(deep(r#"{"a":{"eq":"#, 3_000), A_VALUE);
-    let long = json!({"a": "x".repeat(MOST_BYTES)});
+    let long = json!({"a": "x".repeat(MAX_BYTES)});
     assert_eq!(problem(&long.to_string()).what, TOO_LONG);
 }

@@ -19,7 +19,7 @@ use crate::engine::{Engine, Query, QueryError};
 use crate::methods::{Measure, Method, Reads};
 
 /// Most parts of a fusion.
-pub const MOST_PARTS: usize = 16;
+pub const MAX_PARTS: usize = 16;
 
 /// How several rankings become one: by reciprocal ranks, or by scores standardised within the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -92,7 +92,7 @@ pub struct Fusion {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FuseError {
     /// There are no parts, or too many.
-    #[error("expected 1 to {MOST_PARTS} parts, got {0}")]
+    #[error("expected 1 to {MAX_PARTS} parts, got {0}")]
     Parts(usize),
     /// A weight that is negative or not a number.
     #[error("part {part}: expected a weight from 0 up")]
@@ -108,7 +108,7 @@ pub enum FuseError {
 impl Fusion {
     /// Checks the number of parts and their weights.
     pub fn new(by: FuseBy, parts: Vec<Part>) -> Result<Self, FuseError> {
-        if parts.is_empty() || parts.len() > MOST_PARTS {
+        if parts.is_empty() || parts.len() > MAX_PARTS {
             return Err(FuseError::Parts(parts.len()));
         }
         let unfit = |part: &Part| !(part.weight.is_finite() && part.weight >= 0.0);

@@ -9,9 +9,9 @@ use crate::engine::{Engine, Place, Query, QueryError, Ranked};
 use crate::model::Phrase;
 
 /// Fewest candidates that are compared at once.
-const LEAST_BLOCK: usize = 32;
+const MIN_BLOCK: usize = 32;
 /// Most candidates that are compared at once.
-const MOST_BLOCK: usize = 1024;
+const MAX_BLOCK: usize = 1024;
 
 /// A candidate and its duplicates.
 pub(super) struct Fold {
@@ -47,7 +47,7 @@ impl Engine {
         let texts: Vec<&str> = ranked.iter().map(text).collect();
         let (mut folds, mut heads): (Vec<Fold>, Vec<Phrase<'_>>) = (Vec::new(), Vec::new());
         let (mut tokens, mut first) = (0, 0);
-        for block in texts.chunks(wanted.clamp(LEAST_BLOCK, MOST_BLOCK)) {
+        for block in texts.chunks(wanted.clamp(MIN_BLOCK, MAX_BLOCK)) {
             if folds.len() >= wanted {
                 break;
             }

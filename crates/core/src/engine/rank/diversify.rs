@@ -13,7 +13,7 @@ pub struct Diversify {
     /// order of scores as it is.
     pub lambda: f64,
     /// How many of the best are reordered; `None` means [`Diversify::POOL`] times the wanted
-    /// results, or [`Diversify::MOST_POOL`] if all are wanted.
+    /// results, or [`Diversify::MAX_POOL`] if all are wanted.
     pub pool: Option<usize>,
 }
 
@@ -21,7 +21,7 @@ impl Diversify {
     /// How many candidates are reordered for each result wanted.
     pub const POOL: usize = 4;
     /// Most candidates that are reordered.
-    pub const MOST_POOL: usize = 1000;
+    pub const MAX_POOL: usize = 1000;
     /// The default factor of a score.
     pub const LAMBDA: f64 = 0.7;
 }
@@ -33,7 +33,7 @@ impl Default for Diversify {
 }
 
 /// Most tokens of texts that are compared with each other: all of them are in memory at once.
-pub(super) const MOST_TOKENS: usize = 1 << 16;
+pub(super) const MAX_TOKENS: usize = 1 << 16;
 
 /// A candidate of the pool that is not chosen yet.
 struct Left {
@@ -124,8 +124,8 @@ impl Engine {
 }
 
 pub(super) fn together(tokens: usize) -> Result<(), QueryError> {
-    match tokens > MOST_TOKENS {
-        true => Err(QueryError::TooMuchTogether { limit: MOST_TOKENS, actual: tokens }),
+    match tokens > MAX_TOKENS {
+        true => Err(QueryError::TooMuchTogether { limit: MAX_TOKENS, actual: tokens }),
         false => Ok(()),
     }
 }

@@ -26,7 +26,7 @@ pub struct PageOptions {
 
 impl PageOptions {
     /// Most results of a page that are explained.
-    pub const MOST_EXPLAINED: usize = 20;
+    pub const MAX_EXPLAINED: usize = 20;
     /// Words of an explanation.
     pub const WORDS: usize = 5;
 
@@ -37,7 +37,7 @@ impl PageOptions {
 
     /// How many of the best candidates are reordered.
     pub fn pool(&self) -> usize {
-        let most = Diversify::MOST_POOL;
+        let most = Diversify::MAX_POOL;
         let of_page = || self.top_k.map_or(most, |wanted| wanted.saturating_mul(Diversify::POOL));
         self.diversify.map_or(0, |diversify| diversify.pool.unwrap_or_else(of_page).min(most))
     }
@@ -251,7 +251,7 @@ impl Engine {
         }
         results.truncate(end);
         if page.explain && !asked.is_nothing() {
-            let explained = results.iter().skip(page.offset).take(PageOptions::MOST_EXPLAINED);
+            let explained = results.iter().skip(page.offset).take(PageOptions::MAX_EXPLAINED);
             for &Ranked { index, .. } in explained {
                 check()?;
                 let candidate = candidates.get(index).map_or("", AsRef::as_ref);

@@ -14,10 +14,10 @@ use crate::model::phrase::Word;
 use crate::model::{Model, Phrase, WordId};
 
 /// Most numbers stored, 4 MiB of them; then the table starts anew.
-const MOST_NUMBERS: usize = 1 << 20;
+const MAX_NUMBERS: usize = 1 << 20;
 /// A text of more words is not worth remembering words for: their products fill the memory faster
 /// than they come back.
-pub(crate) const MOST_WORDS: usize = 64;
+pub(crate) const MAX_WORDS: usize = 64;
 
 #[derive(Default)]
 pub(crate) struct WordsMet {
@@ -37,7 +37,7 @@ impl WordsMet {
 
     /// Makes room if too much is known.
     pub(crate) fn tidy(&mut self) {
-        if self.products.len() > MOST_NUMBERS {
+        if self.products.len() > MAX_NUMBERS {
             self.places.clear();
             self.products.clear();
             self.memberships.clear();

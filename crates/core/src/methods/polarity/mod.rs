@@ -52,7 +52,7 @@ pub(crate) const INFO: Info = Info {
 };
 
 /// Most words around which roles are looked for: what longer texts exchange are sentences.
-const MOST_EXCHANGED: usize = 48;
+const MAX_EXCHANGED: usize = 48;
 
 pub(crate) fn load(model: &Model) -> Loaded {
     let Some(polarity) = Polarity::read(model)? else { return Ok(Err(missing())) };
@@ -313,7 +313,7 @@ impl Polarity {
         let end = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
         let to = a.len() - end.min(a.len());
         let (a, b) = (a.get(begin..to)?, b.get(begin..to)?);
-        if a.is_empty() || a.len() > MOST_EXCHANGED {
+        if a.is_empty() || a.len() > MAX_EXCHANGED {
             return None;
         }
         let joins = |words: &[Word]| {

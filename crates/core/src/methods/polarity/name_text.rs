@@ -8,7 +8,7 @@ use crate::model::vocabulary::EMPTY;
 use crate::model::{Phrase, WordId};
 
 /// Most tokens of a text that is looked at, so that a bit of a number stands for each.
-pub(super) const MOST: usize = 48;
+pub(super) const MAX: usize = 48;
 
 /// How far from a name in small letters that word is in a text that has capitals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
@@ -267,7 +267,7 @@ impl TextNames {
         let last = phrase.tokens_read().saturating_sub(1);
         let (capitals, mut candidates) = (phrase.tokens().capitals(), 0);
         let may_be_mixed = 2 * (capitals >> 1).count_ones() <= last as u32 + SENTENCES;
-        for (place, id) in phrase.token_ids().enumerate().take(MOST) {
+        for (place, id) in phrase.token_ids().enumerate().take(MAX) {
             // A capital says something unless it is the first or all have one.
             let capital = capitals >> place & 1 != 0;
             let (shown, cased) = (capital && place > 0 && may_be_mixed, capitals != 0 && !capital);

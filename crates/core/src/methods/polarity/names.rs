@@ -14,7 +14,7 @@ use unicode_normalization::char::is_combining_mark;
 
 use crate::methods::common::word_cosines::WordCosines;
 use crate::methods::polarity::name_list::{Class, Code, Known, List, flag, kind};
-use crate::methods::polarity::name_text::{MOST, Text, TextNames, Token, Weak, places};
+use crate::methods::polarity::name_text::{MAX, Text, TextNames, Token, Weak, places};
 use crate::model::phrase::TOKEN_BYTES;
 use crate::model::{Model, ModelError, Phrase};
 
@@ -55,7 +55,7 @@ pub(super) struct Names {
 /// What is left over of two texts, a bit a token, and which token of the other names the same.
 struct Left {
     left: [u64; 2],
-    partners: [[Option<u8>; MOST]; 2],
+    partners: [[Option<u8>; MAX]; 2],
 }
 
 /// Neighbouring names of a text, a bit a token: those left over, and those that the other has.
@@ -138,7 +138,7 @@ impl Names {
         let shares = || share(one.listed_in_bag(), other.listed_in_bag(), most.div_ceil(SHARED));
         let own = [texts, [other, one]];
         let has_own = |side: usize| names[side].has_own(&self.list, own[side]);
-        if most > MOST || !shares() || !has_own(0) || !has_own(1) {
+        if most > MAX || !shares() || !has_own(0) || !has_own(1) {
             return None;
         }
         // The same in either order of the texts.
@@ -152,7 +152,7 @@ impl Names {
             return None;
         }
         cosines.know(phrases);
-        let mut rows = [[None; MOST]; 2];
+        let mut rows = [[None; MAX]; 2];
         for (rows, text) in rows.iter_mut().zip(texts) {
             for (row, token) in rows.iter_mut().zip(&text.tokens) {
                 let place = token.row.and_then(|row| cosines.union.place(row));
@@ -174,7 +174,7 @@ struct Pair<'t> {
     texts: [&'t Text; 2],
     cosines: &'t WordCosines,
     /// For each token the place of its row among those of the cosines.
-    rows: [[Option<u8>; MOST]; 2],
+    rows: [[Option<u8>; MAX]; 2],
 }
 
 impl Pair<'_> {
@@ -249,7 +249,7 @@ impl Pair<'_> {
     /// The names of either text for which the other has no word; `None` where one has none.
     fn left_over(&self, own: [u64; 2]) -> Option<Left> {
         let [one, other] = self.texts.map(|text| &text.tokens);
-        let mut partners = [[None; MOST]; 2];
+        let mut partners = [[None; MAX]; 2];
         for i in places(own[0]) {
             for j in 0..other.len() {
                 if self.same([i, j], false) {
@@ -288,13 +288,13 @@ impl Pair<'_> {
     }
 
     /// The token of the other text that names the same as this one.
-    fn partner(&self, side: usize, place: usize, partners: &[Option<u8>; MOST]) -> Option<usize> {
+    fn partner(&self, side: usize, place: usize, partners: &[Option<u8>; MAX]) -> Option<usize> {
         let token = self.token(side, place)?;
         let stands = || self.texts[1 - side].tokens.iter().rposition(|other| other.equals(token));
         partners.get(place)?.map(usize::from).or_else(stands)
     }
 
-    fn runs(&self, side: usize, left: u64, partners: &[Option<u8>; MOST]) -> Vec<Run> {
+    fn runs(&self, side: usize, left: u64, partners: &[Option<u8>; MAX]) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::new();
         let mut within = false;
         for (place, token) in self.texts[side].tokens.iter().enumerate() {
@@ -664,7 +664,7 @@ impl Pair<'_> {
         if rest.contains(&0) {
             return if rest == [0; 2] { 1.0 } else { 0.0 };
         }
-        let mut covered = [[0.0_f32; MOST]; 2];
+        let mut covered = [[0.0_f32; MAX]; 2];
         let [of_one, of_other] = &mut covered;
         for i in places(rest[0]) {
             for j in places(rest[1]) {

@@ -15,14 +15,14 @@ use crate::methods::ranker::words::Memory;
 use crate::model::Phrase;
 
 /// Words of the post that are reported for each word of the query.
-pub const MOST_ATTENDED: usize = 16;
+pub const MAX_ATTENDED: usize = 16;
 
 /// The words of the other text that a word of the query attends to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attention {
     /// The word's place among the words of the query.
     pub word: usize,
-    /// Words of the post, those that weigh most first, at most [`MOST_ATTENDED`] of them.
+    /// Words of the post, those that weigh most first, at most [`MAX_ATTENDED`] of them.
     pub to: Vec<Attended>,
 }
 
@@ -77,7 +77,7 @@ impl Network {
             let mut to: Vec<Attended> = of_words.map(attended).collect();
             // The sort is stable: words of equal weight stay in the order of the text.
             to.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-            to.truncate(MOST_ATTENDED);
+            to.truncate(MAX_ATTENDED);
             found.push(Attention { word, to });
         }
         Some(found)

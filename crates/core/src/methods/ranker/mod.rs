@@ -22,10 +22,9 @@ mod section;
 mod tests;
 mod words;
 
-pub use attention::{Attended, Attention, MOST_ATTENDED};
+pub use attention::{Attended, Attention, MAX_ATTENDED};
 pub use section::{
-    Encoder, MOST_FILTERS, MOST_HIDDEN, MOST_KERNEL, MOST_WEIGHT, SECTION, Settings, Shape,
-    settings,
+    Encoder, MAX_FILTERS, MAX_HIDDEN, MAX_KERNEL, MAX_WEIGHT, SECTION, Settings, Shape, settings,
 };
 pub(crate) use words::Work;
 

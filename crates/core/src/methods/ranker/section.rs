@@ -15,14 +15,14 @@ use crate::model::{Model, ModelError, Section};
 pub const SECTION: &str = "ranker";
 
 /// Widest kernel, in words.
-pub const MOST_KERNEL: usize = convolution::MOST_TAPS;
+pub const MAX_KERNEL: usize = convolution::MAX_TAPS;
 /// Most kernels of a convolution.
-pub const MOST_FILTERS: usize = 1024;
+pub const MAX_FILTERS: usize = 1024;
 /// Most numbers of an encoded text, and of the joint layer.
-pub const MOST_HIDDEN: usize = 1024;
-const MOST_ALPHA: f64 = 1000.0;
+pub const MAX_HIDDEN: usize = 1024;
+const MAX_ALPHA: f64 = 1000.0;
 /// Weights beyond this are no outcome of training; up to it no sum overflows.
-pub const MOST_WEIGHT: f32 = 1e6;
+pub const MAX_WEIGHT: f32 = 1e6;
 
 /// How a text is encoded for a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -97,10 +97,10 @@ impl Shape {
     /// Says which size is not one that is served.
     pub fn check(&self) -> Result<(), String> {
         let sizes = [
-            ("kernel", self.kernel, MOST_KERNEL),
-            ("filters", self.filters, MOST_FILTERS),
-            ("hidden", self.hidden, MOST_HIDDEN),
-            ("joint", self.joint, MOST_HIDDEN),
+            ("kernel", self.kernel, MAX_KERNEL),
+            ("filters", self.filters, MAX_FILTERS),
+            ("hidden", self.hidden, MAX_HIDDEN),
+            ("joint", self.joint, MAX_HIDDEN),
         ];
         match sizes.iter().find(|(_, size, most)| *size == 0 || size > most) {
             Some((name, size, most)) => {
@@ -187,8 +187,8 @@ pub(super) struct Weights {
 pub fn settings(model: &Model) -> Result<Option<Settings>, ModelError> {
     let Some(section) = model.section(SECTION) else { return Ok(None) };
     let settings: Settings = section.parse_settings()?;
-    if !(0.0..=MOST_ALPHA).contains(&settings.alpha) {
-        let problem = format!("settings: expected `alpha` from 0 to {MOST_ALPHA}");
+    if !(0.0..=MAX_ALPHA).contains(&settings.alpha) {
+        let problem = format!("settings: expected `alpha` from 0 to {MAX_ALPHA}");
         return Err(section.broken(problem));
     }
     settings.shape(model.dims()).check().map_err(|problem| section.broken(problem))?;
@@ -241,9 +241,9 @@ pub(super) fn weights(model: &Model, shape: Shape) -> Result<Option<Weights>, Mo
 fn numbers(section: &Section<'_>, name: &str, sides: &[usize]) -> Result<Vec<f32>, ModelError> {
     let sides: Vec<Option<u64>> = sides.iter().map(|&side| Some(side as u64)).collect();
     let numbers = section.floats_shaped(name, &sides)?;
-    match numbers.iter().position(|number| number.abs() > MOST_WEIGHT) {
+    match numbers.iter().position(|number| number.abs() > MAX_WEIGHT) {
         Some(at) => Err(section.broken(format!(
-            "tensor `{name}`: number {at} is beyond {MOST_WEIGHT:e}, which no training gives"
+            "tensor `{name}`: number {at} is beyond {MAX_WEIGHT:e}, which no training gives"
         ))),
         None => Ok(numbers.to_vec()),
     }
@@ -279,10 +279,10 @@ mod tests {
         assert_eq!(SHAPE.check(), Ok(()));
         for broken in [
             Shape { kernel: 0, ..SHAPE },
-            Shape { kernel: MOST_KERNEL + 1, ..SHAPE },
+            Shape { kernel: MAX_KERNEL + 1, ..SHAPE },
             Shape { filters: usize::MAX, ..SHAPE },
             Shape { hidden: 0, ..SHAPE },
-            Shape { joint: MOST_HIDDEN + 1, ..SHAPE },
+            Shape { joint: MAX_HIDDEN + 1, ..SHAPE },
         ] {
             assert!(broken.check().unwrap_err().contains("expected `"));
         }

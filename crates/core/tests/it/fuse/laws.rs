@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cognate::engine::fuse::{
-    FuseBy, FuseError, Fusion, MOST_PARTS, Part, Source, combine, standardised,
+    FuseBy, FuseError, Fusion, MAX_PARTS, Part, Source, combine, standardised,
 };
 use cognate::engine::rank::{Partial, Question};
 use cognate::engine::{
@@ -93,7 +93,7 @@ fn every_part_scores_as_it_does_alone() {
         let served = Method::ALL.iter().filter(|each| engine.unavailable(**each).is_none());
         served.copied().filter(move |each| each.info().kind == kind)
     };
-    let chosen = of_kind(Kind::Ranker).chain(of_kind(Kind::Similarity)).take(MOST_PARTS);
+    let chosen = of_kind(Kind::Ranker).chain(of_kind(Kind::Similarity)).take(MAX_PARTS);
     let parts: Vec<Part> = chosen.map(|each| method(each.name())).collect();
     let names: Vec<&Source> = parts.iter().map(|part| &part.source).collect();
     assert!(names.contains(&&Source::Method(Method::Rm3, None)), "one that needs the whole list");
@@ -195,7 +195,7 @@ fn what_no_part_scores_is_unscored_and_what_one_does_is_not() {
 fn parts_that_cannot_be_fused_are_refused_by_their_place() {
     let refused = |parts: Vec<Part>| Fusion::new(FuseBy::Rrf, parts).unwrap_err();
     assert_eq!(refused(Vec::new()), FuseError::Parts(0));
-    assert_eq!(refused(vec![run("a"); MOST_PARTS + 1]), FuseError::Parts(MOST_PARTS + 1));
+    assert_eq!(refused(vec![run("a"); MAX_PARTS + 1]), FuseError::Parts(MAX_PARTS + 1));
     for weight in [-1.0, f64::NAN, f64::INFINITY] {
         let part = Part { weight, ..run("b") };
         assert_eq!(refused(vec![run("a"), part]), FuseError::Weight { part: 1 });

@@ -2,7 +2,7 @@
 //! bits in whatever order it adds, and a register holds four times as many bytes as floats.
 //!
 //! The product of two rows is the sum of the products of their bytes, rounded once to a float,
-//! times the factors of both rows. A sum over at most [`MOST_DIMS`] dimensions fits 32 bits
+//! times the factors of both rows. A sum over at most [`MAX_DIMS`] dimensions fits 32 bits
 //! whatever the bytes are; up to 1,040 dimensions without a byte of -128 it is below 2²⁴ and needs
 //! no rounding.
 
@@ -38,7 +38,7 @@ use crate::simd::width;
 use crate::simd::{LANES, Tile};
 
 /// Most dimensions of a row: as many products of two bytes, 2¹⁴ each at most, stay below 2³¹.
-pub const MOST_DIMS: usize = 1 << 16;
+pub const MAX_DIMS: usize = 1 << 16;
 
 const SIDE: usize = 4;
 
@@ -104,11 +104,11 @@ macro_rules! dispatch {
     };
 }
 
-/// `Σ a_i b_i` over the elements both have. Panics if both have more than [`MOST_DIMS`].
+/// `Σ a_i b_i` over the elements both have. Panics if both have more than [`MAX_DIMS`].
 #[inline]
 pub fn dot(a: &[i8], b: &[i8]) -> i32 {
     let length = a.len().min(b.len());
-    assert!(length <= MOST_DIMS, "the sum fits 32 bits");
+    assert!(length <= MAX_DIMS, "the sum fits 32 bits");
     let (a, b) = (&a[..length], &b[..length]);
     dispatch!(Loops::in_use(), dot(a, b))
 }
@@ -217,13 +217,13 @@ impl<'b> Blocks<'b> {
 
 impl<'r> ByteRows<'r> {
     /// Sets the rows, each with its factor. Panics if a row does not have `dims` bytes, or if
-    /// `dims` exceeds [`MOST_DIMS`].
+    /// `dims` exceeds [`MAX_DIMS`].
     pub fn fill(&mut self, dims: usize, rows: impl Iterator<Item = (&'r [i8], f32)>) {
         self.fill_for(Loops::in_use(), dims, rows);
     }
 
     fn fill_for(&mut self, loops: Loops, dims: usize, rows: impl Iterator<Item = (&'r [i8], f32)>) {
-        assert!(dims <= MOST_DIMS, "a sum of products fits 32 bits");
+        assert!(dims <= MAX_DIMS, "a sum of products fits 32 bits");
         self.dims = dims;
         self.rows.clear();
         self.factors.clear();

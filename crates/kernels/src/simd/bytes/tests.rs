@@ -182,12 +182,12 @@ proptest! {
 #[test]
 #[cfg_attr(miri, ignore = "hundreds of thousands of numbers take it minutes")]
 fn the_longest_rows_of_the_largest_bytes_do_not_overflow() {
-    let (most, least) = (vec![i8::MAX; MOST_DIMS], vec![i8::MIN; MOST_DIMS]);
+    let (most, least) = (vec![i8::MAX; MAX_DIMS], vec![i8::MIN; MAX_DIMS]);
     for (a, b) in [(&most, &most), (&most, &least), (&least, &most), (&least, &least)] {
         assert_eq!(i64::from(dot(a, b)), exact(a, b));
         let mut rows = [ByteRows::default(), ByteRows::default()];
-        rows[0].fill(MOST_DIMS, [(a.as_slice(), 1.0)].into_iter());
-        rows[1].fill(MOST_DIMS, [(b.as_slice(), 1.0)].into_iter());
+        rows[0].fill(MAX_DIMS, [(a.as_slice(), 1.0)].into_iter());
+        rows[1].fill(MAX_DIMS, [(b.as_slice(), 1.0)].into_iter());
         let mut found = Vec::new();
         products(&rows[0], &rows[1], &mut found);
         assert_eq!(found[0], exact(a, b) as f32);

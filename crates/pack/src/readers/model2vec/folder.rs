@@ -192,7 +192,7 @@ pub(super) fn whole(source: &Source, most: u64) -> Result<Vec<u8>, ReadError> {
     Ok(bytes)
 }
 
-const MOST_CONFIG_BYTES: u64 = 1 << 20;
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
 const CONFIGS: [&str; 2] = ["config.json", "config_sentence_transformers.json"];
 const USUAL_MAX_LENGTH: u64 = 512;
 
@@ -237,7 +237,7 @@ impl Settings {
         fn usual() -> Option<u64> {
             Some(USUAL_MAX_LENGTH)
         }
-        let bytes = whole(source, MOST_CONFIG_BYTES)?;
+        let bytes = whole(source, MAX_CONFIG_BYTES)?;
         let config: Config = serde_json::from_slice(&bytes).map_err(|error| {
             source.malformed(0, format!("expected a model2vec config: {error}"))
         })?;
@@ -247,7 +247,7 @@ impl Settings {
 }
 
 /// Maximum size of a tokenizer: the largest in use has half a million entries in 20 MB.
-const MOST_TOKENIZER_BYTES: u64 = 256 << 20;
+const MAX_TOKENIZER_BYTES: u64 = 256 << 20;
 
 #[derive(Debug)]
 pub(super) struct Entry {
@@ -333,7 +333,7 @@ impl Entries {
 /// Parses a tokenizer. The library panics on some truncated JSON and some invalid normalisers. A
 /// file must never cause a panic, so the syntax is checked first and panics are caught.
 fn parse(source: &Source) -> Result<Tokenizer, ReadError> {
-    let bytes = whole(source, MOST_TOKENIZER_BYTES)?;
+    let bytes = whole(source, MAX_TOKENIZER_BYTES)?;
     let refuse =
         |why: &dyn Display| source.malformed(0, format!("expected a tokenizer, found: {why}"));
     serde_json::from_slice::<IgnoredAny>(&bytes).map_err(|error| refuse(&error))?;
@@ -393,7 +393,7 @@ fn scored(model: &Unigram, special: &[u32]) -> Entries {
     Entries { entries, subword }
 }
 
-const MOST_HEADER_BYTES: u64 = 1 << 20;
+const MAX_HEADER_BYTES: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tensor {
@@ -426,7 +426,7 @@ impl Header {
         source.read_at(0, &mut length)?;
         let length = u64::from_le_bytes(length);
         // Eight bytes were read, so the source has at least eight.
-        if length > MOST_HEADER_BYTES.min(source.len() - 8) {
+        if length > MAX_HEADER_BYTES.min(source.len() - 8) {
             let problem = format!("a header of {length} bytes does not fit");
             return Err(source.malformed(0, problem));
         }

@@ -155,7 +155,7 @@ impl Prepared<'_> {
         buffers: &mut Buffers,
     ) {
         let (method, one) = (self.method, self.one);
-        let together = many.len() > 1 && one.words().len() <= words_met::MOST_WORDS;
+        let together = many.len() > 1 && one.words().len() <= words_met::MAX_WORDS;
         let mut for_many =
             together.then(|| self.many.get_or_insert_with(|| ForMany::of(method, one, buffers)));
         if let Some(for_many) = &mut for_many {
@@ -231,7 +231,7 @@ impl Against for Prepared<'_> {
 /// the words of candidates, so that only their products with themselves are taken again.
 pub(crate) const COST: Cost = Cost {
     pair: |n, m, d| products(n + m, d),
-    candidate: |n, m, d| match n <= words_met::MOST_WORDS as u64 {
+    candidate: |n, m, d| match n <= words_met::MAX_WORDS as u64 {
         true => n * m * d * 3 / 2 + products(m, d),
         false => products(n + m, d),
     },
